@@ -1,0 +1,51 @@
+# Two commands do all: `make demo` and `make test`. Everything lives in .venv and .corpus.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CORPUS_HOME ?= .corpus
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+WORKERS ?= 2
+export CORPUS_HOME
+
+.PHONY: demo test test-all check ui format clean distclean
+
+demo: $(VENV)/.core
+	$(BIN)/corpus build demo --version demo-1 --workers $(WORKERS)
+
+ui: $(VENV)/.core
+	DAGSTER_HOME=$(abspath $(CORPUS_HOME))/dagster $(BIN)/dagster dev -w workspace.yaml
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -m "not slow" corpus_assets_tests
+
+test-all: $(VENV)/.dev
+	$(BIN)/python -m pytest -q corpus_assets_tests
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# The locks list every package with its hashes, so pip resolves nothing.
+$(VENV)/.core: requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("corpus-assets needs Python 3.11 to 3.13, this is %d.%d: make PYTHON=python3.12" % sys.version_info[:2]) if not (3, 11) <= sys.version_info[:2] <= (3, 13) else None'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) --no-deps --require-hashes -r requirements.lock
+	$(PIP) --no-deps --no-build-isolation --editable .
+	$(BIN)/corpus models fetch
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.core requirements-dev.lock
+	$(PIP) --no-deps --require-hashes -r requirements-dev.lock
+	touch $@
+
+clean:
+	rm -rf $(CORPUS_HOME)
+
+distclean: clean
+	rm -rf $(VENV)

@@ -1,0 +1,289 @@
+"""The `catalog` command: what is in a version, where it came from, and whether it is whole."""
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+import click
+
+from catalog import screens
+from catalog.errors import CatalogError
+from catalog.files import Store
+from catalog.output import print_json, print_line, print_table
+from catalog.registry import Registry
+
+ERROR_EXIT = 2
+BROKEN_EXIT = 1
+
+
+class OneLineErrors(click.Group):
+    """A group whose errors are one line on stderr, `catalog: error: ...`, and exit code 2."""
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:
+        """Run a command and leave the process with its exit code."""
+        extra |= {"standalone_mode": False, "prog_name": "catalog"}
+        try:
+            code = super().main(*args, **extra)
+            sys.stdout.flush()
+        except click.ClickException as error:
+            context = getattr(error, "ctx", None)
+            hint = f" (see `{context.command_path} --help`)" if context is not None else ""
+            _fail(error.format_message() + hint)
+        except CatalogError as error:
+            _fail(str(error))
+        except (click.Abort, KeyboardInterrupt):
+            sys.exit(130)
+        except BrokenPipeError:  # the reader of our output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            sys.exit(0)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str) -> NoReturn:
+    click.echo("catalog: error: " + " ".join(message.split()), err=True)
+    sys.exit(ERROR_EXIT)
+
+
+class Place:
+    """Where catalog and store are, from options, environment or the home folder."""
+
+    def __init__(self, home: str, catalog_url: str | None, store_url: str | None) -> None:
+        file = Path(home) / "catalog.db"
+        self.registry = Registry(catalog_url or f"sqlite:///{file}")
+        self._store_url = store_url or str(Path(home) / "store")
+
+    @property
+    def store(self) -> Store:
+        """The store; opened only by commands that read it."""
+        return Store(self._store_url)
+
+
+Command = Callable[..., Any]
+
+
+def placed(command: Command) -> Command:
+    """Give a command `place` (from the usual options) and `as_json`."""
+
+    def run(
+        home: str, catalog_url: str | None, store_url: str | None, as_json: bool, **rest: Any
+    ) -> Any:
+        place = Place(home, catalog_url, store_url)
+        if command.__name__ != "upgrade":
+            place.registry.check_schema()
+        return command(place=place, as_json=as_json, **rest)
+
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__dict__.update(command.__dict__)
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON document."),
+        click.option(
+            "--home",
+            envvar="CORPUS_HOME",
+            default=".corpus",
+            show_default=True,
+            help="Folder of catalog.db and store.",
+        ),
+        click.option(
+            "--store-url", envvar="CORPUS_STORE_URL", help="The store, if not HOME/store."
+        ),
+        click.option(
+            "--catalog-url",
+            envvar="CORPUS_CATALOG_URL",
+            help="The database, if not HOME/catalog.db.",
+        ),
+    ):
+        run = option(run)
+    return run
+
+
+version_option = click.option("--version", help="The version to ask; the newest live one if none.")
+
+
+@click.group(cls=OneLineErrors, invoke_without_command=True)
+@click.pass_context
+def main(context: click.Context) -> None:
+    """Where every token came from, and where every document went."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@main.command()
+@placed
+def upgrade(place: Place, as_json: bool) -> None:
+    """Create the catalog's tables, or bring them to this package's schema."""
+    before, after = place.registry.upgrade()
+    if as_json:
+        print_json({"before": before, "after": after})
+    elif before == after:
+        print_line(f"The catalog at {place.registry.database} is up to date (schema {after}).")
+    else:
+        print_line(
+            f"The catalog at {place.registry.database} went from schema "
+            f"{before or 'none'} to {after}."
+        )
+
+
+@main.command()
+@placed
+def versions(place: Place, as_json: bool) -> None:
+    """List the published versions."""
+    rows = [asdict(row) for row in place.registry.versions()]
+    print_json(rows) if as_json else screens.show_versions(rows)
+
+
+@main.command()
+@click.argument("version")
+@placed
+def resolve(place: Place, as_json: bool, version: str) -> None:
+    """Show what a version is made of: recipe, lock, manifest, inputs, groups, shards."""
+    from catalog.resolve import resolve as resolve_version
+
+    answer = resolve_version(place.registry, place.store, version)
+    print_json(answer) if as_json else screens.show_resolved(answer)
+
+
+@main.command()
+@click.argument("doc_id")
+@version_option
+@placed
+def lineage(place: Place, as_json: bool, doc_id: str, version: str | None) -> None:
+    """Tell a document's story: source, fate, cluster, scores, edits, shards.
+
+    DOC_ID is in hex; its beginning is enough where only one document begins so.
+    """
+    from catalog.history import history, resolve_doc_id
+    from catalog.lineage import Lineage
+
+    with Lineage(place.registry, place.store, version) as tables:
+        answer = history(tables, resolve_doc_id(tables, doc_id))
+    print_json(answer) if as_json else screens.show_history(answer)
+
+
+@main.command()
+@click.option("--url", help="A page's address, in any spelling.")
+@click.option("--host", "--domain", "host", help="A host, with all its subdomains.")
+@click.option("--text", help="A document's text, or a passage of it.")
+@click.option(
+    "--text-file", type=click.File("rb"), help="The same, from a UTF-8 file ('-': stdin)."
+)
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True)
+@version_option
+@placed
+def find(
+    place: Place,
+    as_json: bool,
+    url: str | None,
+    host: str | None,
+    text: str | None,
+    text_file: IO[bytes] | None,
+    limit: int,
+    version: str | None,
+) -> None:
+    """Find documents by address, host or text, and say what became of them."""
+    from catalog import find as lookups
+    from catalog.lineage import Lineage
+
+    if sum(given is not None for given in (url, host, text, text_file)) != 1:
+        raise click.UsageError("give exactly one of --url, --host, --text, --text-file")
+    if text_file is not None:
+        try:
+            text = text_file.read().decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise CatalogError(f"the text file is not UTF-8: {error.reason}") from error
+    with Lineage(place.registry, place.store, version) as tables:
+        if url is not None:
+            answer = lookups.find_url(tables, url, limit)
+        elif host is not None:
+            answer = lookups.find_host(tables, host, limit)
+        else:
+            answer = lookups.find_text(tables, text or "", limit)
+    print_json(answer) if as_json else screens.show_found(answer)
+
+
+@main.command()
+@click.argument("version")
+@click.argument("shard")
+@click.argument("sample", type=int)
+@click.argument("token", type=int)
+@placed
+def trace(place: Place, as_json: bool, version: str, shard: str, sample: int, token: int) -> None:
+    """Lead a token back to its document, text and source file.
+
+    SHARD is GROUP/shard_00000, or the bare name where only one group has it. SAMPLE and TOKEN
+    count from 0.
+    """
+    from catalog.lineage import Lineage
+    from catalog.trace import trace as trace_token
+
+    with Lineage(place.registry, place.store, version) as tables:
+        answer = trace_token(tables, shard, sample, token)
+    print_json(answer) if as_json else screens.show_trace(answer)
+
+
+@main.command()
+@click.argument("before")
+@click.argument("after")
+@placed
+def diff(place: Place, as_json: bool, before: str, after: str) -> None:
+    """Compare two versions: settings, shards, documents, tokens."""
+    from catalog.diff import diff as compare
+
+    answer = compare(place.registry, place.store, before, after)
+    print_json(answer) if as_json else screens.show_diff(answer)
+
+
+@main.command()
+@click.argument("version")
+@click.option("--jobs", type=click.IntRange(1), default=4, show_default=True, help="Hash threads.")
+@placed
+def verify(place: Place, as_json: bool, version: str, jobs: int) -> int:
+    """Prove that a version is whole: re-hash its files, re-count its documents.
+
+    Exits with 1 and a list when anything is not as recorded.
+    """
+    from catalog.verify import verify as check
+
+    with _progress() as tell:
+        answer = check(place.registry, place.store, version, jobs, tell)
+    print_json(answer) if as_json else screens.show_verified(answer)
+    return 0 if answer["ok"] else BROKEN_EXIT
+
+
+@main.command()
+@click.argument("query")
+@click.option("--limit", type=click.IntRange(1), default=1000, show_default=True)
+@version_option
+@placed
+def sql(place: Place, as_json: bool, query: str, limit: int, version: str | None) -> None:
+    """Ask a version's lineage and the registry in SQL (DuckDB), for reading only.
+
+    `catalog sql "SHOW TABLES"` lists the tables. Document ids are hex; `raw.documents` and its
+    like have them as bytes, which is much faster to look up: doc_id = unhex('...').
+    """
+    from catalog.lineage import Lineage
+    from catalog.query import run_query
+
+    with Lineage(place.registry, place.store, version) as tables:
+        answer = run_query(tables, query, limit)
+    if as_json:
+        print_json(answer)
+        return
+    print_table(answer["columns"], answer["rows"])
+    if answer["truncated"]:
+        click.echo(f"catalog: only the first {limit} rows are shown (see --limit)", err=True)
+
+
+@contextmanager
+def _progress() -> Any:
+    """A line that tells how far a long check is, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("checking") as status:
+        yield lambda what, done, total: status.update(f"checking {what}: {done} of {total}")

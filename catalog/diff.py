@@ -1,0 +1,132 @@
+"""What changed between two versions: settings, shards, documents, tokens."""
+
+# ruff: noqa: S608 - FROM parts are written by Lineage.scan alone; values are always bound
+
+import json
+from typing import Any
+
+import yaml
+
+from catalog.files import Store
+from catalog.lineage import Lineage
+from catalog.registry import Registry
+from catalog.rows import LineageRow, ShardRow
+
+EXAMPLES = 20
+
+
+def diff(registry: Registry, store: Store, before: str, after: str) -> dict[str, Any]:
+    """Compare two versions; the cost follows the lineage files that differ."""
+    old, new = registry.version(before), registry.version(after)
+    old_shards = registry.version_shards(before)
+    new_shards = registry.version_shards(after)
+    return {
+        "before": before,
+        "after": after,
+        "recipe": changed_keys(
+            yaml.safe_load(registry.recipe(old.recipe_digest).yaml),
+            yaml.safe_load(registry.recipe(new.recipe_digest).yaml),
+        ),
+        "lock": changed_keys(
+            json.loads(registry.lock(old.lock_digest).json),
+            json.loads(registry.lock(new.lock_digest).json),
+        ),
+        "shards": _shards(old_shards, new_shards),
+        "documents": _documents(registry, store, before, after),
+        "tokens": _tokens(old_shards, new_shards),
+    }
+
+
+def changed_keys(before: Any, after: Any) -> list[dict[str, Any]]:
+    """Dotted keys whose values differ; None stands for a key that is not there."""
+    old, new = dict(_flat(before)), dict(_flat(after))
+    return [
+        {"key": key, "before": old.get(key), "after": new.get(key)}
+        for key in sorted(old.keys() | new.keys())
+        if old.get(key) != new.get(key) or (key in old) != (key in new)
+    ]
+
+
+def _flat(value: Any, key: str = "") -> list[tuple[str, Any]]:
+    if isinstance(value, dict) and value:
+        return [
+            item
+            for name, inner in value.items()
+            for item in _flat(inner, f"{key}.{name}" if key else str(name))
+        ]
+    if isinstance(value, list) and any(isinstance(inner, dict | list) for inner in value):
+        return [
+            item for place, inner in enumerate(value) for item in _flat(inner, f"{key}[{place}]")
+        ]
+    return [(key, value)]
+
+
+def _shards(before: list[ShardRow], after: list[ShardRow]) -> dict[str, Any]:
+    old = {row.full_name: row.bin_sha256 for row in before}
+    new = {row.full_name: row.bin_sha256 for row in after}
+    both = old.keys() & new.keys()
+    return {
+        "shared": sum(old[name] == new[name] for name in both),
+        "changed": sorted(name for name in both if old[name] != new[name]),
+        "added": sorted(new.keys() - old.keys()),
+        "removed": sorted(old.keys() - new.keys()),
+    }
+
+
+def _tokens(before: list[ShardRow], after: list[ShardRow]) -> list[dict[str, Any]]:
+    groups: dict[str, list[int]] = {}
+    for place, rows in enumerate((before, after)):
+        for row in rows:
+            groups.setdefault(row.group_id, [0, 0])[place] += row.tokens
+    return [
+        {"group": group, "before": old, "after": new, "change": new - old}
+        for group, (old, new) in sorted(groups.items())
+    ]
+
+
+def _documents(registry: Registry, store: Store, before: str, after: str) -> dict[str, Any]:
+    """Documents that came and went.
+
+    Only decision files that the versions do not share are read. That is enough: a document has
+    one kept record at most, so one that is kept in a shared file is kept in both versions.
+    """
+    with Lineage(registry, store, before) as lineage, Lineage(registry, store, after) as later:
+        old = _unshared(lineage.files["decisions"], later.files["decisions"])
+        new = _unshared(later.files["decisions"], lineage.files["decisions"])
+        scans = lineage.scan("decisions", files=old), lineage.scan("decisions", files=new)
+        removed, removed_reasons = _gone(lineage, scans[0], scans[1])
+        added, added_reasons = _gone(lineage, scans[1], scans[0])
+    return {
+        "removed": sum(removed_reasons.values()),
+        "removed_reasons": removed_reasons,
+        "removed_examples": removed,
+        "added": sum(added_reasons.values()),
+        "added_reasons": added_reasons,
+        "added_examples": added,
+    }
+
+
+def _unshared(files: list[LineageRow], others: list[LineageRow]) -> list[LineageRow]:
+    known = {row.sha256 for row in others}
+    return [row for row in files if row.sha256 not in known]
+
+
+def _gone(lineage: Lineage, here: str, there: str) -> tuple[list[str], dict[str, int]]:
+    """Documents kept `here` and not `there`: some of them, and counts by what is said there."""
+    gone = f"(SELECT doc_id FROM {here} WHERE kept) AS k ANTI JOIN " + (
+        f"(SELECT doc_id FROM {there} WHERE kept) AS o USING (doc_id)"
+    )
+    said = (
+        "(SELECT doc_id, min(stage || ': ' || reason) AS why "
+        f"FROM {there} WHERE NOT kept GROUP BY doc_id)"
+    )
+    reasons = lineage.query(
+        "SELECT coalesce(why, 'not ingested') AS why, count(*) AS n "
+        f"FROM (SELECT doc_id FROM {gone}) LEFT JOIN {said} USING (doc_id) "
+        "GROUP BY ALL ORDER BY n DESC, why"
+    )
+    some = lineage.query(f"SELECT doc_id FROM {gone} ORDER BY doc_id LIMIT {EXAMPLES}")
+    return (
+        [row["doc_id"].hex() for row in some],
+        {row["why"]: int(row["n"]) for row in reasons},
+    )

@@ -1,0 +1,90 @@
+"""Every error the catalog raises on purpose.
+
+    CatalogError                the person at the keyboard can act on it
+    +-- CatalogUnavailable      the database cannot be opened or reached
+    |   +-- CatalogBusy         another process held the write lock for too long
+    |   +-- MissingDriver       the database needs a driver that is not installed
+    +-- SchemaMismatch          the database's schema is older or newer than this package
+    +-- UnknownName             no such version, document, shard, snapshot ...
+    |   +-- AmbiguousName       more than one thing has that name
+    +-- CatalogConflict         a write contradicts what is already recorded
+    |   +-- ContentDrift        one fingerprint or digest, two contents
+    |   +-- SnapshotChanged     a snapshot is pinned with other files
+    |   +-- VersionExists       a version of that name has another manifest
+    +-- LeaseHeld               somebody else works on this right now
+    +-- LeaseLost               our lease ran out and was taken by another
+    +-- StoreFileError          a file of the store is missing, unreadable or not what it should be
+    |   +-- PathRefused         a path leads out of the store
+    +-- LineageBroken           tables of a version contradict each other
+    +-- QueryRefused            `catalog sql` was asked for more than reading
+
+Each message says what happened, what it means and what to do next, on one line.
+"""
+
+
+class CatalogError(Exception):
+    """Base of all errors that are meant to be read by the person running a command."""
+
+
+class CatalogUnavailable(CatalogError):
+    """The database cannot be opened or reached."""
+
+
+class CatalogBusy(CatalogUnavailable):
+    """Another process held the write lock for longer than the busy timeout."""
+
+
+class MissingDriver(CatalogUnavailable):
+    """The database needs a driver that is not installed."""
+
+
+class SchemaMismatch(CatalogError):
+    """The database's schema is not the one this package was written for."""
+
+
+class UnknownName(CatalogError):
+    """The catalog has nothing of that name."""
+
+
+class AmbiguousName(UnknownName):
+    """The name fits more than one thing."""
+
+
+class CatalogConflict(CatalogError):
+    """A write contradicts what is already recorded."""
+
+
+class ContentDrift(CatalogConflict):
+    """One fingerprint or digest stands for two contents: a bug, reported as one."""
+
+
+class SnapshotChanged(CatalogConflict):
+    """A snapshot was pinned before, with other files."""
+
+
+class VersionExists(CatalogConflict):
+    """A version of that name was published before, with another manifest."""
+
+
+class LeaseHeld(CatalogError):
+    """Another owner holds the lease."""
+
+
+class LeaseLost(CatalogError):
+    """The lease to renew is no longer ours."""
+
+
+class StoreFileError(CatalogError):
+    """A file of the store is missing, unreadable or not what it should be."""
+
+
+class PathRefused(StoreFileError):
+    """A path leads out of the store."""
+
+
+class LineageBroken(CatalogError):
+    """Tables of a version contradict each other; `catalog verify` lists where."""
+
+
+class QueryRefused(CatalogError):
+    """A query asked for more than reading the catalog's own tables."""

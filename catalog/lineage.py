@@ -1,0 +1,197 @@
+"""The lineage tables of one version: registered Parquet files, read by DuckDB.
+
+`raw.TABLE` has document ids as 16 bytes, and a comparison with them skips row groups and files
+by their statistics (milliseconds over millions of rows); `TABLE` shows them as hex and is for
+people. Tables that do not name their snapshot, part or shard get those from the registry.
+"""
+
+# ruff: noqa: S608 - FROM parts are written by Lineage.scan alone; values are always bound
+
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+import duckdb
+import pyarrow as pa
+
+from catalog.errors import LineageBroken, StoreFileError
+from catalog.files import Store
+from catalog.registry import Registry
+from catalog.rows import LINEAGE_TABLES, LineageRow
+
+Row = dict[str, Any]
+
+EDITS = 'STRUCT("start" INTEGER, "end" INTEGER, new_length INTEGER)[]'
+
+# The columns a table has when a version registers no file of it.
+COLUMNS = {
+    "documents": "doc_id BLOB, source VARCHAR, snapshot VARCHAR, part INTEGER, url VARCHAR, "
+    "url_key VARCHAR, host VARCHAR, file VARCHAR, offset BIGINT, length BIGINT, "
+    "fetched_at VARCHAR, payload_digest VARCHAR, content_type VARCHAR, licence VARCHAR, "
+    "reason VARCHAR, detail VARCHAR",
+    "decisions": "doc_id BLOB, snapshot VARCHAR, part INTEGER, offset BIGINT, kept BOOLEAN, "
+    "stage VARCHAR, reason VARCHAR, detail VARCHAR, failed_rules VARCHAR[], domain VARCHAR, "
+    "language VARCHAR, tier VARCHAR",
+    "cluster_members": "doc_id BLOB, snapshot VARCHAR, part INTEGER, row INTEGER, "
+    "cluster_id BLOB, kind VARCHAR, kept BOOLEAN, kept_doc_id BLOB, similarity FLOAT, "
+    "cluster_size INTEGER",
+    "signals": "doc_id BLOB, snapshot VARCHAR, part INTEGER",
+    "texts": "doc_id BLOB, url_key VARCHAR, host VARCHAR, domain VARCHAR, offset BIGINT, "
+    "fetched_at VARCHAR, licence VARCHAR, title VARCHAR, declared_language VARCHAR, "
+    "derived_from VARCHAR[], generator VARCHAR, text_id BLOB, text VARCHAR, snapshot VARCHAR, "
+    "part INTEGER",
+    "final_text": "doc_id BLOB, domain VARCHAR, tier VARCHAR, language VARCHAR, "
+    f"boilerplate_lines INTEGER, emails INTEGER, ip_addresses INTEGER, edits {EDITS}, "
+    "text VARCHAR, snapshot VARCHAR, part INTEGER",
+    "spans": "sample INTEGER, offset INTEGER, length INTEGER, doc_id BLOB, "
+    "doc_token_offset INTEGER, snapshot VARCHAR, shard VARCHAR",
+}
+PLACED_BY_REGISTRY = {
+    "signals": "snapshot, part",
+    "texts": "snapshot, part",
+    "final_text": "snapshot, part",
+    "spans": "snapshot, shard",
+}
+ID_COLUMNS = {
+    "documents": ("doc_id",),
+    "decisions": ("doc_id",),
+    "cluster_members": ("doc_id", "cluster_id", "kept_doc_id"),
+    "signals": ("doc_id",),
+    "texts": ("doc_id", "text_id"),
+    "final_text": ("doc_id",),
+    "spans": ("doc_id",),
+}
+
+
+class Lineage:
+    """Queries over one version's lineage. Close it, or use it in a `with` statement."""
+
+    def __init__(self, registry: Registry, store: Store, version: str | None = None) -> None:
+        self.registry = registry
+        self.store = store
+        self.version = registry.version(version)
+        self.files: dict[str, list[LineageRow]] = {table: [] for table in LINEAGE_TABLES}
+        for row in registry.lineage_files(self.version.name):
+            self.files[row.table_name].append(row)
+        spill = os.path.join(tempfile.gettempdir(), f"catalog-duckdb-{os.getpid()}")
+        self.connection = duckdb.connect(
+            ":memory:", config={"python_enable_replacements": "false", "temp_directory": spill}
+        )
+        if not store.is_local:
+            self.connection.register_filesystem(store.filesystem)
+        self._register_paths()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.connection.close()
+
+    def addresses(self) -> list[str]:
+        """Every file of the version's lineage, as DuckDB opens it."""
+        return [self.store.address(row.path) for rows in self.files.values() for row in rows]
+
+    def scan(
+        self,
+        table: str,
+        snapshot: str | None = None,
+        parts: Iterable[int] | None = None,
+        shards: Iterable[str] | None = None,
+        files: Iterable[LineageRow] | None = None,
+    ) -> str:
+        """What to write after FROM to read a table with binary ids, of all files or of some."""
+        chosen = list(self.files[table] if files is None else files)
+        if snapshot is not None:
+            chosen = [row for row in chosen if row.snapshot == snapshot]
+        if parts is not None:
+            wanted = set(parts)
+            chosen = [row for row in chosen if row.part is None or row.part in wanted]
+        if shards is not None:
+            names = set(shards)
+            chosen = [row for row in chosen if row.shard is None or row.shard in names]
+        if not chosen:
+            return _empty(table)
+        listed = ", ".join(quoted(self.store.address(row.path)) for row in chosen)
+        if table not in PLACED_BY_REGISTRY:
+            return f"(SELECT * FROM read_parquet([{listed}]))"
+        added = PLACED_BY_REGISTRY[table]
+        return (
+            f"(SELECT data.* EXCLUDE (filename), {added} "
+            f"FROM read_parquet([{listed}], filename = true) AS data "
+            "JOIN lineage_paths ON data.filename = lineage_paths.address)"
+        )
+
+    def create_views(self) -> None:
+        """`raw.TABLE` with binary ids and `TABLE` with hex ids, for queries by people."""
+        self.connection.execute("CREATE SCHEMA raw")
+        for table in LINEAGE_TABLES:
+            self.connection.execute(f"CREATE VIEW raw.{table} AS FROM {self.scan(table)}")
+            shown = ", ".join(f"lower(hex({name})) AS {name}" for name in ID_COLUMNS[table])
+            self.connection.execute(
+                f"CREATE VIEW {table} AS SELECT * REPLACE ({shown}) FROM raw.{table}"
+            )
+
+    def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+        """Run one of our own queries; rows as dicts, ids as bytes."""
+        try:
+            answer = self.connection.execute(sql, list(parameters))
+            names = [column[0] for column in answer.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
+        except duckdb.IOException as error:
+            raise StoreFileError(
+                f"a lineage file of version {self.version.name} cannot be read: "
+                f"{first_line(error)}; `catalog verify {self.version.name}` lists damaged files"
+            ) from error
+        except duckdb.Error as error:
+            raise LineageBroken(
+                f"the lineage of version {self.version.name} cannot be queried: "
+                f"{first_line(error)}; `catalog verify {self.version.name}` lists what is wrong"
+            ) from error
+
+    def arrow(self, sql: str, parameters: Sequence[Any] = ()) -> pa.Table:
+        """Run one of our own queries whose answer is large."""
+        return self.connection.execute(sql, list(parameters)).to_arrow_table()
+
+    def _register_paths(self) -> None:
+        rows = [row for table in PLACED_BY_REGISTRY for row in self.files[table]]
+        self.connection.register(
+            "lineage_paths",
+            pa.table(
+                {
+                    "address": pa.array([self.store.address(r.path) for r in rows], pa.string()),
+                    "snapshot": pa.array([r.snapshot for r in rows], pa.string()),
+                    "part": pa.array([r.part for r in rows], pa.int32()),
+                    "shard": pa.array([r.shard for r in rows], pa.string()),
+                }
+            ),
+        )
+
+
+def quoted(text: str) -> str:
+    """A SQL string literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def first_line(error: Exception) -> str:
+    """The first line of a database's message; the rest draws the query."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _empty(table: str) -> str:
+    columns = _split(COLUMNS[table])
+    values = ", ".join(f'CAST(NULL AS {kind}) AS "{name}"' for name, kind in columns)
+    return f"(SELECT {values} WHERE false)"
+
+
+def _split(columns: str) -> list[tuple[str, str]]:
+    """`name TYPE, ...` taken apart; commas inside a STRUCT do not count."""
+    parts: list[str] = []
+    depth = 0
+    for piece in columns.split(", "):
+        if depth:
+            parts[-1] += ", " + piece
+        else:
+            parts.append(piece)
+        depth += piece.count("(") - piece.count(")")
+    return [(name, kind) for name, _, kind in (part.partition(" ") for part in parts)]

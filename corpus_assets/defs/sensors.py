@@ -1,0 +1,38 @@
+"""New snapshots of the recipe become partitions, and their runs start by themselves."""
+
+import dagster as dg
+
+from corpus_assets.defs.partitions import SNAPSHOTS
+from corpus_assets.defs.resources import CorpusResource
+from corpus_assets.step import digest
+
+ingest_job = dg.define_asset_job(
+    "ingest_snapshot",
+    selection=dg.AssetSelection.assets("source_files", "documents", "signatures"),
+    partitions_def=SNAPSHOTS,
+    description="Pin a snapshot's files and extract its documents.",
+)
+
+
+@dg.sensor(job=ingest_job, minimum_interval_seconds=60)
+def new_snapshots(context: dg.SensorEvaluationContext, corpus: CorpusResource) -> dg.SensorResult:
+    """Compare the recipe's snapshots with the partitions there are; ingest what is new."""
+    with corpus.session() as session:
+        wanted = session.pipeline.recipe.snapshots
+        locations = {s: session.pipeline.recipe.source_of(s).snapshots[s] for s in wanted}
+    known = set(context.instance.get_dynamic_partitions(SNAPSHOTS.name or ""))
+    fresh = [snapshot for snapshot in wanted if snapshot not in known]
+    if not fresh:
+        return dg.SensorResult(skip_reason=dg.SkipReason("every snapshot of the recipe is known"))
+    return dg.SensorResult(
+        dynamic_partitions_requests=[SNAPSHOTS.build_add_request(fresh)],
+        run_requests=[
+            dg.RunRequest(
+                partition_key=snapshot,
+                run_key=f"ingest/{snapshot}/{digest(locations[snapshot])[:16]}",
+            )
+            for snapshot in fresh
+        ],
+    )
+
+

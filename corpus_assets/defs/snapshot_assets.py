@@ -1,0 +1,162 @@
+"""The stages that every snapshot goes through: one asset each, partitioned by snapshot."""
+
+import dagster as dg
+
+from corpus_assets.defs.materialize import check_specs, materialize_stage
+from corpus_assets.defs.partitions import EVERY, SNAPSHOTS
+from corpus_assets.defs.resources import CorpusResource
+from corpus_assets.pipeline.run import pin_snapshot
+from corpus_assets.stages import (
+    clean_text,
+    clusters,
+    contamination,
+    documents,
+    selection,
+    shards,
+    signals,
+    signatures,
+    source_files,
+)
+
+Result = dg.MaterializeResult  # type: ignore[type-arg]
+
+
+@dg.asset(
+    name="source_files",
+    partitions_def=SNAPSHOTS,
+    group_name="ingest",
+    code_version=str(source_files.VERSION),
+)
+def source_files_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
+    """The pinned list of a snapshot's files: names, sizes, digests."""
+    with corpus.session() as session:
+        pinned = pin_snapshot(session.pipeline, session.registry, context.partition_key)
+    return dg.MaterializeResult(
+        metadata={
+            "files": len(pinned.files),
+            "bytes": sum(file.size for file in pinned.files),
+            "location": pinned.location,
+        },
+        data_version=dg.DataVersion(pinned.content_hash),
+    )
+
+
+@dg.asset(
+    name="documents",
+    partitions_def=SNAPSHOTS,
+    group_name="ingest",
+    deps=["source_files"],
+    code_version=str(documents.VERSION),
+    check_specs=check_specs("documents"),
+)
+def documents_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
+    """WARC, JSONL or Parquet in, text out. Gates come before any expensive work; every record
+    that gives no text has a reason."""
+    return materialize_stage(context, corpus, "documents")
+
+
+@dg.asset(
+    name="signals",
+    partitions_def=SNAPSHOTS,
+    group_name="filter",
+    deps=["documents", "quality_model"],
+    code_version=str(signals.VERSION),
+    check_specs=check_specs("signals"),
+)
+def signals_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
+    """Numbers and labels of every document: language, Gopher, FineWeb, quality. Never recomputed
+    for a new threshold."""
+    return materialize_stage(context, corpus, "signals")
+
+
+@dg.asset(
+    name="selection",
+    partitions_def=SNAPSHOTS,
+    group_name="filter",
+    deps=["signals", "quality_cutoffs"],
+    code_version=str(selection.VERSION),
+    check_specs=check_specs("selection"),
+)
+def selection_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
+    """Keep or drop by the recipe's thresholds over the signals; the first failing rule is the
+    reason, all failing rules are kept."""
+    return materialize_stage(context, corpus, "selection")
+
+
+@dg.asset(
+    name="signatures",
+    partitions_def=SNAPSHOTS,
+    group_name="deduplicate",
+    deps=["documents"],
+    code_version=str(signatures.VERSION),
+    check_specs=check_specs("signatures"),
+)
+def signatures_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
+    """Exact keys and MinHash signatures of every document."""
+    return materialize_stage(context, corpus, "signatures")
+
+
+@dg.asset(
+    name="clusters",
+    partitions_def=SNAPSHOTS,
+    group_name="deduplicate",
+    deps=[dg.AssetDep("signatures", partition_mapping=EVERY), dg.AssetDep("selection", partition_mapping=EVERY)],
+    code_version=str(clusters.VERSION),
+    check_specs=check_specs("clusters"),
+)
+def clusters_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
+    """Duplicates by capture, URL, exact text and near text; one member of each cluster is kept."""
+    return materialize_stage(context, corpus, "clusters")
+
+
+@dg.asset(
+    name="contamination",
+    partitions_def=SNAPSHOTS,
+    group_name="decontaminate",
+    deps=["documents", "eval_index"],
+    code_version=str(contamination.VERSION),
+    check_specs=check_specs("contamination"),
+)
+def contamination_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
+    """Benchmark items found in documents, by n-grams and confirmed on the words themselves."""
+    return materialize_stage(context, corpus, "contamination")
+
+
+@dg.asset(
+    name="clean_text",
+    partitions_def=SNAPSHOTS,
+    group_name="write",
+    deps=["selection", "clusters", "contamination"],
+    code_version=str(clean_text.VERSION),
+    check_specs=check_specs("clean_text"),
+)
+def clean_text_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
+    """Final text of the survivors: boilerplate lines out, personal data scrubbed, every edit
+    recorded; and the fate of every record."""
+    return materialize_stage(context, corpus, "clean_text")
+
+
+@dg.asset(
+    name="shards",
+    partitions_def=SNAPSHOTS,
+    group_name="write",
+    deps=["clean_text", "tokenizer"],
+    code_version=str(shards.VERSION),
+    check_specs=check_specs("shards"),
+)
+def shards_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
+    """Tokenized, shuffled and packed into memory-mapped shards by (domain, tier)."""
+    return materialize_stage(context, corpus, "shards")
+
+
+SNAPSHOT_ASSETS = [
+    source_files_asset,
+    documents_asset,
+    signals_asset,
+    selection_asset,
+    signatures_asset,
+    clusters_asset,
+    contamination_asset,
+    clean_text_asset,
+    shards_asset,
+]

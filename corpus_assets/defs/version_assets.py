@@ -1,0 +1,50 @@
+"""A corpus version: the shards of all snapshots under one manifest."""
+
+import dagster as dg
+
+from corpus_assets.defs.partitions import EVERY, VERSIONS
+from corpus_assets.defs.resources import CorpusResource
+from corpus_assets.pipeline.checks import check_version
+from corpus_assets.pipeline.version import make_version, publish
+from corpus_assets.store import sha256_hex
+
+Result = dg.MaterializeResult  # type: ignore[type-arg]
+
+
+@dg.asset(
+    name="corpus_version",
+    partitions_def=VERSIONS,
+    group_name="release",
+    deps=[dg.AssetDep("shards", partition_mapping=EVERY)],
+    code_version="1",
+    check_specs=[
+        dg.AssetCheckSpec(
+            "conservation",
+            asset="corpus_version",
+            description="Ingested = in shards + dropped, exactly, for every snapshot.",
+        )
+    ],
+)
+def corpus_version_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
+    """Manifest with mixture and phases, lock, report; registered in the catalog."""
+    with corpus.session() as session:
+        version = make_version(session.pipeline, context.partition_key)
+        publish(session.pipeline, session.registry, version)
+        outcome = check_version(session.pipeline, version.manifest)
+    groups = version.manifest.groups
+    return dg.MaterializeResult(
+        metadata={
+            "documents": sum(group.documents for group in groups),
+            "tokens": sum(group.tokens for group in groups),
+            "samples": sum(group.samples for group in groups),
+            "shards": sum(len(group.shards) for group in groups),
+            "tokens_by_group": dg.MetadataValue.json({g.id: g.tokens for g in groups}),
+            "lock_digest": version.lock.digest,
+        },
+        data_version=dg.DataVersion(sha256_hex(version.manifest_bytes)),
+        check_results=[
+            dg.AssetCheckResult(
+                check_name="conservation", passed=outcome.passed, description=outcome.message
+            )
+        ],
+    )

@@ -1,0 +1,112 @@
+"""The local engine: a pool of worker processes on this machine.
+
+Workers are started once and kept for the whole build, since loading the extractor and the
+compiled kernels costs seconds. They are spawned, not forked: the parent may hold threads.
+"""
+
+import importlib
+import os
+import signal
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+
+from corpus_assets.engine.base import OnDone
+from corpus_assets.errors import EngineError
+from corpus_assets.store import open_store
+from corpus_assets.task import Finished, Task, execute
+
+SINGLE_THREADED = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "RAYON_NUM_THREADS",
+)
+
+
+class LocalEngine:
+    """`workers=1` runs tasks in this process; more run them in that many processes.
+
+    `functions` names the module whose `FUNCTIONS` maps a stage to its function.
+    """
+
+    def __init__(self, store_url: str, functions: str, workers: int = 1) -> None:
+        if workers < 1:
+            raise EngineError(f"--workers must be 1 or more, not {workers}")
+        self.store_url = store_url
+        self.functions = functions
+        self.workers = workers
+        self._pool: ProcessPoolExecutor | None = None
+
+    def run(self, tasks: Sequence[Task], on_done: OnDone) -> list[Finished]:
+        if self.workers == 1 or len(tasks) <= 1:
+            return [self._inline(task, on_done) for task in tasks]
+        pool = self._start()
+        futures: dict[Future[Finished], int] = {
+            pool.submit(run_task, task, self.store_url, self.functions): i for i, task in enumerate(tasks)
+        }
+        finished: list[Finished | None] = [None] * len(tasks)
+        failure: BaseException | None = None
+        for future in as_completed(futures):
+            task = tasks[futures[future]]
+            try:
+                finished[futures[future]] = done = future.result()
+            except BrokenProcessPool as error:
+                self._pool = None
+                raise EngineError(
+                    f"a worker process died during {task.stage} ({task.label}); it may have been "
+                    "killed for memory: run the same command again with fewer --workers, "
+                    "finished parts are kept"
+                ) from error
+            except BaseException as error:
+                failure = failure or error
+                for other in futures:
+                    other.cancel()
+            else:
+                on_done(task, done)
+        if failure is not None:
+            raise failure
+        return [done for done in finished if done is not None]
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+    def _inline(self, task: Task, on_done: OnDone) -> Finished:
+        done = run_task(task, self.store_url, self.functions)
+        on_done(task, done)
+        return done
+
+    def _start(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(
+                self.workers, mp_context=get_context("spawn"), initializer=_worker_started
+            )
+        return self._pool
+
+
+def run_task(task: Task, store_url: str, functions: str) -> Finished:
+    """What a worker does with a task. The function table is imported late: it loads everything."""
+    table = importlib.import_module(functions).FUNCTIONS
+    return execute(task, open_store(store_url), table[task.stage])
+
+
+def _worker_started() -> None:
+    """Workers leave Ctrl-C to the parent, use one thread, and go when the parent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for name in SINGLE_THREADED:
+        os.environ.setdefault(name, "1")
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    threading.Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()
+
+
+def _leave_with(parent: int) -> None:
+    """Exit within a second of the parent's death, so a killed build leaves no strays."""
+    pause = threading.Event()
+    while os.getppid() == parent:
+        pause.wait(1.0)
+    os._exit(1)

@@ -1,0 +1,166 @@
+"""How much of a document stands in n-grams of words that repeat.
+
+Words are known by their 64-bit hashes (see `hash_spans` for the odds of a collision). From
+there on everything is exact: repeated words get small numbers, and an (n + 1)-gram is the
+pair of the numbers of its two n-grams, which fits 64 bits without hashing. An (n + 1)-gram
+can only repeat where both of its n-grams do, so each size looks at the places that are left
+of the size before, and sizes above three cost next to nothing on ordinary text.
+"""
+
+import numpy as np
+from numba import njit
+
+from corpus_assets.kernels.text import CHARS, Bytes, Hashes, Ints, mix, table_size
+
+TOP, ALL, LATER = 0, 1, 2
+
+
+@njit(cache=True)
+def _number_keys(
+    keys: Hashes, n_keys: int, slots: Ints, number: Ints, count: Ints, first: Ints
+) -> None:
+    """Number equal keys alike, by first appearance; `count[g]` says how often number g came.
+
+    `slots` is scratch for at least `table_size(n_keys)`, the others for `n_keys`.
+    """
+    size = table_size(n_keys)
+    slots[:size] = -1
+    groups = 0
+    for k in range(n_keys):
+        slot = np.int64(mix(keys[k]) & np.uint64(size - 1))
+        while slots[slot] >= 0 and keys[first[slots[slot]]] != keys[k]:
+            slot = (slot + 1) & (size - 1)
+        group = slots[slot]
+        if group < 0:
+            group = groups
+            slots[slot] = group
+            first[group] = k
+            count[group] = 0
+            groups += 1
+        number[k] = group
+        count[group] += 1
+
+
+@njit(cache=True)
+def repeated_ngram_chars(hashes: Hashes, words: Ints, rows: Ints, max_n: int) -> Ints:
+    """int64[n, max_n + 1, 3]: characters of words inside repeated n-grams, for n = 1..max_n.
+
+    `hashes: uint64[k]`, `words: int64[k, 3]` and `rows: int64[n + 1]` are the batch's words;
+    a document has fewer than 2**31 of them. White space never counts, and overlapping
+    n-grams never count a word twice. The last axis, for n-grams that occur at least twice:
+
+    * TOP: the words covered by the most frequent n-gram; of several, the one that covers most;
+    * ALL: the words covered by any n-gram, its first occurrence included;
+    * LATER: the words of second and later occurrences, read from the left, where a repeat is
+      jumped over as a whole before reading on.
+
+    Cost: one hash-table pass over the words for n = 1, 2, then over what still repeats.
+    Memory: about 100 bytes for each word of the longest document.
+    """
+    n = rows.shape[0] - 1
+    out = np.zeros((n, max_n + 1, 3), dtype=np.int64)
+    longest = 0
+    for d in range(n):
+        longest = max(longest, rows[d + 1] - rows[d])
+    keys = np.empty(longest, dtype=np.uint64)
+    place = np.empty(longest, dtype=np.int64)
+    number = np.empty(longest, dtype=np.int64)
+    count = np.empty(longest, dtype=np.int64)
+    first = np.empty(longest, dtype=np.int64)
+    covered = np.empty(longest, dtype=np.int64)
+    reached = np.empty(longest, dtype=np.int64)
+    seen = np.empty(longest, dtype=np.uint8)
+    chars_before = np.empty(longest + 1, dtype=np.int64)
+    slots = np.empty(table_size(longest), dtype=np.int64)
+    for d in range(n):
+        low = rows[d]
+        active = rows[d + 1] - low
+        chars_before[0] = 0
+        for k in range(active):
+            chars_before[k + 1] = chars_before[k] + words[low + k, CHARS]
+            keys[k] = hashes[low + k]
+            place[k] = k
+        for size in range(1, max_n + 1):
+            if size > 1:
+                active = _join_neighbours(place, number, active, keys)
+            if active < 2:
+                break
+            _number_keys(keys, active, slots, number, count, first)
+            active = _drop_single(place, number, active, count)
+            _measure(
+                place,
+                number,
+                active,
+                count,
+                size,
+                chars_before,
+                covered,
+                reached,
+                seen,
+                out[d, size],
+            )
+    return out
+
+
+@njit(cache=True)
+def _join_neighbours(place: Ints, number: Ints, active: int, keys: Hashes) -> int:
+    """Make (n + 1)-grams of adjacent repeated n-grams, in place; returns how many."""
+    left = 0
+    for k in range(active - 1):
+        if place[k + 1] == place[k] + 1:
+            keys[left] = (np.uint64(number[k]) << np.uint64(32)) | np.uint64(number[k + 1])
+            place[left] = place[k]
+            left += 1
+    return left
+
+
+@njit(cache=True)
+def _drop_single(place: Ints, number: Ints, active: int, count: Ints) -> int:
+    """Keep only the places whose n-gram occurs at least twice; returns how many."""
+    left = 0
+    for k in range(active):
+        if count[number[k]] > 1:
+            place[left] = place[k]
+            number[left] = number[k]
+            left += 1
+    return left
+
+
+@njit(cache=True)
+def _measure(
+    place: Ints,
+    number: Ints,
+    active: int,
+    count: Ints,
+    size: int,
+    chars_before: Ints,
+    covered: Ints,
+    reached: Ints,
+    seen: Bytes,
+    out: Ints,
+) -> None:
+    """Fill `out[TOP], out[ALL], out[LATER]` from the repeated n-grams of one size, in order."""
+    most = 0
+    for k in range(active):
+        group = number[k]
+        most = max(most, count[group])
+        covered[group] = 0
+        reached[group] = 0
+        seen[group] = 0
+    all_reached = 0
+    later_reached = 0
+    for k in range(active):
+        group = number[k]
+        start, end = place[k], place[k] + size
+        out[ALL] += chars_before[end] - chars_before[max(start, all_reached)]
+        all_reached = end
+        if count[group] == most:
+            covered[group] += chars_before[end] - chars_before[max(start, reached[group])]
+            reached[group] = end
+            out[TOP] = max(out[TOP], covered[group])
+        if start >= later_reached:
+            if seen[group]:
+                out[LATER] += chars_before[end] - chars_before[start]
+                later_reached = end
+            else:
+                seen[group] = 1

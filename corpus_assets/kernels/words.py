@@ -1,0 +1,179 @@
+"""Words of a text, and rolling hashes over them.
+
+What a word is, `characters` says. Hash arithmetic is uint64 and wraps modulo 2^64 on purpose;
+positions and counts are int64.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from corpus_assets.kernels.characters import (
+    IGNORED,
+    MARK,
+    OWN_WORD,
+    SEPARATOR,
+    WORD,
+    code_point,
+)
+
+MAX_NGRAM = 64
+"""Longest n-gram, in words, that settings may ask for."""
+
+_FNV_OFFSET = np.uint64(0xCBF29CE484222325)
+_FNV_PRIME = np.uint64(0x100000001B3)
+_BASE = np.uint64(0x9E3779B97F4A7C15)  # odd, so no word's weight in an n-gram vanishes
+_LENGTH_STEP = np.uint64(0xD6E8FEB86659FD93)
+_MIX_1 = np.uint64(0xFF51AFD7ED558CCD)
+_MIX_2 = np.uint64(0xC4CEB9FE1A85EC53)
+_SHIFT = np.uint64(33)
+_SPACE = 0x20
+
+
+@njit(cache=True)
+def mix64(value: Any) -> Any:
+    """MurmurHash3's 64-bit finalizer, a bijection on uint64."""
+    value = (value ^ (value >> _SHIFT)) * _MIX_1
+    value = (value ^ (value >> _SHIFT)) * _MIX_2
+    return value ^ (value >> _SHIFT)
+
+
+@njit(cache=True)
+def word_room(offsets: Any) -> tuple[Any, Any]:
+    """Buffers that `scan_words` can fill for any of the texts: 16 bytes for 2 bytes of text."""
+    longest = 0
+    for text in range(offsets.size - 1):
+        longest = max(longest, offsets[text + 1] - offsets[text])
+    return np.empty(longest // 2 + 2, np.uint64), np.empty(longest // 2 + 2, np.int64)
+
+
+@njit(cache=True)
+def scan_words(data: Any, pos: Any, end: Any, tables: Any, hashes: Any, starts: Any) -> int:
+    """Write the hash (uint64) and start (int64) of each word of data[pos:end]; return how many.
+
+    The hash is FNV-1a over folded code points, then `mix64`. Outputs from `word_room`: a word
+    takes two bytes at least, its end included, and one place is written ahead. Invisible characters may stand between a start and its word.
+    One flat loop, because mispredicted branches cost more here than all the arithmetic.
+    """
+    ascii_fold, classes, folded = tables.ascii, tables.classes, tables.folded
+    count = 0
+    start = pos
+    value = _FNV_OFFSET
+    inside = 0
+    while pos < end:
+        letter = ascii_fold[data[pos]]
+        if 0 < letter < 0x80:
+            value = (value ^ np.uint64(letter)) * _FNV_PRIME
+            inside = 1
+            pos += 1
+            continue
+        width = 1
+        kind = classes[0]
+        if letter:
+            code, width = code_point(data, pos, end)
+            kind = classes[code]
+            if kind == WORD or (kind == MARK and inside):
+                value = (value ^ np.uint64(folded[code])) * _FNV_PRIME
+                inside = 1
+            if kind in (WORD, MARK, IGNORED):
+                pos += width
+                continue
+        hashes[count] = mix64(value)
+        starts[count] = start
+        count += inside
+        if kind == OWN_WORD:
+            hashes[count] = mix64((_FNV_OFFSET ^ np.uint64(folded[code])) * _FNV_PRIME)
+            starts[count] = pos
+            count += 1
+        pos += width
+        start = pos
+        value = _FNV_OFFSET
+        inside = 0
+    if inside:
+        hashes[count] = mix64(value)
+        starts[count] = start
+        count += 1
+    return count
+
+
+@njit(cache=True)
+def next_word(data: Any, pos: Any, end: Any, tables: Any) -> tuple[Any, Any]:
+    """(start, stop) of the first word at or after `pos`, equal when there is none.
+
+    For spelling words out; `scan_words` finds the same words, and faster.
+    """
+    start: Any = np.int64(-1)
+    while pos < end:
+        code, width = code_point(data, pos, end)
+        kind = tables.classes[code]
+        if start < 0:
+            if kind == OWN_WORD:
+                return pos, pos + width
+            if kind == WORD:
+                start = pos
+        elif kind in (SEPARATOR, OWN_WORD):
+            break
+        pos += width
+    if start < 0:
+        return end, end
+    return start, pos
+
+
+@njit(cache=True)
+def power(length: int) -> Any:
+    """The weight (uint64) that a word has when it leaves a rolling window of `length` words."""
+    value = np.uint64(1)
+    for _ in range(length):
+        value *= _BASE
+    return value
+
+
+@njit(cache=True)
+def roll(window: Any, entering: Any, leaving: Any, weight: Any) -> Any:
+    """Move a polynomial hash (uint64, modulo 2^64) on by a word; `leaving` is 0 at first."""
+    return window * _BASE + entering - leaving * weight
+
+
+@njit(cache=True)
+def ngram_hash(window: Any, length: int) -> Any:
+    """Spread a rolling hash over all 64 bits, apart for n-grams of different lengths."""
+    return mix64(window + np.uint64(length) * _LENGTH_STEP)
+
+
+@njit(cache=True)
+def spell_words(data: Any, offsets: Any, tables: Any) -> tuple[Any, Any, Any]:
+    """Normalised texts: words in folded code points, a space between two words.
+
+    Returns code points (uint32), the start of each word in them (int64), and for each text
+    the number of its first word (int64, one more than texts). A text of b bytes gives at most
+    2 b code points.
+    """
+    n_texts = offsets.size - 1
+    size = offsets[n_texts] - offsets[0]
+    codes = np.empty(2 * size, np.uint32)
+    starts = np.empty(size + 1, np.int64)
+    firsts = np.zeros(n_texts + 1, np.int64)
+    filled = 0
+    n_words = 0
+    for text in range(n_texts):
+        pos, end = offsets[text], offsets[text + 1]
+        while True:
+            start, stop = next_word(data, pos, end, tables)
+            if start == stop:
+                break
+            if n_words > firsts[text]:
+                codes[filled] = _SPACE
+                filled += 1
+            starts[n_words] = filled
+            n_words += 1
+            pos = start
+            while pos < stop:
+                code, width = code_point(data, pos, stop)
+                if tables.classes[code] != IGNORED:
+                    codes[filled] = tables.folded[code]
+                    filled += 1
+                pos += width
+        firsts[text + 1] = n_words
+    starts[n_words] = filled
+    return codes[:filled], starts[: n_words + 1], firsts

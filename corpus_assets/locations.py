@@ -1,0 +1,42 @@
+"""From what a recipe writes to a place on this machine.
+
+`demo://web/x` is inside the demo sources (made on first use), a relative path is relative to
+the recipe's folder, anything else is taken as it is. Where files lie is never identity.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from corpus_assets.demo import generate
+from corpus_assets.errors import RecipeError, SourceError
+from corpus_assets.home import Home
+
+DEMO = "demo://"
+
+
+@dataclass(frozen=True)
+class Locations:
+    recipe_folder: Path
+    home: Home
+
+    def resolve(self, location: str) -> str:
+        """A local path or glob pattern."""
+        if location.startswith(DEMO):
+            return str(generate(self.home.demo_sources) / location.removeprefix(DEMO))
+        if location.startswith("file://"):
+            return location.removeprefix("file://")
+        if "://" in location:
+            raise RecipeError(f"{location}: only local paths, file:// and demo:// can be read")
+        return str(self.recipe_folder / Path(location).expanduser())
+
+    def files(self, patterns: tuple[str, ...], what: str) -> list[Path]:
+        """The files that patterns name, sorted; each pattern must name at least one."""
+        found: list[Path] = []
+        for pattern in patterns:
+            path = Path(self.resolve(pattern))
+            matches = sorted(path.parent.glob(path.name)) if "*" in path.name else [path]
+            matches = [match for match in matches if match.is_file()]
+            if not matches:
+                raise SourceError(f"{what}: no file at {pattern}; correct the path in the recipe")
+            found += matches
+        return sorted(set(found), key=lambda match: (match.name, match))

@@ -1,0 +1,68 @@
+"""The pinned list of a snapshot's files: listed and hashed once, then frozen.
+
+A snapshot is a frozen delivery. Its list is made anew only when the recipe points elsewhere or
+when names or sizes at its location changed; a file whose bytes changed under the same name and
+size is refused when it is read.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from corpus_assets.errors import CorruptArtifact, MissingInput, SourceError
+from corpus_assets.lock import PinnedFile
+from corpus_assets.sources.base import SourceFile
+from corpus_assets.step import canonical_json, digest
+from corpus_assets.store import Store
+
+
+@dataclass(frozen=True)
+class SnapshotFiles:
+    snapshot: str
+    location: str
+    files: tuple[SourceFile, ...]
+
+    @property
+    def pinned(self) -> tuple[PinnedFile, ...]:
+        return tuple(
+            PinnedFile(name=file.name, bytes=file.size, sha256=file.sha256) for file in self.files
+        )
+
+    @property
+    def content_hash(self) -> str:
+        """Identity of the delivery: names and contents, not where they lie."""
+        return digest([[file.name, file.sha256] for file in self.files])
+
+
+def _path(snapshot: str) -> str:
+    return f"sources/{snapshot}.json"
+
+
+def save_snapshot_files(store: Store, pinned: SnapshotFiles) -> None:
+    store.write(_path(pinned.snapshot), canonical_json(asdict(pinned)))
+
+
+def load_snapshot_files(store: Store, snapshot: str) -> SnapshotFiles:
+    if not store.exists(_path(snapshot)):
+        raise MissingInput(
+            f"source_files of {snapshot} is not pinned yet; materialize source_files first, or "
+            "run `corpus build`"
+        )
+    try:
+        raw = json.loads(store.read(_path(snapshot)))
+        files = tuple(SourceFile(**file) for file in raw["files"])
+        return SnapshotFiles(raw["snapshot"], raw["location"], files)
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptArtifact(
+            f"{_path(snapshot)} in the store is damaged; delete it and build again"
+        ) from error
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file outside the store."""
+    try:
+        with open(path, "rb") as handle:
+            return hashlib.file_digest(handle, "sha256").hexdigest()
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read: {error.strerror}; correct the recipe") from error

@@ -1,0 +1,169 @@
+"""Running an asset: its nodes in order, their tasks through the engine, a note in the registry."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from catalog.registry import Registry
+from catalog.rows import ArtifactRow, FileRow, InputRow, OutputRow, SnapshotRow, SourceRow
+from corpus_assets.engine.base import Engine
+from corpus_assets.pipeline.graph import ASSET_NODES, SNAPSHOT_NODES, Pipeline
+from corpus_assets.pipeline.pins import (
+    SnapshotFiles,
+    load_snapshot_files,
+    save_snapshot_files,
+)
+from corpus_assets.pipeline.progress import Progress
+from corpus_assets.stages.source_files import list_files, list_names
+from corpus_assets.step import digest
+from corpus_assets.task import Finished, Task
+
+
+@dataclass
+class AssetReport:
+    """What running an asset did, for metadata and summaries."""
+
+    asset: str
+    snapshot: str | None
+    content_hash: str = ""
+    parts: int = 0
+    cached: int = 0
+    documents_in: int = 0
+    documents_out: int = 0
+    cpu_seconds: float = 0.0
+    bytes: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
+    notes: list[Mapping[str, Any]] = field(default_factory=list)
+
+    @property
+    def survival(self) -> float:
+        return self.documents_out / self.documents_in if self.documents_in else 1.0
+
+
+def run_asset(
+    pipeline: Pipeline,
+    engine: Engine,
+    registry: Registry,
+    progress: Progress,
+    asset: str,
+    snapshot: str | None = None,
+) -> AssetReport:
+    """Run what is missing of an asset; what the store has is found, not computed."""
+    report = AssetReport(asset, snapshot)
+    for node in ASSET_NODES[asset]:
+        for name in _snapshots_of(pipeline, node, snapshot):
+            done = run_node(pipeline, engine, registry, progress, report, node, name)
+            if node == ASSET_NODES[asset][-1]:
+                _sum_up(report, done)
+    report.content_hash = content_hash(pipeline, asset, snapshot)
+    progress.finished(asset, snapshot, report.cached, report.parts - report.cached)
+    return report
+
+
+def content_hash(pipeline: Pipeline, asset: str, snapshot: str | None) -> str:
+    """Identity of what a complete asset holds; MissingInput where it is not complete."""
+    node = ASSET_NODES[asset][-1]
+    return digest([result.content_hash for result in pipeline.results(node, snapshot)])
+
+
+def _snapshots_of(pipeline: Pipeline, node: str, snapshot: str | None) -> list[str | None]:
+    """A global asset may have nodes by snapshot (the tokenizer's sample): all of them."""
+    if node in SNAPSHOT_NODES and snapshot is None:
+        return list(pipeline.recipe.snapshots)
+    return [snapshot]
+
+
+def run_node(
+    pipeline: Pipeline,
+    engine: Engine,
+    registry: Registry,
+    progress: Progress,
+    report: AssetReport,
+    node: str,
+    snapshot: str | None,
+) -> list[Finished]:
+    """Run the tasks of one node; a calibration that the lock pins is not resolved again."""
+    tasks = [] if _is_pinned(pipeline, node, snapshot) else pipeline.tasks(node, snapshot)
+    progress.started(report.asset, report.snapshot, len(tasks))
+
+    def on_done(task: Task, finished: Finished) -> None:
+        documents = finished.result.counts.get("documents_in", 0)
+        progress.advanced(report.asset, report.snapshot, documents, finished.cached)
+
+    done = engine.run(tasks, on_done)
+    pairs = list(zip(tasks, done, strict=True))
+    registry.record_artifacts(
+        [_artifact_row(i, task, finished, snapshot) for i, (task, finished) in enumerate(pairs)]
+    )
+    report.parts += len(done)
+    report.cached += sum(finished.cached for finished in done)
+    report.cpu_seconds += sum(finished.cpu_seconds for finished in done)
+    report.bytes += sum(finished.result.bytes for finished in done)
+    return done
+
+
+def _is_pinned(pipeline: Pipeline, node: str, snapshot: str | None) -> bool:
+    return (f"{node}/{snapshot}" if snapshot else node) in pipeline.pins
+
+
+def _sum_up(report: AssetReport, done: list[Finished]) -> None:
+    for finished in done:
+        result = finished.result
+        report.documents_in += result.counts.get("documents_in", 0)
+        report.documents_out += result.counts.get("documents_out", 0)
+        report.reasons.update(result.notes.get("reasons", {}))
+        report.counts.update(result.counts)
+        report.notes.append(result.notes)
+
+
+def _artifact_row(part: int, task: Task, finished: Finished, snapshot: str | None) -> ArtifactRow:
+    result = finished.result
+    hashes = {name: out.sha256 for name, out in task.inputs.items()} | dict(task.extra_inputs)
+    return ArtifactRow(
+        stage=task.stage,
+        fingerprint=task.fingerprint,
+        content_hash=result.content_hash,
+        snapshot=snapshot,
+        part=part,
+        documents_in=result.counts.get("documents_in", 0),
+        documents_out=result.counts.get("documents_out", 0),
+        bytes=result.bytes,
+        cpu_seconds=None if finished.cached else finished.cpu_seconds,
+        outputs=tuple(
+            OutputRow(name, out.path, out.sha256, out.bytes, out.rows)
+            for name, out in result.outputs.items()
+        ),
+        inputs=tuple(InputRow(name, value) for name, value in hashes.items()),
+    )
+
+
+def pin_snapshot(pipeline: Pipeline, registry: Registry, snapshot: str) -> SnapshotFiles:
+    """List and hash a snapshot's files, unless the pinned list still fits what is there."""
+    recipe = pipeline.recipe
+    source = recipe.source_of(snapshot)
+    location = pipeline.locations.resolve(source.snapshots[snapshot])
+    pinned = _still_pinned(pipeline, snapshot, location)
+    if pinned is None:
+        files = tuple(list_files(source, location, snapshot))
+        pinned = SnapshotFiles(snapshot, location, files)
+        save_snapshot_files(pipeline.store, pinned)
+    registry.put_source(SourceRow(source.name, source.format, source.domain, source.licence))
+    registry.put_snapshot(
+        SnapshotRow(snapshot, source.name, recipe.snapshots.index(snapshot)),
+        [
+            FileRow(part, file.name, file.uri, file.size, file.sha256)
+            for part, file in enumerate(pinned.files)
+        ],
+    )
+    return pinned
+
+
+def _still_pinned(pipeline: Pipeline, snapshot: str, location: str) -> SnapshotFiles | None:
+    if not pipeline.store.exists(f"sources/{snapshot}.json"):
+        return None
+    pinned = load_snapshot_files(pipeline.store, snapshot)
+    here = list_names(location)
+    there = [(file.name, file.size) for file in pinned.files]
+    return pinned if pinned.location == location and here == there else None

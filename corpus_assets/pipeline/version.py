@@ -1,0 +1,249 @@
+"""A version: the manifest that mixes the shards, the lock behind it, the report beside it.
+
+Everything in `versions/<name>/` is a pure function of the lock and the shards, the manifest is
+written last, and nothing there holds a time or a place: two builds give the same files.
+"""
+
+import json
+from dataclasses import dataclass
+
+from catalog.registry import Registry
+from catalog.rows import LineageRow, LockRow, ModelRow, RecipeRow, ShardRow, VersionRow
+from corpus_assets.errors import CorpusError
+from corpus_assets.lock import Lock, PinnedFile, calibration_path
+from corpus_assets.pipeline.graph import Pipeline
+from corpus_assets.pipeline.report import render_report
+from corpus_assets.shards.format import parse_header
+from corpus_assets.shards.manifest import FileRef, Group, Manifest, RecipeRef, ShardRef, TokenizerRef
+from corpus_assets.shards.mixture import phases_from
+from corpus_assets.shards.tokens import Encoder
+from corpus_assets.step import canonical_json
+from corpus_assets.store import Output, Result, read_output, sha256_hex
+
+
+@dataclass(frozen=True)
+class Version:
+    name: str
+    manifest: Manifest
+    manifest_bytes: bytes
+    lock: Lock
+
+
+def default_version_name(pipeline: Pipeline) -> str:
+    return f"{pipeline.recipe.name}-{pipeline.recipe.digest[:8]}"
+
+
+def make_lock(pipeline: Pipeline) -> Lock:
+    """Pin everything: the recipe, what went in, and what was resolved from it."""
+    recipe = pipeline.recipe.identity()
+    for source in recipe["sources"]:
+        source["snapshots"] = list(source["snapshots"])
+    for key in ("blocklists", "eval_suites"):
+        del recipe[key]
+    if recipe["quality_model"] is not None:
+        del recipe["quality_model"]["positives"], recipe["quality_model"]["negatives"]
+    _, language_model = pipeline.language_model()
+    return Lock(
+        recipe=recipe,
+        recipe_digest=pipeline.recipe.digest,
+        inputs=pipeline.inputs(),
+        models={"language": language_model},
+        calibrations={
+            name: PinnedFile(name=name, bytes=out.bytes, sha256=out.sha256)
+            for name, out in sorted(pipeline.calibrations().items())
+        },
+    )
+
+
+def make_groups(pipeline: Pipeline) -> list[Group]:
+    groups: dict[str, list[ShardRef]] = {}
+    for snapshot in pipeline.recipe.snapshots:
+        for result in pipeline.results("shards", snapshot):
+            header_name = next(name for name in result.outputs if name.endswith(".header.json"))
+            header = parse_header(
+                read_output(pipeline.store, result.outputs[header_name]), header_name
+            )
+            groups.setdefault(header.group, []).append(_shard_entry(result))
+    return [_group(name, shards) for name, shards in sorted(groups.items())]
+
+
+def _shard_entry(result: Result) -> ShardRef:
+    by_ending = {name.partition(".")[2]: out for name, out in result.outputs.items()}
+    return ShardRef(
+        name=next(iter(result.outputs)).partition(".")[0],
+        bin=_stored(by_ending["bin"]),
+        idx=_stored(by_ending["idx"]),
+        spans=_stored(by_ending["spans.parquet"]),
+        header=_stored(by_ending["header.json"]),
+        samples=result.counts["samples"],
+        tokens=result.counts["tokens"],
+        documents=result.counts["documents"],
+    )
+
+
+def _stored(output: Output) -> FileRef:
+    return FileRef(path=output.path, sha256=output.sha256, bytes=output.bytes)
+
+
+def _group(name: str, shards: list[ShardRef]) -> Group:
+    snapshot, domain, tier = name.rsplit("/", 2)
+    shards = sorted(shards, key=lambda shard: shard.name)
+    return Group(
+        id=name,
+        snapshot=snapshot,
+        domain=domain,
+        tier=tier,
+        samples=sum(shard.samples for shard in shards),
+        tokens=sum(shard.tokens for shard in shards),
+        documents=sum(shard.documents for shard in shards),
+        shards=tuple(shards),
+    )
+
+
+def make_version(pipeline: Pipeline, name: str) -> Version:
+    """The manifest and lock of a version; needs all shards, writes nothing."""
+    recipe = pipeline.recipe
+    lock = make_lock(pipeline)
+    groups = make_groups(pipeline)
+    tokenizer = pipeline.tokenizer_file()
+    special = recipe.tokenizer.special_names()
+    encoder = Encoder(
+        read_output(pipeline.store, tokenizer), eod_token=special["eod"], pad_token=special["pad"]
+    )
+    seq_len = recipe.shards.pack.seq_len
+    pin = lock.calibrations["tokenizer"]
+    manifest = Manifest(
+        version=name,
+        recipe=RecipeRef(name=recipe.name, digest=recipe.digest),
+        lock_digest=lock.digest,
+        seed=recipe.seed,
+        seq_len=seq_len,
+        tokenizer=TokenizerRef(
+            path=calibration_path(f"versions/{name}", pin),
+            sha256=pin.sha256,
+            vocab_size=encoder.vocab_size,
+            eod_id=encoder.eod_id,
+            pad_id=encoder.pad_id,
+        ),
+        block_samples=recipe.mixture.block_samples,
+        groups=tuple(groups),
+        phases=tuple(phases_from(groups, recipe.mixture, seq_len)),
+    )
+    return Version(name, manifest, manifest.dump(), lock)
+
+
+def is_published(pipeline: Pipeline, version: Version) -> bool:
+    path = f"versions/{version.name}/manifest.json"
+    return pipeline.store.exists(path) and pipeline.store.read(path) == version.manifest_bytes
+
+
+def publish(pipeline: Pipeline, registry: Registry, version: Version) -> None:
+    """Write a version's folder and tell the catalog, both without effect the second time."""
+    folder = f"versions/{version.name}"
+    store = pipeline.store
+    path = f"{folder}/manifest.json"
+    if store.exists(path) and store.read(path) != version.manifest_bytes:
+        raise CorpusError(
+            f"version {version.name} exists with other contents; choose another name with --version"
+        )
+    for name, output in pipeline.calibrations().items():
+        pin = version.lock.calibrations[name]
+        target = calibration_path(folder, pin)
+        if not store.exists(target):
+            store.write(target, read_output(store, output))
+    store.write(f"{folder}/lock.json", version.lock.to_bytes())
+    store.write(f"{folder}/report.html", render_report(pipeline, version.manifest).encode())
+    store.write(path, version.manifest_bytes)
+    _register(pipeline, registry, version, path)
+
+
+def _register(pipeline: Pipeline, registry: Registry, version: Version, path: str) -> None:
+    manifest, lock = version.manifest, version.lock
+    recipe_json = json.dumps(pipeline.recipe.identity(), indent=1, sort_keys=True)
+    registry.put_recipe(RecipeRow(pipeline.recipe.digest, pipeline.recipe.name, recipe_json))
+    registry.put_lock(LockRow(lock.digest, canonical_json(lock.identity()).decode()))
+    for name in ("quality_model", "tokenizer", "eval_index"):
+        if name in lock.calibrations:
+            pin = lock.calibrations[name]
+            target = calibration_path(f"versions/{version.name}", pin)
+            registry.put_model(ModelRow(name, pin.sha256, target, pin.sha256))
+    registry.publish_version(
+        VersionRow(
+            name=version.name,
+            lock_digest=lock.digest,
+            recipe_digest=pipeline.recipe.digest,
+            manifest_path=path,
+            manifest_sha256=sha256_hex(version.manifest_bytes),
+            documents=sum(group.documents for group in manifest.groups),
+            tokens=sum(group.tokens for group in manifest.groups),
+            samples=sum(group.samples for group in manifest.groups),
+        ),
+        [_shard_row(group, shard) for group in manifest.groups for shard in group.shards],
+        lineage_rows(pipeline, manifest),
+    )
+
+
+def _shard_row(group: Group, shard: ShardRef) -> ShardRow:
+    return ShardRow(
+        group_id=group.id,
+        snapshot=group.snapshot,
+        domain=group.domain,
+        tier=group.tier,
+        shard=shard.name,
+        bin_path=shard.bin.path,
+        bin_sha256=shard.bin.sha256,
+        idx_path=shard.idx.path,
+        idx_sha256=shard.idx.sha256,
+        spans_path=shard.spans.path,
+        spans_sha256=shard.spans.sha256,
+        header_path=shard.header.path,
+        header_sha256=shard.header.sha256,
+        samples=shard.samples,
+        tokens=shard.tokens,
+        documents=shard.documents,
+    )
+
+
+LINEAGE_FILES = (
+    ("documents", "documents", "records.parquet"),
+    ("texts", "documents", "documents.parquet"),
+    ("signals", "signals", "signals.parquet"),
+    ("decisions", "clean_text", "decisions.parquet"),
+    ("final_text", "clean_text", "final.parquet"),
+)
+"""(lineage table, node, file of each part)."""
+
+
+def lineage_rows(pipeline: Pipeline, manifest: Manifest) -> list[LineageRow]:
+    """Every Parquet file that the lineage of a version is made of."""
+    rows: list[LineageRow] = []
+    shard_names = {
+        shard.spans.path: f"{group.id}/{shard.name}"
+        for group in manifest.groups
+        for shard in group.shards
+    }
+    for snapshot in pipeline.recipe.snapshots:
+        for table, node, file in LINEAGE_FILES:
+            for part, result in enumerate(pipeline.results(node, snapshot)):
+                rows.append(_lineage(table, snapshot, result.outputs[file], part))
+        members = pipeline.results("clusters", snapshot)[0]
+        for part, name in enumerate(sorted(members.outputs)):
+            rows.append(_lineage("cluster_members", snapshot, members.outputs[name], part))
+        for result in pipeline.results("shards", snapshot):
+            spans = next(out for name, out in result.outputs.items() if ".spans." in name)
+            rows.append(_lineage("spans", snapshot, spans, None, shard_names[spans.path]))
+    return rows
+
+
+def _lineage(
+    table: str, snapshot: str, output: Output, part: int | None, shard: str | None = None
+) -> LineageRow:
+    return LineageRow(
+        table_name=table,
+        snapshot=snapshot,
+        path=output.path,
+        sha256=output.sha256,
+        rows=output.rows,
+        part=part,
+        shard=shard,
+    )

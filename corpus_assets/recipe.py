@@ -1,0 +1,258 @@
+"""The recipe: a YAML file that says what a corpus is.
+
+Each stage declares its own settings; the recipe only puts them together. A mistake gives one
+line that names the file, the key and what is expected there.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from corpus_assets.errors import RecipeError
+from corpus_assets.shards.mixture import MixtureSettings
+from corpus_assets.shards.pack import PackSettings
+from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD
+from corpus_assets.sources.base import SourceSpec
+from corpus_assets.stages.clean_text import CleanTextSettings
+from corpus_assets.stages.clusters import ClusterSettings
+from corpus_assets.stages.contamination import ContaminationSettings
+from corpus_assets.stages.documents import IngestSettings
+from corpus_assets.stages.eval_index import EvalIndexSettings
+from corpus_assets.stages.quality_model import QualityModelSettings
+from corpus_assets.stages.selection_rules import SelectionSettings
+from corpus_assets.stages.signals import SignalSettings
+from corpus_assets.stages.signatures import SignatureSettings
+from corpus_assets.stages.tokenizer import TokenizerSettings
+from corpus_assets.step import Settings, digest
+
+
+class SourceEntry(SourceSpec):
+    """A source and where its snapshots are: snapshot name -> folder, file or glob."""
+
+    snapshots: dict[str, str] = Field(min_length=1)
+
+    @field_validator("snapshots")
+    @classmethod
+    def _plain_names(cls, value: dict[str, str]) -> dict[str, str]:
+        for name in value:
+            if not name or any(c in name for c in ",/\\[]") or name != name.strip():
+                raise ValueError(f"snapshot name {name!r} must not hold commas, slashes or brackets")
+        return value
+
+
+class LanguageModel(Settings):
+    """The language identifier: a fastText model by name or path, pinned by digest."""
+
+    model: str = "lid.176"
+    sha256: str | None = None
+
+
+class QualityModelEntry(Settings):
+    """Where the quality classifier learns from: JSONL files with a `text` field."""
+
+    positives: tuple[str, ...] = Field(min_length=1)
+    negatives: tuple[str, ...] = Field(min_length=1)
+    train: QualityModelSettings = QualityModelSettings()
+
+
+class TokenizerSample(Settings):
+    """Documents the tokenizer is trained on, drawn by keyed hash of their id."""
+
+    shares: dict[str, float] = Field(default={}, description="share of documents by domain; 1 else")
+    languages: tuple[str, ...] | None = None
+    max_chars: int = Field(default=200_000_000, ge=1)
+
+
+class TokenizerEntry(Settings):
+    """Train a tokenizer, or pin a `tokenizer.json` by path and digest."""
+
+    train: TokenizerSettings | None = None
+    sample: TokenizerSample = TokenizerSample()
+    pinned: str | None = None
+    sha256: str | None = None
+    end_of_document: str | None = None  # names of special tokens, pinned tokenizers only
+    pad: str | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> "TokenizerEntry":
+        if (self.train is None) == (self.pinned is None):
+            raise ValueError("say either `train` or `pinned`")
+        if self.pinned is not None and self.sha256 is None:
+            raise ValueError("a pinned tokenizer needs its `sha256`")
+        return self
+
+    def special_names(self) -> dict[str, str]:
+        """Names of the tokens that end a document and fill a sample."""
+        return {"eod": self.end_of_document or END_OF_DOCUMENT, "pad": self.pad or PAD}
+
+
+class ShardSettings(Settings):
+    pack: PackSettings = PackSettings()
+    tokens_per_shard: int = Field(default=100_000_000, ge=1024)
+
+
+class Bounds(Settings):
+    """Survival of a stage that is worth a warning outside these shares."""
+
+    min: float = Field(default=0.0, ge=0, le=1)
+    max: float = Field(default=1.0, ge=0, le=1)
+
+
+class Recipe(Settings):
+    """What a corpus is. Field order is the order of the graph."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$")
+    seed: int = Field(ge=0, lt=2**63)
+    sources: tuple[SourceEntry, ...] = Field(min_length=1)
+    calibrate_on: tuple[str, ...] | None = None  # snapshots that cutoffs and tokenizer learn from
+    blocklists: tuple[str, ...] = ()
+    documents: IngestSettings = IngestSettings()
+    language_model: LanguageModel = LanguageModel()
+    quality_model: QualityModelEntry | None = None
+    signals: SignalSettings
+    selection: SelectionSettings
+    signatures: SignatureSettings = SignatureSettings()
+    clusters: ClusterSettings = ClusterSettings()
+    eval_suites: tuple[str, ...] = ()
+    eval_index: EvalIndexSettings = EvalIndexSettings()
+    contamination: ContaminationSettings = ContaminationSettings()
+    clean_text: CleanTextSettings = CleanTextSettings()
+    tokenizer: TokenizerEntry
+    shards: ShardSettings = ShardSettings()
+    mixture: MixtureSettings
+    survival: dict[str, Bounds] = {}
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Recipe":
+        names = [name for source in self.sources for name in source.snapshots]
+        if len(set(names)) != len(names):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            raise ValueError(f"snapshot {twice[0]} stands in two sources; names must be unique")
+        unknown = set(self.calibrate_on or ()) - set(names)
+        if unknown:
+            raise ValueError(
+                f"calibrate_on names the unknown snapshot {sorted(unknown)[0]}; "
+                f"known: {', '.join(names)}"
+            )
+        domains = {source.domain for source in self.sources}
+        absent = set(self.mixture.domains) - domains
+        if absent:
+            raise ValueError(
+                f"mixture.domains.{sorted(absent)[0]}: no source has this domain; "
+                f"known: {', '.join(sorted(domains))}"
+            )
+        unweighted = domains - set(self.mixture.domains)
+        if unweighted:
+            raise ValueError(
+                f"mixture.domains: domain {sorted(unweighted)[0]} has a source but no weight; "
+                "give it one, or leave the source out"
+            )
+        return self
+
+    @property
+    def snapshots(self) -> tuple[str, ...]:
+        """All snapshot names, in recipe order; the order is their rank in deduplication."""
+        return tuple(name for source in self.sources for name in source.snapshots)
+
+    @property
+    def calibration_snapshots(self) -> tuple[str, ...]:
+        return self.snapshots if self.calibrate_on is None else self.calibrate_on
+
+    def source_of(self, snapshot: str) -> SourceEntry:
+        for source in self.sources:
+            if snapshot in source.snapshots:
+                return source
+        raise RecipeError(
+            f"recipe {self.name} has no snapshot {snapshot!r}; known: {', '.join(self.snapshots)}"
+        )
+
+    @property
+    def digest(self) -> str:
+        """Identity of the recipe: its settings, wherever its files lie."""
+        body = self.identity()
+        for source in body["sources"]:
+            source["snapshots"] = list(source["snapshots"])
+        for key in ("blocklists", "eval_suites"):
+            body[key] = len(body[key])
+        return digest(body)
+
+
+def load_recipe(path: Path, overrides: dict[str, Any] | None = None) -> Recipe:
+    """Read a recipe file; `overrides` maps dotted keys to values (`--set a.b=1`)."""
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise RecipeError(f"{path}: no such recipe file") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecipeError(f"{path}: cannot be read: {error}") from error
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        line = f" at line {where.line + 1}" if where else ""
+        problem = getattr(error, "problem", None) or "not valid YAML"
+        raise RecipeError(f"{path}: not valid YAML{line}: {problem}") from error
+    if not isinstance(raw, dict):
+        raise RecipeError(f"{path}: expected a mapping of recipe keys at the top level")
+    for key, value in (overrides or {}).items():
+        _override(raw, key, value, path)
+    return parse_recipe(raw, str(path))
+
+
+def parse_recipe(raw: dict[str, Any], where: str) -> Recipe:
+    try:
+        recipe = Recipe.model_validate(raw)
+        recipe.selection.check(recipe.signals.columns())
+    except ValidationError as error:
+        raise RecipeError(_one_line(error, where)) from error
+    except RecipeError as error:
+        raise RecipeError(f"{where}: {error}") from error
+    return recipe
+
+
+def _override(raw: dict[str, Any], key: str, value: Any, path: Path) -> None:
+    *parents, last = key.split(".")
+    node: Any = raw
+    for name in parents:
+        node = _child(node, name, key, path)
+    if isinstance(node, list):
+        node[_index(node, last, key, path)] = value
+    elif isinstance(node, dict):
+        node[last] = value
+    else:
+        raise RecipeError(f"{path}: --set {key}: {'.'.join(parents)} is not a mapping")
+
+
+def _child(node: Any, name: str, key: str, path: Path) -> Any:
+    if isinstance(node, list):
+        return node[_index(node, name, key, path)]
+    if isinstance(node, dict):
+        return node.setdefault(name, {})
+    raise RecipeError(f"{path}: --set {key}: {name} is not inside a mapping")
+
+
+def _index(node: list[Any], name: str, key: str, path: Path) -> int:
+    """A list is entered by position, or by the `name` of an entry."""
+    for i, entry in enumerate(node):
+        if isinstance(entry, dict) and entry.get("name") == name:
+            return i
+    if name.isdigit() and int(name) < len(node):
+        return int(name)
+    raise RecipeError(f"{path}: --set {key}: there is no entry {name!r}")
+
+
+def _one_line(error: ValidationError, where: str) -> str:
+    """The first problem as `file: key: what is expected`, and how many more there are."""
+    problems = error.errors(include_url=False)
+    first = problems[0]
+    key = ".".join(str(part) for part in first["loc"]) or "recipe"
+    if first["type"] == "extra_forbidden":
+        text = "unknown key; remove it or correct its spelling"
+    else:
+        text = first["msg"].removeprefix("Value error, ")
+        if first["type"] not in ("missing", "value_error") and not isinstance(
+            first["input"], dict | list
+        ):
+            text += f", got {first['input']!r}"
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return f"{where}: {key}: {text}{more}"

@@ -1,0 +1,81 @@
+"""One run of the pipeline on one home: store, catalog, recipe and engine, opened together."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from catalog.registry import Registry
+from corpus_assets.engine.local import LocalEngine
+from corpus_assets.errors import RecipeError
+from corpus_assets.home import Home
+from corpus_assets.locations import Locations
+from corpus_assets.lock import import_calibrations, load_lock
+from corpus_assets.pipeline.graph import Pipeline
+from corpus_assets.pipeline.progress import Progress, Silent
+from corpus_assets.recipe import load_recipe
+from corpus_assets.sources.gates import Suppressions
+from corpus_assets.store import Output, open_store
+
+TASKS = "corpus_assets.pipeline.tasks"
+
+
+@dataclass
+class Session:
+    home: Home
+    pipeline: Pipeline
+    registry: Registry
+    engine: LocalEngine
+    progress: Progress
+
+
+def find_recipe(name: str) -> Path:
+    """A recipe by path, or by the name of one that ships with the project."""
+    path = Path(name)
+    if path.suffix in (".yaml", ".yml") or path.exists():
+        return path.resolve()
+    shipped = shipped_file(f"recipes/{name}.yaml")
+    if shipped is None:
+        raise RecipeError(f"{name}: neither a recipe file nor a recipe that ships with corpus-assets")
+    return shipped
+
+
+def shipped_file(relative: str) -> Path | None:
+    """A file of the project, from the installed package or from a source checkout."""
+    package = Path(str(resources.files("corpus_assets")))
+    for base in (package, package.parent):
+        if (base / relative).is_file():
+            return base / relative
+    return None
+
+
+@contextlib.contextmanager
+def open_session(
+    recipe: str,
+    home: Home,
+    workers: int = 1,
+    overrides: Mapping[str, Any] | None = None,
+    lock: str | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Session]:
+    """Open everything; the engine's workers end with the session."""
+    path = find_recipe(recipe)
+    loaded = load_recipe(path, dict(overrides or {}))
+    home.root.mkdir(parents=True, exist_ok=True)
+    store = open_store(home.store_url)
+    registry = Registry(home.catalog_url)
+    registry.upgrade()
+    locations = Locations(path.parent, home)
+    pins: dict[str, Output] = {}
+    if lock is not None:
+        pinned = load_lock(Path(lock))
+        pins = import_calibrations(pinned, Path(lock).parent, store)
+    orders = [(row.kind, row.value) for row in registry.suppressions()]
+    pipeline = Pipeline(loaded, locations, store, Suppressions.from_rows(orders), pins)
+    engine = LocalEngine(home.store_url, TASKS, workers)
+    try:
+        yield Session(home, pipeline, registry, engine, progress or Silent())
+    finally:
+        engine.close()

@@ -1,0 +1,196 @@
+"""The files of one shard, as bytes.
+
+    shard_00042.bin            samples end to end, little-endian int32 ids, padded
+    shard_00042.idx            Megatron-LM's MMIDIDX index of the documents in the .bin
+    shard_00042.spans.parquet  whose tokens lie where (schema SPANS)
+    shard_00042.header.json    what the shard is, and the hashes of the other three
+
+In the .idx a sequence is one piece of a document and its pointer leads past padding and other
+documents' pieces, so Megatron-LM's `IndexedDataset` reads whole, real documents piece by piece.
+Nothing here knows the mixture, the recipe or the version: shards are shared between versions.
+"""
+
+import hashlib
+import io
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from corpus_assets.errors import ShardError
+from corpus_assets.shards.pack import Packed, PackSettings, pack
+from corpus_assets.shards.tokens import TokenBatch, TokenizerInfo
+from corpus_assets.step import canonical_json
+
+FORMAT = "corpus-assets/shard/1"
+
+VERSION = 1
+"""Raised whenever placement, order, packing or layout could give other bytes."""
+
+IDX_MAGIC = b"MMIDIDX\x00\x00"
+IDX_HEAD = struct.Struct("<9sQBQQ")
+"""Magic, version, type code, sequences, length of the document index."""
+IDX_VERSION = 1
+IDX_INT32 = 4
+
+SPANS_ROW_GROUP = 1 << 17
+
+
+class FileInfo(BaseModel):
+    """Name, size and content of one file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+class ShardHeader(BaseModel):
+    """What a shard says of itself."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: str
+    group: str
+    number: int
+    seed: int
+    seq_len: int
+    packing: str
+    tokenizer_sha256: str
+    eod_id: int
+    pad_id: int
+    samples: int
+    tokens: int  # without padding
+    documents: int
+    bin: FileInfo
+    idx: FileInfo
+    spans: FileInfo
+
+
+@dataclass(frozen=True, slots=True)
+class ShardFiles:
+    """A shard in memory: the caller writes `files`, the header's last."""
+
+    header: ShardHeader
+    files: dict[str, bytes]  # by file name: .bin, .idx, .spans.parquet, .header.json
+
+
+def shard_name(number: int) -> str:
+    """`shard_00042`: the stem of a shard's file names."""
+    return f"shard_{number:05d}"
+
+
+def build_shard(
+    group: str,
+    number: int,
+    doc_ids: Sequence[bytes],
+    tokens: TokenBatch,
+    *,
+    seed: int,
+    settings: PackSettings,
+    tokenizer: TokenizerInfo,
+) -> ShardFiles:
+    """Pack the documents of shard `number` of `group`; no documents give an empty shard.
+
+    The bytes depend on the set of documents, not on the order they come in.
+    """
+    _check_tokens(tokens, tokenizer)
+    packed = pack(seed, doc_ids, tokens, settings, tokenizer.pad_id)
+    stem = shard_name(number)
+    content = {
+        f"{stem}.bin": packed.samples.astype("<i4", copy=False).tobytes(),
+        f"{stem}.idx": _idx(packed, settings.seq_len),
+        f"{stem}.spans.parquet": _parquet(packed.spans(doc_ids)),
+    }
+    infos = [
+        FileInfo(name=name, bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+        for name, data in content.items()
+    ]
+    header = ShardHeader(
+        format=FORMAT,
+        group=group,
+        number=number,
+        seed=seed,
+        seq_len=settings.seq_len,
+        packing=settings.packing,
+        tokenizer_sha256=tokenizer.sha256,
+        eod_id=tokenizer.eod_id,
+        pad_id=tokenizer.pad_id,
+        samples=len(packed.samples),
+        tokens=int(tokens.offsets[-1]),
+        documents=len(doc_ids),
+        bin=infos[0],
+        idx=infos[1],
+        spans=infos[2],
+    )
+    content[f"{stem}.header.json"] = canonical_json(header.model_dump(mode="json")) + b"\n"
+    return ShardFiles(header, content)
+
+
+def parse_header(content: bytes, name: str) -> ShardHeader:
+    """Read a header file's bytes; `name` is for the message when it is not one."""
+    try:
+        header = ShardHeader.model_validate_json(content)
+    except ValidationError as error:
+        raise ShardError(
+            f"{name} is not a shard header ({error.error_count()} faults); rebuild the shard"
+        ) from error
+    if header.format != FORMAT:
+        raise ShardError(
+            f"{name} has format {header.format}, this reads {FORMAT}; "
+            "use the release that wrote it or rebuild the shard"
+        )
+    return header
+
+
+def _check_tokens(tokens: TokenBatch, tokenizer: TokenizerInfo) -> None:
+    if not len(tokens):
+        return
+    flat, ends = tokens.flat, tokens.offsets[1:] - 1
+    if np.diff(tokens.offsets).min() < 1:
+        raise ShardError("a document has no tokens; encode it with its end-of-document token")
+    if flat.min() < 0 or flat.max() >= tokenizer.vocab_size:
+        raise ShardError(
+            f"token ids outside 0..{tokenizer.vocab_size - 1}; encode with the shard's tokenizer"
+        )
+    closed = (flat[ends] == tokenizer.eod_id).all()
+    if not closed or np.count_nonzero(flat == tokenizer.eod_id) != len(tokens):
+        raise ShardError("each document must end with its only end-of-document token")
+    if (flat == tokenizer.pad_id).any():
+        raise ShardError("a document holds the padding token; encode text, not padded samples")
+
+
+def _idx(packed: Packed, seq_len: int) -> bytes:
+    pointers = 4 * (packed.sample * seq_len + packed.offset)
+    documents = np.concatenate(([0], np.cumsum(packed.pieces_of)))
+    head = IDX_HEAD.pack(IDX_MAGIC, IDX_VERSION, IDX_INT32, len(pointers), len(documents))
+    return b"".join(
+        (
+            head,
+            packed.length.astype("<i4").tobytes(),
+            pointers.astype("<i8").tobytes(),
+            documents.astype("<i8").tobytes(),
+        )
+    )
+
+
+def _parquet(spans: pa.Table) -> bytes:
+    integers = [field.name for field in spans.schema if pa.types.is_integer(field.type)]
+    sink = io.BytesIO()
+    pq.write_table(
+        spans,
+        sink,
+        compression="zstd",
+        compression_level=3,
+        use_dictionary=False,
+        column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
+        row_group_size=SPANS_ROW_GROUP,
+        version="2.6",
+        data_page_version="1.0",
+    )
+    return sink.getvalue()

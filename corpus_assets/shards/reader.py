@@ -1,0 +1,291 @@
+"""Read one shard: memory-mapped samples, whose tokens they are, where documents begin and end."""
+
+import hashlib
+import mmap
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from corpus_assets.documents import SPANS
+from corpus_assets.errors import CorruptArtifact, ShardError
+from corpus_assets.shards.format import (
+    IDX_HEAD,
+    IDX_INT32,
+    IDX_MAGIC,
+    IDX_VERSION,
+    FileInfo,
+    ShardHeader,
+    parse_header,
+)
+
+PADDING = -1
+"""Segment id of padding."""
+
+
+class Span(NamedTuple):
+    """A run of one document's tokens inside a sample."""
+
+    sample: int
+    offset: int
+    length: int
+    doc_id: bytes
+    doc_token_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """Document boundaries of one sample or of a batch of samples.
+
+    `ids` has the shape of the tokens: 0, 1, 2 ... for the documents of each sample, `PADDING` for
+    padding. `cu_seqlens` are the boundaries in the flattened tokens, from 0 to their number, as
+    variable-length attention takes them; padding is a segment of its own there, and
+    `is_padding[k]` says that segment k is one. No segment crosses from one sample to the next.
+    """
+
+    ids: npt.NDArray[np.int32]
+    cu_seqlens: npt.NDArray[np.int32]
+    is_padding: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class ShardPaths:
+    """Where the files of a shard lie on this machine."""
+
+    bin: Path
+    idx: Path
+    spans: Path
+    header: Path
+
+    @classmethod
+    def beside(cls, folder: Path, name: str) -> "ShardPaths":
+        """Files of shard `name` (`shard_00042`), all in one folder."""
+        return cls(
+            folder / f"{name}.bin",
+            folder / f"{name}.idx",
+            folder / f"{name}.spans.parquet",
+            folder / f"{name}.header.json",
+        )
+
+
+def segments_of(tokens: npt.NDArray[np.int32], eod_id: int, pad_id: int) -> Segments:
+    """Document boundaries from the tokens alone: [seq_len] or [samples, seq_len].
+
+    Sound because the end-of-document id stands at the end of every document and nowhere else,
+    and the padding id in no document. A few vector operations, no file is read.
+    """
+    rows = np.atleast_2d(tokens)
+    starts = np.zeros(rows.shape, dtype=np.bool_)
+    starts[:, 0] = True
+    starts[:, 1:] = rows[:, :-1] == eod_id
+    padding = rows == pad_id
+    ids = np.cumsum(starts, axis=1, dtype=np.int32) - 1
+    ids[padding] = PADDING
+    starts[:, 1:] |= padding[:, 1:] & ~padding[:, :-1]
+    starts[:, 0] = True
+    first = np.flatnonzero(starts.ravel())
+    return Segments(
+        ids=ids.reshape(tokens.shape),
+        cu_seqlens=np.append(first, rows.size).astype(np.int32),
+        is_padding=padding.ravel()[first],
+    )
+
+
+class Shard:
+    """An open shard. Samples are views into the mapped file: nothing is copied.
+
+    Sizes and heads of all files are checked at opening, contents by `verify`.
+    """
+
+    def __init__(self, paths: ShardPaths, header: ShardHeader) -> None:
+        self.paths = paths
+        self.header = header
+        self._samples: npt.NDArray[np.int32] | None = None
+        self._spans: pa.Table | None = None
+        self._first_span: npt.NDArray[np.int64] | None = None
+
+    @classmethod
+    def open(
+        cls,
+        paths: ShardPaths,
+        *,
+        header_sha256: str | None = None,
+        tokenizer_sha256: str | None = None,
+        seq_len: int | None = None,
+    ) -> "Shard":
+        """Open after checking the files against their header and against what is expected."""
+        content = _read(paths.header)
+        if header_sha256 is not None and hashlib.sha256(content).hexdigest() != header_sha256:
+            raise ShardError(
+                f"{paths.header.name} is not the header that the manifest names; "
+                "fetch the shard again or use the manifest it belongs to"
+            )
+        header = parse_header(content, paths.header.name)
+        if tokenizer_sha256 is not None and header.tokenizer_sha256 != tokenizer_sha256:
+            raise ShardError(
+                f"{paths.header.name} was made with tokenizer {header.tokenizer_sha256}, "
+                f"expected {tokenizer_sha256}; use the manifest the shard belongs to"
+            )
+        if seq_len is not None and header.seq_len != seq_len:
+            raise ShardError(
+                f"{paths.header.name} has samples of {header.seq_len} tokens, expected {seq_len}; "
+                "use the manifest the shard belongs to"
+            )
+        for path, info in (
+            (paths.bin, header.bin),
+            (paths.idx, header.idx),
+            (paths.spans, header.spans),
+        ):
+            _check_size(path, info.bytes)
+        if header.bin.bytes != header.samples * header.seq_len * 4:
+            raise ShardError(
+                f"{paths.header.name} claims {header.samples} samples, "
+                f"which {paths.bin.name} cannot hold; rebuild the shard"
+            )
+        _check_idx(paths.idx, header)
+        _check_parquet(paths.spans)
+        return cls(paths, header)
+
+    def __len__(self) -> int:
+        return self.header.samples
+
+    @property
+    def samples(self) -> npt.NDArray[np.int32]:
+        """All samples, int32 [samples, seq_len], mapped read-only on first use."""
+        if self._samples is None:
+            self._samples = _map(self.paths.bin, self.header)
+        return self._samples
+
+    def sample(self, number: int) -> npt.NDArray[np.int32]:
+        """Tokens of one sample: a read-only view."""
+        view: npt.NDArray[np.int32] = self.samples[self._checked(number)]
+        return view
+
+    def segments(self, number: int) -> Segments:
+        """Document boundaries of one sample."""
+        return segments_of(self.sample(number), self.header.eod_id, self.header.pad_id)
+
+    def spans(self, number: int) -> list[Span]:
+        """Whose tokens a sample holds, from left to right."""
+        self._checked(number)
+        table = self.spans_table()
+        if self._first_span is None:
+            column = table.column("sample").to_numpy()
+            self._first_span = np.searchsorted(column, np.arange(len(self) + 1))
+        start, end = self._first_span[number], self._first_span[number + 1]
+        rows = table.slice(start, end - start)
+        return [Span(*row) for row in zip(*(c.to_pylist() for c in rows.columns), strict=True)]
+
+    def spans_table(self) -> pa.Table:
+        """All spans, sorted by sample and offset; read once."""
+        if self._spans is None:
+            try:
+                self._spans = pq.read_table(self.paths.spans, schema=SPANS)
+            except (OSError, pa.ArrowException) as error:
+                raise ShardError(
+                    f"{self.paths.spans.name} cannot be read ({error}); fetch the shard again"
+                ) from error
+        return self._spans
+
+    def verify(self) -> None:
+        """Hash every file again; raises CorruptArtifact that names the first that differs."""
+        for path, info in (
+            (self.paths.bin, self.header.bin),
+            (self.paths.idx, self.header.idx),
+            (self.paths.spans, self.header.spans),
+        ):
+            _check_hash(path, info)
+
+    def close(self) -> None:
+        """Let go of the mapping; views handed out keep it alive until they are gone."""
+        self._samples = None
+        self._spans = None
+        self._first_span = None
+
+    def _checked(self, number: int) -> int:
+        if not 0 <= number < len(self):
+            raise ShardError(f"{self.paths.bin.name} has samples 0..{len(self) - 1}, not {number}")
+        return number
+
+
+def _map(path: Path, header: ShardHeader) -> npt.NDArray[np.int32]:
+    shape = (header.samples, header.seq_len)
+    if header.samples == 0:
+        return np.empty(shape, dtype=np.int32)
+    try:
+        with path.open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), header.bin.bytes, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:
+        raise ShardError(
+            f"{path.name} cannot be mapped ({error}); fetch the shard again"
+        ) from error
+    return np.frombuffer(mapped, dtype="<i4").reshape(shape)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ShardError(
+            f"{path.name} cannot be read ({error.strerror}); fetch the shard again"
+        ) from error
+
+
+def _check_size(path: Path, expected: int) -> None:
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise ShardError(
+            f"{path.name} is missing ({error.strerror}); fetch the shard again"
+        ) from error
+    if size != expected:
+        fault = "truncated" if size < expected else "too long"
+        raise ShardError(
+            f"{path.name} is {fault}: {size} bytes, its header says {expected}; "
+            "fetch the shard again"
+        )
+
+
+def _check_idx(path: Path, header: ShardHeader) -> None:
+    with path.open("rb") as file:
+        head = file.read(IDX_HEAD.size)
+    if len(head) < IDX_HEAD.size or not head.startswith(IDX_MAGIC):
+        raise ShardError(f"{path.name} does not begin with MMIDIDX; fetch the shard again")
+    _, version, code, sequences, documents = IDX_HEAD.unpack(head)
+    if (version, code) != (IDX_VERSION, IDX_INT32) or documents != header.documents + 1:
+        raise ShardError(
+            f"{path.name} does not fit its header: version {version}, type {code}, "
+            f"{documents - 1} documents; rebuild the shard"
+        )
+    if header.idx.bytes != IDX_HEAD.size + 12 * sequences + 8 * documents:
+        raise ShardError(
+            f"{path.name} has the wrong size for {sequences} pieces; rebuild the shard"
+        )
+
+
+def _check_parquet(path: Path) -> None:
+    with path.open("rb") as file:
+        head = file.read(4)
+        file.seek(max(0, file.seek(0, os.SEEK_END) - 4))
+        tail = file.read(4)
+    if head != b"PAR1" or tail != b"PAR1":
+        raise ShardError(f"{path.name} is not a Parquet file; fetch the shard again")
+
+
+def _check_hash(path: Path, info: FileInfo) -> None:
+    try:
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ShardError(
+            f"{path.name} cannot be read ({error.strerror}); fetch the shard again"
+        ) from error
+    if found != info.sha256:
+        raise CorruptArtifact(
+            f"{path.name} has hash {found}, its header says {info.sha256}; fetch the shard again"
+        )

@@ -1,0 +1,261 @@
+"""Text to token ids and back, exactly: the tokenizer as the shards use it.
+
+Three rules make every token traceable. Encoding is lossless, so that ids lead back to the very
+characters of the document. Special tokens are never recognised in text, so a page that spells
+out `<|end_of_document|>` cannot forge a boundary. The end-of-document id closes every document
+and stands nowhere else; the padding id stands in no document at all.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tokenizers import Tokenizer
+
+from corpus_assets.errors import ModelError, ShardError
+
+END_OF_DOCUMENT = "<|end_of_document|>"
+PAD = "<|pad|>"
+
+_BATCH_CHARS = 4_000_000
+"""Characters handed to the tokenizer at once: bounds the memory of its intermediate objects."""
+
+ROUND_TRIP_PROBES = (
+    "",
+    " ",
+    "  leading and trailing  ",
+    "\ttabs\tand\r\nline\rends\n\n\n",
+    "\x00\x01\x1f\x7f\x80\x9f\xa0\xad",
+    "don't WE'LL it'S",
+    "1 12 123 1234 1234567890 ٣٤٥٦ ½ Ⅷ",
+    "e\u0301 \u00e9 \ufb01 \u212b",
+    "naïve café Straße İstanbul",
+    "中文字符 日本語テキスト 한국어 ภาษาไทย हिन्दी عربى עברית",
+    "\U0001f468\u200d\U0001f469\u200d\U0001f467 \U0001f3f3\ufe0f\u200d\U0001f308 \u200b\ufeff",
+    "\ufffd \ufffe \uffff \U0010ffff \ue000",
+    f"a{END_OF_DOCUMENT}b {PAD}<|reserved_0|> <s></s> [UNK] <|endoftext|>",
+    "a" * 500 + "!" * 500 + " " * 500,
+    "def f(x):\n    return {'k': x ** 2}  # \\n\n",
+)
+"""Strings that lossy tokenizers get wrong, each in its own way."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBatch:
+    """Documents' tokens end to end: document i is `flat[offsets[i]:offsets[i + 1]]`."""
+
+    flat: npt.NDArray[np.int32]
+    offsets: npt.NDArray[np.int64]  # documents + 1 of them, the first is 0
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, document: int) -> npt.NDArray[np.int32]:
+        return self.flat[self.offsets[document] : self.offsets[document + 1]]
+
+    @classmethod
+    def of(cls, documents: Iterable[Sequence[int] | npt.NDArray[np.int32]]) -> "TokenBatch":
+        """Join one array (or list) of ids per document."""
+        arrays = [np.asarray(document, dtype=np.int32) for document in documents]
+        offsets = np.zeros(len(arrays) + 1, dtype=np.int64)
+        np.cumsum([len(array) for array in arrays], out=offsets[1:])
+        flat = np.concatenate(arrays) if arrays else np.empty(0, dtype=np.int32)
+        return cls(flat, offsets)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizerInfo:
+    """What a shard must know of its tokenizer."""
+
+    sha256: str
+    vocab_size: int
+    eod_id: int
+    pad_id: int
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep the tokenizer library on the calling thread; work is spread over processes.
+
+    Its thread pool does not survive a fork, and would fight with the other workers for cores.
+    """
+    before = os.environ.get("TOKENIZERS_PARALLELISM")
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["TOKENIZERS_PARALLELISM"]
+        else:
+            os.environ["TOKENIZERS_PARALLELISM"] = before
+
+
+class Encoder:
+    """A byte-level BPE tokenizer (`tokenizer.json`) that loses nothing.
+
+    Construction costs some milliseconds: it refuses what could not be traced back (normalizers,
+    dropout, vocabularies without all bytes) and proves the round trip on `ROUND_TRIP_PROBES`.
+    """
+
+    def __init__(
+        self, tokenizer_json: bytes, *, eod_token: str = END_OF_DOCUMENT, pad_token: str = PAD
+    ) -> None:
+        self.sha256 = hashlib.sha256(tokenizer_json).hexdigest()
+        definition = _parse(tokenizer_json)
+        try:
+            self._tokenizer = Tokenizer.from_str(tokenizer_json.decode("utf-8"))
+        except Exception as error:  # the library raises plain Exception
+            raise ModelError(
+                f"tokenizer cannot be loaded: {error}; give the tokenizer.json of a BPE tokenizer"
+            ) from error
+        _refuse_lossy(definition)
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self._tokenizer.encode_special_tokens = True
+        self._table = _byte_table(self._tokenizer)
+        self.vocab_size = len(self._table)
+        self.eod_id = self._special_id(eod_token)
+        self.pad_id = self._special_id(pad_token)
+        if self.eod_id == self.pad_id:
+            raise ModelError(
+                f"{eod_token} and {pad_token} share id {self.eod_id}; "
+                "padding needs an id of its own, add a pad token to the tokenizer"
+            )
+        self._probe()
+
+    @property
+    def info(self) -> TokenizerInfo:
+        return TokenizerInfo(self.sha256, self.vocab_size, self.eod_id, self.pad_id)
+
+    def encode_batch(self, texts: Sequence[str]) -> TokenBatch:
+        """Ids of every text, each closed by the end-of-document id; an empty text is that alone."""
+        pieces: list[list[int]] = []
+        with one_thread():
+            for start, end in _chunks(texts):
+                encodings = self._tokenizer.encode_batch_fast(
+                    list(texts[start:end]), add_special_tokens=False
+                )
+                pieces.extend(encoding.ids for encoding in encodings)
+        offsets = np.zeros(len(pieces) + 1, dtype=np.int64)
+        np.cumsum([len(ids) + 1 for ids in pieces], out=offsets[1:])
+        flat = np.empty(int(offsets[-1]), dtype=np.int32)
+        for ids, start, end in zip(pieces, offsets[:-1], offsets[1:], strict=True):
+            flat[start : end - 1] = ids
+        flat[offsets[1:] - 1] = self.eod_id
+        return TokenBatch(flat, offsets)
+
+    def token_bytes(self, token: int) -> bytes:
+        """The bytes a token stands for; nothing for special tokens and unused ids."""
+        return self._table[token]
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """Bytes of a run of tokens; a run cut inside a document may split a character."""
+        table = self._table
+        return b"".join([table[token] for token in ids])
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Text of whole documents; the inverse of `encode_batch`."""
+        return self.decode_bytes(ids).decode("utf-8")
+
+    def _special_id(self, token: str) -> int:
+        found = self._tokenizer.token_to_id(token)
+        if found is None or self._table[found] != b"":
+            raise ModelError(
+                f"tokenizer has no special token {token!r}; "
+                "add it to the tokenizer or name the one it has instead"
+            )
+        return int(found)
+
+    def _probe(self) -> None:
+        batch = self.encode_batch(ROUND_TRIP_PROBES)
+        for number, text in enumerate(ROUND_TRIP_PROBES):
+            ids = batch[number]
+            forged = bool(np.isin(ids[:-1], (self.eod_id, self.pad_id)).any())
+            if forged or self.decode_bytes(ids) != text.encode("utf-8"):
+                fault = "turns text into special tokens" if forged else "does not round-trip"
+                raise ModelError(
+                    f"tokenizer {fault} on {text[:40]!r}; shards must be traceable to text, "
+                    "use a byte-level tokenizer without normalizer, prefix space or stripping"
+                )
+
+
+def unicode_of_bytes() -> list[str]:
+    """The character that stands for each byte in byte-level vocabularies (GPT-2's alphabet).
+
+    Bytes that print in Latin-1 stand for themselves, the others for U+0100 onwards.
+    """
+    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    alphabet: list[str] = []
+    moved = 0
+    for byte in range(256):
+        if byte in printable:
+            alphabet.append(chr(byte))
+        else:
+            alphabet.append(chr(0x100 + moved))
+            moved += 1
+    return alphabet
+
+
+def _parse(tokenizer_json: bytes) -> dict[str, Any]:
+    try:
+        definition = json.loads(tokenizer_json)
+    except ValueError as error:
+        raise ModelError(f"tokenizer.json is not JSON: {error}; restore the file") from error
+    if not isinstance(definition, dict) or not isinstance(definition.get("model"), dict):
+        raise ModelError("tokenizer.json has no model; give the file of a trained tokenizer")
+    return definition
+
+
+def _refuse_lossy(definition: dict[str, Any]) -> None:
+    if definition.get("normalizer") is not None:
+        raise ModelError(
+            "tokenizer has a normalizer, so tokens would not lead back to the text; remove it"
+        )
+    if definition["model"].get("dropout"):
+        raise ModelError(
+            "tokenizer has BPE dropout, so encoding would differ from run to run; remove it"
+        )
+
+
+def _byte_table(tokenizer: Tokenizer) -> list[bytes]:
+    """Bytes of each id. Ids that no token owns, and special tokens, have none."""
+    byte_of = {character: byte for byte, character in enumerate(unicode_of_bytes())}
+    added = tokenizer.get_added_tokens_decoder()
+    vocabulary: dict[str, int] = tokenizer.get_vocab(with_added_tokens=True)
+    missing = sum(character not in vocabulary for character in byte_of)
+    if missing:
+        raise ModelError(
+            f"tokenizer lacks {missing} of the 256 byte symbols, so some text has no tokens; "
+            "train it byte-level with the whole byte alphabet"
+        )
+    table = [b""] * (max(vocabulary.values()) + 1)
+    for token, number in vocabulary.items():
+        if number in added:
+            table[number] = b"" if added[number].special else added[number].content.encode("utf-8")
+            continue
+        try:
+            table[number] = bytes([byte_of[character] for character in token])
+        except KeyError as error:
+            raise ModelError(
+                f"token {token!r} is not made of byte symbols; use a byte-level tokenizer"
+            ) from error
+    return table
+
+
+def _chunks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
+    start = size = 0
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ShardError(f"document {number} has no text to encode; filter such rows before")
+        size += len(text)
+        if size >= _BATCH_CHARS:
+            yield start, number + 1
+            start, size = number + 1, 0
+    if start < len(texts):
+        yield start, len(texts)

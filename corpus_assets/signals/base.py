@@ -1,0 +1,190 @@
+"""What a signal family is, and the batch of texts it reads.
+
+A family turns texts into columns: numbers or labels, never decisions. To add one, write a
+file here with a class derived from `SignalFamily` and name it in `signals/__init__.py`.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpus_assets.errors import ModelError
+from corpus_assets.kernels import text as kernel
+from corpus_assets.step import Settings
+
+
+class Spans:
+    """Words, lines or paragraphs of a batch: `spans: int64[k, 3]` of (start, end, characters).
+
+    Document d owns `spans[rows[d]:rows[d + 1]]`. Hashes and repeats are computed when asked for.
+    """
+
+    def __init__(
+        self,
+        data: npt.NDArray[np.uint8],
+        spans: npt.NDArray[np.int64],
+        rows: npt.NDArray[np.int64],
+    ) -> None:
+        self._data = data
+        self.spans = spans
+        self.rows = rows
+
+    @cached_property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """int64[n]: how many each document has."""
+        return np.diff(self.rows)
+
+    @cached_property
+    def chars(self) -> npt.NDArray[np.int64]:
+        """int64[n]: characters of all spans of each document."""
+        return self.sum_by_document(self.spans[:, kernel.CHARS])
+
+    @cached_property
+    def hashes(self) -> npt.NDArray[np.uint64]:
+        """uint64[k]: one hash a span."""
+        return kernel.hash_spans(self._data, self.spans)
+
+    @cached_property
+    def repeats(self) -> npt.NDArray[np.uint8]:
+        """uint8[k]: 1 where the same span stood earlier in the document."""
+        return kernel.mark_repeats(self.hashes, self.rows)
+
+    def sum_by_document(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """int64[n]: the sum of one value a span, over each document's spans."""
+        totals = np.zeros(values.shape[0] + 1, dtype=np.int64)
+        np.cumsum(values, dtype=np.int64, out=totals[1:])
+        return totals[self.rows[1:]] - totals[self.rows[:-1]]
+
+
+class TextBatch:
+    """Texts as one UTF-8 buffer, split into words, lines and paragraphs once for all families."""
+
+    def __init__(self, texts: pa.LargeStringArray) -> None:
+        self.texts = texts
+        _, offsets, data = texts.buffers()
+        self.offsets = _read_only(offsets, np.int64, 1)[texts.offset :][: len(texts) + 1]
+        self.data = _read_only(data, np.uint8, 0)
+
+    @classmethod
+    def from_arrow(cls, texts: pa.Array | pa.ChunkedArray) -> Self:
+        """Take a string column; a null text counts as empty. Copies only chunks and nulls."""
+        if isinstance(texts, pa.ChunkedArray):
+            texts = texts.combine_chunks()
+        if texts.type != pa.large_string():
+            texts = texts.cast(pa.large_string())
+        if texts.null_count:
+            texts = pc.fill_null(texts, "")
+        return cls(texts)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def n_chars(self) -> npt.NDArray[np.int64]:
+        """int64[n]: code points of each text."""
+        return self._counted[1]
+
+    @property
+    def n_newlines(self) -> npt.NDArray[np.int64]:
+        """int64[n]: line ends of each text."""
+        return self._counted[2]
+
+    @property
+    def words(self) -> Spans:
+        """Items of `text.split()`."""
+        return self._spans[0]
+
+    @property
+    def lines(self) -> Spans:
+        """Lines that are not blank, stripped."""
+        return self._spans[1]
+
+    @property
+    def paragraphs(self) -> Spans:
+        """Runs of lines without a blank line between them."""
+        return self._spans[2]
+
+    @cached_property
+    def _counted(
+        self,
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        return kernel.count_spans(self.data, self.offsets)
+
+    @cached_property
+    def _spans(self) -> tuple[Spans, Spans, Spans]:
+        rows = self._counted[0]
+        words, lines, paragraphs = kernel.fill_spans(self.data, self.offsets, rows)
+        return (
+            Spans(self.data, words, rows[0]),
+            Spans(self.data, lines, rows[1]),
+            Spans(self.data, paragraphs, rows[2]),
+        )
+
+
+class SignalFamily(Settings):
+    """Settings of a family and what it computes; `family` is its name in recipes."""
+
+    version: ClassVar[int]  # raise it whenever a value could change
+
+    family: str
+
+    def identity(self) -> dict[str, Any]:
+        """Settings and version: both change bytes."""
+        return {**super().identity(), "version": type(self).version}
+
+    @abstractmethod
+    def columns(self) -> dict[str, pa.DataType]:
+        """Names and types of the columns, in order."""
+
+    @abstractmethod
+    def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        """One row a text, with exactly `columns()`."""
+
+    def needs(self) -> tuple[str, ...]:
+        """Names of the model files that `compute` reads."""
+        return ()
+
+    def record_batch(self, values: Mapping[str, Any]) -> pa.RecordBatch:
+        """Put computed arrays under the declared columns, in the declared order and types."""
+        fields = self.columns()
+        arrays = [
+            v if isinstance(v := values[name], pa.Array) else pa.array(v, type=dtype)
+            for name, dtype in fields.items()
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(list(fields.items())))
+
+
+def share(part: npt.NDArray[np.int64], whole: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+    """part / whole in float64, stored as float32; 0 where there is nothing to take a share of."""
+    quotient = np.zeros(part.shape, dtype=np.float64)
+    np.divide(part, whole, out=quotient, where=whole != 0)
+    return quotient.astype(np.float32)
+
+
+def model_path(models: Mapping[str, Path], name: str, family: str) -> Path:
+    """The file for a model name, or an error that says which family asked for it."""
+    if name not in models:
+        raise ModelError(
+            f"the signal family {family!r} needs the model {name!r} and was given "
+            f"{sorted(models) or 'none'}: fetch or train it, or take the family out of the recipe"
+        )
+    return models[name]
+
+
+def _read_only(
+    buffer: pa.Buffer | None, dtype: type[np.generic], min_items: int
+) -> npt.NDArray[Any]:
+    """A view of an Arrow buffer. Always read-only, because numba compiles the kinds apart."""
+    if buffer is None or buffer.size == 0:
+        view = np.zeros(min_items, dtype=dtype)
+    else:
+        view = np.frombuffer(buffer, dtype=dtype)
+    view.flags.writeable = False
+    return view

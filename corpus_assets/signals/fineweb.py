@@ -1,0 +1,66 @@
+"""Line statistics of the FineWeb quality filter (Penedo et al. 2024)."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from corpus_assets.kernels import text_counts as kernel
+from corpus_assets.kernels.unicode_tables import sentence_terminals
+from corpus_assets.signals.base import SignalFamily, TextBatch, share
+
+
+class FineWeb(SignalFamily):
+    """How a page's lines end and how long they are; defaults of the authors' code in brackets.
+
+    * `terminal_line_share` (above 0.12): lines that end in a sentence terminal of any script
+      (Unicode 14's Sentence_Terminal), or in one of `extra_terminal_marks`;
+    * `short_line_share` (below 0.67): lines of at most `short_line_chars` characters;
+    * `fineweb_dup_line_char_share` (below 0.01): characters of lines that stood earlier in
+      the document, of all characters but line ends;
+    * `newline_to_word_ratio` (at most 0.3): line ends for each word.
+
+    Lines are stripped and blank ones left out.
+    """
+
+    version: ClassVar[int] = 1
+
+    family: Literal["fineweb"] = "fineweb"
+    short_line_chars: int = Field(default=30, ge=0)
+    extra_terminal_marks: str = Field(
+        default="", description="quotes, for C4 and the first FineWeb"
+    )
+
+    def columns(self) -> dict[str, pa.DataType]:
+        return {
+            "terminal_line_share": pa.float32(),
+            "short_line_share": pa.float32(),
+            "fineweb_dup_line_char_share": pa.float32(),
+            "newline_to_word_ratio": pa.float32(),
+        }
+
+    def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        lines = batch.lines
+        extra = np.array([ord(mark) for mark in self.extra_terminal_marks], dtype=np.int32)
+        counts = kernel.line_counts(
+            batch.data,
+            lines.spans,
+            lines.rows,
+            lines.repeats,
+            np.union1d(sentence_terminals(), extra),
+            self.short_line_chars,
+        )
+        line_chars = batch.n_chars - batch.n_newlines
+        return self.record_batch(
+            {
+                "terminal_line_share": share(counts[:, kernel.TERMINAL_LINES], lines.counts),
+                "short_line_share": share(counts[:, kernel.SHORT_LINES], lines.counts),
+                "fineweb_dup_line_char_share": share(
+                    counts[:, kernel.REPEATED_LINE_CHARS], line_chars
+                ),
+                "newline_to_word_ratio": share(batch.n_newlines, batch.words.counts),
+            }
+        )

@@ -1,0 +1,77 @@
+"""Document statistics of the Gopher quality filter (Rae et al. 2021, appendix A.1.1)."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from corpus_assets.kernels import text_counts as kernel
+from corpus_assets.kernels.unicode_tables import letter_table
+from corpus_assets.signals.base import SignalFamily, TextBatch, share
+
+
+class GopherQuality(SignalFamily):
+    """Words, symbols and line shapes; thresholds of the paper in brackets.
+
+    * `n_words` (50 to 100,000) and `mean_word_chars` (3 to 10), words split at white space;
+    * `hash_to_word_ratio`, `ellipsis_to_word_ratio` (at most 0.1 each);
+    * `bullet_line_share` (at most 0.9), `ellipsis_line_share` (at most 0.3), of lines not blank;
+    * `alphabetic_word_share` (at least 0.8), words with at least one letter of any script;
+    * `stop_words_distinct` (at least 2), how many of the listed words occur, and
+      `stop_words_counted`, how often they do. Case is ignored for ASCII letters only, and a
+      word with punctuation at its end is another word, as it is in the paper.
+    """
+
+    version: ClassVar[int] = 1
+
+    family: Literal["gopher_quality"] = "gopher_quality"
+    stop_words: tuple[str, ...] = ("the", "be", "to", "of", "and", "that", "have", "with")
+    bullets: str = Field(default="•‣◦▪●-*", description="characters that begin a bullet line")
+
+    def columns(self) -> dict[str, pa.DataType]:
+        return {
+            "n_words": pa.int64(),
+            "mean_word_chars": pa.float32(),
+            "hash_to_word_ratio": pa.float32(),
+            "ellipsis_to_word_ratio": pa.float32(),
+            "bullet_line_share": pa.float32(),
+            "ellipsis_line_share": pa.float32(),
+            "alphabetic_word_share": pa.float32(),
+            "stop_words_distinct": pa.int64(),
+            "stop_words_counted": pa.int64(),
+        }
+
+    def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        words, lines = batch.words, batch.lines
+        stops = TextBatch.from_arrow(
+            pa.array([w.lower() for w in dict.fromkeys(self.stop_words)], pa.large_string())
+        )
+        counts = kernel.gopher_counts(
+            batch.data,
+            batch.offsets,
+            words.spans,
+            words.rows,
+            lines.spans,
+            lines.rows,
+            letter_table(),
+            np.array(sorted(map(ord, set(self.bullets))), dtype=np.int32),
+            stops.data,
+            stops.offsets,
+        )
+        n_words = words.counts
+        return self.record_batch(
+            {
+                "n_words": n_words,
+                "mean_word_chars": share(counts[:, kernel.WORD_CHARS], n_words),
+                "hash_to_word_ratio": share(counts[:, kernel.HASHES], n_words),
+                "ellipsis_to_word_ratio": share(counts[:, kernel.ELLIPSES], n_words),
+                "bullet_line_share": share(counts[:, kernel.BULLET_LINES], lines.counts),
+                "ellipsis_line_share": share(counts[:, kernel.ELLIPSIS_LINES], lines.counts),
+                "alphabetic_word_share": share(counts[:, kernel.ALPHABETIC_WORDS], n_words),
+                "stop_words_distinct": counts[:, kernel.STOP_WORDS_DISTINCT],
+                "stop_words_counted": counts[:, kernel.STOP_WORDS_COUNTED],
+            }
+        )

@@ -1,0 +1,36 @@
+"""The names a record's URL goes by. The rules themselves are the catalog's."""
+
+from typing import NamedTuple
+
+from catalog.urls import canonical_host, canonical_url, url_key
+
+__all__ = ["Address", "address_of", "canonical_host", "host_of_key", "url_key"]
+
+
+class Address(NamedTuple):
+    canonical: str
+    key: str  # SURT form
+    host: str  # canonical, without port
+
+
+def address_of(url: str) -> Address | None:
+    """The URL's names; None when it is not a web address (`dns:`, `urn:`, nonsense)."""
+    try:
+        canonical = canonical_url(url)
+        key = url_key(canonical)
+    except ValueError:
+        return None
+    authority = canonical.removeprefix("http://").partition("/")[0]
+    bracket = authority.rfind("]")
+    colon = authority.find(":", bracket + 1)
+    return Address(canonical, key, authority if colon < 0 else authority[:colon])
+
+
+def host_of_key(key: str) -> str:
+    """The host in a SURT key, empty for a key of another kind."""
+    place, found, _ = key.partition(")/")
+    if not found:
+        return ""
+    if place.startswith("["):
+        return place.partition("]")[0] + "]"
+    return ".".join(reversed(place.partition(":")[0].split(",")))

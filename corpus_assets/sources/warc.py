@@ -1,0 +1,240 @@
+"""Web archives (WARC 1.0 and 1.1, gzip by record or plain), read so that nothing is lost unsaid.
+
+fastwarc reads records; the gzip members around them are opened here, one at a time. Left to
+itself fastwarc ends at the first corrupt member, says nothing of a file that stops in the middle
+of one, and with a wrong Content-Length reads on through the records that follow. With members
+walled off from each other a fault costs its own member, and the next one is found again.
+Reading this way takes about 0.5 ms a page, fastwarc alone 0.2, extraction 30.
+
+What comes out, in file order:
+
+1. each `response`, `resource`, `conversion` and `revisit` record;
+2. one `damaged_record` for each stretch that could not be read, whatever it once was.
+
+Requests, metadata and warcinfo are not documents and stay out. Memory: one record's block, at
+most `max_payload_bytes` and a head's worth, and 64 KiB buffers. A larger block is passed over.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from fastwarc.warc import ArchiveIterator, WarcRecord
+
+from corpus_assets.errors import SourceError
+from corpus_assets.sources.base import RawRecord, damaged
+from corpus_assets.sources.framing import GZIP, WARC, ArchiveFile, GzipMember, PlainView
+from corpus_assets.sources.http import BadHttp, BodyTooLarge, Headers, decode_body, parse_head
+
+DOCUMENT_TYPES = ("response", "resource", "conversion", "revisit")
+OTHER_TYPES = ("request", "metadata", "warcinfo")
+HEAD_BYTES = 1 << 16
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
+
+
+def read_warc(stream: BinaryIO, name: str, max_payload_bytes: int) -> Iterator[RawRecord]:
+    """All document records of a seekable file; `name` is the file's name in its source."""
+    file = ArchiveFile(stream)
+    magic = file.peek(len(WARC))
+    if not magic:
+        return
+    is_gzip = magic[:3] == GZIP or (magic != WARC and file.next_member(0) is not None)
+    if not is_gzip and magic != WARC and file.next_plain(0) is None:
+        raise SourceError(f"{name}: holds no WARC record; check the source's format and its files")
+    file.seek(0)
+    yield from (_read_members if is_gzip else _read_plain)(file, name, max_payload_bytes)
+
+
+@dataclass(slots=True)
+class _Found:
+    """A record's headers and block, as far as they could be read."""
+
+    kind: str
+    url: str | None
+    record_id: str | None
+    fetched_at: str
+    content_type: str
+    identified_type: str
+    payload_digest: str
+    block: bytes
+    at: int  # position in its view
+    too_large: bool
+    fault: str | None
+
+
+def _read_members(file: ArchiveFile, name: str, limit: int) -> Iterator[RawRecord]:
+    while file.peek(1):
+        start = file.position
+        if file.peek(len(GZIP)) != GZIP:
+            end = file.next_member(start + 1)
+            file.seek(file.size if end is None else end)
+            yield damaged(name, start, file.position - start, "not_gzip")
+            continue
+        member = GzipMember(file)
+        alone = True
+        last: _Found | None = None
+        for found, is_last in _walk(member, limit):
+            if is_last:
+                last = found
+            else:  # several records in one member: offsets count inflated bytes from its start
+                alone = False
+                yield from _finish(found, name, start + found.at, 0, None, limit)
+        member.drain()
+        if member.failure is not None:
+            end = file.next_member(start + 1)
+            file.seek(file.size if end is None else end)
+        length = file.position - start
+        if last is not None:
+            place = start + last.at
+            yield from _finish(last, name, place, length if alone else 0, member.fault, limit)
+        elif member.fault is not None:
+            yield damaged(name, start, length, member.fault)
+
+
+def _read_plain(file: ArchiveFile, name: str, limit: int) -> Iterator[RawRecord]:
+    start = 0
+    if file.peek(len(WARC)) != WARC:
+        found_at = file.next_plain(0)
+        start = file.size if found_at is None else found_at
+        yield damaged(name, 0, start, "not_a_record")
+    while start < file.size:
+        file.seek(start)
+        view = PlainView(file)
+        waiting: _Found | None = None
+        for found, _ in _walk(view, limit):
+            if waiting is not None:
+                length = found.at - waiting.at
+                yield from _finish(waiting, name, start + waiting.at, length, None, limit)
+            waiting = found
+        place = start + (waiting.at if waiting is not None else 0)
+        if view.fault is None and (waiting is None or waiting.fault is None):
+            end: int | None = None
+        else:  # a wrong length may have run over good records: look again from its first line
+            end = file.next_plain(place + 1)
+        after = file.size if end is None else end
+        if waiting is not None:
+            yield from _finish(waiting, name, place, after - place, view.fault, limit)
+        elif view.fault is not None:
+            yield damaged(name, place, after - place, view.fault)
+        start = after
+
+
+def _walk(view: PlainView, limit: int) -> Iterator[tuple[_Found, bool]]:
+    """Records one after the other, each with whether it is the view's last.
+
+    A record is handed out once it is known what follows it: bytes that are no record mean that
+    its own length was wrong.
+    """
+    records = ArchiveIterator(view, parse_http=False, stream_detect=False)
+    held: _Found | None = None
+    while True:
+        try:
+            record = next(records)
+        except StopIteration:
+            break
+        except OSError:
+            view.has_stray_bytes = True
+            break
+        if held is not None:
+            yield held, False
+        view.begin_record()
+        held = _read_block(record, limit)
+        if held.fault is not None:
+            break
+    if held is not None:
+        yield held, True
+
+
+def _read_block(record: WarcRecord, limit: int) -> _Found:
+    headers = record.headers
+    kind = str(record.record_type)
+    declared = (headers.get("Content-Length") or "").strip()
+    fault: str | None = None
+    block = b""
+    expected = record.content_length
+    too_large = False
+    if not declared.isascii() or not declared.isdigit() or int(declared) != expected:
+        fault = "content_length"
+    else:
+        too_large = expected > limit + HEAD_BYTES
+        try:
+            if kind in DOCUMENT_TYPES:
+                block = record.reader.read(HEAD_BYTES) if too_large else record.reader.read()
+            got = len(block) + record.reader.consume()
+        except OSError:
+            got = len(block)
+        if got < expected:
+            fault = "truncated_payload"
+    url = (headers.get("WARC-Target-URI") or "").strip().removeprefix("<").removesuffix(">")
+    date = (headers.get("WARC-Date") or "").strip()
+    return _Found(
+        kind=kind,
+        url=url or None,
+        record_id=(headers.get("WARC-Record-ID") or "").strip().strip("<>") or None,
+        fetched_at=date if _DATE.fullmatch(date) else "",
+        content_type=(headers.get("Content-Type") or "").strip(),
+        identified_type=(headers.get("WARC-Identified-Payload-Type") or "").strip(),
+        payload_digest=(headers.get("WARC-Payload-Digest") or "").strip(),
+        block=block,
+        at=record.stream_pos,
+        too_large=too_large,
+        fault=fault,
+    )
+
+
+def _finish(
+    found: _Found, name: str, offset: int, length: int, failure: str | None, limit: int
+) -> Iterator[RawRecord]:
+    """The record for the ledger; nothing for a sound record that is no document."""
+    fault = failure or found.fault
+    if found.kind not in DOCUMENT_TYPES:
+        if fault is None and found.kind not in OTHER_TYPES:
+            fault = f"{found.kind}_record"
+        if fault is not None:
+            yield damaged(name, offset, length, fault)
+        return
+    damage, detail = None, None
+    if found.too_large or failure == "too_large":
+        damage = "too_large"
+    elif fault is not None:
+        damage, detail = "damaged_record", fault
+    elif found.kind == "revisit":
+        damage = "revisit_record"
+    is_http = found.content_type.lower().startswith("application/http")
+    head = parse_head(found.block) if is_http else None
+    status: int | None = None
+    headers: Headers = ()
+    payload = found.block
+    content_type = "" if is_http else found.content_type
+    if head is not None:
+        status, headers = head.status, head.headers
+        values = dict(headers)
+        content_type = values.get("content-type", "")
+        payload = found.block[head.body_start :]
+        if damage is None:
+            codings = (values.get("transfer-encoding", ""), values.get("content-encoding", ""))
+            try:
+                payload = decode_body(payload, *codings, limit)
+            except BadHttp as error:
+                damage, detail = "bad_http", str(error)
+            except BodyTooLarge:
+                damage = "too_large"
+    elif is_http and damage is None:
+        damage, detail = "bad_http", "status_line"
+    whole = damage is None or damage == "bad_http"
+    yield RawRecord(
+        url=found.url,
+        key=found.record_id or f"{name}@{offset}",
+        offset=offset,
+        length=length,
+        payload=payload if whole else b"",
+        fetched_at=found.fetched_at,
+        http_status=status,
+        headers=headers,
+        content_type=content_type or found.identified_type,
+        payload_digest=found.payload_digest,
+        damage=damage,
+        detail=detail,
+    )

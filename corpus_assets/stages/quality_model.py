@@ -1,0 +1,201 @@
+"""Quality model stage: a small fastText classifier that tells good text from poor.
+
+Trained on texts the recipe names (say, books and reference pages against a crawl), after the
+manner of DCLM (Li et al. 2024). It is a calibration: trained once, pinned by digest in the
+lock. Training is bit-identical for the same sets of texts, in whatever order they come.
+"""
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from corpus_assets.errors import ModelError, RecipeError
+from corpus_assets.signals.quality import GOOD, MAX_CHARS, POOR, good_score, normalise_text
+from corpus_assets.step import Settings, keyed_hash
+
+VERSION = 1
+
+MIN_WORD_TEXTS = 3  # a word in fewer training texts is no evidence and is not reported
+
+
+class QualityModelSettings(Settings):
+    """fastText's own names, and what bounds the model: about 64 bytes a word and bucket."""
+
+    word_ngrams: int = Field(default=2, ge=1, le=5)
+    dim: int = Field(default=16, ge=1, le=256)
+    epochs: int = Field(default=5, ge=1, le=1000)
+    lr: float = Field(default=0.5, gt=0, le=10)
+    bucket: int = Field(default=50_000, ge=1, le=5_000_000)
+    min_count: int = Field(default=1, ge=1)
+    max_vocabulary: int = Field(
+        default=20_000,
+        ge=1,
+        description="min_count is raised until no more words than this are left",
+    )
+    max_chars: int = Field(default=MAX_CHARS, ge=1, description="read of each text; as in scoring")
+    holdout_share: float = Field(default=0.2, gt=0, lt=1)
+    min_examples: int = Field(default=10, ge=2, description="distinct texts needed on each side")
+    top_words: int = Field(default=25, ge=0)
+    seed: int = Field(default=0, ge=0, lt=2**31)
+
+
+@dataclass(frozen=True)
+class QualityModel:
+    """The model file's bytes and how it did on the texts held out."""
+
+    model: bytes
+    metrics: dict[str, Any]
+
+
+def train_quality_model(
+    positives: Sequence[str], negatives: Sequence[str], settings: QualityModelSettings
+) -> QualityModel:
+    """Train on most of the texts, measure on the rest.
+
+    1. Normalise; texts that are empty, repeated, or on both sides are left out.
+    2. On each side, the `holdout_share` with the smallest keyed hashes is held out.
+    3. Write the others, in the order of their keyed hashes, and train with one thread: more
+       would race, and the bytes would differ from run to run.
+    4. Score what was held out exactly as the `quality` signal scores documents.
+    """
+    good, poor = (_distinct(texts, settings.max_chars) for texts in (positives, negatives))
+    ambiguous = good & poor
+    good_held, good_train = _split(good - ambiguous, "positive", settings)
+    poor_held, poor_train = _split(poor - ambiguous, "negative", settings)
+    examples = [(text, GOOD) for text in good_train] + [(text, POOR) for text in poor_train]
+    examples.sort(key=lambda example: _order(example[0], settings))
+    min_count = _min_count((text for text, _ in examples), settings)
+    model, content = _train([f"{label} {text}" for text, label in examples], min_count, settings)
+    metrics = {
+        "n_train_positives": len(good_train),
+        "n_train_negatives": len(poor_train),
+        "n_ambiguous": len(ambiguous),
+        "min_count": min_count,
+        "model_bytes": len(content),
+        **_measure(model, good_held, poor_held),
+        **_weights(model, examples, settings.top_words),
+    }
+    return QualityModel(content, metrics)
+
+
+def auc(good: Sequence[float], poor: Sequence[float]) -> float:
+    """Chance that a good text scores above a poor one; a tie counts half."""
+    scores = np.sort(np.asarray(poor, dtype=np.float64))
+    below = np.searchsorted(scores, good, side="left")
+    not_above = np.searchsorted(scores, good, side="right")
+    return float((below + not_above).sum() / (2 * len(good) * len(poor)))
+
+
+def _distinct(texts: Iterable[str], max_chars: int) -> set[str]:
+    return {line for text in texts if (line := normalise_text(text, max_chars))}
+
+
+def _order(text: str, settings: QualityModelSettings) -> tuple[int, str]:
+    key = f"quality-model-{settings.seed}".encode()
+    return keyed_hash(key, text.encode("utf-8", "replace")), text
+
+
+def _split(
+    texts: set[str], side: str, settings: QualityModelSettings
+) -> tuple[list[str], list[str]]:
+    """(held out, to train on), both ordered by keyed hash and neither empty."""
+    if len(texts) < settings.min_examples:
+        raise RecipeError(
+            f"quality_model: {len(texts)} distinct {side} texts, needed: "
+            f"{settings.min_examples} (min_examples); name more {side} sources"
+        )
+    ordered = sorted(texts, key=lambda text: _order(text, settings))
+    n_held = min(max(round(settings.holdout_share * len(ordered)), 1), len(ordered) - 1)
+    return ordered[:n_held], ordered[n_held:]
+
+
+def _min_count(texts: Iterable[str], settings: QualityModelSettings) -> int:
+    """The smallest count, from `min_count` up, that leaves at most `max_vocabulary` words."""
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(text.split(" "))
+    words_with = Counter(counts.values())
+    words = sum(n for count, n in words_with.items() if count >= settings.min_count)
+    least = settings.min_count
+    while words > settings.max_vocabulary:
+        words -= words_with[least]
+        least += 1
+    return least
+
+
+def _train(lines: list[str], min_count: int, settings: QualityModelSettings) -> tuple[Any, bytes]:
+    import fasttext  # 0.1 s, and only this task needs it
+
+    with tempfile.TemporaryDirectory() as folder:
+        examples, saved = Path(folder, "examples.txt"), Path(folder, "model.bin")
+        examples.write_text(
+            "\n".join(lines) + "\n", encoding="utf-8", errors="replace", newline="\n"
+        )
+        try:
+            model = fasttext.train_supervised(
+                input=str(examples),
+                lr=settings.lr,
+                dim=settings.dim,
+                epoch=settings.epochs,
+                wordNgrams=settings.word_ngrams,
+                bucket=settings.bucket,
+                minCount=min_count,
+                minn=0,
+                maxn=0,
+                loss="softmax",
+                thread=1,
+                seed=settings.seed,
+                verbose=0,
+            )
+            model.save_model(str(saved))
+        except (ValueError, RuntimeError) as error:
+            raise ModelError(
+                f"fastText could not train the quality model ({error}): lower quality_model.lr"
+            ) from error
+        return model, saved.read_bytes()
+
+
+def _scores(model: Any, texts: list[str]) -> list[float]:
+    labels, scores = model.predict(texts, k=2)
+    return [good_score(*pair) or 0.0 for pair in zip(labels, scores, strict=True)]
+
+
+def _measure(model: Any, good: list[str], poor: list[str]) -> dict[str, float | int]:
+    """Precision and recall of "good" at a score of one half, and the AUC, on held-out texts."""
+    good_scores, poor_scores = _scores(model, good), _scores(model, poor)
+    hits = sum(score >= 0.5 for score in good_scores)
+    false_alarms = sum(score >= 0.5 for score in poor_scores)
+    return {
+        "n_holdout_positives": len(good),
+        "n_holdout_negatives": len(poor),
+        "precision": round(hits / (hits + false_alarms), 4) if hits else 0.0,
+        "recall": round(hits / len(good), 4),
+        "auc": round(auc(good_scores, poor_scores), 4),
+    }
+
+
+def _weights(model: Any, examples: list[tuple[str, str]], top: int) -> dict[str, Any]:
+    """The words that pull hardest to either side: their vectors times the labels' difference."""
+    words = model.get_words()
+    texts_with = Counter(word for text, _ in examples for word in set(text.split(" ")))
+    output: npt.NDArray[np.float32] = model.get_output_matrix()
+    labels = model.get_labels()
+    direction = output[labels.index(GOOD)] - output[labels.index(POOR)]
+    pulls = model.get_input_matrix()[: len(words)].astype(np.float64) @ direction
+    ranked = sorted(
+        (round(float(pull), 4), word)
+        for pull, word in zip(pulls, words, strict=True)
+        if texts_with[word] >= MIN_WORD_TEXTS
+    )
+    best = sorted(ranked, key=lambda item: (-item[0], item[1]))[:top]
+    return {
+        "good_words": [{"word": word, "weight": pull} for pull, word in best if pull > 0],
+        "poor_words": [{"word": word, "weight": pull} for pull, word in ranked[:top] if pull < 0],
+    }

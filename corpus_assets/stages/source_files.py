@@ -1,0 +1,91 @@
+"""What a snapshot consists of: its files, pinned by size and SHA-256."""
+
+import re
+from collections.abc import Iterator
+from glob import has_magic
+from pathlib import Path
+
+from corpus_assets.errors import SourceError
+from corpus_assets.sources.base import SourceFile, SourceSpec, file_sha256, local_path
+
+VERSION = 1
+
+SUFFIXES = {
+    "warc": (".warc", ".warc.gz", ".wet", ".wet.gz"),
+    "jsonl": (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json.gz", ".json.zst"),
+    "parquet": (".parquet",),
+}
+
+
+def list_files(spec: SourceSpec, location: str, snapshot: str) -> list[SourceFile]:
+    """The files of a snapshot, sorted by name; the order is the numbering of its parts.
+
+    `location` is a file, a glob pattern, or a folder of which all files of the source's format
+    are taken, those in sub-folders too. Names are relative to the folder (of a pattern: to the
+    part before its first wildcard), so they are the same wherever the snapshot lies.
+    """
+    found = list(_find(location, spec.format))
+    if not found:
+        raise SourceError(
+            f"snapshot {snapshot} of {spec.name}: no file matches {_looked_for(location, spec.format)}; "
+            "correct the location in the recipe or fetch the files"
+        )
+    files = []
+    for name, path in found:
+        uri = str(path.resolve())
+        size, sha256 = file_sha256(uri)
+        files.append(SourceFile(name, uri, size, sha256))
+    return files
+
+
+def list_names(location: str, format: str | None = None) -> list[tuple[str, int]]:
+    """Names and sizes of what `list_files` would take, without reading any file.
+
+    Without a format every kind of source file in a folder is named.
+    """
+    return [(name, path.stat().st_size) for name, path in _find(location, format)]
+
+
+def _find(location: str, format: str | None) -> Iterator[tuple[str, Path]]:
+    path = local_path(location)
+    if path.is_file():
+        yield path.name, path
+        return
+    if path.is_dir():
+        base, matches = path, path.rglob("*")
+        suffixes = _suffixes(format)
+    elif has_magic(location):
+        base = Path(*_fixed_parts(path))
+        matches = base.glob(str(Path(*path.parts[len(base.parts) :])))
+        suffixes = ("",)
+    else:
+        return
+    names = sorted(
+        (match.relative_to(base).as_posix(), match)
+        for match in matches
+        if match.name.endswith(suffixes) and match.is_file()
+    )
+    for name, match in names:
+        if not re.search(r"(?:^|/)\.", name):  # hidden: half-written downloads, editor files
+            yield name, match
+
+
+def _fixed_parts(path: Path) -> list[str]:
+    parts: list[str] = []
+    for part in path.parts[:-1]:
+        if has_magic(part):
+            break
+        parts.append(part)
+    return parts
+
+
+def _suffixes(format: str | None) -> tuple[str, ...]:
+    if format is not None:
+        return SUFFIXES[format]
+    return tuple(suffix for suffixes in SUFFIXES.values() for suffix in suffixes)
+
+
+def _looked_for(location: str, format: str) -> str:
+    if has_magic(location) or not local_path(location).is_dir():
+        return location
+    return " or ".join(f"{location}/**/*{suffix}" for suffix in SUFFIXES[format])

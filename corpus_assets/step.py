@@ -1,0 +1,48 @@
+"""Identity of work: settings and versions in, one fingerprint out.
+
+A fingerprint covers what can change bytes: the stage's name and version, its settings and the
+content hashes of what it reads. Where the work runs, with how many workers and how its inputs
+came to be are left out, so that equal inputs always meet the same result (ADR 0002).
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Settings(BaseModel):
+    """Base of every settings model: declared once, immutable, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def identity(self) -> dict[str, Any]:
+        """The settings as plain JSON values, defaults included."""
+        return self.model_dump(mode="json")
+
+
+def canonical_json(value: Any) -> bytes:
+    """Serialize plain JSON values to the one byte string that stands for them."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8")
+
+
+def digest(value: Any) -> str:
+    """SHA-256 over the canonical JSON of `value`, in hex."""
+    return hashlib.sha256(canonical_json(value)).hexdigest()
+
+
+def fingerprint(
+    stage: str, version: int, settings: Mapping[str, Any], inputs: Mapping[str, str]
+) -> str:
+    """Identity of one task: `inputs` maps each input's name to its content hash."""
+    return digest(
+        {"stage": stage, "version": version, "settings": dict(settings), "inputs": dict(inputs)}
+    )
+
+
+def keyed_hash(key: bytes, data: bytes) -> int:
+    """A 64-bit keyed hash for placement and ordering (BLAKE2b-64, little-endian)."""
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8, key=key[:64]).digest(), "little")

@@ -1,0 +1,221 @@
+"""All file I/O of the project: atomic, content-hashed, in a local folder or on S3.
+
+A task's files live in `artifacts/<stage>/<fingerprint>/`; `result.json` is written last and is
+the only proof that they are complete. A folder without it does not exist for anybody, so a
+killed writer leaves nothing that a later run would trust. Paths are relative to the store's
+root and use `/`.
+"""
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, Protocol
+
+from corpus_assets.errors import CorruptArtifact, DriftError, StoreError
+from corpus_assets.step import canonical_json, digest
+
+RESULT = "result.json"
+
+
+@dataclass(frozen=True)
+class Output:
+    """One file that a task wrote."""
+
+    path: str  # relative to the store's root
+    sha256: str
+    bytes: int
+    rows: int  # 0 where rows make no sense
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a finished task left in the store."""
+
+    stage: str
+    fingerprint: str
+    outputs: Mapping[str, Output]
+    counts: Mapping[str, int] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)  # small JSON: reasons, metrics
+
+    @property
+    def content_hash(self) -> str:
+        """Identity of what was written, whoever wrote it."""
+        return digest({name: out.sha256 for name, out in self.outputs.items()})
+
+    @property
+    def bytes(self) -> int:
+        return sum(out.bytes for out in self.outputs.values())
+
+
+class Store(Protocol):
+    """Where artifacts and versions live."""
+
+    url: str
+
+    def read(self, path: str) -> bytes: ...
+    def write(self, path: str, data: bytes) -> None: ...
+    def exists(self, path: str) -> bool: ...
+    def local(self, path: str) -> Path: ...
+    def list(self, prefix: str) -> Iterator[str]: ...
+
+
+class LocalStore:
+    """A folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve()
+        self.url = str(self.root)
+
+    def _full(self, path: str) -> Path:
+        parts = PurePosixPath(path).parts
+        if not parts or path.startswith("/") or ".." in parts:
+            raise StoreError(f"{path!r} is not a path inside the store")
+        return self.root.joinpath(*parts)
+
+    def read(self, path: str) -> bytes:
+        try:
+            return self._full(path).read_bytes()
+        except FileNotFoundError as error:
+            raise StoreError(
+                f"{path} is not in the store {self.url}; run `corpus build` again to make it anew"
+            ) from error
+        except OSError as error:
+            raise StoreError(f"cannot read {path} in the store {self.url}: {error}") from error
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write under a temporary name, flush to disk, rename: whole or not at all."""
+        full = self._full(path)
+        temporary = full.with_name(f".{full.name}.{uuid.uuid4().hex}.tmp")
+        try:
+            full.parent.mkdir(parents=True, exist_ok=True)
+            with open(temporary, "wb") as handle:
+                handle.write(data)
+                handle.flush()
+                os.fsync(handle.fileno())
+            os.replace(temporary, full)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise StoreError(_write_message(self.url, path, error)) from error
+
+    def exists(self, path: str) -> bool:
+        return self._full(path).is_file()
+
+    def local(self, path: str) -> Path:
+        """A path that can be memory-mapped."""
+        full = self._full(path)
+        if not full.is_file():
+            raise StoreError(
+                f"{path} is not in the store {self.url}; run `corpus build` again to make it anew"
+            )
+        return full
+
+    def list(self, prefix: str) -> Iterator[str]:
+        """Every file under `prefix`, temporary files left out, in name order."""
+        base = self._full(prefix)
+        if not base.is_dir():
+            return
+        for full in sorted(base.rglob("*")):
+            if full.is_file() and not full.name.endswith(".tmp"):
+                yield full.relative_to(self.root).as_posix()
+
+
+def _write_message(url: str, path: str, error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return (
+            f"the disk of the store {url} is full (while writing {path}); free some space and run "
+            "the same command again: finished parts are kept"
+        )
+    return f"cannot write {path} to the store {url}: {error}"
+
+
+def open_store(url: str) -> Store:
+    """The store at a folder, a `file://` URL or an `s3://bucket/prefix` URL."""
+    if url.startswith("s3://"):
+        from corpus_assets.store_s3 import S3Store
+
+        return S3Store(url)
+    if "://" in url and not url.startswith("file://"):
+        raise StoreError(f"store URL {url!r} is not supported; use a folder, file:// or s3://")
+    return LocalStore(Path(url.removeprefix("file://")))
+
+
+def sha256_hex(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def artifact_folder(stage: str, fingerprint: str) -> str:
+    return f"artifacts/{stage}/{fingerprint}"
+
+
+def load_result(store: Store, stage: str, fingerprint: str) -> Result | None:
+    """The finished result of a task, or None where it has not been computed."""
+    path = f"{artifact_folder(stage, fingerprint)}/{RESULT}"
+    if not store.exists(path):
+        return None
+    try:
+        raw = json.loads(store.read(path))
+        outputs = {name: Output(**out) for name, out in raw["outputs"].items()}
+        return Result(stage, fingerprint, outputs, raw["counts"], raw["notes"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptArtifact(
+            f"{path} in the store {store.url} is damaged; delete its folder and build again"
+        ) from error
+
+
+def commit_result(
+    store: Store,
+    stage: str,
+    fingerprint: str,
+    files: Mapping[str, tuple[bytes, int]],
+    counts: Mapping[str, int],
+    notes: Mapping[str, Any],
+) -> Result:
+    """Write a task's files, then the result that makes them count.
+
+    `files` maps a file name to (bytes, rows). Where another run already committed the same
+    fingerprint, the contents must be equal: anything else is a bug worth stopping for.
+    """
+    folder = artifact_folder(stage, fingerprint)
+    outputs = {
+        name: Output(f"{folder}/{name}", sha256_hex(data), len(data), rows)
+        for name, (data, rows) in files.items()
+    }
+    result = Result(stage, fingerprint, outputs, dict(counts), dict(notes))
+    earlier = load_result(store, stage, fingerprint)
+    if earlier is not None:
+        if earlier.content_hash != result.content_hash:
+            raise DriftError(
+                f"{stage} {fingerprint[:12]} gave {result.content_hash[:12]} where the store has "
+                f"{earlier.content_hash[:12]}: the stage's output changed without its VERSION; "
+                "raise VERSION in its file"
+            )
+        return earlier
+    for name, (data, _) in files.items():
+        store.write(f"{folder}/{name}", data)
+    body = {
+        "stage": stage,
+        "fingerprint": fingerprint,
+        "outputs": {name: asdict(out) for name, out in outputs.items()},
+        "counts": dict(counts),
+        "notes": dict(notes),
+    }
+    store.write(f"{folder}/{RESULT}", canonical_json(body))
+    return result
+
+
+def read_output(store: Store, output: Output) -> bytes:
+    """An output's bytes, refused when they are not what was written."""
+    data = store.read(output.path)
+    if len(data) != output.bytes or sha256_hex(data) != output.sha256:
+        raise CorruptArtifact(
+            f"{output.path} in the store {store.url} does not match its recorded hash; delete its "
+            "folder and build again"
+        )
+    return data

@@ -1,0 +1,114 @@
+"""What the `corpus` command prints: the funnel, the plan, the state of a home."""
+
+import json
+from collections.abc import Sequence
+
+from catalog.registry import Registry
+from corpus_assets.home import Home
+from corpus_assets.pipeline.funnel import funnel
+from corpus_assets.pipeline.graph import Pipeline
+from corpus_assets.pipeline.plan import CACHED, RUNS, PlanLine
+from corpus_assets.pipeline.version import Version
+from corpus_assets.store import open_store
+
+BAR = 30
+
+
+def summary_lines(pipeline: Pipeline, version: Version, home: Home) -> list[str]:
+    """The funnel with its reasons, tokens by group, and what to try next."""
+    steps = funnel(pipeline)
+    total = steps[0].entered
+    lines = ["", f"Version {version.name}", "", "What was kept, and what was dropped and why:", ""]
+    lines.append(f"  {'ingested':<16}{total:>8,}  {_bar(total, total)}")
+    for step in steps:
+        lines.append(f"  {step.stage:<16}{step.left:>8,}  {_bar(step.left, total)}")
+        for reason, count in step.reasons.most_common(6):
+            lines.append(f"      - {count:>5,}  {reason}")
+        hidden = sorted(step.reasons.values(), reverse=True)[6:]
+        if hidden:
+            lines.append(f"      - {sum(hidden):>5,}  for {len(hidden)} other reasons")
+    lines += ["", "Tokens by group (snapshot/domain/tier):", ""]
+    groups = version.manifest.groups
+    tokens = sum(group.tokens for group in groups)
+    for group in groups:
+        lines.append(
+            f"  {group.id:<40}{group.documents:>7,} documents {group.tokens:>11,} tokens  "
+            f"{len(group.shards)} shards"
+        )
+    lines.append(f"  {'in all':<40}{sum(g.documents for g in groups):>7,} documents "
+                 f"{tokens:>11,} tokens")  # fmt: skip
+    return lines + _next_commands(version, home)
+
+
+def _next_commands(version: Version, home: Home) -> list[str]:
+    at = "" if home == Home.resolve(None) else f" --home {home.root}"
+    group = max(version.manifest.groups, key=lambda g: g.tokens)
+    shard = f"{group.id}/{group.shards[0].name}"
+    return [
+        "",
+        "Try next:",
+        "",
+        f"  corpus report {version.name}{at}                 # one HTML page with everything above",
+        f"  corpus verify {version.name}{at}                 # re-hash and re-count everything",
+        f"  catalog{at} trace {version.name} {shard} 0 0     # which document is this token from?",
+        f"  catalog{at} find --host HOST                     # where is this site?",
+        f"  corpus plan demo --set mixture.domains.code=0.4{at}  # what would a new mix recompute?",
+        "  make ui                                          # the graph in the Dagster UI",
+    ]
+
+
+def _bar(count: int, total: int) -> str:
+    return "█" * round(BAR * count / total) if total else ""
+
+
+def plan_lines(lines: Sequence[PlanLine]) -> list[str]:
+    """One line an asset: cached, runs so many parts, or waits for what runs before it."""
+    shown = []
+    for line in lines:
+        if line.state == CACHED:
+            text = f"cached   {line.cached} parts" if line.cached else "nothing to do"
+        elif line.state == RUNS:
+            text = f"runs     {line.to_run} parts, {line.cached} cached"
+            if line.waiting:
+                text += ", more after these"
+        else:
+            text = f"waits    for its inputs ({line.cached} parts cached so far)"
+        shown.append(f"  {line.asset:<16}{text}")
+    return shown
+
+
+def status_lines(home: Home, as_json: bool) -> list[str]:
+    """Versions and stored bytes by stage."""
+    store = open_store(home.store_url)
+    registry = Registry(home.catalog_url)
+    registry.upgrade()
+    versions = registry.versions()
+    stages: dict[str, list[int]] = {}
+    for artifact in registry.artifacts():
+        entry = stages.setdefault(artifact.stage, [0, 0])
+        entry[0] += 1
+        entry[1] += artifact.bytes
+    if as_json:
+        body = {
+            "home": str(home.root),
+            "store": store.url,
+            "versions": [
+                {"name": v.name, "status": v.status, "documents": v.documents, "tokens": v.tokens}
+                for v in versions
+            ],
+            "stages": {name: {"tasks": n, "bytes": size} for name, (n, size) in stages.items()},
+        }
+        return [json.dumps(body)]
+    if not versions and not stages:
+        return [f"{home.root} is empty; `corpus build demo` fills it"]
+    lines = [f"home {home.root}", "", "versions:"]
+    lines += [
+        f"  {v.name:<28}{v.status:<9}{v.documents:>10,} documents {v.tokens:>14,} tokens"
+        for v in versions
+    ] or ["  none yet"]
+    lines += ["", "stored:"]
+    lines += [
+        f"  {name:<28}{n:>6} tasks {size / 2**20:>10.1f} MiB"
+        for name, (n, size) in sorted(stages.items())
+    ]
+    return lines

@@ -1,0 +1,147 @@
+"""One unit of work: what it is (identity) and what it needs to run (inputs in the store).
+
+A task is plain data, so any engine can ship it to any process. Its function is found by stage
+name in `corpus_assets.pipeline.tasks`.
+"""
+
+import io
+import json
+import resource
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from corpus_assets.errors import CorruptArtifact
+from corpus_assets.step import Settings, fingerprint
+from corpus_assets.store import (
+    Output,
+    Result,
+    Store,
+    commit_result,
+    load_result,
+    read_output,
+)
+
+S = TypeVar("S", bound=Settings)
+
+
+@dataclass(frozen=True)
+class Task:
+    """`settings` and the hashes in `inputs` are identity; `params` and `label` are not."""
+
+    stage: str
+    version: int
+    settings: Mapping[str, Any]
+    inputs: Mapping[str, Output] = field(default_factory=dict)
+    extra_inputs: Mapping[str, str] = field(default_factory=dict)  # content hashes outside the store
+    params: Mapping[str, Any] = field(default_factory=dict)  # where to find things, plain JSON
+    label: str = ""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        hashes = {name: out.sha256 for name, out in self.inputs.items()}
+        return fingerprint(self.stage, self.version, self.settings, hashes | dict(self.extra_inputs))
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A result and what it cost to get; `cached` ones cost nothing this time."""
+
+    result: Result
+    cpu_seconds: float
+    wall_seconds: float
+    cached: bool
+
+
+class TaskContext:
+    """What a stage's function sees while it runs: typed settings, inputs, outputs, counts."""
+
+    def __init__(self, task: Task, store: Store) -> None:
+        self.task = task
+        self.store = store
+        self.counts: dict[str, int] = {}
+        self.notes: dict[str, Any] = {}
+        self._files: dict[str, tuple[bytes, int]] = {}
+
+    def settings(self, model: type[S], key: str | None = None) -> S:
+        raw = self.task.settings if key is None else self.task.settings[key]
+        return model.model_validate(raw)
+
+    def param(self, name: str) -> Any:
+        return self.task.params[name]
+
+    def has(self, name: str) -> bool:
+        return name in self.task.inputs
+
+    def names(self, prefix: str) -> list[str]:
+        return sorted(name for name in self.task.inputs if name.startswith(prefix))
+
+    def bytes(self, name: str) -> bytes:
+        return read_output(self.store, self.task.inputs[name])
+
+    def json(self, name: str) -> Any:
+        return json.loads(self.bytes(name))
+
+    def path(self, name: str) -> Path:
+        """A local file of the input, its content checked."""
+        output = self.task.inputs[name]
+        read_output(self.store, output)
+        return self.store.local(output.path)
+
+    def table(self, name: str, columns: list[str] | None = None) -> pa.Table:
+        output = self.task.inputs[name]
+        try:
+            return pq.read_table(
+                pa.BufferReader(read_output(self.store, output)), columns=columns, use_threads=False
+            )
+        except pa.ArrowException as error:
+            raise CorruptArtifact(f"{output.path} is not readable Parquet: {error}") from error
+
+    def write_table(self, name: str, table: pa.Table, row_group_size: int | None = None) -> None:
+        self._files[name] = (parquet_bytes(table, row_group_size), table.num_rows)
+
+    def write_bytes(self, name: str, data: bytes, rows: int = 0) -> None:
+        self._files[name] = (data, rows)
+
+    def commit(self) -> Result:
+        return commit_result(
+            self.store, self.task.stage, self.task.fingerprint, self._files, self.counts, self.notes
+        )
+
+
+def parquet_bytes(table: pa.Table, row_group_size: int | None = None) -> bytes:
+    """Parquet with fixed writer settings: equal tables give equal bytes."""
+    sink = io.BytesIO()
+    pq.write_table(
+        table.combine_chunks().replace_schema_metadata(None),
+        sink,
+        compression="zstd",
+        compression_level=3,
+        row_group_size=row_group_size or 20_000,
+        store_schema=True,
+        write_statistics=True,
+    )
+    return sink.getvalue()
+
+
+def execute(task: Task, store: Store, function: Callable[[TaskContext], None]) -> Finished:
+    """Run a task, or find it done. CPU time is this process's, children not included."""
+    found = load_result(store, task.stage, task.fingerprint)
+    if found is not None:
+        return Finished(found, 0.0, 0.0, cached=True)
+    started, before = time.monotonic(), _cpu()
+    context = TaskContext(task, store)
+    function(context)
+    result = context.commit()
+    return Finished(result, _cpu() - before, time.monotonic() - started, cached=False)
+
+
+def _cpu() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime

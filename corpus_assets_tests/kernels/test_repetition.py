@@ -1,0 +1,49 @@
+"""Repeated n-grams over word hashes equal the plain reference, whatever the words are."""
+
+import random
+
+import numpy as np
+
+from corpus_assets.kernels import repetition as kernel
+from corpus_assets_tests.signals import reference
+
+
+def run(documents: list[list[str]], max_n: int) -> np.ndarray:
+    known = {word: k for k, word in enumerate(sorted({w for d in documents for w in d}))}
+    words = [word for document in documents for word in document]
+    # High bits only: every key falls into the same slot before it is mixed.
+    hashes = np.array([known[word] << 40 for word in words], dtype=np.uint64)
+    spans = np.zeros((len(words), 3), dtype=np.int64)
+    spans[:, 2] = [len(word) for word in words]
+    rows = np.cumsum([0, *map(len, documents)], dtype=np.int64)
+    return kernel.repeated_ngram_chars(hashes, spans, rows, max_n)
+
+
+def test_random_documents_equal_the_reference_at_every_size() -> None:
+    draw = random.Random(8)
+    documents = [
+        draw.choices(["a", "bb", "ccc", "dddd"][: draw.randrange(1, 5)], k=draw.randrange(50))
+        for _ in range(400)
+    ]
+    found = run(documents, 10)
+    for d, words in enumerate(documents):
+        for n in range(1, 11):
+            assert found[d, n].tolist() == [
+                reference.top_ngram_chars(words, n),
+                reference.dup_ngram_chars(words, n),
+                reference.later_ngram_chars(words, n),
+            ], (words, n)
+
+
+def test_a_million_repeats_take_linear_time() -> None:
+    found = run([["ab"] * 1_000_000], 10)
+    assert found[0, 10].tolist() == [2_000_000, 2_000_000, 1_999_980]
+
+
+def test_documents_shorter_than_the_ngram_repeat_nothing() -> None:
+    assert run([[], ["a"], ["a", "a"]], 3)[:, 3].tolist() == [[0, 0, 0]] * 3
+
+
+def test_no_documents_and_no_sizes_give_empty_results() -> None:
+    assert run([], 4).shape == (0, 5, 3)
+    assert run([["a", "a"]], 0).shape == (1, 1, 3)

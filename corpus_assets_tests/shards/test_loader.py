@@ -1,0 +1,257 @@
+"""The loader over real shard files."""
+
+import importlib.util
+import json
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from corpus_assets.errors import MissingExtra, ShardError
+from corpus_assets.shards.loader import Loader
+from corpus_assets.shards.manifest import Manifest
+from corpus_assets.shards.reader import Shard
+from corpus_assets.shards.torch_dataset import StepDataset
+from corpus_assets_tests.shards.small_corpus import PAD, make_documents, make_store
+
+GROUPS = {
+    "S1/web/high": make_documents(1, 80, 100),
+    "S1/web/low": make_documents(2, 50, 90),
+    "S2/code/mid": make_documents(3, 40, 200),
+}
+PHASES = [
+    (4, {"S1/web/high": 8, "S1/web/low": 5, "S2/code/mid": 11}),
+    (3, {"S1/web/high": 14, "S2/code/mid": 10}),
+]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture(scope="module")
+def manifest(root: Path) -> Manifest:
+    return make_store(root, GROUPS, PHASES)
+
+
+def batches(loader: Loader) -> list[np.ndarray]:
+    return [batch.tokens for batch in loader]
+
+
+def test_batches_hold_the_samples_they_name(manifest: Manifest, root: Path) -> None:
+    loader = Loader(manifest, root, global_batch=6)
+    assert len(loader) == 7 * 24 // 6
+    for step in range(len(loader)):
+        batch = loader.at(step)
+        assert batch.tokens.shape == (6, 64)
+        assert batch.tokens.dtype == np.int32
+        assert batch.positions.tolist() == list(range(6 * step, 6 * step + 6))
+        for row in range(6):
+            shard = loader.shard(int(batch.shards[row]))
+            assert shard.header.group == loader.groups[batch.groups[row]].id
+            assert np.array_equal(batch.tokens[row], shard.sample(int(batch.samples[row])))
+
+
+def test_one_epoch_delivers_every_document_of_a_group(manifest: Manifest, root: Path) -> None:
+    loader = Loader(manifest, root, global_batch=1)
+    seen: dict[bytes, set[int]] = {}
+    for batch in loader:
+        shard = loader.shard(int(batch.shards[0]))
+        for span in shard.spans(int(batch.samples[0])):
+            places = seen.setdefault(span.doc_id, set())
+            places.update(range(span.doc_token_offset, span.doc_token_offset + span.length))
+    for documents in (GROUPS["S1/web/high"], GROUPS["S2/code/mid"]):
+        for doc_id, tokens in documents.items():
+            assert seen[doc_id] == set(range(len(tokens)))
+
+
+@pytest.mark.parametrize("world_size", [2, 3, 12])
+def test_the_global_order_is_the_same_for_any_number_of_ranks(
+    manifest: Manifest, root: Path, world_size: int
+) -> None:
+    alone = batches(Loader(manifest, root, global_batch=12))
+    ranks = [
+        batches(Loader(manifest, root, global_batch=12, rank=rank, world_size=world_size))
+        for rank in range(world_size)
+    ]
+    joined = [np.concatenate(parts) for parts in zip(*ranks, strict=True)]
+    assert np.array_equal(np.stack(alone), np.stack(joined))
+
+
+def test_a_run_resumes_exactly_even_on_another_number_of_ranks(
+    manifest: Manifest, root: Path
+) -> None:
+    whole = batches(Loader(manifest, root, global_batch=4))
+    first = Loader(manifest, root, global_batch=4)
+    steps: Iterator[object] = iter(first)
+    for _ in range(13):
+        next(steps)
+    state = json.loads(json.dumps(first.state_dict()))
+    assert state["step"] == 13
+    for rank in range(2):
+        resumed = Loader(manifest, root, global_batch=4, rank=rank, world_size=2)
+        resumed.load_state_dict(state)
+        rest = np.stack(batches(resumed))
+        assert np.array_equal(rest, np.stack(whole[13:])[:, 2 * rank : 2 * rank + 2])
+
+
+def test_a_state_of_another_run_is_refused(manifest: Manifest, root: Path) -> None:
+    loader = Loader(manifest, root, global_batch=4)
+    state = loader.state_dict()
+    other = manifest.model_copy(update={"version": "v2"})
+    for stranger, word in (
+        (Loader(other, root, global_batch=4), "manifest"),
+        (Loader(manifest, root, seed=8, global_batch=4), "seed"),
+        (Loader(manifest, root, global_batch=8), "global_batch"),
+    ):
+        with pytest.raises(ShardError, match=word):
+            stranger.load_state_dict(state)
+    for step in (-1, len(loader) + 1, "3", None):
+        with pytest.raises(ShardError, match="step"):
+            loader.load_state_dict({**state, "step": step})
+
+
+@pytest.mark.parametrize("global_batch", [1, 5, 24])
+def test_steps_of_a_sample_equal_a_replay_of_the_run(
+    manifest: Manifest, root: Path, global_batch: int
+) -> None:
+    loader = Loader(manifest, root, global_batch=global_batch)
+    replayed: dict[tuple[str, str, int], list[int]] = {}
+    for step in range(len(loader)):
+        batch = loader.at(step)
+        for group, shard, sample in zip(batch.groups, batch.shards, batch.samples, strict=True):
+            key = (loader.groups[group].id, loader.shards[shard].name, int(sample))
+            replayed.setdefault(key, []).append(step)
+    for group in manifest.groups:
+        number = 0
+        for shard in group.shards:
+            for sample in range(shard.samples):
+                expected = replayed.get((group.id, shard.name, sample), [])
+                assert loader.steps_of(group.id, sample, shard.name).tolist() == expected
+                assert loader.steps_of(group.id, number).tolist() == expected
+                number += 1
+
+
+def test_segments_of_a_batch_mark_documents_and_padding(manifest: Manifest, root: Path) -> None:
+    loader = Loader(manifest, root, global_batch=8)
+    batch = loader.at(3)
+    segments = loader.segments(batch)
+    for row in range(8):
+        own = loader.shard(int(batch.shards[row])).segments(int(batch.samples[row]))
+        assert np.array_equal(segments.ids[row], own.ids)
+    assert segments.cu_seqlens[0] == 0
+    assert segments.cu_seqlens[-1] == 8 * 64
+    assert set(range(0, 8 * 64, 64)) <= set(segments.cu_seqlens.tolist())
+    padding = np.concatenate(
+        [
+            batch.tokens.ravel()[start:end]
+            for start, end, is_padding in zip(
+                segments.cu_seqlens, segments.cu_seqlens[1:], segments.is_padding, strict=False
+            )
+            if is_padding
+        ]
+    )
+    assert len(padding) == np.count_nonzero(batch.tokens == PAD)
+    assert (padding == PAD).all()
+
+
+def test_few_open_shards_give_the_same_batches(manifest: Manifest, root: Path) -> None:
+    plain = batches(Loader(manifest, root, global_batch=6))
+    narrow = Loader(manifest, root, global_batch=6, max_open_shards=1)
+    assert np.array_equal(np.stack(plain), np.stack(batches(narrow)))
+    mapped = [shard for shard in narrow._known.values() if shard._samples is not None]
+    assert len(mapped) == 1
+
+
+def test_files_may_come_through_an_opener_and_only_when_needed(
+    manifest: Manifest, root: Path
+) -> None:
+    asked: list[str] = []
+
+    def fetch(path: str) -> Path:
+        asked.append(path)
+        return root / path
+
+    loader = Loader(manifest, fetch, global_batch=1)
+    assert asked == []
+    batch = loader.at(2)
+    assert len(asked) == 4
+    assert np.array_equal(batch.tokens, Loader(manifest, root, global_batch=1).at(2).tokens)
+
+
+def test_a_loader_travels_to_a_worker_process_without_its_open_files(
+    manifest: Manifest, root: Path
+) -> None:
+    loader = Loader(manifest, root, global_batch=6)
+    expected = loader.at(5).tokens
+    copy = pickle.loads(pickle.dumps(loader))
+    assert copy._known == {}
+    assert np.array_equal(copy.at(5).tokens, expected)
+
+
+def test_a_damaged_or_foreign_shard_is_refused_when_it_is_reached(tmp_path: Path) -> None:
+    made = make_store(tmp_path, {"S/web/mid": make_documents(9, 20, 80)}, [(2, {"S/web/mid": 4})])
+    damaged = next(shard for shard in made.groups[0].shards if shard.samples)
+    path = tmp_path / damaged.bin.path
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(ShardError, match=rf"{path.name} is truncated"):
+        batches(Loader(made, tmp_path, global_batch=4))
+    with pytest.raises(ShardError, match="cannot be read"):
+        Loader(made, tmp_path / "elsewhere", global_batch=4).at(0)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"global_batch": 0},
+        {"global_batch": 4, "rank": 1},
+        {"global_batch": 4, "rank": -1, "world_size": 2},
+        {"global_batch": 5, "world_size": 2},
+    ],
+)
+def test_impossible_ranks_and_batches_are_refused(
+    manifest: Manifest, root: Path, wrong: dict[str, int]
+) -> None:
+    with pytest.raises(ShardError):
+        Loader(manifest, root, **wrong)
+
+
+def test_steps_and_samples_outside_the_run_are_refused(manifest: Manifest, root: Path) -> None:
+    loader = Loader(manifest, root, global_batch=6)
+    for step in (-1, len(loader)):
+        with pytest.raises(ShardError, match="steps 0"):
+            loader.at(step)
+    with pytest.raises(ShardError, match="no shard"):
+        loader.steps_of("S1/web/high", 0, "shard_00099")
+    with pytest.raises(ShardError, match="has samples"):
+        loader.steps_of("S1/web/high", 10**6, "shard_00000")
+
+
+def test_the_torch_dataset_gives_tensors_or_says_what_is_missing(
+    manifest: Manifest, root: Path
+) -> None:
+    loader = Loader(manifest, root, global_batch=6)
+    if importlib.util.find_spec("torch") is None:
+        with pytest.raises(MissingExtra, match="pip install torch"):
+            StepDataset(loader)
+        return
+    from torch.utils.data import DataLoader
+
+    dataset = StepDataset(loader)
+    items = list(DataLoader(dataset, batch_size=None, num_workers=0))
+    assert len(items) == len(loader)
+    assert np.array_equal(items[3]["tokens"].numpy(), loader.at(3).tokens)
+
+
+def test_batches_are_copies_so_writing_into_one_harms_nothing(
+    manifest: Manifest, root: Path
+) -> None:
+    loader = Loader(manifest, root, global_batch=6)
+    batch = loader.at(0)
+    before = batch.tokens.copy()
+    batch.tokens[:] = 0
+    assert np.array_equal(loader.at(0).tokens, before)
+    assert isinstance(loader.shard(int(batch.shards[0])), Shard)

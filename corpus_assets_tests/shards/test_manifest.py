@@ -1,0 +1,112 @@
+"""The manifest: one stable byte string for a version, and nothing that does not add up."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corpus_assets.errors import ShardError
+from corpus_assets.shards.manifest import Manifest, load_manifest, parse_manifest
+from corpus_assets_tests.shards.small_corpus import make_documents, make_store
+
+GROUPS = {
+    "S1/web/high": make_documents(1, 40, 100),
+    "S1/code/mid": make_documents(2, 30, 100),
+}
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> Manifest:
+    counts = {"S1/web/high": 3, "S1/code/mid": 1}
+    return make_store(tmp_path, GROUPS, [(2, counts), (1, counts)])
+
+
+def test_a_manifest_survives_the_way_to_disk_and_back(manifest: Manifest, tmp_path: Path) -> None:
+    path = tmp_path / "manifest.json"
+    path.write_bytes(manifest.dump())
+    loaded = load_manifest(path)
+    assert loaded == manifest
+    assert loaded.dump() == manifest.dump()
+    assert loaded.digest() == manifest.digest()
+
+
+def test_the_manifest_has_exactly_the_documented_fields(manifest: Manifest) -> None:
+    plain = json.loads(manifest.dump())
+    assert set(plain) == {
+        "format", "version", "recipe", "lock_digest", "seed", "seq_len", "tokenizer",
+        "block_samples", "groups", "phases",
+    }  # fmt: skip
+    assert plain["format"] == "corpus-assets/manifest/1"
+    group = plain["groups"][0]
+    assert set(group) == {
+        "id", "snapshot", "domain", "tier", "samples", "tokens", "documents", "shards",
+    }  # fmt: skip
+    shard = group["shards"][0]
+    assert set(shard) == {
+        "name", "bin", "idx", "spans", "header", "samples", "tokens", "documents",
+    }  # fmt: skip
+    assert set(shard["bin"]) == {"path", "sha256", "bytes"}
+    assert set(plain["phases"][0]) == {"name", "blocks", "counts"}
+
+
+def test_the_order_of_groups_and_shards_does_not_show_in_the_bytes(manifest: Manifest) -> None:
+    plain = json.loads(manifest.dump())
+    plain["groups"].reverse()
+    for group in plain["groups"]:
+        group["shards"].reverse()
+    assert parse_manifest(json.dumps(plain).encode()).dump() == manifest.dump()
+
+
+def change(plain: dict[str, Any], fault: str) -> None:
+    group = plain["groups"][0]
+    if fault == "samples":
+        group["samples"] += 1
+    elif fault == "SNAPSHOT/DOMAIN/TIER":
+        group["tier"] = "low"
+    elif fault == "names a shard twice":
+        group["shards"][1]["name"] = group["shards"][0]["name"]
+    elif fault == "share one id":
+        plain["groups"].append(group)
+    elif fault == "has no samples":
+        plain["phases"][0]["counts"] = {"S1/books/high": 4}
+    elif fault == "do not add up":
+        plain["block_samples"] += 1
+    elif fault == "share one name":
+        plain["phases"][1]["name"] = plain["phases"][0]["name"]
+    elif fault == "inside the store":
+        group["shards"][0]["bin"]["path"] = "../secret"
+    elif fault == "other/1":
+        plain["format"] = "other/1"
+    elif fault == "surplus":
+        plain["surplus"] = 1
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "samples",
+        "SNAPSHOT/DOMAIN/TIER",
+        "names a shard twice",
+        "share one id",
+        "has no samples",
+        "do not add up",
+        "share one name",
+        "inside the store",
+        "other/1",
+        "surplus",
+    ],
+)
+def test_a_manifest_that_does_not_add_up_is_refused(manifest: Manifest, fault: str) -> None:
+    plain = json.loads(manifest.dump())
+    change(plain, fault)
+    with pytest.raises(ShardError, match=fault):
+        parse_manifest(json.dumps(plain).encode())
+
+
+def test_a_file_that_is_missing_or_no_json_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ShardError, match=r"absent\.json cannot be read"):
+        load_manifest(tmp_path / "absent.json")
+    (tmp_path / "broken.json").write_text("{")
+    with pytest.raises(ShardError, match=r"broken\.json is not JSON"):
+        load_manifest(tmp_path / "broken.json")

@@ -1,0 +1,172 @@
+"""The order formula, forwards and backwards."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from corpus_assets.errors import ShardError
+from corpus_assets.shards.manifest import Phase
+from corpus_assets.shards.order import Order
+from corpus_assets.step import keyed_hash
+from corpus_assets_tests.kernels.test_feistel import derive_naive, permute_naive
+
+
+@st.composite
+def orders(draw: st.DrawFn) -> tuple[Order, dict[str, int], list[Phase], int]:
+    """Random group sizes and phases; not every group is in every phase."""
+    names = [f"S{number}/web/mid" for number in range(draw(st.integers(1, 4)))]
+    sizes = {name: draw(st.integers(1, 25)) for name in names}
+    block = draw(st.integers(1, 12))
+    phases = []
+    for number in range(draw(st.integers(1, 3))):
+        cuts = sorted(draw(st.lists(st.integers(0, block), min_size=len(names) - 1,
+                                    max_size=len(names) - 1)))  # fmt: skip
+        counts = np.diff([0, *cuts, block]).tolist()
+        share = {name: count for name, count in zip(names, counts, strict=True) if count}
+        phases.append(Phase(name=str(number), blocks=draw(st.integers(0, 6)), counts=share))
+    seed = draw(st.integers(0, 2**63))
+    return Order(sizes, phases, block, seed), sizes, phases, block
+
+
+def locate_naive(
+    sizes: dict[str, int], phases: list[Phase], block_samples: int, seed: int, position: int
+) -> tuple[str, int, int]:
+    """The module's four steps in plain integers."""
+    before = dict.fromkeys(sizes, 0)
+    number = 0
+    while position >= phases[number].blocks * block_samples:
+        position -= phases[number].blocks * block_samples
+        for group, count in phases[number].counts.items():
+            before[group] += phases[number].blocks * count
+        number += 1
+    phase = phases[number]
+    block, slot = divmod(position, block_samples)
+    phase_key = keyed_hash(f"corpus-assets/order/phase/{seed}".encode(), str(number).encode())
+    place = permute_naive(slot, block_samples, derive_naive(phase_key, block))
+    for group in sorted(sizes):
+        count = phase.counts.get(group, 0)
+        if place < count:
+            break
+        place -= count
+    epoch, index = divmod(before[group] + block * count + place, sizes[group])
+    group_key = keyed_hash(f"corpus-assets/order/group/{seed}".encode(), group.encode())
+    return group, permute_naive(index, sizes[group], derive_naive(group_key, epoch)), epoch
+
+
+@settings(max_examples=40, deadline=None)
+@given(orders(), st.integers(0, 2**31))
+def test_every_position_agrees_with_the_formula_in_plain_integers(
+    made: tuple[Order, dict[str, int], list[Phase], int], seed: int
+) -> None:
+    _, sizes, phases, block = made
+    order = Order(sizes, phases, block, seed)
+    draws = order.locate(np.arange(len(order)))
+    for position in range(len(order)):
+        found = (
+            order.group_ids[draws.group[position]],
+            int(draws.sample[position]),
+            int(draws.epoch[position]),
+        )
+        assert found == locate_naive(sizes, phases, block, seed, position)
+
+
+@settings(max_examples=80, deadline=None)
+@given(orders())
+def test_each_block_has_the_exact_counts_of_its_phase(
+    made: tuple[Order, dict[str, int], list[Phase], int],
+) -> None:
+    order, _, phases, block = made
+    assert len(order) == block * sum(phase.blocks for phase in phases)
+    first = 0
+    for phase in phases:
+        for _ in range(phase.blocks):
+            groups = order.locate(np.arange(first, first + block)).group
+            counted = np.bincount(groups, minlength=len(order.group_ids)).tolist()
+            assert counted == [phase.counts.get(group, 0) for group in order.group_ids]
+            first += block
+
+
+@settings(max_examples=80, deadline=None)
+@given(orders())
+def test_no_sample_comes_twice_in_an_epoch_and_full_epochs_hold_all(
+    made: tuple[Order, dict[str, int], list[Phase], int],
+) -> None:
+    order, sizes, _, _ = made
+    draws = order.locate(np.arange(len(order)))
+    for number, group in enumerate(order.group_ids):
+        epochs = draws.epoch[draws.group == number]
+        samples = draws.sample[draws.group == number]
+        for epoch in range(int(epochs.max(initial=-1)) + 1):
+            seen = samples[epochs == epoch]
+            assert len(np.unique(seen)) == len(seen)
+            if epoch < epochs.max():
+                assert np.array_equal(np.sort(seen), np.arange(sizes[group]))
+
+
+@settings(max_examples=80, deadline=None)
+@given(orders())
+def test_the_inverse_equals_a_replay_of_the_whole_run(
+    made: tuple[Order, dict[str, int], list[Phase], int],
+) -> None:
+    order, sizes, _, _ = made
+    draws = order.locate(np.arange(len(order)))
+    for number, group in enumerate(order.group_ids):
+        rows, positions = order.positions_of_many(group, np.arange(sizes[group]))
+        for sample in range(sizes[group]):
+            replayed = np.flatnonzero((draws.group == number) & (draws.sample == sample))
+            assert positions[rows == sample].tolist() == replayed.tolist()
+            assert order.positions_of(group, sample).tolist() == replayed.tolist()
+
+
+def big(seed: int) -> Order:
+    share = {"A/web/mid": 700, "B/web/mid": 324}
+    phases = [Phase(name="main", blocks=10**9, counts=share)]
+    return Order({"A/web/mid": 10**9, "B/web/mid": 77_777}, phases, 1024, seed)
+
+
+def test_a_run_of_a_trillion_samples_is_located_and_inverted_without_a_table() -> None:
+    order = big(3)
+    positions = np.array([0, 5 * 10**11 + 17, len(order) - 1])
+    draws = order.locate(positions)
+    for row, position in enumerate(positions):
+        if order.group_ids[draws.group[row]] == "A/web/mid":
+            assert position in order.positions_of("A/web/mid", int(draws.sample[row]))
+
+
+def test_the_order_of_published_runs_never_changes() -> None:
+    draws = big(1).locate([0, 1, 2, 1024, 10**12])
+    assert draws.group.tolist() == [1, 0, 1, 0, 0]
+    assert draws.sample.tolist() == [11894, 36719171, 65997, 661115396, 685100239]
+
+
+def test_another_seed_gives_another_order() -> None:
+    one, two = big(1).locate(np.arange(2000)), big(2).locate(np.arange(2000))
+    assert np.mean(one.group != two.group) > 0.3
+    assert np.mean(one.sample == two.sample) < 0.01
+
+
+def test_positions_samples_and_groups_that_do_not_exist_are_refused() -> None:
+    order = big(1)
+    with pytest.raises(ShardError, match="positions of this run"):
+        order.locate([len(order)])
+    with pytest.raises(ShardError, match="positions of this run"):
+        order.locate([-1])
+    with pytest.raises(ShardError, match="samples 0"):
+        order.positions_of("B/web/mid", 77_777)
+    with pytest.raises(ShardError, match="not in this manifest"):
+        order.positions_of("C/web/mid", 0)
+
+
+def test_phases_that_cannot_be_drawn_are_refused() -> None:
+    with pytest.raises(ShardError, match="must draw 4"):
+        Order({"A": 3}, [Phase(name="x", blocks=1, counts={"A": 3})], 4, 1)
+    with pytest.raises(ShardError, match="without samples"):
+        Order({"A": 0}, [Phase(name="x", blocks=1, counts={"A": 4})], 4, 1)
+
+
+def test_a_run_without_phases_is_empty() -> None:
+    order = Order({"A": 3}, [], 4, 1)
+    assert len(order) == 0
+    assert order.positions_of("A", 1).tolist() == []
+    assert order.locate([]).sample.tolist() == []

@@ -1,0 +1,76 @@
+"""Texts that the signal tests read: real pages, books, code, and the nastiest we could think of."""
+
+import gzip
+import json
+import random
+
+from corpus_assets_tests.shared_data import shared_data
+
+ADVERSARIAL = [
+    "",
+    " ",
+    "\n",
+    "\n\n\n",
+    "\t\r\n \u3000\u2028\x85\xa0\x1c",
+    "word",
+    "word\n",
+    "\nword",
+    "one line without an end",
+    "a\n\nb\n \t\nc\r\n\r\nd\ne",
+    "same\nsame\n\nsame\nsame\n\nother\n\nsame\nsame",
+    "to be or not to be or not to be or not",
+    "a " * 20_000,
+    "a b " * 5_000 + "c",
+    "line again and again\n" * 3_000,
+    "aa b aa b c dd c dd",
+    "x y z x y z x y z q x y z",
+    "....... ... …… .. …\nends...\nends…\nends..\n...",
+    "# ## hash#tag ###",
+    "• one\n- two\n* three\n‣ four\n◦ five\n▪ six\n● seven\n– no\n",
+    "!?!?!? ... ,,, ;;; --- (((",
+    "The THE the thé Be OF. of, and that have with WITH to",
+    "\0",
+    "a\0b \0\0 c\n\0",
+    "😀 😀😀 👩‍👩‍👧‍👦 👩‍👩‍👧‍👦\n🇩🇪🇫🇷",
+    "Ünïcödé ßtraße ẞ İstanbul ǅ",
+    "日本語のテキスト。これは文です。\n日本語のテキスト。これは文です。\nもう一つ！",
+    "Привет мир? Ελληνικά. العربية؟ हिन्दी। ไทย 한국어 עברית",
+    "mixed скрипт 漢字 text 漢字 text mixed скрипт\u200bzero\u200bwidth",
+    "e\u0301 \u0301 \ufeffbom \uffff \U0010ffff 123 4a5 ① ² Ⅷ ª",
+    "exactly thirty characters long\nexactly thirty-one chars long!!",
+    "x" * 10_000 + "\n" + "x" * 10_000,
+]
+
+
+def real_texts() -> list[str]:
+    """Main content of web pages, books, mathematics, source code, and 284 languages."""
+    texts = []
+    with gzip.open(shared_data("web/extraction-truth.jsonl.gz"), "rt", encoding="utf-8") as lines:
+        texts += [page["main_content"] for page in map(json.loads, lines) if "main_content" in page]
+    for name in ("prose", "math", "multilingual", "code"):
+        with gzip.open(shared_data(f"text/{name}.jsonl.gz"), "rt", encoding="utf-8") as lines:
+            texts += [json.loads(line)["text"] for line in list(lines)[::3]]
+    return [text for text in texts if isinstance(text, str)]
+
+
+def random_texts(seed: int, n: int) -> list[str]:
+    """Short texts over a tiny alphabet, so that everything repeats and every break occurs."""
+    draw = random.Random(seed)
+    alphabet = [
+        "a",
+        "b",
+        "the",
+        "é",
+        "漢",
+        "😀",
+        " ",
+        " ",
+        "\n",
+        "\n",
+        "\n\n",
+        "\u3000",
+        ".",
+        "#",
+        "…",
+    ]
+    return ["".join(draw.choices(alphabet, k=draw.randrange(60))) for _ in range(n)]

@@ -1,0 +1,304 @@
+import gzip
+import hashlib
+import json
+import time
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pydantic import ValidationError
+
+from corpus_assets.documents import CLUSTER_MEMBERS
+from corpus_assets.errors import MissingInput, RecipeError
+from corpus_assets.stages.clusters import (
+    KINDS,
+    MEMBERS,
+    REASONS,
+    ClusterSettings,
+    band_hashes,
+    find_clusters,
+)
+from corpus_assets.stages.signatures import SignatureSettings, compute_signatures
+from corpus_assets_tests.kernels.word_reference import NASTY, ngrams_of, words_of
+from corpus_assets_tests.shared_data import shared_data
+from corpus_assets_tests.stages.cluster_reference import Row, naive_clusters
+
+SMALL = SignatureSettings(bands=4, rows_per_band=2)
+
+
+def make_id(value: object) -> bytes:
+    return hashlib.blake2b(repr(value).encode(), digest_size=16).digest()
+
+
+def make_row(number: int, signature: list[int], **given: Any) -> Row:
+    row: Row = {
+        "doc_id": make_id(number),
+        "snapshot": "S0",
+        "snapshot_rank": 0,
+        "part": 0,
+        "row": number,
+        "url_key": f"com,example)/{number}",
+        "text_id": make_id(("text", number)),
+        "fetched_at": "2024-01-01T00:00:00Z",
+        "n_chars": 100,
+        "quality": 0.5,
+        "n_shingles": 9,
+        "signature": np.array(signature, "<u4").tobytes(),
+    }
+    return row | given
+
+
+def as_members(rows: list[Row]) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=MEMBERS)
+
+
+def of_texts(texts: list[str], **given: Any) -> pa.Table:
+    """Members of one snapshot, with real signatures."""
+    documents = pa.table(
+        {
+            "doc_id": pa.array([make_id(i) for i in range(len(texts))], pa.binary(16)),
+            "text": pa.array(texts, pa.large_string()),
+        }
+    )
+    signatures = compute_signatures(documents, SignatureSettings())
+    rows = [
+        make_row(i, [], n_chars=len(text), text_id=make_id(text)) | given
+        for i, text in enumerate(texts)
+    ]
+    table = as_members(rows)
+    for name in ("n_shingles", "signature"):
+        at = table.schema.get_field_index(name)
+        table = table.set_column(at, MEMBERS.field(name), signatures.column(name))
+    return table
+
+
+def pairs_of(clusters: pa.Table) -> set[tuple[int, int]]:
+    groups: dict[bytes, list[int]] = {}
+    for row in clusters.to_pylist():
+        groups.setdefault(row["cluster_id"], []).append(row["row"])
+    return {(a, b) for rows in groups.values() for a in rows for b in rows if a < b}
+
+
+def random_rows(seed: int) -> list[Row]:
+    """Chains, stars, bridges and hot buckets over three snapshots, out of few values."""
+    random = np.random.default_rng(seed)
+    rows: list[Row] = []
+    base = random.integers(0, 50, 8)
+    for number in range(int(random.integers(2, 45))):
+        if random.random() < 0.3:
+            base = random.integers(0, 50, 8)
+        elif random.random() < 0.5:  # a chain: each differs a little from the one before
+            base = base.copy()
+            base[random.integers(0, 8)] = random.integers(0, 50)
+        signature = base.copy()
+        signature[random.integers(0, 8)] = random.integers(0, 3)
+        if random.random() < 0.3:
+            signature[:2] = 7  # a hot bucket of strangers
+        rank = int(random.integers(0, 3))
+        row = make_row(
+            number,
+            signature.tolist(),
+            snapshot=f"S{rank}",
+            snapshot_rank=rank,
+            part=int(random.integers(0, 2)),
+            n_chars=int(random.integers(1, 4)),
+            quality=[None, 0.0, 0.25, 1.0][random.integers(0, 4)],
+            fetched_at=["", "2023", "2024"][random.integers(0, 3)],
+            n_shingles=int(random.random() > 0.1),
+        )
+        for name, share in (("url_key", 0.1), ("text_id", 0.1), ("doc_id", 0.05)):
+            if rows and random.random() < share:
+                row[name] = rows[random.integers(0, len(rows))][name]
+        if random.random() < 0.1:
+            row["url_key"] = [None, ""][random.integers(0, 2)]
+        rows.append(row)
+    return rows
+
+
+SETTINGS = [
+    ClusterSettings(),
+    ClusterSettings(keep="earliest", max_rounds=1),
+    ClusterSettings(keep="best_quality", min_similarity=0.5, max_rounds=2),
+    ClusterSettings(url=False, exact=False),
+    ClusterSettings(near=False),
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=range(len(SETTINGS)))
+def test_clusters_equal_the_naive_reference_on_random_corpora(settings: ClusterSettings) -> None:
+    n_clusters = 0
+    for seed in range(80):
+        rows = random_rows(seed)
+        table = find_clusters(as_members(rows), settings, SMALL)
+        expected = naive_clusters(rows, settings, SMALL)
+        assert table.to_pylist() == expected, f"seed {seed}"
+        n_clusters += len({row["cluster_id"] for row in expected})
+    assert n_clusters > 80
+
+
+def test_the_order_and_the_chunks_of_the_input_do_not_matter() -> None:
+    for seed in range(20):
+        members = as_members(random_rows(100 + seed))
+        whole = find_clusters(members, ClusterSettings(), SMALL)
+        random = np.random.default_rng(seed)
+        for _ in range(3):
+            shuffled = members.take(pa.array(random.permutation(members.num_rows)))
+            cut = int(random.integers(0, members.num_rows))
+            pieces = pa.concat_tables([shuffled.slice(0, cut), shuffled.slice(cut)])
+            assert find_clusters(pieces, ClusterSettings(), SMALL).equals(whole)
+
+
+def test_each_kind_of_tie_is_named_by_the_closest_and_has_a_reason() -> None:
+    far = [[i * 10 + k for k in range(8)] for i in range(9)]
+    near = [*far[7][:7], 999]
+    rows = [
+        make_row(0, far[0]),
+        make_row(1, far[1], doc_id=make_id(0)),
+        make_row(2, far[2]),
+        make_row(3, far[3], url_key="com,example)/2"),
+        make_row(4, far[4]),
+        make_row(5, far[5], text_id=make_id(("text", 4))),
+        make_row(6, far[6]),
+        make_row(7, far[7]),
+        make_row(8, near),
+    ]
+    table = find_clusters(as_members(rows), ClusterSettings(), SMALL)
+    assert table.schema == CLUSTER_MEMBERS
+    assert table["row"].to_pylist() == [0, 1, 2, 3, 4, 5, 7, 8]
+    assert table["kind"].to_pylist() == [kind for kind in KINDS for _ in range(2)]
+    assert table["similarity"].to_pylist() == [1.0] * 6 + [0.875] * 2
+    assert sum(table["kept"].to_pylist()) == 4
+    assert set(REASONS) == set(KINDS)
+
+
+def test_a_bridge_joins_two_clusters_and_its_removal_parts_them() -> None:
+    left, right = [1, 1, 2, 2, 3, 3, 4, 4], [1, 1, 2, 2, 5, 5, 6, 6]
+    bridge = [1, 1, 2, 2, 3, 3, 6, 6]
+    rows = [make_row(i, s) for i, s in enumerate((left, right, bridge))]
+    with_bridge = find_clusters(as_members(rows), ClusterSettings(), SMALL)
+    assert with_bridge["cluster_size"].to_pylist() == [3, 3, 3]
+    assert find_clusters(as_members(rows[:2]), ClusterSettings(), SMALL).num_rows == 0
+
+
+def test_the_kept_member_is_of_the_earliest_snapshot_whatever_the_policy() -> None:
+    same = list(range(8))
+    rows = [
+        make_row(0, same, n_chars=5, quality=0.1, fetched_at="2024-05"),
+        make_row(1, same, n_chars=9, quality=None, fetched_at=""),
+        make_row(2, same, snapshot="S1", snapshot_rank=1, n_chars=99, quality=1.0, fetched_at="1"),
+    ]
+    for keep, expected in (("longest", 1), ("earliest", 0), ("best_quality", 0)):
+        settings = ClusterSettings(keep=keep)  # type: ignore[arg-type]
+        for given in (rows, rows[:2]):
+            table = find_clusters(as_members(given), settings, SMALL)
+            kept = [row["row"] for row in table.to_pylist() if row["kept"]]
+            assert kept == [expected]
+            assert set(table["kept_doc_id"].to_pylist()) == {make_id(expected)}
+
+
+def test_documents_without_words_are_never_near_duplicates() -> None:
+    members = of_texts(["", "...", "!?", "😀😀", "\ufffd"])
+    assert members["n_shingles"].to_pylist() == [0] * 5
+    assert find_clusters(members, ClusterSettings(), SignatureSettings()).num_rows == 0
+
+
+def test_no_rows_make_no_clusters() -> None:
+    table = find_clusters(as_members([]), ClusterSettings(), SMALL)
+    assert table.num_rows == 0
+    assert table.schema == CLUSTER_MEMBERS
+
+
+def test_templated_pages_with_different_content_are_not_merged() -> None:
+    random = np.random.default_rng(9)
+    frame = [f"menu{i}" for i in range(120)]
+    foot = [f"imprint{i}" for i in range(80)]
+    texts = []
+    for _ in range(120):
+        content = [f"c{value}" for value in random.integers(0, 10**6, 200)]
+        texts.append(" ".join([*frame, *content, *foot]))
+    assert find_clusters(of_texts(texts), ClusterSettings(), SignatureSettings()).num_rows == 0
+
+
+def prose(length: int) -> list[list[str]]:
+    with gzip.open(shared_data("text/prose.jsonl.gz")) as lines:
+        words = [json.loads(line)["text"].split() for line in lines]
+    return [text[:length] for text in words if len(text) >= length]
+
+
+def edited(words: list[str], jaccard: float, random: np.random.Generator) -> str:
+    """Replace the fewest words that bring the exact Jaccard of word 5-grams to `jaccard`."""
+    original = set(ngrams_of(words_of(" ".join(words)), 5))
+    places = random.permutation(len(words)).tolist()
+
+    def change(count: int) -> str:
+        chosen = set(places[:count])
+        return " ".join(f"edit{i}" if i in chosen else word for i, word in enumerate(words))
+
+    low, high = 0, len(words)
+    while low < high:
+        middle = (low + high) // 2
+        grams = set(ngrams_of(words_of(change(middle)), 5))
+        if len(original & grams) / len(original | grams) <= jaccard:
+            high = middle
+        else:
+            low = middle + 1
+    return change(low)
+
+
+def test_near_copies_of_real_text_are_found_and_half_copies_are_left_alone() -> None:
+    random = np.random.default_rng(10)
+    originals = prose(400)[:150]
+    count = len(originals)
+    plain = [" ".join(words) for words in originals]
+    near = [edited(words, 0.9, random) for words in originals]
+    half = [edited(words, 0.5, random) for words in originals]
+
+    found = pairs_of(find_clusters(of_texts(plain + near), ClusterSettings(), SignatureSettings()))
+    expected = {(i, i + count) for i in range(count)}
+    assert len(found & expected) >= 0.99 * count
+    assert found <= expected
+    table = find_clusters(of_texts(plain + half), ClusterSettings(), SignatureSettings())
+    assert table.num_rows == 0
+
+
+def test_band_hashes_are_equal_exactly_where_bands_are() -> None:
+    members = of_texts(["a b c d e f g", "A, b; c. d e f g", "x y z u v w q"])
+    hashes = band_hashes(members, SignatureSettings())
+    assert hashes.shape == (3, 14)
+    assert hashes.dtype == np.uint64
+    assert (hashes[0] == hashes[1]).all()
+    assert not (hashes[0] == hashes[2]).any()
+    assert len(set(hashes[0].tolist())) == 14
+
+
+def test_signatures_of_another_shape_are_refused() -> None:
+    members = of_texts(["some text", "other text"])
+    with pytest.raises(RecipeError, match="14 bands of 9"):
+        find_clusters(members, ClusterSettings(), SignatureSettings(rows_per_band=9))
+    with pytest.raises(MissingInput, match="quality"):
+        find_clusters(members.drop_columns(["quality"]), ClusterSettings(), SignatureSettings())
+
+
+def test_scope_is_a_word_or_a_rolling_number() -> None:
+    rolling = ClusterSettings.model_validate({"scope": {"rolling": 3}})
+    assert rolling.identity()["scope"] == {"rolling": 3}
+    assert ClusterSettings(scope="all").identity()["scope"] == "all"
+    for wrong in ("some", {"rolling": 0}, {"rolled": 1}):
+        with pytest.raises(ValidationError):
+            ClusterSettings.model_validate({"scope": wrong})
+
+
+@pytest.mark.timeout(180)
+def test_fifty_thousand_identical_and_some_hostile_documents_are_clustered_in_bounded_time() -> (
+    None
+):
+    texts = [*NASTY, "lorem ipsum dolor " * 280_000, *["the very same page of six words"] * 50_000]
+    members = of_texts(texts)
+    find_clusters(members.slice(0, 2), ClusterSettings(), SignatureSettings())
+    began = time.perf_counter()
+    table = find_clusters(members, ClusterSettings(exact=False), SignatureSettings())
+    assert time.perf_counter() - began < 60
+    assert table.num_rows == 50_000
+    assert set(table["cluster_size"].to_pylist()) == {50_000}
+    assert sum(table["kept"].to_pylist()) == 1

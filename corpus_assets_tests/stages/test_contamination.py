@@ -1,0 +1,207 @@
+import functools
+import gzip
+import hashlib
+import json
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pydantic import ValidationError
+
+from corpus_assets.documents import HITS
+from corpus_assets.kernels.ngrams import build_lookup
+from corpus_assets.stages.contamination import (
+    VERDICTS,
+    ContaminationSettings,
+    ScanSettings,
+    VerdictSettings,
+    scan,
+    verdicts,
+)
+from corpus_assets.stages.eval_index import (
+    EvalIndex,
+    EvalIndexSettings,
+    EvalItem,
+    build_eval_index,
+    parse_eval_index,
+    read_items,
+)
+from corpus_assets_tests.kernels.word_reference import NASTY, gram_hash, words_of
+from corpus_assets_tests.shared_data import shared_data
+
+
+def as_documents(texts: list[str | None]) -> pa.Table:
+    ids = [hashlib.blake2b(str(i).encode(), digest_size=16).digest() for i in range(len(texts))]
+    return pa.table(
+        {"doc_id": pa.array(ids, pa.binary(16)), "text": pa.array(texts, pa.large_string())}
+    )
+
+
+def make_index(texts: dict[str, str]) -> EvalIndex:
+    items = [EvalItem(name, "bench", text) for name, text in texts.items()]
+    return parse_eval_index(build_eval_index(items, EvalIndexSettings()))
+
+
+def numbered(count: int, stem: str = "word") -> str:
+    return " ".join(f"{stem}{i}" for i in range(count))
+
+
+@functools.cache
+def real_items() -> list[EvalItem]:
+    paths = [shared_data("evals/gsm8k.jsonl.gz"), shared_data("evals/mmlu.jsonl.gz")]
+    return read_items(paths)[::12]
+
+
+@functools.cache
+def real_index() -> EvalIndex:
+    return parse_eval_index(build_eval_index(real_items(), EvalIndexSettings()))
+
+
+@functools.cache
+def prose() -> list[str]:
+    with gzip.open(shared_data("text/prose.jsonl.gz")) as lines:
+        return [json.loads(line)["text"][:4000] for line in lines]
+
+
+def planted(quote: str, number: int) -> str:
+    host = prose()[number % len(prose())]
+    cut = len(host) // 2
+    return f"{host[:cut]}\n\n{quote}\n\n{host[cut:]}"
+
+
+def dropped(texts: list[str | None], index: EvalIndex) -> dict[int, str]:
+    table = verdicts(scan(as_documents(texts), index, ScanSettings()), VerdictSettings())
+    return dict(zip(table["row"].to_pylist(), table["item_id"].to_pylist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    "disguise",
+    [
+        str,
+        str.upper,
+        lambda text: "\n".join(text.split()),
+        lambda text: text.replace(" ", " — ").replace(".", "…").replace("'", "’"),
+        lambda text: text.replace(" ", "\u00a0\u200b "),
+        lambda text: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in text),
+    ],
+    ids=["verbatim", "upper_case", "line_breaks", "punctuation", "odd_spaces", "full_width"],
+)
+def test_every_planted_item_is_found_whatever_its_case_punctuation_and_breaks(disguise) -> None:  # type: ignore[no-untyped-def]
+    items = real_items()
+    found = scan(
+        as_documents([planted(disguise(item.text), i) for i, item in enumerate(items)]),
+        real_index(),
+        ScanSettings(),
+    )
+    complete = found.filter(pa.compute.equal(found["matched"], found["total"]))
+    pairs = set(zip(complete["row"].to_pylist(), complete["item_id"].to_pylist(), strict=True))
+    assert {(i, item.id) for i, item in enumerate(items)} <= pairs
+    rows = verdicts(found, VerdictSettings())["row"].to_pylist()
+    assert rows == list(range(len(items)))
+
+
+def test_unrelated_prose_has_no_hits() -> None:
+    assert scan(as_documents([*prose()]), real_index(), ScanSettings()).num_rows == 0
+
+
+def test_half_a_quotation_is_a_near_miss_and_drops_nothing() -> None:
+    items = [item for item in real_items() if len(words_of(item.text)) > 60]
+    texts = []
+    for i, item in enumerate(items):
+        words = item.text.split()
+        texts.append(planted(" ".join(words[: len(words) * 6 // 10]), i))
+    hits = scan(as_documents([*texts]), real_index(), ScanSettings())
+    pairs = set(zip(hits["row"].to_pylist(), hits["item_id"].to_pylist(), strict=True))
+    expected = {(i, item.id) for i, item in enumerate(items)}
+    assert len(expected & pairs) > 0.9 * len(expected)
+    assert verdicts(hits, VerdictSettings()).num_rows == 0
+
+
+def test_shares_are_of_the_items_own_distinct_ngrams() -> None:
+    index = make_index({"item": numbered(22)})
+    texts: list[str | None] = [numbered(22), numbered(20), numbered(15), numbered(14), None]
+    hits = scan(as_documents(texts), index, ScanSettings())
+    assert hits.schema == HITS
+    assert hits.select(["row", "matched", "total", "confirmed"]).to_pylist() == [
+        {"row": row, "matched": matched, "total": 10, "confirmed": True}
+        for row, matched in ((0, 10), (1, 8), (2, 3))
+    ]
+    assert dropped(texts, index) == {0: "item", 1: "item"}
+
+
+def test_repeating_an_ngram_does_not_raise_the_share() -> None:
+    index = make_index({"item": numbered(40)})
+    assert scan(as_documents([(numbered(14) + " . ") * 50]), index, ScanSettings()).num_rows == 0
+
+
+def test_short_items_match_only_whole() -> None:
+    index = make_index({"short": numbered(9), "tiny": "too few words"})
+    assert dropped([f"before {numbered(9)} after", numbered(8), "too few words"], index) == {
+        0: "short"
+    }
+
+
+def test_the_worst_hit_names_the_item() -> None:
+    index = make_index({"a": numbered(30, "x"), "b": numbered(30, "y"), "c": numbered(20, "z")})
+    text = f"{numbered(28, 'x')} and {numbered(30, 'y')} and {numbered(20, 'z')}"
+    table = verdicts(scan(as_documents(["", text]), index, ScanSettings()), VerdictSettings())
+    assert table.schema == VERDICTS
+    assert table.select(["row", "benchmark", "item_id"]).to_pylist() == [
+        {"row": 1, "benchmark": "bench", "item_id": "b"}
+    ]
+
+
+def test_a_forced_hash_collision_never_counts() -> None:
+    innocent = numbered(13, "innocent")
+    index = make_index({"item": numbered(13, "item")})
+    forged = index.grams._replace(hashes=np.array([gram_hash(innocent.split())], np.uint64))
+    index = EvalIndex(index.benchmarks, index.item_ids, index.texts, forged, build_lookup(forged))
+    assert scan(as_documents([innocent]), index, ScanSettings()).num_rows == 0
+    spelled = forged._replace(codes=np.frombuffer(innocent.encode("utf-32-le"), np.uint32).copy())
+    spelled = spelled._replace(stops=np.array([len(innocent)], np.int64))
+    index = EvalIndex(index.benchmarks, index.item_ids, index.texts, spelled, build_lookup(spelled))
+    assert scan(as_documents([innocent]), index, ScanSettings()).num_rows == 1
+
+
+def test_the_answer_alone_is_no_contamination() -> None:
+    answer = numbered(30, "answer")
+    data = build_eval_index([EvalItem("i", "b", numbered(20), answer)], EvalIndexSettings())
+    assert scan(as_documents([answer]), parse_eval_index(data), ScanSettings()).num_rows == 0
+
+
+def test_a_changed_drop_share_leaves_what_scan_reads_alone() -> None:
+    loose, strict = ContaminationSettings(drop_share=0.5), ContaminationSettings(drop_share=0.9)
+    assert loose.scan.identity() == strict.scan.identity() == {"report_share": 0.3}
+    assert loose.verdict.identity() == {"drop_share": 0.5}
+    hits = scan(as_documents([numbered(20)]), make_index({"i": numbered(22)}), loose.scan)
+    assert verdicts(hits, loose.verdict).num_rows == 1
+    assert verdicts(hits, strict.verdict).num_rows == 0
+    with pytest.raises(ValidationError):
+        ContaminationSettings(drop_share=0.2)
+
+
+def test_chunks_do_not_change_the_hits() -> None:
+    index = make_index({"i": numbered(22)})
+    documents = as_documents(["x", numbered(22), None, numbered(25), "y"])
+    whole = scan(documents, index, ScanSettings())
+    pieces = pa.concat_tables([documents.slice(0, 2), documents.slice(2, 0), documents.slice(2)])
+    assert scan(pieces, index, ScanSettings()).equals(whole)
+    assert whole["row"].to_pylist() == [1, 3]
+    assert scan(documents.slice(0, 0), index, ScanSettings()).num_rows == 0
+
+
+@pytest.mark.timeout(120)
+def test_hostile_documents_each_get_a_result_in_bounded_time() -> None:
+    item = numbered(20)
+    index = make_index({"i": item, "han": "漢字" * 20, "rtl": " ".join(["שלום", "עולם"] * 10)})
+    texts: list[str | None] = [*NASTY, (item + " ") * 30_000, "x" * 5_000_000, "漢字" * 800_000]
+    texts += ["a\u0301\u0323" * 600_000, " ".join(["שלום", "עולם"] * 20), *[item] * 50_000]
+    began = time.perf_counter()
+    found = dropped(texts, index)
+    assert time.perf_counter() - began < 60
+    first = len(NASTY)
+    assert found[first] == "i"
+    assert found[first + 2] == "han"
+    assert found[first + 4] == "rtl"
+    assert len(found) == 50_003

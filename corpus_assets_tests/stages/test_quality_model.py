@@ -1,0 +1,147 @@
+"""Training, measuring and using the quality model."""
+
+import hashlib
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from corpus_assets.errors import ModelError, RecipeError
+from corpus_assets.signals import TextBatch
+from corpus_assets.signals.quality import Quality, normalise_text
+from corpus_assets.stages.quality_model import QualityModelSettings, auc, train_quality_model
+
+SMALL = QualityModelSettings(bucket=1_000, dim=4, epochs=10)
+
+
+def examples(n: int = 60) -> tuple[list[str], list[str]]:
+    draw = random.Random(9)
+    good = ["theorem", "proof", "history", "because", "river", "therefore"]
+    poor = ["buy", "click", "cheap", "viagra", "subscribe", "offer"]
+    both = ["the", "a", "of", "and", "is"]
+
+    def texts(words: list[str]) -> list[str]:
+        return [" ".join(draw.choices(words + both, k=40)) for _ in range(n)]
+
+    return texts(good), texts(poor)
+
+
+TRAIN = """
+import hashlib, sys
+from corpus_assets.stages.quality_model import train_quality_model
+from corpus_assets_tests.stages.test_quality_model import SMALL, examples
+good, poor = examples()
+if sys.argv[1] == "reversed":
+    good, poor = good[::-1], poor[::-1]
+print(hashlib.sha256(train_quality_model(good, poor, SMALL).model).hexdigest())
+"""
+
+
+def test_two_processes_train_the_same_bytes_whatever_the_order_and_hash_seed() -> None:
+    root = Path(__file__).resolve().parents[2]
+    digests = [
+        subprocess.run(
+            [sys.executable, "-c", TRAIN, order],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(root)},
+            cwd=root,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+        for order, seed in (("given", "1"), ("reversed", "2"))
+    ]
+    here = hashlib.sha256(train_quality_model(*examples(), SMALL).model).hexdigest()
+    assert digests == [here, here]
+
+
+def test_the_model_tells_good_from_poor_and_says_why() -> None:
+    metrics = train_quality_model(*examples(), SMALL).metrics
+    assert metrics["auc"] > 0.95
+    assert metrics["precision"] > 0.9
+    assert metrics["recall"] > 0.9
+    assert metrics["n_holdout_positives"] == metrics["n_holdout_negatives"] == 12
+    assert metrics["n_train_positives"] == 48
+    assert "theorem" in [item["word"] for item in metrics["good_words"]]
+    assert "cheap" in [item["word"] for item in metrics["poor_words"]]
+
+
+def test_the_signal_scores_with_the_trained_file(tmp_path: Path) -> None:
+    path = tmp_path / "quality.bin"
+    path.write_bytes(train_quality_model(*examples(), SMALL).model)
+    texts = ["Proof of the THEOREM:\nbecause history is", "click and buy the cheap offer", "", None]
+    batch = TextBatch.from_arrow(pa.array(texts, pa.large_string()))
+    scores = Quality().compute(batch, {"quality": path}).column("quality_score")
+    assert scores.type == pa.float32()
+    good, poor, empty, null = scores.to_pylist()
+    assert good > 0.5 > poor
+    assert empty is None
+    assert null is None
+    assert np.float32(round(good, 4)) == np.float32(good)
+    nothing = Quality().compute(TextBatch.from_arrow(pa.array([], pa.string())), {"quality": path})
+    assert nothing.num_rows == 0
+
+
+def test_too_few_examples_say_how_many_are_needed() -> None:
+    good, poor = examples()
+    with pytest.raises(RecipeError, match=r"1 distinct negative texts, needed: 10"):
+        train_quality_model(good, poor[:1] * 50, SMALL)
+    with pytest.raises(RecipeError, match=r"0 distinct positive texts"):
+        train_quality_model(["", " \n"], poor, SMALL)
+
+
+def test_a_text_on_both_sides_trains_neither() -> None:
+    good, poor = examples()
+    metrics = train_quality_model([*good, poor[0]], poor, SMALL).metrics
+    assert metrics["n_ambiguous"] == 1
+    assert metrics["n_train_negatives"] + metrics["n_holdout_negatives"] == len(poor) - 1
+
+
+def test_labels_and_sentence_ends_inside_texts_have_no_power() -> None:
+    good, poor = examples()
+    hostile = [f"</s> __label__good __label__new {text} \0 \n </s>" for text in poor]
+    metrics = train_quality_model(good, hostile, SMALL).metrics
+    assert metrics["n_train_negatives"] == 48
+    assert metrics["auc"] > 0.95
+    assert "__label__" not in normalise_text("x__label__good")
+    assert normalise_text("A\0b</s>\u3000C.D") == "a b < / s > c . d"
+
+
+def test_the_vocabulary_and_the_file_stay_bounded() -> None:
+    draw = random.Random(10)
+    good, poor = (
+        [" ".join(f"{side}{draw.randrange(100_000)}" for _ in range(2_000)) for _ in range(40)]
+        for side in "gp"
+    )
+    trained = train_quality_model(good, poor, QualityModelSettings(epochs=1))
+    assert trained.metrics["min_count"] > 1
+    assert len(trained.model) < 5_000_000
+    assert trained.metrics["model_bytes"] == len(trained.model)
+
+
+def test_long_texts_are_cut_alike_in_training_and_scoring() -> None:
+    assert QualityModelSettings().max_chars == Quality().max_chars
+    assert normalise_text("abc def", max_chars=5) == "abc d"
+
+
+def test_training_that_blows_up_is_a_model_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    import fasttext
+
+    def explode(**options: object) -> None:
+        raise RuntimeError("Encountered NaN.")
+
+    monkeypatch.setattr(fasttext, "train_supervised", explode)
+    with pytest.raises(ModelError, match=r"Encountered NaN.*lower quality_model.lr"):
+        train_quality_model(*examples(), SMALL)
+
+
+def test_auc_equals_counting_all_pairs() -> None:
+    draw = random.Random(11)
+    good = [draw.randrange(6) / 5 for _ in range(40)]
+    poor = [draw.randrange(4) / 5 for _ in range(30)]
+    pairs = [(g > p) + 0.5 * (g == p) for g in good for p in poor]
+    assert auc(good, poor) == pytest.approx(sum(pairs) / len(pairs))

