@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 import click
+from sqlalchemy import URL
 
 from catalog import screens
 from catalog.errors import CatalogError
@@ -39,7 +40,7 @@ class OneLineErrors(click.Group):
             sys.exit(130)
         except BrokenPipeError:  # the reader of our output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            sys.exit(0)
+            sys.exit(BROKEN_EXIT)
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -52,8 +53,8 @@ class Place:
     """Where catalog and store are, from options, environment or the home folder."""
 
     def __init__(self, home: str, catalog_url: str | None, store_url: str | None) -> None:
-        file = Path(home) / "catalog.db"
-        self.registry = Registry(catalog_url or f"sqlite:///{file}")
+        file = URL.create("sqlite", database=str(Path(home) / "catalog.db"))
+        self.registry = Registry(catalog_url or file)
         self._store_url = store_url or str(Path(home) / "store")
 
     @property
@@ -262,7 +263,8 @@ def sql(place: Place, as_json: bool, query: str, limit: int, version: str | None
     """Ask a version's lineage and the registry in SQL (DuckDB), for reading only.
 
     `catalog sql "SHOW TABLES"` lists the tables. Document ids are hex; `raw.documents` and its
-    like have them as bytes, which is much faster to look up: doc_id = unhex('...').
+    like have them as bytes, which is much faster to look up: doc_id = unhex('...'). The column
+    "offset" needs its quotes.
     """
     from catalog.lineage import Lineage
     from catalog.query import run_query

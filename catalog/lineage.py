@@ -48,10 +48,10 @@ COLUMNS = {
     "doc_token_offset INTEGER, snapshot VARCHAR, shard VARCHAR",
 }
 PLACED_BY_REGISTRY = {
-    "signals": "snapshot, part",
-    "texts": "snapshot, part",
-    "final_text": "snapshot, part",
-    "spans": "snapshot, shard",
+    "signals": "place.snapshot, place.part",
+    "texts": "place.snapshot, place.part",
+    "final_text": "place.snapshot, place.part",
+    "spans": "place.snapshot, place.shard",
 }
 ID_COLUMNS = {
     "documents": ("doc_id",),
@@ -96,30 +96,38 @@ class Lineage:
         self,
         table: str,
         snapshot: str | None = None,
-        parts: Iterable[int] | None = None,
+        parts: Iterable[int | None] | None = None,
         shards: Iterable[str] | None = None,
         files: Iterable[LineageRow] | None = None,
     ) -> str:
-        """What to write after FROM to read a table with binary ids, of all files or of some."""
+        """What to write after FROM to read a table with binary ids, of all files or of some.
+
+        Parts with equal content share one file: it is read once, and its rows count for each
+        part that registered it.
+        """
         chosen = list(self.files[table] if files is None else files)
+        conditions = ["data.filename = place.address", f"place.table_name = {quoted(table)}"]
         if snapshot is not None:
             chosen = [row for row in chosen if row.snapshot == snapshot]
+            conditions.append(f"place.snapshot = {quoted(snapshot)}")
         if parts is not None:
-            wanted = set(parts)
+            wanted = {int(part) for part in parts if part is not None}
             chosen = [row for row in chosen if row.part is None or row.part in wanted]
+            conditions.append(f"(place.part IS NULL OR place.part IN {_set(map(str, wanted))})")
         if shards is not None:
             names = set(shards)
             chosen = [row for row in chosen if row.shard is None or row.shard in names]
+            conditions.append(f"(place.shard IS NULL OR place.shard IN {_set(map(quoted, names))})")
         if not chosen:
             return _empty(table)
-        listed = ", ".join(quoted(self.store.address(row.path)) for row in chosen)
+        addresses = dict.fromkeys(self.store.address(row.path) for row in chosen)
+        listed = ", ".join(map(quoted, addresses))
         if table not in PLACED_BY_REGISTRY:
             return f"(SELECT * FROM read_parquet([{listed}]))"
-        added = PLACED_BY_REGISTRY[table]
         return (
-            f"(SELECT data.* EXCLUDE (filename), {added} "
+            f"(SELECT data.* EXCLUDE (filename), {PLACED_BY_REGISTRY[table]} "
             f"FROM read_parquet([{listed}], filename = true) AS data "
-            "JOIN lineage_paths ON data.filename = lineage_paths.address)"
+            f"JOIN lineage_paths AS place ON {' AND '.join(conditions)})"
         )
 
     def create_views(self) -> None:
@@ -149,16 +157,13 @@ class Lineage:
                 f"{first_line(error)}; `catalog verify {self.version.name}` lists what is wrong"
             ) from error
 
-    def arrow(self, sql: str, parameters: Sequence[Any] = ()) -> pa.Table:
-        """Run one of our own queries whose answer is large."""
-        return self.connection.execute(sql, list(parameters)).to_arrow_table()
-
     def _register_paths(self) -> None:
         rows = [row for table in PLACED_BY_REGISTRY for row in self.files[table]]
         self.connection.register(
             "lineage_paths",
             pa.table(
                 {
+                    "table_name": pa.array([r.table_name for r in rows], pa.string()),
                     "address": pa.array([self.store.address(r.path) for r in rows], pa.string()),
                     "snapshot": pa.array([r.snapshot for r in rows], pa.string()),
                     "part": pa.array([r.part for r in rows], pa.int32()),
@@ -171,6 +176,11 @@ class Lineage:
 def quoted(text: str) -> str:
     """A SQL string literal."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def _set(values: Iterable[str]) -> str:
+    """A SQL set; NULL keeps an empty one valid, and matches nothing."""
+    return f"({', '.join(sorted(values)) or 'NULL'})"
 
 
 def first_line(error: Exception) -> str:

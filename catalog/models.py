@@ -182,7 +182,7 @@ class VersionShard(Base):
 class VersionLineage(Base):
     __tablename__ = "version_lineage"
     __table_args__ = (
-        UniqueConstraint("version", "table_name", "path"),
+        Index(None, "version", "table_name"),
         CheckConstraint(one_of("table_name", LINEAGE_TABLES), name="table_name"),
     )
 

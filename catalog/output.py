@@ -51,7 +51,14 @@ def plain(value: Any) -> Any:
 
 def print_json(value: Any) -> None:
     """One JSON document."""
-    click.echo(json.dumps(plain(value), ensure_ascii=False, indent=2))
+    text = json.dumps(plain(value), ensure_ascii=False, indent=2)
+    # Odd characters stand inside strings only, where JSON may write them as escapes.
+    click.echo(
+        "".join(
+            letter if letter.isprintable() or letter == "\n" else json.dumps(letter)[1:-1]
+            for letter in text
+        )
+    )
 
 
 def print_line(text: str = "") -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import URL, insert, select, update
 
 from catalog import artifacts, leases, measures, schema, snapshots, versions
 from catalog.errors import CatalogError, ContentDrift, UnknownName
@@ -43,7 +43,7 @@ def timestamp() -> str:
 class Registry:
     """The catalog's database. Opening it touches nothing; `upgrade` creates its tables."""
 
-    def __init__(self, url: str, busy_timeout_s: float = 30.0) -> None:
+    def __init__(self, url: str | URL, busy_timeout_s: float = 30.0) -> None:
         self.database = Database(url, busy_timeout_s)
 
     def upgrade(self) -> tuple[str | None, str]:

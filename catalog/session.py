@@ -42,7 +42,7 @@ MISSING_TABLE_STATES = {"42P01", "42703"}
 class Database:
     """One registry database. `busy_timeout_s` is how long a write waits for its turn."""
 
-    def __init__(self, url: str, busy_timeout_s: float = 30.0) -> None:
+    def __init__(self, url: str | URL, busy_timeout_s: float = 30.0) -> None:
         self.url = parse_url(url)
         self.busy_timeout_s = busy_timeout_s
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
@@ -60,7 +60,7 @@ class Database:
             event.listen(self.engine, "begin", _begin_sqlite)
 
     def __str__(self) -> str:
-        return self.url.render_as_string(hide_password=True)
+        return str(self.file or self.url.render_as_string(hide_password=True))
 
     @property
     def file(self) -> Path | None:
@@ -118,7 +118,8 @@ class Database:
         except IntegrityError as error:
             raise CatalogConflict(
                 f"the catalog refused the write, nothing was changed: {_first_line(error)}; "
-                "record what it refers to first (source, snapshot, recipe, lock, version)"
+                "record first what it refers to (source, snapshot, recipe, lock, version), and each row "
+                "once"
             ) from error
         except (DBAPIError, sqlite3.Error) as error:
             raise self._explain(error) from error
@@ -150,7 +151,7 @@ class Database:
         )
 
 
-def parse_url(url: str) -> URL:
+def parse_url(url: str | URL) -> URL:
     """The database's address, with the one driver we support for each kind."""
     try:
         parsed = make_url(url)

@@ -37,14 +37,12 @@ def put(
         connection.execute(insert(Snapshot).values(**values))
     else:
         before = files(connection, snapshot.name)
-        same = (known.source, known.rank) == (snapshot.source, snapshot.rank)
-        if same and before == sorted(pinned, key=lambda file: file.part):
-            return
-        if not replace:
+        same = known.source == snapshot.source and _contents(before) == _contents(pinned)
+        if not same and not replace:
             raise SnapshotChanged(
                 f"snapshot {snapshot.name} is pinned with {len(before)} files of source "
-                f"{known.source} (rank {known.rank}), and what comes now differs: a snapshot is "
-                "frozen, give the new delivery another name"
+                f"{known.source}, and what comes now differs: a snapshot is frozen, give the new "
+                "delivery another name"
             )
         connection.execute(delete(SourceFile).where(SourceFile.snapshot == snapshot.name))
         connection.execute(
@@ -55,6 +53,11 @@ def put(
     if pinned:
         rows = [asdict(file) | {"snapshot": snapshot.name} for file in pinned]
         connection.execute(insert(SourceFile), rows)
+
+
+def _contents(pinned: Sequence[FileRow]) -> list[tuple[int, str, int, str]]:
+    """What a delivery is: where its files lie, and its rank, may change."""
+    return sorted((file.part, file.name, file.bytes, file.digest) for file in pinned)
 
 
 def sources(connection: Connection) -> list[SourceRow]:

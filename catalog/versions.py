@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 from sqlalchemy import Connection, insert, select, update
 
-from catalog.errors import AmbiguousName, UnknownName, VersionExists
+from catalog.errors import AmbiguousName, CatalogConflict, UnknownName, VersionExists
 from catalog.files import relative_path
 from catalog.models import Lock, Recipe, Version, VersionLineage, VersionShard
 from catalog.rows import LineageRow, ShardRow, VersionRow
@@ -46,6 +46,11 @@ def publish(
             relative_path(path)
     for row in lineage:
         relative_path(row.path)
+    if len(set(lineage)) != len(lineage):
+        raise CatalogConflict(
+            f"version {version.name} lists a lineage file twice for the same place; nothing was "
+            "changed: list each (table, snapshot, part, shard, path) once"
+        )
     values = asdict(version)
     values["created_at"] = version.created_at or now
     connection.execute(insert(Version), [values])

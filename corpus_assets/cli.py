@@ -127,9 +127,8 @@ def verify(version: str, home: str | None, as_json: bool) -> None:
     from catalog.cli import main as catalog_main
 
     place = Home.resolve(home)
-    arguments = ["--catalog-url", place.catalog_url, "--store-url", place.store_url]
-    arguments += ["verify", version] + (["--json"] if as_json else [])
-    sys.exit(catalog_main(arguments))
+    urls = ["--catalog-url", place.catalog_url, "--store-url", place.store_url]
+    sys.exit(catalog_main(["verify", version, *urls] + (["--json"] if as_json else [])))
 
 
 @cli.command()

@@ -2,13 +2,9 @@
 
 import dagster as dg
 
-from corpus_assets.defs.calibration_assets import CALIBRATION_ASSETS
+from corpus_assets.defs.assets import ASSETS
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.sensors import ingest_job, new_snapshots
-from corpus_assets.defs.snapshot_assets import SNAPSHOT_ASSETS
-from corpus_assets.defs.version_assets import corpus_version_asset
-
-ASSETS = [*SNAPSHOT_ASSETS, *CALIBRATION_ASSETS, corpus_version_asset]
 
 defs = dg.Definitions(
     assets=ASSETS,

@@ -7,7 +7,7 @@ the recipe's folder, anything else is taken as it is. Where files lie is never i
 from dataclasses import dataclass
 from pathlib import Path
 
-from corpus_assets.demo import generate
+from corpus_assets.demo.generate import generate
 from corpus_assets.errors import RecipeError, SourceError
 from corpus_assets.home import Home
 

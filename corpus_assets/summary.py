@@ -44,17 +44,18 @@ def _next_commands(version: Version, home: Home) -> list[str]:
     at = "" if home == Home.resolve(None) else f" --home {home.root}"
     group = max(version.manifest.groups, key=lambda g: g.tokens)
     shard = f"{group.id}/{group.shards[0].name}"
-    return [
-        "",
-        "Try next:",
-        "",
-        f"  corpus report {version.name}{at}                 # one HTML page with everything above",
-        f"  corpus verify {version.name}{at}                 # re-hash and re-count everything",
-        f"  catalog{at} trace {version.name} {shard} 0 0     # which document is this token from?",
-        f"  catalog{at} find --host HOST                     # where is this site?",
-        f"  corpus plan demo --set mixture.domains.code=0.4{at}  # what would a new mix recompute?",
-        "  make ui                                          # the graph in the Dagster UI",
-    ]
+    commands = (
+        (f"corpus report {version.name}{at}", "one HTML page with everything above"),
+        (f"corpus verify {version.name}{at}", "re-hash and re-count everything"),
+        (f"catalog trace {version.name} {shard} 0 0{at}", "which document is this token from?"),
+        (f"catalog find --url URL{at}", "is this page in there, and where?"),
+        (f"corpus plan demo --set clusters.keep=earliest{at}", "what would this change recompute?"),
+        ("make ui", "the graph in the Dagster UI"),
+    )
+    lines = ["", "Try next:", ""]
+    for command, what in commands:
+        lines += [f"  {command}", f"      {what}"]
+    return lines
 
 
 def _bar(count: int, total: int) -> str:

@@ -14,9 +14,9 @@ import dagster as dg
 from dagster import DagsterInstance
 
 from catalog.errors import CatalogError
+from corpus_assets.defs.assets import ASSETS
 from corpus_assets.defs.partitions import SNAPSHOTS, VERSIONS
 from corpus_assets.defs.resources import CorpusResource, share_session
-from corpus_assets.definitions import ASSETS
 from corpus_assets.errors import CorpusError, MissingInput
 from corpus_assets.pipeline.run import AssetReport, content_hash, pin_snapshot, run_node
 from corpus_assets.pipeline.version import (

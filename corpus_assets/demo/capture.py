@@ -119,9 +119,8 @@ def capture_article(
     draw: Draw,
     library: Library,
     dress: Dress | None = None,
-    late: bool = False,
 ) -> Capture:
-    """A first capture of a new page. `late` puts it in the crawl's second part, after originals."""
+    """A first capture of a new page, in the crawl's first part."""
     wear = dress or Dress(charset_in_header=draw.chance(70))
     published = (snapshot.first - timedelta(days=draw.between(3, 900))).date()
     url = url_of(site, article, published, draw)
@@ -129,7 +128,7 @@ def capture_article(
     declared = wear.charset if wear.charset_in_header else None
     exchange = Exchange(
         url=url,
-        fetched=moment(snapshot, draw, late),
+        fetched=moment(snapshot, draw, late=False),
         status=200,
         headers=http_headers(site, url, declared) + wear.headers,
         body=encode(page, wear.charset),

@@ -148,18 +148,6 @@ def insert_paragraph(article: Article, text: str, draw: Draw) -> Article:
     return replace(article, paragraphs=tuple(paragraphs))
 
 
-def replace_opening_line(article: Article, line: str) -> Article:
-    """The first paragraph opens with `line`, in place of an opening put there before."""
-    first = article.paragraphs[0]
-    return replace(
-        article,
-        paragraphs=(
-            replace(first, sentences=(line, *first.sentences)),
-            *article.paragraphs[1:],
-        ),
-    )
-
-
 def shingles(text: str, size: int = 5) -> set[tuple[str, ...]]:
     """The distinct word n-grams of a text, in lower case."""
     words = text.lower().split()

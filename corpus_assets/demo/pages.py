@@ -33,9 +33,10 @@ class Look:
 
 def render(site: Site, article: Article, url: str, day: date, look: Look, library: Library) -> str:
     """The whole page, the same for the same arguments."""
-    draw = Draw("page", url)
+    # By article, not by address: an edited copy keeps its author, teasers and house lines.
+    draw = Draw("page", article.id)
     parts = _template(site.family)
-    words = _site_words(site, library)
+    words = site_words(site, library)
     build = f"{Draw('build', site.host).bits64():016x}"[:8]
     bits = {
         "lang": site.lang,
@@ -113,7 +114,7 @@ def _body(parts: dict[str, Template], article: Article, house: tuple[str, ...], 
     return "\n".join(out)
 
 
-def _site_words(site: Site, library: Library) -> dict[str, list[str]]:
+def site_words(site: Site, library: Library) -> dict[str, list[str]]:
     """The site's own choice of snippets; the same on all of its pages."""
     draw = Draw("site words", site.host)
     snippets = _snippets(site.lang, library)

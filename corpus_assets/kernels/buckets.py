@@ -21,15 +21,16 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @njit(cache=True)
-def band_keys(signatures: Any, rows: Any, band: int, rows_per_band: int) -> Any:
-    """uint64 hash of one band of uint32[n, permutations] `signatures`, for the given rows."""
-    keys = np.empty(rows.size, np.uint64)
+def band_keys(signatures: Any, members: Any, band: int, rows_per_band: int) -> Any:
+    """uint64 hash of one band of uint32[n, permutations] `signatures`, for the given members."""
+    keys = np.empty(members.size, np.uint64)
     first = band * rows_per_band
-    for i in range(rows.size):
+    for i in range(members.size):
+        member = members[i]
         key = np.uint64(band + 1) * _GOLDEN
         for k in range(first, first + rows_per_band):
-            key = mix64(key ^ np.uint64(signatures[rows[i], k])) + _GOLDEN
-        keys[i] = key
+            key = (key ^ np.uint64(signatures[member, k])) * _GOLDEN
+        keys[i] = mix64(key)
     return keys
 
 
@@ -94,7 +95,6 @@ def agreement(signatures: Any, left: int, right: int) -> int:
 def tie_buckets(
     keys: Any,
     members: Any,
-    rows: Any,
     signatures: Any,
     min_agreement: int,
     max_rounds: int,
@@ -107,7 +107,7 @@ def tie_buckets(
     used up). In each round the smallest member left is the centre; who agrees with it in at
     least `min_agreement` permutations is joined to it and leaves; the rest go to the next
     round. `best` (int32, one a member) keeps the highest confirmed agreement of either end.
-    `rows` gives a member's row in `signatures`.
+    A member is the number of its row in `signatures`.
     """
     start = 0
     while start < keys.size:
@@ -122,7 +122,7 @@ def tie_buckets(
             left = start
             for i in range(start + 1, start + size):
                 member = members[i]
-                agreed = agreement(signatures, rows[centre], rows[member])
+                agreed = agreement(signatures, centre, member)
                 if agreed >= min_agreement:
                     union(parent, centre, member)
                     best[centre] = max(best[centre], agreed)

@@ -148,7 +148,6 @@ def pin_snapshot(pipeline: Pipeline, registry: Registry, snapshot: str) -> Snaps
     if pinned is None:
         files = tuple(list_files(source, location, snapshot))
         pinned = SnapshotFiles(snapshot, location, files)
-        save_snapshot_files(pipeline.store, pinned)
     registry.put_source(SourceRow(source.name, source.format, source.domain, source.licence))
     registry.put_snapshot(
         SnapshotRow(snapshot, source.name, recipe.snapshots.index(snapshot)),
@@ -157,6 +156,7 @@ def pin_snapshot(pipeline: Pipeline, registry: Registry, snapshot: str) -> Snaps
             for part, file in enumerate(pinned.files)
         ],
     )
+    save_snapshot_files(pipeline.store, pinned)  # last: the registry refuses a changed delivery
     return pinned
 
 
@@ -164,6 +164,6 @@ def _still_pinned(pipeline: Pipeline, snapshot: str, location: str) -> SnapshotF
     if not pipeline.store.exists(f"sources/{snapshot}.json"):
         return None
     pinned = load_snapshot_files(pipeline.store, snapshot)
-    here = list_names(location)
+    here = list_names(location, pipeline.recipe.source_of(snapshot).format)
     there = [(file.name, file.size) for file in pinned.files]
     return pinned if pinned.location == location and here == there else None

@@ -2,8 +2,9 @@
 
 1. Rows with one doc_id are one capture; rows with one url_key, or with one text_id, are tied.
 2. Near duplicates share a band of their signature (a bucket) and are confirmed by a centre:
-   the bucket's smallest member is compared with all others, those it does not confirm get a
-   next centre, up to `max_rounds` centres. A million in one bucket cost a million a round.
+   the bucket's first member (by snapshot rank, then id) is compared with all others, those it
+   does not confirm get a next centre, up to `max_rounds` centres. A million in one bucket cost
+   a million a round. Later snapshots come after earlier ones, so they never move a centre.
 3. Components of all ties are clusters; the recipe's policy chooses the kept member.
 
 Everything is a pure function of the rows, whatever their order: a bucket of its members, a
@@ -79,8 +80,8 @@ class ClusterSettings(Settings):
 
 def band_hashes(signatures: pa.Table, settings: SignatureSettings) -> npt.NDArray[np.uint64]:
     """uint64[rows, bands]: the bucket of each row in each band, for exchanges by hash range."""
-    matrix = _signature_matrix(signatures.column("signature"), settings)
-    rows = np.arange(matrix.shape[0], dtype=np.int64)
+    rows = np.arange(signatures.num_rows, dtype=np.int64)
+    matrix = _signature_matrix(signatures.column("signature"), rows, settings)
     bands = [band_keys(matrix, rows, i, settings.rows_per_band) for i in range(settings.bands)]
     return np.stack(bands, axis=1)
 
@@ -101,7 +102,7 @@ def find_clusters(
     id_high, id_low = _id_halves(members.column("doc_id"))
     snapshot = _string_ranks(members.column("snapshot"))
     rank, part, row = (_ints(members.column(name)) for name in ("snapshot_rank", "part", "row"))
-    order = np.lexsort((snapshot, row, part, rank, id_low, id_high))
+    order = np.lexsort((snapshot, row, part, id_low, id_high, rank))
 
     parent = np.arange(order.size, dtype=np.int64)
     kinds = np.full(order.size, _NEAR, np.uint8)
@@ -141,6 +142,12 @@ def find_clusters(
     kept_row = np.zeros(order.size, np.int64)
     kept_row[root[by_rank[leads]]] = rows[by_rank[leads]]
 
+    by_id = np.lexsort([id_low[rows], id_high[rows], root])
+    smallest = np.zeros(order.size, np.int64)
+    firsts = np.ones(rows.size, bool)
+    firsts[1:] = root[by_id][1:] != root[by_id][:-1]
+    smallest[root[by_id[firsts]]] = rows[by_id[firsts]]
+
     tie = kinds[chosen]
     similarity = np.where(tie == _NEAR, best[chosen] / signature_settings.permutations, 1.0)
     doc_ids = members.column("doc_id").combine_chunks()
@@ -150,7 +157,7 @@ def find_clusters(
             members.column("snapshot").take(pa.array(rows)),
             pa.array(part[rows].astype(np.int32)),
             pa.array(row[rows].astype(np.int32)),
-            doc_ids.take(pa.array(order[root])),
+            doc_ids.take(pa.array(smallest[root])),
             pa.array(KINDS, pa.string()).take(pa.array(tie)),
             pa.array(kept_row[root] == rows),
             doc_ids.take(pa.array(kept_row[root])),
@@ -170,22 +177,24 @@ def _tie_near(
     best: npt.NDArray[np.int32],
 ) -> None:
     """Band by band, so that only one band's hashes are in memory at a time."""
-    matrix = _signature_matrix(members.column("signature"), signature_settings)
+    matrix = _signature_matrix(members.column("signature"), order, signature_settings)
     able = np.flatnonzero(_ints(members.column("n_shingles"))[order] > 0)
     shares = np.arange(signature_settings.permutations + 1) / signature_settings.permutations
     min_agreement = int(np.flatnonzero(shares >= settings.min_similarity)[0])
     for band in range(signature_settings.bands):
-        keys = band_keys(matrix, order[able], band, signature_settings.rows_per_band)
+        keys = band_keys(matrix, able, band, signature_settings.rows_per_band)
         keys, grouped = group(keys, able)
-        tie_buckets(keys, grouped, order, matrix, min_agreement, settings.max_rounds, parent, best)
+        tie_buckets(keys, grouped, matrix, min_agreement, settings.max_rounds, parent, best)
 
 
 def _signature_matrix(
-    column: pa.ChunkedArray, settings: SignatureSettings
+    column: pa.ChunkedArray, order: npt.NDArray[np.int64], settings: SignatureSettings
 ) -> npt.NDArray[np.uint32]:
-    """Signatures as uint32[rows, permutations]: one copy, checked for their length."""
+    """Signatures as uint32[rows, permutations] in the given order: one copy, lengths checked."""
     width = 4 * settings.permutations
     matrix = np.empty((len(column), settings.permutations), np.uint32)
+    places = np.empty_like(order)
+    places[order] = np.arange(order.size)
     start = 0
     for chunk in column.chunks:
         if len(chunk) == 0:
@@ -199,7 +208,7 @@ def _signature_matrix(
         _, offsets, data = chunk.buffers()
         first = int(np.frombuffer(offsets, np.int32)[chunk.offset])
         values = np.frombuffer(data, "<u4", len(chunk) * settings.permutations, first)
-        matrix[start : start + len(chunk)] = values.reshape(len(chunk), -1)
+        matrix[places[start : start + len(chunk)]] = values.reshape(len(chunk), -1)
         start += len(chunk)
     return matrix
 

@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -36,8 +37,8 @@ def test_another_process_with_another_hash_seed_writes_the_same_bytes(
     ).read_bytes()
 
 
-def test_a_complete_folder_is_left_as_it_is(tiny: Path, tmp_path: Path) -> None:
-    out = generate(tmp_path / "out", tiny)
+def test_a_complete_folder_is_left_as_it_is(tiny: Path, tiny_sources: Path, tmp_path: Path) -> None:
+    out = shutil.copytree(tiny_sources, tmp_path / "out")
     before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
     inode = out.stat().st_ino
     generate(out, tiny)
@@ -46,9 +47,9 @@ def test_a_complete_folder_is_left_as_it_is(tiny: Path, tmp_path: Path) -> None:
 
 
 def test_a_changed_file_is_noticed_and_everything_is_written_anew(
-    tiny: Path, tmp_path: Path
+    tiny: Path, tiny_sources: Path, tmp_path: Path
 ) -> None:
-    out = generate(tmp_path / "out", tiny)
+    out = shutil.copytree(tiny_sources, tmp_path / "out")
     good = file_digests(out)
     (out / "blocklist.txt").write_text("changed\n")
     (out / "math/math-2024-04.jsonl").unlink()
@@ -58,9 +59,9 @@ def test_a_changed_file_is_noticed_and_everything_is_written_anew(
 
 
 def test_another_generator_version_is_not_trusted(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: Path, tiny_sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = generate(tmp_path / "out", tiny)
+    out = shutil.copytree(tiny_sources, tmp_path / "out")
     monkeypatch.setattr(generator, "GENERATOR_VERSION", generator.GENERATOR_VERSION + 1)
     assert not is_complete(out, read_library(tiny).digest)
     generate(out, tiny)
@@ -76,9 +77,8 @@ def test_a_folder_with_other_files_is_never_replaced(tiny: Path, tmp_path: Path)
 
 
 def test_a_killed_run_leaves_no_result_and_the_next_one_is_whole(
-    tiny: Path, tmp_path: Path
+    tiny: Path, tiny_sources: Path, tmp_path: Path
 ) -> None:
-    reference = generate(tmp_path / "reference", tiny)
     out = tmp_path / "killed"
     process = start(str(out), str(tiny))
     deadline = time.monotonic() + 60
@@ -88,7 +88,7 @@ def test_a_killed_run_leaves_no_result_and_the_next_one_is_whole(
     assert process.wait(timeout=60) == -signal.SIGKILL
     assert not out.exists()
     generate(out, tiny)
-    assert file_digests(out) == file_digests(reference)
+    assert file_digests(out) == file_digests(tiny_sources)
 
 
 def test_the_command_prints_what_was_planted(demo: Path) -> None:

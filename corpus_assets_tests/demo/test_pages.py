@@ -5,7 +5,7 @@ from trafilatura import extract
 
 from corpus_assets.demo.capture import Capture
 from corpus_assets.demo.library import Library
-from corpus_assets.demo.pages import FAMILIES, _site_words
+from corpus_assets.demo.pages import FAMILIES, site_words
 from corpus_assets.demo.sites import SITES
 
 
@@ -51,7 +51,7 @@ def test_the_article_is_extracted_and_nothing_around_it(
         sentences = capture.article.sentences()
         assert " ".join(sentences[0].split()) in " ".join(text.split()), capture.url
         assert " ".join(sentences[-1].split()) in " ".join(text.split()), capture.url
-        words = _site_words(capture.site, library)
+        words = site_words(capture.site, library)
         lines = {line.strip(" -|") for line in text.splitlines()}
         assert not lines & set(words["nav"]), capture.url
         assert words["cookie"][0] not in text

@@ -46,7 +46,7 @@ def run(
     size = signatures.shape[0]
     keys, members = np.zeros(size, np.uint64), np.arange(size, dtype=np.int64)
     parent, best = members.copy(), np.zeros(size, np.int32)
-    tie_buckets(keys, members.copy(), members, signatures, min_agreement, rounds, parent, best)
+    tie_buckets(keys, members.copy(), signatures, min_agreement, rounds, parent, best)
     return roots(parent).tolist(), best.tolist()
 
 

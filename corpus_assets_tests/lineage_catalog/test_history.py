@@ -1,7 +1,9 @@
 """Documents by id, address and text; where they are and why some are not."""
 
+import dataclasses
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import fsspec
 import pytest
@@ -151,11 +153,13 @@ def test_a_passage_is_searched_in_the_final_texts_and_that_is_said(
         find_text(lineage, "short", 5)
 
 
-def test_a_point_lookup_reads_one_row_group_of_many(lineage: Lineage, corpus: Corpus) -> None:
+def test_an_id_is_compared_inside_the_parquet_reader(lineage: Lineage, corpus: Corpus) -> None:
     doc = corpus.kept()[0]
     scan = lineage.scan("documents")
     plan = lineage.query(f"EXPLAIN SELECT url FROM {scan} WHERE doc_id = ?", [doc.doc_id])
-    assert "Filters" in str(plan) and "doc_id" in str(plan), "the id is compared in the reader"
+    reader = str(plan).partition("READ_PARQUET")[2]
+    assert "Filters" in reader
+    assert "doc_id" in reader.partition("Filters")[2]
 
 
 def test_a_version_without_lineage_answers_with_nothing(corpus: Corpus) -> None:
@@ -172,6 +176,23 @@ def test_a_version_without_lineage_answers_with_nothing(corpus: Corpus) -> None:
         with pytest.raises(UnknownName):
             resolve_doc_id(bare, "abcdef")
     corpus.registry.set_version_status("bare", "revoked")
+
+
+def test_a_file_shared_by_two_parts_counts_for_each_of_them(tmp_path: Path) -> None:
+    own = build(tmp_path)
+    files = own.registry.lineage_files("v1")
+    signals = [row for row in files if row.table_name == "signals"]
+    shared = [dataclasses.replace(signals[0], part=part) for part in (0, 1)]
+    row = dataclasses.replace(own.registry.version("v1"), name="shared", created_at="")
+    own.registry.publish_version(row, [], shared)
+    with Lineage(own.registry, own.store, "shared") as tables:
+        counts = tables.query(
+            f"SELECT part, count(*) AS n FROM {tables.scan('signals')} GROUP BY ALL ORDER BY ALL"
+        )
+        assert counts == [{"part": part, "n": signals[0].rows} for part in (0, 1)]
+        only = tables.query(f"SELECT DISTINCT part FROM {tables.scan('signals', parts=[1])}")
+        assert only == [{"part": 1}]
+        assert tables.query(f"FROM {tables.scan('signals', parts=[])}") == []
 
 
 @pytest.fixture

@@ -215,6 +215,9 @@ def test_a_publication_that_fails_half_way_leaves_nothing(registry: Registry) ->
     with pytest.raises(CatalogConflict, match="nothing was changed"):
         ready(registry).publish_version(version(), [shard(), shard()], [])
     assert registry.versions() == []
+    twice = LineageRow("signals", "S1", "artifacts/x.parquet", "aa", 1, part=0)
+    with pytest.raises(CatalogConflict, match="twice"):
+        registry.publish_version(version(), [shard()], [twice, twice])
     wrong = LineageRow("gossip", "S1", "artifacts/x.parquet", "aa", 1)
     with pytest.raises(CatalogConflict):
         registry.publish_version(version(), [shard()], [wrong])
@@ -236,7 +239,7 @@ def test_the_newest_live_version_is_the_default(registry: Registry) -> None:
 
 def test_an_unknown_version_or_state_is_named_in_the_error(registry: Registry) -> None:
     ready(registry).publish_version(version(), [], [])
-    with pytest.raises(UnknownName, match="no version 'v9'.*v1"):
+    with pytest.raises(UnknownName, match=r"no version 'v9'.*v1"):
         registry.version("v9")
     with pytest.raises(UnknownName):
         registry.version_shards("v9")

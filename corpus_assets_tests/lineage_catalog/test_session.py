@@ -142,12 +142,16 @@ def test_a_file_that_is_no_database_is_reported(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["", "nonsense", "mysql://h/d", "sqlite://", "sqlite:///:memory:"])
 def test_an_address_of_no_catalog_says_what_to_write(url: str) -> None:
-    with pytest.raises(CatalogError, match="sqlite:///path/to/catalog.db"):
+    with pytest.raises(CatalogError, match=r"sqlite:///path/to/catalog\.db"):
         Registry(url)
 
 
 def test_a_write_that_fails_is_undone_whole(registry: Registry) -> None:
-    with pytest.raises(ZeroDivisionError), registry.database.write() as connection:
-        connection.exec_driver_sql("INSERT INTO sources VALUES ('a', 'b', 'c', 'd', 'e')")
-        raise ZeroDivisionError
+    def write_and_fail() -> None:
+        with registry.database.write() as connection:
+            connection.exec_driver_sql("INSERT INTO sources VALUES ('a', 'b', 'c', 'd', 'e')")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write_and_fail()
     assert registry.sources() == []

@@ -9,7 +9,7 @@ Row = dict[str, Any]
 
 
 def place(row: Row) -> tuple[Any, ...]:
-    return (row["doc_id"], row["snapshot_rank"], row["part"], row["row"])
+    return (row["snapshot_rank"], row["doc_id"], row["part"], row["row"])
 
 
 def minima(row: Row) -> list[bytes]:

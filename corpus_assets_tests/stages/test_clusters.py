@@ -302,3 +302,21 @@ def test_fifty_thousand_identical_and_some_hostile_documents_are_clustered_in_bo
     assert table.num_rows == 50_000
     assert set(table["cluster_size"].to_pylist()) == {50_000}
     assert sum(table["kept"].to_pylist()) == 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_later_snapshot_never_changes_what_an_earlier_one_decided(seed: int) -> None:
+    rng = random.Random(seed)
+    rows = random_corpus(rng)
+    settings = ClusterSettings(min_similarity=0.5)
+    last = max(row["snapshot_rank"] for row in rows)
+    whole = run(rows, settings)
+    for rank in range(last + 1):
+        early = run([row for row in rows if row["snapshot_rank"] <= rank], settings)
+        kept_early = {
+            (m["snapshot"], m["part"], m["row"]) for m in early if not m["kept"]
+        }
+        for member in whole:
+            stands_for = (member["snapshot"], member["part"], member["row"])
+            if member["kept"] and member["snapshot"] == f"S{rank}":
+                assert stands_for not in kept_early

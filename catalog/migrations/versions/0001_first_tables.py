@@ -248,11 +248,11 @@ def upgrade() -> None:
             ["version"], ["versions.name"], name=op.f("fk_version_lineage_version")
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_version_lineage")),
-        sa.UniqueConstraint(
-            "version", "table_name", "path", name=op.f("uq_version_lineage_version_table_name_path")
-        ),
     )
     op.create_index(op.f("ix_version_lineage_path"), "version_lineage", ["path"])
+    op.create_index(
+        op.f("ix_version_lineage_version_table_name"), "version_lineage", ["version", "table_name"]
+    )
     op.create_table(
         "version_shards",
         sa.Column("version", sa.Text(), nullable=False),

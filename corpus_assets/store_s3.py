@@ -1,0 +1,302 @@
+"""The store in an S3 bucket, on Amazon's or any compatible server.
+
+Server and credentials come from the usual AWS_* variables; nothing of them is logged or shown.
+What has to be memory-mapped is downloaded once into a cache folder; the cache holds text of the
+corpus, is private to the user and can be deleted at any time.
+"""
+
+import contextlib
+import errno
+import hashlib
+import os
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import urlsplit
+
+from corpus_assets.errors import MissingExtra, StoreError
+
+SINGLE_PUT_BYTES = 64 << 20
+MULTIPART_CHUNK_BYTES = 32 << 20  # 10,000 chunks at most, so up to 312 GiB an object
+DOWNLOAD_CHUNK_BYTES = 4 << 20
+
+CREDENTIALS = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    "AWS_METADATA_ENDPOINT",  # the role of a cloud machine, used only where it is asked for
+    "AWS_SKIP_SIGNATURE",
+)
+ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,62}")
+WRONG_REGION = "incorrectly configured region"  # the client's words for a redirect by Amazon
+AGAIN = "run the same command again: finished parts are kept"
+
+
+def cache_folder() -> Path:
+    """CORPUS_CACHE, or `corpus-assets` in the user's cache folder."""
+    named = os.environ.get("CORPUS_CACHE")
+    if named:
+        return Path(named).expanduser().resolve()
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "corpus-assets"
+
+
+class S3Store:
+    """Objects below `s3://bucket/prefix`. Cheap to open: the first request is the first use.
+
+    `retries` counts per request, with exponential backoff; seven last about ten seconds.
+    """
+
+    def __init__(self, url: str, retries: int = 7) -> None:
+        self.bucket, prefix = _split_url(url)
+        self.url = f"s3://{self.bucket}/{prefix}".rstrip("/")
+        self.endpoint = _endpoint(os.environ)
+        if not any(os.environ.get(name) for name in CREDENTIALS):
+            raise StoreError(
+                f"no credentials for the store {self.url}; set AWS_ACCESS_KEY_ID and "
+                "AWS_SECRET_ACCESS_KEY (or AWS_SKIP_SIGNATURE=true for a public bucket)"
+            )
+        self._client = _connect(self.bucket, prefix, self.endpoint, retries)
+        place = f"{self.endpoint or 'aws'} {self.url}"
+        self._cache = cache_folder() / "s3" / hashlib.sha256(place.encode()).hexdigest()
+
+    def read(self, path: str) -> bytes:
+        key = _key(path)
+        with self._explained("read", path):
+            data: bytes = self._client.get(key).bytes().to_bytes()
+            return data
+
+    def write(self, path: str, data: bytes) -> None:
+        """One PUT, or one multipart upload above 64 MiB: readers see the whole object or none.
+
+        The parts of an upload that was killed stay hidden in the bucket until a lifecycle rule
+        (AbortIncompleteMultipartUpload) removes them.
+        """
+        key = _key(path)
+        with self._explained("write", path):
+            self._client.put(
+                key,
+                data,
+                use_multipart=len(data) > SINGLE_PUT_BYTES,
+                chunk_size=MULTIPART_CHUNK_BYTES,
+                max_concurrency=4,
+            )
+
+    def exists(self, path: str) -> bool:
+        key = _key(path)
+        with self._explained("look for", path):
+            try:
+                self._client.head(key)
+            except FileNotFoundError:
+                return False
+            return True
+
+    def local(self, path: str) -> Path:
+        """A downloaded copy that can be memory-mapped; one HEAD request when it is there already.
+
+        Copies are named after the object's ETag and size, so an object that was overwritten is
+        downloaded again and its old copy goes. Maps of a deleted copy stay valid.
+        """
+        key = _key(path)
+        folder = self._cache / key
+        with self._explained("read", path):
+            found = folder / _version_name(self._client.head(key))
+            if found.is_file():
+                return found
+            answer = self._client.get(key)
+            copy = folder / _version_name(answer.meta)
+            try:
+                self._cache.mkdir(parents=True, exist_ok=True, mode=0o700)
+                _save(answer.stream(min_chunk_size=DOWNLOAD_CHUNK_BYTES), copy, answer.meta["size"])
+                _remove_others(copy)
+            except OSError as error:
+                raise StoreError(_cache_message(path, error)) from error
+        return copy
+
+    def list(self, prefix: str) -> Iterator[str]:
+        """Every object under the folder `prefix`, in name order; 1,000 a request."""
+        key = _key(prefix)
+        found: list[str] = []
+        with self._explained("list", prefix):
+            for chunk in self._client.list(key):
+                found += [entry["path"] for entry in chunk]
+        found.sort(key=lambda name: name.split("/"))
+        yield from (name for name in found if not name.endswith(".tmp"))
+
+    @contextlib.contextmanager
+    def _explained(self, verb: str, path: str) -> Iterator[None]:
+        """Turn the client's errors into ours.
+
+        The cause is cut off on purpose: it quotes the server's answer, which names the access key.
+        """
+        from obstore.exceptions import BaseError
+
+        try:
+            yield
+        except FileNotFoundError as error:
+            if "NoSuchBucket" in str(error):
+                raise StoreError(self._message(verb, path, str(error))) from None
+            raise StoreError(
+                f"{path} is not in the store {self.url}; run `corpus build` again to make it anew"
+            ) from None
+        except (BaseError, OSError) as error:
+            raise StoreError(self._message(verb, path, str(error))) from None
+
+    def _message(self, verb: str, path: str, answer: str) -> str:
+        answer = answer.partition("\n\nDebug source")[0]
+        server = self.endpoint or "of Amazon"
+        code = _found(r"<Code>(\w+)</Code>", answer)
+        status = _found(r"status code: (\d{3})", answer)
+        if code == "NoSuchBucket":
+            return (
+                f"the bucket {self.bucket} does not exist on the S3 server {server}; create it, or "
+                f"correct the store URL {self.url}"
+            )
+        if code in ("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"):
+            return (
+                f"the S3 server {server} does not accept the credentials ({code}); check "
+                "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN"
+            )
+        if code == "AuthorizationHeaderMalformed" or WRONG_REGION in answer:
+            return f"the bucket {self.bucket} is in another region; set AWS_REGION to its region"
+        if status in ("401", "403"):
+            return (
+                f"access denied: cannot {verb} {path} in the store {self.url}; the credentials need "
+                f"s3:GetObject, s3:PutObject and s3:ListBucket on the bucket {self.bucket}"
+            )
+        if status is not None:
+            what = f"HTTP {status}" + (f" {code}" if code else "")
+            return f"cannot {verb} {path} in the store {self.url}: {what}; wait a little and {AGAIN}"
+        if "HTTP error" in answer:
+            return (
+                f"the S3 server {server} cannot be reached; check AWS_ENDPOINT_URL and the network, "
+                f"then {AGAIN}"
+            )
+        short = answer.partition("\n")[0].partition("<")[0][:200]
+        return f"cannot {verb} {path} in the store {self.url}: {short}; {AGAIN}"
+
+
+def _connect(bucket: str, prefix: str, endpoint: str | None, retries: int) -> Any:
+    try:
+        from obstore.store import S3Store as Client
+    except ImportError as error:
+        raise MissingExtra(
+            "a store on S3 needs an optional part: pip install 'corpus-assets[s3]'"
+        ) from error
+    return Client(
+        bucket,
+        prefix=prefix or None,
+        config={"endpoint": endpoint} if endpoint else None,
+        # A stalled transfer is given up after `read_timeout`; `timeout` is for the whole request
+        # and has to let a large object through a slow line.
+        client_options={
+            "connect_timeout": timedelta(seconds=5),
+            "read_timeout": timedelta(seconds=60),
+            "timeout": timedelta(minutes=15),
+        },
+        retry_config={
+            "max_retries": retries,
+            "retry_timeout": timedelta(minutes=3),
+            "backoff": {
+                "init_backoff": timedelta(milliseconds=100),
+                "max_backoff": timedelta(seconds=15),
+                "base": 2,
+            },
+        },
+    )
+
+
+def _split_url(url: str) -> tuple[str, str]:
+    """Bucket and prefix; a URL with anything else in it (a port, a key, a query) is refused."""
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    prefix = prefix.strip("/")
+    plain = not prefix or prefix == "/".join(PurePosixPath(prefix).parts)
+    if not BUCKET.fullmatch(bucket) or not plain or not _is_inside(prefix or "."):
+        raise StoreError("the store URL is not of the form s3://bucket/prefix; correct it")
+    return bucket, prefix
+
+
+def _endpoint(environment: Mapping[str, str]) -> str | None:
+    """The server's address, or None for Amazon's own; checked, since the client only panics."""
+    name, endpoint = next(
+        ((name, environment[name]) for name in ENDPOINTS if environment.get(name)), ("", "")
+    )
+    if not endpoint:
+        return None
+    try:
+        parts = urlsplit(endpoint)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise StoreError(f"{name} is not a valid URL; write it as https://host:port") from None
+    if parts.scheme not in ("http", "https") or not host or "@" in parts.netloc or parts.query:
+        raise StoreError(f"{name} is not a server's address; write it as https://host:port")
+    allowed = environment.get("AWS_ALLOW_HTTP", "").lower() in ("1", "true", "yes", "on", "y")
+    if parts.scheme == "http" and not allowed:
+        raise StoreError(
+            f"{name} {endpoint} is not encrypted; use https://, or set AWS_ALLOW_HTTP=true for a "
+            "server on this machine"
+        )
+    return endpoint.rstrip("/")
+
+
+def _is_inside(path: str) -> bool:
+    parts = PurePosixPath(path).parts
+    return not path.startswith("/") and ".." not in parts and not re.search(r"[\x00-\x1f\x7f]", path)
+
+
+def _key(path: str) -> str:
+    """The object's name below the prefix, spelled in one way: `a//b` and `./a/b` are `a/b`."""
+    parts = PurePosixPath(path).parts
+    if not parts or not _is_inside(path):
+        raise StoreError(f"{path!r} is not a path inside the store")
+    return "/".join(parts)
+
+
+def _version_name(meta: Mapping[str, Any]) -> str:
+    """A file name for one state of an object; servers without ETags give its time instead."""
+    tag = meta["e_tag"] or meta["last_modified"].isoformat()
+    return hashlib.sha256(f"{tag} {meta['size']}".encode()).hexdigest()
+
+
+def _save(chunks: Any, target: Path, size: int) -> None:
+    """Write under a temporary name and rename, so that a cached copy is always whole."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        with open(temporary, "xb") as handle:
+            for chunk in chunks:
+                handle.write(chunk)
+            handle.flush()
+            os.fsync(handle.fileno())
+            if handle.tell() != size:
+                raise OSError(errno.EIO, f"{handle.tell()} of {size} bytes arrived")
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _remove_others(copy: Path) -> None:
+    """Drop copies of earlier states of the object; another process's download is left alone."""
+    for other in copy.parent.iterdir():
+        if other != copy and not other.name.endswith(".tmp") and other.is_file():
+            other.unlink(missing_ok=True)
+
+
+def _cache_message(path: str, error: OSError) -> str:
+    folder = cache_folder()
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return (
+            f"the disk of the cache {folder} is full (while fetching {path}); delete that folder or "
+            f"set CORPUS_CACHE to a larger disk, then {AGAIN}"
+        )
+    return f"cannot keep {path} in the cache {folder}: {error}; set CORPUS_CACHE to another folder"
+
+
+def _found(pattern: str, text: str) -> str | None:
+    match = re.search(pattern, text)
+    return match.group(1) if match else None

@@ -1,0 +1,80 @@
+"""What changed between two versions, and nothing that did not."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from catalog.diff import changed_keys, diff
+from catalog.errors import UnknownName
+from corpus_assets_tests.lineage_catalog.corpus import SNAPSHOTS, build, pages
+
+
+def test_keys_are_named_by_their_path() -> None:
+    before = {"a": {"b": 1, "c": [1, 2]}, "gone": None, "rules": [{"max": 1}, {"max": 2}]}
+    after = {"a": {"b": 2, "c": [1, 2]}, "new": {}, "rules": [{"max": 1}, {"max": 3}]}
+    assert changed_keys(before, after) == [
+        {"key": "a.b", "before": 1, "after": 2},
+        {"key": "gone", "before": None, "after": None},
+        {"key": "new", "before": None, "after": {}},
+        {"key": "rules[1].max", "before": 2, "after": 3},
+    ]
+    assert changed_keys(after, after) == []
+
+
+def test_a_dropped_document_a_new_one_and_a_new_setting_are_told(tmp_path: Path) -> None:
+    first = [doc for name in SNAPSHOTS for doc in pages(name)]
+    corpus = build(tmp_path, docs=first)
+    second = [dataclasses.replace(doc) for doc in first]
+    removed = next(
+        doc for doc in second if doc.snapshot == SNAPSHOTS[0] and doc.url[-13:] and doc.kept
+    )
+    removed.kept, removed.stage, removed.reason = False, "contamination", "benchmark_text"
+    revived = next(doc for doc in second if doc.reason == "too_few_words")
+    revived.kept, revived.stage, revived.reason = True, None, None
+    vanished = next(
+        doc for doc in second if doc.snapshot == SNAPSHOTS[0] and doc.tier == "low" and doc.kept
+    )
+    second.remove(vanished)
+    build(
+        tmp_path,
+        "v2",
+        second,
+        recipe="name: test\nselection:\n  n_words: {min: 1}\n",
+        lock={"seed": 7, "cutoffs": {"web": 0.5, "code": 0.1}},
+        tokenizer=corpus.tokenizer,
+    )
+    answer = diff(corpus.registry, corpus.store, "v1", "v2")
+    assert answer["recipe"] == [{"key": "selection.n_words.min", "before": 3, "after": 1}]
+    assert answer["lock"] == [{"key": "cutoffs.code", "before": None, "after": 0.1}]
+    documents = answer["documents"]
+    assert documents["removed_reasons"] == {"contamination: benchmark_text": 1, "not ingested": 1}
+    assert set(documents["removed_examples"]) == {removed.doc_id.hex(), vanished.doc_id.hex()}
+    assert documents["added_reasons"] == {"selection: too_few_words": 1}
+    assert documents["added_examples"] == [revived.doc_id.hex()]
+    shards = answer["shards"]
+    assert shards["shared"] == 3, "the other snapshot's shards are the same bytes"
+    assert all(name.startswith(SNAPSHOTS[0]) for name in shards["changed"])
+    assert shards["added"] == shards["removed"] == []
+    by_group = {row["group"]: row["change"] for row in answer["tokens"]}
+    assert by_group[f"{SNAPSHOTS[1]}/web/high"] == 0
+    assert sum(by_group.values()) == sum(
+        corpus.registry.version(name).tokens * sign for name, sign in (("v2", 1), ("v1", -1))
+    )
+
+
+def test_a_new_snapshot_adds_documents_that_were_not_ingested_before(tmp_path: Path) -> None:
+    first, both = pages(SNAPSHOTS[0]), [d for name in SNAPSHOTS for d in pages(name)]
+    corpus = build(tmp_path, docs=first)
+    build(tmp_path, "v2", both, tokenizer=corpus.tokenizer)
+    answer = diff(corpus.registry, corpus.store, "v1", "v2")
+    assert answer["documents"]["added_reasons"] == {
+        "not ingested": sum(doc.kept for doc in both) - sum(doc.kept for doc in first)
+    }
+    assert answer["documents"]["removed"] == 0
+    assert len(answer["shards"]["added"]) == 3
+    assert answer["recipe"] == answer["lock"] == []
+    back = diff(corpus.registry, corpus.store, "v2", "v1")
+    assert back["documents"]["removed"] == answer["documents"]["added"]
+    with pytest.raises(UnknownName):
+        diff(corpus.registry, corpus.store, "v1", "v3")

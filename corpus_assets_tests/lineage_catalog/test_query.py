@@ -1,0 +1,165 @@
+"""`catalog sql` shows everything and changes nothing."""
+
+import hashlib
+import uuid
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from catalog.errors import QueryRefused
+from catalog.files import Store
+from catalog.lineage import Lineage
+from catalog.query import run_query
+from catalog.rows import LINEAGE_TABLES
+from corpus_assets_tests.lineage_catalog.corpus import Corpus, build
+
+
+def ask(corpus: Corpus, sql: str, limit: int = 1000) -> list[list[object]]:
+    with Lineage(corpus.registry, corpus.store, "v1") as tables:
+        rows: list[list[object]] = run_query(tables, sql, limit)["rows"]
+        return rows
+
+
+def digest(folder: Path) -> dict[str, str]:
+    return {
+        str(file): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and not file.name.endswith(("-wal", "-shm"))
+    }
+
+
+def test_lineage_and_registry_are_one_database(corpus: Corpus) -> None:
+    rows = ask(
+        corpus,
+        "SELECT s.source, count(*) FROM decisions d JOIN snapshots s ON s.name = d.snapshot "
+        "WHERE kept GROUP BY ALL",
+    )
+    assert rows == [["crawl", len(corpus.kept())]]
+    assert ask(corpus, "WITH a AS (SELECT * FROM versions) SELECT name FROM a")[0] == ["v1"]
+    tables = {row[0] for row in ask(corpus, "SHOW TABLES")}
+    assert {*LINEAGE_TABLES, "artifacts", "version_shards", "leases"} <= tables
+    assert ["doc_id", "VARCHAR"] in [row[:2] for row in ask(corpus, "DESCRIBE documents")]
+
+
+def test_ids_are_hex_for_people_and_bytes_for_speed(corpus: Corpus) -> None:
+    doc = corpus.kept()[3]
+    name = doc.doc_id.hex()
+    by_hex = ask(corpus, f"SELECT url FROM documents WHERE doc_id = '{name}'")
+    by_bytes = ask(corpus, f"SELECT url FROM raw.documents WHERE doc_id = unhex('{name}')")
+    assert by_hex == by_bytes == [[doc.url]]
+
+
+def test_spans_know_their_shard_and_texts_their_part(corpus: Corpus) -> None:
+    rows = ask(
+        corpus,
+        "SELECT v.group_id || '/' || v.shard, v.tokens, sum(s.length) FROM spans s "
+        "JOIN version_shards v ON s.shard = v.group_id || '/' || v.shard "
+        "WHERE v.version = 'v1' GROUP BY ALL",
+    )
+    assert len(rows) == len(corpus.registry.version_shards("v1"))
+    assert all(row[1] == row[2] for row in rows)
+    assert ask(corpus, "SELECT count(*) FROM final_text f JOIN decisions d USING (doc_id, part) WHERE kept") == [[len(corpus.kept())]]  # fmt: skip
+
+
+def test_a_long_answer_is_cut_and_says_so(corpus: Corpus) -> None:
+    with Lineage(corpus.registry, corpus.store, "v1") as tables:
+        answer = run_query(tables, "SELECT * FROM range(100)", 7)
+    assert len(answer["rows"]) == 7
+    assert answer["truncated"]
+
+
+REFUSED = [
+    "COPY documents TO '{out}'",
+    "COPY (SELECT 1) TO '{lineage}'",
+    "WITH a AS (COPY (SELECT 1) TO '{lineage}' (USE_TMP_FILE false)) SELECT * FROM a",
+    "SELECT * FROM (WITH a AS (COPY (SELECT 1) TO '{out}') SELECT * FROM a)",
+    "WITH a AS (INSERT INTO versions VALUES (1) RETURNING *) SELECT * FROM a",
+    "WITH a AS (DELETE FROM versions RETURNING *) SELECT * FROM a",
+    "ATTACH '{out}'",
+    "ATTACH '{catalog}' AS registry (TYPE sqlite)",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "SET enable_external_access = true",
+    "PRAGMA database_list",
+    "CREATE TABLE t AS SELECT 1",
+    "DROP VIEW documents",
+    "EXPORT DATABASE '{out}'",
+    "CALL pragma_version()",
+    "SELECT * FROM read_csv('/etc/passwd')",
+    "SELECT * FROM read_text('/etc/passwd')",
+    "SELECT (SELECT content FROM read_text('/etc/passwd'))",
+    "SELECT * FROM READ_BLOB('{lineage}')",
+    "SELECT * FROM glob('/etc/*')",
+    "SELECT * FROM '/etc/passwd'",
+    "SELECT * FROM '/etc/passwd.csv'",
+    "SELECT * FROM query('SELECT 1')",
+    "SELECT * FROM query_table('documents')",
+    "SELECT * FROM json_execute_serialized_sql('{{}}')",
+    "SELECT * FROM duckdb_secrets()",
+    "SELECT 1; SELECT 2",
+    "SELECT 1; DROP VIEW documents",
+    "EXPLAIN ANALYZE COPY (SELECT 1) TO '{out}'",
+    "",
+    "not sql at all",
+    "SELECT * FROM no_such_table",
+    "SELECT tables",
+]
+
+
+@pytest.fixture(scope="module")
+def victim(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return build(tmp_path_factory.mktemp("victim"))
+
+
+@pytest.mark.parametrize("sql", REFUSED)
+def test_whatever_is_not_reading_our_own_tables_is_refused(
+    victim: Corpus, tmp_path: Path, sql: str
+) -> None:
+    lineage = victim.store.address(victim.registry.lineage_files("v1")[0].path)
+    out = tmp_path / "out"
+    before = digest(victim.home)
+    with pytest.raises(QueryRefused):
+        ask(victim, sql.format(out=out, lineage=lineage, catalog=victim.home / "catalog.db"))
+    assert not out.exists()
+    assert digest(victim.home) == before
+
+
+def test_the_engine_itself_refuses_files_should_the_parser_be_fooled(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("catalog.query.check_query", lambda *_: None)
+    (tmp_path / "secret.csv").write_text("secret\n1\n")
+    for sql in (
+        f"SELECT * FROM read_csv('{tmp_path / 'secret.csv'}')",
+        f"SELECT * FROM '{tmp_path / 'secret.csv'}'",
+        f"COPY (SELECT 1) TO '{tmp_path / 'out.csv'}'",
+        f"ATTACH '{tmp_path / 'out.db'}'",
+        "SET enable_external_access = true",
+        "DELETE FROM versions",
+    ):
+        with pytest.raises(QueryRefused):
+            ask(corpus, sql)
+    assert [file.name for file in tmp_path.iterdir()] == ["secret.csv"]
+
+
+def test_variables_of_the_program_are_not_tables(corpus: Corpus) -> None:
+    import pyarrow as pa
+
+    secret = pa.table({"a": [1]})
+    assert secret.num_rows == 1
+    with pytest.raises(QueryRefused, match="secret does not exist"):
+        ask(corpus, "SELECT * FROM secret")
+
+
+def test_a_remote_store_is_queried_under_the_same_rules(corpus: Corpus) -> None:
+    memory = fsspec.filesystem("memory")
+    bucket = f"/bucket-{uuid.uuid4().hex}"
+    memory.put(str(corpus.home / "store"), bucket, recursive=True)
+    memory.pipe(f"{bucket}/other.csv", b"a\n1\n")
+    with Lineage(corpus.registry, Store(f"memory:/{bucket}"), "v1") as tables:
+        rows = run_query(tables, "SELECT count(*) FROM texts JOIN spans USING (doc_id)", 10)["rows"]
+        assert rows[0][0] > 0
+        with pytest.raises(QueryRefused):
+            run_query(tables, f"SELECT * FROM 'memory:/{bucket}/other.csv'", 10)
+    memory.rm(bucket, recursive=True)
