@@ -266,11 +266,9 @@ def sql(place: Place, as_json: bool, query: str, limit: int, version: str | None
     like have them as bytes, which is much faster to look up: doc_id = unhex('...'). The column
     "offset" needs its quotes.
     """
-    from catalog.lineage import Lineage
     from catalog.query import run_query
 
-    with Lineage(place.registry, place.store, version) as tables:
-        answer = run_query(tables, query, limit)
+    answer = run_query(place.registry, place.store, version, query, limit)
     if as_json:
         print_json(answer)
         return

@@ -5,6 +5,7 @@ and, in a local store, not leading out through a link.
 """
 
 import hashlib
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -13,6 +14,16 @@ from typing import IO, Any, cast
 from catalog.errors import PathRefused, StoreFileError
 
 CHUNK = 1 << 20
+REMOTE_CHUNK = 16 << 20  # whole files over the network: fewer, longer requests
+AWS_CREDENTIALS = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    "AWS_METADATA_ENDPOINT",
+    "AWS_SKIP_SIGNATURE",
+)
+AWS_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 
 
 def relative_path(path: str) -> str:
@@ -34,6 +45,7 @@ class Store:
         self.url = str(url)
         self.is_local = "://" not in self.url or self.url.startswith("file://")
         self.filesystem: Any = None
+        self._errors: tuple[type[Exception], ...] = (OSError,)
         if self.is_local:
             self.root = Path(self.url.removeprefix("file://")).expanduser().resolve()
         else:
@@ -43,12 +55,45 @@ class Store:
         from fsspec.core import url_to_fs
 
         try:
+            if self.url.startswith("s3://"):
+                self._open_s3()
+                return
             self.filesystem, self._remote_root = url_to_fs(self.url)
         except (ImportError, ValueError) as error:
             raise StoreFileError(
                 f"the store {self.url} cannot be opened: {error}; check the address, or install "
                 "`corpus-assets[s3]` for s3://"
             ) from error
+
+    def _open_s3(self) -> None:
+        """Server and credentials from the AWS_* variables, as the pipeline takes them."""
+        from obstore.exceptions import BaseError
+        from obstore.fsspec import FsspecStore
+
+        endpoint = next((os.environ[n] for n in AWS_ENDPOINTS if os.environ.get(n)), "https://")
+        if not endpoint.startswith(("https://", "http://")):
+            raise ValueError("AWS_ENDPOINT_URL is not of the form https://host:port")
+        if endpoint.startswith("http://") and not os.environ.get("AWS_ALLOW_HTTP"):
+            raise ValueError("AWS_ENDPOINT_URL is not encrypted and AWS_ALLOW_HTTP is not set")
+        if not any(os.environ.get(name) for name in AWS_CREDENTIALS):
+            raise ValueError("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set")
+
+        class Files(FsspecStore):  # type: ignore[misc]
+            def _open(self, path: str, mode: str = "rb", **options: Any) -> Any:
+                """Ask for the size first: a file that fails to open complains when collected."""
+                found = self.info(path)
+                if found["type"] != "file":
+                    raise FileNotFoundError(path)
+                return super()._open(path, mode, **(options | {"size": found["size"]}))
+
+        self.filesystem = Files(
+            "s3",
+            client_options={"allow_http": endpoint.startswith("http://")},
+            retry_config={"max_retries": 7},
+            skip_instance_cache=True,  # the variables may have changed since
+        )
+        self._remote_root = self.url.removeprefix("s3://")
+        self._errors = (OSError, BaseError)
 
     def address(self, path: str) -> str:
         """The absolute local path, or the full address that DuckDB and fsspec understand."""
@@ -62,24 +107,25 @@ class Store:
         return str(place)
 
     @contextmanager
-    def open(self, path: str) -> Iterator[IO[bytes]]:
-        """The file, for reading bytes."""
+    def open(self, path: str, whole: bool = False) -> Iterator[IO[bytes]]:
+        """The file, for reading bytes; `whole` asks for long requests over the network."""
         address = self.address(path)
         try:
-            with (
-                open(address, "rb")
-                if self.is_local
-                else self.filesystem.open(self.filesystem._strip_protocol(address), "rb")
-            ) as handle:
+            with open(address, "rb") if self.is_local else self._remote(address, whole) as handle:
                 yield handle
         except FileNotFoundError as error:
             raise StoreFileError(f"{path} is missing from the store {self.url}") from error
-        except OSError as error:
-            raise StoreFileError(f"{path} cannot be read: {error.strerror or error}") from error
+        except self._errors as error:
+            cause = error if self.is_local else None  # a server's answer may name the access key
+            raise StoreFileError(f"{path} cannot be read: {_reason(error)}") from cause
+
+    def _remote(self, address: str, whole: bool) -> Any:
+        options = {"buffer_size": REMOTE_CHUNK} if whole and self.url.startswith("s3://") else {}
+        return self.filesystem.open(self.filesystem._strip_protocol(address), "rb", **options)
 
     def read(self, path: str) -> bytes:
         """The whole file."""
-        with self.open(path) as handle:
+        with self.open(path, whole=True) as handle:
             return handle.read()
 
     def size(self, path: str) -> int:
@@ -90,7 +136,7 @@ class Store:
     def sha256(self, path: str) -> str:
         """SHA-256 of the file in hex; reads it once, a megabyte at a time, GIL released."""
         digest = hashlib.sha256()
-        with self.open(path) as handle:
+        with self.open(path, whole=True) as handle:
             while chunk := handle.read(CHUNK):
                 digest.update(chunk)
         return digest.hexdigest()
@@ -105,3 +151,15 @@ class Store:
                 "changed after it was registered; restore it from a copy or rebuild the version"
             )
         return data
+
+
+def _reason(error: Exception) -> str:
+    """One line of an error's message. An S3 client's message goes on with the server's answer."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    line = str(error).partition("\n")[0]
+    if "403 Forbidden" in line or "401 Unauthorized" in line:
+        return "access denied; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and their rights"
+    if "HTTP error" in line:
+        return "the S3 server cannot be reached; check AWS_ENDPOINT_URL and the network"
+    return line.partition(": <")[0]

@@ -96,7 +96,7 @@ def cluster(lineage: Lineage, doc_id: bytes) -> dict[str, Any] | None:
     )
     return {
         "cluster_id": own[0]["cluster_id"].hex(),
-        "size": own[0]["cluster_size"],
+        "size": len(members),
         "kept_doc_id": own[0]["kept_doc_id"].hex(),
         "kind": own[0]["kind"],
         "similarity": own[0]["similarity"],

@@ -20,8 +20,10 @@ import pyarrow as pa
 from sqlalchemy import BigInteger, Boolean, Double, Integer, Table, select
 
 from catalog.errors import QueryRefused
+from catalog.files import Store
 from catalog.lineage import Lineage, first_line, quoted
 from catalog.models import Base
+from catalog.registry import Registry
 
 QUERY_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 TABLE_FUNCTIONS = {
@@ -40,22 +42,25 @@ TABLE_FUNCTIONS = {
 CHUNK_ROWS = 50_000
 
 
-def run_query(lineage: Lineage, sql: str, limit: int) -> dict[str, Any]:
+def run_query(
+    registry: Registry, store: Store, version: str | None, sql: str, limit: int
+) -> dict[str, Any]:
     """The answer to one query: columns, at most `limit` rows, and whether there were more."""
-    check_query(lineage.connection, sql)
-    lineage.create_views()
-    for name, table in Base.metadata.tables.items():
-        lineage.connection.register(name, _copied(lineage, table, fill=_mentions(sql, name)))
-    allowed = ", ".join(quoted(address) for address in lineage.addresses())
-    lineage.connection.execute(f"SET allowed_paths = [{allowed}]")
-    lineage.connection.execute("SET enable_external_access = false")
-    lineage.connection.execute("SET lock_configuration = true")
-    try:
-        answer = lineage.connection.execute(sql)
-        columns = [column[0] for column in answer.description or ()]
-        rows = answer.fetchmany(limit + 1)
-    except duckdb.Error as error:
-        raise QueryRefused(f"the query failed: {first_line(error)}") from error
+    with Lineage(registry, store, version) as lineage:
+        check_query(lineage.connection, sql)
+        lineage.create_views()
+        for name, table in Base.metadata.tables.items():
+            lineage.connection.register(name, _copied(registry, table, _mentions(sql, name)))
+        allowed = ", ".join(quoted(address) for address in lineage.addresses())
+        lineage.connection.execute(f"SET allowed_paths = [{allowed}]")
+        lineage.connection.execute("SET enable_external_access = false")
+        lineage.connection.execute("SET lock_configuration = true")
+        try:
+            answer = lineage.connection.execute(sql)
+            columns = [column[0] for column in answer.description or ()]
+            rows = answer.fetchmany(limit + 1)
+        except duckdb.Error as error:
+            raise QueryRefused(f"the query failed: {first_line(error)}") from error
     return {
         "columns": columns,
         "rows": [list(row) for row in rows[:limit]],
@@ -103,12 +108,12 @@ def _mentions(sql: str, table: str) -> bool:
     return re.search(rf"(?i)(?<!\w){table}(?!\w)", sql) is not None
 
 
-def _copied(lineage: Lineage, table: Table, fill: bool) -> pa.Table:
+def _copied(registry: Registry, table: Table, fill: bool) -> pa.Table:
     """A registry table in memory; one that the query does not name stays empty, to save time."""
     schema = pa.schema([(column.name, _arrow_type(column.type)) for column in table.columns])
     batches = []
     if fill:
-        with lineage.registry.database.read() as connection:
+        with registry.database.read() as connection:
             answer = connection.execution_options(yield_per=CHUNK_ROWS).execute(select(table))
             for rows in answer.partitions():
                 columns = [

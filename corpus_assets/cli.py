@@ -54,9 +54,12 @@ def build(
     from corpus_assets.session import open_session
 
     place = Home.resolve(home)
-    with _display() as progress, open_session(
-        recipe, place, workers or os.cpu_count() or 1, _overrides(settings), lock, progress
-    ) as session:
+    with (
+        _display() as progress,
+        open_session(
+            recipe, place, workers or os.cpu_count() or 1, _overrides(settings), lock, progress
+        ) as session,
+    ):
         made = run_build(session, version)
         lines = summary_lines(session.pipeline, made, place)
     _print(lines)
@@ -75,14 +78,17 @@ def lock(
     from corpus_assets.defs.build import resolve_lock
     from corpus_assets.session import open_session
 
-    with _display() as progress, open_session(
-        recipe,
-        Home.resolve(home),
-        workers or os.cpu_count() or 1,
-        _overrides(settings),
-        None,
-        progress,
-    ) as session:
+    with (
+        _display() as progress,
+        open_session(
+            recipe,
+            Home.resolve(home),
+            workers or os.cpu_count() or 1,
+            _overrides(settings),
+            None,
+            progress,
+        ) as session,
+    ):
         digest = resolve_lock(session, output)
     _print([f"lock {digest[:12]} written to {output / 'lock.json'}"])
 
@@ -205,7 +211,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo(f"corpus: error: {error}", err=True)
         return 1
     except (KeyboardInterrupt, click.Abort):
-        click.echo("corpus: stopped; finished parts are kept, run the same command to go on", err=True)
+        click.echo(
+            "corpus: stopped; finished parts are kept, run the same command to go on", err=True
+        )
         return 130
     return 0
 

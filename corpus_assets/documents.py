@@ -75,7 +75,7 @@ CLUSTER_MEMBERS = pa.schema(
         ("snapshot", pa.string()),
         ("part", pa.int32()),
         ("row", pa.int32()),  # row in the part's DOCUMENTS table
-        ("cluster_id", DOC_ID),  # smallest doc_id of the component
+        ("cluster_id", DOC_ID),  # its first member by (snapshot rank, doc_id)
         ("kind", pa.string()),  # capture, url, exact or near: the closest tie to the cluster
         ("kept", pa.bool_()),
         ("kept_doc_id", DOC_ID),  # who stands for this cluster

@@ -3,9 +3,12 @@
 None of it is part of any identity: the same recipe gives the same bytes in every home.
 """
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
+
+from corpus_assets.errors import CorpusError
 
 DEFAULT_HOME = ".corpus"
 
@@ -15,15 +18,20 @@ class Home:
     root: Path
     store_url: str
     catalog_url: str
+    catalog_busy_s: float = 30.0  # how long a write to the catalog waits for its turn
 
     @classmethod
     def resolve(cls, home: str | None = None) -> "Home":
-        """`home` wins over CORPUS_HOME; the URLs default to places inside it."""
+        """`home` wins over CORPUS_HOME; the URLs, unless set, are places inside it."""
         root = Path(home or os.environ.get("CORPUS_HOME") or DEFAULT_HOME).expanduser().resolve()
-        inside = home is None
-        store = os.environ.get("CORPUS_STORE_URL") if inside else None
-        catalog = os.environ.get("CORPUS_CATALOG_URL") if inside else None
-        return cls(root, store or str(root / "store"), catalog or f"sqlite:///{root}/catalog.db")
+        store = os.environ.get("CORPUS_STORE_URL")
+        catalog = os.environ.get("CORPUS_CATALOG_URL")
+        return cls(
+            root,
+            store or str(root / "store"),
+            catalog or f"sqlite:///{root}/catalog.db",
+            _seconds("CORPUS_CATALOG_BUSY_S", cls.catalog_busy_s),
+        )
 
     @property
     def demo_sources(self) -> Path:
@@ -36,3 +44,15 @@ class Home:
     @property
     def models(self) -> Path:
         return self.root / "models"
+
+
+def _seconds(name: str, default: float) -> float:
+    """A number of seconds from the environment."""
+    text = os.environ.get(name, "").strip()
+    try:
+        value = float(text) if text else default
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise CorpusError(f"{name} is {text!r}; expected a number of seconds, for example 30")
+    return value

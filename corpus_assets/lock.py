@@ -51,8 +51,13 @@ def load_lock(path: Path) -> Lock:
         lock = Lock.model_validate_json(path.read_bytes())
     except FileNotFoundError as error:
         raise RecipeError(f"{path}: no such lock file") from error
-    except (OSError, ValidationError) as error:
-        raise RecipeError(f"{path}: not a lock of this project: {error}") from error
+    except OSError as error:
+        raise RecipeError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in first["loc"])
+        where = f"{key}: " if key else ""
+        raise RecipeError(f"{path}: not a lock of this project: {where}{first['msg']}") from error
     if lock.format != FORMAT:
         raise RecipeError(f"{path}: format {lock.format!r} is unknown; expected {FORMAT}")
     return lock

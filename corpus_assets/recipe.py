@@ -5,7 +5,7 @@ line that names the file, the key and what is expected there.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import Field, ValidationError, field_validator, model_validator
@@ -27,6 +27,10 @@ from corpus_assets.stages.signatures import SignatureSettings
 from corpus_assets.stages.tokenizer import TokenizerSettings
 from corpus_assets.step import Settings, digest
 
+Share = Annotated[float, Field(ge=0, le=1)]
+
+DroppingAsset = Literal["documents", "selection", "clusters", "contamination", "clean_text"]
+
 
 class SourceEntry(SourceSpec):
     """A source and where its snapshots are: snapshot name -> folder, file or glob."""
@@ -38,7 +42,9 @@ class SourceEntry(SourceSpec):
     def _plain_names(cls, value: dict[str, str]) -> dict[str, str]:
         for name in value:
             if not name or any(c in name for c in ",/\\[]") or name != name.strip():
-                raise ValueError(f"snapshot name {name!r} must not hold commas, slashes or brackets")
+                raise ValueError(
+                    f"snapshot name {name!r} must not hold commas, slashes or brackets"
+                )
         return value
 
 
@@ -60,7 +66,7 @@ class QualityModelEntry(Settings):
 class TokenizerSample(Settings):
     """Documents the tokenizer is trained on, drawn by keyed hash of their id."""
 
-    shares: dict[str, float] = Field(default={}, description="share of documents by domain; 1 else")
+    shares: dict[str, Share] = Field(default={}, description="share of documents by domain; 1 else")
     languages: tuple[str, ...] | None = None
     max_chars: int = Field(default=200_000_000, ge=1)
 
@@ -96,8 +102,14 @@ class ShardSettings(Settings):
 class Bounds(Settings):
     """Survival of a stage that is worth a warning outside these shares."""
 
-    min: float = Field(default=0.0, ge=0, le=1)
-    max: float = Field(default=1.0, ge=0, le=1)
+    min: Share = 0.0
+    max: Share = 1.0
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "Bounds":
+        if self.min > self.max:
+            raise ValueError(f"min {self.min:g} is above max {self.max:g}")
+        return self
 
 
 class Recipe(Settings):
@@ -122,14 +134,17 @@ class Recipe(Settings):
     tokenizer: TokenizerEntry
     shards: ShardSettings = ShardSettings()
     mixture: MixtureSettings
-    survival: dict[str, Bounds] = {}
+    survival: dict[DroppingAsset, Bounds] = Field(default={})
 
     @model_validator(mode="after")
     def _consistent(self) -> "Recipe":
         names = [name for source in self.sources for name in source.snapshots]
-        if len(set(names)) != len(names):
-            twice = sorted({name for name in names if names.count(name) > 1})
-            raise ValueError(f"snapshot {twice[0]} stands in two sources; names must be unique")
+        for what, listed in (("source", [s.name for s in self.sources]), ("snapshot", names)):
+            twice = sorted({name for name in listed if listed.count(name) > 1})
+            if twice:
+                raise ValueError(f"sources: {what} {twice[0]} stands there twice; rename one")
+        if self.calibrate_on == ():
+            raise ValueError("calibrate_on is empty; name a snapshot, or leave it out to use all")
         unknown = set(self.calibrate_on or ()) - set(names)
         if unknown:
             raise ValueError(
@@ -148,6 +163,17 @@ class Recipe(Settings):
             raise ValueError(
                 f"mixture.domains: domain {sorted(unweighted)[0]} has a source but no weight; "
                 "give it one, or leave the source out"
+            )
+        if "quality" in self.signals.needs() and self.quality_model is None:
+            raise ValueError("quality_model: a signal family needs it; say what it learns from")
+        tiers = (
+            self.selection.tiers.names if self.selection.tiers else (self.selection.single_tier,)
+        )
+        unrated = [tier for tier in tiers if tier not in self.mixture.tiers]
+        if unrated:
+            raise ValueError(
+                f"mixture.tiers: tier {unrated[0]} of the selection has no multiplier; "
+                f"known: {', '.join(self.mixture.tiers)}"
             )
         return self
 
@@ -176,17 +202,38 @@ class Recipe(Settings):
             source["snapshots"] = list(source["snapshots"])
         for key in ("blocklists", "eval_suites"):
             body[key] = len(body[key])
+        if body["quality_model"] is not None:
+            for key in ("positives", "negatives"):
+                body["quality_model"][key] = len(body["quality_model"][key])
+        del body["tokenizer"]["pinned"]  # its digest is what counts
         return digest(body)
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML takes the last of two equal keys and says nothing; a recipe must not."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+                if key.value in seen:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"key {key.value!r} stands there twice", key.start_mark
+                    )
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
 
 
 def load_recipe(path: Path, overrides: dict[str, Any] | None = None) -> Recipe:
     """Read a recipe file; `overrides` maps dotted keys to values (`--set a.b=1`)."""
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        raw = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506, a safe one
     except FileNotFoundError as error:
         raise RecipeError(f"{path}: no such recipe file") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecipeError(f"{path}: cannot be read: {error}") from error
+    except UnicodeDecodeError as error:
+        raise RecipeError(f"{path}: not a text file in UTF-8 ({error.reason})") from error
+    except OSError as error:
+        raise RecipeError(f"{path}: cannot be read: {error.strerror}") from error
     except yaml.YAMLError as error:
         where = getattr(error, "problem_mark", None)
         line = f" at line {where.line + 1}" if where else ""
@@ -245,7 +292,7 @@ def _one_line(error: ValidationError, where: str) -> str:
     """The first problem as `file: key: what is expected`, and how many more there are."""
     problems = error.errors(include_url=False)
     first = problems[0]
-    key = ".".join(str(part) for part in first["loc"]) or "recipe"
+    key = ".".join(str(part) for part in first["loc"] if "[" not in str(part))
     if first["type"] == "extra_forbidden":
         text = "unknown key; remove it or correct its spelling"
     else:
@@ -255,4 +302,4 @@ def _one_line(error: ValidationError, where: str) -> str:
         ):
             text += f", got {first['input']!r}"
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return f"{where}: {key}: {text}{more}"
+    return f"{where}: {key}: {text}{more}" if key else f"{where}: {text}{more}"

@@ -9,7 +9,7 @@ from typing import Any
 
 from catalog.registry import Registry
 from corpus_assets.engine.local import LocalEngine
-from corpus_assets.errors import RecipeError
+from corpus_assets.errors import RecipeError, StoreError
 from corpus_assets.home import Home
 from corpus_assets.locations import Locations
 from corpus_assets.lock import import_calibrations, load_lock
@@ -38,7 +38,9 @@ def find_recipe(name: str) -> Path:
         return path.resolve()
     shipped = shipped_file(f"recipes/{name}.yaml")
     if shipped is None:
-        raise RecipeError(f"{name}: neither a recipe file nor a recipe that ships with corpus-assets")
+        raise RecipeError(
+            f"{name}: neither a recipe file nor a recipe that ships with corpus-assets"
+        )
     return shipped
 
 
@@ -63,9 +65,14 @@ def open_session(
     """Open everything; the engine's workers end with the session."""
     path = find_recipe(recipe)
     loaded = load_recipe(path, dict(overrides or {}))
-    home.root.mkdir(parents=True, exist_ok=True)
+    try:
+        home.root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"cannot make the home {home.root}: {error.strerror}; choose another with --home"
+        ) from error
     store = open_store(home.store_url)
-    registry = Registry(home.catalog_url)
+    registry = Registry(home.catalog_url, home.catalog_busy_s)
     registry.upgrade()
     locations = Locations(path.parent, home)
     pins: dict[str, Output] = {}

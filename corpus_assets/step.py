@@ -14,9 +14,12 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Settings(BaseModel):
-    """Base of every settings model: declared once, immutable, unknown keys refused."""
+    """Base of every settings model: declared once, immutable, unknown keys refused.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    Numbers are finite: JSON, and so a fingerprint, has no others.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     def identity(self) -> dict[str, Any]:
         """The settings as plain JSON values, defaults included."""
@@ -25,7 +28,9 @@ class Settings(BaseModel):
 
 def canonical_json(value: Any) -> bytes:
     """Serialize plain JSON values to the one byte string that stands for them."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
     return text.encode("utf-8")
 
 

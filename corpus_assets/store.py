@@ -83,7 +83,8 @@ class LocalStore:
             return self._full(path).read_bytes()
         except FileNotFoundError as error:
             raise StoreError(
-                f"{path} is not in the store {self.url}; run `corpus build` again to make it anew"
+                f"{path} is not in the store {self.url}; delete what is left of its folder there "
+                "and run `corpus build` to make it anew"
             ) from error
         except OSError as error:
             raise StoreError(f"cannot read {path} in the store {self.url}: {error}") from error
@@ -112,7 +113,8 @@ class LocalStore:
         full = self._full(path)
         if not full.is_file():
             raise StoreError(
-                f"{path} is not in the store {self.url}; run `corpus build` again to make it anew"
+                f"{path} is not in the store {self.url}; delete what is left of its folder there "
+                "and run `corpus build` to make it anew"
             )
         return full
 
@@ -163,7 +165,7 @@ def load_result(store: Store, stage: str, fingerprint: str) -> Result | None:
         raw = json.loads(store.read(path))
         outputs = {name: Output(**out) for name, out in raw["outputs"].items()}
         return Result(stage, fingerprint, outputs, raw["counts"], raw["notes"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorruptArtifact(
             f"{path} in the store {store.url} is damaged; delete its folder and build again"
         ) from error

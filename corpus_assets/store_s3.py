@@ -10,6 +10,7 @@ import errno
 import hashlib
 import os
 import re
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -22,6 +23,7 @@ from corpus_assets.errors import MissingExtra, StoreError
 SINGLE_PUT_BYTES = 64 << 20
 MULTIPART_CHUNK_BYTES = 32 << 20  # 10,000 chunks at most, so up to 312 GiB an object
 DOWNLOAD_CHUNK_BYTES = 4 << 20
+UNUSED_S = 3600.0
 
 CREDENTIALS = (
     "AWS_ACCESS_KEY_ID",
@@ -33,6 +35,7 @@ CREDENTIALS = (
 )
 ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,62}")
+PREFIX = re.compile(r"(?!\.\.(/|$))(?!.*/\.\.(/|$))[^\x00-\x1f\x7f?#%\\]*")
 WRONG_REGION = "incorrectly configured region"  # the client's words for a redirect by Amazon
 AGAIN = "run the same command again: finished parts are kept"
 
@@ -53,6 +56,7 @@ class S3Store:
     """
 
     def __init__(self, url: str, retries: int = 7) -> None:
+        self.retries = retries
         self.bucket, prefix = _split_url(url)
         self.url = f"s3://{self.bucket}/{prefix}".rstrip("/")
         self.endpoint = _endpoint(os.environ)
@@ -64,6 +68,10 @@ class S3Store:
         self._client = _connect(self.bucket, prefix, self.endpoint, retries)
         place = f"{self.endpoint or 'aws'} {self.url}"
         self._cache = cache_folder() / "s3" / hashlib.sha256(place.encode()).hexdigest()
+
+    def __reduce__(self) -> tuple[type["S3Store"], tuple[str, int]]:
+        """Sent to another process, it opens anew there: credentials never travel with it."""
+        return S3Store, (self.url, self.retries)
 
     def read(self, path: str) -> bytes:
         key = _key(path)
@@ -100,13 +108,13 @@ class S3Store:
         """A downloaded copy that can be memory-mapped; one HEAD request when it is there already.
 
         Copies are named after the object's ETag and size, so an object that was overwritten is
-        downloaded again and its old copy goes. Maps of a deleted copy stay valid.
+        downloaded again; its old copy goes once nobody has asked for it for an hour.
         """
         key = _key(path)
         folder = self._cache / key
         with self._explained("read", path):
             found = folder / _version_name(self._client.head(key))
-            if found.is_file():
+            if _is_cached(found):
                 return found
             answer = self._client.get(key)
             copy = folder / _version_name(answer.meta)
@@ -136,13 +144,15 @@ class S3Store:
         """
         from obstore.exceptions import BaseError
 
+        _refuse_after_fork()
         try:
             yield
         except FileNotFoundError as error:
             if "NoSuchBucket" in str(error):
                 raise StoreError(self._message(verb, path, str(error))) from None
             raise StoreError(
-                f"{path} is not in the store {self.url}; run `corpus build` again to make it anew"
+                f"{path} is not in the store {self.url}; delete what is left of its folder there "
+                "and run `corpus build` to make it anew"
             ) from None
         except (BaseError, OSError) as error:
             raise StoreError(self._message(verb, path, str(error))) from None
@@ -171,7 +181,9 @@ class S3Store:
             )
         if status is not None:
             what = f"HTTP {status}" + (f" {code}" if code else "")
-            return f"cannot {verb} {path} in the store {self.url}: {what}; wait a little and {AGAIN}"
+            return (
+                f"cannot {verb} {path} in the store {self.url}: {what}; wait a little and {AGAIN}"
+            )
         if "HTTP error" in answer:
             return (
                 f"the S3 server {server} cannot be reached; check AWS_ENDPOINT_URL and the network, "
@@ -188,6 +200,7 @@ def _connect(bucket: str, prefix: str, endpoint: str | None, retries: int) -> An
         raise MissingExtra(
             "a store on S3 needs an optional part: pip install 'corpus-assets[s3]'"
         ) from error
+    _refuse_after_fork()
     return Client(
         bucket,
         prefix=prefix or None,
@@ -195,6 +208,7 @@ def _connect(bucket: str, prefix: str, endpoint: str | None, retries: int) -> An
         # A stalled transfer is given up after `read_timeout`; `timeout` is for the whole request
         # and has to let a large object through a slow line.
         client_options={
+            "allow_http": bool(endpoint and endpoint.startswith("http://")),
             "connect_timeout": timedelta(seconds=5),
             "read_timeout": timedelta(seconds=60),
             "timeout": timedelta(minutes=15),
@@ -211,12 +225,27 @@ def _connect(bucket: str, prefix: str, endpoint: str | None, retries: int) -> An
     )
 
 
+_process: int | None = None  # the one whose threads serve all clients
+
+
+def _refuse_after_fork() -> None:
+    """The client's threads do not survive a fork: the child would wait for them for ever."""
+    global _process
+    if _process is None:
+        _process = os.getpid()
+    elif _process != os.getpid():
+        raise StoreError(
+            "this process was forked from one that used S3, which cannot work; start workers with "
+            "the `spawn` method (for PyTorch: DataLoader(multiprocessing_context='spawn'))"
+        )
+
+
 def _split_url(url: str) -> tuple[str, str]:
     """Bucket and prefix; a URL with anything else in it (a port, a key, a query) is refused."""
     bucket, _, prefix = url.removeprefix("s3://").partition("/")
     prefix = prefix.strip("/")
     plain = not prefix or prefix == "/".join(PurePosixPath(prefix).parts)
-    if not BUCKET.fullmatch(bucket) or not plain or not _is_inside(prefix or "."):
+    if not BUCKET.fullmatch(bucket) or not plain or not PREFIX.fullmatch(prefix):
         raise StoreError("the store URL is not of the form s3://bucket/prefix; correct it")
     return bucket, prefix
 
@@ -246,7 +275,9 @@ def _endpoint(environment: Mapping[str, str]) -> str | None:
 
 def _is_inside(path: str) -> bool:
     parts = PurePosixPath(path).parts
-    return not path.startswith("/") and ".." not in parts and not re.search(r"[\x00-\x1f\x7f]", path)
+    return (
+        not path.startswith("/") and ".." not in parts and not re.search(r"[\x00-\x1f\x7f]", path)
+    )
 
 
 def _key(path: str) -> str:
@@ -280,10 +311,24 @@ def _save(chunks: Any, target: Path, size: int) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def _is_cached(copy: Path) -> bool:
+    """Whether the copy is there; the look itself is noted, as its time of last use."""
+    try:
+        os.utime(copy)
+    except OSError:
+        return False
+    return True
+
+
 def _remove_others(copy: Path) -> None:
-    """Drop copies of earlier states of the object; another process's download is left alone."""
+    """Drop old copies and downloads that were killed.
+
+    What was used a short while ago stays: somebody may have its name and not have opened it yet.
+    Maps of a deleted copy stay valid.
+    """
+    before = time.time() - UNUSED_S
     for other in copy.parent.iterdir():
-        if other != copy and not other.name.endswith(".tmp") and other.is_file():
+        if other != copy and other.is_file() and other.stat().st_mtime < before:
             other.unlink(missing_ok=True)
 
 

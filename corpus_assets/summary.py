@@ -81,7 +81,7 @@ def plan_lines(lines: Sequence[PlanLine]) -> list[str]:
 def status_lines(home: Home, as_json: bool) -> list[str]:
     """Versions and stored bytes by stage."""
     store = open_store(home.store_url)
-    registry = Registry(home.catalog_url)
+    registry = Registry(home.catalog_url, home.catalog_busy_s)
     registry.upgrade()
     versions = registry.versions()
     stages: dict[str, list[int]] = {}

@@ -39,14 +39,18 @@ class Task:
     version: int
     settings: Mapping[str, Any]
     inputs: Mapping[str, Output] = field(default_factory=dict)
-    extra_inputs: Mapping[str, str] = field(default_factory=dict)  # content hashes outside the store
+    extra_inputs: Mapping[str, str] = field(
+        default_factory=dict
+    )  # content hashes outside the store
     params: Mapping[str, Any] = field(default_factory=dict)  # where to find things, plain JSON
     label: str = ""
 
     @cached_property
     def fingerprint(self) -> str:
         hashes = {name: out.sha256 for name, out in self.inputs.items()}
-        return fingerprint(self.stage, self.version, self.settings, hashes | dict(self.extra_inputs))
+        return fingerprint(
+            self.stage, self.version, self.settings, hashes | dict(self.extra_inputs)
+        )
 
 
 @dataclass(frozen=True)
@@ -82,11 +86,11 @@ class TaskContext:
     def names(self, prefix: str) -> list[str]:
         return sorted(name for name in self.task.inputs if name.startswith(prefix))
 
-    def bytes(self, name: str) -> bytes:
+    def content(self, name: str) -> bytes:
         return read_output(self.store, self.task.inputs[name])
 
     def json(self, name: str) -> Any:
-        return json.loads(self.bytes(name))
+        return json.loads(self.content(name))
 
     def path(self, name: str) -> Path:
         """A local file of the input, its content checked."""

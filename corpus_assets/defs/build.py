@@ -104,9 +104,7 @@ def _is_current(
     return _last_data_version(instance, asset, snapshot) == expected
 
 
-def _last_data_version(
-    instance: DagsterInstance, asset: str, partition: str | None
-) -> str | None:
+def _last_data_version(instance: DagsterInstance, asset: str, partition: str | None) -> str | None:
     records = instance.fetch_materializations(
         dg.AssetRecordsFilter(
             dg.AssetKey(asset), asset_partitions=[partition] if partition else None

@@ -7,7 +7,7 @@ from corpus_assets.defs.partitions import EVERY
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.stages import eval_index, quality_model, selection, tokenizer
 
-Result = dg.MaterializeResult  # type: ignore[type-arg]
+Result = dg.MaterializeResult
 GROUP = "calibrations"
 
 

@@ -20,7 +20,7 @@ def check_specs(asset: str) -> list[dg.AssetCheckSpec]:
 
 def materialize_stage(
     context: dg.AssetExecutionContext, corpus: CorpusResource, asset: str
-) -> dg.MaterializeResult:  # type: ignore[type-arg]
+) -> dg.MaterializeResult:
     """Run one asset for the partition at hand (or for all, where it has none)."""
     snapshot = context.partition_key if context.has_partition_key else None
     with corpus.session() as session:
@@ -45,10 +45,10 @@ def _check_result(outcome: CheckOutcome) -> dg.AssetCheckResult:
     )
 
 
-def stage_metadata(report: AssetReport) -> dict[str, dg.MetadataValue]:  # type: ignore[type-arg]
+def stage_metadata(report: AssetReport) -> dict[str, dg.MetadataValue]:
     """Numbers first, since Dagster plots them by partition; then the reasons as a table."""
     dropped = report.documents_in - report.documents_out
-    metadata: dict[str, dg.MetadataValue] = {  # type: ignore[type-arg]
+    metadata: dict[str, dg.MetadataValue] = {
         "dagster/row_count": dg.MetadataValue.int(report.documents_out),
         "documents_in": dg.MetadataValue.int(report.documents_in),
         "documents_out": dg.MetadataValue.int(report.documents_out),
@@ -65,7 +65,9 @@ def stage_metadata(report: AssetReport) -> dict[str, dg.MetadataValue]:  # type:
     if report.reasons:
         metadata["drop_reasons"] = dg.MetadataValue.table(
             [
-                dg.TableRecord({"reason": reason, "documents": count, "share": _share(count, report)})
+                dg.TableRecord(
+                    {"reason": reason, "documents": count, "share": _share(count, report)}
+                )
                 for reason, count in report.reasons.most_common(25)
             ],
             schema=dg.TableSchema(

@@ -11,7 +11,7 @@ from corpus_assets.home import Home
 from corpus_assets.session import Session, open_session
 
 
-class CorpusResource(dg.ConfigurableResource):  # type: ignore[type-arg]
+class CorpusResource(dg.ConfigurableResource):
     """Which corpus the assets build, and with how many worker processes.
 
     Left empty, `recipe` is CORPUS_RECIPE or the demo, `home` is CORPUS_HOME.

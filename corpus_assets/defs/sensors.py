@@ -34,5 +34,3 @@ def new_snapshots(context: dg.SensorEvaluationContext, corpus: CorpusResource) -
             for snapshot in fresh
         ],
     )
-
-

@@ -18,7 +18,7 @@ from corpus_assets.stages import (
     source_files,
 )
 
-Result = dg.MaterializeResult  # type: ignore[type-arg]
+Result = dg.MaterializeResult
 
 
 @dg.asset(
@@ -100,7 +100,10 @@ def signatures_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) 
     name="clusters",
     partitions_def=SNAPSHOTS,
     group_name="deduplicate",
-    deps=[dg.AssetDep("signatures", partition_mapping=EVERY), dg.AssetDep("selection", partition_mapping=EVERY)],
+    deps=[
+        dg.AssetDep("signatures", partition_mapping=EVERY),
+        dg.AssetDep("selection", partition_mapping=EVERY),
+    ],
     code_version=str(clusters.VERSION),
     check_specs=check_specs("clusters"),
 )

@@ -8,7 +8,7 @@ from corpus_assets.pipeline.checks import check_version
 from corpus_assets.pipeline.version import make_version, publish
 from corpus_assets.store import sha256_hex
 
-Result = dg.MaterializeResult  # type: ignore[type-arg]
+Result = dg.MaterializeResult
 
 
 @dg.asset(

@@ -44,10 +44,7 @@ class LocalEngine:
     def run(self, tasks: Sequence[Task], on_done: OnDone) -> list[Finished]:
         if self.workers == 1 or len(tasks) <= 1:
             return [self._inline(task, on_done) for task in tasks]
-        pool = self._start()
-        futures: dict[Future[Finished], int] = {
-            pool.submit(run_task, task, self.store_url, self.functions): i for i, task in enumerate(tasks)
-        }
+        futures = self._submit(tasks)
         finished: list[Finished | None] = [None] * len(tasks)
         failure: BaseException | None = None
         for future in as_completed(futures):
@@ -56,11 +53,7 @@ class LocalEngine:
                 finished[futures[future]] = done = future.result()
             except BrokenProcessPool as error:
                 self._pool = None
-                raise EngineError(
-                    f"a worker process died during {task.stage} ({task.label}); it may have been "
-                    "killed for memory: run the same command again with fewer --workers, "
-                    "finished parts are kept"
-                ) from error
+                raise _died(task) from error
             except BaseException as error:
                 failure = failure or error
                 for other in futures:
@@ -70,6 +63,20 @@ class LocalEngine:
         if failure is not None:
             raise failure
         return [done for done in finished if done is not None]
+
+    def _submit(self, tasks: Sequence[Task]) -> dict[Future[Finished], int]:
+        """Hand all tasks to the pool; one that lost a worker while idle is replaced first."""
+        lost: BrokenProcessPool | None = None
+        for _ in range(2):
+            pool = self._start()
+            try:
+                return {
+                    pool.submit(run_task, task, self.store_url, self.functions): i
+                    for i, task in enumerate(tasks)
+                }
+            except BrokenProcessPool as error:
+                self._pool, lost = None, error
+        raise _died(tasks[0]) from lost
 
     def close(self) -> None:
         if self._pool is not None:
@@ -87,6 +94,13 @@ class LocalEngine:
                 self.workers, mp_context=get_context("spawn"), initializer=_worker_started
             )
         return self._pool
+
+
+def _died(task: Task) -> EngineError:
+    return EngineError(
+        f"a worker process died during {task.stage} ({task.label}); it may have been killed for "
+        "memory: run the same command again with fewer --workers, finished parts are kept"
+    )
 
 
 def run_task(task: Task, store_url: str, functions: str) -> Finished:

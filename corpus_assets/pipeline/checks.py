@@ -17,6 +17,7 @@ from corpus_assets.documents import (
     SIGNATURES,
     SPANS,
 )
+from corpus_assets.errors import StoreError
 from corpus_assets.pipeline.graph import Pipeline
 from corpus_assets.pipeline.run import AssetReport
 from corpus_assets.recipe import Bounds
@@ -71,10 +72,15 @@ def _schema(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
             expected = SCHEMAS.get(_kind(name))
             if expected is None or not name.endswith(".parquet"):
                 continue
-            found = pq.read_schema(pipeline.store.local(output.path))
+            try:
+                found = pq.read_schema(pipeline.store.local(output.path))
+            except (pa.ArrowException, OSError, StoreError) as error:
+                return CheckOutcome("schema", False, f"{output.path} cannot be read: {error}")
             absent = [f.name for f in expected if f.name not in found.names]
             wrong = [
-                f.name for f in expected if f.name in found.names and found.field(f.name).type != f.type
+                f.name
+                for f in expected
+                if f.name in found.names and found.field(f.name).type != f.type
             ]
             if absent or wrong:
                 problem = f"{output.path}: missing {absent}, of another type {wrong}"
@@ -111,7 +117,8 @@ def _conservation(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
 
 
 def _survival(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
-    bounds = pipeline.recipe.survival.get(report.asset, Bounds())
+    by_asset: Mapping[str, Bounds] = {**pipeline.recipe.survival}
+    bounds = by_asset.get(report.asset, Bounds())
     share = report.survival
     inside = bounds.min <= share <= bounds.max or not report.documents_in
     message = f"{share:.1%} survive; expected {bounds.min:.0%} to {bounds.max:.0%}"

@@ -68,6 +68,16 @@ ASSET_NODES: Mapping[str, tuple[str, ...]] = {
 }
 """Assets in the order of the graph, each with its nodes in the order they run."""
 
+CALIBRATION_FILES: Mapping[str, str] = {
+    "quality_model": "quality.bin",
+    "eval_index": "eval_index.bin",
+    "quality_cutoffs": "cutoffs.json",
+    "boilerplate": "boilerplate.parquet",
+    "tokenizer": "tokenizer.json",
+    "shard_counts": "shard_counts.json",
+}
+"""The nodes that a lock pins, each with the one file it writes."""
+
 
 @dataclass
 class Pipeline:
@@ -86,7 +96,12 @@ class Pipeline:
     # -- questions ---------------------------------------------------------------------------
 
     def tasks(self, node: str, snapshot: str | None = None) -> list[Task]:
-        """The tasks of a node; MissingInput when a stage before it has not finished."""
+        """The tasks of a node; MissingInput when a stage before it has not finished.
+
+        A calibration that the lock pins has none: it is not resolved again.
+        """
+        if self.pin_of(node, snapshot):
+            return []
         method = getattr(self, f"_{node}")
         tasks: list[Task] = method(snapshot) if node in SNAPSHOT_NODES else method()
         return tasks
@@ -107,11 +122,14 @@ class Pipeline:
     def result_of(self, task: Task) -> Result | None:
         return load_result(self.store, task.stage, task.fingerprint)
 
-    def calibration(self, name: str, node: str, file: str, snapshot: str | None = None) -> Output:
+    def pin_of(self, node: str, snapshot: str | None = None) -> Output | None:
+        """The lock's file for a calibration; its node is then never run."""
+        return self.pins.get(f"{node}/{snapshot}" if snapshot else node)
+
+    def calibration(self, node: str, snapshot: str | None = None) -> Output:
         """A pinned file: the lock's where there is one, else what the graph resolved."""
-        if name in self.pins:
-            return self.pins[name]
-        return self.results(node, snapshot)[0].outputs[file]
+        pin = self.pin_of(node, snapshot)
+        return pin or self.results(node, snapshot)[0].outputs[CALIBRATION_FILES[node]]
 
     def calibrations(self) -> dict[str, Output]:
         """Every calibration of the recipe by its name in a lock."""
@@ -127,24 +145,22 @@ class Pipeline:
         return found
 
     def quality_model_file(self) -> Output:
-        return self.calibration("quality_model", "quality_model", "quality.bin")
+        return self.calibration("quality_model")
 
     def eval_index_file(self) -> Output:
-        return self.calibration("eval_index", "eval_index", "eval_index.bin")
+        return self.calibration("eval_index")
 
     def cutoffs_file(self) -> Output:
-        return self.calibration("quality_cutoffs", "quality_cutoffs", "cutoffs.json")
+        return self.calibration("quality_cutoffs")
 
     def boilerplate_file(self, snapshot: str) -> Output:
-        name = f"boilerplate/{snapshot}"
-        return self.calibration(name, "boilerplate", "boilerplate.parquet", snapshot)
+        return self.calibration("boilerplate", snapshot)
 
     def shard_counts_file(self, snapshot: str) -> Output:
-        name = f"shard_counts/{snapshot}"
-        return self.calibration(name, "shard_counts", "shard_counts.json", snapshot)
+        return self.calibration("shard_counts", snapshot)
 
     def tokenizer_file(self) -> Output:
-        return self.calibration("tokenizer", "tokenizer", "tokenizer.json")
+        return self.calibration("tokenizer")
 
     def snapshot_files(self, snapshot: str) -> SnapshotFiles:
         return load_snapshot_files(self.store, snapshot)
@@ -323,7 +339,9 @@ class Pipeline:
         """
         scope = self.recipe.clusters.scope
         place = self.recipe.snapshots.index(snapshot)
-        before = {"per_snapshot": 0, "all": place}[scope] if isinstance(scope, str) else scope.rolling
+        before = (
+            {"per_snapshot": 0, "all": place}[scope] if isinstance(scope, str) else scope.rolling
+        )
         return self.recipe.snapshots[max(0, place - before) : place + 1]
 
     def _contamination(self, snapshot: str) -> list[Task]:
@@ -343,6 +361,8 @@ class Pipeline:
         ]
 
     def _line_counts(self, snapshot: str) -> list[Task]:
+        if self.pin_of("boilerplate", snapshot):
+            return []
         settings = self.recipe.clean_text.boilerplate.identity()
         return [
             Task(
@@ -390,7 +410,8 @@ class Pipeline:
 
     def _tokenizer_sample(self, snapshot: str) -> list[Task]:
         entry = self.recipe.tokenizer
-        if entry.train is None or snapshot not in self.recipe.calibration_snapshots:
+        is_asked = snapshot in self.recipe.calibration_snapshots and not self.pin_of("tokenizer")
+        if entry.train is None or not is_asked:
             return []
         settings = {
             "sample": entry.sample.identity(),

@@ -111,7 +111,9 @@ def _quality(pipeline: Pipeline) -> str:
             scores = pq.read_table(path, columns=["quality_score"])["quality_score"].to_numpy()
             counts += np.histogram(scores, BINS, (0.0, 1.0))[0]
     cutoffs = json.loads(read_output(pipeline.store, pipeline.cutoffs_file()))
-    rows = [(name, language, value) for name, by in cutoffs.items() for language, value in by.items()]
+    rows = [
+        (name, language, value) for name, by in cutoffs.items() for language, value in by.items()
+    ]
     marks = sorted({by["*"] for by in cutoffs.values() if "*" in by})
     return (
         "<h2>Quality scores of extracted documents</h2><p>Dashed: cutoffs over all languages.</p>"
@@ -163,9 +165,8 @@ def _mixture(manifest: Manifest) -> str:
         for row in mixture_table(manifest.groups, manifest.phases)
     ]
     phases = ", ".join(f"{phase.name} {phase.blocks} blocks" for phase in manifest.phases)
-    return (
-        f"<h2>Mixture</h2><p>{escape(phases)} of {manifest.block_samples} samples.</p>"
-        + table(("group", "tokens", "tokens a run draws", "share of the run", "epochs"), rows)
+    return f"<h2>Mixture</h2><p>{escape(phases)} of {manifest.block_samples} samples.</p>" + table(
+        ("group", "tokens", "tokens a run draws", "share of the run", "epochs"), rows
     )
 
 

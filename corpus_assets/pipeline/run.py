@@ -8,7 +8,12 @@ from typing import Any
 from catalog.registry import Registry
 from catalog.rows import ArtifactRow, FileRow, InputRow, OutputRow, SnapshotRow, SourceRow
 from corpus_assets.engine.base import Engine
-from corpus_assets.pipeline.graph import ASSET_NODES, SNAPSHOT_NODES, Pipeline
+from corpus_assets.pipeline.graph import (
+    ASSET_NODES,
+    CALIBRATION_FILES,
+    SNAPSHOT_NODES,
+    Pipeline,
+)
 from corpus_assets.pipeline.pins import (
     SnapshotFiles,
     load_snapshot_files,
@@ -65,6 +70,9 @@ def run_asset(
 def content_hash(pipeline: Pipeline, asset: str, snapshot: str | None) -> str:
     """Identity of what a complete asset holds; MissingInput where it is not complete."""
     node = ASSET_NODES[asset][-1]
+    pin = pipeline.pin_of(node, snapshot)
+    if pin is not None:
+        return digest([digest({CALIBRATION_FILES[node]: pin.sha256})])
     return digest([result.content_hash for result in pipeline.results(node, snapshot)])
 
 
@@ -84,8 +92,8 @@ def run_node(
     node: str,
     snapshot: str | None,
 ) -> list[Finished]:
-    """Run the tasks of one node; a calibration that the lock pins is not resolved again."""
-    tasks = [] if _is_pinned(pipeline, node, snapshot) else pipeline.tasks(node, snapshot)
+    """Run the tasks of one node."""
+    tasks = pipeline.tasks(node, snapshot)
     progress.started(report.asset, report.snapshot, len(tasks))
 
     def on_done(task: Task, finished: Finished) -> None:
@@ -102,10 +110,6 @@ def run_node(
     report.cpu_seconds += sum(finished.cpu_seconds for finished in done)
     report.bytes += sum(finished.result.bytes for finished in done)
     return done
-
-
-def _is_pinned(pipeline: Pipeline, node: str, snapshot: str | None) -> bool:
-    return (f"{node}/{snapshot}" if snapshot else node) in pipeline.pins
 
 
 def _sum_up(report: AssetReport, done: list[Finished]) -> None:

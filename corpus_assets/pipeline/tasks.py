@@ -14,11 +14,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpus_assets.documents import HITS
+from corpus_assets.errors import CorruptArtifact
 from corpus_assets.pipeline.text_files import read_texts
 from corpus_assets.recipe import TokenizerSample
 from corpus_assets.shards.format import build_shard
 from corpus_assets.shards.pack import PackSettings
-from corpus_assets.shards.tokens import Encoder
+from corpus_assets.shards.tokens import Encoder, TokenBatch
 from corpus_assets.sources.base import SourceFile, SourceSpec
 from corpus_assets.sources.gates import Blocklist, Suppressions
 from corpus_assets.stages import boilerplate, shards
@@ -73,7 +74,9 @@ def quality_model(context: TaskContext) -> None:
 
 def eval_index(context: TaskContext) -> None:
     items = read_items([Path(path) for path in context.param("suites")])
-    context.write_bytes("eval_index.bin", build_eval_index(items, context.settings(EvalIndexSettings)))
+    context.write_bytes(
+        "eval_index.bin", build_eval_index(items, context.settings(EvalIndexSettings))
+    )
     context.counts["items"] = len(items)
     context.notes["items_by_benchmark"] = dict(sorted(Counter(i.benchmark for i in items).items()))
 
@@ -139,7 +142,12 @@ def clusters(context: TaskContext) -> None:
         context.write_table(f"members-{part:05d}.parquet", rows)
     here = sum(t.num_rows for t in tables if t.num_rows and t["snapshot"][0].as_py() == window[-1])
     dropped = own.filter(pc.invert(own["kept"]))
-    _count(context, here, here - dropped.num_rows, Counter(REASONS[k] for k in _values(dropped["kind"])))
+    _count(
+        context,
+        here,
+        here - dropped.num_rows,
+        Counter(REASONS[k] for k in _values(dropped["kind"])),
+    )
     context.notes["clusters"] = pc.count_distinct(own["cluster_id"]).as_py()
     sizes = Counter(_values(own.filter(own["kept"])["cluster_size"]))
     context.notes["cluster_sizes"] = {str(size): n for size, n in sorted(sizes.items())}
@@ -248,7 +256,9 @@ def _summarise_final(context: TaskContext, decisions: pa.Table, final: pa.Table)
     context.notes["fates"] = dict(sorted(by_stage.items())) | {"kept": final.num_rows}
     chars: Counter[str] = Counter()
     lengths = pc.utf8_length(final["text"]).to_pylist()
-    for domain, tier, n in zip(_values(final["domain"]), _values(final["tier"]), lengths, strict=True):
+    for domain, tier, n in zip(
+        _values(final["domain"]), _values(final["tier"]), lengths, strict=True
+    ):
         chars[shards.group_name(domain, tier)] += n
     languages = Counter(_values(final["language"]))
     context.notes["languages"] = dict(sorted(languages.items()))
@@ -313,14 +323,9 @@ def tokens(context: TaskContext) -> None:
 
 def shard(context: TaskContext) -> None:
     settings = context.task.settings
-    pieces = context.param("slices")
-    parts = (
-        shards.read_slice(
-            pq.ParquetFile(context.store.local(pieces[name]["path"])), pieces[name]["row_group"]
-        )
-        for name in sorted(pieces)
+    doc_ids, batch = shards.join_slices(
+        _checked_slice(context, name) for name in sorted(context.param("slices"))
     )
-    doc_ids, batch = shards.join_slices(parts)
     built = build_shard(
         f"{settings['snapshot']}/{settings['group']}",
         settings["number"],
@@ -338,9 +343,29 @@ def shard(context: TaskContext) -> None:
         context.counts[name] = getattr(built.header, name)
 
 
+def _checked_slice(context: TaskContext, name: str) -> tuple[list[bytes], TokenBatch]:
+    """One part's documents for a shard. Its own hash is checked, not that of the whole file:
+    a part's tokens are read by many shards, each of them only its row group."""
+    piece = context.param("slices")[name]
+    try:
+        file = pq.ParquetFile(context.store.local(piece["path"]))
+        doc_ids, batch = shards.read_slice(file, piece["row_group"])
+        found = shards.slice_hash(doc_ids, (batch[i] for i in range(len(batch))))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise CorruptArtifact(
+            f"{piece['path']} is not readable; delete its folder in the store and build again"
+        ) from error
+    if found != context.task.extra_inputs[name]:
+        raise CorruptArtifact(
+            f"{piece['path']} does not match its recorded hash; delete its folder in the store "
+            "and build again"
+        )
+    return doc_ids, batch
+
+
 def _encoder(context: TaskContext) -> Encoder:
     special = context.task.settings["special"]
-    return Encoder(context.bytes("tokenizer"), eod_token=special["eod"], pad_token=special["pad"])
+    return Encoder(context.content("tokenizer"), eod_token=special["eod"], pad_token=special["pad"])
 
 
 def _count(

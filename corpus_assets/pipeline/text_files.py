@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import zlib
 from collections.abc import Sequence
 
 import zstandard
@@ -14,22 +15,26 @@ def read_texts(paths: Sequence[str]) -> list[str]:
     """The `text` field of every line; a line without one is an error, training data is curated."""
     texts: list[str] = []
     for path in paths:
-        with _open(path) as handle:
-            for number, line in enumerate(handle, 1):
-                if line.strip():
-                    texts.append(_text(line, path, number))
+        number = 0
+        try:
+            with _open(path) as handle:
+                for number, line in enumerate(handle, 1):
+                    if line.strip():
+                        texts.append(_text(line, path, number))
+        except (OSError, EOFError, UnicodeDecodeError, zlib.error, zstandard.ZstdError) as error:
+            raise SourceError(
+                f"{path} line {number + 1}: cannot be read ({error}); fetch the file again or "
+                "correct the recipe"
+            ) from error
     return texts
 
 
 def _open(path: str) -> io.TextIOBase:
-    try:
-        if path.endswith(".gz"):
-            return io.TextIOWrapper(gzip.open(path), encoding="utf-8")
-        if path.endswith(".zst"):
-            return io.TextIOWrapper(zstandard.open(path, "rb"), encoding="utf-8")
-        return open(path, encoding="utf-8")
-    except OSError as error:
-        raise SourceError(f"{path} cannot be read: {error}; correct the recipe") from error
+    if path.endswith(".gz"):
+        return io.TextIOWrapper(gzip.open(path), encoding="utf-8")
+    if path.endswith(".zst"):
+        return io.TextIOWrapper(zstandard.open(path, "rb"), encoding="utf-8")
+    return open(path, encoding="utf-8")
 
 
 def _text(line: str, path: str, number: int) -> str:

@@ -14,7 +14,14 @@ from corpus_assets.lock import Lock, PinnedFile, calibration_path
 from corpus_assets.pipeline.graph import Pipeline
 from corpus_assets.pipeline.report import render_report
 from corpus_assets.shards.format import parse_header
-from corpus_assets.shards.manifest import FileRef, Group, Manifest, RecipeRef, ShardRef, TokenizerRef
+from corpus_assets.shards.manifest import (
+    FileRef,
+    Group,
+    Manifest,
+    RecipeRef,
+    ShardRef,
+    TokenizerRef,
+)
 from corpus_assets.shards.mixture import phases_from
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.step import canonical_json
@@ -40,6 +47,7 @@ def make_lock(pipeline: Pipeline) -> Lock:
         source["snapshots"] = list(source["snapshots"])
     for key in ("blocklists", "eval_suites"):
         del recipe[key]
+    del recipe["tokenizer"]["pinned"]
     if recipe["quality_model"] is not None:
         del recipe["quality_model"]["positives"], recipe["quality_model"]["negatives"]
     _, language_model = pipeline.language_model()

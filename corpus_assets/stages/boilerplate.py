@@ -53,7 +53,7 @@ def count_lines(documents: pa.Table, settings: BoilerplateSettings) -> pa.Table:
             continue
         seen_texts.add((host, text_id))
         distinct = {
-            line_key(host, line)
+            line_key(host or "", line)
             for _, _, line in lines_with_ends(text)
             if len(line.strip()) >= settings.min_chars
         }
@@ -70,9 +70,7 @@ def merge_counts(parts: Iterable[pa.Table], settings: BoilerplateSettings) -> pa
     counts = totals["documents_sum"].to_numpy()
     mask = counts >= settings.min_documents
     order = np.argsort(keys[mask], kind="stable")
-    return pa.table(
-        [keys[mask][order], counts[mask][order].astype(np.int32)], schema=LINE_COUNTS
-    )
+    return pa.table([keys[mask][order], counts[mask][order].astype(np.int32)], schema=LINE_COUNTS)
 
 
 def boilerplate_keys(table: pa.Table) -> npt.NDArray[np.uint64]:

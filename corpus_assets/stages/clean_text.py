@@ -16,7 +16,7 @@ from corpus_assets.stages.boilerplate import BoilerplateSettings, line_key, line
 from corpus_assets.stages.scrub import ScrubSettings, find_personal_data
 from corpus_assets.step import Settings
 
-VERSION = 1
+VERSION = 2
 
 TOO_SHORT = "too_short_after_cleaning"
 
@@ -62,8 +62,8 @@ def clean(
     ends = [edit.end for edit in edits]
     emails = ips = 0
     for finding in find_personal_data(text, settings.scrub):
-        line = bisect_right(starts, finding.start) - 1
-        if line >= 0 and finding.start < ends[line]:
+        before = bisect_right(starts, finding.start) - 1
+        if before >= 0 and finding.start < ends[before]:
             continue  # it went with its line
         is_email = finding.kind == "email"
         emails += is_email

@@ -142,12 +142,6 @@ def find_clusters(
     kept_row = np.zeros(order.size, np.int64)
     kept_row[root[by_rank[leads]]] = rows[by_rank[leads]]
 
-    by_id = np.lexsort([id_low[rows], id_high[rows], root])
-    smallest = np.zeros(order.size, np.int64)
-    firsts = np.ones(rows.size, bool)
-    firsts[1:] = root[by_id][1:] != root[by_id][:-1]
-    smallest[root[by_id[firsts]]] = rows[by_id[firsts]]
-
     tie = kinds[chosen]
     similarity = np.where(tie == _NEAR, best[chosen] / signature_settings.permutations, 1.0)
     doc_ids = members.column("doc_id").combine_chunks()
@@ -157,7 +151,7 @@ def find_clusters(
             members.column("snapshot").take(pa.array(rows)),
             pa.array(part[rows].astype(np.int32)),
             pa.array(row[rows].astype(np.int32)),
-            doc_ids.take(pa.array(smallest[root])),
+            doc_ids.take(pa.array(order[root])),
             pa.array(KINDS, pa.string()).take(pa.array(tie)),
             pa.array(kept_row[root] == rows),
             doc_ids.take(pa.array(kept_row[root])),

@@ -7,7 +7,7 @@ A shard's identity is the hashes of its own slices, so a change elsewhere leaves
 
 import hashlib
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,7 +78,7 @@ def route_tokens(
             ids = [doc_ids[i] for i in rows[name]]
             writer.write_table(_token_table(ids, picked), row_group_size=max(1, len(ids)))
             total = sum(len(tokens) for tokens in picked)
-            slices[name] = Slice(number, _slice_hash(ids, picked), len(ids), total)
+            slices[name] = Slice(number, slice_hash(ids, picked), len(ids), total)
     return sink.getvalue(), slices
 
 
@@ -87,7 +87,9 @@ def read_slice(file: pq.ParquetFile, row_group: int) -> tuple[list[bytes], Token
     column = table["tokens"].chunk(0)
     offsets = column.offsets.to_numpy().astype(np.int64)
     flat = column.values.to_numpy()
-    return table["doc_id"].to_pylist(), TokenBatch(flat[offsets[0] : offsets[-1]], offsets - offsets[0])
+    return table["doc_id"].to_pylist(), TokenBatch(
+        flat[offsets[0] : offsets[-1]], offsets - offsets[0]
+    )
 
 
 def join_slices(parts: Iterator[tuple[list[bytes], TokenBatch]]) -> tuple[list[bytes], TokenBatch]:
@@ -108,7 +110,8 @@ def _token_table(doc_ids: Sequence[bytes], tokens: Sequence[Any]) -> pa.Table:
     return pa.Table.from_arrays([pa.array(doc_ids, DOC_ID), lists], schema=TOKENS)
 
 
-def _slice_hash(doc_ids: Sequence[bytes], tokens: Sequence[Any]) -> str:
+def slice_hash(doc_ids: Sequence[bytes], tokens: Iterable[Any]) -> str:
+    """Identity of a slice: its documents and their tokens, in order."""
     state = hashlib.sha256()
     for doc_id, ids in zip(doc_ids, tokens, strict=True):
         state.update(doc_id)

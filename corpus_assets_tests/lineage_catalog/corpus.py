@@ -135,7 +135,7 @@ def pages(snapshot: str) -> list[Doc]:
     docs[1].text = f"Home | About\n{docs[1].text}\nWrite to ann@example.org or bob@example.org now."
     docs[1].final, docs[1].edits = edit(docs[1].text, ["Home | About\n"], "example.org")
     docs[2].kept, docs[2].stage, docs[2].reason = False, "selection", "too_few_words"
-    docs[3].text = docs[0].text + " again"
+    docs[3].text = f"{docs[0].text} again"
     docs[0].cluster = docs[3].cluster = f"{snapshot}-cluster"
     docs[3].kept, docs[3].stage, docs[3].reason = False, "clusters", "near_duplicate"
     docs[4].text, docs[4].kept = None, False
@@ -381,7 +381,8 @@ def _write_shard(
     docs: list[Doc],
     tamper: Tamper,
 ) -> ShardRow:
-    eod, pad = tokenizer.token_to_id("<|end|>"), tokenizer.token_to_id("<|pad|>")
+    eod = int(tokenizer.token_to_id("<|end|>") or 0)
+    pad = int(tokenizer.token_to_id("<|pad|>") or 0)
     samples: list[list[int]] = [[]]
     spans: list[dict[str, Any]] = []
     bounds = [0]

@@ -1,5 +1,6 @@
 """`catalog sql` shows everything and changes nothing."""
 
+import dataclasses
 import hashlib
 import uuid
 from pathlib import Path
@@ -9,16 +10,16 @@ import pytest
 
 from catalog.errors import QueryRefused
 from catalog.files import Store
-from catalog.lineage import Lineage
 from catalog.query import run_query
-from catalog.rows import LINEAGE_TABLES
+from catalog.registry import Registry
+from catalog.rows import LINEAGE_TABLES, GateRow, LockRow, RecipeRow, VersionRow
 from corpus_assets_tests.lineage_catalog.corpus import Corpus, build
 
 
 def ask(corpus: Corpus, sql: str, limit: int = 1000) -> list[list[object]]:
-    with Lineage(corpus.registry, corpus.store, "v1") as tables:
-        rows: list[list[object]] = run_query(tables, sql, limit)["rows"]
-        return rows
+    answer = run_query(corpus.registry, corpus.store, "v1", sql, limit)
+    rows: list[list[object]] = answer["rows"]
+    return rows
 
 
 def digest(folder: Path) -> dict[str, str]:
@@ -63,8 +64,7 @@ def test_spans_know_their_shard_and_texts_their_part(corpus: Corpus) -> None:
 
 
 def test_a_long_answer_is_cut_and_says_so(corpus: Corpus) -> None:
-    with Lineage(corpus.registry, corpus.store, "v1") as tables:
-        answer = run_query(tables, "SELECT * FROM range(100)", 7)
+    answer = run_query(corpus.registry, corpus.store, "v1", "SELECT * FROM range(100)", 7)
     assert len(answer["rows"]) == 7
     assert answer["truncated"]
 
@@ -157,9 +157,25 @@ def test_a_remote_store_is_queried_under_the_same_rules(corpus: Corpus) -> None:
     bucket = f"/bucket-{uuid.uuid4().hex}"
     memory.put(str(corpus.home / "store"), bucket, recursive=True)
     memory.pipe(f"{bucket}/other.csv", b"a\n1\n")
-    with Lineage(corpus.registry, Store(f"memory:/{bucket}"), "v1") as tables:
-        rows = run_query(tables, "SELECT count(*) FROM texts JOIN spans USING (doc_id)", 10)["rows"]
-        assert rows[0][0] > 0
-        with pytest.raises(QueryRefused):
-            run_query(tables, f"SELECT * FROM 'memory:/{bucket}/other.csv'", 10)
+    remote = dataclasses.replace(corpus, store=Store(f"memory:/{bucket}"))
+    query = "SELECT count(*) FROM texts JOIN spans USING (doc_id)"
+    assert ask(remote, query) == ask(corpus, query)
+    with pytest.raises(QueryRefused):
+        ask(remote, f"SELECT * FROM 'memory:/{bucket}/other.csv'")
     memory.rm(bucket, recursive=True)
+
+
+def test_either_database_can_be_asked(registry: Registry, tmp_path: Path) -> None:
+    registry.put_recipe(RecipeRow("r", "demo", "name: demo"))
+    registry.put_lock(LockRow("l", "{}"))
+    registry.publish_version(VersionRow("v1", "l", "r", "m.json", "aa", 1, 2, 3), [], [])
+    registry.put_gate(GateRow("v1", "loss", True, 0.5, None, {"seeds": [1]}))
+    answer = run_query(
+        registry,
+        Store(tmp_path),
+        None,
+        "SELECT v.name, passed, value, threshold, detail FROM versions v JOIN gates g "
+        "ON g.version = v.name",
+        5,
+    )
+    assert answer["rows"] == [["v1", True, 0.5, None, '{"seeds": [1]}']]

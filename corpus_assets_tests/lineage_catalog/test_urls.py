@@ -1,5 +1,7 @@
 """One name for one page, whoever spells it."""
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -105,11 +107,10 @@ def test_hostile_input_gives_a_stable_name_or_a_value_error(url: str) -> None:
 
 @given(st.text(alphabet="a.@:[]/\\%?#&=wWüß。０-\x00 5", max_size=30))
 def test_hosts_of_odd_letters_never_raise_anything_but_value_error(tail: str) -> None:
-    for build in (lambda: url_key("http://" + tail), lambda: host_key(tail)):
-        try:
-            build()
-        except ValueError:
-            continue
+    with suppress(ValueError):
+        url_key("http://" + tail)
+    with suppress(ValueError):
+        host_key(tail)
 
 
 def test_a_host_key_begins_the_key_of_its_pages() -> None:

@@ -222,7 +222,8 @@ def sentences(corpus: Corpus, shard: ShardRow, **files: bytes) -> str:
     """What `check_shard` says when some of a shard's files are others, rightly hashed."""
     for kind, data in files.items():
         path, _, _ = _write(corpus.home / "store", "artifacts/shards", data)
-        shard = dataclasses.replace(shard, **{f"{kind}_path": path})
+        changes: dict[str, Any] = {f"{kind}_path": path}
+        shard = dataclasses.replace(shard, **changes)
     manifest = load_manifest(corpus.store, corpus.registry.version("v1"))
     return " | ".join(check_shard(corpus.store, shard, manifest))
 

@@ -96,7 +96,7 @@ def naive_clusters(
             found.append(
                 {
                     **{key: rows[i][key] for key in ("doc_id", "snapshot", "part", "row")},
-                    "cluster_id": min(rows[m]["doc_id"] for m in members),
+                    "cluster_id": rows[min(members, key=lambda m: place(rows[m]))]["doc_id"],
                     "kind": KINDS[ties[i][0]],
                     "kept": i == kept,
                     "kept_doc_id": rows[kept]["doc_id"],

@@ -1,0 +1,90 @@
+"""P5: a threshold or a weight recomputes no text; `corpus plan` says so before anything runs."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from corpus_assets_tests.demo_build import VERSION, hashes, run_corpus
+
+EVERYTHING = {
+    "source_files", "documents", "eval_index", "quality_model", "signals", "quality_cutoffs",
+    "selection", "signatures", "clusters", "contamination", "clean_text", "tokenizer", "shards",
+}  # fmt: skip
+
+
+def _cached(home: Path, *changes: str) -> set[str]:
+    settings = [word for change in changes for word in ("--set", change)]
+    plan = json.loads(run_corpus(home, "plan", "demo", "--json", *settings).stdout)
+    return {asset for asset, line in plan.items() if line["state"] == "cached"}
+
+
+def test_without_a_change_everything_is_cached(demo_home: Path) -> None:
+    assert _cached(demo_home) == EVERYTHING
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "selection.rules.word_count.min=80",
+        "selection.cutoffs.quality.drop_share=0.25",
+        "selection.tiers.shares=[0.2, 0.5, 0.3]",
+    ],
+)
+def test_a_changed_threshold_recomputes_no_text_signal_signature_or_tokenizer(
+    demo_home: Path, change: str
+) -> None:
+    cached = _cached(demo_home, change)
+    assert cached >= {
+        "documents", "signals", "tokenizer", "signatures", "contamination", "quality_model",
+        "eval_index",
+    }  # fmt: skip
+    assert "selection" not in cached
+
+
+def test_a_changed_contamination_threshold_scans_no_text(demo_home: Path) -> None:
+    cached = _cached(demo_home, "contamination.drop_share=0.9")
+    assert "contamination" in cached
+    assert "clean_text" not in cached
+
+
+def test_changed_weights_leave_everything_but_the_manifest(demo_home: Path) -> None:
+    changes = ("mixture.domains.code=0.3", "mixture.tiers.low=0.25")
+    assert _cached(demo_home, *changes) == EVERYTHING
+
+
+def test_a_new_mix_writes_a_manifest_and_shares_every_shard(
+    demo_home: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    shutil.copytree(demo_home, home)
+    before = hashes(home / "store" / "artifacts")
+    run_corpus(home, "build", "demo", "--version", "mix-2", "--set", "mixture.domains.code=0.3")
+    assert hashes(home / "store" / "artifacts") == before
+    old, new = (
+        json.loads((home / "store" / "versions" / name / "manifest.json").read_bytes())
+        for name in (VERSION, "mix-2")
+    )
+    assert old["phases"] != new["phases"]
+    assert old["groups"] == new["groups"]
+
+
+def test_a_change_that_selects_the_same_documents_finds_all_later_stages_again(
+    demo_home: Path, tmp_path: Path
+) -> None:
+    """Identity is by content: a threshold nobody is near changes no cluster, text or shard."""
+    home = tmp_path / "home"
+    shutil.copytree(demo_home, home)
+    before = set(hashes(home / "store" / "artifacts"))
+    run_corpus(
+        home,
+        "build",
+        "demo",
+        "--version",
+        "same-2",
+        "--set",
+        "selection.rules.word_count.max=99999",
+    )
+    added = {path.split("/")[0] for path in set(hashes(home / "store" / "artifacts")) - before}
+    assert added == {"quality_cutoffs", "selection"}
