@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WORKERS ?= 2
 export CORPUS_HOME
 
-.PHONY: demo test test-all check ui format clean distclean
+.PHONY: demo test test-all check ui format lock clean distclean
 
 demo: $(VENV)/.core
 	$(BIN)/corpus build demo --version demo-1 --workers $(WORKERS)
@@ -43,6 +43,13 @@ $(VENV)/.core: requirements.lock pyproject.toml
 $(VENV)/.dev: $(VENV)/.core requirements-dev.lock
 	$(PIP) --no-deps --require-hashes -r requirements-dev.lock
 	touch $@
+
+# Compile the locks anew from pyproject.toml; needs uv.
+COMPILE := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-annotate --no-header --quiet --extra build
+lock:
+	$(COMPILE) -o requirements.lock
+	$(COMPILE) --extra dev --extra postgres --extra s3 -o requirements-dev.lock
 
 clean:
 	rm -rf $(CORPUS_HOME)

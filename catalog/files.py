@@ -78,20 +78,20 @@ class Store:
         if not any(os.environ.get(name) for name in AWS_CREDENTIALS):
             raise ValueError("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set")
 
-        class Files(FsspecStore):  # type: ignore[misc]
-            def _open(self, path: str, mode: str = "rb", **options: Any) -> Any:
+        class Files(FsspecStore):  # type: ignore[misc, unused-ignore]
+            def _open(self, path: str, mode: str = "rb", *args: Any, **options: Any) -> Any:
                 """Ask for the size first: a file that fails to open complains when collected."""
                 found = self.info(path)
                 if found["type"] != "file":
                     raise FileNotFoundError(path)
-                return super()._open(path, mode, **(options | {"size": found["size"]}))
+                return super()._open(path, mode, *args, **(options | {"size": found["size"]}))
 
-        self.filesystem = Files(
-            "s3",
-            client_options={"allow_http": endpoint.startswith("http://")},
-            retry_config={"max_retries": 7},
-            skip_instance_cache=True,  # the variables may have changed since
-        )
+        options: dict[str, Any] = {
+            "client_options": {"allow_http": endpoint.startswith("http://")},
+            "retry_config": {"max_retries": 7},
+            "skip_instance_cache": True,  # the variables may have changed since
+        }
+        self.filesystem = Files("s3", **options)
         self._remote_root = self.url.removeprefix("s3://")
         self._errors = (OSError, BaseError)
 

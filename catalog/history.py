@@ -82,26 +82,44 @@ def history(lineage: Lineage, doc_id: bytes) -> dict[str, Any]:
 
 
 def cluster(lineage: Lineage, doc_id: bytes) -> dict[str, Any] | None:
-    """The duplicate cluster a document stands in, with its kept member; None when in none."""
+    """The documents that share one kept document, and which it is; None when it is alone.
+
+    A snapshot is compared with those before it, so a document that had no copy when its own
+    snapshot was decided is not listed itself: later copies name it as the one they gave way to.
+    """
     scan = lineage.scan("cluster_members")
     own = lineage.query(
         f"SELECT * FROM {scan} WHERE doc_id = ? ORDER BY kept DESC, part, row", [doc_id]
     )
-    if not own:
-        return None
+    kept_doc_id = own[0]["kept_doc_id"] if own else doc_id
     members = lineage.query(
         f"SELECT doc_id, snapshot, part, kind, kept, similarity FROM {scan} "
-        f"WHERE cluster_id = ? ORDER BY kept DESC, doc_id, part, row LIMIT {MEMBERS_SHOWN}",
-        [own[0]["cluster_id"]],
+        f"WHERE kept_doc_id = ? ORDER BY kept DESC, doc_id, part, row LIMIT {MEMBERS_SHOWN}",
+        [kept_doc_id],
     )
+    if not members:
+        return None
+    if not any(row["kept"] for row in members):
+        members = _kept_alone(lineage, kept_doc_id) + members
+    mine = own[0] if own else members[0]
     return {
-        "cluster_id": own[0]["cluster_id"].hex(),
+        "cluster_id": (own[0]["cluster_id"] if own else kept_doc_id).hex(),
         "size": len(members),
-        "kept_doc_id": own[0]["kept_doc_id"].hex(),
-        "kind": own[0]["kind"],
-        "similarity": own[0]["similarity"],
+        "kept_doc_id": kept_doc_id.hex(),
+        "kind": mine["kind"],
+        "similarity": mine["similarity"],
         "members": [row | {"doc_id": row["doc_id"].hex()} for row in members],
     }
+
+
+def _kept_alone(lineage: Lineage, doc_id: bytes) -> list[Row]:
+    """The kept document of a cluster, where its own snapshot knew no copy of it."""
+    found = lineage.query(
+        f"SELECT doc_id, snapshot, part FROM {lineage.scan('decisions')} "
+        "WHERE doc_id = ? ORDER BY kept DESC, part LIMIT 1",
+        [doc_id],
+    )
+    return [row | {"kind": "first", "kept": True, "similarity": 1.0} for row in found]
 
 
 def places(

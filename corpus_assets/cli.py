@@ -61,7 +61,7 @@ def build(
         ) as session,
     ):
         made = run_build(session, version)
-        lines = summary_lines(session.pipeline, made, place)
+        lines = summary_lines(session.pipeline, made, place, recipe)
     _print(lines)
 
 

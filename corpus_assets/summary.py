@@ -1,7 +1,13 @@
 """What the `corpus` command prints: the funnel, the plan, the state of a home."""
 
 import json
+import shlex
+import shutil
+import sys
 from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow.parquet as pq
 
 from catalog.registry import Registry
 from corpus_assets.home import Home
@@ -14,7 +20,7 @@ from corpus_assets.store import open_store
 BAR = 30
 
 
-def summary_lines(pipeline: Pipeline, version: Version, home: Home) -> list[str]:
+def summary_lines(pipeline: Pipeline, version: Version, home: Home, recipe: str) -> list[str]:
     """The funnel with its reasons, tokens by group, and what to try next."""
     steps = funnel(pipeline)
     total = steps[0].entered
@@ -37,25 +43,59 @@ def summary_lines(pipeline: Pipeline, version: Version, home: Home) -> list[str]
         )
     lines.append(f"  {'in all':<40}{sum(g.documents for g in groups):>7,} documents "
                  f"{tokens:>11,} tokens")  # fmt: skip
-    return lines + _next_commands(version, home)
+    return lines + _next_commands(pipeline, version, home, recipe)
 
 
-def _next_commands(version: Version, home: Home) -> list[str]:
-    at = "" if home == Home.resolve(None) else f" --home {home.root}"
+def _next_commands(pipeline: Pipeline, version: Version, home: Home, recipe: str) -> list[str]:
+    """Commands that work as they stand, from the folder the build ran in."""
+    at = "" if home == Home.resolve(None) else f" --home {shlex.quote(str(home.root))}"
     group = max(version.manifest.groups, key=lambda g: g.tokens)
     shard = f"{group.id}/{group.shards[0].name}"
-    commands = (
+    domain = next(iter(pipeline.recipe.mixture.domains))
+    commands = [
         (f"corpus report {version.name}{at}", "one HTML page with everything above"),
         (f"corpus verify {version.name}{at}", "re-hash and re-count everything"),
         (f"catalog trace {version.name} {shard} 0 0{at}", "which document is this token from?"),
-        (f"catalog find --url URL{at}", "is this page in there, and where?"),
-        (f"corpus plan demo --set clusters.keep=earliest{at}", "what would this change recompute?"),
-        ("make ui", "the graph in the Dagster UI"),
+    ]
+    url = _some_url(pipeline)
+    if url is not None:
+        commands.append((f"catalog find --url {shlex.quote(url)}{at}", "where is this page?"))
+    commands.append(
+        (
+            f"corpus plan {recipe} --set mixture.domains.{domain}=0.5{at}",
+            "what would another mix recompute?",
+        )
     )
     lines = ["", "Try next:", ""]
     for command, what in commands:
-        lines += [f"  {command}", f"      {what}"]
+        lines += [f"  {_folder()}{command}", f"      {what}"]
+    if Path("workspace.yaml").is_file():
+        lines += ["  make ui", "      the graph in the Dagster UI"]
     return lines
+
+
+def _some_url(pipeline: Pipeline) -> str | None:
+    """The address of a kept web document."""
+    for snapshot in pipeline.recipe.snapshots:
+        for result in pipeline.results("documents", snapshot):
+            path = pipeline.store.local(result.outputs["records.parquet"].path)
+            table = pq.read_table(path, columns=["url", "reason"])
+            for url, reason in zip(
+                table["url"].to_pylist(), table["reason"].to_pylist(), strict=True
+            ):
+                if url is not None and reason is None:
+                    return str(url)
+    return None
+
+
+def _folder() -> str:
+    """Where the commands are, for those who have not put the environment on their PATH."""
+    if shutil.which("corpus"):
+        return ""
+    folder = Path(sys.executable).parent
+    here = Path.cwd()
+    shown = folder.relative_to(here) if folder.is_relative_to(here) else folder
+    return f"{shown}/"
 
 
 def _bar(count: int, total: int) -> str:

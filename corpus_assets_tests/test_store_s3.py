@@ -8,22 +8,21 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from catalog.cli import main as catalog_main
 from catalog.errors import StoreFileError
 from catalog.files import Store as CatalogStore
-from catalog.lineage import Lineage
-from catalog.query import run_query
-from catalog.registry import Registry
 from corpus_assets.cli import main as corpus_main
 from corpus_assets.errors import MissingExtra, StoreError
 from corpus_assets.shards.loader import Loader
-from corpus_assets.shards.manifest import Manifest
+from corpus_assets.shards.manifest import parse_manifest
 from corpus_assets.store import LocalStore, Store, open_store
 from corpus_assets.store_s3 import SINGLE_PUT_BYTES, UNUSED_S, S3Store, cache_folder
 from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
@@ -38,14 +37,20 @@ from corpus_assets_tests.s3_server import (
 )
 from corpus_assets_tests.store_contract import StoreContract
 
+VERSION = "small-t"
+
+
+def forget_environment(patch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith(("AWS_", "CORPUS_")) and name != "CORPUS_MODELS":
+            patch.delenv(name)
+    patch.setenv("NO_PROXY", "127.0.0.1,localhost")
+
 
 @pytest.fixture(autouse=True)
 def _nothing_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No credentials, server or cache but the test's own."""
-    for name in list(os.environ):
-        if name.startswith(("AWS_", "CORPUS_")) and name not in ("CORPUS_MODELS",):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    forget_environment(monkeypatch)
     monkeypatch.setenv("CORPUS_CACHE", str(tmp_path / "cache"))
 
 
@@ -195,7 +200,6 @@ class TestCache:
         s3.write("a/x", b"text")
         here = s3.local("a/x")
         monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint.replace("127.0.0.1", "localhost"))
-        monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
         assert S3Store(s3_url).local("a/x") != here
 
     def test_others_on_the_machine_cannot_look_into_it(self, s3: S3Store) -> None:
@@ -244,7 +248,7 @@ class TestTroubleIsOneLine:
 
     @staticmethod
     def refusal(store: S3Store, verb: str, secret: str = "") -> str:
-        actions = {
+        actions: dict[str, Callable[[], object]] = {
             "read": lambda: store.read("a/x"),
             "write": lambda: store.write("a/x", b"x"),
             "exists": lambda: store.exists("a/x"),
@@ -407,116 +411,134 @@ class TestTheCatalogReadsIt:
             CatalogStore("s3://bucket/x")
 
 
+def ask_catalog(*arguments: str) -> tuple[int, Any]:
+    """Exit code and JSON answer of a `catalog` command."""
+    done = CliRunner().invoke(catalog_main, [*arguments, "--json"])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.output
+    return done.exit_code, json.loads(done.stdout)
+
+
+class Built(NamedTuple):
+    local: LocalStore
+    s3: S3Store
+    home: Path  # of the build on S3
+    recipe: Path
+
+
+@pytest.fixture(scope="module")
+def built(server: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    folder = tmp_path_factory.mktemp("corpus")
+    recipe = make_small_corpus(folder / "sources")
+    build = ["build", str(recipe), "--version", VERSION, "--workers"]
+    with pytest.MonkeyPatch.context() as patch:
+        forget_environment(patch)
+        patch.setenv("CORPUS_HOME", str(folder / "local"))
+        assert corpus_main([*build, "1"]) == 0
+        for name, value in environment(server.endpoint).items():
+            patch.setenv(name, value)
+        url = f"s3://{BUCKET}/{uuid.uuid4().hex}"
+        patch.setenv("CORPUS_HOME", str(folder / "remote"))
+        patch.setenv("CORPUS_STORE_URL", url)
+        patch.setenv("CORPUS_CACHE", str(folder / "cache"))
+        assert corpus_main([*build, "2"]) == 0
+        return Built(LocalStore(folder / "local/store"), S3Store(url), folder / "remote", recipe)
+
+
 class TestACorpusOnS3:
     """The small corpus, built once into a folder and once into a bucket, by the same commands."""
-
-    VERSION = "small-t"
-
-    @pytest.fixture(scope="class")
-    def built(
-        self, server: S3Server, tmp_path_factory: pytest.TempPathFactory
-    ) -> Iterator[tuple[LocalStore, S3Store, Path]]:
-        folder = tmp_path_factory.mktemp("corpus")
-        recipe = make_small_corpus(folder / "sources")
-        with pytest.MonkeyPatch.context() as patch:
-            for name in list(os.environ):
-                if name.startswith(("AWS_", "CORPUS_")) and name != "CORPUS_MODELS":
-                    patch.delenv(name)
-            build = ["build", str(recipe), "--version", self.VERSION, "--workers"]
-            patch.setenv("CORPUS_HOME", str(folder / "local"))
-            assert corpus_main([*build, "1"]) == 0
-            for name, value in environment(server.endpoint).items():
-                patch.setenv(name, value)
-            url = f"s3://{BUCKET}/{uuid.uuid4().hex}"
-            patch.setenv("CORPUS_HOME", str(folder / "remote"))
-            patch.setenv("CORPUS_STORE_URL", url)
-            patch.setenv("CORPUS_CACHE", str(folder / "cache"))
-            assert corpus_main([*build, "2"]) == 0
-            yield LocalStore(folder / "local" / "store"), S3Store(url), folder / "remote"
 
     @pytest.fixture(autouse=True)
     def _pointed_at_the_bucket(
         self,
-        built: tuple[LocalStore, S3Store, Path],
+        built: Built,
         server: S3Server,
         monkeypatch: pytest.MonkeyPatch,
         _nothing_of_the_user: None,
     ) -> None:
         for name, value in environment(server.endpoint).items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setenv("CORPUS_HOME", str(built[2]))
-        monkeypatch.setenv("CORPUS_STORE_URL", built[1].url)
+        monkeypatch.setenv("CORPUS_HOME", str(built.home))
+        monkeypatch.setenv("CORPUS_STORE_URL", built.s3.url)
 
-    def test_it_is_the_same_version_byte_for_byte(
-        self, built: tuple[LocalStore, S3Store, Path]
-    ) -> None:
-        local, s3, _ = built
-        manifest = f"versions/{self.VERSION}/manifest.json"
+    def test_it_is_the_same_version_byte_for_byte(self, built: Built) -> None:
+        local, s3 = built.local, built.s3
+        manifest = f"versions/{VERSION}/manifest.json"
         assert s3.read(manifest) == local.read(manifest)
         for folder in ("versions", "artifacts"):
             paths = list(local.list(folder))
             assert list(s3.list(folder)) == paths
             assert [p for p in paths if s3.read(p) != local.read(p)] == []
 
-    def test_nothing_of_it_lies_in_the_home(self, built: tuple[LocalStore, S3Store, Path]) -> None:
-        assert not (built[2] / "store").exists()
+    def test_nothing_of_it_lies_in_the_home(self, built: Built) -> None:
+        assert not (built.home / "store").exists()
 
-    def test_the_catalog_verifies_it(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert catalog_main(["verify", self.VERSION, "--json"]) == 0
-        answer = json.loads(capsys.readouterr().out)
-        assert answer["ok"], answer["problems"]
+    def test_the_catalog_verifies_it(self) -> None:
+        code, answer = ask_catalog("verify", VERSION)
+        assert code == 0
+        assert answer["problems"] == []
         assert answer["files"] > 0
 
-    def test_damage_in_the_bucket_is_found(
-        self, built: tuple[LocalStore, S3Store, Path], capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        s3 = built[1]
-        manifest = json.loads(s3.read(f"versions/{self.VERSION}/manifest.json"))
+    def test_damage_in_the_bucket_is_found(self, built: Built) -> None:
+        s3 = built.s3
+        manifest = json.loads(s3.read(f"versions/{VERSION}/manifest.json"))
         path = manifest["groups"][0]["shards"][0]["bin"]["path"]
         whole = s3.read(path)
-        s3.write(path, whole[:-4] + b"\x01\x00\x00\x00")
+        s3.write(path, whole[:-1] + bytes([whole[-1] ^ 1]))
         try:
-            assert catalog_main(["verify", self.VERSION, "--json"]) != 0
+            code, answer = ask_catalog("verify", VERSION)
         finally:
             s3.write(path, whole)
-        answer = json.loads(capsys.readouterr().out)
+        assert code != 0
         assert path in {problem["subject"] for problem in answer["problems"]}
 
-    def test_lineage_is_queried_in_place(self, built: tuple[LocalStore, S3Store, Path]) -> None:
-        local, s3, home = built
-        sql = "SELECT reason, count(*) AS n FROM decisions GROUP BY reason ORDER BY reason"
-        answers = []
-        for place, store in (
-            (home, CatalogStore(s3.url)),
-            (local.root.parent, CatalogStore(local.url)),
-        ):
-            with Lineage(Registry(f"sqlite:///{place}/catalog.db"), store, self.VERSION) as lineage:
-                answers.append(run_query(lineage, sql, 100))
-        assert answers[0] == answers[1]
-        assert answers[0]["rows"]
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "SELECT stage, reason, count(*) AS n FROM decisions GROUP BY ALL ORDER BY ALL",
+            "SELECT shard, snapshot, sum(length) FROM spans GROUP BY ALL ORDER BY ALL",
+            "SELECT snapshot, part, count(*) FROM final_text GROUP BY ALL ORDER BY ALL",
+        ],
+    )
+    def test_lineage_is_queried_in_place(
+        self,
+        built: Built,
+        monkeypatch: pytest.MonkeyPatch,
+        query: str,
+    ) -> None:
+        there = ask_catalog("sql", query)
+        monkeypatch.setenv("CORPUS_STORE_URL", built.local.url)
+        here = ask_catalog("sql", query)
+        assert there == here
+        assert there[0] == 0
+        assert there[1]["rows"]
+
+    def test_a_query_may_not_read_other_objects(self, built: Built) -> None:
+        url = f"{built.s3.url}/versions/{VERSION}/lock.json"
+        done = CliRunner().invoke(catalog_main, ["sql", f"SELECT * FROM '{url}'"])
+        assert done.exit_code != 0
+        assert "XXX" in done.stderr
 
     def test_a_token_is_traced_in_place(
-        self, built: tuple[LocalStore, S3Store, Path], capsys: pytest.CaptureFixture[str]
+        self, built: Built, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        manifest = json.loads(built[1].read(f"versions/{self.VERSION}/manifest.json"))
+        manifest = json.loads(built.s3.read(f"versions/{VERSION}/manifest.json"))
         group = manifest["groups"][0]
         shard = f"{group['id']}/{group['shards'][0]['name']}"
-        assert catalog_main(["trace", self.VERSION, shard, "0", "0", "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["doc_id"]
+        there = ask_catalog("trace", VERSION, shard, "0", "0")
+        assert there[0] == 0
+        monkeypatch.setenv("CORPUS_STORE_URL", built.local.url)
+        assert ask_catalog("trace", VERSION, shard, "0", "0") == there
 
     def test_a_second_build_computes_nothing(
-        self, built: tuple[LocalStore, S3Store, Path], capsys: pytest.CaptureFixture[str]
+        self, built: Built, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        recipe = built[2].parent / "sources" / "small.yaml"
-        assert corpus_main(["plan", str(recipe), "--json"]) == 0
+        assert corpus_main(["plan", str(built.recipe), "--json"]) == 0
         plan = json.loads(capsys.readouterr().out)
         assert sum(line["to_run"] for line in plan.values()) == 0
 
-    def test_the_loader_reads_it_through_the_cache(
-        self, built: tuple[LocalStore, S3Store, Path]
-    ) -> None:
-        local, s3, _ = built
-        manifest = Manifest.load(s3.read(f"versions/{self.VERSION}/manifest.json"))
+    def test_the_loader_reads_it_through_the_cache(self, built: Built) -> None:
+        local, s3 = built.local, built.s3
+        manifest = parse_manifest(s3.read(f"versions/{VERSION}/manifest.json"))
         there = Loader(manifest, s3.local, global_batch=4)
         here = Loader(manifest, local.root, global_batch=4)
         for step in range(min(20, len(here))):

@@ -8,7 +8,7 @@ from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.stages import eval_index, quality_model, selection, tokenizer
 
 Result = dg.MaterializeResult
-GROUP = "calibrations"
+GROUP = "corpus"
 
 
 @dg.asset(name="eval_index", group_name=GROUP, code_version=str(eval_index.VERSION))

@@ -1,12 +1,19 @@
 """From an asset's run to what Dagster shows of it: metadata that plots, and its checks."""
 
 import dagster as dg
+import pyarrow as pa
 
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.pipeline.checks import CheckOutcome, check_asset
 from corpus_assets.pipeline.run import AssetReport, run_asset
 
 CHECKS = ("schema", "conservation", "survival")
+
+
+def columns(schema: pa.Schema) -> dict[str, dg.TableSchema]:
+    """An asset's columns as Dagster shows them."""
+    listed = [dg.TableColumn(field.name, str(field.type)) for field in schema]
+    return {"dagster/column_schema": dg.TableSchema(columns=listed)}
 
 
 def check_specs(asset: str) -> list[dg.AssetCheckSpec]:
@@ -41,7 +48,7 @@ def _check_result(outcome: CheckOutcome) -> dg.AssetCheckResult:
         passed=outcome.passed,
         severity=dg.AssetCheckSeverity.WARN if outcome.is_warning else dg.AssetCheckSeverity.ERROR,
         description=outcome.message,
-        metadata={name: value for name, value in outcome.numbers.items()},
+        metadata=dict(outcome.numbers),
     )
 
 

@@ -2,9 +2,18 @@
 
 import dagster as dg
 
-from corpus_assets.defs.materialize import check_specs, materialize_stage
+from corpus_assets.defs.materialize import check_specs, columns, materialize_stage
 from corpus_assets.defs.partitions import EVERY, SNAPSHOTS
 from corpus_assets.defs.resources import CorpusResource
+from corpus_assets.documents import (
+    CLUSTER_MEMBERS,
+    DOCUMENTS,
+    FINAL_TEXT,
+    HITS,
+    SELECTION,
+    SIGNATURES,
+    SPANS,
+)
 from corpus_assets.pipeline.run import pin_snapshot
 from corpus_assets.stages import (
     clean_text,
@@ -24,7 +33,7 @@ Result = dg.MaterializeResult
 @dg.asset(
     name="source_files",
     partitions_def=SNAPSHOTS,
-    group_name="ingest",
+    group_name="corpus",
     code_version=str(source_files.VERSION),
 )
 def source_files_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
@@ -44,9 +53,10 @@ def source_files_asset(context: dg.AssetExecutionContext, corpus: CorpusResource
 @dg.asset(
     name="documents",
     partitions_def=SNAPSHOTS,
-    group_name="ingest",
+    group_name="corpus",
     deps=["source_files"],
     code_version=str(documents.VERSION),
+    metadata=columns(DOCUMENTS),
     check_specs=check_specs("documents"),
 )
 def documents_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
@@ -58,7 +68,7 @@ def documents_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -
 @dg.asset(
     name="signals",
     partitions_def=SNAPSHOTS,
-    group_name="filter",
+    group_name="corpus",
     deps=["documents", "quality_model"],
     code_version=str(signals.VERSION),
     check_specs=check_specs("signals"),
@@ -72,9 +82,10 @@ def signals_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> 
 @dg.asset(
     name="selection",
     partitions_def=SNAPSHOTS,
-    group_name="filter",
+    group_name="corpus",
     deps=["signals", "quality_cutoffs"],
     code_version=str(selection.VERSION),
+    metadata=columns(SELECTION),
     check_specs=check_specs("selection"),
 )
 def selection_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
@@ -86,9 +97,10 @@ def selection_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -
 @dg.asset(
     name="signatures",
     partitions_def=SNAPSHOTS,
-    group_name="deduplicate",
+    group_name="corpus",
     deps=["documents"],
     code_version=str(signatures.VERSION),
+    metadata=columns(SIGNATURES),
     check_specs=check_specs("signatures"),
 )
 def signatures_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
@@ -99,12 +111,13 @@ def signatures_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) 
 @dg.asset(
     name="clusters",
     partitions_def=SNAPSHOTS,
-    group_name="deduplicate",
+    group_name="corpus",
     deps=[
         dg.AssetDep("signatures", partition_mapping=EVERY),
         dg.AssetDep("selection", partition_mapping=EVERY),
     ],
     code_version=str(clusters.VERSION),
+    metadata=columns(CLUSTER_MEMBERS),
     check_specs=check_specs("clusters"),
 )
 def clusters_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
@@ -115,9 +128,10 @@ def clusters_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) ->
 @dg.asset(
     name="contamination",
     partitions_def=SNAPSHOTS,
-    group_name="decontaminate",
+    group_name="corpus",
     deps=["documents", "eval_index"],
     code_version=str(contamination.VERSION),
+    metadata=columns(HITS),
     check_specs=check_specs("contamination"),
 )
 def contamination_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
@@ -128,9 +142,10 @@ def contamination_asset(context: dg.AssetExecutionContext, corpus: CorpusResourc
 @dg.asset(
     name="clean_text",
     partitions_def=SNAPSHOTS,
-    group_name="write",
+    group_name="corpus",
     deps=["selection", "clusters", "contamination"],
     code_version=str(clean_text.VERSION),
+    metadata=columns(FINAL_TEXT),
     check_specs=check_specs("clean_text"),
 )
 def clean_text_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
@@ -142,9 +157,10 @@ def clean_text_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) 
 @dg.asset(
     name="shards",
     partitions_def=SNAPSHOTS,
-    group_name="write",
+    group_name="corpus",
     deps=["clean_text", "tokenizer"],
     code_version=str(shards.VERSION),
+    metadata=columns(SPANS),
     check_specs=check_specs("shards"),
 )
 def shards_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:

@@ -14,7 +14,7 @@ Result = dg.MaterializeResult
 @dg.asset(
     name="corpus_version",
     partitions_def=VERSIONS,
-    group_name="release",
+    group_name="corpus",
     deps=[dg.AssetDep("shards", partition_mapping=EVERY)],
     code_version="1",
     check_specs=[

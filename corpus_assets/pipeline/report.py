@@ -9,6 +9,7 @@ from collections import Counter
 from html import escape
 
 import numpy as np
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpus_assets.pipeline.charts import funnel_bars, histogram, horizontal_bars, table
@@ -123,13 +124,22 @@ def _quality(pipeline: Pipeline) -> str:
 
 
 def _clusters(pipeline: Pipeline) -> str:
-    sizes: Counter[int] = Counter()
+    """How many documents each kept one stands for, copies in later snapshots included."""
+    copies: Counter[bytes] = Counter()
     for snapshot in pipeline.recipe.snapshots:
         for result in pipeline.results("clusters", snapshot):
-            for size, count in result.notes["cluster_sizes"].items():
-                sizes[int(size)] += count
-    rows = [(f"{size} members", sizes[size], f"{sizes[size]:,} clusters") for size in sorted(sizes)]
-    return "<h2>Duplicate clusters by size</h2>" + horizontal_bars(rows[:30])
+            for output in result.outputs.values():
+                members = pq.read_table(
+                    pipeline.store.local(output.path), columns=["kept", "kept_doc_id"]
+                )
+                gone = members.filter(pc.invert(members["kept"]))
+                copies.update(gone["kept_doc_id"].to_pylist())
+    sizes = Counter(copies.values())
+    rows = [(f"{size} dropped", sizes[size], f"{sizes[size]:,} kept") for size in sorted(sizes)]
+    return (
+        "<h2>Duplicates</h2><p>Kept documents by the number of copies that gave way to them.</p>"
+        + horizontal_bars(rows[:30])
+    )
 
 
 def _contamination(pipeline: Pipeline) -> str:

@@ -149,8 +149,6 @@ def clusters(context: TaskContext) -> None:
         Counter(REASONS[k] for k in _values(dropped["kind"])),
     )
     context.notes["clusters"] = pc.count_distinct(own["cluster_id"]).as_py()
-    sizes = Counter(_values(own.filter(own["kept"])["cluster_size"]))
-    context.notes["cluster_sizes"] = {str(size): n for size, n in sorted(sizes.items())}
 
 
 def _cluster_rows(context: TaskContext, prefix: str, snapshot: str, rank: int) -> pa.Table:

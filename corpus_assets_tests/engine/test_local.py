@@ -1,0 +1,165 @@
+"""The local engine: the same results from one process or several, whatever goes wrong."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from corpus_assets.engine.local import LocalEngine
+from corpus_assets.errors import EngineError, SourceError
+from corpus_assets.store import LocalStore, load_result, read_output
+from corpus_assets.task import Finished, Task
+
+TINY = "corpus_assets_tests.engine.tiny_tasks"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> LocalStore:
+    return LocalStore(tmp_path / "store")
+
+
+@pytest.fixture(params=[1, 2], ids=["one worker", "two workers"])
+def engine(request: pytest.FixtureRequest, store: LocalStore) -> Iterator[LocalEngine]:
+    made = LocalEngine(store.url, TINY, request.param)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def pool(store: LocalStore) -> Iterator[LocalEngine]:
+    made = LocalEngine(store.url, TINY, 2)
+    yield made
+    made.close()
+
+
+def tasks(stage: str, numbers: list[int], **params: str) -> list[Task]:
+    return [Task(stage, 1, {"n": n}, params=params, label=f"number {n}") for n in numbers]
+
+
+def ignore(task: Task, finished: Finished) -> None:
+    return
+
+
+def test_results_come_in_the_order_of_tasks_and_each_is_told_once(
+    engine: LocalEngine, store: LocalStore
+) -> None:
+    told: list[str] = []
+    numbers = [5, 3, 9, 1, 4, 8]
+    todo = tasks("square", numbers)
+    done = engine.run(todo, lambda task, finished: told.append(task.label))
+    assert [d.result.counts["n"] for d in done] == numbers
+    assert [read_output(store, d.result.outputs["square.txt"]) for d in done] == [
+        str(n * n).encode() for n in numbers
+    ]
+    assert sorted(told) == sorted(task.label for task in todo)
+    assert not any(d.cached for d in done)
+
+
+def test_one_and_two_workers_leave_the_same_files(tmp_path: Path) -> None:
+    trees = []
+    for workers in (1, 2):
+        store = LocalStore(tmp_path / str(workers))
+        engine = LocalEngine(store.url, TINY, workers)
+        engine.run(tasks("square", list(range(6))), ignore)
+        engine.close()
+        trees.append({name: store.read(name) for name in store.list("artifacts")})
+    assert trees[0] == trees[1]
+    assert len(trees[0]) == 12
+
+
+def test_no_tasks_are_no_work(engine: LocalEngine) -> None:
+    assert engine.run([], ignore) == []
+
+
+def test_finished_tasks_are_found_and_not_run_again(engine: LocalEngine, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    engine.run(tasks("note_and_square", [1, 2, 3], log=str(log)), ignore)
+    done = engine.run(tasks("note_and_square", [1, 2, 3, 4], log=str(log)), ignore)
+    assert [d.cached for d in done] == [True, True, True, False]
+    assert sorted(log.read_text().split()) == ["1", "2", "3", "4"]
+
+
+def test_a_task_that_raises_ends_the_run_with_its_own_error(
+    engine: LocalEngine, store: LocalStore
+) -> None:
+    todo = tasks("fail_on_three", [1, 2, 3, 4])
+    told: list[str] = []
+    with pytest.raises(SourceError, match="three cannot be read"):
+        engine.run(todo, lambda task, finished: told.append(task.label))
+    finished = [t for t in todo if load_result(store, t.stage, t.fingerprint) is not None]
+    assert [task.label for task in todo[:2]] == [task.label for task in finished[:2]]
+    assert todo[2] not in finished
+    assert set(told) <= {task.label for task in finished}
+    again = engine.run([task for task in todo if task is not todo[2]], ignore)
+    assert [d.cached for d in again[:2]] == [True, True]
+
+
+def test_a_killed_worker_is_an_engine_error_and_finished_work_is_kept(
+    pool: LocalEngine, store: LocalStore
+) -> None:
+    todo = tasks("die_on_three", [1, 3])
+    with pytest.raises(EngineError) as caught:
+        pool.run(todo, ignore)
+    message = str(caught.value)
+    assert message.startswith("a worker process died during die_on_three (number ")
+    assert "run the same command again with fewer --workers" in message
+    assert "\n" not in message
+    kept = load_result(store, todo[0].stage, todo[0].fingerprint)
+    assert kept is not None
+    assert read_output(store, kept.outputs["square.txt"]) == b"1"
+
+
+def test_after_a_killed_worker_the_same_engine_works_again(pool: LocalEngine) -> None:
+    with pytest.raises(EngineError):
+        pool.run(tasks("die_on_three", [1, 3]), ignore)
+    done = pool.run(tasks("square", [1, 2]), ignore)
+    assert [d.result.counts["n"] for d in done] == [1, 2]
+
+
+def test_a_worker_killed_while_idle_is_replaced(pool: LocalEngine, store: LocalStore) -> None:
+    done = pool.run(tasks("environment", [1, 2]), ignore)
+    worker = int(read_output(store, done[0].result.outputs["environment.txt"]).split()[-1])
+    os.kill(worker, signal.SIGKILL)
+    deadline = time.monotonic() + 60
+    while not getattr(pool._pool, "_broken", True) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    done = pool.run(tasks("square", [1, 2]), ignore)
+    assert [d.result.counts["n"] for d in done] == [1, 2]
+
+
+def test_workers_use_one_thread_each(
+    pool: LocalEngine, store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "TOKENIZERS_PARALLELISM"):
+        monkeypatch.delenv(name, raising=False)
+    done = pool.run(tasks("environment", [1, 2]), ignore)
+    for each in done:
+        *found, pid = read_output(store, each.result.outputs["environment.txt"]).split()
+        assert found == [b"1", b"1", b"false"]
+        assert int(pid) != os.getpid()
+
+
+def test_one_worker_is_this_process(store: LocalStore) -> None:
+    [done] = LocalEngine(store.url, TINY).run(tasks("environment", [1]), ignore)
+    pid = read_output(store, done.result.outputs["environment.txt"]).split()[-1]
+    assert int(pid) == os.getpid()
+
+
+@pytest.mark.parametrize("workers", [0, -2])
+def test_fewer_than_one_worker_is_refused(store: LocalStore, workers: int) -> None:
+    with pytest.raises(EngineError, match=f"--workers must be 1 or more, not {workers}"):
+        LocalEngine(store.url, TINY, workers)
+
+
+def test_closing_ends_the_workers(store: LocalStore) -> None:
+    engine = LocalEngine(store.url, TINY, 2)
+    done = engine.run(tasks("environment", [1, 2]), ignore)
+    pids = {int(read_output(store, d.result.outputs["environment.txt"]).split()[-1]) for d in done}
+    engine.close()
+    engine.close()
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
