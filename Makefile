@@ -13,6 +13,8 @@ demo: $(VENV)/.core
 	$(BIN)/corpus build demo --version demo-1 --workers $(WORKERS)
 
 ui: $(VENV)/.core
+	mkdir -p $(CORPUS_HOME)/dagster
+	test -f $(CORPUS_HOME)/dagster/dagster.yaml || cp dagster.yaml $(CORPUS_HOME)/dagster/
 	DAGSTER_HOME=$(abspath $(CORPUS_HOME))/dagster $(BIN)/dagster dev -w workspace.yaml
 
 test: $(VENV)/.dev
@@ -49,7 +51,7 @@ COMPILE := uv pip compile pyproject.toml --universal --python-version 3.11 --gen
 	--no-emit-index-url --no-annotate --no-header --quiet --extra build
 lock:
 	$(COMPILE) -o requirements.lock
-	$(COMPILE) --extra dev --extra postgres --extra s3 -o requirements-dev.lock
+	$(COMPILE) --extra dev --extra postgres -o requirements-dev.lock
 
 clean:
 	rm -rf $(CORPUS_HOME)

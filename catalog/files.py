@@ -88,7 +88,6 @@ class Store:
 
         options: dict[str, Any] = {
             "client_options": {"allow_http": endpoint.startswith("http://")},
-            "retry_config": {"max_retries": 7},
             "skip_instance_cache": True,  # the variables may have changed since
         }
         self.filesystem = Files("s3", **options)

@@ -104,12 +104,20 @@ def cluster(lineage: Lineage, doc_id: bytes) -> dict[str, Any] | None:
     mine = own[0] if own else members[0]
     return {
         "cluster_id": (own[0]["cluster_id"] if own else kept_doc_id).hex(),
-        "size": len(members),
+        "size": _count(lineage, scan, kept_doc_id),
         "kept_doc_id": kept_doc_id.hex(),
         "kind": mine["kind"],
         "similarity": mine["similarity"],
         "members": [row | {"doc_id": row["doc_id"].hex()} for row in members],
     }
+
+
+def _count(lineage: Lineage, scan: str, kept_doc_id: bytes) -> int:
+    """The kept document and all that gave way to it."""
+    found = lineage.query(
+        f"SELECT count(*) AS n FROM {scan} WHERE kept_doc_id = ? AND NOT kept", [kept_doc_id]
+    )
+    return int(found[0]["n"]) + 1
 
 
 def _kept_alone(lineage: Lineage, doc_id: bytes) -> list[Row]:

@@ -8,7 +8,8 @@ from tokenizers import Tokenizer
 
 
 def text_id(text: str) -> bytes:
-    """BLAKE2b-128 of the text in NFC: equal texts have equal ids."""
+    """BLAKE2b-128 of the text in NFC with `\\n` line ends: equal texts have equal ids."""
+    text = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
     data = unicodedata.normalize("NFC", text).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(data, digest_size=16).digest()
 

@@ -22,6 +22,14 @@ HOME_OPTION = click.option(
 SET_OPTION = click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change one key of the recipe."
 )
+LOCK_OPTION = click.option(
+    "--lock",
+    metavar="FILE",
+    help="Build just what this lock pins: its recipe, inputs, calibrations.",
+)
+CALIBRATIONS_OPTION = click.option(
+    "--calibrations", metavar="LOCK", help="Use this lock's calibrations with another recipe."
+)
 JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 
 
@@ -38,7 +46,8 @@ def cli() -> None:
 @click.argument("recipe")
 @click.option("--version", metavar="NAME", help="Name of the result [recipe name + digest].")
 @click.option("--workers", type=click.IntRange(1), help="Worker processes [one a core].")
-@click.option("--lock", metavar="FILE", help="Use the calibrations that this lock pins.")
+@LOCK_OPTION
+@CALIBRATIONS_OPTION
 @HOME_OPTION
 @SET_OPTION
 def build(
@@ -46,18 +55,28 @@ def build(
     version: str | None,
     workers: int | None,
     lock: str | None,
+    calibrations: str | None,
     home: str | None,
     settings: Sequence[str],
 ) -> None:
     """Build a version of a corpus; what is already there is not computed again."""
     from corpus_assets.defs.build import build as run_build
+    from corpus_assets.pipeline.version import check_version_name
     from corpus_assets.session import open_session
 
+    if version is not None:
+        check_version_name(version)
     place = Home.resolve(home)
     with (
         _display() as progress,
         open_session(
-            recipe, place, workers or os.cpu_count() or 1, _overrides(settings), lock, progress
+            recipe,
+            place,
+            workers or os.cpu_count() or 1,
+            _overrides(settings),
+            lock,
+            progress,
+            calibrations,
         ) as session,
     ):
         made = run_build(session, version)
@@ -95,7 +114,7 @@ def lock(
 
 @cli.command()
 @click.argument("recipe")
-@click.option("--lock", metavar="FILE", help="Use the calibrations that this lock pins.")
+@LOCK_OPTION
 @HOME_OPTION
 @SET_OPTION
 @JSON_OPTION

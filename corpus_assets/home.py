@@ -41,10 +41,6 @@ class Home:
     def dagster(self) -> Path:
         return self.root / "dagster"
 
-    @property
-    def models(self) -> Path:
-        return self.root / "models"
-
 
 def _seconds(name: str, default: float) -> float:
     """A number of seconds from the environment."""

@@ -5,6 +5,7 @@ the recipe's folder, anything else is taken as it is. Where files lie is never i
 """
 
 from dataclasses import dataclass
+from glob import glob, has_magic
 from pathlib import Path
 
 from corpus_assets.demo.generate import generate
@@ -30,13 +31,13 @@ class Locations:
         return str(self.recipe_folder / Path(location).expanduser())
 
     def files(self, patterns: tuple[str, ...], what: str) -> list[Path]:
-        """The files that patterns name, sorted; each pattern must name at least one."""
+        """The files that patterns name, in their order; each pattern must name at least one."""
         found: list[Path] = []
         for pattern in patterns:
-            path = Path(self.resolve(pattern))
-            matches = sorted(path.parent.glob(path.name)) if "*" in path.name else [path]
-            matches = [match for match in matches if match.is_file()]
+            resolved = self.resolve(pattern)
+            names = sorted(glob(resolved, recursive=True)) if has_magic(resolved) else [resolved]
+            matches = [Path(name) for name in names if Path(name).is_file()]
             if not matches:
                 raise SourceError(f"{what}: no file at {pattern}; correct the path in the recipe")
             found += matches
-        return sorted(set(found), key=lambda match: (match.name, match))
+        return list(dict.fromkeys(found))

@@ -84,10 +84,22 @@ def import_calibrations(lock: Lock, folder: Path, store: Store) -> dict[str, Out
     return pins
 
 
+def check_recipe(lock: Lock, recipe_digest: str) -> None:
+    """Refuse to build another recipe than the lock was made from."""
+    if lock.recipe_digest != recipe_digest:
+        raise RecipeError(
+            f"the lock is of recipe {lock.recipe_digest[:12]}, this one is {recipe_digest[:12]}; "
+            "use --calibrations to take only the lock's calibrations"
+        )
+
+
 def check_inputs(lock: Lock, inputs: Mapping[str, tuple[PinnedFile, ...]]) -> None:
     """Refuse to build under a lock from other files than it names."""
     for name, pinned in lock.inputs.items():
         if canonical_json([f.identity() for f in inputs.get(name, ())]) != canonical_json(
             [f.identity() for f in pinned]
         ):
-            raise RecipeError(f"the files of {name} are not those the lock pins; build without it")
+            raise RecipeError(
+                f"the files of {name} are not those the lock pins; restore them, or use "
+                "--calibrations to take only the lock's calibrations"
+            )

@@ -49,7 +49,7 @@ class SourceEntry(SourceSpec):
 
 
 class LanguageModel(Settings):
-    """The language identifier: a fastText model by name or path, pinned by digest."""
+    """The language identifier: a fastText model by name, pinned by digest."""
 
     model: str = "lid.176"
     sha256: str | None = None

@@ -12,7 +12,7 @@ from corpus_assets.engine.local import LocalEngine
 from corpus_assets.errors import RecipeError, StoreError
 from corpus_assets.home import Home
 from corpus_assets.locations import Locations
-from corpus_assets.lock import import_calibrations, load_lock
+from corpus_assets.lock import Lock, check_recipe, import_calibrations, load_lock
 from corpus_assets.pipeline.graph import Pipeline
 from corpus_assets.pipeline.progress import Progress, Silent
 from corpus_assets.recipe import load_recipe
@@ -29,6 +29,7 @@ class Session:
     registry: Registry
     engine: LocalEngine
     progress: Progress
+    lock: Lock | None = None  # what goes in must be what it names
 
 
 def find_recipe(name: str) -> Path:
@@ -61,8 +62,13 @@ def open_session(
     overrides: Mapping[str, Any] | None = None,
     lock: str | None = None,
     progress: Progress | None = None,
+    calibrations: str | None = None,
 ) -> Iterator[Session]:
-    """Open everything; the engine's workers end with the session."""
+    """Open everything; the engine's workers end with the session.
+
+    Under `lock`, recipe and inputs must be those it names; `calibrations` takes only the
+    calibrations of a lock.
+    """
     path = find_recipe(recipe)
     loaded = load_recipe(path, dict(overrides or {}))
     try:
@@ -76,13 +82,16 @@ def open_session(
     registry.upgrade()
     locations = Locations(path.parent, home)
     pins: dict[str, Output] = {}
-    if lock is not None:
-        pinned = load_lock(Path(lock))
-        pins = import_calibrations(pinned, Path(lock).parent, store)
+    pinned = lock or calibrations
+    if pinned is not None:
+        pins = import_calibrations(load_lock(Path(pinned)), Path(pinned).parent, store)
+    bound = load_lock(Path(lock)) if lock is not None else None
+    if bound is not None:
+        check_recipe(bound, loaded.digest)
     orders = [(row.kind, row.value) for row in registry.suppressions()]
     pipeline = Pipeline(loaded, locations, store, Suppressions.from_rows(orders), pins)
     engine = LocalEngine(home.store_url, TASKS, workers)
     try:
-        yield Session(home, pipeline, registry, engine, progress or Silent())
+        yield Session(home, pipeline, registry, engine, progress or Silent(), bound)
     finally:
         engine.close()

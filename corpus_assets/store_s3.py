@@ -52,10 +52,10 @@ def cache_folder() -> Path:
 class S3Store:
     """Objects below `s3://bucket/prefix`. Cheap to open: the first request is the first use.
 
-    `retries` counts per request, with exponential backoff; seven last about ten seconds.
+    `retries` counts per request, with exponential backoff; twelve last about ten seconds.
     """
 
-    def __init__(self, url: str, retries: int = 7) -> None:
+    def __init__(self, url: str, retries: int = 12) -> None:
         self.retries = retries
         self.bucket, prefix = _split_url(url)
         self.url = f"s3://{self.bucket}/{prefix}".rstrip("/")
@@ -217,7 +217,7 @@ def _connect(bucket: str, prefix: str, endpoint: str | None, retries: int) -> An
             "max_retries": retries,
             "retry_timeout": timedelta(minutes=3),
             "backoff": {
-                "init_backoff": timedelta(milliseconds=100),
+                "init_backoff": timedelta(milliseconds=300),
                 "max_backoff": timedelta(seconds=15),
                 "base": 2,
             },

@@ -6,6 +6,7 @@ Dagster with the same data version is passed over.
 """
 
 import os
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from corpus_assets.defs.assets import ASSETS
 from corpus_assets.defs.partitions import SNAPSHOTS, VERSIONS
 from corpus_assets.defs.resources import CorpusResource, share_session
 from corpus_assets.errors import CorpusError, MissingInput
+from corpus_assets.lock import check_inputs
 from corpus_assets.pipeline.run import AssetReport, content_hash, pin_snapshot, run_node
 from corpus_assets.pipeline.version import (
     Version,
@@ -67,10 +69,12 @@ def build(session: Session, version: str | None = None) -> Version:
 def materialize_waves(session: Session, instance: DagsterInstance, waves: Sequence[Wave]) -> None:
     snapshots = list(session.pipeline.recipe.snapshots)
     instance.add_dynamic_partitions(SNAPSHOTS.name or "", snapshots)
+    for name in snapshots:
+        pin_snapshot(session.pipeline, session.registry, name)
+    if session.lock is not None:
+        check_inputs(session.lock, session.pipeline.inputs())
     for wave in waves:
         for snapshot in snapshots if wave.by_snapshot else [None]:
-            if "source_files" in wave.assets and snapshot is not None:
-                pin_snapshot(session.pipeline, session.registry, snapshot)
             missing = [a for a in wave.assets if not _is_current(session, instance, a, snapshot)]
             if missing:
                 _materialize(instance, missing, snapshot)
@@ -129,7 +133,7 @@ def _materialize(instance: DagsterInstance, assets: list[str], partition: str | 
             instance=instance,
             resources={"corpus": CorpusResource()},
             run_config=QUIET,
-            tags={BUILD_TAG: str(os.getpid())},
+            tags={BUILD_TAG: f"{socket.gethostname()}:{os.getpid()}"},
         )
     except Exception as error:
         known = _domain_error(error)
@@ -153,8 +157,8 @@ def _close_dead_runs(instance: DagsterInstance) -> None:
     """Runs of builds that were killed are marked failed, so the UI does not show them running."""
     running = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING]
     for run in instance.get_runs(dg.RunsFilter(statuses=running)):
-        owner = run.tags.get(BUILD_TAG)
-        if owner is not None and not _is_alive(int(owner)):
+        host, _, pid = run.tags.get(BUILD_TAG, "").rpartition(":")
+        if host == socket.gethostname() and not _is_alive(int(pid)):
             instance.report_run_failed(run, "the build was stopped before this run ended")
 
 

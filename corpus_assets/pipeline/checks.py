@@ -117,8 +117,8 @@ def _conservation(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
 
 
 def _survival(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
-    by_asset: Mapping[str, Bounds] = {**pipeline.recipe.survival}
-    bounds = by_asset.get(report.asset, Bounds())
+    stated = pipeline.recipe.survival.items()
+    bounds = next((bounds for asset, bounds in stated if asset == report.asset), Bounds())
     share = report.survival
     inside = bounds.min <= share <= bounds.max or not report.documents_in
     message = f"{share:.1%} survive; expected {bounds.min:.0%} to {bounds.max:.0%}"

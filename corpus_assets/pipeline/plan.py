@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from corpus_assets.errors import MissingInput
-from corpus_assets.pipeline.graph import ASSET_NODES, SNAPSHOT_NODES, Pipeline
+from corpus_assets.pipeline.graph import ASSET_NODES, Pipeline
+from corpus_assets.pipeline.nodes import SNAPSHOT_NODES
 
 CACHED = "cached"
 RUNS = "runs"

@@ -11,9 +11,9 @@ from corpus_assets.engine.base import Engine
 from corpus_assets.pipeline.graph import (
     ASSET_NODES,
     CALIBRATION_FILES,
-    SNAPSHOT_NODES,
     Pipeline,
 )
+from corpus_assets.pipeline.nodes import SNAPSHOT_NODES
 from corpus_assets.pipeline.pins import (
     SnapshotFiles,
     load_snapshot_files,

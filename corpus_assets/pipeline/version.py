@@ -5,6 +5,7 @@ written last, and nothing there holds a time or a place: two builds give the sam
 """
 
 import json
+import re
 from dataclasses import dataclass
 
 from catalog.registry import Registry
@@ -27,6 +28,8 @@ from corpus_assets.shards.tokens import Encoder
 from corpus_assets.step import canonical_json
 from corpus_assets.store import Output, Result, read_output, sha256_hex
 
+VERSION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
 
 @dataclass(frozen=True)
 class Version:
@@ -34,6 +37,15 @@ class Version:
     manifest: Manifest
     manifest_bytes: bytes
     lock: Lock
+
+
+def check_version_name(name: str) -> None:
+    """Refuse what would not be one plain folder below `versions/`."""
+    if not VERSION_NAME.fullmatch(name):
+        raise CorpusError(
+            f"{name!r} is no name for a version (--version): use letters, digits, '.', '_' and "
+            "'-', a letter or digit first, 100 at most"
+        )
 
 
 def default_version_name(pipeline: Pipeline) -> str:
@@ -110,6 +122,7 @@ def _group(name: str, shards: list[ShardRef]) -> Group:
 
 def make_version(pipeline: Pipeline, name: str) -> Version:
     """The manifest and lock of a version; needs all shards, writes nothing."""
+    check_version_name(name)
     recipe = pipeline.recipe
     lock = make_lock(pipeline)
     groups = make_groups(pipeline)
@@ -167,7 +180,7 @@ def publish(pipeline: Pipeline, registry: Registry, version: Version) -> None:
 
 def _register(pipeline: Pipeline, registry: Registry, version: Version, path: str) -> None:
     manifest, lock = version.manifest, version.lock
-    recipe_json = json.dumps(pipeline.recipe.identity(), indent=1, sort_keys=True)
+    recipe_json = json.dumps(lock.recipe, indent=1, sort_keys=True)  # without locations
     registry.put_recipe(RecipeRow(pipeline.recipe.digest, pipeline.recipe.name, recipe_json))
     registry.put_lock(LockRow(lock.digest, canonical_json(lock.identity()).decode()))
     for name in ("quality_model", "tokenizer", "eval_index"):

@@ -17,9 +17,10 @@ EMAIL = re.compile(
 )
 # What may touch an address is ASCII only: in Chinese or Japanese no space stands around it.
 IPV4 = re.compile(r"(?<![A-Za-z0-9_.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![A-Za-z0-9_]|\.[0-9])")
-IPV6 = re.compile(r"(?<![A-Za-z0-9_:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?![A-Za-z0-9_:])")
-GLOBAL_UNICAST_V6 = ipaddress.IPv6Network("2000::/3")
-"""All public IPv6 addresses of today; `Face::Bad` of a programming language is outside it."""
+# Public IPv6 is 2000::/3 so far; `Face::Bad` of a programming language is outside it.
+IPV6 = re.compile(
+    r"(?<![A-Za-z0-9_:.])[23][0-9A-Fa-f]{3}(?::[0-9A-Fa-f]{0,4}){2,7}(?![A-Za-z0-9_:])"
+)
 VERSION_WORD = re.compile(r"\b(?:v|ver|version|release|build|firmware)[.:]?\s{0,2}$", re.IGNORECASE)
 
 
@@ -66,5 +67,5 @@ def _public_ips(text: str) -> Iterator[tuple[int, int]]:
                 address = ipaddress.ip_address(match.group())
             except ValueError:
                 continue
-            if address.is_global and (address.version == 4 or address in GLOBAL_UNICAST_V6):
+            if address.is_global and not address.is_multicast:
                 yield match.span()

@@ -1,0 +1,33 @@
+"""All nodes of the graph by name: those with tasks for each snapshot, and those with tasks for all."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from corpus_assets.pipeline import reading_nodes, writing_nodes
+from corpus_assets.task import Task
+
+if TYPE_CHECKING:
+    from corpus_assets.pipeline.graph import Pipeline
+
+SNAPSHOT_NODES: Mapping[str, Callable[["Pipeline", str], list[Task]]] = {
+    "documents": reading_nodes.documents_tasks,
+    "signals": reading_nodes.signals_tasks,
+    "selection": reading_nodes.selection_tasks,
+    "signatures": reading_nodes.signatures_tasks,
+    "clusters": reading_nodes.clusters_tasks,
+    "contamination": reading_nodes.contamination_tasks,
+    "line_counts": writing_nodes.line_counts_tasks,
+    "boilerplate": writing_nodes.boilerplate_tasks,
+    "clean_text": writing_nodes.clean_text_tasks,
+    "tokenizer_sample": writing_nodes.tokenizer_sample_tasks,
+    "shard_counts": writing_nodes.shard_counts_tasks,
+    "tokens": writing_nodes.tokens_tasks,
+    "shards": writing_nodes.shards_tasks,
+}
+
+GLOBAL_NODES: Mapping[str, Callable[["Pipeline"], list[Task]]] = {
+    "quality_model": reading_nodes.quality_model_tasks,
+    "eval_index": reading_nodes.eval_index_tasks,
+    "quality_cutoffs": reading_nodes.quality_cutoffs_tasks,
+    "tokenizer": writing_nodes.tokenizer_tasks,
+}

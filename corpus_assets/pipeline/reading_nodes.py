@@ -1,0 +1,211 @@
+"""The tasks of each node, from the results of the nodes before it: one function each.
+
+A node asks the graph for what it reads; where that is not there yet, the graph raises
+MissingInput. Settings that go into a task are exactly those that can change its output.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from corpus_assets.recipe import Recipe
+from corpus_assets.stages import (
+    clusters,
+    contamination,
+    documents,
+    eval_index,
+    quality_model,
+    selection,
+    signals,
+    signatures,
+)
+from corpus_assets.store import Output
+from corpus_assets.task import Task
+
+if TYPE_CHECKING:
+    from corpus_assets.pipeline.graph import Pipeline
+
+
+def documents_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
+    source = graph.recipe.source_of(snapshot)
+    blocklists = graph.locations.files(graph.recipe.blocklists, "blocklists")
+    spec = source.identity()
+    del spec["snapshots"]
+    settings = {
+        "source": spec,
+        "snapshot": snapshot,
+        "ingest": graph.recipe.documents.identity(),
+        "suppressions": graph.suppressions.identity(),
+    }
+    lists = {f"blocklist/{i:04d}": graph.digest_of(path) for i, path in enumerate(blocklists)}
+    return [
+        Task(
+            "documents",
+            documents.VERSION,
+            settings | {"part": part},
+            extra_inputs={file.name: file.sha256} | lists,
+            params={
+                "file": asdict(file),
+                "blocklists": [str(path) for path in blocklists],
+            },
+            label=f"{snapshot} {file.name}",
+        )
+        for part, file in enumerate(graph.snapshot_files(snapshot).files)
+    ]
+
+
+def quality_model_tasks(graph: "Pipeline") -> list[Task]:
+    entry = graph.recipe.quality_model
+    if entry is None:
+        return []
+    positives = graph.locations.files(entry.positives, "quality_model.positives")
+    negatives = graph.locations.files(entry.negatives, "quality_model.negatives")
+    return [
+        Task(
+            "quality_model",
+            quality_model.VERSION,
+            {"train": entry.train.identity()},
+            extra_inputs={
+                "positives": graph.digests_of(positives),
+                "negatives": graph.digests_of(negatives),
+            },
+            params={
+                "positives": [str(path) for path in positives],
+                "negatives": [str(path) for path in negatives],
+            },
+        )
+    ]
+
+
+def eval_index_tasks(graph: "Pipeline") -> list[Task]:
+    if not graph.recipe.eval_suites:
+        return []
+    suites = graph.locations.files(graph.recipe.eval_suites, "eval_suites")
+    return [
+        Task(
+            "eval_index",
+            eval_index.VERSION,
+            graph.recipe.eval_index.identity(),
+            extra_inputs={f"{i:04d}": graph.digest_of(path) for i, path in enumerate(suites)},
+            params={"suites": [str(path) for path in suites]},
+        )
+    ]
+
+
+def signals_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
+    needs = graph.recipe.signals.needs()
+    settings = {
+        "signals": graph.recipe.signals.model_dump(mode="json"),
+        "families": graph.recipe.signals.identity(),  # with the version of each family
+    }
+    shared: dict[str, Output] = {}
+    params: dict[str, Any] = {}
+    extra: dict[str, str] = {}
+    if "quality" in needs:
+        shared["quality"] = graph.quality_model_file()
+    if "lid" in needs:
+        path, extra["lid"] = graph.language_model()
+        params["lid"] = str(path)
+    return [
+        Task(
+            "signals",
+            signals.VERSION,
+            settings,
+            {"documents": part.outputs["documents.parquet"]} | shared,
+            extra,
+            params,
+            label=_part_label(snapshot, i),
+        )
+        for i, part in enumerate(graph.results("documents", snapshot))
+    ]
+
+
+def quality_cutoffs_tasks(graph: "Pipeline") -> list[Task]:
+    inputs: dict[str, Output] = {}
+    for snapshot in graph.recipe.calibration_snapshots:
+        domain = graph.recipe.source_of(snapshot).domain
+        for i, part in enumerate(graph.results("signals", snapshot)):
+            inputs[f"{domain}/{snapshot}/{i:05d}"] = part.outputs["signals.parquet"]
+    settings = graph.recipe.selection.identity()
+    return [Task("quality_cutoffs", selection.VERSION, settings, inputs)]
+
+
+def selection_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
+    cutoffs = graph.cutoffs_file()
+    settings = {
+        "selection": graph.recipe.selection.identity(),
+        "domain": graph.recipe.source_of(snapshot).domain,
+    }
+    return [
+        Task(
+            "selection",
+            selection.VERSION,
+            settings,
+            {"signals": part.outputs["signals.parquet"], "cutoffs": cutoffs},
+            label=_part_label(snapshot, i),
+        )
+        for i, part in enumerate(graph.results("signals", snapshot))
+    ]
+
+
+def signatures_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
+    settings = graph.recipe.signatures.identity()
+    return [
+        Task(
+            "signatures",
+            signatures.VERSION,
+            settings,
+            {"documents": part.outputs["documents.parquet"]},
+            label=_part_label(snapshot, i),
+        )
+        for i, part in enumerate(graph.results("documents", snapshot))
+    ]
+
+
+def clusters_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
+    inputs: dict[str, Output] = {}
+    window = cluster_window(graph.recipe, snapshot)
+    for name in window:
+        for node, file in (("signals", "signals"), ("selection", "selection"),
+                           ("signatures", "signatures")):  # fmt: skip
+            for i, part in enumerate(graph.results(node, name)):
+                inputs[f"{name}/{i:05d}/{node}"] = part.outputs[f"{file}.parquet"]
+    settings = {
+        "clusters": graph.recipe.clusters.identity(),
+        "signatures": graph.recipe.signatures.identity(),
+        "window": list(window),
+        "parts": len(graph.results("signatures", snapshot)),
+    }
+    return [Task("clusters", clusters.VERSION, settings, inputs, label=snapshot)]
+
+
+def cluster_window(recipe: Recipe, snapshot: str) -> Sequence[str]:
+    """The snapshots whose documents a snapshot is compared with, first in rank first.
+
+    Rank is the order in the recipe; a snapshot itself is always the last of its window.
+    """
+    scope = recipe.clusters.scope
+    place = recipe.snapshots.index(snapshot)
+    before = {"per_snapshot": 0, "all": place}[scope] if isinstance(scope, str) else scope.rolling
+    return recipe.snapshots[max(0, place - before) : place + 1]
+
+
+def contamination_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
+    if not graph.recipe.eval_suites:
+        return []
+    index = graph.eval_index_file()
+    settings = graph.recipe.contamination.scan.identity()
+    return [
+        Task(
+            "contamination",
+            contamination.VERSION,
+            settings,
+            {"documents": part.outputs["documents.parquet"], "eval_index": index},
+            label=_part_label(snapshot, i),
+        )
+        for i, part in enumerate(graph.results("documents", snapshot))
+    ]
+
+
+def _part_label(snapshot: str, part: int) -> str:
+    return f"{snapshot} part {part}"

@@ -1,0 +1,210 @@
+"""Tasks that write what is left: final text, decisions, tokenizer, tokens and shards."""
+
+import json
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from corpus_assets.documents import HITS
+from corpus_assets.errors import CorruptArtifact
+from corpus_assets.pipeline.counting import count, values
+from corpus_assets.recipe import TokenizerSample
+from corpus_assets.shards.format import build_shard
+from corpus_assets.shards.pack import PackSettings
+from corpus_assets.shards.tokens import Encoder, TokenBatch
+from corpus_assets.stages import boilerplate, shards
+from corpus_assets.stages.boilerplate import BoilerplateSettings
+from corpus_assets.stages.clean_text import TOO_SHORT, CleanTextSettings, clean_documents
+from corpus_assets.stages.clusters import REASONS
+from corpus_assets.stages.contamination import REASON as CONTAMINATED
+from corpus_assets.stages.contamination import VerdictSettings, verdicts
+from corpus_assets.stages.decisions import Drop, part_decisions
+from corpus_assets.stages.tokenizer import TokenizerSettings, audit, load_pinned, train_tokenizer
+from corpus_assets.step import keyed_hash
+from corpus_assets.task import TaskContext
+
+
+def line_counts(context: TaskContext) -> None:
+    settings = context.settings(BoilerplateSettings)
+    context.write_table(
+        "line_counts.parquet", boilerplate.count_lines(context.table("documents"), settings)
+    )
+
+
+def boilerplate_lines(context: TaskContext) -> None:
+    tables = (context.table(name) for name in context.names(""))
+    merged = boilerplate.merge_counts(tables, context.settings(BoilerplateSettings))
+    context.write_table("boilerplate.parquet", merged)
+    context.counts["lines"] = merged.num_rows
+
+
+def clean_text(context: TaskContext) -> None:
+    table, chosen = context.table("documents"), context.table("selection")
+    drops = _drops_before_cleaning(context, chosen)
+    rows = pa.array([i for i in range(table.num_rows) if i not in drops], pa.int64())
+    lines = boilerplate.boilerplate_keys(context.table("boilerplate"))
+    final, survived = clean_documents(
+        table.take(rows),
+        chosen["tier"].take(rows),
+        chosen["language"].take(rows),
+        frozenset(lines.tolist()),
+        context.settings(CleanTextSettings, "clean_text"),
+    )
+    for row, alive in zip(rows.to_pylist(), survived, strict=True):
+        if not alive:
+            drops[row] = Drop("clean_text", TOO_SHORT)
+    decisions = part_decisions(
+        context.table("records"), context.task.settings["domain"], chosen, drops
+    )
+    context.write_table("final.parquet", final, row_group_size=5_000)
+    context.write_table("decisions.parquet", decisions)
+    _summarise_final(context, decisions, final)
+
+
+def _drops_before_cleaning(context: TaskContext, chosen: pa.Table) -> dict[int, Drop]:
+    """Rows that an earlier stage dropped; the first stage of the graph wins."""
+    drops: dict[int, Drop] = {}
+    hits = context.table("hits") if context.has("hits") else HITS.empty_table()
+    worst = verdicts(hits, context.settings(VerdictSettings, "verdict"))
+    for hit in worst.to_pylist():
+        detail = f"{hit['benchmark']}/{hit['item_id']}"
+        drops[hit["row"]] = Drop("contamination", CONTAMINATED, detail)
+    for member in context.table("members").to_pylist():
+        if not member["kept"]:
+            detail = f"{member['kind']} of {member['kept_doc_id'].hex()}"
+            drops[member["row"]] = Drop("clusters", REASONS[member["kind"]], detail)
+    for row, reason in enumerate(chosen["reason"].to_pylist()):
+        if reason is not None:
+            drops[row] = Drop("selection", reason)
+    return drops
+
+
+def _summarise_final(context: TaskContext, decisions: pa.Table, final: pa.Table) -> None:
+    dropped = decisions.filter(pc.invert(decisions["kept"]))
+    pairs = zip(values(dropped["stage"]), values(dropped["reason"]), strict=True)
+    by_stage = Counter(f"{stage}/{reason}" for stage, reason in pairs)
+    entered = decisions.num_rows - sum(
+        n for key, n in by_stage.items() if not key.startswith(("clean_text/", "contamination/"))
+    )
+    own = {k.partition("/")[2]: n for k, n in by_stage.items() if k.startswith("clean_text/")}
+    contaminated = sum(n for k, n in by_stage.items() if k.startswith("contamination/"))
+    count(context, entered - contaminated, final.num_rows, Counter(own))
+    context.counts["contaminated"] = contaminated
+    context.counts["records"] = decisions.num_rows
+    context.notes["fates"] = dict(sorted(by_stage.items())) | {"kept": final.num_rows}
+    chars: Counter[str] = Counter()
+    lengths = pc.utf8_length(final["text"]).to_pylist()
+    for domain, tier, n in zip(
+        values(final["domain"]), values(final["tier"]), lengths, strict=True
+    ):
+        chars[shards.group_name(domain, tier)] += n
+    languages = Counter(values(final["language"]))
+    context.notes["languages"] = dict(sorted(languages.items()))
+    context.notes["chars_by_group"] = dict(sorted(chars.items()))
+    for name in ("emails", "ip_addresses", "boilerplate_lines"):
+        context.counts[name] = pc.sum(final[name]).as_py() or 0
+
+
+def tokenizer_sample(context: TaskContext) -> None:
+    settings = context.settings(TokenizerSample, "sample")
+    table, scores = context.table("documents", ["doc_id", "text"]), context.table("signals")
+    share = settings.shares.get(context.task.settings["domain"], 1.0)
+    key = f"corpus-assets/tokenizer-sample/{context.task.settings['seed']}".encode()
+    limit = int(share * 2**64)
+    mask = [keyed_hash(key, doc_id) < limit for doc_id in table["doc_id"].to_pylist()]
+    if settings.languages is not None and "language" in scores.column_names:
+        known = scores["language"].to_pylist()
+        mask = [ok and lang in settings.languages for ok, lang in zip(mask, known, strict=True)]
+    picked = table.filter(pa.array(mask, pa.bool_()))
+    context.write_table("sample.parquet", picked)
+    count(context, table.num_rows, picked.num_rows)
+
+
+def tokenizer(context: TaskContext) -> None:
+    settings = context.task.settings
+    if "train" not in settings:
+        data = load_pinned(Path(context.param("pinned")), settings["sha256"])
+        context.write_bytes("tokenizer.json", data)
+        return
+    texts: list[str] = []
+    room = settings["max_chars"]
+    for name in context.names(""):
+        for text in context.table(name)["text"].to_pylist():
+            if room <= 0:
+                break
+            texts.append(text[:room])
+            room -= len(text)
+    data = train_tokenizer(texts, context.settings(TokenizerSettings, "train"))
+    context.write_bytes("tokenizer.json", data)
+    context.counts["documents_in"] = len(texts)
+    context.notes["audit"] = audit(data, texts[:200])
+
+
+def shard_counts(context: TaskContext) -> None:
+    settings = context.task.settings
+    counts = shards.shard_counts(settings["chars"], settings["tokens_per_shard"])
+    context.write_bytes("shard_counts.json", json.dumps(counts, sort_keys=True, indent=1).encode())
+
+
+def tokens(context: TaskContext) -> None:
+    encoder = _encoder(context)
+    final = context.table("final", ["doc_id", "domain", "tier", "text"])
+    data, slices = shards.route_tokens(
+        final, encoder, context.json("shard_counts"), context.task.settings["seed"]
+    )
+    context.write_bytes("tokens.parquet", data, final.num_rows)
+    listed = {name: asdict(piece) for name, piece in slices.items()}
+    context.write_bytes("slices.json", json.dumps(listed, sort_keys=True).encode())
+    count(context, final.num_rows, final.num_rows)
+    context.counts["tokens"] = sum(piece.tokens for piece in slices.values())
+
+
+def shard(context: TaskContext) -> None:
+    settings = context.task.settings
+    doc_ids, batch = shards.join_slices(
+        _checked_slice(context, name) for name in sorted(context.param("slices"))
+    )
+    built = build_shard(
+        f"{settings['snapshot']}/{settings['group']}",
+        settings["number"],
+        doc_ids,
+        batch,
+        seed=settings["seed"],
+        settings=context.settings(PackSettings, "pack"),
+        tokenizer=_encoder(context).info,
+    )
+    for name, data in built.files.items():
+        rows = pq.read_metadata(pa.BufferReader(data)).num_rows if ".spans." in name else 0
+        context.write_bytes(name, data, rows)
+    count(context, len(doc_ids), len(doc_ids))
+    for name in ("samples", "tokens", "documents"):
+        context.counts[name] = getattr(built.header, name)
+
+
+def _encoder(context: TaskContext) -> Encoder:
+    special = context.task.settings["special"]
+    return Encoder(context.content("tokenizer"), eod_token=special["eod"], pad_token=special["pad"])
+
+
+def _checked_slice(context: TaskContext, name: str) -> tuple[list[bytes], TokenBatch]:
+    """One part's documents for a shard. Its own hash is checked, not that of the whole file:
+    a part's tokens are read by many shards, each of them only its row group."""
+    piece = context.param("slices")[name]
+    try:
+        file = pq.ParquetFile(context.store.local(piece["path"]))
+        doc_ids, batch = shards.read_slice(file, piece["row_group"])
+        found = shards.slice_hash(doc_ids, (batch[i] for i in range(len(batch))))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise CorruptArtifact(
+            f"{piece['path']} is not readable; delete its folder in the store and build again"
+        ) from error
+    if found != context.task.extra_inputs[name]:
+        raise CorruptArtifact(
+            f"{piece['path']} does not match its recorded hash; delete its folder in the store "
+            "and build again"
+        )
+    return doc_ids, batch

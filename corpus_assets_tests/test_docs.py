@@ -1,0 +1,98 @@
+"""The documentation keeps up with the code: settings, commands, links, drop reasons, recipes."""
+
+import importlib.util
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from urllib.parse import unquote
+
+import click
+import pytest
+import yaml
+
+from catalog.cli import main as catalog_group
+from corpus_assets.cli import cli as corpus_group
+from corpus_assets.recipe import parse_recipe
+from corpus_assets.stages.clean_text import TOO_SHORT
+from corpus_assets.stages.clusters import REASONS
+from corpus_assets.stages.contamination import REASON
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted([ROOT / "README.md", *DOCS.glob("*.md")])
+
+LINK = re.compile(r"(?<!\!)\[[^\]\n]*\]\(([^)\s]+)\)")
+REFUSAL = re.compile(r"Refusal\(\s*\"([a-z_]+)\"|damage(?:, detail)?\s*=\s*\"([a-z_]+)\"")
+
+
+def make_reference() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_reference", DOCS / "make_reference.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def commands(group: click.Group, path: tuple[str, ...]) -> Iterator[str]:
+    """Every command below a group, as it is typed."""
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+        else:
+            yield " ".join((*path, name))
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
+
+
+def yaml_recipes(page: Path) -> Iterator[dict[str, object]]:
+    """The whole recipes among a page's YAML blocks: those that name themselves."""
+    for block in re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        loaded = yaml.safe_load(textwrap.dedent(block))
+        if isinstance(loaded, dict) and "name" in loaded:
+            yield loaded
+
+
+def test_the_settings_reference_is_up_to_date() -> None:
+    written = (DOCS / "settings.md").read_text(encoding="utf-8")
+    assert written == make_reference().reference(), "run `python docs/make_reference.py`"
+
+
+@pytest.mark.parametrize(
+    "command", [*commands(corpus_group, ("corpus",)), *commands(catalog_group, ("catalog",))]
+)
+def test_every_command_is_documented(command: str) -> None:
+    pattern = re.compile(rf"(?<!\w){re.escape(command)}(?!\w)")
+    assert any(pattern.search(page.read_text(encoding="utf-8")) for page in PAGES)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_relative_link_leads_to_a_file(page: Path) -> None:
+    for target in LINK.findall(without_code(page.read_text(encoding="utf-8"))):
+        path = unquote(target.partition("#")[0])
+        if path and "://" not in target and not target.startswith("mailto:"):
+            assert (page.parent / path).exists(), f"{page.name} links to {target}"
+
+
+def test_every_drop_reason_is_explained() -> None:
+    named = {TOO_SHORT, REASON, *REASONS.values()}
+    for file in [
+        *(ROOT / "corpus_assets" / "sources").glob("*.py"),
+        ROOT / "corpus_assets" / "stages" / "documents.py",
+    ]:
+        for found in REFUSAL.findall(file.read_text(encoding="utf-8")):
+            named.add(found[0] or found[1])
+    assert len(named) > 15
+    explained = (DOCS / "recipes.md").read_text(encoding="utf-8")
+    assert sorted(reason for reason in named if f"`{reason}`" not in explained) == []
+
+
+def test_the_recipes_on_the_page_are_valid() -> None:
+    recipes = list(yaml_recipes(DOCS / "recipes.md"))
+    assert len(recipes) >= 2
+    for recipe in recipes:
+        assert parse_recipe(recipe, "docs/recipes.md").name == recipe["name"]

@@ -1,0 +1,338 @@
+"""Write docs/settings.md: every key of a recipe, derived from the models that read it.
+
+Run `python docs/make_reference.py` after a setting changed; a test compares the file with what
+this prints. A setting without a meaning, in its model or in `MEANINGS` here, is an error, so a
+new one cannot stay undocumented.
+"""
+
+import ast
+import inspect
+import itertools
+import json
+import sys
+import textwrap
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from corpus_assets.recipe import Recipe
+from corpus_assets.signals import FAMILIES
+
+TARGET = Path(__file__).with_name("settings.md")
+
+HEAD = """\
+# Settings reference
+
+Every key a recipe may have. This file is made by `docs/make_reference.py` from the models that
+read the recipe; change those, then run it again. How to put a recipe together is told in
+[recipes.md](recipes.md).
+
+An unknown key is an error. A default of *required* means that the key must be there.
+"""
+
+MEANINGS = {
+    "Recipe.name": "name of the corpus; the start of default version names",
+    "Recipe.seed": "moves documents between shards, their order, and the tokenizer's sample",
+    "Recipe.sources": "where documents come from; the order of all snapshots is their rank",
+    "Recipe.calibrate_on": "snapshots that cutoffs and tokenizer learn from; null: all",
+    "Recipe.blocklists": "files with one host a line; pages of these hosts are dropped",
+    "Recipe.documents": "what is let in, and how text is taken from it",
+    "Recipe.language_model": "the language identifier",
+    "Recipe.quality_model": "what the quality classifier learns from; null: there is none",
+    "Recipe.signals": "what is measured of every document",
+    "Recipe.selection": "what is kept, by thresholds over the signals",
+    "Recipe.signatures": "MinHash signatures, for near duplicates",
+    "Recipe.clusters": "which duplicates are found, how far apart, and which one is kept",
+    "Recipe.eval_suites": "benchmark files (JSONL, JSONL.gz, Parquet) to search documents for",
+    "Recipe.eval_index": "how benchmark items are cut into n-grams",
+    "Recipe.contamination": "how much of a benchmark item drops a document",
+    "Recipe.clean_text": "boilerplate lines, personal data, and the shortest text kept",
+    "Recipe.tokenizer": "trained here, or a pinned `tokenizer.json`",
+    "Recipe.shards": "length of samples, packing, size of shards",
+    "Recipe.mixture": "how much of what a training run sees, and when",
+    "Recipe.survival": "by stage: shares of surviving documents outside which a check warns",
+    "SourceEntry.name": "name of the source; part of every `doc_id`",
+    "SourceEntry.format": "how files are read",
+    "SourceEntry.fields": "columns of a JSONL or Parquet source",
+    "SourceEntry.snapshots": "snapshot name -> file, folder or glob pattern",
+    "FieldNames.url": "column of the web address",
+    "FieldNames.text": "column of the text",
+    "FieldNames.licence": "column of the SPDX id, or of a list of them",
+    "FieldNames.language": "column of the declared language",
+    "FieldNames.title": "column of the title",
+    "IngestSettings.gates": "cheap refusals before extraction",
+    "IngestSettings.extraction": "text from pages",
+    "GateSettings.blocked_hosts": "hosts to drop, with their subdomains; adds to `blocklists`",
+    "GateSettings.http_statuses": "statuses that pass; records without one pass",
+    "GateSettings.content_types": "media types that pass",
+    "GateSettings.min_bytes": "smallest payload or text that passes, in bytes",
+    "GateSettings.max_bytes": "largest payload or text that passes, in bytes",
+    "GateSettings.refuse_unknown_licence": "drop what states no licence and has none by its source",
+    "GateSettings.optout": "publishers' machine-readable refusals",
+    "OptOutSettings.tdm_reservation": "honour `tdm-reservation: 1` in headers and meta tags",
+    "OptOutSettings.noindex": "count `noindex` and `none` as a refusal as well",
+    "ExtractionSettings.engine": "the extractor",
+    "ExtractionSettings.mode": "`fast`: trafilatura's own rules; `precision`: also compares with "
+    "two other extractors, keeps less where they disagree, takes longer",
+    "ExtractionSettings.include_tables": "text of tables",
+    "ExtractionSettings.include_comments": "text of readers' comments",
+    "LanguageModel.model": "name of a known model",
+    "LanguageModel.sha256": "digest the file must have; null: the one the project pins",
+    "QualityModelEntry.positives": "JSONL files (plain, .gz, .zst) with good texts in `text`",
+    "QualityModelEntry.negatives": "the same with poor texts",
+    "QualityModelEntry.train": "how the classifier is trained",
+    "QualityModelSettings.word_ngrams": "longest run of words that is a feature",
+    "QualityModelSettings.dim": "size of word vectors",
+    "QualityModelSettings.epochs": "passes over the training texts",
+    "QualityModelSettings.lr": "learning rate",
+    "QualityModelSettings.bucket": "hash buckets for word n-grams",
+    "QualityModelSettings.min_count": "a rarer word is no feature",
+    "QualityModelSettings.holdout_share": "share of texts on each side kept for measuring",
+    "QualityModelSettings.top_words": "strongest words to report on each side",
+    "QualityModelSettings.seed": "of the training, and of the choice of held-out texts",
+    "SignalSettings.families": "families to compute, in this order; each once",
+    "GopherQuality.family": "the family's name",
+    "GopherQuality.stop_words": "words that running text of the language has",
+    "Repetition.family": "the family's name",
+    "Repetition.top_ngrams": "sizes n for which the most frequent n-gram is measured",
+    "Repetition.dup_ngrams": "sizes n for which repeated n-grams are measured",
+    "FineWeb.family": "the family's name",
+    "FineWeb.short_line_chars": "a line of at most so many characters is short",
+    "Language.family": "the family's name",
+    "Quality.family": "the family's name",
+    "SelectionSettings.rules": "all that a document must be; the first failing one is the reason",
+    "SelectionSettings.cutoffs": "thresholds given as shares, by name",
+    "SelectionSettings.tiers": "grades of kept documents; null: one tier for all",
+    "Rule.min": "smallest value that passes",
+    "Rule.max": "largest value that passes",
+    "Rule.signal": "the column that the rule looks at",
+    "Bounds.min": "lower end, included",
+    "Bounds.max": "upper end, included",
+    "CutoffSettings.signal": "the column that the cutoff is about",
+    "CutoffSettings.drop_share": "share of documents below the cutoff",
+    "CutoffSettings.by": "`language`: a value for each language; null: one for all",
+    "TierSettings.signal": "the column that grades",
+    "TierSettings.names": "tiers, best first",
+    "TierSettings.shares": "share of kept documents in each, in the same order; they sum to 1",
+    "TierSettings.domains": "domains that are graded; null: all",
+    "TierSettings.by": "`language`: bounds for each language; null: one for all",
+    "TierSettings.min_documents": "a language with fewer uses the common bounds",
+    "SignatureSettings.shingle_words": "words in a shingle",
+    "SignatureSettings.bands": "bands; two documents meet when they agree in one",
+    "SignatureSettings.rows_per_band": "minima in a band",
+    "SignatureSettings.seed": "of the permutations",
+    "ClusterSettings.url": "pages with the same `url_key` are duplicates",
+    "ClusterSettings.exact": "documents with the same `text_id` are duplicates",
+    "ClusterSettings.near": "documents whose signatures agree are duplicates",
+    "ClusterSettings.min_similarity": "share of equal minima that confirms a near duplicate",
+    "ClusterSettings.max_rounds": "centres tried in one bucket",
+    "ClusterSettings.scope": "`per_snapshot`: only inside a snapshot; `all`: against all snapshots "
+    "before it too; `{rolling: n}`: against the n before it",
+    "ClusterSettings.keep": "which member of the earliest snapshot stays",
+    "Rolling.rolling": "how many earlier snapshots",
+    "EvalIndexSettings.ngram": "words in an n-gram",
+    "EvalIndexSettings.short_item": "an item shorter than an n-gram is searched for as a whole",
+    "EvalIndexSettings.min_words": "an item with fewer words is not searched for",
+    "ContaminationSettings.report_share": "share of an item's n-grams that is worth a row in `hits`",
+    "ContaminationSettings.drop_share": "share of an item's n-grams that drops the document",
+    "CleanTextSettings.boilerplate": "lines that a site repeats",
+    "CleanTextSettings.scrub": "personal data",
+    "CleanTextSettings.min_chars": "a shorter final text is dropped",
+    "BoilerplateSettings.domains": "domains in which lines are counted and removed",
+    "BoilerplateSettings.min_chars": "shorter lines are left alone",
+    "BoilerplateSettings.min_documents": "a line in so many documents of one host and snapshot goes",
+    "ScrubSettings.emails": "replace e-mail addresses",
+    "ScrubSettings.public_ips": "replace public IP addresses",
+    "ScrubSettings.email_placeholder": "what stands in their place",
+    "ScrubSettings.ip_placeholder": "what stands in their place",
+    "TokenizerEntry.train": "train byte-level BPE; not together with `pinned`",
+    "TokenizerEntry.sample": "what it is trained on",
+    "TokenizerEntry.pinned": "path of a `tokenizer.json`; not together with `train`",
+    "TokenizerEntry.sha256": "digest of the pinned file; needed with `pinned`",
+    "TokenizerEntry.end_of_document": "special token that ends a document; null: "
+    "`<|end_of_document|>`",
+    "TokenizerEntry.pad": "special token that fills a sample; null: `<|pad|>`",
+    "TokenizerSample.languages": "languages to take; null: all",
+    "TokenizerSample.max_chars": "characters to train on; documents are taken in the order of "
+    "snapshot names until it is reached",
+    "TokenizerSettings.split_pattern": "regular expression of pre-tokenization, after Llama 3",
+    "TokenizerSettings.special_tokens": "ids 0, 1, ... in this order; the two defaults must stay",
+    "TokenizerSettings.min_frequency": "a pair seen less often is not merged",
+    "ShardSettings.pack": "samples and packing",
+    "ShardSettings.tokens_per_shard": "aimed at, with 4 characters a token assumed; sets the "
+    "number of shards of a group",
+    "MixtureSettings.phases": "stretches of the run, in order",
+    "MixtureSettings.max_epochs_by_domain": "`max_epochs` of single domains",
+    "PhaseSettings.name": "name of the phase",
+}
+
+
+def main() -> None:
+    TARGET.write_text(reference(), encoding="utf-8")
+    sys.stdout.write(f"wrote {TARGET.name}\n")
+
+
+def reference() -> str:
+    """The whole page."""
+    unused = set(MEANINGS)
+    parts = [HEAD]
+    for path, model in sections(Recipe):
+        parts.append(_section(path, model, unused))
+    parts.append(_signal_columns())
+    if unused:
+        raise SystemExit(f"MEANINGS has entries that nothing needs: {', '.join(sorted(unused))}")
+    return "\n".join(parts)
+
+
+def sections(root: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
+    """Every model below `root` once, with the key under which it is first met."""
+    seen: set[type[BaseModel]] = set()
+
+    def walk(path: str, model: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
+        if model in seen:
+            return
+        seen.add(model)
+        yield path, model
+        for name, field in model.model_fields.items():
+            key = field.alias or name
+            for suffix, inner in _models_in(field.annotation):
+                yield from walk(f"{path}.{key}{suffix}" if path else f"{key}{suffix}", inner)
+
+    yield from walk("", root)
+
+
+def _models_in(annotation: Any, suffix: str = "") -> Iterator[tuple[str, type[BaseModel]]]:
+    annotation = _unwrapped(annotation)
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield suffix, annotation
+    elif origin in (tuple, list):
+        yield from _models_in(arguments[0], f"{suffix}[]")
+    elif origin is dict:
+        yield from _models_in(arguments[1], f"{suffix}.NAME")
+    elif origin in (Union, types.UnionType):
+        for argument in arguments:
+            yield from _models_in(argument, suffix)
+
+
+def _unwrapped(annotation: Any) -> Any:
+    while get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    return annotation
+
+
+def _section(path: str, model: type[BaseModel], unused: set[str]) -> str:
+    title = f"`{path}`" if path else "Top level"
+    if any(model is family for family in FAMILIES.values()):
+        title = f"`{path}` with `family: {model.model_fields['family'].default}`"
+    said = _docstrings(model)
+    rows = ["| key | type | default | meaning |", "|---|---|---|---|"]
+    for name, field in model.model_fields.items():
+        place = f"{model.__name__}.{name}"
+        meaning = field.description or said.get(name)
+        if meaning is None:
+            meaning = MEANINGS.get(place)
+            unused.discard(place)
+        if meaning is None:
+            raise SystemExit(
+                f"{place} has no meaning; give its Field a description, or add it to MEANINGS in "
+                "docs/make_reference.py"
+            )
+        meaning = _phrase(meaning)
+        cells = (f"`{field.alias or name}`", _type(field), _default(field), meaning)
+        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return f"## {title}\n\n" + "\n".join(rows) + "\n"
+
+
+def _phrase(meaning: str) -> str:
+    """A sentence of a docstring as a phrase for a table cell."""
+    text = " ".join(meaning.split())
+    if text.endswith(".") and not text.endswith("..."):
+        text = text[:-1]
+    return text[0].lower() + text[1:] if text[:2].istitle() else text
+
+
+def _docstrings(model: type[BaseModel]) -> dict[str, str]:
+    """Strings that stand under fields, of the model and of those it derives from."""
+    found: dict[str, str] = {}
+    for base in reversed(model.__mro__):
+        if not (issubclass(base, BaseModel) and base.__module__.startswith("corpus_assets")):
+            continue
+        body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0].body  # type: ignore[attr-defined]
+        for field, after in itertools.pairwise(body):
+            is_text = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+            if isinstance(field, ast.AnnAssign) and is_text:
+                found[field.target.id] = str(after.value.value)  # type: ignore[union-attr]
+    return found
+
+
+def _type(field: FieldInfo) -> str:
+    text = _type_name(field.annotation)
+    limits = []
+    for rule in field.metadata:
+        for name, sign in (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<")):
+            value = getattr(rule, name, None)
+            if value is not None:
+                limits.append(f"{sign} {value:,}" if isinstance(value, int) else f"{sign} {value}")
+        if getattr(rule, "min_length", None):
+            limits.append("not empty")
+        if getattr(rule, "pattern", None):
+            limits.append(f"like `{rule.pattern}`")
+    return ", ".join([text, *limits])
+
+
+def _type_name(annotation: Any) -> str:
+    annotation = _unwrapped(annotation)
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if annotation is type(None):
+        return "null"
+    if origin is Literal:
+        return " or ".join(f"`{value}`" for value in arguments)
+    if origin in (tuple, list):
+        return f"list of {_type_name(arguments[0])}"
+    if origin is dict:
+        return f"mapping of {_type_name(arguments[1])}"
+    if origin in (Union, types.UnionType):
+        return " or ".join(dict.fromkeys(_type_name(argument) for argument in arguments))
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return "settings"
+    names = {str: "text", int: "whole number", float: "number", bool: "true or false"}
+    return names.get(annotation, getattr(annotation, "__name__", str(annotation)))
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "*required*"
+    value = field.get_default(call_default_factory=True)
+    if isinstance(value, BaseModel):
+        return "see below"
+    if isinstance(value, tuple) and any(isinstance(item, BaseModel) for item in value):
+        value = [item.model_dump(mode="json", exclude_none=True) for item in value]
+    return f"`{json.dumps(value, ensure_ascii=False)}`"
+
+
+def _signal_columns() -> str:
+    lines = [
+        "## Signals",
+        "",
+        "What rules, cutoffs and tiers can name, with default settings. `n_chars` is always there.",
+        "",
+        "| family | signals |",
+        "|---|---|",
+    ]
+    for name, family in FAMILIES.items():
+        columns = family(family=name).columns()
+        shown = ", ".join(
+            f"`{column}`" + (" (label)" if str(kind) == "string" else "")
+            for column, kind in columns.items()
+        )
+        lines.append(f"| `{name}` | {shown} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()
