@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, select, tuple_, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, tuple_, update
 
 from catalog.errors import ContentDrift
 from catalog.files import relative_path
@@ -148,3 +148,15 @@ def _refuse_drift(row: ArtifactRow, known: str) -> None:
             f"{known} was recorded, {row.content_hash} comes now; the stage's code changed "
             "without its version, or is not deterministic: raise the stage's VERSION or fix it"
         )
+
+
+def forget(connection: Connection, keys: Sequence[tuple[str, str]]) -> None:
+    """Remove artifacts whose files are gone, with their inputs and outputs."""
+    for start in range(0, len(keys), BATCH):
+        batch = keys[start : start + BATCH]
+        ids = connection.scalars(
+            select(Artifact.id).where(tuple_(Artifact.stage, Artifact.fingerprint).in_(batch))
+        ).all()
+        for table in (ArtifactInput, ArtifactOutput):
+            connection.execute(delete(table).where(table.artifact_id.in_(ids)))
+        connection.execute(delete(Artifact).where(Artifact.id.in_(ids)))

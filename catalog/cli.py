@@ -1,107 +1,17 @@
 """The `catalog` command: what is in a version, where it came from, and whether it is whole."""
 
-import os
 import sys
-from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, Any
 
 import click
-from sqlalchemy import URL
 
 from catalog import screens
+from catalog.command import BROKEN_EXIT, OneLineErrors, Place, placed, version_option
 from catalog.errors import CatalogError
-from catalog.files import Store
 from catalog.output import print_json, print_line, print_table
-from catalog.registry import Registry
-
-ERROR_EXIT = 2
-BROKEN_EXIT = 1
-
-
-class OneLineErrors(click.Group):
-    """A group whose errors are one line on stderr, `catalog: error: ...`, and exit code 2."""
-
-    def main(self, *args: Any, **extra: Any) -> NoReturn:
-        """Run a command and leave the process with its exit code."""
-        extra |= {"standalone_mode": False, "prog_name": "catalog"}
-        try:
-            code = super().main(*args, **extra)
-            sys.stdout.flush()
-        except click.ClickException as error:
-            context = getattr(error, "ctx", None)
-            hint = f" (see `{context.command_path} --help`)" if context is not None else ""
-            _fail(error.format_message() + hint)
-        except CatalogError as error:
-            _fail(str(error))
-        except (click.Abort, KeyboardInterrupt):
-            sys.exit(130)
-        except BrokenPipeError:  # the reader of our output has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            sys.exit(BROKEN_EXIT)
-        sys.exit(code if isinstance(code, int) else 0)
-
-
-def _fail(message: str) -> NoReturn:
-    click.echo("catalog: error: " + " ".join(message.split()), err=True)
-    sys.exit(ERROR_EXIT)
-
-
-class Place:
-    """Where catalog and store are, from options, environment or the home folder."""
-
-    def __init__(self, home: str, catalog_url: str | None, store_url: str | None) -> None:
-        file = URL.create("sqlite", database=str(Path(home) / "catalog.db"))
-        self.registry = Registry(catalog_url or file)
-        self._store_url = store_url or str(Path(home) / "store")
-
-    @property
-    def store(self) -> Store:
-        """The store; opened only by commands that read it."""
-        return Store(self._store_url)
-
-
-Command = Callable[..., Any]
-
-
-def placed(command: Command) -> Command:
-    """Give a command `place` (from the usual options) and `as_json`."""
-
-    def run(
-        home: str, catalog_url: str | None, store_url: str | None, as_json: bool, **rest: Any
-    ) -> Any:
-        place = Place(home, catalog_url, store_url)
-        if command.__name__ != "upgrade":
-            place.registry.check_schema()
-        return command(place=place, as_json=as_json, **rest)
-
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    run.__dict__.update(command.__dict__)
-    for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON document."),
-        click.option(
-            "--home",
-            envvar="CORPUS_HOME",
-            default=".corpus",
-            show_default=True,
-            help="Folder of catalog.db and store.",
-        ),
-        click.option(
-            "--store-url", envvar="CORPUS_STORE_URL", help="The store, if not HOME/store."
-        ),
-        click.option(
-            "--catalog-url",
-            envvar="CORPUS_CATALOG_URL",
-            help="The database, if not HOME/catalog.db.",
-        ),
-    ):
-        run = option(run)
-    return run
-
-
-version_option = click.option("--version", help="The version to ask; the newest live one if none.")
+from catalog.takedown_cli import takedown
 
 
 @click.group(cls=OneLineErrors, invoke_without_command=True)
@@ -110,6 +20,9 @@ def main(context: click.Context) -> None:
     """Where every token came from, and where every document went."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
+
+
+main.add_command(takedown)
 
 
 @main.command()
@@ -223,6 +136,35 @@ def trace(place: Place, as_json: bool, version: str, shard: str, sample: int, to
     with Lineage(place.registry, place.store, version) as tables:
         answer = trace_token(tables, shard, sample, token)
     print_json(answer) if as_json else screens.show_trace(answer)
+
+
+@main.command()
+@click.argument("doc_id")
+@click.option("--seed", type=int, help="The run's seed; the manifest's own if none.")
+@click.option("--steps", type=click.IntRange(0), required=True, help="Steps the run made.")
+@click.option("--global-batch", type=click.IntRange(1), required=True, help="Samples in a step.")
+@version_option
+@placed
+def exposure(
+    place: Place,
+    as_json: bool,
+    doc_id: str,
+    seed: int | None,
+    steps: int,
+    global_batch: int,
+    version: str | None,
+) -> None:
+    """List the training steps at which a run saw a document.
+
+    A run is a version, a seed, a number of steps and a global batch. The steps are computed from
+    the order's formula, for all ranks together; nothing is replayed. Steps count from 0.
+    """
+    from catalog.exposure import exposure as seen
+    from catalog.lineage import Lineage
+
+    with Lineage(place.registry, place.store, version) as tables:
+        answer = seen(tables, doc_id, seed, steps, global_batch)
+    print_json(answer) if as_json else screens.show_exposure(answer)
 
 
 @main.command()

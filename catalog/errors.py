@@ -17,6 +17,7 @@
     |   +-- PathRefused         a path leads out of the store
     +-- LineageBroken           tables of a version contradict each other
     +-- QueryRefused            `catalog sql` was asked for more than reading
+    +-- TakedownRefused         a takedown cannot be asked for, withdrawn or run like that
 
 Each message says what happened, what it means and what to do next, on one line.
 """
@@ -88,3 +89,7 @@ class LineageBroken(CatalogError):
 
 class QueryRefused(CatalogError):
     """A query asked for more than reading the catalog's own tables."""
+
+
+class TakedownRefused(CatalogError):
+    """A takedown cannot be asked for, withdrawn or run like that."""

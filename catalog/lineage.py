@@ -119,7 +119,7 @@ class Lineage:
             chosen = [row for row in chosen if row.shard is None or row.shard in names]
             conditions.append(f"(place.shard IS NULL OR place.shard IN {_set(map(quoted, names))})")
         if not chosen:
-            return _empty(table)
+            return empty_table(table)
         addresses = dict.fromkeys(self.store.address(row.path) for row in chosen)
         listed = ", ".join(map(quoted, addresses))
         if table not in PLACED_BY_REGISTRY:
@@ -188,7 +188,8 @@ def first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def _empty(table: str) -> str:
+def empty_table(table: str) -> str:
+    """A table without rows, as `scan` writes it where no file is registered."""
     columns = _split(COLUMNS[table])
     values = ", ".join(f'CAST(NULL AS {kind}) AS "{name}"' for name, kind in columns)
     return f"(SELECT {values} WHERE false)"

@@ -155,6 +155,7 @@ class Version(Base):
     tokens: Mapped[int]
     samples: Mapped[int]
     created_at: Mapped[str]
+    superseded_by: Mapped[str | None]
 
 
 class VersionShard(Base):
@@ -212,6 +213,7 @@ class TrainedModel(Base):
 
 class TakedownRequest(Base):
     __tablename__ = "takedown_requests"
+    __table_args__ = (Index(None, "kind", "value", "near_duplicates", unique=True),)
 
     id: Mapped[int] = mapped_column(RowNumber, primary_key=True)
     kind: Mapped[str]
@@ -222,6 +224,15 @@ class TakedownRequest(Base):
     reference: Mapped[str]
     status: Mapped[str] = mapped_column(index=True)
     created_at: Mapped[str]
+    given: Mapped[str] = mapped_column(server_default="")
+    text_sha256: Mapped[str | None]
+    documents: Mapped[int] = mapped_column(server_default="0")
+    found: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
+    error: Mapped[str | None]
+    attempts: Mapped[int] = mapped_column(server_default="0")
+    owner: Mapped[str | None]
+    claim_expires_at: Mapped[float | None]
+    updated_at: Mapped[str] = mapped_column(server_default="")
 
 
 class TakedownAction(Base):
@@ -238,6 +249,19 @@ class TakedownAction(Base):
     created_at: Mapped[str]
 
 
+class TakedownCertificate(Base):
+    __tablename__ = "takedown_certificates"
+
+    id: Mapped[int] = mapped_column(RowNumber, primary_key=True)
+    request_id: Mapped[int] = mapped_column(
+        RowNumber, ForeignKey("takedown_requests.id"), index=True
+    )
+    path: Mapped[str]
+    sha256: Mapped[str] = mapped_column(unique=True)
+    previous_sha256: Mapped[str | None] = mapped_column(unique=True)
+    created_at: Mapped[str]
+
+
 class Suppression(Base):
     __tablename__ = "suppressions"
     __table_args__ = (
@@ -250,6 +274,19 @@ class Suppression(Base):
     value: Mapped[str]
     request_id: Mapped[int | None] = mapped_column(RowNumber, ForeignKey("takedown_requests.id"))
     created_at: Mapped[str]
+
+
+class SuppressionHolder(Base):
+    """Which requests a suppression serves; it goes when the last of them is withdrawn."""
+
+    __tablename__ = "suppression_holders"
+
+    request_id: Mapped[int] = mapped_column(
+        RowNumber, ForeignKey("takedown_requests.id"), primary_key=True
+    )
+    suppression_id: Mapped[int] = mapped_column(
+        RowNumber, ForeignKey("suppressions.id", ondelete="CASCADE"), primary_key=True, index=True
+    )
 
 
 class Gate(Base):

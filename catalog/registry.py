@@ -4,19 +4,18 @@ One method is one transaction (see `session.py`). All of them may be called from
 process at any time; a write either happens whole or not at all, and repeating it is harmless.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 
 from sqlalchemy import URL, insert, select, update
 
-from catalog import artifacts, leases, measures, schema, snapshots, versions
+from catalog import artifacts, leases, measures, schema, snapshots, takedown_claims, versions
 from catalog.errors import CatalogError, ContentDrift, UnknownName
 from catalog.files import relative_path
-from catalog.models import Lock, Recipe, Suppression, TrainedModel
+from catalog.models import Lock, Recipe, TrainedModel
 from catalog.rows import (
-    SUPPRESSION_KINDS,
     VERSION_STATES,
+    ActionRow,
     ArtifactRow,
     FileRow,
     GateRow,
@@ -29,18 +28,13 @@ from catalog.rows import (
     ShardRow,
     SnapshotRow,
     SourceRow,
-    SuppressionRow,
     VersionRow,
 )
-from catalog.session import Database
+from catalog.session import Database, timestamp
+from catalog.takedown_registry import TakedownRegistry
 
 
-def timestamp() -> str:
-    """Now, as ISO 8601 UTC to the second."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-class Registry:
+class Registry(TakedownRegistry):
     """The catalog's database. Opening it touches nothing; `upgrade` creates its tables."""
 
     def __init__(self, url: str | URL, busy_timeout_s: float = 30.0) -> None:
@@ -95,6 +89,11 @@ class Registry:
         """Artifacts by stage, snapshot and part."""
         with self.database.read() as connection:
             return artifacts.listed(connection, stage, snapshot)
+
+    def forget_artifacts(self, keys: Sequence[tuple[str, str]]) -> None:
+        """Remove the rows of artifacts (stage, fingerprint) whose files were deleted."""
+        with self.database.write() as connection:
+            artifacts.forget(connection, keys)
 
     def put_model(self, model: ModelRow) -> None:
         """Record a model once by kind and digest; the last path and metrics stand."""
@@ -167,11 +166,29 @@ class Registry:
         return LockRow(row.digest, row.json, row.created_at)
 
     def publish_version(
-        self, version: VersionRow, shards: Sequence[ShardRow], lineage: Sequence[LineageRow]
+        self,
+        version: VersionRow,
+        shards: Sequence[ShardRow],
+        lineage: Sequence[LineageRow],
+        revokes: Sequence[str] = (),
+        actions: Sequence[ActionRow] = (),
     ) -> bool:
-        """Publish a version whole; False when that very one is published already."""
+        """Publish a version whole; False when that very one is published already.
+
+        In the same transaction the versions in `revokes` are marked revoked and superseded by
+        it, and `actions` of takedowns are recorded: a crash leaves all of it or nothing.
+        """
         with self.database.write() as connection:
-            return versions.publish(connection, version, shards, lineage, timestamp())
+            done = versions.publish(connection, version, shards, lineage, timestamp())
+            for old in revokes:
+                versions.supersede(connection, old, version.name)
+            takedown_claims.record_actions(connection, actions, timestamp())
+            return done
+
+    def supersede_version(self, old: str, new: str) -> None:
+        """Mark `old` revoked and say that `new`, which is published, took its place."""
+        with self.database.write() as connection:
+            versions.supersede(connection, old, new)
 
     def set_version_status(self, name: str, status: str) -> None:
         """Mark a version `live` or `revoked`."""
@@ -205,38 +222,7 @@ class Registry:
         with self.database.read() as connection:
             return versions.lineage(connection, version, table)
 
-    # Suppressions, gates, metrics
-
-    def add_suppressions(self, rows: Iterable[SuppressionRow]) -> int:
-        """Add standing orders; gives how many were new."""
-        wanted: dict[tuple[str, str], SuppressionRow] = {}
-        for row in rows:
-            wanted.setdefault((row.kind, row.value), row)
-        for kind, value in wanted:
-            if kind not in SUPPRESSION_KINDS or not value:
-                raise CatalogError(
-                    f"a suppression is one of {', '.join(SUPPRESSION_KINDS)} with a value, "
-                    f"not {kind!r} {value!r}"
-                )
-        with self.database.write() as connection:
-            known = {(r.kind, r.value) for r in connection.execute(select(Suppression))}
-            fresh = [
-                asdict(row) | {"created_at": row.created_at or timestamp()}
-                for key, row in wanted.items()
-                if key not in known
-            ]
-            if fresh:
-                connection.execute(insert(Suppression), fresh)
-            return len(fresh)
-
-    def suppressions(self, kind: str | None = None) -> list[SuppressionRow]:
-        """Standing orders in the order they were added."""
-        wanted = select(Suppression).order_by(Suppression.id)
-        if kind is not None:
-            wanted = wanted.where(Suppression.kind == kind)
-        with self.database.read() as connection:
-            found = connection.execute(wanted)
-            return [SuppressionRow(r.kind, r.value, r.request_id, r.created_at) for r in found]
+    # Gates and metrics
 
     def put_gate(self, gate: GateRow) -> None:
         """Record how a release condition came out; the last outcome stands."""

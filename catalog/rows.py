@@ -21,6 +21,8 @@ LINEAGE_TABLES = (
 
 SUPPRESSION_KINDS = ("url_key", "url_prefix", "host", "doc_id", "text_id")
 VERSION_STATES = ("live", "revoked")
+TAKEDOWN_KINDS = ("url", "url_prefix", "domain", "doc_id", "text_id", "text_sha256")
+TAKEDOWN_STATES = ("pending", "running", "done", "withdrawn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,7 @@ class VersionRow:
     samples: int
     status: str = "live"
     created_at: str = ""
+    superseded_by: str | None = None  # the version that took its place when it was revoked
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +185,80 @@ class SuppressionRow:
     kind: str
     value: str
     request_id: int | None = None
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TakedownRow:
+    """A request to take something out. `kind` is one of `TAKEDOWN_KINDS`, `status` one of
+    `TAKEDOWN_STATES`; a failed attempt is pending again and has an `error`.
+
+    `value` is canonical (SURT key or prefix, host, id, digest), `given` what the requester
+    wrote; neither is ever the text itself. `found` counts the documents by role and lists some.
+    """
+
+    id: int
+    kind: str
+    value: str
+    near_duplicates: bool
+    reason: str
+    requester: str
+    reference: str
+    status: str
+    created_at: str
+    given: str = ""
+    text_sha256: str | None = None
+    documents: int = 0
+    found: Mapping[str, Any] = field(default_factory=dict)
+    error: str | None = None
+    attempts: int = 0
+    owner: str | None = None
+    claim_expires_at: float | None = None
+    updated_at: str = ""
+
+    @property
+    def standing(self) -> bool:
+        """No document was found when it was last looked for: it waits for later snapshots."""
+        return self.documents == 0
+
+
+@dataclass(frozen=True, slots=True)
+class NewTakedown:
+    """A request to file, with the standing orders it brings: (kind, value) of suppressions."""
+
+    kind: str
+    value: str
+    near_duplicates: bool
+    reason: str
+    requester: str = ""
+    reference: str = ""
+    given: str = ""
+    text_sha256: str | None = None
+    documents: int = 0
+    found: Mapping[str, Any] = field(default_factory=dict)
+    suppressions: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRow:
+    """One thing that was done for a request; `detail` holds ids, counts and hashes, never text."""
+
+    request_id: int
+    version_before: str | None = None
+    version_after: str | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    action: str = "rebuilt"
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateRow:
+    """A takedown's certificate in the store; `previous_sha256` chains it to the one before."""
+
+    request_id: int
+    path: str
+    sha256: str
+    previous_sha256: str | None = None
     created_at: str = ""
 
 

@@ -178,6 +178,26 @@ def show_trace(answer: dict[str, Any]) -> None:
         print_line(answer["note"])
 
 
+def show_exposure(answer: dict[str, Any]) -> None:
+    """`catalog exposure`"""
+    print_fields(
+        [
+            ("document", answer["doc_id"]),
+            ("version", f"{answer['version']} ({answer['status']})"),
+            ("run", f"seed {answer['seed']}, {answer['steps']} steps of {answer['global_batch']}"),
+            ("samples that hold it", len(answer["samples"])),
+            ("times seen", answer["times_seen"]),
+            ("tokens seen", answer["tokens_seen"]),
+        ]
+    )
+    if answer["note"]:
+        print_line(answer["note"])
+    if answer["seen"]:
+        print_line()
+        columns = ("step", "position", "epoch", "shard", "sample", "tokens")
+        print_table(columns, [[row[name] for name in columns] for row in answer["seen"]])
+
+
 def show_diff(answer: dict[str, Any]) -> None:
     """`catalog diff`"""
     print_line(f"{answer['before']} -> {answer['after']}")

@@ -11,6 +11,7 @@ A read transaction sees one consistent state. Connections are opened per transac
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from sqlalchemy import Connection, create_engine, event
@@ -37,6 +38,11 @@ from catalog.errors import (
 WRITE_LOCK = 0x43_41_54  # "CAT"; the second key is the schema's name
 LOCK_TIMEOUT_STATES = {"55P03", "40P01"}
 MISSING_TABLE_STATES = {"42P01", "42703"}
+
+
+def timestamp() -> str:
+    """Now, as ISO 8601 UTC to the second."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class Database:

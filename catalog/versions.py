@@ -97,6 +97,17 @@ def set_status(connection: Connection, name: str, status: str) -> None:
     connection.execute(update(Version).where(Version.name == name).values(status=status))
 
 
+def supersede(connection: Connection, old: str, new: str) -> None:
+    """Mark `old` revoked and say which version took its place."""
+    if old == new:
+        raise CatalogConflict(f"version {old} cannot take its own place: name the older version")
+    one(connection, old)
+    one(connection, new)
+    connection.execute(
+        update(Version).where(Version.name == old).values(status="revoked", superseded_by=new)
+    )
+
+
 def shards(connection: Connection, name: str) -> list[ShardRow]:
     """The version's shards by group and name."""
     one(connection, name)

@@ -176,6 +176,24 @@ def report(version: str, output: Path | None, home: str | None) -> None:
     _print([f"report of {version}: {target}"])
 
 
+@cli.command()
+@click.option("--dry-run", is_flag=True, help="Say what would go, delete nothing.")
+@HOME_OPTION
+def gc(dry_run: bool, home: str | None) -> None:
+    """Delete what no live version uses: artifacts, and the folders of revoked versions."""
+    from corpus_assets.pipeline.gc import collect
+    from corpus_assets.session import open_home
+
+    gone = collect(*open_home(Home.resolve(home)), dry_run=dry_run)
+    verb = "would delete" if dry_run else "deleted"
+    _print(
+        [
+            f"{verb} {gone.artifacts} artifacts and {gone.versions} revoked versions: "
+            f"{gone.files} files, {gone.bytes / 2**20:.1f} MiB"
+        ]
+    )
+
+
 @cli.group()
 def models() -> None:
     """Models from outside, pinned by digest."""

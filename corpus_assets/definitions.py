@@ -4,12 +4,17 @@ import dagster as dg
 
 from corpus_assets.defs.assets import ASSETS
 from corpus_assets.defs.resources import CorpusResource
-from corpus_assets.defs.sensors import ingest_job, new_snapshots
+from corpus_assets.defs.sensors import (
+    ingest_job,
+    new_snapshots,
+    pending_takedowns,
+    takedown_job,
+)
 
 defs = dg.Definitions(
     assets=ASSETS,
-    jobs=[ingest_job],
-    sensors=[new_snapshots],
+    jobs=[ingest_job, takedown_job],
+    sensors=[new_snapshots, pending_takedowns],
     resources={"corpus": CorpusResource()},
     # Parallel work happens inside a step, over parts, in a pool that is warm for the whole run.
     executor=dg.in_process_executor,

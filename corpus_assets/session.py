@@ -15,9 +15,10 @@ from corpus_assets.locations import Locations
 from corpus_assets.lock import Lock, check_recipe, import_calibrations, load_lock
 from corpus_assets.pipeline.graph import Pipeline
 from corpus_assets.pipeline.progress import Progress, Silent
+from corpus_assets.pipeline.version import load_published_recipe, published_pins
 from corpus_assets.recipe import load_recipe
 from corpus_assets.sources.gates import Suppressions
-from corpus_assets.store import Output, open_store
+from corpus_assets.store import Output, Store, open_store
 
 TASKS = "corpus_assets.pipeline.tasks"
 
@@ -30,6 +31,7 @@ class Session:
     engine: LocalEngine
     progress: Progress
     lock: Lock | None = None  # what goes in must be what it names
+    replaces: tuple[str, ...] = ()  # versions that what is published takes the place of
 
 
 def find_recipe(name: str) -> Path:
@@ -71,16 +73,7 @@ def open_session(
     """
     path = find_recipe(recipe)
     loaded = load_recipe(path, dict(overrides or {}))
-    try:
-        home.root.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(
-            f"cannot make the home {home.root}: {error.strerror}; choose another with --home"
-        ) from error
-    store = open_store(home.store_url)
-    registry = Registry(home.catalog_url, home.catalog_busy_s)
-    registry.upgrade()
-    locations = Locations(path.parent, home)
+    store, registry = open_home(home)
     pins: dict[str, Output] = {}
     pinned = lock or calibrations
     if pinned is not None:
@@ -88,10 +81,47 @@ def open_session(
     bound = load_lock(Path(lock)) if lock is not None else None
     if bound is not None:
         check_recipe(bound, loaded.digest)
-    orders = [(row.kind, row.value) for row in registry.suppressions()]
-    pipeline = Pipeline(loaded, locations, store, Suppressions.from_rows(orders), pins)
+    pipeline = Pipeline(loaded, Locations(path.parent, home), store, _orders(registry), pins)
+    with _engine(home, workers) as engine:
+        yield Session(home, pipeline, registry, engine, progress or Silent(), bound)
+
+
+@contextlib.contextmanager
+def reopen_session(
+    home: Home, version: str, workers: int = 1, progress: Progress | None = None
+) -> Iterator[Session]:
+    """A session that builds a published version again: its recipe, its pinned calibrations, and
+    the takedowns in force now. What it publishes takes the version's place."""
+    store, registry = open_home(home)
+    row = registry.version(version)
+    recipe, folder = load_published_recipe(store, row.recipe_digest)
+    pins = published_pins(store, version)
+    pipeline = Pipeline(recipe, Locations(folder, home), store, _orders(registry), pins)
+    with _engine(home, workers) as engine:
+        yield Session(home, pipeline, registry, engine, progress or Silent(), replaces=(version,))
+
+
+def open_home(home: Home) -> tuple[Store, Registry]:
+    """Store and registry of a home, made where they are not there yet."""
+    try:
+        home.root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"cannot make the home {home.root}: {error.strerror}; choose another with --home"
+        ) from error
+    registry = Registry(home.catalog_url, home.catalog_busy_s)
+    registry.upgrade()
+    return open_store(home.store_url), registry
+
+
+def _orders(registry: Registry) -> Suppressions:
+    return Suppressions.from_rows((row.kind, row.value) for row in registry.suppressions())
+
+
+@contextlib.contextmanager
+def _engine(home: Home, workers: int) -> Iterator[LocalEngine]:
     engine = LocalEngine(home.store_url, TASKS, workers)
     try:
-        yield Session(home, pipeline, registry, engine, progress or Silent(), bound)
+        yield engine
     finally:
         engine.close()

@@ -63,6 +63,7 @@ class Store(Protocol):
     def exists(self, path: str) -> bool: ...
     def local(self, path: str) -> Path: ...
     def list(self, prefix: str) -> Iterator[str]: ...
+    def delete(self, path: str) -> None: ...
 
 
 class LocalStore:
@@ -126,6 +127,16 @@ class LocalStore:
         for full in sorted(base.rglob("*")):
             if full.is_file() and not full.name.endswith(".tmp"):
                 yield full.relative_to(self.root).as_posix()
+
+    def delete(self, path: str) -> None:
+        """Remove a file if it is there, and its folder when that leaves it empty."""
+        full = self._full(path)
+        try:
+            full.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                full.parent.rmdir()
+        except OSError as error:
+            raise StoreError(f"cannot delete {path} in the store {self.url}: {error}") from error
 
 
 def _write_message(url: str, path: str, error: OSError) -> str:

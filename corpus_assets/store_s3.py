@@ -10,6 +10,7 @@ import errno
 import hashlib
 import os
 import re
+import shutil
 import time
 import uuid
 from collections.abc import Iterator, Mapping
@@ -135,6 +136,14 @@ class S3Store:
                 found += [entry["path"] for entry in chunk]
         found.sort(key=lambda name: name.split("/"))
         yield from (name for name in found if not name.endswith(".tmp"))
+
+    def delete(self, path: str) -> None:
+        """Remove an object if it is there, and every copy of it in the cache."""
+        key = _key(path)
+        with self._explained("delete", path):
+            with contextlib.suppress(FileNotFoundError):
+                self._client.delete(key)
+            shutil.rmtree(self._cache / key, ignore_errors=True)
 
     @contextlib.contextmanager
     def _explained(self, verb: str, path: str) -> Iterator[None]:

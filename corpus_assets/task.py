@@ -99,13 +99,7 @@ class TaskContext:
         return self.store.local(output.path)
 
     def table(self, name: str, columns: list[str] | None = None) -> pa.Table:
-        output = self.task.inputs[name]
-        try:
-            return pq.read_table(
-                pa.BufferReader(read_output(self.store, output)), columns=columns, use_threads=False
-            )
-        except pa.ArrowException as error:
-            raise CorruptArtifact(f"{output.path} is not readable Parquet: {error}") from error
+        return read_table(self.store, self.task.inputs[name], columns)
 
     def write_table(self, name: str, table: pa.Table, row_group_size: int | None = None) -> None:
         self._files[name] = (parquet_bytes(table, row_group_size), table.num_rows)
@@ -117,6 +111,15 @@ class TaskContext:
         return commit_result(
             self.store, self.task.stage, self.task.fingerprint, self._files, self.counts, self.notes
         )
+
+
+def read_table(store: Store, output: Output, columns: list[str] | None = None) -> pa.Table:
+    """A Parquet file of the store, its content checked."""
+    data = pa.BufferReader(read_output(store, output))
+    try:
+        return pq.read_table(data, columns=columns, use_threads=False)
+    except pa.ArrowException as error:
+        raise CorruptArtifact(f"{output.path} is not readable Parquet: {error}") from error
 
 
 def parquet_bytes(table: pa.Table, row_group_size: int | None = None) -> bytes:

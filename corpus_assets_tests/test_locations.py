@@ -27,12 +27,21 @@ class TestLocations:
         with pytest.raises(RecipeError, match=r"^s3://b/x: only local paths, file:// and demo://"):
             locations.resolve("s3://b/x")
 
-    def test_patterns_name_files_in_name_order_and_once(self, locations: Locations) -> None:
+    def test_patterns_name_files_in_their_order_and_each_file_once(
+        self, locations: Locations
+    ) -> None:
         for name in ("b.txt", "a.txt", "c.log"):
             (locations.recipe_folder / name).touch()
         (locations.recipe_folder / "folder.txt").mkdir()
-        found = locations.files(("*.txt", "a.txt", "c.log"), "lists")
-        assert [path.name for path in found] == ["a.txt", "b.txt", "c.log"]
+        found = locations.files(("c.log", "*.txt", "a.txt"), "lists")
+        assert [path.name for path in found] == ["c.log", "a.txt", "b.txt"]
+
+    def test_a_pattern_reaches_into_folders(self, locations: Locations) -> None:
+        for name in ("x/1.txt", "y/z/2.txt"):
+            (locations.recipe_folder / name).parent.mkdir(parents=True)
+            (locations.recipe_folder / name).touch()
+        assert [p.name for p in locations.files(("*/*.txt",), "lists")] == ["1.txt"]
+        assert [p.name for p in locations.files(("**/*.txt",), "lists")] == ["1.txt", "2.txt"]
 
     @pytest.mark.parametrize("pattern", ["none.txt", "*.none", "folder/none.txt"])
     def test_a_pattern_that_names_nothing_is_an_error(

@@ -83,7 +83,7 @@ def test_the_demo_recipe_is_whole() -> None:
         ("survival", {"documnets": {}}, "survival.documnets: Input should be 'documents', 'sel"),
         ("survival", {"documents": {"min": 2}}, "survival.documents.min: Input should be less"),
         ("survival", {"documents": {"min": 0.9, "max": 0.1}}, "survival.documents: min 0.9 is abo"),
-        ("selection.rules.low_quality.cutoff", "x", "selection: rule 'low_quality': cutoff 'x' is"),
+        ("selection.rules.few_words.cutoff", "x", "selection: rule 'few_words': cutoff 'x' is not"),
         (
             "selection.rules.language.signal",
             "lang",

@@ -36,7 +36,7 @@ def test_settings_refuse_unknown_keys() -> None:
 
 def test_settings_cannot_be_changed() -> None:
     with pytest.raises(ValidationError, match="frozen"):
-        Thresholds().low = 2.0  # type: ignore[misc]
+        Thresholds().low = 2.0
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "-inf"])

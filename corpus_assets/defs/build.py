@@ -29,6 +29,7 @@ from corpus_assets.pipeline.version import (
     make_version,
 )
 from corpus_assets.session import Session, shipped_file
+from corpus_assets.shards.manifest import Group
 from corpus_assets.store import LocalStore, read_output
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -56,10 +57,22 @@ WAVES = (
 
 def build(session: Session, version: str | None = None) -> Version:
     """Materialize everything a version needs, then the version."""
+    made = build_unless(session, version, None)
+    if made is None:
+        raise CorpusError("the build gave no version; run it again")
+    return made
+
+
+def build_unless(
+    session: Session, version: str | None, groups: tuple[Group, ...] | None
+) -> Version | None:
+    """Build a version; None, and nothing published, where its shards are just `groups`."""
     name = version or default_version_name(session.pipeline)
     with open_instance(session) as instance, share_session(session):
         materialize_waves(session, instance, WAVES)
         made = make_version(session.pipeline, name)
+        if made.manifest.groups == groups:
+            return None
         if not (is_published(session.pipeline, made) and _knows(instance, name)):
             instance.add_dynamic_partitions(VERSIONS.name or "", [name])
             _materialize(instance, ["corpus_version"], name)
@@ -69,7 +82,7 @@ def build(session: Session, version: str | None = None) -> Version:
 def materialize_waves(session: Session, instance: DagsterInstance, waves: Sequence[Wave]) -> None:
     snapshots = list(session.pipeline.recipe.snapshots)
     instance.add_dynamic_partitions(SNAPSHOTS.name or "", snapshots)
-    for name in snapshots:
+    for name in snapshots if not session.replaces else ():
         pin_snapshot(session.pipeline, session.registry, name)
     if session.lock is not None:
         check_inputs(session.lock, session.pipeline.inputs())

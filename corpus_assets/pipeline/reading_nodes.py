@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from corpus_assets.pipeline.parts import part_task
 from corpus_assets.recipe import Recipe
 from corpus_assets.stages import (
     clusters,
@@ -35,10 +36,10 @@ def documents_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
         "source": spec,
         "snapshot": snapshot,
         "ingest": graph.recipe.documents.identity(),
-        "suppressions": graph.suppressions.identity(),
+        "orders": [],
     }
     lists = {f"blocklist/{i:04d}": graph.digest_of(path) for i, path in enumerate(blocklists)}
-    return [
+    bases = [
         Task(
             "documents",
             documents.VERSION,
@@ -52,6 +53,7 @@ def documents_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
         )
         for part, file in enumerate(graph.snapshot_files(snapshot).files)
     ]
+    return [part_task(graph.store, base, graph.suppressions) for base in bases]
 
 
 def quality_model_tasks(graph: "Pipeline") -> list[Task]:

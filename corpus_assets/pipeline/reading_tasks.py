@@ -23,28 +23,44 @@ from corpus_assets.stages.eval_index import (
     load_eval_index,
     read_items,
 )
+from corpus_assets.stages.purge import purge_part
 from corpus_assets.stages.quality_model import QualityModelSettings, train_quality_model
 from corpus_assets.stages.selection import resolve_cutoffs, select
 from corpus_assets.stages.selection_rules import SelectionSettings
 from corpus_assets.stages.signals import SignalSettings, compute_signals
 from corpus_assets.stages.signatures import SignatureSettings, compute_signatures
-from corpus_assets.task import TaskContext
+from corpus_assets.store import Output
+from corpus_assets.task import TaskContext, read_table
 
 
 def documents(context: TaskContext) -> None:
     settings = context.task.settings
-    records, extracted = ingest_part(
+    orders = Suppressions.from_rows((kind, value) for kind, value in settings["orders"])
+    if "purge" in context.task.params:
+        tables = {name: Output(**raw) for name, raw in context.param("purge").items()}
+        records, extracted = purge_part(
+            read_table(context.store, tables["records.parquet"]),
+            read_table(context.store, tables["documents.parquet"]),
+            orders,
+        )
+    else:
+        records, extracted = _ingest(context, orders)
+    context.write_table("records.parquet", records)
+    context.write_table("documents.parquet", extracted, row_group_size=5_000)
+    count(context, records.num_rows, extracted.num_rows, Counter(values(records["reason"])))
+
+
+def _ingest(context: TaskContext, orders: Suppressions) -> tuple[pa.Table, pa.Table]:
+    settings = context.task.settings
+    return ingest_part(
         SourceSpec.model_validate(settings["source"]),
         settings["snapshot"],
         settings["part"],
         SourceFile(**context.param("file")),
         context.settings(IngestSettings, "ingest"),
         Blocklist.from_files([Path(path) for path in context.param("blocklists")]),
-        Suppressions.from_identity(settings["suppressions"]),
+        orders,
     )
-    context.write_table("records.parquet", records)
-    context.write_table("documents.parquet", extracted, row_group_size=5_000)
-    count(context, records.num_rows, extracted.num_rows, Counter(values(records["reason"])))
 
 
 def quality_model(context: TaskContext) -> None:

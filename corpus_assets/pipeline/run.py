@@ -14,6 +14,7 @@ from corpus_assets.pipeline.graph import (
     Pipeline,
 )
 from corpus_assets.pipeline.nodes import SNAPSHOT_NODES
+from corpus_assets.pipeline.parts import remember
 from corpus_assets.pipeline.pins import (
     SnapshotFiles,
     load_snapshot_files,
@@ -101,6 +102,8 @@ def run_node(
         progress.advanced(report.asset, report.snapshot, documents, finished.cached)
 
     done = engine.run(tasks, on_done)
+    if node == "documents":
+        remember(pipeline.store, tasks, pipeline.suppressions)
     pairs = list(zip(tasks, done, strict=True))
     registry.record_artifacts(
         [_artifact_row(i, task, finished, snapshot) for i, (task, finished) in enumerate(pairs)]

@@ -6,7 +6,9 @@ written last, and nothing there holds a time or a place: two builds give the sam
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from catalog.registry import Registry
 from catalog.rows import LineageRow, LockRow, ModelRow, RecipeRow, ShardRow, VersionRow
@@ -14,6 +16,7 @@ from corpus_assets.errors import CorpusError
 from corpus_assets.lock import Lock, PinnedFile, calibration_path
 from corpus_assets.pipeline.graph import Pipeline
 from corpus_assets.pipeline.report import render_report
+from corpus_assets.recipe import Recipe, parse_recipe
 from corpus_assets.shards.format import parse_header
 from corpus_assets.shards.manifest import (
     FileRef,
@@ -26,7 +29,7 @@ from corpus_assets.shards.manifest import (
 from corpus_assets.shards.mixture import phases_from
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.step import canonical_json
-from corpus_assets.store import Output, Result, read_output, sha256_hex
+from corpus_assets.store import Output, Result, Store, read_output, sha256_hex
 
 VERSION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -158,8 +161,13 @@ def is_published(pipeline: Pipeline, version: Version) -> bool:
     return pipeline.store.exists(path) and pipeline.store.read(path) == version.manifest_bytes
 
 
-def publish(pipeline: Pipeline, registry: Registry, version: Version) -> None:
-    """Write a version's folder and tell the catalog, both without effect the second time."""
+def publish(
+    pipeline: Pipeline, registry: Registry, version: Version, replaces: Sequence[str] = ()
+) -> None:
+    """Write a version's folder and tell the catalog, both without effect the second time.
+
+    The versions it replaces are revoked in the transaction that publishes it.
+    """
     folder = f"versions/{version.name}"
     store = pipeline.store
     path = f"{folder}/manifest.json"
@@ -175,10 +183,42 @@ def publish(pipeline: Pipeline, registry: Registry, version: Version) -> None:
     store.write(f"{folder}/lock.json", version.lock.to_bytes())
     store.write(f"{folder}/report.html", render_report(pipeline, version.manifest).encode())
     store.write(path, version.manifest_bytes)
-    _register(pipeline, registry, version, path)
+    _save_recipe(pipeline)
+    _register(pipeline, registry, version, path, replaces)
 
 
-def _register(pipeline: Pipeline, registry: Registry, version: Version, path: str) -> None:
+def _save_recipe(pipeline: Pipeline) -> None:
+    """Keep the recipe with its locations, so that a takedown can build the version again."""
+    body = {
+        "folder": str(pipeline.locations.recipe_folder),
+        "recipe": pipeline.recipe.model_dump(mode="json"),
+    }
+    pipeline.store.write(_recipe_path(pipeline.recipe.digest), canonical_json(body))
+
+
+def _recipe_path(digest: str) -> str:
+    return f"sources/recipes/{digest}.json"
+
+
+def load_published_recipe(store: Store, digest: str) -> tuple[Recipe, Path]:
+    """A recipe that a version was published from, and the folder its locations start at."""
+    raw = json.loads(store.read(_recipe_path(digest)))
+    return parse_recipe(raw["recipe"], f"published recipe {digest[:12]}"), Path(raw["folder"])
+
+
+def published_pins(store: Store, version: str) -> dict[str, Output]:
+    """The calibrations that a published version's lock pins, as files of the store."""
+    folder = f"versions/{version}"
+    lock = Lock.model_validate_json(store.read(f"{folder}/lock.json"))
+    return {
+        name: Output(calibration_path(folder, pin), pin.sha256, pin.bytes, 0)
+        for name, pin in lock.calibrations.items()
+    }
+
+
+def _register(
+    pipeline: Pipeline, registry: Registry, version: Version, path: str, replaces: Sequence[str]
+) -> None:
     manifest, lock = version.manifest, version.lock
     recipe_json = json.dumps(lock.recipe, indent=1, sort_keys=True)  # without locations
     registry.put_recipe(RecipeRow(pipeline.recipe.digest, pipeline.recipe.name, recipe_json))
@@ -201,6 +241,7 @@ def _register(pipeline: Pipeline, registry: Registry, version: Version, path: st
         ),
         [_shard_row(group, shard) for group in manifest.groups for shard in group.shards],
         lineage_rows(pipeline, manifest),
+        revokes=replaces,
     )
 
 

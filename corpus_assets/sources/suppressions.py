@@ -104,16 +104,15 @@ class Suppressions:
             return "url_prefix"
         return "host" if host and self.hosts.match(host) else None
 
-    def match_document(
-        self, key: str, host: str, doc_id: bytes, parents: Sequence[str]
-    ) -> str | None:
-        """The kind of order that covers a record or a text it was derived from, or None."""
-        found = self.match_url(key, host)
-        if found is None and doc_id in self.doc_ids:
-            found = "doc_id"
-        if found is None and any(self.match_url(k, host_of_key(k)) for k in parents):
-            found = "derived_from"
-        return found
+    def match_record(self, key: str, host: str, doc_id: bytes) -> bool:
+        """Whether an order covers a record, by its address or its id: needs no text."""
+        return doc_id in self.doc_ids or self.match_url(key, host) is not None
+
+    def match_text(self, text_id: bytes, parents: Sequence[str]) -> bool:
+        """Whether an order covers a text, or a text it was derived from."""
+        return text_id in self.text_ids or any(
+            self.match_url(key, host_of_key(key)) is not None for key in parents
+        )
 
 
 def _prefix_free(prefixes: Iterable[str]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ Memory: the part's texts, one record, and fixed buffers.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +39,7 @@ from corpus_assets.sources.gates import (
     media_type,
 )
 from corpus_assets.sources.jsonl import read_jsonl
-from corpus_assets.sources.licence import page_licence, text_licence
+from corpus_assets.sources.licence import UNKNOWN, page_licence, text_licence
 from corpus_assets.sources.parquet import read_parquet
 from corpus_assets.sources.urls import Address, address_of
 from corpus_assets.sources.warc import read_warc
@@ -55,6 +55,19 @@ class IngestSettings(Settings):
 
     gates: GateSettings = GateSettings()
     extraction: ExtractionSettings = ExtractionSettings()
+
+
+SUPPRESSED = "suppressed"
+
+SUPPRESSED_COLUMNS: Mapping[str, Any] = {
+    "url": None,
+    "content_type": None,
+    "licence": UNKNOWN,
+    "detail": None,
+}
+"""What the ledger keeps of a suppressed record is its place and the keys an order matches it by,
+whenever and by whichever order it was suppressed: so purging later and never having taken it in
+give the same row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,28 +177,29 @@ class _Ingest:
             spdx, found = self._page(record, names, spdx)
         if found is not None:
             refusal = found.refusal
-            if refusal is None and found.text_id in self._suppressions.text_ids:
-                refusal = Refusal("suppressed", "text_id")
-        self._records.append(
-            {
-                "doc_id": names.doc_id,
-                "source": self._spec.name,
-                "snapshot": self._snapshot,
-                "part": self._part,
-                "url": None if record.url is None else normalise(record.url),
-                "url_key": names.key,
-                "host": names.host,
-                "file": self._file.name,
-                "offset": record.offset,
-                "length": record.length,
-                "fetched_at": record.fetched_at,
-                "payload_digest": names.payload_digest,
-                "content_type": normalise(record.content_type[:200]) or None,
-                "licence": spdx,
-                "reason": refusal.reason if refusal else None,
-                "detail": refusal.detail if refusal else None,
-            }
-        )
+            if refusal is None and self._suppressions.match_text(found.text_id, names.parents):
+                refusal = Refusal(SUPPRESSED)
+        row: dict[str, Any] = {
+            "doc_id": names.doc_id,
+            "source": self._spec.name,
+            "snapshot": self._snapshot,
+            "part": self._part,
+            "url": None if record.url is None else normalise(record.url),
+            "url_key": names.key,
+            "host": names.host,
+            "file": self._file.name,
+            "offset": record.offset,
+            "length": record.length,
+            "fetched_at": record.fetched_at,
+            "payload_digest": names.payload_digest,
+            "content_type": normalise(record.content_type[:200]) or None,
+            "licence": spdx,
+            "reason": refusal.reason if refusal else None,
+            "detail": refusal.detail if refusal else None,
+        }
+        if refusal is not None and refusal.reason == SUPPRESSED:
+            row |= SUPPRESSED_COLUMNS
+        self._records.append(row)
         if refusal is None and found is not None:
             self._documents.append(
                 {
@@ -229,11 +243,8 @@ class _Ingest:
         )
 
     def _refused_early(self, record: RawRecord, names: _Names) -> Refusal | None:
-        order = self._suppressions.match_document(
-            names.key, names.host or "", names.doc_id, names.parents
-        )
-        if order is not None:
-            return Refusal("suppressed", order)
+        if self._suppressions.match_record(names.key, names.host or "", names.doc_id):
+            return Refusal(SUPPRESSED)
         return gate_record(record, names.address, self._gates, self._blocklist)
 
     def _ready_text(self, record: RawRecord, raw: str, spdx: str) -> tuple[str, _Text]:

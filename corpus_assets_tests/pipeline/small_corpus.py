@@ -142,7 +142,7 @@ def second_crawl() -> list[bytes]:
         response(f"http://news-{i}.example.org/story", html(prose("second", i))) for i in range(20)
     ]
     pages += [
-        response("http://site-2.example.org/article", html(prose("first", 2))),
+        response("http://site-5.example.org/article", html(prose("first", 5))),
         response("http://elsewhere.example.net/borrowed", html(prose("first", 3))),
         response("http://spam.example.com/again", html(spam("second"))),
         response("http://image.example.com/a.png", b"\x89PNG", headers="Content-Type: image/png"),

@@ -34,6 +34,7 @@ from corpus_assets_tests.pipeline.conftest import Place
 
 GOLDEN = Path(__file__).with_name("golden.json")
 REFRESH = "CORPUS_GOLDEN_REFRESH"
+HERE = "corpus_assets_tests/pipeline/test_golden.py"
 
 FILES = {
     "line_counts": "boilerplate",
@@ -136,7 +137,8 @@ def rows(small_build: Place) -> dict[str, Row]:
 
 def compare(golden: dict[str, Row], rows: dict[str, Row]) -> tuple[list[str], list[str]]:
     """(nodes that need a new VERSION, nodes whose golden row is merely old)."""
-    faulty, old = [], []
+    faulty: list[str] = []
+    old: list[str] = []
     for node, now in rows.items():
         before = golden.get(node)
         if before == now:
@@ -149,7 +151,7 @@ def compare(golden: dict[str, Row], rows: dict[str, Row]) -> tuple[list[str], li
 def test_outputs_change_only_with_their_stage_version(rows: dict[str, Row]) -> None:
     golden = json.loads(GOLDEN.read_bytes()) if GOLDEN.exists() else {}
     faulty, old = compare(golden, rows)
-    again = f"refresh the table: {REFRESH}=1 python -m pytest {Path(__file__).name}"
+    again = f"refresh the table: {REFRESH}=1 python -m pytest {HERE}"
     for node in faulty:
         file = f"corpus_assets/stages/{FILES.get(node, node)}.py"
         pytest.fail(

@@ -64,15 +64,15 @@ def test_orders_of_each_kind_match_what_they_name() -> None:
     assert match("http://b.test/zebra") == "url_prefix"
     assert match("http://sub.c.test:8080/") == "host"
     assert match("http://notc.test/") is None
-    assert orders.match_document("books:1", "", bytes.fromhex(DOC), ()) == "doc_id"
+    assert orders.match_record("books:1", "", bytes.fromhex(DOC))
     assert bytes.fromhex(TEXT) in orders.text_ids
 
 
 def test_a_text_derived_from_a_page_that_is_gone_goes_with_it() -> None:
     orders = Suppressions.from_rows([("host", "c.test"), ("url_key", "books:7")])
     for parent in (url_key("http://x.c.test/a"), "books:7"):
-        assert orders.match_document("made:1", "", b"", ("books:1", parent)) == "derived_from"
-    assert orders.match_document("made:1", "", b"", ("books:1",)) is None
+        assert orders.match_text(b"", ("books:1", parent))
+    assert not orders.match_text(b"", ("books:1",))
 
 
 def test_orders_survive_the_way_through_their_identity_in_any_sequence() -> None:

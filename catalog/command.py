@@ -1,0 +1,100 @@
+"""How every command of `catalog` is called: usual options, where things are, one-line errors."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+from sqlalchemy import URL
+
+from catalog.errors import CatalogError
+from catalog.files import Store
+from catalog.registry import Registry
+
+ERROR_EXIT = 2
+BROKEN_EXIT = 1
+
+
+class OneLineErrors(click.Group):
+    """A group whose errors are one line on stderr, `catalog: error: ...`, and exit code 2."""
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:
+        """Run a command and leave the process with its exit code."""
+        extra |= {"standalone_mode": False, "prog_name": "catalog"}
+        try:
+            code = super().main(*args, **extra)
+            sys.stdout.flush()
+        except click.ClickException as error:
+            context = getattr(error, "ctx", None)
+            hint = f" (see `{context.command_path} --help`)" if context is not None else ""
+            _fail(error.format_message() + hint)
+        except CatalogError as error:
+            _fail(str(error))
+        except (click.Abort, KeyboardInterrupt):
+            sys.exit(130)
+        except BrokenPipeError:  # the reader of our output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            sys.exit(BROKEN_EXIT)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str) -> NoReturn:
+    click.echo("catalog: error: " + " ".join(message.split()), err=True)
+    sys.exit(ERROR_EXIT)
+
+
+class Place:
+    """Where catalog and store are, from options, environment or the home folder."""
+
+    def __init__(self, home: str, catalog_url: str | None, store_url: str | None) -> None:
+        file = URL.create("sqlite", database=str(Path(home) / "catalog.db"))
+        self.registry = Registry(catalog_url or file)
+        self._store_url = store_url or str(Path(home) / "store")
+
+    @property
+    def store(self) -> Store:
+        """The store; opened only by commands that read it."""
+        return Store(self._store_url)
+
+
+Command = Callable[..., Any]
+
+
+def placed(command: Command) -> Command:
+    """Give a command `place` (from the usual options) and `as_json`."""
+
+    def run(
+        home: str, catalog_url: str | None, store_url: str | None, as_json: bool, **rest: Any
+    ) -> Any:
+        place = Place(home, catalog_url, store_url)
+        if command.__name__ != "upgrade":
+            place.registry.check_schema()
+        return command(place=place, as_json=as_json, **rest)
+
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__dict__.update(command.__dict__)
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON document."),
+        click.option(
+            "--home",
+            envvar="CORPUS_HOME",
+            default=".corpus",
+            show_default=True,
+            help="Folder of catalog.db and store.",
+        ),
+        click.option(
+            "--store-url", envvar="CORPUS_STORE_URL", help="The store, if not HOME/store."
+        ),
+        click.option(
+            "--catalog-url",
+            envvar="CORPUS_CATALOG_URL",
+            help="The database, if not HOME/catalog.db.",
+        ),
+    ):
+        run = option(run)
+    return run
+
+
+version_option = click.option("--version", help="The version to ask; the newest live one if none.")

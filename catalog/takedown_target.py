@@ -1,0 +1,145 @@
+"""What a takedown asks for, in the one form that ingest, catalog and people agree on."""
+
+import hashlib
+import unicodedata
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from catalog.errors import TakedownRefused
+from catalog.text import text_id
+from catalog.urls import canonical_host, url_key
+
+MAX_VALUE_BYTES = 2000  # what an index of PostgreSQL is sure to hold
+ID_DIGITS = 32
+SHA256_DIGITS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """`kind` and `value` as in `TakedownRow`; `orders` are the suppressions it stands for."""
+
+    kind: str
+    value: str
+    given: str
+    orders: tuple[tuple[str, str], ...]
+    text_sha256: str | None = None
+
+
+def url_target(url: str, sources: Collection[str] = ()) -> Target:
+    """One page in any spelling of its address, or the key of a record without one.
+
+    `SOURCE:KEY` is a record's key where a source of that name is recorded; what is no web
+    address and no such key is refused.
+    """
+    key = _address(url, sources)
+    return Target("url", key, url.strip(), (("url_key", key),))
+
+
+def url_prefix_target(prefix: str, sources: Collection[str] = ()) -> Target:
+    """All pages whose canonical address begins so, letter by letter: `/blog` covers `/blogger`.
+
+    Query parameters are sorted in canonical addresses, so a prefix may end inside its first
+    parameter and not later.
+    """
+    path, mark, query = prefix.strip().partition("?")
+    key = _address(path, sources)
+    if mark:
+        if "&" in query or "#" in query:
+            raise TakedownRefused(
+                f"the prefix {prefix!r} goes beyond its first query parameter; parameters are "
+                "sorted in canonical addresses, so end the prefix before the first '&'"
+            )
+        with_query = _address(prefix, sources)
+        if query and "?" not in with_query:
+            raise TakedownRefused(
+                f"the parameter of {prefix!r} only tracks clicks and is in no canonical address: "
+                "leave it out"
+            )
+        key = with_query if query else f"{key}?"
+    elif path.endswith(("/.", "/..")):
+        raise TakedownRefused(f"the prefix {prefix!r} ends in dots: write out the path it means")
+    return Target("url_prefix", key, prefix.strip(), (("url_prefix", key),))
+
+
+def domain_target(domain: str) -> Target:
+    """A host with all its subdomains; `*.example.com` and a leading dot mean the same."""
+    try:
+        host = canonical_host(domain.strip().removeprefix("*.").removeprefix("."))
+    except ValueError as error:
+        raise TakedownRefused(f"{domain!r} is not a host: write it like example.com") from error
+    return Target("domain", _fitting(host), domain.strip(), (("host", host),))
+
+
+def doc_id_target(written: str) -> Target:
+    """One document by its whole id in hex."""
+    digits = _digits(written, ID_DIGITS, "a document id")
+    return Target("doc_id", digits, digits, (("doc_id", digits),))
+
+
+def text_id_target(written: str) -> Target:
+    """All documents of one text, by its id as the catalog shows it."""
+    digits = _digits(written, ID_DIGITS, "a text id")
+    return Target("text_id", digits, digits, (("text_id", digits),))
+
+
+def text_sha256_target(written: str) -> Target:
+    """All documents of one text, by SHA-256. Ingest knows texts by another digest, so orders
+    come only with the texts that are found."""
+    digits = _digits(written, SHA256_DIGITS, "a SHA-256")
+    return Target("text_sha256", digits, digits, (), digits)
+
+
+def text_target(text: str) -> Target:
+    """All documents of exactly this text, with or without line ends after it.
+
+    The text is brought into the form in which ingest keeps it (NFC, `\\n`, no NUL); only its
+    digests are kept.
+    """
+    kept = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
+    kept = unicodedata.normalize("NFC", kept)
+    bare = kept.rstrip("\n")
+    if not bare.strip():
+        raise TakedownRefused("the text is empty: give the whole text of the document")
+    ids = dict.fromkeys([text_id(bare).hex(), text_id(f"{bare}\n").hex(), text_id(kept).hex()])
+    data = bare.encode("utf-8", "surrogatepass")
+    orders = tuple(("text_id", digits) for digits in ids)
+    return Target("text_id", next(iter(ids)), "", orders, hashlib.sha256(data).hexdigest())
+
+
+def _address(url: str, sources: Collection[str]) -> str:
+    written = unicodedata.normalize("NFC", url.strip())
+    try:
+        written.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise TakedownRefused("the address holds half a character: copy it again") from error
+    if "\0" in written or not written:
+        raise TakedownRefused("an address cannot be empty or hold a NUL character")
+    source, colon, key = written.partition(":")
+    if colon and key and not key.startswith("//") and source in sources:
+        return _fitting(written)
+    try:
+        return _fitting(url_key(written))
+    except ValueError as error:
+        if ")/" in written and "://" not in written:  # a SURT key as the catalog shows it
+            return _fitting(written)
+        raise TakedownRefused(
+            f"{written[:80]!r} is not a web address, nor SOURCE:KEY of a recorded source: "
+            "look the document up with `catalog find` and give its --doc-id"
+        ) from error
+
+
+def _fitting(value: str) -> str:
+    size = len(value.encode("utf-8"))
+    if size > MAX_VALUE_BYTES:
+        raise TakedownRefused(
+            f"an address of {size} bytes is longer than {MAX_VALUE_BYTES}: give the document's "
+            "--doc-id, or its beginning as --url-prefix"
+        )
+    return value
+
+
+def _digits(written: str, count: int, what: str) -> str:
+    digits = written.strip().lower()
+    if len(digits) != count or set(digits) - set("0123456789abcdef"):
+        raise TakedownRefused(f"{written[:80]!r} is not {what}: give {count} hex digits")
+    return digits

@@ -1,0 +1,177 @@
+"""Takedowns carried out: claim what is pending, build every live version without it, certify.
+
+Requests write standing orders into the catalog when they are filed. A run builds each live
+version again under its own lock and the orders in force: parts that an order covers are
+filtered, and whatever their change does not reach is found in the store. A version that comes
+out different is published as NAME.tdN and the old one is revoked in the same transaction.
+
+A killed run leaves its claim to expire and its finished tasks in the store; the next run takes
+the same requests and comes to the same result.
+"""
+
+import os
+import re
+import socket
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
+import pyarrow.parquet as pq
+
+from catalog.registry import Registry
+from catalog.rows import ActionRow, TakedownRow
+from corpus_assets.defs.build import build_unless
+from corpus_assets.home import Home
+from corpus_assets.pipeline.certificate import Change, write_certificates
+from corpus_assets.pipeline.gc import collect
+from corpus_assets.pipeline.residue import Residue, search
+from corpus_assets.session import open_home, reopen_session
+from corpus_assets.shards.manifest import Manifest, parse_manifest
+from corpus_assets.store import Store
+
+CLAIM_S = 3600.0
+TAKEDOWN_NAME = re.compile(r"^(?P<base>.+)\.td(?P<number>\d+)$")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run did."""
+
+    requests: tuple[int, ...]
+    changes: tuple[Change, ...]
+    documents: int
+    residue: Residue | None
+    freed_bytes: int
+
+
+def run(home: str | None = None) -> int:
+    """The entry point behind `catalog takedown run`."""
+    outcome = run_pending(Home.resolve(home))
+    if outcome is None:
+        click.echo("no takedown is pending")
+        return 0
+    click.echo(f"took {outcome.documents} documents out for {len(outcome.requests)} requests")
+    for change in outcome.changes:
+        click.echo(
+            f"  {change.before} is revoked; {change.after} takes its place: "
+            f"{len(change.shards)} shards written anew, {change.shared_shards} shared"
+        )
+    if not outcome.changes:
+        click.echo("  no version held any of it; the orders stand for later snapshots")
+    if outcome.residue is not None:
+        click.echo(
+            f"  searched {outcome.residue.texts} texts and {outcome.residue.tokens} tokens: "
+            f"{outcome.residue.exact} exact copies left"
+        )
+    click.echo(f"  {outcome.freed_bytes} bytes deleted")
+    return 0
+
+
+def run_pending(home: Home, workers: int = 1, keep_revoked: bool = False) -> Outcome | None:
+    """Carry out every pending request; None when there is none."""
+    store, registry = open_home(home)
+    owner = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex}"
+    pending = [row.id for row in registry.pending_takedowns()]
+    claimed = registry.claim_takedowns(pending, owner, CLAIM_S)
+    if not claimed:
+        return None
+    ids = [row.id for row in claimed]
+    try:
+        outcome, actions = _carry_out(home, store, registry, claimed, workers, keep_revoked)
+        registry.finish_takedowns(ids, owner, actions)
+    except Exception as error:
+        registry.fail_takedowns(ids, owner, f"{type(error).__name__}: {error}")
+        raise
+    return outcome
+
+
+def _carry_out(
+    home: Home,
+    store: Store,
+    registry: Registry,
+    requests: Sequence[TakedownRow],
+    workers: int,
+    keep_revoked: bool,
+) -> tuple[Outcome, list[ActionRow]]:
+    live = [version.name for version in registry.versions() if version.status == "live"]
+    changes: list[Change] = []
+    for name in live:
+        change = _rebuild(home, store, registry, name, workers)
+        if change is not None:
+            changes.append(change)
+    removed: dict[str, str] = {}
+    for change in changes:
+        removed |= _removed(store, registry, change.before, change.after)
+    freed = 0 if keep_revoked else collect(store, registry).bytes
+    names = [change.after for change in changes]
+    residue = _search(store, registry, removed, names) if removed else None
+    documents = sorted(removed)
+    write_certificates(store, registry, requests, documents, changes, residue)
+    actions = [
+        ActionRow(request.id, change.before, change.after, change.detail())
+        for request in requests
+        for change in changes
+    ]
+    outcome = Outcome(
+        tuple(request.id for request in requests), tuple(changes), len(documents), residue, freed
+    )
+    return outcome, actions
+
+
+def _rebuild(
+    home: Home, store: Store, registry: Registry, name: str, workers: int
+) -> Change | None:
+    """Build a version again; None when nothing in its shards changed."""
+    old = parse_manifest(store.read(f"versions/{name}/manifest.json"))
+    with reopen_session(home, name, workers) as session:
+        made = build_unless(session, next_name(name), old.groups)
+    if made is None:
+        return None
+    return Change.between(name, old, made.name, made.manifest)
+
+
+def next_name(name: str) -> str:
+    """demo-1 -> demo-1.td1 -> demo-1.td2."""
+    match = TAKEDOWN_NAME.match(name)
+    if match is None:
+        return f"{name}.td1"
+    return f"{match['base']}.td{int(match['number']) + 1}"
+
+
+def _removed(store: Store, registry: Registry, before: str, after: str) -> dict[str, str]:
+    """Texts that the old version has and the new one has not; only parts that differ are read."""
+    old = {(row.snapshot, row.part): row for row in registry.lineage_files(before, "texts")}
+    new = {(row.snapshot, row.part): row for row in registry.lineage_files(after, "texts")}
+    removed: dict[str, str] = {}
+    for place, row in old.items():
+        if new[place].sha256 == row.sha256:
+            continue
+        kept = set(
+            pq.read_table(store.local(new[place].path), columns=["doc_id"])["doc_id"].to_pylist()
+        )
+        table = pq.read_table(store.local(row.path), columns=["doc_id", "text"])
+        columns = (table[name].to_pylist() for name in ("doc_id", "text"))
+        removed |= {
+            doc_id.hex(): text for doc_id, text in zip(*columns, strict=True) if doc_id not in kept
+        }
+    return removed
+
+
+def _search(
+    store: Store, registry: Registry, removed: dict[str, str], versions: Sequence[str]
+) -> Residue:
+    paths: list[str] = []
+    manifests: list[Manifest] = []
+    for name in versions:
+        for table in ("texts", "final_text"):
+            paths += [row.path for row in registry.lineage_files(name, table)]
+        manifests.append(parse_manifest(store.read(f"versions/{name}/manifest.json")))
+    parts = [search(store, removed, dict.fromkeys(paths), None)]
+    parts += [search(store, removed, (), manifest) for manifest in manifests]
+    return Residue(
+        texts=sum(part.texts for part in parts),
+        tokens=sum(part.tokens for part in parts),
+        exact=sum(part.exact for part in parts),
+        similar=max(part.similar for part in parts),
+    )

@@ -1,0 +1,79 @@
+"""What no live version uses goes: artifacts, and the folders of revoked versions.
+
+1. Artifacts that live versions name (documents, signals, clusters, final text, shards) stay.
+2. Other artifacts stay when every stored file they were made from is still there.
+3. The rest is deleted, result first, so that a killed collection leaves nothing to trust.
+
+Only what the registry has recorded is ever touched.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from catalog.registry import Registry
+from catalog.rows import ArtifactRow
+from corpus_assets.store import RESULT, Store, artifact_folder
+
+NAMED_STAGES = frozenset({"documents", "signals", "clusters", "clean_text", "shards"})
+"""Stages whose every artifact of a version is in its lineage."""
+
+
+@dataclass(frozen=True)
+class Collected:
+    artifacts: int
+    versions: int
+    files: int
+    bytes: int
+
+
+def collect(store: Store, registry: Registry, dry_run: bool = False) -> Collected:
+    """Delete what no live version uses; says how much that was."""
+    versions = registry.versions()
+    live = [version.name for version in versions if version.status == "live"]
+    dead = dead_artifacts(registry.artifacts(), _named(registry, live))
+    revoked = [v.name for v in versions if v.status != "live"]
+    files: list[str] = []
+    freed = 0
+    for artifact in dead:
+        folder = artifact_folder(artifact.stage, artifact.fingerprint)
+        files += [f"{folder}/{RESULT}", *(output.path for output in artifact.outputs)]
+        freed += artifact.bytes
+    for name in revoked:
+        files += sorted(store.list(f"versions/{name}"), key=lambda path: "manifest" not in path)
+    present = [path for path in files if store.exists(path)]
+    if not dry_run:
+        for path in present:
+            store.delete(path)
+        registry.forget_artifacts([(row.stage, row.fingerprint) for row in dead])
+    return Collected(len(dead), len(revoked), len(present), freed)
+
+
+def dead_artifacts(artifacts: Iterable[ArtifactRow], named: set[str]) -> list[ArtifactRow]:
+    """Artifacts that are neither named by a live version nor made only from living files."""
+    rows = list(artifacts)
+    made = {output.sha256 for row in rows for output in row.outputs}
+    living: set[str] = set()
+    alive: set[tuple[str, str]] = set()
+    for row in rows:
+        if any(output.path in named for output in row.outputs):
+            alive.add((row.stage, row.fingerprint))
+            living.update(output.sha256 for output in row.outputs)
+    waiting = [row for row in rows if row.stage not in NAMED_STAGES]
+    while True:
+        reached = [
+            row
+            for row in waiting
+            if all(i.content_hash in living for i in row.inputs if i.content_hash in made)
+        ]
+        if not reached:
+            break
+        for row in reached:
+            alive.add((row.stage, row.fingerprint))
+            living.update(output.sha256 for output in row.outputs)
+        waiting = [row for row in waiting if (row.stage, row.fingerprint) not in alive]
+    return [row for row in rows if (row.stage, row.fingerprint) not in alive]
+
+
+def _named(registry: Registry, versions: Iterable[str]) -> set[str]:
+    """Every file of the store that a live version's lineage names."""
+    return {row.path for name in versions for row in registry.lineage_files(name)}

@@ -1,0 +1,130 @@
+"""Which result stands for a source file once takedowns are in force.
+
+A part's *base* is the task that reads its file under no order. Orders that cover none of its
+records leave it as it is; the first that covers one gives a new result, made by filtering the
+old. `parts/<base>.json` names the result that stands for the part, the orders it was made
+under, and the set of orders it was last compared with, so that nothing is compared twice.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from corpus_assets.sources.suppressions import Suppressions
+from corpus_assets.sources.urls import host_of_key
+from corpus_assets.stages.purge import DOCUMENT_KEYS, RECORD_KEYS, covered_records
+from corpus_assets.step import canonical_json, digest
+from corpus_assets.store import Result, Store, load_result
+from corpus_assets.task import Task
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What stands for a part."""
+
+    fingerprint: str
+    orders: tuple[tuple[str, str], ...]  # that it was made under
+    compared: str  # digest of the orders it was last compared with
+
+
+def part_task(store: Store, base: Task, orders: Suppressions) -> Task:
+    """The task whose result stands for a part under the orders in force."""
+    standing = _load(store, base)
+    if standing is None:
+        found = load_result(store, base.stage, base.fingerprint)
+        if found is None:
+            return _under(base, orders.rows)
+        standing = Standing(base.fingerprint, (), digest([]))
+    task = _under(base, standing.orders)
+    if standing.compared == _digest(orders) or not orders.rows:
+        return task
+    result = load_result(store, task.stage, task.fingerprint)
+    if result is None:
+        return _under(base, orders.rows)
+    covering = _covering(store, result, orders)
+    if not covering:
+        return replace(task, params=dict(task.params) | {"compared": _digest(orders)})
+    purged = _under(base, tuple(sorted({*standing.orders, *covering})))
+    tables = {name: asdict(output) for name, output in result.outputs.items()}
+    return replace(purged, params=dict(purged.params) | {"purge": tables})
+
+
+def remember(store: Store, tasks: Iterable[Task], orders: Suppressions) -> None:
+    """Note what stands for each part; a part no order ever touched needs no note."""
+    for task in tasks:
+        base = str(task.params["base"])
+        rows = [tuple(row) for row in task.settings["orders"]]
+        if not rows and not orders.rows and not store.exists(_path(base)):
+            continue
+        note = {"fingerprint": task.fingerprint, "orders": rows, "compared": _digest(orders)}
+        store.write(_path(base), canonical_json(note))
+
+
+def _under(base: Task, rows: Iterable[tuple[str, str]]) -> Task:
+    settings = dict(base.settings) | {"orders": [list(row) for row in rows]}
+    return replace(base, settings=settings, params=dict(base.params) | {"base": base.fingerprint})
+
+
+def _covering(store: Store, result: Result, orders: Suppressions) -> set[tuple[str, str]]:
+    """The orders that cover a record of the part which is still there."""
+    records = pq.read_table(
+        store.local(result.outputs["records.parquet"].path), columns=RECORD_KEYS
+    )
+    documents = pq.read_table(
+        store.local(result.outputs["documents.parquet"].path), columns=DOCUMENT_KEYS
+    )
+    covered = covered_records(records, documents, orders)
+    if not covered.any():
+        return set()
+    likely = _likely(records, documents, covered, orders)
+    if (covered_records(records, documents, Suppressions.from_rows(likely)) == covered).all():
+        return likely
+    return {
+        row
+        for row in orders.rows
+        if covered_records(records, documents, Suppressions.from_rows([row])).any()
+    }
+
+
+def _likely(
+    records: pa.Table, documents: pa.Table, covered: Any, orders: Suppressions
+) -> set[tuple[str, str]]:
+    """Orders spelled as the covered records are: found by look-up, however many there are."""
+    gone = records.filter(pa.array(covered))
+    keys = set(gone["url_key"].to_pylist())
+    alive = pc.is_null(records["reason"]).to_numpy()
+    texts = documents.filter(pa.array(covered[alive]))
+    for parents in texts["derived_from"].to_pylist():
+        keys.update(parents or ())
+    spelled = {("url_key", key) for key in keys}
+    spelled |= {("doc_id", doc_id.hex()) for doc_id in gone["doc_id"].to_pylist()}
+    spelled |= {("text_id", text_id.hex()) for text_id in texts["text_id"].to_pylist()}
+    for host in {host_of_key(key) for key in keys}:
+        labels = host.split(".")
+        spelled |= {("host", ".".join(labels[i:])) for i in range(len(labels))}
+    for kind, value in orders.rows:
+        if kind == "url_prefix" and any(key.startswith(value) for key in keys):
+            spelled.add((kind, value))
+    return spelled & set(orders.rows)
+
+
+def _path(base: str) -> str:
+    return f"parts/{base}.json"
+
+
+def _digest(orders: Suppressions) -> str:
+    return digest([list(row) for row in orders.rows])
+
+
+def _load(store: Store, base: Task) -> Standing | None:
+    if not store.exists(_path(base.fingerprint)):
+        return None
+    raw = json.loads(store.read(_path(base.fingerprint)))
+    rows = tuple((kind, value) for kind, value in raw["orders"])
+    standing = Standing(raw["fingerprint"], rows, raw["compared"])
+    return standing if _under(base, rows).fingerprint == standing.fingerprint else None

@@ -1,0 +1,279 @@
+"""P4: what a takedown leaves is, byte for byte, a build that never took the document in."""
+
+import json
+import random
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from catalog.registry import Registry
+from catalog.rows import SuppressionRow
+from corpus_assets.home import Home
+from corpus_assets.pipeline.gc import collect
+from corpus_assets.pipeline.run import pin_snapshot, run_asset
+from corpus_assets.pipeline.version import make_version, publish
+from corpus_assets.session import Session, open_session, reopen_session
+from corpus_assets_tests.demo_build import version_files
+from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
+
+BASE = "small-1"
+AFTER = "small-1.td1"
+WAVES = (
+    (("documents",), True),
+    (("eval_index", "quality_model"), False),
+    (("signals", "signatures", "contamination"), True),
+    (("quality_cutoffs", "tokenizer"), False),
+    (("selection", "clusters"), True),
+    (("clean_text", "shards"), True),
+)
+
+Order = tuple[str, str]
+
+
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CORPUS_HOME", "CORPUS_STORE_URL", "CORPUS_CATALOG_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def _build(session: Session, version: str) -> None:
+    """The whole graph without Dagster, so that many corpora can be built in a test."""
+    pipeline = session.pipeline
+    if not session.replaces:
+        for snapshot in pipeline.recipe.snapshots:
+            pin_snapshot(pipeline, session.registry, snapshot)
+    for assets, by_snapshot in WAVES:
+        for snapshot in pipeline.recipe.snapshots if by_snapshot else (None,):
+            for asset in assets:
+                run_asset(
+                    pipeline, session.engine, session.registry, session.progress, asset, snapshot
+                )
+    made = make_version(pipeline, version)
+    publish(pipeline, session.registry, made, session.replaces)
+
+
+def _order(home: Path, orders: Sequence[Order]) -> None:
+    registry = Registry(Home.resolve(str(home)).catalog_url)
+    registry.upgrade()
+    registry.add_suppressions([SuppressionRow(kind, value) for kind, value in orders])
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the small corpus and a home that holds its first version."""
+    folder = tmp_path_factory.mktemp("erasable")
+    recipe = make_small_corpus(folder / "corpus")
+    with open_session(str(recipe), Home.resolve(str(folder / "home"))) as session:
+        _build(session, BASE)
+    return folder
+
+
+def _take_out(base: Path, folder: Path, batches: Sequence[Sequence[Order]]) -> Path:
+    """Copies the finished home and takes the batches out of it, one rebuild after the other."""
+    home = folder / "incremental"
+    shutil.copytree(base / "home", home)
+    version = BASE
+    for number, orders in enumerate(batches, 1):
+        _order(home, orders)
+        with reopen_session(Home.resolve(str(home)), version) as session:
+            _build(session, f"{BASE}.td{number}")
+        version = f"{BASE}.td{number}"
+    return home
+
+
+def _never_seen(base: Path, folder: Path, orders: Sequence[Order], version: str) -> Path:
+    """A new home that knew the orders before it read anything, under the same lock."""
+    home = folder / "scratch"
+    _order(home, orders)
+    lock = base / "home" / "store" / "versions" / BASE / "lock.json"
+    recipe = base / "corpus" / "small.yaml"
+    with open_session(str(recipe), Home.resolve(str(home)), lock=str(lock)) as session:
+        _build(session, version)
+    return home
+
+
+def _documents(base: Path) -> list[dict[str, Any]]:
+    """Every record of the corpus with its keys, text id, fate and cluster role."""
+    artifacts = base / "home" / "store" / "artifacts"
+    table = duckdb.sql(
+        "select lower(hex(r.doc_id)) doc_id, r.url_key, r.host, r.snapshot, "
+        "lower(hex(t.text_id)) text_id, d.kept, m.kept as leads "
+        "from read_parquet($records) r "
+        'join read_parquet($decisions) d using (doc_id, snapshot, part, "offset") '
+        "left join read_parquet($texts) t using (doc_id) "
+        "left join read_parquet($members) m using (doc_id) order by all",
+        params={
+            "records": str(artifacts / "documents" / "*" / "records.parquet"),
+            "texts": str(artifacts / "documents" / "*" / "documents.parquet"),
+            "decisions": str(artifacts / "clean_text" / "*" / "decisions.parquet"),
+            "members": str(artifacts / "clusters" / "*" / "members-*.parquet"),
+        },
+    )
+    return [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]
+
+
+def _same(base: Path, folder: Path, batches: Sequence[Sequence[Order]]) -> tuple[Path, str]:
+    """Compare both ways; gives the incremental home and its last version."""
+    version = f"{BASE}.td{len(batches)}"
+    incremental = _take_out(base, folder, batches)
+    orders = [order for batch in batches for order in batch]
+    scratch = _never_seen(base, folder, orders, version)
+    assert version_files(incremental, version) == version_files(scratch, version)
+    return incremental, version
+
+
+def test_a_kept_document_without_copies(base: Path, tmp_path: Path) -> None:
+    alone = next(d for d in _documents(base) if d["kept"] and d["leads"] is None and d["host"])
+    home, version = _same(base, tmp_path, [[("url_key", alone["url_key"])]])
+    assert version_files(home, version) != version_files(home, BASE)
+
+
+def test_the_representative_of_a_cluster_gives_way_to_another_member(
+    base: Path, tmp_path: Path
+) -> None:
+    lead = next(d for d in _documents(base) if d["leads"] and d["kept"])
+    home, version = _same(base, tmp_path, [[("doc_id", lead["doc_id"])]])
+    before, after = (_kept(home, name) for name in (BASE, version))
+    promoted = after - before
+    assert lead["doc_id"] in before
+    assert lead["doc_id"] not in after
+    assert len(promoted) == 1
+
+
+def test_a_copy_that_was_not_kept_changes_no_shard(base: Path, tmp_path: Path) -> None:
+    copy = next(d for d in _documents(base) if d["leads"] is False)
+    home, version = _same(base, tmp_path, [[("doc_id", copy["doc_id"])]])
+    assert _shards(home, version) == _shards(home, BASE)
+
+
+def test_a_whole_site_and_a_prefix_and_a_text(base: Path, tmp_path: Path) -> None:
+    known = _documents(base)
+    text = next(d for d in known if d["kept"] and d["text_id"] and not d["host"])
+    orders = [
+        ("host", "harbour.example.com"),
+        ("url_prefix", "org,example,news-1"),
+        ("text_id", text["text_id"]),
+    ]
+    home, version = _same(base, tmp_path, [orders])
+    gone = _kept(home, BASE) - _kept(home, version)
+    assert len(gone) > 8
+
+
+def test_one_takedown_after_another_equals_all_at_once(base: Path, tmp_path: Path) -> None:
+    kept = [d for d in _documents(base) if d["kept"]]
+    batches = [[("doc_id", d["doc_id"])] for d in random.Random(3).sample(kept, 3)]
+    _same(base, tmp_path, batches)
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(12), *(pytest.param(n, marks=pytest.mark.slow) for n in range(12, 200))]
+)
+def test_random_takedowns_in_random_batches(base: Path, tmp_path: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    known = [d for d in _documents(base) if d["text_id"]]
+    orders: list[Order] = []
+    for document in draw.sample(known, draw.randint(1, 6)):
+        kind = draw.choice(["doc_id", "url_key", "text_id", "host"])
+        value = document[kind] or document["url_key"]
+        orders.append((kind if document[kind] else "url_key", value))
+    cut = draw.randint(0, len(orders) - 1)
+    _same(base, tmp_path, [batch for batch in (orders[:cut], orders[cut:]) if batch])
+
+
+def test_only_the_shards_of_the_document_and_its_substitute_are_written(
+    base: Path, tmp_path: Path
+) -> None:
+    alone = next(d for d in _documents(base) if d["kept"] and d["leads"] is None and d["host"])
+    home = _take_out(base, tmp_path, [[("doc_id", alone["doc_id"])]])
+    old, new = _shards(home, BASE), _shards(home, AFTER)
+    assert sum(old[name] != digest for name, digest in new.items()) == 1
+    fresh = {
+        path.parts[-2]
+        for path in (home / "store" / "artifacts").glob("documents/*/result.json")
+        if not (
+            base / "home" / "store" / "artifacts" / path.relative_to(home / "store" / "artifacts")
+        ).exists()
+    }
+    assert len(fresh) == 1, "only the part that held it is filtered"
+
+
+def test_nothing_that_holds_the_text_is_left_after_collection(base: Path, tmp_path: Path) -> None:
+    target = next(d for d in _documents(base) if d["kept"] and d["leads"] is None and d["host"])
+    home = _take_out(base, tmp_path, [[("doc_id", target["doc_id"])]])
+    text = _text(base, target["doc_id"])
+    assert _holders(home, text)
+    registry = Registry(Home.resolve(str(home)).catalog_url)
+    with reopen_session(Home.resolve(str(home)), AFTER) as session:
+        gone = collect(session.pipeline.store, registry)
+    assert gone.bytes > 0
+    assert _holders(home, text) == []
+    for row in registry.lineage_files(AFTER):
+        assert (home / "store" / row.path).is_file()
+
+
+def test_what_the_ledger_keeps_of_a_taken_down_record_is_its_place_and_keys(
+    base: Path, tmp_path: Path
+) -> None:
+    target = next(d for d in _documents(base) if d["kept"] and d["host"])
+    home = _take_out(base, tmp_path, [[("url_key", target["url_key"])]])
+    registry = Registry(Home.resolve(str(home)).catalog_url)
+    paths = [str(home / "store" / row.path) for row in registry.lineage_files(AFTER, "documents")]
+    rows = duckdb.sql(
+        "select url, content_type, detail, reason from read_parquet(?) where url_key = ?",
+        params=[paths, target["url_key"]],
+    ).fetchall()
+    assert rows
+    assert set(rows) == {(None, None, None, "suppressed")}
+
+
+def _manifest(home: Path, version: str) -> dict[str, Any]:
+    path = home / "store" / "versions" / version / "manifest.json"
+    loaded: dict[str, Any] = json.loads(path.read_bytes())
+    return loaded
+
+
+def _shards(home: Path, version: str) -> dict[str, str]:
+    return {
+        f"{group['id']}/{shard['name']}": shard["bin"]["sha256"]
+        for group in _manifest(home, version)["groups"]
+        for shard in group["shards"]
+    }
+
+
+def _kept(home: Path, version: str) -> set[str]:
+    """Documents in a version's shards."""
+    paths = [
+        str(home / "store" / shard["spans"]["path"])
+        for group in _manifest(home, version)["groups"]
+        for shard in group["shards"]
+    ]
+    rows = duckdb.sql("select distinct doc_id from read_parquet(?)", params=[paths]).fetchall()
+    return {doc_id.hex() for (doc_id,) in rows}
+
+
+def _text(base: Path, doc_id: str) -> str:
+    path = str(base / "home" / "store" / "artifacts" / "documents" / "*" / "documents.parquet")
+    rows = duckdb.sql(
+        "select text from read_parquet(?) where doc_id = ?", params=[path, bytes.fromhex(doc_id)]
+    ).fetchall()
+    return str(rows[0][0])
+
+
+def _holders(home: Path, text: str) -> list[str]:
+    """Parquet files with a text column that holds the text."""
+    found = []
+    for path in sorted((home / "store").rglob("*.parquet")):
+        columns = duckdb.sql("describe select * from read_parquet(?)", params=[str(path)])
+        if "text" not in {row[0] for row in columns.fetchall()}:
+            continue
+        hits = duckdb.sql(
+            "select count(*) from read_parquet(?) where contains(text, ?)",
+            params=[str(path), text[:200]],
+        ).fetchall()
+        if hits != [(0,)]:
+            found.append(path.name)
+    return found
