@@ -30,7 +30,7 @@ def exposure(
     for span in places(lineage, [doc_id])[doc_id]:
         place = (span["shard"], span["sample"])
         held[place] = held.get(place, 0) + span["length"]
-    seen = []
+    seen: list[dict[str, Any]] = []
     for (shard, sample), tokens in sorted(held.items()):
         group = shard.rpartition("/")[0]
         if shard not in starts:

@@ -16,6 +16,8 @@ from catalog.takedown_records import key_of
 from catalog.takedown_target import ID_DIGITS, Target, doc_id_target
 
 RUNNER_GROUP = "catalog.takedown_runner"
+NOTES = ("reason", "requester", "reference")
+MAX_NOTE_CHARS = 2000
 
 
 def request(
@@ -35,7 +37,12 @@ def request(
     writes nothing.
     """
     asked = NewTakedown(
-        target.kind, target.value, near_duplicates, stated(reason), requester, reference
+        target.kind,
+        target.value,
+        near_duplicates,
+        stated(reason),
+        noted("requester", requester),
+        noted("reference", reference),
     )
     with LiveLineage(registry, store) as live:
         matcher = Matcher(live)
@@ -112,11 +119,24 @@ def find_doc_id(registry: Registry, store: Store, written: str) -> Target:
     return doc_id_target(found[0].hex())
 
 
+def noted(name: str, value: str) -> str:
+    """A value as every database can hold it; the notes on a request are of bounded length."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise TakedownRefused(f"{name} holds half a character: write it again") from error
+    if "\0" in value:
+        raise TakedownRefused(f"{name} holds a NUL character: write it again")
+    if name in NOTES and len(value) > MAX_NOTE_CHARS:
+        raise TakedownRefused(f"{name} is longer than {MAX_NOTE_CHARS} characters: shorten it")
+    return value
+
+
 def stated(reason: str) -> str:
     """The reason, which must be there: a certificate quotes it."""
-    text = reason.strip()
+    text = noted("reason", reason.strip())
     if not text:
-        raise TakedownRefused("a takedown needs a reason: say why with --reason")
+        raise TakedownRefused("a takedown needs a reason: say why")
     return text
 
 

@@ -8,7 +8,7 @@ reason, and the others are taken.
 import csv
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,7 +17,7 @@ from catalog.files import Store
 from catalog.live import LiveLineage
 from catalog.registry import Registry
 from catalog.rows import TAKEDOWN_KINDS, NewTakedown
-from catalog.takedown import stated
+from catalog.takedown import noted, stated
 from catalog.takedown_impact import impact
 from catalog.takedown_match import Matcher
 from catalog.takedown_records import ALREADY_THERE, FILED, REOPENED, key_of
@@ -33,7 +33,6 @@ from catalog.takedown_target import (
 
 BATCH_LINES = 20_000
 MAX_LINE_BYTES = 1 << 20
-MAX_NOTE_CHARS = 2000  # of a reason, requester or reference
 COLUMNS = ("kind", "value", *TAKEDOWN_KINDS, "reason", "requester", "reference", "near_duplicates")
 YES, NO = {"true", "yes", "1"}, {"false", "no", "0", ""}
 
@@ -44,13 +43,11 @@ Tell = Callable[[int, str], None]
 class Summary:
     """What became of a file's lines."""
 
-    lines: int = 0
     bad: int = 0
     filed: int = 0
     already_there: int = 0
     reopened: int = 0
     standing: int = 0
-    seen: set[str] = field(default_factory=set)
 
     def count(self, request: NewTakedown, outcome: str) -> None:
         self.filed += outcome == FILED
@@ -88,7 +85,6 @@ def import_takedowns(
         try:
             with path.open("rb") as handle:
                 for number, entry in read(handle, refuse):
-                    summary.lines += 1
                     try:
                         batch.append(_request(entry, reason, sources))
                     except TakedownRefused as error:
@@ -108,7 +104,7 @@ def import_takedowns(
     return {
         "file": path.name,
         "dry_run": dry_run,
-        "lines": summary.lines,
+        "lines": summary.bad + summary.filed + summary.already_there + summary.reopened,
         "bad": summary.bad,
         "filed": summary.filed,
         "already_there": summary.already_there,
@@ -223,7 +219,7 @@ def _request(entry: Entry, reason: str, sources: Collection[str]) -> tuple[Targe
             value = str(value).lower()
         if not isinstance(value, str):
             raise TakedownRefused(f"{name} is not a string")
-        values[name] = _clean(name, value)
+        values[name] = noted(name, value)
     target = _target(values, sources)
     near = values.get("near_duplicates", "").strip().lower()
     if near not in YES | NO:
@@ -236,18 +232,6 @@ def _request(entry: Entry, reason: str, sources: Collection[str]) -> tuple[Targe
         values.get("requester", ""),
         values.get("reference", ""),
     )
-
-
-def _clean(name: str, value: str) -> str:
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise TakedownRefused(f"{name} holds half a character") from error
-    if "\0" in value:
-        raise TakedownRefused(f"{name} holds a NUL character")
-    if name in ("reason", "requester", "reference") and len(value) > MAX_NOTE_CHARS:
-        raise TakedownRefused(f"{name} is longer than {MAX_NOTE_CHARS} characters")
-    return value
 
 
 def _target(values: Mapping[str, str], sources: Collection[str]) -> Target:

@@ -140,9 +140,9 @@ def _status(row: dict[str, Any]) -> str:
 def _standing(answer: dict[str, Any]) -> str:
     if answer["kind"] == "text_sha256":
         return (
-            "No document of a live version has this text. The order stands, and every takedown "
-            "run looks for it again; file the text itself (--text-file) to have it refused at "
-            "ingest already."
+            "No document of a live version has this text. The order stands, but ingest knows texts "
+            "by another digest: file the text itself (--text-file) to have it refused in later "
+            "snapshots too."
         )
     return (
         "No document of a live version matches. The order stands: what it names is refused in "

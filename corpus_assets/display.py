@@ -43,7 +43,8 @@ class PlainLog:
         self._documents[key] = self._documents.get(key, 0) + (0 if cached else documents)
 
     def finished(self, asset: str, snapshot: str | None, cached: int, ran: int) -> None:
-        seconds = time.monotonic() - self._began.pop((asset, snapshot), time.monotonic())
+        now = time.monotonic()
+        seconds = now - self._began.pop((asset, snapshot), now)
         documents = self._documents.pop((asset, snapshot), 0)
         speed = f", {documents / seconds:,.0f} documents/s" if documents and seconds > 0 else ""
         found = f", {cached} found" if cached else ""

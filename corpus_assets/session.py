@@ -1,7 +1,7 @@
 """One run of the pipeline on one home: store, catalog, recipe and engine, opened together."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -32,6 +32,7 @@ class Session:
     progress: Progress
     lock: Lock | None = None  # what goes in must be what it names
     replaces: tuple[str, ...] = ()  # versions that what is published takes the place of
+    requests: tuple[int, ...] = ()  # takedowns that it is built for
 
 
 def find_recipe(name: str) -> Path:
@@ -88,7 +89,11 @@ def open_session(
 
 @contextlib.contextmanager
 def reopen_session(
-    home: Home, version: str, workers: int = 1, progress: Progress | None = None
+    home: Home,
+    version: str,
+    workers: int = 1,
+    progress: Progress | None = None,
+    requests: Sequence[int] = (),
 ) -> Iterator[Session]:
     """A session that builds a published version again: its recipe, its pinned calibrations, and
     the takedowns in force now. What it publishes takes the version's place."""
@@ -98,7 +103,15 @@ def reopen_session(
     pins = published_pins(store, version)
     pipeline = Pipeline(recipe, Locations(folder, home), store, _orders(registry), pins)
     with _engine(home, workers) as engine:
-        yield Session(home, pipeline, registry, engine, progress or Silent(), replaces=(version,))
+        yield Session(
+            home,
+            pipeline,
+            registry,
+            engine,
+            progress or Silent(),
+            replaces=(version,),
+            requests=tuple(requests),
+        )
 
 
 def open_home(home: Home) -> tuple[Store, Registry]:

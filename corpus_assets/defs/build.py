@@ -171,11 +171,11 @@ def _close_dead_runs(instance: DagsterInstance) -> None:
     running = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING]
     for run in instance.get_runs(dg.RunsFilter(statuses=running)):
         host, _, pid = run.tags.get(BUILD_TAG, "").rpartition(":")
-        if host == socket.gethostname() and not _is_alive(int(pid)):
+        if host == socket.gethostname() and not is_alive(int(pid)):
             instance.report_run_failed(run, "the build was stopped before this run ended")
 
 
-def _is_alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

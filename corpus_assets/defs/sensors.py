@@ -12,7 +12,6 @@ from corpus_assets.step import digest
 ingest_job = dg.define_asset_job(
     "ingest_snapshot",
     selection=dg.AssetSelection.assets("source_files", "documents", "signatures"),
-    partitions_def=SNAPSHOTS,
     description="Pin a snapshot's files and extract its documents.",
 )
 

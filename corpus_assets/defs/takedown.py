@@ -9,19 +9,21 @@ A killed run leaves its claim to expire and its finished tasks in the store; the
 the same requests and comes to the same result.
 """
 
+import contextlib
 import os
 import re
 import socket
+import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import click
 import pyarrow.parquet as pq
 
 from catalog.registry import Registry
-from catalog.rows import ActionRow, TakedownRow
-from corpus_assets.defs.build import build_unless
+from catalog.rows import TakedownRow
+from corpus_assets.defs.build import build_unless, is_alive
 from corpus_assets.home import Home
 from corpus_assets.pipeline.certificate import Change, write_certificates
 from corpus_assets.pipeline.gc import collect
@@ -30,7 +32,7 @@ from corpus_assets.session import open_home, reopen_session
 from corpus_assets.shards.manifest import Manifest, parse_manifest
 from corpus_assets.store import Store
 
-CLAIM_S = 3600.0
+CLAIM_S = 120.0
 TAKEDOWN_NAME = re.compile(r"^(?P<base>.+)\.td(?P<number>\d+)$")
 
 
@@ -69,8 +71,9 @@ def run(home: str | None = None) -> int:
 
 
 def run_pending(home: Home, workers: int = 1, keep_revoked: bool = False) -> Outcome | None:
-    """Carry out every pending request; None when there is none."""
+    """Carry out every pending request; None when there is none, or another run has them."""
     store, registry = open_home(home)
+    _release_dead_claims(registry)
     owner = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex}"
     pending = [row.id for row in registry.pending_takedowns()]
     claimed = registry.claim_takedowns(pending, owner, CLAIM_S)
@@ -78,12 +81,39 @@ def run_pending(home: Home, workers: int = 1, keep_revoked: bool = False) -> Out
         return None
     ids = [row.id for row in claimed]
     try:
-        outcome, actions = _carry_out(home, store, registry, claimed, workers, keep_revoked)
-        registry.finish_takedowns(ids, owner, actions)
+        with _kept_claim(registry, ids, owner):
+            outcome = _carry_out(home, store, registry, claimed, workers, keep_revoked)
+        registry.finish_takedowns(ids, owner, [])
     except Exception as error:
         registry.fail_takedowns(ids, owner, f"{type(error).__name__}: {error}")
         raise
     return outcome
+
+
+@contextlib.contextmanager
+def _kept_claim(registry: Registry, ids: Sequence[int], owner: str) -> Iterator[None]:
+    """Extend the claim while the work goes on; it runs out soon after a killed run."""
+    done = threading.Event()
+
+    def extend() -> None:
+        while not done.wait(CLAIM_S / 4):
+            registry.claim_takedowns(ids, owner, CLAIM_S)
+
+    thread = threading.Thread(target=extend, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _release_dead_claims(registry: Registry) -> None:
+    """Requests of runs that were killed on this machine are pending again at once."""
+    for row in registry.takedowns(status="running"):
+        host, _, rest = (row.owner or "").partition(":")
+        if host == socket.gethostname() and not is_alive(int(rest.partition(":")[0])):
+            registry.fail_takedowns([row.id], row.owner or "", "the run was killed")
 
 
 def _carry_out(
@@ -93,42 +123,38 @@ def _carry_out(
     requests: Sequence[TakedownRow],
     workers: int,
     keep_revoked: bool,
-) -> tuple[Outcome, list[ActionRow]]:
-    live = [version.name for version in registry.versions() if version.status == "live"]
-    changes: list[Change] = []
-    for name in live:
-        change = _rebuild(home, store, registry, name, workers)
-        if change is not None:
-            changes.append(change)
+) -> Outcome:
+    """Rebuild, search, certify, collect: in this order, so that a killed run can be repeated.
+
+    Changes are read back from the catalog, where each was recorded with its version: those of
+    an earlier attempt that was killed count too.
+    """
+    ids = [request.id for request in requests]
+    for version in registry.versions():
+        if version.status == "live":
+            _rebuild(home, store, version.name, workers, ids)
+    changes: dict[tuple[str, str], Change] = {}
+    for number in ids:
+        for action in registry.takedown_actions(number):
+            change = Change.of_action(action)
+            changes[change.before, change.after] = change
+    certified = {certificate.request_id for certificate in registry.certificates()}
     removed: dict[str, str] = {}
-    for change in changes:
+    for change in changes.values() if not certified.issuperset(ids) else ():
         removed |= _removed(store, registry, change.before, change.after)
-    freed = 0 if keep_revoked else collect(store, registry).bytes
-    names = [change.after for change in changes]
+    names = [change.after for change in changes.values()]
     residue = _search(store, registry, removed, names) if removed else None
     documents = sorted(removed)
-    write_certificates(store, registry, requests, documents, changes, residue)
-    actions = [
-        ActionRow(request.id, change.before, change.after, change.detail())
-        for request in requests
-        for change in changes
-    ]
-    outcome = Outcome(
-        tuple(request.id for request in requests), tuple(changes), len(documents), residue, freed
-    )
-    return outcome, actions
+    write_certificates(store, registry, requests, documents, list(changes.values()), residue)
+    freed = 0 if keep_revoked else collect(store, registry).bytes
+    return Outcome(tuple(ids), tuple(changes.values()), len(documents), residue, freed)
 
 
-def _rebuild(
-    home: Home, store: Store, registry: Registry, name: str, workers: int
-) -> Change | None:
-    """Build a version again; None when nothing in its shards changed."""
+def _rebuild(home: Home, store: Store, name: str, workers: int, requests: Sequence[int]) -> None:
+    """Build a version again, and publish it where its shards changed."""
     old = parse_manifest(store.read(f"versions/{name}/manifest.json"))
-    with reopen_session(home, name, workers) as session:
-        made = build_unless(session, next_name(name), old.groups)
-    if made is None:
-        return None
-    return Change.between(name, old, made.name, made.manifest)
+    with reopen_session(home, name, workers, requests=requests) as session:
+        build_unless(session, next_name(name), old.groups)
 
 
 def next_name(name: str) -> str:

@@ -29,7 +29,7 @@ def corpus_version_asset(context: dg.AssetExecutionContext, corpus: CorpusResour
     """Manifest with mixture and phases, lock, report; registered in the catalog."""
     with corpus.session() as session:
         version = make_version(session.pipeline, context.partition_key)
-        publish(session.pipeline, session.registry, version, session.replaces)
+        publish(session.pipeline, session.registry, version, session.replaces, session.requests)
         outcome = check_version(session.pipeline, version.manifest)
     groups = version.manifest.groups
     return dg.MaterializeResult(

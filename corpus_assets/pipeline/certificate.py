@@ -12,7 +12,7 @@ from importlib.metadata import version as package_version
 from typing import Any
 
 from catalog.registry import Registry
-from catalog.rows import TakedownRow
+from catalog.rows import ActionRow, TakedownRow
 from corpus_assets.pipeline.residue import Residue
 from corpus_assets.shards.manifest import Manifest
 from corpus_assets.store import Store, sha256_hex
@@ -48,8 +48,16 @@ class Change:
             sum(was.get(name) == digest for name, digest in now.items()),
         )
 
-    def detail(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if name != "before"}
+    def action(self, request: int) -> ActionRow:
+        """What the catalog records of it for a request."""
+        body = json.loads(json.dumps(asdict(self)))
+        return ActionRow(request, self.before, self.after, body)
+
+    @classmethod
+    def of_action(cls, action: ActionRow) -> "Change":
+        body = dict(action.detail)
+        shards = {name: (was, now) for name, (was, now) in body.pop("shards").items()}
+        return cls(shards=shards, **body)
 
 
 def _shard_hashes(manifest: Manifest) -> dict[str, str]:
@@ -68,10 +76,13 @@ def write_certificates(
     changes: Sequence[Change],
     residue: Residue | None,
 ) -> None:
-    """One certificate a request, chained to the last one there is."""
+    """One certificate a request, chained to the last one there is; none is written twice."""
     chain = registry.certificates()
-    previous = chain[-1].sha256 if chain else ""
+    previous = chain[-1].sha256 if chain else None
+    certified = {certificate.request_id for certificate in chain}
     for request in requests:
+        if request.id in certified:
+            continue
         body = {
             "format": FORMAT,
             "request": {

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from catalog.registry import Registry
-from catalog.rows import LineageRow, LockRow, ModelRow, RecipeRow, ShardRow, VersionRow
+from catalog.rows import ActionRow, LineageRow, LockRow, ModelRow, RecipeRow, ShardRow, VersionRow
 from corpus_assets.errors import CorpusError
 from corpus_assets.lock import Lock, PinnedFile, calibration_path
+from corpus_assets.pipeline.certificate import Change
 from corpus_assets.pipeline.graph import Pipeline
 from corpus_assets.pipeline.report import render_report
 from corpus_assets.recipe import Recipe, parse_recipe
@@ -25,6 +26,7 @@ from corpus_assets.shards.manifest import (
     RecipeRef,
     ShardRef,
     TokenizerRef,
+    parse_manifest,
 )
 from corpus_assets.shards.mixture import phases_from
 from corpus_assets.shards.tokens import Encoder
@@ -162,11 +164,16 @@ def is_published(pipeline: Pipeline, version: Version) -> bool:
 
 
 def publish(
-    pipeline: Pipeline, registry: Registry, version: Version, replaces: Sequence[str] = ()
+    pipeline: Pipeline,
+    registry: Registry,
+    version: Version,
+    replaces: Sequence[str] = (),
+    requests: Sequence[int] = (),
 ) -> None:
     """Write a version's folder and tell the catalog, both without effect the second time.
 
-    The versions it replaces are revoked in the transaction that publishes it.
+    The versions it replaces are revoked, and the change recorded for the takedown requests
+    behind it, in the transaction that publishes it.
     """
     folder = f"versions/{version.name}"
     store = pipeline.store
@@ -184,7 +191,13 @@ def publish(
     store.write(f"{folder}/report.html", render_report(pipeline, version.manifest).encode())
     store.write(path, version.manifest_bytes)
     _save_recipe(pipeline)
-    _register(pipeline, registry, version, path, replaces)
+    changes = [
+        Change.between(old, parse_manifest(store.read(f"versions/{old}/manifest.json")),
+                       version.name, version.manifest)
+        for old in replaces
+    ]  # fmt: skip
+    actions = [change.action(request) for request in requests for change in changes]
+    _register(pipeline, registry, version, path, replaces, actions)
 
 
 def _save_recipe(pipeline: Pipeline) -> None:
@@ -217,7 +230,12 @@ def published_pins(store: Store, version: str) -> dict[str, Output]:
 
 
 def _register(
-    pipeline: Pipeline, registry: Registry, version: Version, path: str, replaces: Sequence[str]
+    pipeline: Pipeline,
+    registry: Registry,
+    version: Version,
+    path: str,
+    replaces: Sequence[str],
+    actions: Sequence[ActionRow],
 ) -> None:
     manifest, lock = version.manifest, version.lock
     recipe_json = json.dumps(lock.recipe, indent=1, sort_keys=True)  # without locations
@@ -242,6 +260,7 @@ def _register(
         [_shard_row(group, shard) for group in manifest.groups for shard in group.shards],
         lineage_rows(pipeline, manifest),
         revokes=replaces,
+        actions=actions,
     )
 
 

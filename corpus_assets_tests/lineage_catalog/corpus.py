@@ -93,6 +93,7 @@ class Doc:
     reason: str | None = None
     tier: str = "high"
     cluster: str | None = None
+    derived_from: list[str] | None = None  # url_key of each parent
 
     @property
     def doc_id(self) -> bytes:
@@ -322,6 +323,7 @@ def _part_tables(docs: list[Doc]) -> Tables:
                     "url_key": url_key(doc.url),
                     "domain": "web",
                     "offset": doc.offset,
+                    "derived_from": doc.derived_from,
                     "text_id": text_id(doc.text or ""),
                     "text": doc.text,
                 }

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -31,8 +32,8 @@ def test_upgrade_creates_the_catalog_and_then_says_it_is_up_to_date(tmp_path: Pa
     home = str(tmp_path / "home")
     first = CliRunner().invoke(main, ["upgrade", "--home", home])
     again = CliRunner().invoke(main, ["upgrade", "--home", home])
-    assert "from schema none to 0001" in first.stdout
-    assert "up to date (schema 0001)" in again.stdout
+    assert "from schema none to 0002" in first.stdout
+    assert "up to date (schema 0002)" in again.stdout
     empty = CliRunner().invoke(main, ["versions"], env={"CORPUS_HOME": home})
     assert empty.stdout == "No version is published yet.\n"
 
@@ -173,10 +174,14 @@ def test_a_missing_catalog_says_how_to_make_one(tmp_path: Path) -> None:
 
 
 def test_every_command_has_json_and_help() -> None:
-    for name in main.commands:
-        text = CliRunner().invoke(main, [name, "--help"])
+    paths = [[name] for name in main.commands]
+    for name, command in main.commands.items():
+        if isinstance(command, click.Group):
+            paths += [[name, inner] for inner in command.commands]
+    for path in paths:
+        text = CliRunner().invoke(main, [*path, "--help"])
         assert text.exit_code == 0
-        assert "--json" in text.stdout, name
+        assert "--json" in text.stdout, path
     assert "verify" in CliRunner().invoke(main, []).stdout
 
 

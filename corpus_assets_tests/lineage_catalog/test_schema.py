@@ -19,8 +19,8 @@ FAILING = '''"""Makes a table, changes data, then fails."""
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "0003"
+down_revision = "0002"
 branch_labels = None
 depends_on = None
 
@@ -35,7 +35,7 @@ def upgrade() -> None:
 def migrations_with(tmp_path: Path, revision: str) -> Path:
     folder = tmp_path / "migrations"
     shutil.copytree(schema.MIGRATIONS, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "versions" / "0002_next.py").write_text(revision)
+    (folder / "versions" / "0003_next.py").write_text(revision)
     return folder
 
 
@@ -51,8 +51,8 @@ def test_models_and_migrations_make_the_same_tables(registry: Registry) -> None:
 
 def test_upgrading_twice_changes_nothing(empty_url: str) -> None:
     registry = Registry(empty_url)
-    assert registry.upgrade() == (None, "0001")
-    assert registry.upgrade() == ("0001", "0001")
+    assert registry.upgrade() == (None, "0002")
+    assert registry.upgrade() == ("0002", "0002")
     registry.check_schema()
 
 
@@ -67,6 +67,32 @@ def test_a_failing_migration_rolls_back(empty_url: str, tmp_path: Path) -> None:
         assert "half_done" not in inspect(connection).get_table_names()
         assert connection.scalar(text("SELECT count(*) FROM sources")) == 1
     schema.check(database)
+
+
+def test_an_upgrade_keeps_requests_and_who_holds_their_suppressions(
+    empty_url: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "first"
+    shutil.copytree(schema.MIGRATIONS, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for later in folder.glob("versions/000[2-9]*.py"):
+        later.unlink()
+    registry = Registry(empty_url)
+    schema.upgrade(registry.database, folder)
+    with registry.database.write() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO takedown_requests VALUES "
+                "(7, 'url', 'com,example)/', false, 'why', 'who', 'ref', 'pending', 'then')"
+            )
+        )
+        connection.execute(
+            text("INSERT INTO suppressions VALUES (1, 'url_key', 'com,example)/', 7, 'then')")
+        )
+    assert registry.upgrade() == ("0001", "0002")
+    row = registry.takedown(7)
+    assert (row.status, row.documents, row.found, row.attempts) == ("pending", 0, {}, 0)
+    assert registry.withdraw_takedown(7)[1] == 1
+    assert registry.suppressions() == []
 
 
 def test_an_empty_database_asks_for_an_upgrade(postgres_schema_url: str, tmp_path: Path) -> None:
@@ -86,7 +112,7 @@ def test_a_missing_file_is_not_created_by_reading(tmp_path: Path) -> None:
 
 def test_an_older_schema_asks_for_an_upgrade(registry: Registry, tmp_path: Path) -> None:
     newer = migrations_with(tmp_path, FAILING)
-    with pytest.raises(SchemaMismatch, match="has schema 0001, this package 0002: run `catalog up"):
+    with pytest.raises(SchemaMismatch, match="has schema 0002, this package 0003: run `catalog up"):
         schema.check(registry.database, newer)
 
 

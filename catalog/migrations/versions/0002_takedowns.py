@@ -5,6 +5,7 @@ others refer to.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
@@ -16,7 +17,7 @@ depends_on: str | Sequence[str] | None = None
 
 ROW_NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
-REQUEST_COLUMNS = (
+REQUEST_COLUMNS: tuple[tuple[str, Any, str | None], ...] = (
     ("given", sa.Text(), ""),
     ("text_sha256", sa.Text(), None),
     ("documents", sa.BigInteger(), "0"),
@@ -32,7 +33,7 @@ REQUEST_COLUMNS = (
 def upgrade() -> None:
     op.add_column("versions", sa.Column("superseded_by", sa.Text(), nullable=True))
     for name, kind, default in REQUEST_COLUMNS:
-        column: sa.Column[object] = sa.Column(
+        column: sa.Column[Any] = sa.Column(
             name, kind, nullable=default is None, server_default=default
         )
         op.add_column("takedown_requests", column)

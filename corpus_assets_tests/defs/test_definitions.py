@@ -1,0 +1,111 @@
+"""The graph as Dagster sees it: its assets, partitions, checks and sensors."""
+
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from corpus_assets.definitions import defs
+from corpus_assets.defs.assets import ASSETS
+from corpus_assets.defs.resources import CorpusResource
+from corpus_assets.defs.sensors import new_snapshots
+from corpus_assets.errors import MissingInput
+from corpus_assets_tests.pipeline.small_corpus import SNAPSHOTS, make_small_corpus
+
+STAGES = {
+    "source_files", "documents", "signals", "selection", "signatures", "clusters",
+    "contamination", "clean_text", "shards",
+}  # fmt: skip
+CALIBRATIONS = {"eval_index", "quality_model", "quality_cutoffs", "tokenizer"}
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CorpusResource:
+    for name in ("CORPUS_STORE_URL", "CORPUS_CATALOG_URL", "CORPUS_RECIPE", "CORPUS_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    recipe = make_small_corpus(tmp_path / "corpus")
+    return CorpusResource(recipe=str(recipe), home=str(tmp_path / "home"), workers=1)
+
+
+def _assets() -> dict[str, dg.AssetsDefinition]:
+    return {asset.key.to_user_string(): asset for asset in ASSETS}
+
+
+def test_the_graph_has_every_stage_of_the_design() -> None:
+    assert set(_assets()) == STAGES | CALIBRATIONS | {"corpus_version"}
+
+
+def test_stages_are_partitioned_by_snapshot_and_calibrations_are_not() -> None:
+    partitions = {
+        name: asset.partitions_def.name  # type: ignore[union-attr]
+        for name, asset in _assets().items()
+        if asset.partitions_def is not None
+    }
+    assert partitions == dict.fromkeys(STAGES, "snapshot") | {"corpus_version": "version"}
+
+
+def test_every_asset_says_what_it_does_and_which_code_made_it() -> None:
+    for asset in _assets().values():
+        spec = next(iter(asset.specs))
+        assert spec.description
+        assert spec.code_version
+
+
+def test_every_stage_is_checked_for_schema_conservation_and_survival() -> None:
+    for name in STAGES - {"source_files"}:
+        checks = {key.name for key in _assets()[name].check_keys}
+        assert checks == {"schema", "conservation", "survival"}
+
+
+def test_the_code_location_loads_with_its_jobs_and_sensors() -> None:
+    repository = defs.get_repository_def()
+    assert repository.has_job("ingest_snapshot")
+    assert repository.has_job("takedown_job")
+    assert {"new_snapshots", "pending_takedowns"} <= {s.name for s in repository.sensor_defs}
+
+
+def test_the_sensor_adds_new_snapshots_and_asks_for_their_runs(corpus: CorpusResource) -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        context = dg.build_sensor_context(instance=instance, resources={"corpus": corpus})
+        first = new_snapshots(context)
+        assert isinstance(first, dg.SensorResult)
+        assert [request.partition_key for request in first.run_requests or ()] == list(SNAPSHOTS)
+        instance.add_dynamic_partitions("snapshot", list(SNAPSHOTS))
+        second = new_snapshots(context)
+        assert isinstance(second, dg.SensorResult)
+        assert second.skip_reason is not None
+
+
+def test_one_snapshot_can_be_materialized_by_hand_with_passing_checks(
+    corpus: CorpusResource,
+) -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions("snapshot", ["crawl-1"])
+        done = dg.materialize(
+            ASSETS,
+            selection=["source_files", "documents", "signatures"],
+            partition_key="crawl-1",
+            instance=instance,
+            resources={"corpus": corpus},
+        )
+        checks = done.get_asset_check_evaluations()
+        assert len(checks) == 6
+        assert all(check.passed for check in checks)
+        metadata = done.asset_materializations_for_node("documents")[0].metadata
+        assert metadata["documents_in"].value == 26
+        assert "drop_reasons" in metadata
+
+
+def test_a_stage_asked_for_too_early_says_what_to_materialize_first(
+    corpus: CorpusResource,
+) -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions("snapshot", ["crawl-1"])
+        with pytest.raises(MissingInput, match="materialize source_files first"):
+            dg.materialize(
+                ASSETS,
+                selection=["documents"],
+                partition_key="crawl-1",
+                instance=instance,
+                resources={"corpus": corpus},
+            )

@@ -1,0 +1,115 @@
+"""What a takedown may ask for, and the standing orders it becomes."""
+
+import hashlib
+import unicodedata
+
+import pytest
+
+from catalog.errors import TakedownRefused
+from catalog.takedown_target import (
+    Target,
+    doc_id_target,
+    domain_target,
+    text_sha256_target,
+    text_target,
+    url_prefix_target,
+    url_target,
+)
+from catalog.text import text_id
+from corpus_assets.sources.charset import normalise
+from corpus_assets.sources.suppressions import Suppressions
+from corpus_assets.sources.urls import address_of
+
+
+def covers(target: Target, url: str) -> bool:
+    """Whether ingest refuses the page."""
+    address = address_of(url)
+    assert address is not None
+    orders = Suppressions.from_rows(target.orders)
+    return orders.match_url(address.key, address.host) is not None
+
+
+def test_spellings_of_one_address_are_one_request() -> None:
+    spellings = ["http://www.Example.com/a?utm_source=x", "https://example.com:443/a#top"]
+    assert {url_target(url).value for url in spellings} == {"com,example)/a"}
+    assert all(covers(url_target(spellings[0]), url) for url in spellings)
+    assert not covers(url_target(spellings[0]), "http://example.com/A")
+
+
+def test_a_record_key_is_taken_where_its_source_is_known() -> None:
+    assert url_target("books:12", {"books"}).value == "books:12"
+    assert url_target("books:12").value == "books:12)/", "a host and a port"
+    assert url_target("com,example)/a b").value == "com,example)/a b"
+    with pytest.raises(TakedownRefused, match="nor SOURCE:KEY of a recorded source"):
+        url_target("books:twelve")
+
+
+def test_a_prefix_covers_what_begins_so_letter_by_letter() -> None:
+    blog = url_prefix_target("https://www.example.com/blog")
+    assert blog.value == "com,example)/blog"
+    assert covers(blog, "http://example.com/blog/2?x=1")
+    assert covers(blog, "http://example.com/blogger")
+    assert not covers(blog, "http://sub.example.com/blog")
+    assert url_prefix_target("example.com").value == "com,example)/"
+    item = url_prefix_target("example.com/item?id=")
+    assert item.value == "com,example)/item?id="
+    assert covers(item, "http://example.com/item?id=7&z=1")
+    assert not covers(item, "http://example.com/item")
+    assert url_prefix_target("example.com/item?").value == "com,example)/item?"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "said"),
+    [
+        ("example.com/x?b=1&a=", "beyond its first query parameter"),
+        ("example.com/x?utm_source=", "only tracks clicks"),
+        ("example.com/a/..", "ends in dots"),
+        ("", "cannot be empty"),
+        ("ftp://example.com/", "is not a web address"),
+    ],
+)
+def test_a_prefix_that_would_cover_something_else_is_refused(prefix: str, said: str) -> None:
+    with pytest.raises(TakedownRefused, match=said):
+        url_prefix_target(prefix)
+
+
+def test_a_domain_covers_its_subdomains() -> None:
+    for written in ("Example.COM", "*.example.com", ".example.com", "www.example.com"):
+        target = domain_target(written)
+        assert (target.value, target.orders) == ("example.com", (("host", "example.com"),))
+    assert covers(target, "http://a.b.example.com/")
+    assert not covers(target, "http://notexample.com/")
+    with pytest.raises(TakedownRefused, match="not a host"):
+        domain_target("http://example.com/")
+
+
+def test_a_text_is_the_text_that_ingest_keeps_with_or_without_a_last_line_end() -> None:
+    text = "Cafe\u0301 au lait\r\nwith\0 milk"
+    kept = normalise(text)
+    for ending in ("", "\n", "\r\n", "\n\n"):
+        target = text_target(text + ending)
+        assert target.value == text_id(kept).hex()
+        assert target.given == ""
+        assert target.text_sha256 == hashlib.sha256(kept.encode()).hexdigest()
+        orders = Suppressions.from_rows(target.orders)
+        assert {text_id(kept), text_id(kept + "\n")} <= orders.text_ids
+    assert unicodedata.is_normalized("NFC", kept)
+    with pytest.raises(TakedownRefused, match="empty"):
+        text_target(" \n")
+
+
+def test_ids_and_digests_are_given_whole() -> None:
+    assert doc_id_target(" AB" + "0" * 30).value == "ab" + "0" * 30
+    assert text_sha256_target("AB" * 32).orders == ()
+    for wrong in ("ab", "zz" * 16, "0" * 31, "0" * 33):
+        with pytest.raises(TakedownRefused, match="32 hex digits"):
+            doc_id_target(wrong)
+    with pytest.raises(TakedownRefused, match="64 hex digits"):
+        text_sha256_target("ab" * 16)
+
+
+def test_an_address_too_long_for_an_index_is_refused() -> None:
+    with pytest.raises(TakedownRefused, match="longer than 2000"):
+        url_target("http://example.com/" + "a" * 3000)
+    with pytest.raises(TakedownRefused, match="half a character"):
+        url_target("http://example.com/\ud800")

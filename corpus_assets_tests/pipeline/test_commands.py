@@ -1,0 +1,113 @@
+"""The smaller commands of `corpus`, on the small corpus."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from corpus_assets.cli import main
+from corpus_assets_tests.pipeline.conftest import VERSION, Place
+
+Captured = pytest.CaptureFixture[str]
+
+
+def said(capsys: Captured, *arguments: str, code: int = 0) -> str:
+    """What a command prints: on stdout when it works, on stderr when it does not."""
+    capsys.readouterr()
+    assert main(list(arguments)) == code
+    captured = capsys.readouterr()
+    return captured.err if code else captured.out
+
+
+def plan(place: Place, capsys: Captured, *arguments: str) -> dict[str, str]:
+    command = ("plan", str(place.recipe), "--home", str(place.home), "--json", *arguments)
+    return {asset: line["state"] for asset, line in json.loads(said(capsys, *command)).items()}
+
+
+def test_a_finished_build_plans_nothing(small_build: Place, capsys: Captured) -> None:
+    assert set(plan(small_build, capsys).values()) == {"cached"}
+
+
+def test_another_threshold_recomputes_no_text(small_build: Place, capsys: Captured) -> None:
+    states = plan(small_build, capsys, "--set", "selection.rules.gopher_word_count.min=20")
+    assert states["selection"] != "cached"
+    for asset in ("documents", "signals", "signatures", "contamination", "tokenizer"):
+        assert states[asset] == "cached"
+
+
+def test_a_plan_is_a_line_an_asset(place: Place, capsys: Captured) -> None:
+    shutil.rmtree(place.store / "artifacts/signals")
+    text = said(capsys, "plan", str(place.recipe), "--home", str(place.home))
+    lines = {line.split()[0]: line.split(maxsplit=1)[1] for line in text.splitlines()}
+    assert lines["documents"] == "cached   5 parts"
+    assert lines["signals"] == "runs     5 parts, 0 cached"
+    assert lines["selection"].startswith("waits    for its inputs")
+
+
+def test_planning_in_an_empty_home_runs_nothing(
+    small_build: Place, tmp_path: Path, capsys: Captured
+) -> None:
+    home = tmp_path / "home"
+    said(capsys, "plan", str(small_build.recipe), "--home", str(home))
+    assert not (home / "store" / "artifacts").exists()
+
+
+def test_status_lists_versions_and_sizes(small_build: Place, capsys: Captured) -> None:
+    body = json.loads(said(capsys, "status", "--home", str(small_build.home), "--json"))
+    assert [version["name"] for version in body["versions"]] == [VERSION]
+    assert body["stages"]["documents"]["tasks"] == 5
+    text = said(capsys, "status", "--home", str(small_build.home))
+    assert VERSION in text
+    assert "documents" in text
+
+
+def test_status_of_an_empty_home_says_how_to_fill_it(tmp_path: Path, capsys: Captured) -> None:
+    text = said(capsys, "status", "--home", str(tmp_path / "new"))
+    assert text == f"{tmp_path / 'new'} is empty; `corpus build demo` fills it\n"
+
+
+def test_a_report_is_copied_out(small_build: Place, tmp_path: Path, capsys: Captured) -> None:
+    page = tmp_path / "page.html"
+    said(capsys, "report", VERSION, "--home", str(small_build.home), "-o", str(page))
+    stored = small_build.store / "versions" / VERSION / "report.html"
+    assert page.read_bytes() == stored.read_bytes()
+
+
+def test_a_report_of_no_version_is_one_line(small_build: Place, capsys: Captured) -> None:
+    home = str(small_build.home)
+    assert said(capsys, "report", "nope", "--home", home, code=1) == (
+        "corpus: error: there is no version nope here; `corpus status` lists them\n"
+    )
+
+
+def test_a_report_that_cannot_be_written_is_one_line(
+    small_build: Place, tmp_path: Path, capsys: Captured
+) -> None:
+    arguments = ("report", VERSION, "--home", str(small_build.home), "-o", str(tmp_path))
+    message = said(capsys, *arguments, code=1)
+    assert message.startswith(f"corpus: error: cannot write {tmp_path}: ")
+    assert message.count("\n") == 1
+
+
+def test_the_lock_of_a_recipe_is_the_lock_of_its_version(
+    place: Place, tmp_path: Path, capsys: Captured
+) -> None:
+    folder = tmp_path / "locked"
+    arguments = ("lock", str(place.recipe), "--home", str(place.home), "--workers", "1")
+    said(capsys, *arguments, "-o", str(folder))
+    version = place.store / "versions" / VERSION
+    assert (folder / "lock.json").read_bytes() == (version / "lock.json").read_bytes()
+    pinned = sorted(path.name for path in (version / "calibrations").iterdir())
+    assert sorted(path.name for path in (folder / "calibrations").iterdir()) == pinned
+
+
+def test_an_unknown_command_and_a_wrong_option_are_refused(capsys: Captured) -> None:
+    assert "No such command" in said(capsys, "bulid", code=2)
+    assert "--workers" in said(capsys, "build", "demo", "--workers", "0", code=2)
+
+
+def test_help_names_every_command(capsys: Captured) -> None:
+    text = said(capsys, "--help")
+    for command in ("build", "lock", "plan", "status", "verify", "report", "models"):
+        assert f"\n  {command} " in text
