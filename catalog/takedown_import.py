@@ -125,11 +125,10 @@ def _file(
     found = matcher.requests(batch)
     if dry_run:
         known = registry.find_takedowns([key_of(request) for request in found])
-        for request in found:
-            key = key_of(request)
-            outcome = ALREADY_THERE if key in known else FILED
-            known.setdefault(key, None)  # type: ignore[arg-type]
-            summary.count(request, outcome)
+        fresh = matcher.first_asked()
+        for place, request in enumerate(found):
+            is_new = place in fresh and key_of(request) not in known
+            summary.count(request, FILED if is_new else ALREADY_THERE)
         return
     for request, (_, outcome) in zip(found, registry.file_takedowns(found), strict=True):
         summary.count(request, outcome)

@@ -49,6 +49,9 @@ class Matcher:
             f"unnest(derived_from) AS url_key FROM {live.scan('texts')} "
             "WHERE len(derived_from) > 0"
         )
+        live.execute(
+            "CREATE OR REPLACE TEMP TABLE asked (kind VARCHAR, value VARCHAR, near BOOLEAN)"
+        )
         self._any_derived = bool(live.query("SELECT 1 FROM derived LIMIT 1"))
 
     def match(self, targets: Sequence[tuple[Target, bool]]) -> None:
@@ -149,6 +152,19 @@ class Matcher:
             document = FoundDocument(bytes(row["doc_id"]), ROLES[row["role"]])
             found.setdefault(row["n"], []).append(document)
         return found
+
+    def first_asked(self) -> set[int]:
+        """Places in the last batch of targets that no earlier batch and no earlier place had.
+
+        For runs that write nothing: else the registry knows what was asked before.
+        """
+        fresh = self.live.query(
+            "SELECT min(n) AS n FROM targets AS t ANTI JOIN asked AS a "
+            "ON a.kind = t.kind AND a.value = t.value AND a.near = t.near "
+            "GROUP BY t.kind, t.value, t.near"
+        )
+        self.live.execute("INSERT INTO asked SELECT DISTINCT kind, value, near FROM targets")
+        return {row["n"] for row in fresh}
 
     def _add(self, select: str, parameters: Sequence[Any] = ()) -> int:
         """Add rows (n, doc_id, url_key, role); who is there keeps the role it has."""

@@ -66,6 +66,8 @@ def run(home: str | None = None) -> int:
             f"  searched {outcome.residue.texts} texts and {outcome.residue.tokens} tokens: "
             f"{outcome.residue.exact} exact copies left"
         )
+        if outcome.residue.exact:
+            click.echo("  those stand under other addresses: ask with --near-duplicates or by text")
     click.echo(f"  {outcome.freed_bytes} bytes deleted")
     return 0
 

@@ -122,9 +122,10 @@ def _page(body: Mapping[str, Any]) -> str:
         "Nothing stored held it."
         if search is None
         else (
-            f"{search['texts']} stored texts and {search['tokens']} tokens were searched. Exact "
-            f"copies of what was removed: <b>{search['exact']}</b>. Texts that share a good part "
-            f"of its wording and stay, since the request does not cover them: {search['similar']}."
+            f"{search['texts']} stored texts and {search['tokens']} tokens were searched. Places "
+            f"where an exact copy of what was removed still stands, under another address that "
+            f"the request does not cover: <b>{search['exact']}</b>. Texts that share a good part "
+            f"of its wording: {search['similar']}."
         )
     )
     return (

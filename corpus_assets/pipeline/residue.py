@@ -34,7 +34,7 @@ class Residue:
 
     texts: int  # live texts scanned: extracted, final and decoded from tokens
     tokens: int  # tokens of the new version that were decoded
-    exact: int  # whole removed texts that are still somewhere
+    exact: int  # places where a whole removed text still stands, under an address not asked for
     similar: int  # live texts that hold a good share of a removed text's 13-grams
 
 

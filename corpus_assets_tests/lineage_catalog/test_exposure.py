@@ -46,7 +46,7 @@ def publish(home: Path, manifest: Manifest) -> Lineage:
                     ref.samples,
                     ref.tokens,
                     ref.documents,
-                )  # fmt: skip
+                )
             )
             rows = pq.read_metadata(home / "store" / ref.spans.path).num_rows
             lineage.append(
@@ -57,7 +57,7 @@ def publish(home: Path, manifest: Manifest) -> Lineage:
                     ref.spans.sha256,
                     rows,
                     shard=f"{group.id}/{ref.name}",
-                )  # fmt: skip
+                )
             )
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     row = VersionRow("v1", "lock-1", "recipe-1", "versions/v1/manifest.json", digest, 0, 0, 0)

@@ -1,0 +1,5 @@
+"""`python -m catalog` is the `catalog` command."""
+
+from catalog.cli import main
+
+main()

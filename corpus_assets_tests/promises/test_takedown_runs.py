@@ -1,0 +1,133 @@
+"""Takedowns carried out through the command line: killed, doubled, repeated."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from catalog.registry import Registry
+from corpus_assets_tests.demo_build import corpus_command, environment, version_files
+from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
+
+URL = "http://site-3.example.org/article"
+
+
+def _catalog(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "catalog", *arguments]
+
+
+def _run(home: Path, *command: str) -> str:
+    done = subprocess.run(
+        list(command), env=environment(home), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def _start(home: Path) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        _catalog("takedown", "run"),
+        env=environment(home),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the small corpus, and a takedown of one page filed and pending."""
+    folder = tmp_path_factory.mktemp("takedown")
+    recipe = make_small_corpus(folder / "corpus")
+    home = folder / "home"
+    build = ["build", str(recipe), "--version", "small-1", "--workers", "1"]
+    _run(home, *corpus_command(*build))
+    _run(home, *_catalog("takedown", "request", "--url", URL, "--reason", "asked"))
+    return home
+
+
+@pytest.fixture(scope="module")
+def undisturbed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The files of the version that an undisturbed run publishes."""
+    home = _copy(built, tmp_path_factory.mktemp("undisturbed"))
+    _run(home, *_catalog("takedown", "run"))
+    return version_files(home, "small-1.td1")
+
+
+def _copy(built: Path, folder: Path) -> Path:
+    shutil.copytree(built, folder / "home")
+    return folder / "home"
+
+
+def _requests(home: Path) -> list[Any]:
+    return list(Registry(f"sqlite:///{home}/catalog.db").takedowns())
+
+
+def test_a_run_killed_at_several_moments_ends_like_an_undisturbed_one(
+    built: Path, undisturbed: dict[str, str], tmp_path: Path
+) -> None:
+    home = _copy(built, tmp_path)
+    killed = 0
+    for moment_s in (2.0, 3.5, 5.0, 7.0):
+        process = _start(home)
+        deadline = time.monotonic() + moment_s
+        while time.monotonic() < deadline and process.poll() is None:
+            time.sleep(0.05)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            killed += 1
+        process.communicate()
+    assert killed, "the run ended before it could be killed; shorten the moments"
+    _run(home, *_catalog("takedown", "run"))
+    assert version_files(home, "small-1.td1") == undisturbed
+    assert [row.status for row in _requests(home)] == ["done"]
+    assert len(Registry(f"sqlite:///{home}/catalog.db").certificates()) == 1
+
+
+def test_of_two_runs_at_once_one_does_the_work(
+    built: Path, undisturbed: dict[str, str], tmp_path: Path
+) -> None:
+    home = _copy(built, tmp_path)
+    printed = [process.communicate()[0] for process in (_start(home), _start(home))]
+    assert sum("took" in text for text in printed) == 1, printed
+    assert version_files(home, "small-1.td1") == undisturbed
+    assert [row.attempts for row in _requests(home)] == [1]
+
+
+def test_the_old_version_is_revoked_and_the_certificate_holds_no_text(
+    built: Path, tmp_path: Path
+) -> None:
+    home = _copy(built, tmp_path)
+    _run(home, *_catalog("takedown", "run"))
+    states = {v.name: v.status for v in Registry(f"sqlite:///{home}/catalog.db").versions()}
+    assert states == {"small-1": "revoked", "small-1.td1": "live"}
+    certificate = json.loads((home / "store" / "certificates" / "00000001.json").read_bytes())
+    # Another site had borrowed the page. The request names one address, so that copy stays, and
+    # the search says so: it stands in the extracted text, in the final text and in the tokens.
+    assert certificate["search"]["exact"] == 3
+    assert certificate["versions"][0]["after"] == "small-1.td1"
+    assert set(certificate["request"]) == {
+        "id", "kind", "value", "reason", "requester", "reference", "filed_at",
+    }  # fmt: skip
+    assert not (home / "store" / "versions" / "small-1").exists()
+    _run(home, *_catalog("verify", "small-1.td1"))
+
+
+def test_a_later_build_of_the_recipe_keeps_the_document_out(built: Path, tmp_path: Path) -> None:
+    home = _copy(built, tmp_path)
+    _run(home, *_catalog("takedown", "run"))
+    recipe = built.parent / "corpus" / "small.yaml"
+    build = ["build", str(recipe), "--version", "small-2", "--workers", "1"]
+    _run(home, *corpus_command(*build))
+    found = json.loads(
+        _run(home, *_catalog("find", "--url", URL, "--version", "small-2", "--json"))
+    )
+    assert {match["fate"] for match in found["matches"]} == {"dropped by documents: suppressed"}
