@@ -38,14 +38,17 @@ def collect(store: Store, registry: Registry, dry_run: bool = False) -> Collecte
         folder = artifact_folder(artifact.stage, artifact.fingerprint)
         files += [f"{folder}/{RESULT}", *(output.path for output in artifact.outputs)]
         freed += artifact.bytes
+    emptied = 0
     for name in revoked:
-        files += sorted(store.list(f"versions/{name}"), key=lambda path: "manifest" not in path)
+        folder = sorted(store.list(f"versions/{name}"), key=lambda path: "manifest" not in path)
+        emptied += bool(folder)
+        files += folder
     present = [path for path in files if store.exists(path)]
     if not dry_run:
         for path in present:
             store.delete(path)
         registry.forget_artifacts([(row.stage, row.fingerprint) for row in dead])
-    return Collected(len(dead), len(revoked), len(present), freed)
+    return Collected(len(dead), emptied, len(present), freed)
 
 
 def dead_artifacts(artifacts: Iterable[ArtifactRow], named: set[str]) -> list[ArtifactRow]:
