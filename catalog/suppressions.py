@@ -8,7 +8,7 @@ that was added by hand (no request) is held by nobody and stays until it is remo
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from sqlalchemy import Connection, delete, exists, insert, select, tuple_, update
+from sqlalchemy import Connection, delete, exists, insert, select, update
 
 from catalog.errors import CatalogError
 from catalog.models import Suppression, SuppressionHolder
@@ -24,6 +24,15 @@ def batches(items: Sequence[Item], size: int = BATCH) -> Iterator[Sequence[Item]
     """`items` in pieces that one statement can bind."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
+
+
+def by_kind(orders: Iterable[Order]) -> Iterator[tuple[str, list[str]]]:
+    """Values of each kind. SQLite searches an index for `kind = ? AND value IN (...)`, and scans
+    the whole of it for `(kind, value) IN (...)`."""
+    values: dict[str, dict[str, None]] = {}
+    for kind, value in orders:
+        values.setdefault(kind, {})[value] = None
+    return ((kind, list(some)) for kind, some in values.items())
 
 
 def add(connection: Connection, rows: Iterable[SuppressionRow], now: str) -> int:
@@ -42,8 +51,8 @@ def add(connection: Connection, rows: Iterable[SuppressionRow], now: str) -> int
     numbers = _numbers(connection, list(wanted))
     fresh = [row for order, row in wanted.items() if order not in numbers]
     if fresh:
-        connection.execute(
-            insert(Suppression),
+        written = connection.scalars(
+            insert(Suppression).returning(Suppression.id, sort_by_parameter_order=True),
             [
                 {
                     "kind": row.kind,
@@ -53,8 +62,9 @@ def add(connection: Connection, rows: Iterable[SuppressionRow], now: str) -> int
                 }
                 for row in fresh
             ],
-        )
-        numbers |= _numbers(connection, [(row.kind, row.value) for row in fresh])
+        ).all()
+        orders = ((row.kind, row.value) for row in fresh)
+        numbers |= dict(zip(orders, written, strict=True))
     if held:
         _link(connection, held, numbers)
     return len(fresh)
@@ -102,13 +112,14 @@ def let_go(connection: Connection, request_id: int) -> int:
 
 def _numbers(connection: Connection, orders: list[Order]) -> dict[Order, int]:
     found: dict[Order, int] = {}
-    for some in batches(orders):
-        for row in connection.execute(
-            select(Suppression.id, Suppression.kind, Suppression.value).where(
-                tuple_(Suppression.kind, Suppression.value).in_(some)
-            )
-        ):
-            found[(row.kind, row.value)] = row.id
+    for kind, values in by_kind(orders):
+        for some in batches(values):
+            for row in connection.execute(
+                select(Suppression.id, Suppression.value).where(
+                    Suppression.kind == kind, Suppression.value.in_(some)
+                )
+            ):
+                found[(kind, row.value)] = row.id
     return found
 
 

@@ -10,10 +10,9 @@ One request is one (kind, value, near_duplicates), for ever: filing it again fin
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, tuple_, update
+from sqlalchemy import Connection, insert, select, update
 
 from catalog import suppressions
 from catalog.errors import CatalogError, TakedownRefused, UnknownName
@@ -21,6 +20,7 @@ from catalog.models import TakedownAction, TakedownRequest
 from catalog.rows import TAKEDOWN_KINDS, TAKEDOWN_STATES, NewTakedown, SuppressionRow, TakedownRow
 
 COLUMNS = tuple(TakedownRow.__dataclass_fields__)
+GIVEN = tuple(name for name in NewTakedown.__dataclass_fields__ if name != "suppressions")
 FILED, ALREADY_THERE, REOPENED = "filed", "already_there", "reopened"
 
 Key = tuple[str, str, bool]
@@ -47,13 +47,15 @@ def file(
     fresh = [request for key, request in wanted.items() if key not in known]
     outcomes: dict[Key, str] = {key_of(request): FILED for request in fresh}
     orders: list[SuppressionRow] = []
-    for request, number in zip(fresh, _insert(connection, fresh, now), strict=True):
-        orders += _orders(number, request.suppressions)
+    rows: dict[Key, TakedownRow] = {}
+    for request, row in zip(fresh, _insert(connection, fresh, now), strict=True):
+        rows[key_of(request)] = row
+        orders += _orders(row.id, request.suppressions)
     for key, row in known.items():
         outcomes[key], held = _file_again(connection, row, wanted[key], now)
         orders += held
     suppressions.add(connection, orders, now)
-    rows = find(connection, list(wanted))
+    rows |= find(connection, list(known))
     first: set[Key] = set()
     answer = []
     for request in requests:
@@ -85,15 +87,16 @@ def find(connection: Connection, keys: Sequence[Key]) -> dict[Key, TakedownRow]:
     """The requests that are there among `keys`."""
     found: dict[Key, TakedownRow] = {}
     asked = set(keys)
-    for some in suppressions.batches(sorted({(kind, value) for kind, value, _ in keys})):
-        for record in connection.execute(
-            select(TakedownRequest).where(
-                tuple_(TakedownRequest.kind, TakedownRequest.value).in_(some)
-            )
-        ):
-            row = as_row(record)
-            if key_of(row) in asked:
-                found[key_of(row)] = row
+    for kind, values in suppressions.by_kind((kind, value) for kind, value, _ in keys):
+        for some in suppressions.batches(values):
+            for record in connection.execute(
+                select(TakedownRequest).where(
+                    TakedownRequest.kind == kind, TakedownRequest.value.in_(some)
+                )
+            ):
+                row = as_row(record)
+                if key_of(row) in asked:
+                    found[key_of(row)] = row
     return found
 
 
@@ -163,17 +166,15 @@ def as_row(record: Any) -> TakedownRow:
     return TakedownRow(**{name: getattr(record, name) for name in COLUMNS})
 
 
-def _insert(connection: Connection, requests: list[NewTakedown], now: str) -> Sequence[int]:
+def _insert(connection: Connection, requests: Sequence[NewTakedown], now: str) -> list[TakedownRow]:
     if not requests:
         return []
-    values = []
-    for request in requests:
-        row = asdict(request)
-        del row["suppressions"]
-        values.append(row | {"status": "pending", "created_at": now, "updated_at": now})
-    return connection.scalars(
+    dates = {"status": "pending", "created_at": now, "updated_at": now}
+    values = [{name: getattr(request, name) for name in GIVEN} | dates for request in requests]
+    numbers = connection.scalars(
         insert(TakedownRequest).returning(TakedownRequest.id, sort_by_parameter_order=True), values
     ).all()
+    return [TakedownRow(id=n, **row) for n, row in zip(numbers, values, strict=True)]
 
 
 def _file_again(

@@ -124,6 +124,7 @@ def status_lines(home: Home, as_json: bool) -> list[str]:
     registry = Registry(home.catalog_url, home.catalog_busy_s)
     registry.upgrade()
     versions = registry.versions()
+    snapshots = [(row, len(registry.source_files(row.name))) for row in registry.snapshots()]
     stages: dict[str, list[int]] = {}
     for artifact in registry.artifacts():
         entry = stages.setdefault(artifact.stage, [0, 0])
@@ -137,6 +138,9 @@ def status_lines(home: Home, as_json: bool) -> list[str]:
                 {"name": v.name, "status": v.status, "documents": v.documents, "tokens": v.tokens}
                 for v in versions
             ],
+            "snapshots": [
+                {"name": row.name, "source": row.source, "files": files} for row, files in snapshots
+            ],
             "stages": {name: {"tasks": n, "bytes": size} for name, (n, size) in stages.items()},
         }
         return [json.dumps(body)]
@@ -147,6 +151,8 @@ def status_lines(home: Home, as_json: bool) -> list[str]:
         f"  {v.name:<28}{v.status:<9}{v.documents:>10,} documents {v.tokens:>14,} tokens"
         for v in versions
     ] or ["  none yet"]
+    lines += ["", "snapshots:"]
+    lines += [f"  {row.name:<28}{row.source:<12}{files:>6} files" for row, files in snapshots]
     lines += ["", "stored:"]
     lines += [
         f"  {name:<28}{n:>6} tasks {size / 2**20:>10.1f} MiB"

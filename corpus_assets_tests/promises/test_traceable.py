@@ -125,7 +125,7 @@ def test_every_kept_document_is_found_by_its_url_and_leads_back_to_its_spans(
         matches = find_url(lineage, row["url"], limit=100)["matches"]
         assert doc_id in {match["doc_id"] for match in matches}
         story = history(lineage, bytes(row["doc_id"]))
-        assert story["places"]
+        assert story["shards"]
 
 
 def test_a_document_is_found_by_its_exact_text(lineage: Lineage, demo_home: Path) -> None:

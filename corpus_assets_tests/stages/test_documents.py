@@ -17,6 +17,7 @@ from corpus_assets.sources.base import FieldNames, SourceFile, SourceSpec, file_
 from corpus_assets.sources.gates import Blocklist, GateSettings, Suppressions
 from corpus_assets.sources.urls import url_key
 from corpus_assets.stages.documents import IngestSettings, ingest_part, make_text_id
+from corpus_assets.stages.purge import purge_part
 from corpus_assets_tests.shared_data import shared_data
 from corpus_assets_tests.sources.warc_bytes import http, member, members, page, record, response
 
@@ -283,10 +284,15 @@ def test_suppressed_records_keep_their_names_and_lose_their_text(write: Any) -> 
     after, left = ingest(path, orders=orders)
     check_conserving(after, left)
     assert left["url_key"].to_pylist() == [url_key(urls[3])]
-    assert [by_url(after)[url] for url in urls] == [
-        ("suppressed", "url_key"), ("suppressed", "doc_id"), ("suppressed", "text_id"), (None, None),
-        ("suppressed", "url_prefix"), ("suppressed", "host"),
-    ]  # fmt: skip
+    reasons = {
+        row["url_key"]: (row["reason"], row["url"], row["detail"]) for row in after.to_pylist()
+    }
+    gone = ("suppressed", None, None)
+    assert [reasons[url_key(url)] for url in urls] == [gone] * 3 + [
+        (None, urls[3], None),
+        gone,
+        gone,
+    ]
     assert after["doc_id"].to_pylist() == records["doc_id"].to_pylist()
     assert after["url_key"].to_pylist() == records["url_key"].to_pylist()
 
@@ -344,7 +350,32 @@ def test_a_text_whose_parent_was_taken_down_goes_too(write: Any) -> None:
     path = write(jsonl({"id": "1", "text": "made", "from": "http://www.p.test/a"}), "made.jsonl")
     records, documents = ingest(path, spec=MADE, orders=[("url_key", "test,p)/a")])
     assert documents.num_rows == 0
-    assert records["detail"].to_pylist() == ["derived_from"]
+    assert records["reason"].to_pylist() == ["suppressed"]
+
+
+@pytest.mark.parametrize("kinds", [("url_key",), ("doc_id", "host"), ("text_id", "url_prefix")])
+def test_purging_a_part_later_gives_the_tables_of_never_having_taken_it_in(
+    write: Any, kinds: tuple[str, ...]
+) -> None:
+    urls = [f"http://a.test/{n}" for n in range(4)] + ["http://b.test/x", "http://sub.c.test/"]
+    pages = [response(url, story(n)) for n, url in enumerate(urls)]
+    pages.append(response("http://b.test/gone", story(9), status=404))
+    path = write(members(*pages))
+    records, documents = ingest(path)
+    first = documents.to_pylist()[0]
+    values = {
+        "url_key": url_key(urls[0]),
+        "doc_id": first["doc_id"].hex(),
+        "text_id": first["text_id"].hex(),
+        "url_prefix": "test,b)/",
+        "host": "c.test",
+    }
+    orders = [(kind, values[kind]) for kind in kinds]
+    never = ingest(path, orders=orders)
+    purged = purge_part(records, documents, Suppressions.from_rows(orders))
+    assert purged[0].equals(never[0])
+    assert purged[1].equals(never[1])
+    assert purged[1].num_rows < documents.num_rows
 
 
 def test_a_licence_outside_the_list_is_refused(write: Any) -> None:
