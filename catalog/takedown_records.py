@@ -184,7 +184,8 @@ def _file_again(
         return ALREADY_THERE, []
     reopened = row.status == "withdrawn" or (row.status == "done" and request.documents > 0)
     changes: dict[str, Any] = {}
-    if row.status != "done" or reopened:
+    differs = (row.documents, row.found) != (request.documents, request.found)
+    if differs and (row.status != "done" or reopened):
         changes = {"documents": request.documents, "found": dict(request.found)}
     if row.status == "withdrawn":
         told = ("reason", "requester", "reference", "given")

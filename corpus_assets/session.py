@@ -15,7 +15,7 @@ from corpus_assets.locations import Locations
 from corpus_assets.lock import Lock, check_recipe, import_calibrations, load_lock
 from corpus_assets.pipeline.graph import Pipeline
 from corpus_assets.pipeline.progress import Progress, Silent
-from corpus_assets.pipeline.version import load_published_recipe, published_pins
+from corpus_assets.pipeline.publish import load_published_recipe, published_pins
 from corpus_assets.recipe import load_recipe
 from corpus_assets.sources.gates import Suppressions
 from corpus_assets.store import Output, Store, open_store

@@ -20,11 +20,11 @@ from corpus_assets.defs.partitions import SNAPSHOTS, VERSIONS
 from corpus_assets.defs.resources import CorpusResource, share_session
 from corpus_assets.errors import CorpusError, MissingInput
 from corpus_assets.lock import check_inputs
+from corpus_assets.pipeline.publish import is_published
 from corpus_assets.pipeline.run import AssetReport, content_hash, pin_snapshot, run_node
 from corpus_assets.pipeline.version import (
     Version,
     default_version_name,
-    is_published,
     make_lock,
     make_version,
 )

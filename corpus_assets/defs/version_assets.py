@@ -5,7 +5,8 @@ import dagster as dg
 from corpus_assets.defs.partitions import EVERY, VERSIONS
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.pipeline.checks import check_version
-from corpus_assets.pipeline.version import make_version, publish
+from corpus_assets.pipeline.publish import publish
+from corpus_assets.pipeline.version import make_version
 from corpus_assets.store import sha256_hex
 
 Result = dg.MaterializeResult

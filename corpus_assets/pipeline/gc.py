@@ -40,9 +40,9 @@ def collect(store: Store, registry: Registry, dry_run: bool = False) -> Collecte
         freed += artifact.bytes
     emptied = 0
     for name in revoked:
-        folder = sorted(store.list(f"versions/{name}"), key=lambda path: "manifest" not in path)
-        emptied += bool(folder)
-        files += folder
+        held = sorted(store.list(f"versions/{name}"), key=lambda path: "manifest" not in path)
+        emptied += bool(held)
+        files += held
     present = [path for path in files if store.exists(path)]
     if not dry_run:
         for path in present:

@@ -4,20 +4,12 @@ Everything in `versions/<name>/` is a pure function of the lock and the shards, 
 written last, and nothing there holds a time or a place: two builds give the same files.
 """
 
-import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from catalog.registry import Registry
-from catalog.rows import ActionRow, LineageRow, LockRow, ModelRow, RecipeRow, ShardRow, VersionRow
 from corpus_assets.errors import CorpusError
 from corpus_assets.lock import Lock, PinnedFile, calibration_path
-from corpus_assets.pipeline.certificate import Change
 from corpus_assets.pipeline.graph import Pipeline
-from corpus_assets.pipeline.report import render_report
-from corpus_assets.recipe import Recipe, parse_recipe
 from corpus_assets.shards.format import parse_header
 from corpus_assets.shards.manifest import (
     FileRef,
@@ -26,12 +18,10 @@ from corpus_assets.shards.manifest import (
     RecipeRef,
     ShardRef,
     TokenizerRef,
-    parse_manifest,
 )
 from corpus_assets.shards.mixture import phases_from
 from corpus_assets.shards.tokens import Encoder
-from corpus_assets.step import canonical_json
-from corpus_assets.store import Output, Result, Store, read_output, sha256_hex
+from corpus_assets.store import Output, Result, read_output
 
 VERSION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -156,175 +146,3 @@ def make_version(pipeline: Pipeline, name: str) -> Version:
         phases=tuple(phases_from(groups, recipe.mixture, seq_len)),
     )
     return Version(name, manifest, manifest.dump(), lock)
-
-
-def is_published(pipeline: Pipeline, version: Version) -> bool:
-    path = f"versions/{version.name}/manifest.json"
-    return pipeline.store.exists(path) and pipeline.store.read(path) == version.manifest_bytes
-
-
-def publish(
-    pipeline: Pipeline,
-    registry: Registry,
-    version: Version,
-    replaces: Sequence[str] = (),
-    requests: Sequence[int] = (),
-) -> None:
-    """Write a version's folder and tell the catalog, both without effect the second time.
-
-    The versions it replaces are revoked, and the change recorded for the takedown requests
-    behind it, in the transaction that publishes it.
-    """
-    folder = f"versions/{version.name}"
-    store = pipeline.store
-    path = f"{folder}/manifest.json"
-    if store.exists(path) and store.read(path) != version.manifest_bytes:
-        raise CorpusError(
-            f"version {version.name} exists with other contents; choose another name with --version"
-        )
-    for name, output in pipeline.calibrations().items():
-        pin = version.lock.calibrations[name]
-        target = calibration_path(folder, pin)
-        if not store.exists(target):
-            store.write(target, read_output(store, output))
-    store.write(f"{folder}/lock.json", version.lock.to_bytes())
-    store.write(f"{folder}/report.html", render_report(pipeline, version.manifest).encode())
-    store.write(path, version.manifest_bytes)
-    _save_recipe(pipeline)
-    changes = [
-        Change.between(old, parse_manifest(store.read(f"versions/{old}/manifest.json")),
-                       version.name, version.manifest)
-        for old in replaces
-    ]  # fmt: skip
-    actions = [change.action(request) for request in requests for change in changes]
-    _register(pipeline, registry, version, path, replaces, actions)
-
-
-def _save_recipe(pipeline: Pipeline) -> None:
-    """Keep the recipe with its locations, so that a takedown can build the version again."""
-    body = {
-        "folder": str(pipeline.locations.recipe_folder),
-        "recipe": pipeline.recipe.model_dump(mode="json"),
-    }
-    pipeline.store.write(_recipe_path(pipeline.recipe.digest), canonical_json(body))
-
-
-def _recipe_path(digest: str) -> str:
-    return f"sources/recipes/{digest}.json"
-
-
-def load_published_recipe(store: Store, digest: str) -> tuple[Recipe, Path]:
-    """A recipe that a version was published from, and the folder its locations start at."""
-    raw = json.loads(store.read(_recipe_path(digest)))
-    return parse_recipe(raw["recipe"], f"published recipe {digest[:12]}"), Path(raw["folder"])
-
-
-def published_pins(store: Store, version: str) -> dict[str, Output]:
-    """The calibrations that a published version's lock pins, as files of the store."""
-    folder = f"versions/{version}"
-    lock = Lock.model_validate_json(store.read(f"{folder}/lock.json"))
-    return {
-        name: Output(calibration_path(folder, pin), pin.sha256, pin.bytes, 0)
-        for name, pin in lock.calibrations.items()
-    }
-
-
-def _register(
-    pipeline: Pipeline,
-    registry: Registry,
-    version: Version,
-    path: str,
-    replaces: Sequence[str],
-    actions: Sequence[ActionRow],
-) -> None:
-    manifest, lock = version.manifest, version.lock
-    recipe_json = json.dumps(lock.recipe, indent=1, sort_keys=True)  # without locations
-    registry.put_recipe(RecipeRow(pipeline.recipe.digest, pipeline.recipe.name, recipe_json))
-    registry.put_lock(LockRow(lock.digest, canonical_json(lock.identity()).decode()))
-    for name in ("quality_model", "tokenizer", "eval_index"):
-        if name in lock.calibrations:
-            pin = lock.calibrations[name]
-            target = calibration_path(f"versions/{version.name}", pin)
-            registry.put_model(ModelRow(name, pin.sha256, target, pin.sha256))
-    registry.publish_version(
-        VersionRow(
-            name=version.name,
-            lock_digest=lock.digest,
-            recipe_digest=pipeline.recipe.digest,
-            manifest_path=path,
-            manifest_sha256=sha256_hex(version.manifest_bytes),
-            documents=sum(group.documents for group in manifest.groups),
-            tokens=sum(group.tokens for group in manifest.groups),
-            samples=sum(group.samples for group in manifest.groups),
-        ),
-        [_shard_row(group, shard) for group in manifest.groups for shard in group.shards],
-        lineage_rows(pipeline, manifest),
-        revokes=replaces,
-        actions=actions,
-    )
-
-
-def _shard_row(group: Group, shard: ShardRef) -> ShardRow:
-    return ShardRow(
-        group_id=group.id,
-        snapshot=group.snapshot,
-        domain=group.domain,
-        tier=group.tier,
-        shard=shard.name,
-        bin_path=shard.bin.path,
-        bin_sha256=shard.bin.sha256,
-        idx_path=shard.idx.path,
-        idx_sha256=shard.idx.sha256,
-        spans_path=shard.spans.path,
-        spans_sha256=shard.spans.sha256,
-        header_path=shard.header.path,
-        header_sha256=shard.header.sha256,
-        samples=shard.samples,
-        tokens=shard.tokens,
-        documents=shard.documents,
-    )
-
-
-LINEAGE_FILES = (
-    ("documents", "documents", "records.parquet"),
-    ("texts", "documents", "documents.parquet"),
-    ("signals", "signals", "signals.parquet"),
-    ("decisions", "clean_text", "decisions.parquet"),
-    ("final_text", "clean_text", "final.parquet"),
-)
-"""(lineage table, node, file of each part)."""
-
-
-def lineage_rows(pipeline: Pipeline, manifest: Manifest) -> list[LineageRow]:
-    """Every Parquet file that the lineage of a version is made of."""
-    rows: list[LineageRow] = []
-    shard_names = {
-        shard.spans.path: f"{group.id}/{shard.name}"
-        for group in manifest.groups
-        for shard in group.shards
-    }
-    for snapshot in pipeline.recipe.snapshots:
-        for table, node, file in LINEAGE_FILES:
-            for part, result in enumerate(pipeline.results(node, snapshot)):
-                rows.append(_lineage(table, snapshot, result.outputs[file], part))
-        members = pipeline.results("clusters", snapshot)[0]
-        for part, name in enumerate(sorted(members.outputs)):
-            rows.append(_lineage("cluster_members", snapshot, members.outputs[name], part))
-        for result in pipeline.results("shards", snapshot):
-            spans = next(out for name, out in result.outputs.items() if ".spans." in name)
-            rows.append(_lineage("spans", snapshot, spans, None, shard_names[spans.path]))
-    return rows
-
-
-def _lineage(
-    table: str, snapshot: str, output: Output, part: int | None, shard: str | None = None
-) -> LineageRow:
-    return LineageRow(
-        table_name=table,
-        snapshot=snapshot,
-        path=output.path,
-        sha256=output.sha256,
-        rows=output.rows,
-        part=part,
-        shard=shard,
-    )

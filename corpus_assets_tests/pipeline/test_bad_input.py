@@ -24,8 +24,9 @@ from corpus_assets.defs.build import WAVES
 from corpus_assets.home import Home
 from corpus_assets.pipeline.checks import check_version
 from corpus_assets.pipeline.graph import Pipeline
+from corpus_assets.pipeline.publish import publish
 from corpus_assets.pipeline.run import pin_snapshot, run_asset
-from corpus_assets.pipeline.version import make_version, publish
+from corpus_assets.pipeline.version import make_version
 from corpus_assets.session import open_session
 from corpus_assets_tests.demo_build import corpus_command, environment
 from corpus_assets_tests.pipeline.conftest import VERSION, Place

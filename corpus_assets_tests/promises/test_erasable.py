@@ -14,8 +14,9 @@ from catalog.registry import Registry
 from catalog.rows import SuppressionRow
 from corpus_assets.home import Home
 from corpus_assets.pipeline.gc import collect
+from corpus_assets.pipeline.publish import publish
 from corpus_assets.pipeline.run import pin_snapshot, run_asset
-from corpus_assets.pipeline.version import make_version, publish
+from corpus_assets.pipeline.version import make_version
 from corpus_assets.session import Session, open_session, reopen_session
 from corpus_assets_tests.demo_build import version_files
 from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
