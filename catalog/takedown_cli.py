@@ -164,6 +164,18 @@ def withdraw(place: Place, as_json: bool, request_id: int) -> None:
 
 
 @takedown.command()
+@click.argument("request_id", metavar="ID", type=int)
+@placed
+def verify(place: Place, as_json: bool, request_id: int) -> int:
+    """Look at a takedown's proof again: its certificate, and what live versions hold."""
+    from catalog.takedown_verify import verify_takedown
+
+    answer = verify_takedown(place.registry, place.store, request_id)
+    print_json(answer) if as_json else screens.show_verified(answer)
+    return 0 if answer["whole"] else BROKEN_EXIT
+
+
+@takedown.command()
 @click.option("--home", envvar="CORPUS_HOME", help="Folder of catalog.db and store.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def run(home: str | None, as_json: bool) -> int:

@@ -190,3 +190,21 @@ def _show_impact(answer: dict[str, Any]) -> None:
             f"{count} {WORDS[name]}" for name, count in answer["cluster_outcomes"].items()
         )
         print_line(f"The first {len(answer['cluster_effects'])}; of all clusters: {counts}.")
+
+
+def show_verified(answer: dict[str, Any]) -> None:
+    """The outcome of looking at a takedown's proof again."""
+    print_line(
+        f"takedown {answer['request']}: {answer['certificates_checked']} certificates and "
+        f"{len(answer['versions_searched'])} live versions looked at"
+    )
+    for problem in answer["broken_certificates"]:
+        print_line(f"  {problem}")
+    for found in answer["documents_found"]:
+        print_line(f"  {found['doc_id']} is in {found['version']} ({found['table']})")
+    if answer["copies_under_other_addresses"]:
+        print_line(
+            f"  {answer['copies_under_other_addresses']} copies stand under other addresses, "
+            "which the request does not cover"
+        )
+    print_line("The proof holds." if answer["whole"] else "The proof does not hold.")

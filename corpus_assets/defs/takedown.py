@@ -30,6 +30,7 @@ from corpus_assets.pipeline.gc import collect
 from corpus_assets.pipeline.residue import Residue, search
 from corpus_assets.session import open_home, reopen_session
 from corpus_assets.shards.manifest import Manifest, parse_manifest
+from corpus_assets.stages.documents import make_text_id
 from corpus_assets.store import Store
 
 CLAIM_S = 120.0
@@ -146,10 +147,10 @@ def _carry_out(
         removed |= _removed(store, registry, change.before, change.after)
     names = [change.after for change in changes.values()]
     residue = _search(store, registry, removed, names) if removed else None
-    documents = sorted(removed)
-    write_certificates(store, registry, requests, documents, list(changes.values()), residue)
+    text_ids = {doc_id: make_text_id(text).hex() for doc_id, text in removed.items()}
+    write_certificates(store, registry, requests, text_ids, list(changes.values()), residue)
     freed = 0 if keep_revoked else collect(store, registry).bytes
-    return Outcome(tuple(ids), tuple(changes.values()), len(documents), residue, freed)
+    return Outcome(tuple(ids), tuple(changes.values()), len(removed), residue, freed)
 
 
 def _rebuild(home: Home, store: Store, name: str, workers: int, requests: Sequence[int]) -> None:

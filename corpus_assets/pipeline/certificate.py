@@ -72,11 +72,15 @@ def write_certificates(
     store: Store,
     registry: Registry,
     requests: Sequence[TakedownRow],
-    documents: Sequence[str],
+    removed: Mapping[str, str],
     changes: Sequence[Change],
     residue: Residue | None,
 ) -> None:
-    """One certificate a request, chained to the last one there is; none is written twice."""
+    """One certificate a request, chained to the last one there is; none is written twice.
+
+    `removed` maps each document that this run took out to the id of its text: a digest, by
+    which the search can be repeated without the text.
+    """
     chain = registry.certificates()
     previous = chain[-1].sha256 if chain else None
     certified = {certificate.request_id for certificate in chain}
@@ -94,7 +98,10 @@ def write_certificates(
                 "reference": request.reference,
                 "filed_at": request.created_at,
             },
-            "batch_documents": list(documents),
+            "documents": [
+                {"doc_id": doc_id, "text_id": text_id}
+                for doc_id, text_id in sorted(removed.items())
+            ],
             "versions": [asdict(change) for change in changes],
             "search": None if residue is None else asdict(residue),
             "code_version": package_version("corpus-assets"),
@@ -135,7 +142,7 @@ def _page(body: Mapping[str, Any]) -> str:
         f"<h1>Takedown {request['id']}</h1><p>Asked for: {escape(request['kind'])} "
         f"<code>{escape(request['value'])}</code>, filed {escape(request['filed_at'])}. Reason: "
         f"{escape(request['reason'])}. Reference: {escape(request['reference'] or '-')}.</p>"
-        f"<p>Documents taken out in this run: {len(body['batch_documents'])}.</p>"
+        f"<p>Documents taken out in this run: {len(body['documents'])}.</p>"
         f"<ul>{versions or '<li>No version held it. The order stands for later deliveries.</li>'}"
         f"</ul><p>{found}</p><p>Made by corpus-assets {escape(body['code_version'])}. The "
         f"certificate before this one: <code>{body['previous_sha256'] or 'none'}</code>.</p>"

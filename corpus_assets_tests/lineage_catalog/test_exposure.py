@@ -34,7 +34,6 @@ def publish(home: Path, manifest: Manifest) -> Lineage:
     shards, lineage = [], []
     for group in manifest.groups:
         for ref in group.shards:
-            files = [(file.path, file.sha256) for file in (ref.bin, ref.idx, ref.spans, ref.header)]
             shards.append(
                 ShardRow(
                     group.id,
@@ -42,7 +41,14 @@ def publish(home: Path, manifest: Manifest) -> Lineage:
                     group.domain,
                     group.tier,
                     ref.name,
-                    *(value for file in files for value in file),
+                    ref.bin.path,
+                    ref.bin.sha256,
+                    ref.idx.path,
+                    ref.idx.sha256,
+                    ref.spans.path,
+                    ref.spans.sha256,
+                    ref.header.path,
+                    ref.header.sha256,
                     ref.samples,
                     ref.tokens,
                     ref.documents,

@@ -392,7 +392,7 @@ def test_no_text_is_in_what_a_request_keeps_or_says(own_corpus: Corpus) -> None:
     ],
 )
 def test_notes_that_no_database_can_hold_are_refused(
-    corpus: Corpus, options: dict[str, str], said: str
+    corpus: Corpus, options: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(TakedownRefused, match=said):
         request(corpus.registry, corpus.store, url_target("http://a.example/"), **options)

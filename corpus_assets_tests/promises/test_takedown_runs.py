@@ -119,6 +119,16 @@ def test_the_old_version_is_revoked_and_the_certificate_holds_no_text(
     }  # fmt: skip
     assert not (home / "store" / "versions" / "small-1").exists()
     _run(home, *_catalog("verify", "small-1.td1"))
+    proof = json.loads(_run(home, *_catalog("takedown", "verify", "1", "--json")))
+    assert proof["whole"]
+    assert proof["copies_under_other_addresses"] == 1
+    path = home / "store" / "certificates" / "00000001.json"
+    path.write_bytes(path.read_bytes().replace(b"asked", b"liked"))
+    altered = subprocess.run(
+        _catalog("takedown", "verify", "1"), env=environment(home), capture_output=True, text=True
+    )
+    assert altered.returncode == 1
+    assert "altered since it was written" in altered.stdout
 
 
 def test_a_later_build_of_the_recipe_keeps_the_document_out(built: Path, tmp_path: Path) -> None:
