@@ -96,7 +96,7 @@ def show(registry: Registry, request_id: int) -> dict[str, Any]:
             {"kind": row.kind, "value": row.value}
             for row in registry.takedown_suppressions(request_id)
         ],
-        "actions": [asdict(action) for action in registry.takedown_actions(request_id)],
+        "actions": [asdict(action) for action in registry.takedown_history(request_id)],
         "certificates": [asdict(row) for row in registry.certificates(request_id)],
     }
 

@@ -14,7 +14,7 @@ from catalog.errors import CatalogConflict, LeaseLost
 from catalog.files import relative_path
 from catalog.models import TakedownAction, TakedownCertificate, TakedownRequest
 from catalog.rows import ActionRow, CertificateRow, TakedownRow
-from catalog.takedown_records import by_ids, one
+from catalog.takedown_records import NOTES, by_ids, one
 
 MAX_ERROR_CHARS = 500
 
@@ -90,10 +90,15 @@ def record_actions(connection: Connection, actions: Sequence[ActionRow], now: st
     return len(fresh)
 
 
-def actions(connection: Connection, number: int) -> list[ActionRow]:
-    """What was done for a request, in order."""
+def history(connection: Connection, number: int) -> list[ActionRow]:
+    """All that happened to a request, in order: what runs did, and what people did with it."""
     one(connection, number)
     return _found(connection, [number])
+
+
+def actions(connection: Connection, number: int) -> list[ActionRow]:
+    """What runs did for a request, in order."""
+    return [action for action in history(connection, number) if action.action not in NOTES]
 
 
 def put_certificate(connection: Connection, certificate: CertificateRow, now: str) -> bool:

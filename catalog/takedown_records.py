@@ -22,6 +22,8 @@ from catalog.rows import TAKEDOWN_KINDS, TAKEDOWN_STATES, NewTakedown, Suppressi
 COLUMNS = tuple(TakedownRow.__dataclass_fields__)
 GIVEN = tuple(name for name in NewTakedown.__dataclass_fields__ if name != "suppressions")
 FILED, ALREADY_THERE, REOPENED = "filed", "already_there", "reopened"
+WITHDRAWN = "withdrawn"
+NOTES = (WITHDRAWN, REOPENED)  # actions that people took, not runs
 
 Key = tuple[str, str, bool]
 
@@ -158,7 +160,7 @@ def withdraw(connection: Connection, number: int, now: str) -> tuple[TakedownRow
         )
     gone = suppressions.let_go(connection, number)
     _set(connection, number, now, status="withdrawn", error=None)
-    _note(connection, number, "withdrawn", {"suppressions_removed": gone}, now)
+    _note(connection, number, WITHDRAWN, {"suppressions_removed": gone}, now)
     return one(connection, number), gone
 
 
@@ -192,7 +194,7 @@ def _file_again(
         changes |= {name: getattr(request, name) for name in told}
     if reopened:
         changes |= {"status": "pending", "error": None}
-        _note(connection, row.id, "reopened", {"status_before": row.status}, now)
+        _note(connection, row.id, REOPENED, {"status_before": row.status}, now)
     if changes:
         _set(connection, row.id, now, **changes)
     return (REOPENED if reopened else ALREADY_THERE), _orders(row.id, request.suppressions)

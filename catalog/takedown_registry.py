@@ -96,9 +96,14 @@ class TakedownRegistry:
             takedown_claims.fail(connection, ids, owner, error, timestamp())
 
     def takedown_actions(self, request_id: int) -> list[ActionRow]:
-        """What was done for a request, in order."""
+        """What runs did for a request, in order."""
         with self.database.read() as connection:
             return takedown_claims.actions(connection, request_id)
+
+    def takedown_history(self, request_id: int) -> list[ActionRow]:
+        """The same with what people did: `withdrawn` and `reopened`."""
+        with self.database.read() as connection:
+            return takedown_claims.history(connection, request_id)
 
     def put_certificate(
         self, request_id: int, path: str, sha256: str, previous_sha256: str | None

@@ -21,8 +21,10 @@ from dataclasses import dataclass
 import click
 import pyarrow.parquet as pq
 
+from catalog.files import Store as CatalogStore
 from catalog.registry import Registry
 from catalog.rows import TakedownRow
+from catalog.takedown import rematch
 from corpus_assets.defs.build import build_unless, is_alive
 from corpus_assets.home import Home
 from corpus_assets.pipeline.certificate import Change, write_certificates
@@ -133,6 +135,8 @@ def _carry_out(
     an earlier attempt that was killed count too.
     """
     ids = [request.id for request in requests]
+    # Copies and descendants may have come in since the request was filed.
+    rematch(registry, CatalogStore(home.store_url), ids)
     for version in registry.versions():
         if version.status == "live":
             _rebuild(home, store, version.name, workers, ids)

@@ -103,7 +103,7 @@ def test_withdrawing_ends_the_suppressions_that_no_other_request_holds(
     assert registry.withdraw_takedown(first) == (row, 0)
     assert registry.withdraw_takedown(second)[1] == 2
     assert [s.value for s in registry.suppressions()] == ["ff" * 16]
-    assert [action.action for action in registry.takedown_actions(first)] == ["withdrawn"]
+    assert [action.action for action in registry.takedown_history(first)] == ["withdrawn"]
 
 
 def test_a_withdrawn_request_can_be_filed_again(registry: Registry) -> None:
@@ -112,7 +112,8 @@ def test_a_withdrawn_request_can_be_filed_again(registry: Registry) -> None:
     ((row, outcome),) = registry.file_takedowns([dataclasses.replace(page(1), reason="anew")])
     assert (row.id, row.status, row.reason, outcome) == (number, "pending", "anew", "reopened")
     assert len(registry.suppressions()) == 1
-    assert [a.action for a in registry.takedown_actions(number)] == ["withdrawn", "reopened"]
+    assert [a.action for a in registry.takedown_history(number)] == ["withdrawn", "reopened"]
+    assert registry.takedown_actions(number) == [], "no run has done anything for it"
 
 
 def test_a_done_request_stays_done_unless_it_finds_documents_again(registry: Registry) -> None:
