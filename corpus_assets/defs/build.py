@@ -20,7 +20,7 @@ from corpus_assets.defs.partitions import SNAPSHOTS, VERSIONS
 from corpus_assets.defs.resources import CorpusResource, share_session
 from corpus_assets.errors import CorpusError, MissingInput
 from corpus_assets.lock import check_inputs
-from corpus_assets.pipeline.publish import is_published
+from corpus_assets.pipeline.publish import is_published, lineage_rows
 from corpus_assets.pipeline.run import AssetReport, content_hash, pin_snapshot, run_node
 from corpus_assets.pipeline.version import (
     Version,
@@ -29,7 +29,6 @@ from corpus_assets.pipeline.version import (
     make_version,
 )
 from corpus_assets.session import Session, shipped_file
-from corpus_assets.shards.manifest import Group
 from corpus_assets.store import LocalStore, read_output
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -63,20 +62,28 @@ def build(session: Session, version: str | None = None) -> Version:
     return made
 
 
-def build_unless(
-    session: Session, version: str | None, groups: tuple[Group, ...] | None
-) -> Version | None:
-    """Build a version; None, and nothing published, where its shards are just `groups`."""
+def build_unless(session: Session, version: str | None, same_as: str | None) -> Version | None:
+    """Build a version; None, and nothing published, where all it holds is what `same_as` holds.
+
+    Shards alone do not tell: a document that no shard has is still in the lineage, with its text.
+    """
     name = version or default_version_name(session.pipeline)
     with open_instance(session) as instance, share_session(session):
         materialize_waves(session, instance, WAVES)
         made = make_version(session.pipeline, name)
-        if made.manifest.groups == groups:
+        if same_as is not None and _lineage(session, made) == {
+            (row.table_name, row.sha256) for row in session.registry.lineage_files(same_as)
+        }:
             return None
         if not (is_published(session.pipeline, made) and _knows(instance, name)):
             instance.add_dynamic_partitions(VERSIONS.name or "", [name])
             _materialize(instance, ["corpus_version"], name)
     return made
+
+
+def _lineage(session: Session, made: Version) -> set[tuple[str, str]]:
+    rows = lineage_rows(session.pipeline, made.manifest)
+    return {(row.table_name, row.sha256) for row in rows}
 
 
 def materialize_waves(session: Session, instance: DagsterInstance, waves: Sequence[Wave]) -> None:

@@ -139,7 +139,7 @@ def _carry_out(
     rematch(registry, CatalogStore(home.store_url), ids)
     for version in registry.versions():
         if version.status == "live":
-            _rebuild(home, store, version.name, workers, ids)
+            _rebuild(home, version.name, workers, ids)
     changes: dict[tuple[str, str], Change] = {}
     for number in ids:
         for action in registry.takedown_actions(number):
@@ -157,11 +157,10 @@ def _carry_out(
     return Outcome(tuple(ids), tuple(changes.values()), len(removed), residue, freed)
 
 
-def _rebuild(home: Home, store: Store, name: str, workers: int, requests: Sequence[int]) -> None:
-    """Build a version again, and publish it where its shards changed."""
-    old = parse_manifest(store.read(f"versions/{name}/manifest.json"))
+def _rebuild(home: Home, name: str, workers: int, requests: Sequence[int]) -> None:
+    """Build a version again, and publish it where anything it holds changed."""
     with reopen_session(home, name, workers, requests=requests) as session:
-        build_unless(session, next_name(name), old.groups)
+        build_unless(session, next_name(name), same_as=name)
 
 
 def next_name(name: str) -> str:

@@ -5,11 +5,17 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from catalog.files import Store
+from catalog.registry import Registry
+from catalog.takedown import request
+from catalog.takedown_target import url_target
+from corpus_assets.cli import main
 from corpus_assets.definitions import defs
 from corpus_assets.defs.assets import ASSETS
 from corpus_assets.defs.resources import CorpusResource
-from corpus_assets.defs.sensors import new_snapshots
+from corpus_assets.defs.sensors import new_snapshots, pending_takedowns, takedown_job
 from corpus_assets.errors import MissingInput
+from corpus_assets.home import Home
 from corpus_assets_tests.pipeline.small_corpus import SNAPSHOTS, make_small_corpus
 
 STAGES = {
@@ -65,8 +71,10 @@ def test_the_code_location_loads_with_its_jobs_and_sensors() -> None:
 
 
 def test_the_sensor_adds_new_snapshots_and_asks_for_their_runs(corpus: CorpusResource) -> None:
-    with dg.DagsterInstance.ephemeral() as instance:
-        context = dg.build_sensor_context(instance=instance, resources={"corpus": corpus})
+    with (
+        dg.DagsterInstance.ephemeral() as instance,
+        dg.build_sensor_context(instance=instance, resources={"corpus": corpus}) as context,
+    ):
         first = new_snapshots(context)
         assert isinstance(first, dg.SensorResult)
         assert [request.partition_key for request in first.run_requests or ()] == list(SNAPSHOTS)
@@ -109,3 +117,28 @@ def test_a_stage_asked_for_too_early_says_what_to_materialize_first(
                 instance=instance,
                 resources={"corpus": corpus},
             )
+
+
+def test_the_takedown_sensor_starts_one_run_and_the_job_carries_it_out(
+    corpus: CorpusResource, tmp_path: Path
+) -> None:
+    home = str(tmp_path / "home")
+    assert main(["build", corpus.recipe, "--home", home, "--version", "v", "--workers", "1"]) == 0
+    registry = Registry(Home.resolve(home).catalog_url)
+    with (
+        dg.DagsterInstance.ephemeral() as instance,
+        dg.build_sensor_context(instance=instance, resources={"corpus": corpus}) as context,
+    ):
+        quiet = pending_takedowns(context)
+        assert isinstance(quiet, dg.SensorResult)
+        assert quiet.skip_reason is not None
+        # A page that no shard holds: its text is in the lineage all the same, and must go.
+        target = url_target("http://site-2.example.org/article")
+        request(registry, Store(Home.resolve(home).store_url), target, "asked")
+        ticks = [pending_takedowns(context) for _ in range(2)]
+        keys = {r.run_key for tick in ticks for r in tick.run_requests or ()}  # type: ignore[union-attr]
+        assert len(keys) == 1, "a double tick must not start a second run"
+        done = takedown_job.execute_in_process(instance=instance, resources={"corpus": corpus})
+        assert done.success
+    assert {v.name: v.status for v in registry.versions()} == {"v": "revoked", "v.td1": "live"}
+    assert [row.status for row in registry.takedowns()] == ["done"]
