@@ -93,6 +93,7 @@ def write_certificates(
                 "id": request.id,
                 "kind": request.kind,
                 "value": request.value,
+                "given": request.given or request.value,
                 "reason": request.reason,
                 "requester": request.requester,
                 "reference": request.reference,
@@ -120,9 +121,10 @@ def _page(body: Mapping[str, Any]) -> str:
     request, search = body["request"], body["search"]
     versions = "".join(
         f"<li>Version <b>{escape(change['before'])}</b> is revoked. Version "
-        f"<b>{escape(change['after'])}</b> takes its place, with {change['documents_after']} "
-        f"documents instead of {change['documents_before']}; {len(change['shards'])} of its files "
-        f"of training data were written anew, {change['shared_shards']} were not touched.</li>"
+        f"<b>{escape(change['after'])}</b> takes its place: {change['documents_after']} documents "
+        f"where there were {change['documents_before']} (a copy that was left out before can take "
+        f"the place of one that goes). {len(change['shards'])} of its files of training data were "
+        f"written anew, {change['shared_shards']} were not touched.</li>"
         for change in body["versions"]
     )
     found = (
@@ -140,7 +142,7 @@ def _page(body: Mapping[str, Any]) -> str:
         f"{request['id']}</title><style>body{{font:16px/1.5 system-ui,sans-serif;max-width:720px;"
         "margin:2rem auto;padding:0 1rem}code{overflow-wrap:anywhere}</style></head><body>"
         f"<h1>Takedown {request['id']}</h1><p>Asked for: {escape(request['kind'])} "
-        f"<code>{escape(request['value'])}</code>, filed {escape(request['filed_at'])}. Reason: "
+        f"<code>{escape(request['given'])}</code>, filed {escape(request['filed_at'])}. Reason: "
         f"{escape(request['reason'])}. Reference: {escape(request['reference'] or '-')}.</p>"
         f"<p>Documents taken out in this run: {len(body['documents'])}.</p>"
         f"<ul>{versions or '<li>No version held it. The order stands for later deliveries.</li>'}"

@@ -115,7 +115,7 @@ def test_the_old_version_is_revoked_and_the_certificate_holds_no_text(
     assert certificate["search"]["exact"] == 3
     assert certificate["versions"][0]["after"] == "small-1.td1"
     assert set(certificate["request"]) == {
-        "id", "kind", "value", "reason", "requester", "reference", "filed_at",
+        "id", "kind", "value", "given", "reason", "requester", "reference", "filed_at",
     }  # fmt: skip
     assert not (home / "store" / "versions" / "small-1").exists()
     _run(home, *_catalog("verify", "small-1.td1"))
