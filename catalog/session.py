@@ -182,7 +182,14 @@ def parse_url(url: str | URL) -> URL:
 def _prepare_sqlite(connection: sqlite3.Connection, _: object) -> None:
     connection.isolation_level = None  # sqlite3 would begin late, and never before DDL
     connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute("PRAGMA journal_mode = WAL")
+    # The mode belongs to the file and is switched once, by whoever comes first. The switch does
+    # not wait for its turn: where another connection holds the file it is left to a later one,
+    # and the transaction that follows waits, or says who is in the way, as it always does.
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise
 
 
 def _begin_sqlite(connection: Connection) -> None:
