@@ -48,7 +48,7 @@ def part_task(store: Store, base: Task, orders: Suppressions) -> Task:
         return _under(base, orders.rows)
     covering = _covering(store, result, orders)
     if not covering:
-        return replace(task, params=dict(task.params) | {"compared": _digest(orders)})
+        return task
     purged = _under(base, tuple(sorted({*standing.orders, *covering})))
     tables = {name: asdict(output) for name, output in result.outputs.items()}
     return replace(purged, params=dict(purged.params) | {"purge": tables})

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from tokenizers import Tokenizer
 
 from corpus_assets.documents import DOC_ID
 from corpus_assets.shards.manifest import Manifest
@@ -63,29 +64,39 @@ def _live_texts(
         yield pq.read_table(store.local(path), columns=["doc_id", "text"]), 0
     if manifest is None:
         return
-    encoder = Encoder(store.read(manifest.tokenizer.path))
+    encoder = _decoder(store.read(manifest.tokenizer.path), manifest)
     for group in manifest.groups:
         for shard in group.shards:
             flat = np.fromfile(store.local(shard.bin.path), dtype="<i4")
-            spans = pq.read_table(store.local(shard.spans.path)).to_pylist()
+            spans = pq.read_table(store.local(shard.spans.path))
             yield _decoded(flat, spans, manifest.seq_len, encoder), shard.tokens
+
+
+def _decoder(tokenizer_json: bytes, manifest: Manifest) -> Encoder:
+    """The version's tokenizer, its special tokens named by the ids that the manifest gives."""
+    names = Tokenizer.from_str(tokenizer_json.decode())
+    return Encoder(
+        tokenizer_json,
+        eod_token=names.id_to_token(manifest.tokenizer.eod_id) or "",
+        pad_token=names.id_to_token(manifest.tokenizer.pad_id) or "",
+    )
 
 
 def _decoded(
     flat: "np.ndarray[tuple[int], np.dtype[np.int32]]",
-    spans: list[dict[str, object]],
+    spans: pa.Table,
     seq_len: int,
     encoder: Encoder,
 ) -> pa.Table:
     """The documents of a shard as text, from their tokens."""
     pieces: dict[bytes, list[tuple[int, bytes]]] = {}
-    for span in spans:
-        start = int(str(span["sample"])) * seq_len + int(str(span["offset"]))
-        ids = flat[start : start + int(str(span["length"]))]
-        place = int(str(span["doc_token_offset"]))
-        doc_id = span["doc_id"]
-        if isinstance(doc_id, bytes):
-            pieces.setdefault(doc_id, []).append((place, encoder.decode_bytes(ids)))
+    columns = ("sample", "offset", "length", "doc_id", "doc_token_offset")
+    for sample, offset, length, doc_id, place in zip(
+        *(spans[name].to_pylist() for name in columns), strict=True
+    ):
+        start = sample * seq_len + offset
+        ids = flat[start : start + length]
+        pieces.setdefault(doc_id, []).append((place, encoder.decode_bytes(ids)))
     texts = [b"".join(part for _, part in sorted(parts)).decode() for parts in pieces.values()]
     return pa.table(
         [pa.array(list(pieces), DOC_ID), pa.array(texts, pa.large_string())],

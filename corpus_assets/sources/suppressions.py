@@ -1,10 +1,9 @@
 """Who must stay out: hosts a recipe blocks, and takedowns' standing orders."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from corpus_assets.errors import RecipeError, SourceError
 from corpus_assets.sources.urls import canonical_host, host_of_key
@@ -83,17 +82,6 @@ class Suppressions:
             text_ids=frozenset(_id(value) for value in by_kind["text_id"]),
             rows=kept,
         )
-
-    def identity(self) -> dict[str, Any]:
-        """The orders as plain JSON, the same for the same orders whatever their sequence."""
-        found: dict[str, list[str]] = {kind: [] for kind in KINDS}
-        for kind, value in self.rows:
-            found[kind].append(value)
-        return found
-
-    @classmethod
-    def from_identity(cls, identity: Mapping[str, Sequence[str]]) -> "Suppressions":
-        return cls.from_rows((kind, value) for kind, values in identity.items() for value in values)
 
     def match_url(self, key: str, host: str) -> str | None:
         """The kind of order that covers a page, or None."""

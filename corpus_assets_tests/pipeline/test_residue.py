@@ -1,0 +1,107 @@
+"""The search for what was taken out, in stored texts and in tokens."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from corpus_assets.documents import DOC_ID
+from corpus_assets.pipeline.residue import search
+from corpus_assets.shards.format import build_shard
+from corpus_assets.shards.manifest import (
+    FileRef,
+    Group,
+    Manifest,
+    RecipeRef,
+    ShardRef,
+    TokenizerRef,
+)
+from corpus_assets.shards.pack import PackSettings
+from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD, Encoder
+from corpus_assets.stages.tokenizer import TokenizerSettings, train_tokenizer
+from corpus_assets.store import LocalStore, sha256_hex
+from corpus_assets_tests.pipeline.small_corpus import prose
+
+REMOVED, OTHER = prose("removed"), prose("other")
+CLOSE = REMOVED.replace("the", "a", 1)
+
+
+def _table(store: LocalStore, path: str, texts: list[str]) -> str:
+    ids = [bytes([number]) * 16 for number in range(len(texts))]
+    table = pa.table({"doc_id": pa.array(ids, DOC_ID), "text": pa.array(texts, pa.large_string())})
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    store.write(path, sink.getvalue().to_pybytes())
+    return path
+
+
+def _version(store: LocalStore, texts: list[str], specials: tuple[str, str]) -> Manifest:
+    """One shard of the texts, with a tokenizer that names its special tokens in its own way."""
+    settings = TokenizerSettings(vocab_size=400, reserved_tokens=0)
+    tokenizer = train_tokenizer([REMOVED, OTHER], settings)
+    for ours, theirs in zip((END_OF_DOCUMENT, PAD), specials, strict=True):
+        tokenizer = tokenizer.replace(ours.encode(), theirs.encode())
+    encoder = Encoder(tokenizer, eod_token=specials[0], pad_token=specials[1])
+    ids = [bytes([number]) * 16 for number in range(len(texts))]
+    shard = build_shard(
+        "S/web/all",
+        0,
+        ids,
+        encoder.encode_batch(texts),
+        seed=1,
+        settings=PackSettings(seq_len=64),
+        tokenizer=encoder.info,
+    )
+    store.write("tokenizer.json", tokenizer)
+    files = {}
+    for name, data in shard.files.items():
+        store.write(f"shard/{name}", data)
+        kind = name.split(".")[1]
+        files[kind] = FileRef(path=f"shard/{name}", sha256=sha256_hex(data), bytes=len(data))
+    header = shard.header
+    counts = {"samples": header.samples, "tokens": header.tokens, "documents": header.documents}
+    ref = ShardRef(name="shard_00000", **files, **counts)
+    group = Group(id="S/web/all", snapshot="S", domain="web", tier="all", shards=(ref,), **counts)
+    return Manifest(
+        version="v",
+        recipe=RecipeRef(name="r", digest="0"),
+        lock_digest="0",
+        seed=1,
+        seq_len=64,
+        tokenizer=TokenizerRef(
+            path="tokenizer.json",
+            sha256=encoder.sha256,
+            vocab_size=encoder.vocab_size,
+            eod_id=encoder.eod_id,
+            pad_id=encoder.pad_id,
+        ),
+        block_samples=1,
+        groups=(group,),
+        phases=(),
+    )
+
+
+def test_an_exact_copy_and_a_close_one_are_told_apart_in_stored_texts(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    path = _table(store, "texts.parquet", [OTHER, REMOVED, CLOSE])
+    found = search(store, {"aa": REMOVED}, [path], None)
+    assert (found.texts, found.exact, found.similar) == (3, 1, 2)
+
+
+@pytest.mark.parametrize("specials", [(END_OF_DOCUMENT, PAD), ("<|eot|>", "<|fill|>")])
+def test_tokens_are_decoded_whatever_the_special_tokens_are_called(
+    tmp_path: Path, specials: tuple[str, str]
+) -> None:
+    store = LocalStore(tmp_path)
+    manifest = _version(store, [OTHER, REMOVED], specials)
+    found = search(store, {"aa": REMOVED}, (), manifest)
+    assert (found.texts, found.exact) == (2, 1)
+    assert found.tokens == manifest.groups[0].tokens
+
+
+def test_nothing_is_found_where_nothing_is_left(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    path = _table(store, "texts.parquet", [OTHER])
+    found = search(store, {"aa": REMOVED}, [path], None)
+    assert (found.exact, found.similar) == (0, 0)
