@@ -1,7 +1,8 @@
 """What no live version uses goes: artifacts, and the folders of revoked versions.
 
 1. Artifacts that live versions name (documents, signals, clusters, final text, shards) stay.
-2. Other artifacts stay when every stored file they were made from is still there.
+2. Other artifacts stay when every stored file they were made from is still there, or is a
+   calibration that a live version pins.
 3. The rest is deleted, result first, so that a killed collection leaves nothing to trust.
 
 Only what the registry has recorded is ever touched.
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 from catalog.registry import Registry
 from catalog.rows import ArtifactRow
+from corpus_assets.pipeline.publish import published_pins
 from corpus_assets.store import RESULT, Store, artifact_folder
 
 NAMED_STAGES = frozenset({"documents", "signals", "clusters", "clean_text", "shards"})
@@ -30,7 +32,7 @@ def collect(store: Store, registry: Registry, dry_run: bool = False) -> Collecte
     """Delete what no live version uses; says how much that was."""
     versions = registry.versions()
     live = [version.name for version in versions if version.status == "live"]
-    dead = dead_artifacts(registry.artifacts(), _named(registry, live))
+    dead = dead_artifacts(registry.artifacts(), _named(registry, live), _pinned(store, live))
     revoked = [v.name for v in versions if v.status != "live"]
     files: list[str] = []
     freed = 0
@@ -51,11 +53,16 @@ def collect(store: Store, registry: Registry, dry_run: bool = False) -> Collecte
     return Collected(len(dead), emptied, len(present), freed)
 
 
-def dead_artifacts(artifacts: Iterable[ArtifactRow], named: set[str]) -> list[ArtifactRow]:
-    """Artifacts that are neither named by a live version nor made only from living files."""
+def dead_artifacts(
+    artifacts: Iterable[ArtifactRow], named: set[str], pinned: Iterable[str] = ()
+) -> list[ArtifactRow]:
+    """Artifacts that are neither named by a live version nor made only from living files.
+
+    `pinned` are contents that live on in the folders of versions.
+    """
     rows = list(artifacts)
     made = {output.sha256 for row in rows for output in row.outputs}
-    living: set[str] = set()
+    living = set(pinned)
     alive: set[tuple[str, str]] = set()
     for row in rows:
         if any(output.path in named for output in row.outputs):
@@ -80,3 +87,8 @@ def dead_artifacts(artifacts: Iterable[ArtifactRow], named: set[str]) -> list[Ar
 def _named(registry: Registry, versions: Iterable[str]) -> set[str]:
     """Every file of the store that a live version's lineage names."""
     return {row.path for name in versions for row in registry.lineage_files(name)}
+
+
+def _pinned(store: Store, versions: Iterable[str]) -> set[str]:
+    """Contents of the calibrations that live versions pin."""
+    return {pin.sha256 for name in versions for pin in published_pins(store, name).values()}

@@ -30,11 +30,14 @@ class Standing:
     fingerprint: str
     orders: tuple[tuple[str, str], ...]  # that it was made under
     compared: str  # digest of the orders it was last compared with
+    previous: str | None = None  # the result it was filtered from
 
 
 def part_task(store: Store, base: Task, orders: Suppressions) -> Task:
     """The task whose result stands for a part under the orders in force."""
-    standing = _load(store, base)
+    standing = _load(store, base.fingerprint)
+    if standing is not None and _under(base, standing.orders).fingerprint != standing.fingerprint:
+        standing = None
     if standing is None:
         found = load_result(store, base.stage, base.fingerprint)
         if found is None:
@@ -51,18 +54,32 @@ def part_task(store: Store, base: Task, orders: Suppressions) -> Task:
         return task
     purged = _under(base, tuple(sorted({*standing.orders, *covering})))
     tables = {name: asdict(output) for name, output in result.outputs.items()}
-    return replace(purged, params=dict(purged.params) | {"purge": tables})
+    params = {"purge": tables, "previous": result.fingerprint}
+    return replace(purged, params=dict(purged.params) | params)
+
+
+def result_before(store: Store, task: Task) -> Result | None:
+    """What stood for a part before it was filtered last, as long as it is in the store."""
+    standing = _load(store, str(task.params["base"]))
+    if standing is None or standing.previous is None or standing.fingerprint != task.fingerprint:
+        return None
+    return load_result(store, task.stage, standing.previous)
 
 
 def remember(store: Store, tasks: Iterable[Task], orders: Suppressions) -> None:
     """Note what stands for each part; a part no order ever touched needs no note."""
     for task in tasks:
         base = str(task.params["base"])
-        rows = [tuple(row) for row in task.settings["orders"]]
+        rows = tuple((kind, value) for kind, value in task.settings["orders"])
         if not rows and not orders.rows and not store.exists(_path(base)):
             continue
-        note = {"fingerprint": task.fingerprint, "orders": rows, "compared": _digest(orders)}
-        store.write(_path(base), canonical_json(note))
+        known = _load(store, base)
+        previous = task.params.get("previous")
+        if previous is None and known is not None and known.fingerprint == task.fingerprint:
+            previous = known.previous
+        standing = Standing(task.fingerprint, rows, _digest(orders), previous)
+        if standing != known:
+            store.write(_path(base), canonical_json(asdict(standing)))
 
 
 def _under(base: Task, rows: Iterable[tuple[str, str]]) -> Task:
@@ -121,10 +138,9 @@ def _digest(orders: Suppressions) -> str:
     return digest([list(row) for row in orders.rows])
 
 
-def _load(store: Store, base: Task) -> Standing | None:
-    if not store.exists(_path(base.fingerprint)):
+def _load(store: Store, base: str) -> Standing | None:
+    if not store.exists(_path(base)):
         return None
-    raw = json.loads(store.read(_path(base.fingerprint)))
+    raw = json.loads(store.read(_path(base)))
     rows = tuple((kind, value) for kind, value in raw["orders"])
-    standing = Standing(raw["fingerprint"], rows, raw["compared"])
-    return standing if _under(base, rows).fingerprint == standing.fingerprint else None
+    return Standing(raw["fingerprint"], rows, raw["compared"], raw.get("previous"))

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpus_assets.pipeline.counting import count, values
+from corpus_assets.pipeline.kept_rows import aligned_rows, kept_hits
 from corpus_assets.pipeline.text_files import read_texts
 from corpus_assets.sources.base import SourceFile, SourceSpec
 from corpus_assets.sources.gates import Blocklist, Suppressions
@@ -31,6 +32,8 @@ from corpus_assets.stages.signals import SignalSettings, compute_signals
 from corpus_assets.stages.signatures import SignatureSettings, compute_signatures
 from corpus_assets.store import Output
 from corpus_assets.task import TaskContext, read_table
+
+CLUSTER_KEYS = ["url_key", "text_id", "fetched_at"]
 
 
 def documents(context: TaskContext) -> None:
@@ -83,13 +86,19 @@ def eval_index(context: TaskContext) -> None:
 
 
 def signals(context: TaskContext) -> None:
-    table = context.table("documents")
+    computed = aligned_rows(context, "signals.parquet")
+    if computed is None:
+        computed = _compute_signals(context)
+    context.write_table("signals.parquet", computed)
+    count(context, computed.num_rows, computed.num_rows)
+
+
+def _compute_signals(context: TaskContext) -> pa.Table:
     models = {"lid": Path(context.task.params["lid"])} if "lid" in context.task.params else {}
     if context.has("quality"):
         models["quality"] = context.path("quality")
-    computed = compute_signals(table, context.settings(SignalSettings, "signals"), models)
-    context.write_table("signals.parquet", computed)
-    count(context, table.num_rows, computed.num_rows)
+    table = context.table("documents", ["doc_id", "text"])
+    return compute_signals(table, context.settings(SignalSettings, "signals"), models)
 
 
 def quality_cutoffs(context: TaskContext) -> None:
@@ -115,12 +124,14 @@ def selection(context: TaskContext) -> None:
 
 
 def signatures(context: TaskContext) -> None:
-    table = context.table("documents")
-    computed = compute_signatures(table, context.settings(SignatureSettings))
-    for name in ("url_key", "text_id", "fetched_at"):
-        computed = computed.append_column(name, table[name])
+    computed = aligned_rows(context, "signatures.parquet")
+    if computed is None:
+        table = context.table("documents", ["doc_id", *CLUSTER_KEYS, "text"])
+        computed = compute_signatures(table, context.settings(SignatureSettings))
+        for name in CLUSTER_KEYS:
+            computed = computed.append_column(name, table[name])
     context.write_table("signatures.parquet", computed)
-    count(context, table.num_rows, computed.num_rows)
+    count(context, computed.num_rows, computed.num_rows)
 
 
 def clusters(context: TaskContext) -> None:
@@ -176,10 +187,14 @@ def _cluster_rows(context: TaskContext, prefix: str, snapshot: str, rank: int) -
 
 
 def contamination(context: TaskContext) -> None:
-    table = context.table("documents")
-    index = load_eval_index(context.path("eval_index"))
-    hits = scan(table, index, context.settings(ScanSettings))
+    hits = kept_hits(context)
+    if hits is None:
+        index = load_eval_index(context.path("eval_index"))
+        hits = scan(
+            context.table("documents", ["doc_id", "text"]), index, context.settings(ScanSettings)
+        )
     context.write_table("hits.parquet", hits)
-    count(context, table.num_rows, table.num_rows)
+    rows = context.task.inputs["documents"].rows
+    count(context, rows, rows)
     context.counts["hits"] = hits.num_rows
     context.notes["hits_by_benchmark"] = dict(sorted(Counter(values(hits["benchmark"])).items()))

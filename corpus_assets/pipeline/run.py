@@ -21,6 +21,7 @@ from corpus_assets.pipeline.pins import (
     save_snapshot_files,
 )
 from corpus_assets.pipeline.progress import Progress
+from corpus_assets.pipeline.reuse import with_reuse
 from corpus_assets.stages.source_files import list_files, list_names
 from corpus_assets.step import digest
 from corpus_assets.task import Finished, Task
@@ -94,7 +95,7 @@ def run_node(
     snapshot: str | None,
 ) -> list[Finished]:
     """Run the tasks of one node."""
-    tasks = pipeline.tasks(node, snapshot)
+    tasks = with_reuse(pipeline, node, snapshot, pipeline.tasks(node, snapshot))
     progress.started(report.asset, report.snapshot, len(tasks))
 
     def on_done(task: Task, finished: Finished) -> None:

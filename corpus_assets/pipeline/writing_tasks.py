@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from corpus_assets.documents import HITS
 from corpus_assets.errors import CorruptArtifact
 from corpus_assets.pipeline.counting import count, values
+from corpus_assets.pipeline.kept_rows import joined, kept_final_rows, known_tokens
 from corpus_assets.recipe import TokenizerSample
 from corpus_assets.shards.format import build_shard
 from corpus_assets.shards.pack import PackSettings
@@ -45,24 +46,42 @@ def boilerplate_lines(context: TaskContext) -> None:
 def clean_text(context: TaskContext) -> None:
     table, chosen = context.table("documents"), context.table("selection")
     drops = _drops_before_cleaning(context, chosen)
-    rows = pa.array([i for i in range(table.num_rows) if i not in drops], pa.int64())
-    lines = boilerplate.boilerplate_keys(context.table("boilerplate"))
-    final, survived = clean_documents(
-        table.take(rows),
-        chosen["tier"].take(rows),
-        chosen["language"].take(rows),
-        frozenset(lines.tolist()),
-        context.settings(CleanTextSettings, "clean_text"),
-    )
-    for row, alive in zip(rows.to_pylist(), survived, strict=True):
-        if not alive:
-            drops[row] = Drop("clean_text", TOO_SHORT)
+    final = _final_text(context, table, chosen, drops)
     decisions = part_decisions(
         context.table("records"), context.task.settings["domain"], chosen, drops
     )
     context.write_table("final.parquet", final, row_group_size=5_000)
     context.write_table("decisions.parquet", decisions)
     _summarise_final(context, decisions, final)
+
+
+def _final_text(
+    context: TaskContext, table: pa.Table, chosen: pa.Table, drops: dict[int, Drop]
+) -> pa.Table:
+    """Final text of what was not dropped; who is too short after cleaning is added to `drops`."""
+    before, place = kept_final_rows(context, table, chosen)
+    todo = [i for i in range(table.num_rows) if i not in drops and place[i] is None]
+    rows = pa.array(todo, pa.int64())
+    lines = boilerplate.boilerplate_keys(context.table("boilerplate"))
+    cleaned, survived = clean_documents(
+        table.take(rows),
+        chosen["tier"].take(rows),
+        chosen["language"].take(rows),
+        frozenset(lines.tolist()),
+        context.settings(CleanTextSettings, "clean_text"),
+    )
+    for row, alive in zip(todo, survived, strict=True):
+        if not alive:
+            drops[row] = Drop("clean_text", TOO_SHORT)
+    if before.num_rows == 0:
+        return cleaned
+    fresh = iter(range(before.num_rows, before.num_rows + cleaned.num_rows))
+    order = [
+        next(fresh) if place[i] is None else place[i]
+        for i in range(table.num_rows)
+        if i not in drops
+    ]
+    return pa.concat_tables([before, cleaned]).take(pa.array(order, pa.int64()))
 
 
 def _drops_before_cleaning(context: TaskContext, chosen: pa.Table) -> dict[int, Drop]:
@@ -151,10 +170,13 @@ def shard_counts(context: TaskContext) -> None:
 
 
 def tokens(context: TaskContext) -> None:
-    encoder = _encoder(context)
     final = context.table("final", ["doc_id", "domain", "tier", "text"])
+    known = known_tokens(context, final)
+    new = [text for i, text in enumerate(final["text"].to_pylist()) if i not in known]
+    computed = _encoder(context).encode_batch(new)
+    batch = joined(known, computed, final.num_rows) if known else computed
     data, slices = shards.route_tokens(
-        final, encoder, context.json("shard_counts"), context.task.settings["seed"]
+        final, batch, context.json("shard_counts"), context.task.settings["seed"]
     )
     context.write_bytes("tokens.parquet", data, final.num_rows)
     listed = {name: asdict(piece) for name, piece in slices.items()}

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from corpus_assets.documents import DOC_ID
 from corpus_assets.shards.pack import shards_of
-from corpus_assets.shards.tokens import Encoder, TokenBatch
+from corpus_assets.shards.tokens import TokenBatch
 
 VERSION = 1
 
@@ -48,14 +48,13 @@ def shard_counts(chars_by_group: Mapping[str, int], tokens_per_shard: int) -> di
 
 
 def route_tokens(
-    final: pa.Table, encoder: Encoder, counts: Mapping[str, int], seed: int
+    final: pa.Table, batch: TokenBatch, counts: Mapping[str, int], seed: int
 ) -> tuple[bytes, dict[str, Slice]]:
     """Tokens of a part as a Parquet file with one row group a slice, and the slices by name.
 
-    A group that the pinned counts do not know gets one shard.
+    `batch` has the tokens of each row. A group that the pinned counts do not know gets one shard.
     """
     doc_ids: list[bytes] = final["doc_id"].to_pylist()
-    batch = encoder.encode_batch(final["text"].to_pylist())
     rows: dict[str, list[int]] = {}
     groups = np.array(
         [
@@ -80,6 +79,13 @@ def route_tokens(
             total = sum(len(tokens) for tokens in picked)
             slices[name] = Slice(number, slice_hash(ids, picked), len(ids), total)
     return sink.getvalue(), slices
+
+
+def read_tokens(data: bytes) -> Iterator[tuple[list[bytes], TokenBatch]]:
+    """All slices of a part's token file."""
+    file = pq.ParquetFile(pa.BufferReader(data))
+    for row_group in range(file.num_row_groups):
+        yield read_slice(file, row_group)
 
 
 def read_slice(file: pq.ParquetFile, row_group: int) -> tuple[list[bytes], TokenBatch]:

@@ -49,6 +49,11 @@ def final(rows: list[dict[str, object]]) -> pa.Table:
 ROWS = [row(i, ("web/high", "web/low", "books/high")[i % 3]) for i in range(30)]
 
 
+def routed(encoder: Encoder, rows: list[dict[str, object]]) -> tuple[bytes, dict[str, Slice]]:
+    table = final(rows)
+    return route_tokens(table, encoder.encode_batch(table["text"].to_pylist()), COUNTS, SEED)
+
+
 def slices_of(data: bytes, slices: dict[str, Slice]) -> dict[str, dict[bytes, list[int]]]:
     file = pq.ParquetFile(io.BytesIO(data))
     found = {}
@@ -59,7 +64,7 @@ def slices_of(data: bytes, slices: dict[str, Slice]) -> dict[str, dict[bytes, li
 
 
 def test_every_document_is_in_the_slice_of_its_shard_with_its_tokens(encoder: Encoder) -> None:
-    data, slices = route_tokens(final(ROWS), encoder, COUNTS, SEED)
+    data, slices = routed(encoder, ROWS)
     found = slices_of(data, slices)
     for each in ROWS:
         group = f"{each['domain']}/{each['tier']}"
@@ -71,7 +76,7 @@ def test_every_document_is_in_the_slice_of_its_shard_with_its_tokens(encoder: En
 
 
 def test_a_slice_says_what_it_holds(encoder: Encoder) -> None:
-    data, slices = route_tokens(final(ROWS), encoder, COUNTS, SEED)
+    data, slices = routed(encoder, ROWS)
     assert pq.read_metadata(io.BytesIO(data)).num_row_groups == len(slices)
     for name, documents in slices_of(data, slices).items():
         piece = slices[name]
@@ -81,17 +86,16 @@ def test_a_slice_says_what_it_holds(encoder: Encoder) -> None:
 
 
 def test_the_same_documents_give_the_same_bytes(encoder: Encoder) -> None:
-    first = route_tokens(final(ROWS), encoder, COUNTS, SEED)
-    again = route_tokens(
-        pa.concat_tables([final(ROWS[:7]), final(ROWS[7:])]), encoder, COUNTS, SEED
-    )
+    first = routed(encoder, ROWS)
+    table = pa.concat_tables([final(ROWS[:7]), final(ROWS[7:])])
+    again = route_tokens(table, encoder.encode_batch(table["text"].to_pylist()), COUNTS, SEED)
     assert first == again
 
 
 def test_removing_a_document_changes_its_own_slice_only(encoder: Encoder) -> None:
-    _, before = route_tokens(final(ROWS), encoder, COUNTS, SEED)
+    _, before = routed(encoder, ROWS)
     gone = ROWS[12]
-    _, after = route_tokens(final([r for r in ROWS if r is not gone]), encoder, COUNTS, SEED)
+    _, after = routed(encoder, [r for r in ROWS if r is not gone])
     changed = {
         name for name in before if name not in after or before[name].sha256 != after[name].sha256
     }
@@ -119,18 +123,18 @@ def test_a_slice_hash_is_of_ids_lengths_and_tokens(
 
 
 def test_a_group_that_the_counts_do_not_know_has_one_shard(encoder: Encoder) -> None:
-    _, slices = route_tokens(final([row(i, "math/mid") for i in range(9)]), encoder, COUNTS, SEED)
+    _, slices = routed(encoder, [row(i, "math/mid") for i in range(9)])
     assert list(slices) == ["math/mid/00000"]
     assert slices["math/mid/00000"].documents == 9
 
 
 def test_an_empty_text_is_its_end_alone(encoder: Encoder) -> None:
-    data, slices = route_tokens(final([row("e", "web/low", "")]), encoder, COUNTS, SEED)
+    data, slices = routed(encoder, [row("e", "web/low", "")])
     assert slices_of(data, slices) == {"web/low/00000": {doc_id("e"): [encoder.eod_id]}}
 
 
 def test_a_part_without_documents_has_no_slices(encoder: Encoder) -> None:
-    data, slices = route_tokens(final([]), encoder, COUNTS, SEED)
+    data, slices = routed(encoder, [])
     assert slices == {}
     assert pq.read_metadata(io.BytesIO(data)).num_rows == 0
 
@@ -139,7 +143,7 @@ def test_slices_of_several_parts_are_joined_in_their_order(encoder: Encoder) -> 
     rows = [row(i, "web/low") for i in range(6)]
     parts = []
     for chunk in (rows[:2], rows[2:5], rows[5:]):
-        data, slices = route_tokens(final(chunk), encoder, COUNTS, SEED)
+        data, slices = routed(encoder, chunk)
         parts.append(
             read_slice(pq.ParquetFile(io.BytesIO(data)), slices["web/low/00000"].row_group)
         )

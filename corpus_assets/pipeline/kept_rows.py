@@ -1,0 +1,134 @@
+"""Rows that a task takes over from an earlier result of its part instead of computing them.
+
+See `reuse` for when there is one. Rows of a part's documents are known by (doc_id, offset,
+text_id): the extracted text they stand for is the same, so is all that was computed from it.
+"""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpus_assets.documents import FINAL_TEXT
+from corpus_assets.shards.tokens import TokenBatch
+from corpus_assets.stages.shards import read_tokens
+from corpus_assets.store import Output, read_output
+from corpus_assets.task import TaskContext, read_table
+
+KEYS = ["doc_id", "offset", "text_id"]
+
+
+class Earlier:
+    """An earlier result of the task that is running."""
+
+    def __init__(self, context: TaskContext) -> None:
+        self._store = context.store
+        reuse = context.param("reuse")
+        self._inputs = {name: Output(**raw) for name, raw in reuse["inputs"].items()}
+        self._outputs = {name: Output(**raw) for name, raw in reuse["outputs"].items()}
+
+    @classmethod
+    def of(cls, context: TaskContext) -> "Earlier | None":
+        return cls(context) if "reuse" in context.task.params else None
+
+    def input(self, name: str, columns: list[str] | None = None) -> pa.Table:
+        return read_table(self._store, self._inputs[name], columns)
+
+    def output(self, name: str, columns: list[str] | None = None) -> pa.Table:
+        return read_table(self._store, self._outputs[name], columns)
+
+    def content(self, name: str) -> bytes:
+        return read_output(self._store, self._outputs[name])
+
+    def rows_of(self, documents: pa.Table) -> list[int | None]:
+        """For each row of `documents` its row in the earlier documents, None where it is new."""
+        place = {key: row for row, key in enumerate(_keys(self.input("documents", KEYS)))}
+        return [place.get(key) for key in _keys(documents)]
+
+
+def aligned_rows(context: TaskContext, name: str) -> pa.Table | None:
+    """An output that is row-aligned with the part's documents; None where it must be computed."""
+    earlier = Earlier.of(context)
+    if earlier is None:
+        return None
+    rows = earlier.rows_of(context.table("documents", KEYS))
+    if None in rows:
+        return None
+    return earlier.output(name).take(pa.array(rows, pa.int64()))
+
+
+def kept_hits(context: TaskContext) -> pa.Table | None:
+    """Hits of the documents that are left, at their new rows."""
+    earlier = Earlier.of(context)
+    if earlier is None:
+        return None
+    rows = earlier.rows_of(context.table("documents", KEYS))
+    if None in rows:
+        return None
+    now = {old: new for new, old in enumerate(rows)}
+    hits = earlier.output("hits.parquet")
+    moved = [now.get(row) for row in hits["row"].to_pylist()]
+    left = hits.filter(pa.array([row is not None for row in moved], pa.bool_()))
+    column = pa.array([row for row in moved if row is not None], pa.int32())
+    return left.set_column(left.schema.get_field_index("row"), left.schema.field("row"), column)
+
+
+def kept_final_rows(
+    context: TaskContext, documents: pa.Table, chosen: pa.Table
+) -> tuple[pa.Table, list[int | None]]:
+    """The earlier final texts, and for each document its row in them, None where it has none.
+
+    A row counts when the document's tier and language (from the selection) are as they were.
+    """
+    earlier = Earlier.of(context)
+    if earlier is None:
+        return FINAL_TEXT.empty_table(), [None] * documents.num_rows
+    decisions = earlier.output("decisions.parquet", ["stage", "kept"])
+    is_document = pc.fill_null(pc.not_equal(decisions["stage"], "documents"), True)
+    kept = decisions.filter(is_document)["kept"].to_numpy()
+    final_row = np.where(kept, np.cumsum(kept) - 1, -1).tolist()
+    final = earlier.output("final.parquet")
+    labels = list(zip(final["tier"].to_pylist(), final["language"].to_pylist(), strict=True))
+    wanted = zip(chosen["tier"].to_pylist(), chosen["language"].to_pylist(), strict=True)
+    rows: list[int | None] = []
+    for row, label in zip(earlier.rows_of(documents), wanted, strict=True):
+        found = -1 if row is None else final_row[row]
+        rows.append(found if found >= 0 and labels[found] == label else None)
+    return final, rows
+
+
+def known_tokens(context: TaskContext, final: pa.Table) -> dict[int, Any]:
+    """Tokens of the rows of `final` that an earlier result has, by row.
+
+    A row is the same when its id and its text are; ids that stand there twice are left out.
+    """
+    earlier = Earlier.of(context)
+    if earlier is None:
+        return {}
+    before = earlier.input("final", ["doc_id", "text"])
+    ids: list[bytes] = before["doc_id"].to_pylist()
+    twice = {doc_id for doc_id, n in Counter(ids).items() if n > 1}
+    texts = dict(zip(ids, before["text"].to_pylist(), strict=True))
+    same = {
+        row: doc_id
+        for row, (doc_id, text) in enumerate(
+            zip(final["doc_id"].to_pylist(), final["text"].to_pylist(), strict=True)
+        )
+        if doc_id not in twice and texts.get(doc_id) == text
+    }
+    tokens: dict[bytes, Any] = {}
+    for doc_ids, batch in read_tokens(earlier.content("tokens.parquet")):
+        tokens.update((doc_id, batch[i]) for i, doc_id in enumerate(doc_ids))
+    return {row: tokens[doc_id] for row, doc_id in same.items()}
+
+
+def joined(known: dict[int, Any], computed: TokenBatch, rows: int) -> TokenBatch:
+    """Tokens of all rows in order: those known, and for the others the next one computed."""
+    fresh = iter(range(len(computed)))
+    return TokenBatch.of(known[i] if i in known else computed[next(fresh)] for i in range(rows))
+
+
+def _keys(documents: pa.Table) -> list[tuple[Any, ...]]:
+    return list(zip(*(documents[name].to_pylist() for name in KEYS), strict=True))

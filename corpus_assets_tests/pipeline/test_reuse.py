@@ -1,0 +1,170 @@
+"""After a takedown, rows that are as they were are taken over and not computed again."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from catalog.registry import Registry
+from catalog.rows import SuppressionRow
+from corpus_assets.home import Home
+from corpus_assets.pipeline import reading_tasks, writing_tasks
+from corpus_assets.pipeline.gc import collect
+from corpus_assets.pipeline.publish import publish
+from corpus_assets.pipeline.run import pin_snapshot, run_asset
+from corpus_assets.pipeline.version import make_version
+from corpus_assets.session import Session, open_session, reopen_session
+from corpus_assets.shards.tokens import Encoder
+from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
+
+WAVES = (
+    (("documents",), True),
+    (("eval_index", "quality_model"), False),
+    (("signals", "signatures", "contamination"), True),
+    (("quality_cutoffs", "tokenizer"), False),
+    (("selection", "clusters"), True),
+    (("clean_text", "shards"), True),
+)
+
+
+def _build(session: Session, version: str) -> None:
+    pipeline, registry = session.pipeline, session.registry
+    for snapshot in pipeline.recipe.snapshots if not session.replaces else ():
+        pin_snapshot(pipeline, registry, snapshot)
+    for assets, by_snapshot in WAVES:
+        for snapshot in pipeline.recipe.snapshots if by_snapshot else (None,):
+            for asset in assets:
+                run_asset(pipeline, session.engine, registry, session.progress, asset, snapshot)
+    publish(pipeline, registry, make_version(pipeline, version), session.replaces)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    for name in ("CORPUS_HOME", "CORPUS_STORE_URL", "CORPUS_CATALOG_URL"):
+        monkeypatch.delenv(name, raising=False)
+    home = Home.resolve(str(tmp_path / "home"))
+    recipe = make_small_corpus(tmp_path / "corpus")
+    with open_session(str(recipe), home) as session:
+        _build(session, "small-1")
+    return home
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How many documents each costly function was given."""
+    rows: Counter[str] = Counter()
+
+    def counted(module: Any, name: str) -> None:
+        real: Callable[..., Any] = getattr(module, name)
+
+        def wrapped(table: Any, *rest: Any) -> Any:
+            rows[name] += table.num_rows
+            return real(table, *rest)
+
+        monkeypatch.setattr(module, name, wrapped)
+
+    counted(reading_tasks, "compute_signals")
+    counted(reading_tasks, "compute_signatures")
+    counted(reading_tasks, "scan")
+    counted(writing_tasks, "clean_documents")
+    real_encode = Encoder.encode_batch
+
+    def encode(self: Encoder, texts: list[str]) -> Any:
+        rows["encode_batch"] += len(texts)
+        return real_encode(self, texts)
+
+    monkeypatch.setattr(Encoder, "encode_batch", encode)
+    monkeypatch.setattr(Encoder, "_probe", lambda self: None)
+    return rows
+
+
+def _decisions(home: Home, version: str) -> list[dict[str, Any]]:
+    registry = Registry(home.catalog_url)
+    return [
+        row
+        for file in registry.lineage_files(version, "decisions")
+        for row in pq.read_table(Path(home.store_url) / file.path).to_pylist()
+    ]
+
+
+def _take_out(home: Home, doc_id: bytes, before: str, after: str) -> None:
+    registry = Registry(home.catalog_url)
+    registry.add_suppressions([SuppressionRow("doc_id", doc_id.hex())])
+    with reopen_session(home, before) as session:
+        _build(session, after)
+
+
+def test_nothing_is_computed_when_a_document_without_copies_goes(
+    home: Home, computed: Counter[str]
+) -> None:
+    held = {m["kept_doc_id"] for m in _members(home)} | {m["doc_id"] for m in _members(home)}
+    alone = next(
+        row["doc_id"]
+        for row in _decisions(home, "small-1")
+        if row["kept"] and row["doc_id"] not in held
+    )
+    _take_out(home, alone, "small-1", "small-1.td1")
+    assert +computed == Counter()
+    assert alone not in {row["doc_id"] for row in _decisions(home, "small-1.td1") if row["kept"]}
+
+
+def test_only_the_promoted_document_is_cleaned_and_tokenized(
+    home: Home, computed: Counter[str]
+) -> None:
+    sizes = Counter(m["kept_doc_id"] for m in _members(home))
+    kept = {row["doc_id"] for row in _decisions(home, "small-1") if row["kept"]}
+    leader = next(doc_id for doc_id, n in sizes.items() if n > 1 and doc_id in kept)
+    _take_out(home, leader, "small-1", "small-1.td1")
+    promoted = {row["doc_id"] for row in _decisions(home, "small-1.td1") if row["kept"]} - kept
+    assert promoted
+    assert computed["compute_signals"] == computed["compute_signatures"] == computed["scan"] == 0
+    assert computed["clean_documents"] <= sizes[leader]
+    assert computed["encode_batch"] == len(promoted)
+
+
+def test_where_the_earlier_result_is_gone_everything_is_computed(
+    home: Home, computed: Counter[str]
+) -> None:
+    gone = next(row["doc_id"] for row in _decisions(home, "small-1") if row["kept"])
+    registry = Registry(home.catalog_url)
+    registry.add_suppressions([SuppressionRow("doc_id", gone.hex())])
+    with reopen_session(home, "small-1") as session:
+        pipeline = session.pipeline
+        for snapshot in pipeline.recipe.snapshots:
+            run_asset(pipeline, session.engine, registry, session.progress, "documents", snapshot)
+    folder = Path(home.store_url) / "artifacts"
+    for name in ("signals", "signatures", "contamination", "clean_text", "tokens"):
+        for result in (folder / name).glob("*/result.json"):
+            result.unlink()
+    with reopen_session(home, "small-1") as session:
+        _build(session, "small-1.td1")
+    left = sum(row["stage"] != "documents" for row in _decisions(home, "small-1.td1"))
+    assert computed["compute_signals"] == computed["scan"] == left
+
+
+def test_a_second_takedown_after_a_collection_takes_rows_over_again(
+    home: Home, computed: Counter[str]
+) -> None:
+    held = {m["kept_doc_id"] for m in _members(home)} | {m["doc_id"] for m in _members(home)}
+    alone = [
+        row["doc_id"]
+        for row in _decisions(home, "small-1")
+        if row["kept"] and row["doc_id"] not in held
+    ]
+    _take_out(home, alone[0], "small-1", "small-1.td1")
+    with reopen_session(home, "small-1.td1") as session:
+        collect(session.pipeline.store, session.registry)
+    _take_out(home, alone[1], "small-1.td1", "small-1.td2")
+    assert +computed == Counter()
+
+
+def _members(home: Home) -> list[dict[str, Any]]:
+    registry = Registry(home.catalog_url)
+    return [
+        row
+        for file in registry.lineage_files("small-1", "cluster_members")
+        for row in pq.read_table(Path(home.store_url) / file.path).to_pylist()
+    ]
