@@ -29,9 +29,9 @@ from corpus_assets.defs.build import build_unless, is_alive
 from corpus_assets.home import Home
 from corpus_assets.pipeline.certificate import Change, write_certificates
 from corpus_assets.pipeline.gc import collect
-from corpus_assets.pipeline.residue import Residue, search
+from corpus_assets.pipeline.residue import Residue, Search
 from corpus_assets.session import open_home, reopen_session
-from corpus_assets.shards.manifest import Manifest, parse_manifest
+from corpus_assets.shards.manifest import parse_manifest
 from corpus_assets.stages.documents import make_text_id
 from corpus_assets.store import Store
 
@@ -193,17 +193,13 @@ def _removed(store: Store, registry: Registry, before: str, after: str) -> dict[
 def _search(
     store: Store, registry: Registry, removed: dict[str, str], versions: Sequence[str]
 ) -> Residue:
-    paths: list[str] = []
-    manifests: list[Manifest] = []
+    found = Search(store, removed)
     for name in versions:
+        manifest = parse_manifest(store.read(f"versions/{name}/manifest.json"))
+        files: dict[str, list[str]] = {}
         for table in ("texts", "final_text"):
-            paths += [row.path for row in registry.lineage_files(name, table)]
-        manifests.append(parse_manifest(store.read(f"versions/{name}/manifest.json")))
-    parts = [search(store, removed, dict.fromkeys(paths), None)]
-    parts += [search(store, removed, (), manifest) for manifest in manifests]
-    return Residue(
-        texts=sum(part.texts for part in parts),
-        tokens=sum(part.tokens for part in parts),
-        exact=sum(part.exact for part in parts),
-        similar=max(part.similar for part in parts),
-    )
+            for row in registry.lineage_files(name, table):
+                files.setdefault(row.snapshot or "", []).append(row.path)
+        for snapshot, paths in files.items():
+            found.snapshot(dict.fromkeys(paths), manifest, snapshot)
+    return found.residue

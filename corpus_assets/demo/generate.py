@@ -5,6 +5,7 @@ was killed leaves nothing that could be taken for a result. `generator.json` hol
 every file: a folder that matches is left as it is, and nothing is drawn again.
 """
 
+import functools
 import hashlib
 import json
 import os
@@ -14,7 +15,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from corpus_assets.demo.library import read_library
+from corpus_assets.demo.library import Library, read_library
 from corpus_assets.demo.others import (
     json_lines,
     write_books,
@@ -32,12 +33,17 @@ MANIFEST = "manifest.jsonl"
 STATE = "generator.json"
 
 
+@functools.lru_cache(maxsize=1)
+def _packaged_library() -> Library:
+    return read_library(None)
+
+
 def generate(out: Path, library_root: Traversable | None = None) -> Path:
     """Write the demo sources to `out` and return it; about ten seconds, or none when done.
 
     `library_root` is a text library to use in place of the packaged one.
     """
-    library = read_library(library_root)
+    library = _packaged_library() if library_root is None else read_library(library_root)
     if is_complete(out, library.digest):
         return out
     if out.exists() and not _may_be_replaced(out):

@@ -1,22 +1,26 @@
 """Looking for what was taken out: exact copies and shared 13-grams in what is still there.
 
 Before a document goes, its text makes one item of an index like that of the benchmarks; after
-the rebuild every live text, and every document decoded from the new version's tokens, is
-scanned against it. The index lives in memory for the run and is never stored.
+the rebuild every live text, and every document decoded from the new version's tokens, is looked
+at. A text that was scanned already (a final text that cleaning left as it was, tokens that
+spell it) is known by its digest and not scanned again. The index lives in memory for the run
+and is never stored.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from tokenizers import Tokenizer
 
-from corpus_assets.documents import DOC_ID
+from corpus_assets.kernels.detokenize import spell_spans
 from corpus_assets.shards.manifest import Manifest
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.stages.contamination import ScanSettings, scan
+from corpus_assets.stages.documents import make_text_id
 from corpus_assets.stages.eval_index import (
     EvalIndexSettings,
     EvalItem,
@@ -33,53 +37,81 @@ SHARE_WORTH_NAMING = 0.3
 class Residue:
     """What the search went through and what it found."""
 
-    texts: int  # live texts scanned: extracted, final and decoded from tokens
+    texts: int  # live texts looked at: extracted, final and decoded from tokens
     tokens: int  # tokens of the new version that were decoded
     exact: int  # places where a whole removed text still stands, under an address not asked for
-    similar: int  # live texts that hold a good share of a removed text's 13-grams
+    similar: int  # live documents that hold a good share of a removed text's 13-grams
 
 
-def search(
-    store: Store, removed: dict[str, str], tables: Iterable[str], manifest: Manifest | None
-) -> Residue:
-    """Search live Parquet files (columns doc_id, text) and a version's shards for removed texts."""
-    items = [EvalItem(doc_id, "removed", text) for doc_id, text in sorted(removed.items())]
-    index = parse_eval_index(build_eval_index(items, EvalIndexSettings()))
-    settings = ScanSettings(report_share=SHARE_WORTH_NAMING)
-    whole = set(removed.values())
-    texts = tokens = exact = 0
-    similar: set[bytes] = set()
-    for table, n_tokens in _live_texts(store, tables, manifest):
-        texts += table.num_rows
-        tokens += n_tokens
-        exact += sum(text in whole for text in table["text"].to_pylist())
-        similar.update(scan(table, index, settings)["doc_id"].to_pylist())
-    return Residue(texts, tokens, exact, len(similar))
+class Search:
+    """One search over any number of files. Memory: a set of digests of one snapshot's texts."""
+
+    def __init__(self, store: Store, removed: Mapping[str, str]) -> None:
+        self._store = store
+        items = [EvalItem(doc_id, "removed", text) for doc_id, text in sorted(removed.items())]
+        self._index = parse_eval_index(build_eval_index(items, EvalIndexSettings()))
+        self._settings = ScanSettings(report_share=SHARE_WORTH_NAMING)
+        self._whole = {make_text_id(text) for text in removed.values()}
+        self._scanned: set[bytes] = set()
+        self._close: set[bytes] = set()  # ids of scanned texts that hold a good share
+        self._similar: set[bytes] = set()
+        self._decoders: dict[str, Encoder] = {}
+        self._texts = self._tokens = self._exact = 0
+
+    @property
+    def residue(self) -> Residue:
+        return Residue(self._texts, self._tokens, self._exact, len(self._similar))
+
+    def snapshot(self, tables: Iterable[str], manifest: Manifest | None, snapshot: str) -> None:
+        """Look through a snapshot: its Parquet files (doc_id, text), extracted ones first, and
+        its shards."""
+        self._scanned.clear()
+        for path in tables:
+            for table in _texts(self._store, path):
+                self._look(table)
+        if manifest is None:
+            return
+        for shard in (s for g in manifest.groups if g.snapshot == snapshot for s in g.shards):
+            flat = np.fromfile(self._store.local(shard.bin.path), dtype="<i4")
+            spans = pq.read_table(self._store.local(shard.spans.path))
+            self._look(_decoded(flat, spans, manifest.seq_len, self._decoder(manifest)))
+            self._tokens += shard.tokens
+
+    def _look(self, table: pa.Table) -> None:
+        doc_ids: list[bytes] = table["doc_id"].to_pylist()
+        ids: list[bytes] = (
+            table["text_id"].to_pylist()
+            if "text_id" in table.column_names
+            else [make_text_id(text) for text in table["text"].to_pylist()]
+        )
+        self._texts += len(ids)
+        self._exact += sum(text_id in self._whole for text_id in ids)
+        new = [row for row, text_id in enumerate(ids) if text_id not in self._scanned]
+        if len(new) < len(ids):
+            table = table.take(pa.array(new, pa.int64()))
+        for row in scan(table, self._index, self._settings)["row"].to_pylist():
+            self._close.add(ids[new[row]])
+        self._scanned.update(ids)
+        self._similar.update(
+            doc_id for doc_id, text_id in zip(doc_ids, ids, strict=True) if text_id in self._close
+        )
+
+    def _decoder(self, manifest: Manifest) -> Encoder:
+        """The version's tokenizer, its special tokens named by the ids that the manifest gives."""
+        ref = manifest.tokenizer
+        if ref.sha256 not in self._decoders:
+            data = self._store.read(ref.path)
+            names = Tokenizer.from_str(data.decode())
+            eod, pad = names.id_to_token(ref.eod_id) or "", names.id_to_token(ref.pad_id) or ""
+            self._decoders[ref.sha256] = Encoder(data, eod_token=eod, pad_token=pad)
+        return self._decoders[ref.sha256]
 
 
-def _live_texts(
-    store: Store, tables: Iterable[str], manifest: Manifest | None
-) -> Iterator[tuple[pa.Table, int]]:
-    for path in tables:
-        yield pq.read_table(store.local(path), columns=["doc_id", "text"]), 0
-    if manifest is None:
-        return
-    encoder = _decoder(store.read(manifest.tokenizer.path), manifest)
-    for group in manifest.groups:
-        for shard in group.shards:
-            flat = np.fromfile(store.local(shard.bin.path), dtype="<i4")
-            spans = pq.read_table(store.local(shard.spans.path))
-            yield _decoded(flat, spans, manifest.seq_len, encoder), shard.tokens
-
-
-def _decoder(tokenizer_json: bytes, manifest: Manifest) -> Encoder:
-    """The version's tokenizer, its special tokens named by the ids that the manifest gives."""
-    names = Tokenizer.from_str(tokenizer_json.decode())
-    return Encoder(
-        tokenizer_json,
-        eod_token=names.id_to_token(manifest.tokenizer.eod_id) or "",
-        pad_token=names.id_to_token(manifest.tokenizer.pad_id) or "",
-    )
+def _texts(store: Store, path: str) -> Iterator[pa.Table]:
+    file = pq.ParquetFile(store.local(path))
+    columns = [name for name in ("doc_id", "text_id", "text") if name in file.schema_arrow.names]
+    for number in range(file.num_row_groups):
+        yield file.read_row_group(number, columns=columns, use_threads=False)
 
 
 def _decoded(
@@ -88,17 +120,33 @@ def _decoded(
     seq_len: int,
     encoder: Encoder,
 ) -> pa.Table:
-    """The documents of a shard as text, from their tokens."""
-    pieces: dict[bytes, list[tuple[int, bytes]]] = {}
-    columns = ("sample", "offset", "length", "doc_id", "doc_token_offset")
-    for sample, offset, length, doc_id, place in zip(
-        *(spans[name].to_pylist() for name in columns), strict=True
-    ):
-        start = sample * seq_len + offset
-        ids = flat[start : start + length]
-        pieces.setdefault(doc_id, []).append((place, encoder.decode_bytes(ids)))
-    texts = [b"".join(part for _, part in sorted(parts)).decode() for parts in pieces.values()]
-    return pa.table(
-        [pa.array(list(pieces), DOC_ID), pa.array(texts, pa.large_string())],
-        names=["doc_id", "text"],
+    """The documents of a shard as text, from their tokens.
+
+    Two rows may share a doc_id: the first spans at each place are one document's, the second
+    ones the other's.
+    """
+    ids = spans["doc_id"].combine_chunks()
+    number = pc.rank(ids, tiebreaker="dense").to_numpy().astype(np.int64)
+    place = spans["doc_token_offset"].to_numpy().astype(np.int64)
+    order = np.lexsort((place, number))
+    copy = np.zeros(len(order), np.int64)
+    twin = np.zeros(len(order), np.bool_)
+    twin[1:] = (np.diff(number[order]) == 0) & (np.diff(place[order]) == 0)
+    for i in np.flatnonzero(twin):
+        copy[order[i]] = copy[order[i - 1]] + 1
+    order = np.lexsort((place, copy, number))
+    is_first = np.ones(len(order), np.bool_)
+    is_first[1:] = (np.diff(number[order]) != 0) | (np.diff(copy[order]) != 0)
+    firsts = np.append(np.flatnonzero(is_first), len(order)).astype(np.int64)
+    starts = spans["sample"].to_numpy().astype(np.int64) * seq_len + spans["offset"].to_numpy()
+    table, offsets = encoder.byte_table()
+    data, ends = spell_spans(
+        flat,
+        starts[order],
+        spans["length"].to_numpy().astype(np.int64)[order],
+        firsts,
+        table,
+        offsets,
     )
+    texts = pa.LargeStringArray.from_buffers(len(ends) - 1, pa.py_buffer(ends), pa.py_buffer(data))
+    return pa.table({"doc_id": ids.take(pa.array(order[firsts[:-1]])), "text": texts})

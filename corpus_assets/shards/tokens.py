@@ -154,6 +154,12 @@ class Encoder:
         """The bytes a token stands for; nothing for special tokens and unused ids."""
         return self._table[token]
 
+    def byte_table(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        """What every id spells, end to end, and where each begins: for kernels."""
+        offsets = np.zeros(len(self._table) + 1, np.int64)
+        np.cumsum([len(piece) for piece in self._table], out=offsets[1:])
+        return np.frombuffer(b"".join(self._table), np.uint8), offsets
+
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Bytes of a run of tokens; a run cut inside a document may split a character."""
         table = self._table

@@ -1,5 +1,6 @@
 """The search for what was taken out, in stored texts and in tokens."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -7,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from corpus_assets.documents import DOC_ID
-from corpus_assets.pipeline.residue import search
+from corpus_assets.pipeline.residue import Residue, Search
 from corpus_assets.shards.format import build_shard
 from corpus_assets.shards.manifest import (
     FileRef,
@@ -36,14 +37,16 @@ def _table(store: LocalStore, path: str, texts: list[str]) -> str:
     return path
 
 
-def _version(store: LocalStore, texts: list[str], specials: tuple[str, str]) -> Manifest:
+def _version(
+    store: LocalStore, texts: list[str], specials: tuple[str, str], twins: bool = False
+) -> Manifest:
     """One shard of the texts, with a tokenizer that names its special tokens in its own way."""
     settings = TokenizerSettings(vocab_size=400, reserved_tokens=0)
     tokenizer = train_tokenizer([REMOVED, OTHER], settings)
     for ours, theirs in zip((END_OF_DOCUMENT, PAD), specials, strict=True):
         tokenizer = tokenizer.replace(ours.encode(), theirs.encode())
     encoder = Encoder(tokenizer, eod_token=specials[0], pad_token=specials[1])
-    ids = [bytes([number]) * 16 for number in range(len(texts))]
+    ids = [bytes([number // 2 if twins else number]) * 16 for number in range(len(texts))]
     shard = build_shard(
         "S/web/all",
         0,
@@ -82,10 +85,18 @@ def _version(store: LocalStore, texts: list[str], specials: tuple[str, str]) -> 
     )
 
 
+def _search(
+    store: LocalStore, removed: dict[str, str], tables: Sequence[str], manifest: Manifest | None
+) -> Residue:
+    search = Search(store, removed)
+    search.snapshot(tables, manifest, "S")
+    return search.residue
+
+
 def test_an_exact_copy_and_a_close_one_are_told_apart_in_stored_texts(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
     path = _table(store, "texts.parquet", [OTHER, REMOVED, CLOSE])
-    found = search(store, {"aa": REMOVED}, [path], None)
+    found = _search(store, {"aa": REMOVED}, [path], None)
     assert (found.texts, found.exact, found.similar) == (3, 1, 2)
 
 
@@ -95,7 +106,7 @@ def test_tokens_are_decoded_whatever_the_special_tokens_are_called(
 ) -> None:
     store = LocalStore(tmp_path)
     manifest = _version(store, [OTHER, REMOVED], specials)
-    found = search(store, {"aa": REMOVED}, (), manifest)
+    found = _search(store, {"aa": REMOVED}, (), manifest)
     assert (found.texts, found.exact) == (2, 1)
     assert found.tokens == manifest.groups[0].tokens
 
@@ -103,5 +114,20 @@ def test_tokens_are_decoded_whatever_the_special_tokens_are_called(
 def test_nothing_is_found_where_nothing_is_left(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
     path = _table(store, "texts.parquet", [OTHER])
-    found = search(store, {"aa": REMOVED}, [path], None)
+    found = _search(store, {"aa": REMOVED}, [path], None)
     assert (found.exact, found.similar) == (0, 0)
+
+
+def test_tokens_that_spell_a_scanned_text_count_where_it_was_close(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    path = _table(store, "texts.parquet", [OTHER, CLOSE])
+    manifest = _version(store, [OTHER, CLOSE, REMOVED], (END_OF_DOCUMENT, PAD))
+    found = _search(store, {"aa": REMOVED}, [path], manifest)
+    assert (found.texts, found.exact, found.similar) == (5, 1, 2)
+
+
+def test_two_documents_of_one_id_are_decoded_apart(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    manifest = _version(store, [REMOVED, REMOVED, OTHER], (END_OF_DOCUMENT, PAD), twins=True)
+    found = _search(store, {"aa": REMOVED}, [], manifest)
+    assert (found.texts, found.exact) == (3, 2)

@@ -1,0 +1,189 @@
+"""What taking one document out costs, beside building the version it is taken out of.
+
+    python benchmarks/takedown_cost.py --documents 100000 --out FOLDER
+
+Makes a corpus of English-like texts (JSON lines, two snapshots, one document in ten a near
+duplicate of another), builds it with the rules of the demo recipe, then takes out one document
+that stands alone and one that stands for a cluster. CPU time is that of the whole commands,
+start-up and child processes included: `corpus build` against `catalog takedown run`.
+
+JSON lines are the hard case: with web pages the build costs several times more and the takedown
+costs the same. Texts are drawn from the words of the demo's own library, by rank (Zipf).
+"""
+
+import argparse
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+SNAPSHOTS = ("news-2024-10", "news-2024-18")
+WORDS_A_DOCUMENT = (150, 900)
+COPIES = 0.1
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--documents", type=int, default=100_000)
+    parser.add_argument("--parts", type=int, default=4, help="files of each snapshot")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--out", type=Path, required=True, help="an empty folder")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    recipe = write_corpus(options.out, options.documents, options.parts)
+    home = options.out / "home"
+    build = command(
+        "corpus", "build", str(recipe), "--version", "bench-1", "--workers", str(options.workers),
+        home=home,
+    )  # fmt: skip
+    rows: list[tuple[str, float, object, object]] = [("build", build, "", "")]
+    before = shards_of(home, "bench-1")
+    for what, doc_id in (("alone", alone(home)), ("stands for a cluster", leader(home))):
+        asked = command(
+            "catalog", "takedown", "request", "--doc-id", doc_id, "--reason", "b", home=home
+        )
+        taken = command("catalog", "takedown", "run", home=home)
+        after = shards_of(home, f"bench-1.td{len(rows)}")
+        rows.append((f"take out: {what}", asked + taken, len(after - before), len(after & before)))
+        before = after
+    report(options, rows)
+
+
+def report(options: argparse.Namespace, rows: list[tuple[str, float, object, object]]) -> None:
+    build = rows[0][1]
+    print(
+        f"\n{options.documents:,} documents, {options.parts} files in each of {len(SNAPSHOTS)} snapshots"
+    )
+    print(f"{'':32}{'CPU-s':>9}{'of the build':>14}{'shards written':>16}{'shared':>8}")
+    for name, cpu, written, shared in rows:
+        print(f"{name:32}{cpu:9.1f}{cpu / build:13.2%} {written!s:>16}{shared!s:>8}")
+    measured = [
+        {"what": name, "cpu_s": cpu, "share": cpu / build, "shards_written": w, "shards_shared": s}
+        for name, cpu, w, s in rows
+    ]
+    (options.out / "takedown_cost.json").write_text(json.dumps(measured, indent=1))
+
+
+def command(program: str, *arguments: str, home: Path) -> float:
+    """CPU seconds of a command and its children; it must succeed."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    env = dict(os.environ, CORPUS_HOME=str(home))
+    subprocess.run([Path(sys.executable).parent / program, *arguments], check=True, env=env)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def write_corpus(out: Path, documents: int, parts: int) -> Path:
+    words, weights = vocabulary()
+    random = np.random.default_rng(1)
+    each = -(-documents // (parts * len(SNAPSHOTS)))
+    number = 0
+    earlier: list[str] = []
+    for snapshot in SNAPSHOTS:
+        folder = out / "corpus" / snapshot
+        folder.mkdir(parents=True, exist_ok=True)
+        for part in range(parts):
+            with open(folder / f"part-{part:03d}.jsonl", "w", encoding="utf-8") as file:
+                for _ in range(min(each, documents - number)):
+                    text = draw_text(random, words, weights, earlier)
+                    url = f"https://site{number % 997}.example/story/{number}"
+                    file.write(json.dumps({"url": url, "text": text}) + "\n")
+                    number += 1
+    raw = yaml.safe_load((ROOT / "recipes" / "demo.yaml").read_text())
+    raw |= {
+        "name": "bench",
+        "sources": [
+            {
+                "name": "news",
+                "format": "jsonl",
+                "domain": "web",
+                "fields": {"url": "url"},
+                "snapshots": {name: f"corpus/{name}/*.jsonl" for name in SNAPSHOTS},
+            }
+        ],
+        "calibrate_on": [SNAPSHOTS[0]],
+        "blocklists": [],
+        "survival": {},
+    }
+    raw["documents"] = {}
+    raw["mixture"]["domains"] = {"web": 1.0}
+    raw["tokenizer"] = {"train": {"vocab_size": 8192}, "sample": {"max_chars": 5_000_000}}
+    raw["shards"]["tokens_per_shard"] = 1_000_000
+    recipe = out / "bench.yaml"
+    recipe.write_text(yaml.safe_dump(raw, sort_keys=False))
+    return recipe
+
+
+def vocabulary() -> tuple[np.ndarray, np.ndarray]:
+    """Words of the demo's library by how often they stand there."""
+    text = "\n".join(
+        path.read_text(encoding="utf-8")
+        for path in sorted((ROOT / "corpus_assets" / "demo" / "library").rglob("*"))
+        if path.is_file() and path.suffix in (".txt", ".md", ".yaml", ".json")
+    )
+    found, counts = np.unique(re.findall(r"[A-Za-z]{1,14}", text), return_counts=True)
+    return found, np.cumsum(counts / counts.sum())
+
+
+def draw_text(
+    random: np.random.Generator, words: np.ndarray, weights: np.ndarray, earlier: list[str]
+) -> str:
+    if earlier and random.random() < COPIES:  # a near duplicate: a few words replaced
+        copy = earlier[random.integers(len(earlier))].split(" ")
+        for _ in range(3):
+            copy[random.integers(len(copy))] = str(words[random.integers(len(words))])
+        return " ".join(copy)
+    n = int(random.integers(*WORDS_A_DOCUMENT))
+    drawn = words[np.searchsorted(weights, random.random(n))].tolist()
+    for i in range(11, n, 12):
+        drawn[i] += ".\n" if i % 60 == 59 else "."
+    text = " ".join(drawn) + "."
+    if random.random() < COPIES * 2:
+        earlier.append(text)
+    return text
+
+
+def ask(home: Path, sql: str) -> list[list[object]]:
+    env = dict(os.environ, CORPUS_HOME=str(home))
+    answer = subprocess.run(
+        [Path(sys.executable).parent / "catalog", "sql", "--json", sql],
+        check=True, env=env, capture_output=True, text=True,
+    )  # fmt: skip
+    return list(json.loads(answer.stdout)["rows"])
+
+
+def alone(home: Path) -> str:
+    rows = ask(
+        home,
+        "SELECT doc_id FROM decisions WHERE kept AND doc_id NOT IN "
+        "(SELECT doc_id FROM cluster_members) ORDER BY doc_id LIMIT 1",
+    )
+    return str(rows[0][0])
+
+
+def leader(home: Path) -> str:
+    rows = ask(
+        home,
+        "SELECT m.doc_id FROM cluster_members AS m JOIN decisions AS d USING (doc_id) "
+        "WHERE m.kept AND d.kept ORDER BY m.cluster_size DESC, m.doc_id LIMIT 1",
+    )
+    return str(rows[0][0])
+
+
+def shards_of(home: Path, version: str) -> set[str]:
+    path = home / "store" / "versions" / version / "manifest.json"
+    manifest = json.loads(path.read_text())
+    return {shard["bin"]["sha256"] for group in manifest["groups"] for shard in group["shards"]}
+
+
+if __name__ == "__main__":
+    main()
