@@ -19,9 +19,15 @@ import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from corpus_assets.errors import ModelError, ShardError
+from corpus_assets.shards.fast_engine import FastEncode, load_fast_engine
 
 END_OF_DOCUMENT = "<|end_of_document|>"
 PAD = "<|pad|>"
+
+ONE_THREAD = {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"}
+
+SAMPLE_STEP = 256
+"""The oracle encodes one text in so many once more, and one of every batch at least."""
 
 _BATCH_CHARS = 4_000_000
 """Characters handed to the tokenizer at once: bounds the memory of its intermediate objects."""
@@ -81,19 +87,20 @@ class TokenizerInfo:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Keep the tokenizer library on the calling thread; work is spread over processes.
+    """Keep the tokenizer libraries on the calling thread; work is spread over processes.
 
-    Its thread pool does not survive a fork, and would fight with the other workers for cores.
+    Their thread pool does not survive a fork, and would fight with the other workers for cores.
     """
-    before = os.environ.get("TOKENIZERS_PARALLELISM")
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    os.environ.update(ONE_THREAD)
     try:
         yield
     finally:
-        if before is None:
-            del os.environ["TOKENIZERS_PARALLELISM"]
-        else:
-            os.environ["TOKENIZERS_PARALLELISM"] = before
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 class Encoder:
@@ -104,7 +111,12 @@ class Encoder:
     """
 
     def __init__(
-        self, tokenizer_json: bytes, *, eod_token: str = END_OF_DOCUMENT, pad_token: str = PAD
+        self,
+        tokenizer_json: bytes,
+        *,
+        eod_token: str = END_OF_DOCUMENT,
+        pad_token: str = PAD,
+        fast: bool = True,
     ) -> None:
         self.sha256 = hashlib.sha256(tokenizer_json).hexdigest()
         definition = _parse(tokenizer_json)
@@ -127,28 +139,65 @@ class Encoder:
                 f"{eod_token} and {pad_token} share id {self.eod_id}; "
                 "padding needs an id of its own, add a pad token to the tokenizer"
             )
+        self._fast: FastEncode | None = None
         self._probe()
+        if fast:
+            self._fast = self._agreeing(load_fast_engine(definition))
+
+    def _agreeing(self, engine: FastEncode | None) -> FastEncode | None:
+        """The engine if it gives the oracle's ids for every probe."""
+        if engine is None:
+            return None
+        ids, starts = engine(ROUND_TRIP_PROBES)
+        wanted = self._oracle(ROUND_TRIP_PROBES)
+        same = all(
+            ids[starts[i] : starts[i + 1]].tolist() == expected for i, expected in enumerate(wanted)
+        )
+        return engine if same else None
 
     @property
     def info(self) -> TokenizerInfo:
         return TokenizerInfo(self.sha256, self.vocab_size, self.eod_id, self.pad_id)
 
+    @property
+    def has_fast_engine(self) -> bool:
+        """Whether ids come from the fast engine; they are the same either way."""
+        return self._fast is not None
+
     def encode_batch(self, texts: Sequence[str]) -> TokenBatch:
         """Ids of every text, each closed by the end-of-document id; an empty text is that alone."""
-        pieces: list[list[int]] = []
+        pieces: list[TokenBatch] = []
         with one_thread():
             for start, end in _chunks(texts):
-                encodings = self._tokenizer.encode_batch_fast(
-                    list(texts[start:end]), add_special_tokens=False
-                )
-                pieces.extend(encoding.ids for encoding in encodings)
-        offsets = np.zeros(len(pieces) + 1, dtype=np.int64)
-        np.cumsum([len(ids) + 1 for ids in pieces], out=offsets[1:])
-        flat = np.empty(int(offsets[-1]), dtype=np.int32)
-        for ids, start, end in zip(pieces, offsets[:-1], offsets[1:], strict=True):
-            flat[start : end - 1] = ids
-        flat[offsets[1:] - 1] = self.eod_id
+                pieces.append(self._encode(texts[start:end]))
+        if len(pieces) == 1:
+            return pieces[0]
+        return TokenBatch.of(piece[i] for piece in pieces for i in range(len(piece)))
+
+    def _encode(self, texts: Sequence[str]) -> TokenBatch:
+        """By the fast engine where its ids on a sample are the oracle's, else by the oracle."""
+        if self._fast is None:
+            return self._closed(self._oracle(texts))
+        ids, starts = self._fast(texts)
+        sample = range(len(texts) // 2 % SAMPLE_STEP, len(texts), SAMPLE_STEP)
+        wanted = self._oracle([texts[i] for i in sample])
+        for i, expected in zip(sample, wanted, strict=True):
+            if ids[starts[i] : starts[i + 1]].tolist() != expected:
+                self._fast = None
+                return self._closed(self._oracle(texts))
+        counts = np.diff(starts)
+        offsets = np.zeros(len(texts) + 1, dtype=np.int64)
+        np.cumsum(counts + 1, out=offsets[1:])
+        flat = np.full(int(offsets[-1]), self.eod_id, dtype=np.int32)
+        flat[np.arange(len(ids)) + np.repeat(np.arange(len(texts)), counts)] = ids
         return TokenBatch(flat, offsets)
+
+    def _oracle(self, texts: Sequence[str]) -> list[list[int]]:
+        encodings = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [encoding.ids for encoding in encodings]
+
+    def _closed(self, pieces: list[list[int]]) -> TokenBatch:
+        return TokenBatch.of([*ids, self.eod_id] for ids in pieces)
 
     def token_bytes(self, token: int) -> bytes:
         """The bytes a token stands for; nothing for special tokens and unused ids."""

@@ -1,6 +1,8 @@
 """Text to tokens and back without loss."""
 
 import functools
+import sys
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpus_assets.errors import ModelError, ShardError
+from corpus_assets.shards.fast_engine import FastEncode, Flat
 from corpus_assets.shards.tokens import ROUND_TRIP_PROBES, Encoder, TokenBatch, unicode_of_bytes
 from corpus_assets.stages.tokenizer import TokenizerSettings, train_tokenizer
 
@@ -95,3 +98,70 @@ def test_token_arrays_join_to_one_batch() -> None:
     assert batch.flat.tolist() == [1, 2, 3]
     assert batch.offsets.tolist() == [0, 2, 2, 3]
     assert len(TokenBatch.of([])) == 0
+
+
+@functools.cache
+def _oracle() -> Encoder:
+    return Encoder(_tokenizer_json(), fast=False)
+
+
+@functools.cache
+def _fast() -> Encoder:
+    return Encoder(_tokenizer_json())
+
+
+@functools.cache
+def _tokenizer_json() -> bytes:
+    texts = ["the quick brown fox 123 456 don't", "naïve 中文 def f(x): return x  # 'LL"] * 4
+    return train_tokenizer(texts, TokenizerSettings(vocab_size=420))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(texts_of_all_kinds, max_size=5))
+def test_the_fast_engine_gives_the_ids_of_the_oracle(texts: list[str]) -> None:
+    fast, oracle = _fast(), _oracle()
+    assert fast.has_fast_engine
+    assert not oracle.has_fast_engine
+    got, wanted = fast.encode_batch(texts), oracle.encode_batch(texts)
+    assert got.flat.tolist() == wanted.flat.tolist()
+    assert got.offsets.tolist() == wanted.offsets.tolist()
+
+
+def test_long_runs_and_many_chunks_give_the_same_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("corpus_assets.shards.tokens._BATCH_CHARS", 5_000)
+    texts = ["a" * 4_000, "1" * 4_000, " " * 4_000, "\n" * 4_000, "é!" * 2_000, ""] * 3
+    got, wanted = Encoder(_tokenizer_json()).encode_batch(texts), _oracle().encode_batch(texts)
+    assert got.flat.tolist() == wanted.flat.tolist()
+    assert got.offsets.tolist() == wanted.offsets.tolist()
+
+
+def test_an_engine_that_differs_on_a_sampled_text_is_not_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    encoder = Encoder(_tokenizer_json())
+    real = encoder._fast
+    assert real is not None
+
+    def wrong(texts: Sequence[str]) -> Flat:
+        ids, starts = real(texts)
+        return ids + 1, starts
+
+    monkeypatch.setattr(encoder, "_fast", wrong)
+    got = encoder.encode_batch(["the fox", "brown 123"])
+    assert not encoder.has_fast_engine
+    assert got.flat.tolist() == _oracle().encode_batch(["the fox", "brown 123"]).flat.tolist()
+
+
+def test_an_engine_that_differs_on_a_probe_is_never_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(definition: dict[str, object]) -> FastEncode:
+        return lambda texts: (np.zeros(len(texts), np.int32), np.arange(len(texts) + 1))
+
+    monkeypatch.setattr("corpus_assets.shards.tokens.load_fast_engine", load)
+    assert not Encoder(_tokenizer_json()).has_fast_engine
+
+
+def test_without_the_fast_library_the_oracle_does_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fastokens", None)
+    encoder = Encoder(_tokenizer_json())
+    assert not encoder.has_fast_engine
+    assert encoder.decode(encoder.encode_batch(["fox"])[0]) == "fox"
