@@ -4,14 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, tuple_, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from catalog.errors import ContentDrift
 from catalog.files import relative_path
 from catalog.models import Artifact, ArtifactInput, ArtifactOutput
 from catalog.rows import ArtifactRow, InputRow, OutputRow
-
-BATCH = 400  # SQLite's limit on bound values is far above 2 * BATCH
+from catalog.suppressions import batches, by_kind
 
 COLUMNS = (
     "stage",
@@ -98,17 +97,19 @@ def listed(connection: Connection, stage: str | None, snapshot: str | None) -> l
     ]
 
 
-def _existing(connection: Connection, keys: list[tuple[str, str]]) -> Iterable[Any]:
-    for start in range(0, len(keys), BATCH):
-        yield from connection.execute(
-            select(
-                Artifact.id,
-                Artifact.stage,
-                Artifact.fingerprint,
-                Artifact.content_hash,
-                Artifact.cpu_seconds,
-            ).where(tuple_(Artifact.stage, Artifact.fingerprint).in_(keys[start : start + BATCH]))
-        ).all()
+def _existing(connection: Connection, keys: Sequence[tuple[str, str]]) -> Iterable[Any]:
+    """Rows of those that are recorded; one stage at a time, so that SQLite uses the index."""
+    for stage, fingerprints in by_kind(keys):
+        for some in batches(fingerprints):
+            yield from connection.execute(
+                select(
+                    Artifact.id,
+                    Artifact.stage,
+                    Artifact.fingerprint,
+                    Artifact.content_hash,
+                    Artifact.cpu_seconds,
+                ).where(Artifact.stage == stage, Artifact.fingerprint.in_(some))
+            ).all()
 
 
 def _insert(connection: Connection, rows: list[ArtifactRow], now: str) -> None:
@@ -152,11 +153,7 @@ def _refuse_drift(row: ArtifactRow, known: str) -> None:
 
 def forget(connection: Connection, keys: Sequence[tuple[str, str]]) -> None:
     """Remove artifacts whose files are gone, with their inputs and outputs."""
-    for start in range(0, len(keys), BATCH):
-        batch = keys[start : start + BATCH]
-        ids = connection.scalars(
-            select(Artifact.id).where(tuple_(Artifact.stage, Artifact.fingerprint).in_(batch))
-        ).all()
+    for batch in batches([row.id for row in _existing(connection, keys)]):
         for table in (ArtifactInput, ArtifactOutput):
-            connection.execute(delete(table).where(table.artifact_id.in_(ids)))
-        connection.execute(delete(Artifact).where(Artifact.id.in_(ids)))
+            connection.execute(delete(table).where(table.artifact_id.in_(batch)))
+        connection.execute(delete(Artifact).where(Artifact.id.in_(batch)))

@@ -3,6 +3,7 @@
 import sys
 from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import IO, Any
 
 import click
@@ -75,6 +76,47 @@ def lineage(place: Place, as_json: bool, doc_id: str, version: str | None) -> No
     with Lineage(place.registry, place.store, version) as tables:
         answer = history(tables, resolve_doc_id(tables, doc_id))
     print_json(answer) if as_json else screens.show_history(answer)
+
+
+@main.command()
+@click.argument("doc_id")
+@click.option(
+    "--out", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write it there."
+)
+@click.option("--stored", is_flag=True, help="As it lies in the file (gzip), not inflated.")
+@click.option("--capture", type=click.IntRange(0), default=0, help="Which, if it has several.")
+@version_option
+@placed
+def raw(
+    place: Place,
+    as_json: bool,
+    doc_id: str,
+    out: Path | None,
+    stored: bool,
+    capture: int,
+    version: str | None,
+) -> None:
+    """Fetch a document's original record again, from the file that it came from.
+
+    Writes a WARC record, a line of JSON lines, a Parquet row as JSON, or a file. With --json,
+    where it came from is printed, and the record in base64 unless --out takes it.
+    """
+    from catalog.history import resolve_doc_id
+    from catalog.lineage import Lineage
+    from catalog.raw import fetch_original
+
+    with Lineage(place.registry, place.store, version) as tables:
+        found = fetch_original(tables, resolve_doc_id(tables, doc_id), capture)
+    data = found.stored if stored else found.data
+    if out is not None:
+        try:
+            out.write_bytes(data)
+        except OSError as error:
+            raise CatalogError(f"cannot write {out}: {error.strerror}") from error
+    if as_json:
+        print_json(found.described(data, with_record=out is None))
+    elif out is None:
+        sys.stdout.buffer.write(data)
 
 
 @main.command()

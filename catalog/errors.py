@@ -11,10 +11,12 @@
     |   +-- ContentDrift        one fingerprint or digest, two contents
     |   +-- SnapshotChanged     a snapshot is pinned with other files
     |   +-- VersionExists       a version of that name has another manifest
+    |   +-- OrdersChanged       takedowns came in while a version was built
     +-- LeaseHeld               somebody else works on this right now
     +-- LeaseLost               our lease ran out and was taken by another
     +-- StoreFileError          a file of the store is missing, unreadable or not what it should be
     |   +-- PathRefused         a path leads out of the store
+    +-- SourceUnavailable       a source file is not where it was ingested from, or not the same
     +-- LineageBroken           tables of a version contradict each other
     +-- QueryRefused            `catalog sql` was asked for more than reading
     +-- TakedownRefused         a takedown cannot be asked for, withdrawn or run like that
@@ -67,6 +69,10 @@ class VersionExists(CatalogConflict):
     """A version of that name was published before, with another manifest."""
 
 
+class OrdersChanged(CatalogConflict):
+    """A version was built under other standing orders than those in force now."""
+
+
 class LeaseHeld(CatalogError):
     """Another owner holds the lease."""
 
@@ -81,6 +87,10 @@ class StoreFileError(CatalogError):
 
 class PathRefused(StoreFileError):
     """A path leads out of the store."""
+
+
+class SourceUnavailable(CatalogError):
+    """A source file cannot be read any more, or is not what was ingested."""
 
 
 class LineageBroken(CatalogError):

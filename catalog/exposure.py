@@ -1,12 +1,11 @@
 """Which steps of a training run saw a document: by formula, not by replay."""
 
-# ruff: noqa: S608 - FROM parts are written by Lineage.scan alone; values are always bound
-
 from typing import Any
 
 from catalog.errors import StoreFileError, UnknownName
-from catalog.history import fate, places, resolve_doc_id
-from catalog.lineage import Lineage, Row
+from catalog.history import fate, resolve_doc_id
+from catalog.lineage import Lineage
+from catalog.lookups import places_of, spans_of
 from catalog.manifest import Manifest, load_manifest
 from catalog.order import Phase, RunOrder
 from catalog.takedown_target import ID_DIGITS, doc_id_target
@@ -27,7 +26,7 @@ def exposure(
     order, starts = _order(manifest, chosen)
     made = min(steps, len(order) // global_batch)
     held: dict[tuple[str, int], int] = {}
-    for span in places(lineage, [doc_id])[doc_id]:
+    for span in spans_of(lineage, [doc_id])[doc_id]:
         place = (span["shard"], span["sample"])
         held[place] = held.get(place, 0) + span["length"]
     seen: list[dict[str, Any]] = []
@@ -112,10 +111,12 @@ def _note(
 
 def _absence(lineage: Lineage, doc_id: bytes) -> str:
     """Why a document is in no shard; an id that was never heard of is refused."""
-    decisions: list[Row] = lineage.query(
-        f"SELECT * FROM {lineage.scan('decisions')} WHERE doc_id = ? ORDER BY kept DESC LIMIT 1",
-        [doc_id],
-    )
+    decisions = [
+        row
+        for snapshot, part in places_of(lineage, doc_id)
+        for row in lineage.documents_in("decisions", [doc_id], snapshot, [part])
+    ]
+    decisions.sort(key=lambda row: not row["kept"])
     if not decisions:
         raise UnknownName(
             f"version {lineage.version.name} knows no document {doc_id.hex()}: it was never "

@@ -2,13 +2,14 @@
 
 # ruff: noqa: S608 - FROM parts are written by Lineage.scan alone; values are always bound
 
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from catalog import lookups
+from catalog.duck import Row
 from catalog.errors import CatalogError
-from catalog.history import fate, places
-from catalog.lineage import Lineage, Row
+from catalog.history import fate
+from catalog.lineage import Lineage
 from catalog.text import text_id
 from catalog.urls import host_key, url_key
 
@@ -20,7 +21,7 @@ def find_url(lineage: Lineage, url: str, limit: int) -> dict[str, Any]:
     keys = [url]
     with suppress(ValueError):  # a record key of a source without URLs
         keys.append(url_key(url))
-    return _report(lineage, "url_key IN (SELECT unnest(?::VARCHAR[]))", [keys], limit)
+    return _report(lineage, *lookups.records_by_url(lineage, keys, limit))
 
 
 def find_host(lineage: Lineage, host: str, limit: int) -> dict[str, Any]:
@@ -29,26 +30,18 @@ def find_host(lineage: Lineage, host: str, limit: int) -> dict[str, Any]:
         key = host_key(host)
     except ValueError as error:
         raise CatalogError(f"{host!r} is not a host name: {error}") from error
-    # ')' ends the host, ':' begins a port, ',' a subdomain.
-    condition = "(starts_with(url_key, ?) OR starts_with(url_key, ?) OR starts_with(url_key, ?))"
-    return _report(lineage, condition, [f"{key})", f"{key}:", f"{key},"], limit)
+    return _report(lineage, *lookups.records_by_host(lineage, key, limit))
 
 
 def find_text(lineage: Lineage, text: str, limit: int) -> dict[str, Any]:
     """Documents whose extracted text is `text`; failing that, kept ones that contain it.
 
-    The exact look-up reads one 16-byte column. The other reads every kept text: it is limited
-    to `limit` documents and says so.
+    The second search reads every kept text: it is limited to `limit` documents and says so.
     """
-    ids = [text_id(text), text_id(text.rstrip("\r\n"))]
-    exact = lineage.query(
-        f"SELECT DISTINCT doc_id FROM {lineage.scan('texts')} "
-        "WHERE text_id IN (SELECT unnest(?::BLOB[])) ORDER BY doc_id",
-        [ids],
-    )
+    exact = lookups.doc_ids_of_text(lineage, [text_id(text), text_id(text.rstrip("\r\n"))])
     if exact:
-        found = [row["doc_id"] for row in exact]
-        return _by_ids(lineage, found, limit) | {"match": "exact"}
+        found = lookups.records_by_id(lineage, exact, limit)
+        return _report(lineage, *found) | {"match": "exact"}
     needle = text.strip()
     if len(needle) < MIN_NEEDLE_CHARS:
         raise CatalogError(
@@ -60,34 +53,20 @@ def find_text(lineage: Lineage, text: str, limit: int) -> dict[str, Any]:
         "WHERE contains(text, ?) ORDER BY doc_id LIMIT ?",
         [needle, limit + 1],
     )
-    answer = _by_ids(lineage, [row["doc_id"] for row in holding[:limit]], limit)
-    answer |= {"match": "contains", "truncated": len(holding) > limit}
-    return answer
+    ids = [bytes(row["doc_id"]) for row in holding[:limit]]
+    answer = _report(lineage, *lookups.records_by_id(lineage, ids, limit))
+    return answer | {"match": "contains", "truncated": len(holding) > limit}
 
 
-def _by_ids(lineage: Lineage, doc_ids: Sequence[bytes], limit: int) -> dict[str, Any]:
-    return _report(lineage, "doc_id IN (SELECT unnest(?::BLOB[]))", [list(doc_ids)], limit)
-
-
-def _report(
-    lineage: Lineage, condition: str, parameters: Sequence[Any], limit: int
-) -> dict[str, Any]:
-    scan = lineage.scan("documents")
-    total = lineage.query(f"SELECT count(*) AS n FROM {scan} WHERE {condition}", parameters)[0]["n"]
-    records = lineage.query(
-        'SELECT doc_id, snapshot, part, "offset", url, url_key, file '
-        f'FROM {scan} WHERE {condition} ORDER BY snapshot, part, "offset", doc_id LIMIT ?',
-        [*parameters, limit],
-    )
-    doc_ids = list({bytes(row["doc_id"]): None for row in records})
+def _report(lineage: Lineage, total: int, records: list[Row]) -> dict[str, Any]:
+    by_place: dict[tuple[str, int], list[bytes]] = {}
+    for row in records:
+        by_place.setdefault((row["snapshot"], row["part"]), []).append(row["doc_id"])
     decided: dict[tuple[Any, ...], Row] = {}
-    if doc_ids:
-        for row in lineage.query(
-            f"SELECT * FROM {lineage.scan('decisions')} WHERE doc_id IN (SELECT unnest(?::BLOB[]))",
-            [doc_ids],
-        ):
+    for (snapshot, part), ids in by_place.items():
+        for row in lineage.documents_in("decisions", list(dict.fromkeys(ids)), snapshot, [part]):
             decided[(row["doc_id"], row["snapshot"], row["part"], row["offset"])] = row
-    placed = places(lineage, [key[0] for key, row in decided.items() if row["kept"]])
+    placed = lookups.spans_of(lineage, [key[0] for key, row in decided.items() if row["kept"]])
     matches = []
     for row in records:
         decision = decided.get((row["doc_id"], row["snapshot"], row["part"], row["offset"]))

@@ -1,15 +1,31 @@
 """One document, whole: where it came from, what became of it, and where it is now."""
 
-# ruff: noqa: S608 - FROM parts are written by Lineage.scan alone; values are always bound
-
-from collections.abc import Iterable
 from typing import Any
 
+from catalog.duck import Row
 from catalog.errors import AmbiguousName, CatalogError, UnknownName
-from catalog.lineage import Lineage, Row
+from catalog.lineage import Lineage
+from catalog.lookups import (
+    cluster_rows,
+    doc_ids_between,
+    members_of,
+    places_of,
+    records_of,
+    spans_of,
+)
 
 MIN_PREFIX = 4
 MEMBERS_SHOWN = 100
+FINAL = (
+    "domain",
+    "tier",
+    "language",
+    "boilerplate_lines",
+    "emails",
+    "ip_addresses",
+    "edits",
+    "text",
+)
 
 
 def resolve_doc_id(lineage: Lineage, written: str) -> bytes:
@@ -24,47 +40,29 @@ def resolve_doc_id(lineage: Lineage, written: str) -> bytes:
         raise CatalogError(f"give at least {MIN_PREFIX} digits of a document id")
     lowest = bytes.fromhex(digits.ljust(32, "0"))
     highest = bytes.fromhex(digits.ljust(32, "f"))
-    found = lineage.query(
-        f"SELECT DISTINCT doc_id FROM {lineage.scan('documents')} "
-        "WHERE doc_id BETWEEN ? AND ? ORDER BY doc_id LIMIT 6",
-        [lowest, highest],
-    )
+    found = doc_ids_between(lineage, lowest, highest, 6)
     if not found:
         raise UnknownName(
             f"version {lineage.version.name} knows no document {digits}: it was never ingested "
             "for this version (try another --version)"
         )
     if len(found) > 1:
-        some = ", ".join(row["doc_id"].hex() for row in found[:5])
+        some = ", ".join(doc_id.hex() for doc_id in found[:5])
         raise AmbiguousName(f"several documents begin with {digits}, give more digits: {some}")
-    return bytes(found[0]["doc_id"])
+    return found[0]
 
 
 def history(lineage: Lineage, doc_id: bytes) -> dict[str, Any]:
     """All that the version knows about a document, as plain values."""
-    records = lineage.query(
-        f'SELECT * FROM {lineage.scan("documents")} WHERE doc_id = ? ORDER BY part, "offset"',
-        [doc_id],
-    )
-    snapshot = records[0]["snapshot"] if records else None
+    records = records_of(lineage, doc_id)
+    snapshot = records[0]["snapshot"] if records else ""
     parts = {row["part"] for row in records}
     decided = {
         (row["part"], row["offset"]): without(row, "doc_id")
-        for row in lineage.query(
-            f"SELECT * FROM {lineage.scan('decisions', snapshot, parts)} WHERE doc_id = ?",
-            [doc_id],
-        )
+        for row in lineage.documents_in("decisions", [doc_id], snapshot, parts)
     }
-    final = lineage.query(
-        "SELECT domain, tier, language, boilerplate_lines, emails, ip_addresses, "
-        "len(edits) AS edits, length(text) AS chars, part "
-        f"FROM {lineage.scan('final_text', snapshot, parts)} WHERE doc_id = ?",
-        [doc_id],
-    )
-    signals = lineage.query(
-        f"SELECT * FROM {lineage.scan('signals', snapshot, parts)} WHERE doc_id = ? ORDER BY part",
-        [doc_id],
-    )
+    final = lineage.documents_in("final_text", [doc_id], snapshot, parts, FINAL)
+    signals = lineage.documents_in("signals", [doc_id], snapshot, parts)
     kept = any(row["kept"] for row in decided.values())
     return {
         "doc_id": doc_id.hex(),
@@ -76,8 +74,8 @@ def history(lineage: Lineage, doc_id: bytes) -> dict[str, Any]:
         ],
         "cluster": cluster(lineage, doc_id),
         "signals": [without(row, "doc_id") for row in signals],
-        "final_text": final[0] if final else None,
-        "shards": places(lineage, [doc_id], snapshot)[doc_id] if kept else [],
+        "final_text": _measured(final[0]) if final else None,
+        "shards": spans_of(lineage, [doc_id], snapshot)[doc_id] if kept else [],
     }
 
 
@@ -87,16 +85,9 @@ def cluster(lineage: Lineage, doc_id: bytes) -> dict[str, Any] | None:
     A snapshot is compared with those before it, so a document that had no copy when its own
     snapshot was decided is not listed itself: later copies name it as the one they gave way to.
     """
-    scan = lineage.scan("cluster_members")
-    own = lineage.query(
-        f"SELECT * FROM {scan} WHERE doc_id = ? ORDER BY kept DESC, part, row", [doc_id]
-    )
+    own = cluster_rows(lineage, doc_id)
     kept_doc_id = own[0]["kept_doc_id"] if own else doc_id
-    members = lineage.query(
-        f"SELECT doc_id, snapshot, part, kind, kept, similarity FROM {scan} "
-        f"WHERE kept_doc_id = ? ORDER BY kept DESC, doc_id, part, row LIMIT {MEMBERS_SHOWN}",
-        [kept_doc_id],
-    )
+    gave_way, members = members_of(lineage, kept_doc_id, MEMBERS_SHOWN)
     if not members:
         return None
     if not any(row["kept"] for row in members):
@@ -104,7 +95,7 @@ def cluster(lineage: Lineage, doc_id: bytes) -> dict[str, Any] | None:
     mine = own[0] if own else members[0]
     return {
         "cluster_id": (own[0]["cluster_id"] if own else kept_doc_id).hex(),
-        "size": _count(lineage, scan, kept_doc_id),
+        "size": gave_way + 1,
         "kept_doc_id": kept_doc_id.hex(),
         "kind": mine["kind"],
         "similarity": mine["similarity"],
@@ -112,40 +103,25 @@ def cluster(lineage: Lineage, doc_id: bytes) -> dict[str, Any] | None:
     }
 
 
-def _count(lineage: Lineage, scan: str, kept_doc_id: bytes) -> int:
-    """The kept document and all that gave way to it."""
-    found = lineage.query(
-        f"SELECT count(*) AS n FROM {scan} WHERE kept_doc_id = ? AND NOT kept", [kept_doc_id]
-    )
-    return int(found[0]["n"]) + 1
-
-
 def _kept_alone(lineage: Lineage, doc_id: bytes) -> list[Row]:
     """The kept document of a cluster, where its own snapshot knew no copy of it."""
-    found = lineage.query(
-        f"SELECT doc_id, snapshot, part FROM {lineage.scan('decisions')} "
-        "WHERE doc_id = ? ORDER BY kept DESC, part LIMIT 1",
-        [doc_id],
-    )
-    return [row | {"kind": "first", "kept": True, "similarity": 1.0} for row in found]
+    found = [
+        row
+        for snapshot, part in places_of(lineage, doc_id)
+        for row in lineage.documents_in("decisions", [doc_id], snapshot, [part])
+    ]
+    found.sort(key=lambda row: (not row["kept"], row["part"]))
+    return [
+        {name: row[name] for name in ("doc_id", "snapshot", "part")}
+        | {"kind": "first", "kept": True, "similarity": 1.0}
+        for row in found[:1]
+    ]
 
 
-def places(
-    lineage: Lineage, doc_ids: Iterable[bytes], snapshot: str | None = None
-) -> dict[bytes, list[Row]]:
-    """Where each document's tokens are: shard, sample, offset, length, in token order."""
-    found: dict[bytes, list[Row]] = {doc_id: [] for doc_id in doc_ids}
-    if not found:
-        return found
-    rows = lineage.query(
-        'SELECT doc_id, shard, sample, "offset", length, doc_token_offset '
-        f"FROM {lineage.scan('spans', snapshot)} "
-        "WHERE doc_id IN (SELECT unnest(?::BLOB[])) ORDER BY shard, doc_token_offset",
-        [list(found)],
-    )
-    for row in rows:
-        found[bytes(row.pop("doc_id"))].append(row)
-    return found
+def _measured(final: Row) -> Row:
+    """A final text by its numbers."""
+    counts = {"edits": len(final["edits"] or ()), "chars": len(final["text"])}
+    return without(final, "text", "edits", "snapshot", "part") | counts | {"part": final["part"]}
 
 
 def fate(decision: Row | None) -> str:

@@ -57,6 +57,16 @@ def renew(connection: Connection, name: str, owner: str, ttl_s: float) -> LeaseR
     return row
 
 
+def held(connection: Connection, prefix: str) -> list[LeaseRow]:
+    """The leases that run now, of all names that begin so."""
+    found = connection.execute(
+        select(Lease)
+        .where(Lease.name.startswith(prefix, autoescape=True), Lease.expires_at > now(connection))
+        .order_by(Lease.name)
+    )
+    return [LeaseRow(row.name, row.owner, row.expires_at) for row in found]
+
+
 def release(connection: Connection, name: str, owner: str) -> bool:
     """Give the lease back; False when it was no longer ours."""
     done = connection.execute(delete(Lease).where(Lease.name == name, Lease.owner == owner))

@@ -1,26 +1,27 @@
 """The lineage tables of one version: registered Parquet files, read by DuckDB.
 
 `raw.TABLE` has document ids as 16 bytes, and a comparison with them skips row groups and files
-by their statistics (milliseconds over millions of rows); `TABLE` shows them as hex and is for
-people. Tables that do not name their snapshot, part or shard get those from the registry.
+by their statistics; `TABLE` shows them as hex and is for people. Tables that do not name their
+snapshot, part or shard get those from the registry. Single documents are found by key files
+(`lookups.py`) and read row by row, without DuckDB.
 """
 
 # ruff: noqa: S608 - FROM parts are written by Lineage.scan alone; values are always bound
 
-import os
-import tempfile
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from functools import cached_property
 
 import duckdb
 import pyarrow as pa
 
-from catalog.errors import LineageBroken, StoreFileError
+from catalog.duck import DuckTables, Row
 from catalog.files import Store
+from catalog.keys import Keys
+from catalog.manifest import Manifest, load_manifest
+from catalog.parquet_rows import ParquetRows
 from catalog.registry import Registry
-from catalog.rows import LINEAGE_TABLES, LineageRow
-
-Row = dict[str, Any]
+from catalog.rows import LINEAGE_TABLES, LineageRow, ShardRow
+from catalog.text import TokenBytes
 
 EDITS = 'STRUCT("start" INTEGER, "end" INTEGER, new_length INTEGER)[]'
 
@@ -28,8 +29,8 @@ EDITS = 'STRUCT("start" INTEGER, "end" INTEGER, new_length INTEGER)[]'
 COLUMNS = {
     "documents": "doc_id BLOB, source VARCHAR, snapshot VARCHAR, part INTEGER, url VARCHAR, "
     "url_key VARCHAR, host VARCHAR, file VARCHAR, offset BIGINT, length BIGINT, "
-    "fetched_at VARCHAR, payload_digest VARCHAR, content_type VARCHAR, licence VARCHAR, "
-    "reason VARCHAR, detail VARCHAR",
+    "fetched_at VARCHAR, payload_digest VARCHAR, refers_to VARCHAR, content_type VARCHAR, "
+    "licence VARCHAR, reason VARCHAR, detail VARCHAR",
     "decisions": "doc_id BLOB, snapshot VARCHAR, part INTEGER, offset BIGINT, kept BOOLEAN, "
     "stage VARCHAR, reason VARCHAR, detail VARCHAR, failed_rules VARCHAR[], domain VARCHAR, "
     "language VARCHAR, tier VARCHAR",
@@ -38,9 +39,9 @@ COLUMNS = {
     "cluster_size INTEGER",
     "signals": "doc_id BLOB, snapshot VARCHAR, part INTEGER",
     "texts": "doc_id BLOB, url_key VARCHAR, host VARCHAR, domain VARCHAR, offset BIGINT, "
-    "fetched_at VARCHAR, licence VARCHAR, title VARCHAR, declared_language VARCHAR, "
-    "derived_from VARCHAR[], generator VARCHAR, text_id BLOB, text VARCHAR, snapshot VARCHAR, "
-    "part INTEGER",
+    "fetched_at VARCHAR, published_at VARCHAR, licence VARCHAR, title VARCHAR, "
+    "declared_language VARCHAR, derived_from VARCHAR[], generator VARCHAR, text_id BLOB, "
+    "sketch BLOB, text VARCHAR, snapshot VARCHAR, part INTEGER",
     "final_text": "doc_id BLOB, domain VARCHAR, tier VARCHAR, language VARCHAR, "
     f"boilerplate_lines INTEGER, emails INTEGER, ip_addresses INTEGER, edits {EDITS}, "
     "text VARCHAR, snapshot VARCHAR, part INTEGER",
@@ -64,7 +65,7 @@ ID_COLUMNS = {
 }
 
 
-class Lineage:
+class Lineage(DuckTables):
     """Queries over one version's lineage. Close it, or use it in a `with` statement."""
 
     def __init__(self, registry: Registry, store: Store, version: str | None = None) -> None:
@@ -72,21 +73,62 @@ class Lineage:
         self.store = store
         self.version = registry.version(version)
         self.files: dict[str, list[LineageRow]] = {table: [] for table in LINEAGE_TABLES}
+        self._placed: dict[tuple[str, str, int | None], list[LineageRow]] = {}
         for row in registry.lineage_files(self.version.name):
             self.files[row.table_name].append(row)
-        spill = os.path.join(tempfile.gettempdir(), f"catalog-duckdb-{os.getpid()}")
-        self.connection = duckdb.connect(
-            ":memory:", config={"python_enable_replacements": "false", "temp_directory": spill}
-        )
-        if not store.is_local:
-            self.connection.register_filesystem(store.filesystem)
-        self._register_paths()
+            self._placed.setdefault((row.table_name, row.snapshot, row.part), []).append(row)
+        self.whose = f"version {self.version.name}"
+        self.advice = f"`catalog verify {self.version.name}` lists damaged files"
+        self.rows = ParquetRows(store, self.advice)
 
-    def __enter__(self) -> Self:
-        return self
+    def close(self) -> None:
+        super().close()
+        self.rows.close()
 
-    def __exit__(self, *_: object) -> None:
-        self.connection.close()
+    @cached_property
+    def keys(self) -> Keys:
+        """The version's key files; none of them covers anything where it was made without."""
+        return Keys(self.store, self.registry.key_files(self.version.name), self.files)
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """The version's manifest."""
+        return load_manifest(self.store, self.version)
+
+    @cached_property
+    def token_bytes(self) -> TokenBytes:
+        """The bytes of each token of the version's tokenizer."""
+        manifest = self.manifest
+        data = self.store.read_verified(manifest.tokenizer_path, manifest.tokenizer_sha256)
+        return TokenBytes(data.decode())
+
+    @cached_property
+    def _shards(self) -> dict[str, ShardRow]:
+        return {row.full_name: row for row in self.registry.version_shards(self.version.name)}
+
+    def shard(self, name: str) -> ShardRow:
+        """A shard by GROUP/shard_00000, or by its bare name where only one group has it."""
+        return self._shards.get(name) or self.registry.version_shard(self.version.name, name)
+
+    def documents_in(
+        self,
+        table: str,
+        doc_ids: Sequence[bytes],
+        snapshot: str,
+        parts: Iterable[int],
+        columns: Sequence[str] | None = None,
+    ) -> list[Row]:
+        """Rows of some documents in some parts of a table; only row groups that can have them are
+        read. Columns that the registry knows are added, as `scan` does."""
+        found: list[Row] = []
+        for part in [None, *sorted(set(parts))]:
+            for file in self._placed.get((table, snapshot, part), ()):
+                rows = self.rows.where(file.path, "doc_id", doc_ids, columns)
+                if table in PLACED_BY_REGISTRY:
+                    place = {"snapshot": file.snapshot, "part": file.part}
+                    rows = [row | place for row in rows]
+                found += rows
+        return found
 
     def addresses(self) -> list[str]:
         """Every file of the version's lineage, as DuckDB opens it."""
@@ -140,26 +182,9 @@ class Lineage:
                 f"CREATE VIEW {table} AS SELECT * REPLACE ({shown}) FROM raw.{table}"
             )
 
-    def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        """Run one of our own queries; rows as dicts, ids as bytes."""
-        try:
-            answer = self.connection.execute(sql, list(parameters))
-            names = [column[0] for column in answer.description or ()]
-            return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
-        except duckdb.IOException as error:
-            raise StoreFileError(
-                f"a lineage file of version {self.version.name} cannot be read: "
-                f"{first_line(error)}; `catalog verify {self.version.name}` lists damaged files"
-            ) from error
-        except duckdb.Error as error:
-            raise LineageBroken(
-                f"the lineage of version {self.version.name} cannot be queried: "
-                f"{first_line(error)}; `catalog verify {self.version.name}` lists what is wrong"
-            ) from error
-
-    def _register_paths(self) -> None:
+    def _fill(self, connection: duckdb.DuckDBPyConnection) -> None:
         rows = [row for table in PLACED_BY_REGISTRY for row in self.files[table]]
-        self.connection.register(
+        connection.register(
             "lineage_paths",
             pa.table(
                 {
@@ -181,11 +206,6 @@ def quoted(text: str) -> str:
 def _set(values: Iterable[str]) -> str:
     """A SQL set; NULL keeps an empty one valid, and matches nothing."""
     return f"({', '.join(sorted(values)) or 'NULL'})"
-
-
-def first_line(error: Exception) -> str:
-    """The first line of a database's message; the rest draws the query."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def empty_table(table: str) -> str:

@@ -198,6 +198,20 @@ class VersionLineage(Base):
     rows: Mapped[int]
 
 
+class VersionKey(Base):
+    __tablename__ = "version_keys"
+    __table_args__ = (Index(None, "version", "kind"),)
+
+    id: Mapped[int] = mapped_column(RowNumber, primary_key=True)
+    version: Mapped[str] = mapped_column(ForeignKey("versions.name"))
+    kind: Mapped[str]
+    snapshot: Mapped[str]
+    path: Mapped[str] = mapped_column(index=True)
+    sha256: Mapped[str]
+    bytes: Mapped[int]
+    rows: Mapped[int]
+
+
 class TrainedModel(Base):
     __tablename__ = "models"
     __table_args__ = (UniqueConstraint("kind", "sha256"),)

@@ -19,9 +19,10 @@ import duckdb
 import pyarrow as pa
 from sqlalchemy import BigInteger, Boolean, Double, Integer, Table, select
 
+from catalog.duck import first_line
 from catalog.errors import QueryRefused
 from catalog.files import Store
-from catalog.lineage import Lineage, first_line, quoted
+from catalog.lineage import Lineage, quoted
 from catalog.models import Base
 from catalog.registry import Registry
 

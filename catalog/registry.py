@@ -9,7 +9,16 @@ from dataclasses import asdict
 
 from sqlalchemy import URL, insert, select, update
 
-from catalog import artifacts, leases, measures, schema, snapshots, takedown_claims, versions
+from catalog import (
+    artifacts,
+    leases,
+    measures,
+    schema,
+    snapshots,
+    suppressions,
+    takedown_claims,
+    versions,
+)
 from catalog.errors import CatalogError, ContentDrift, UnknownName
 from catalog.files import relative_path
 from catalog.models import Lock, Recipe, TrainedModel
@@ -19,6 +28,7 @@ from catalog.rows import (
     ArtifactRow,
     FileRow,
     GateRow,
+    KeyRow,
     LeaseRow,
     LineageRow,
     LockRow,
@@ -172,14 +182,19 @@ class Registry(TakedownRegistry):
         lineage: Sequence[LineageRow],
         revokes: Sequence[str] = (),
         actions: Sequence[ActionRow] = (),
+        keys: Sequence[KeyRow] = (),
+        orders_state: str | None = None,
     ) -> bool:
         """Publish a version whole; False when that very one is published already.
 
         In the same transaction the versions in `revokes` are marked revoked and superseded by
-        it, and `actions` of takedowns are recorded: a crash leaves all of it or nothing.
+        it, and `actions` of takedowns are recorded: a crash leaves all of it or nothing. With
+        `orders_state` (see `orders`) it is refused when the standing orders have changed since.
         """
         with self.database.write() as connection:
-            done = versions.publish(connection, version, shards, lineage, timestamp())
+            if orders_state is not None:
+                suppressions.expect(connection, orders_state)
+            done = versions.publish(connection, version, shards, lineage, timestamp(), keys)
             for old in revokes:
                 versions.supersede(connection, old, version.name)
             takedown_claims.record_actions(connection, actions, timestamp())
@@ -222,6 +237,11 @@ class Registry(TakedownRegistry):
         with self.database.read() as connection:
             return versions.lineage(connection, version, table)
 
+    def key_files(self, version: str) -> list[KeyRow]:
+        """The version's key files; none where it was published without."""
+        with self.database.read() as connection:
+            return versions.keys(connection, version)
+
     # Gates and metrics
 
     def put_gate(self, gate: GateRow) -> None:
@@ -257,6 +277,11 @@ class Registry(TakedownRegistry):
         """Extend our lease; `LeaseLost` when it is no longer ours."""
         with self.database.write() as connection:
             return leases.renew(connection, name, owner, ttl_s)
+
+    def leases(self, prefix: str) -> list[LeaseRow]:
+        """The leases that run now, of all names that begin so."""
+        with self.database.read() as connection:
+            return leases.held(connection, prefix)
 
     def release_lease(self, name: str, owner: str) -> bool:
         """Give our lease back; False when it was no longer ours."""

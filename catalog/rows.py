@@ -19,7 +19,7 @@ LINEAGE_TABLES = (
 )
 """`documents` holds every ingested record without text; `texts` the extracted text of some."""
 
-SUPPRESSION_KINDS = ("url_key", "url_prefix", "host", "doc_id", "text_id")
+SUPPRESSION_KINDS = ("url_key", "url_prefix", "host", "doc_id", "text_id", "near_text")
 VERSION_STATES = ("live", "revoked")
 TAKEDOWN_KINDS = ("url", "url_prefix", "domain", "doc_id", "text_id", "text_sha256")
 TAKEDOWN_STATES = ("pending", "running", "done", "withdrawn")
@@ -164,6 +164,18 @@ class LineageRow:
     rows: int
     part: int | None = None
     shard: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """One key file of a version (`keyfile.py`): finds rows of a run of lineage files."""
+
+    kind: str
+    snapshot: str
+    path: str
+    sha256: str
+    bytes: int
+    rows: int  # that the indexed files have together
 
 
 @dataclass(frozen=True, slots=True)

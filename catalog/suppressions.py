@@ -8,9 +8,9 @@ that was added by hand (no request) is held by nobody and stays until it is remo
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from sqlalchemy import Connection, delete, exists, insert, select, update
+from sqlalchemy import Connection, delete, exists, func, insert, select, update
 
-from catalog.errors import CatalogError
+from catalog.errors import CatalogError, OrdersChanged
 from catalog.models import Suppression, SuppressionHolder
 from catalog.rows import SUPPRESSION_KINDS, SuppressionRow
 
@@ -77,6 +77,23 @@ def listed(connection: Connection, kind: str | None) -> list[SuppressionRow]:
         wanted = wanted.where(Suppression.kind == kind)
     found = connection.execute(wanted)
     return [SuppressionRow(r.kind, r.value, r.request_id, r.created_at) for r in found]
+
+
+def state(connection: Connection) -> str:
+    """A short name for the set of orders in force: another one whenever the set changes."""
+    count, last, total = connection.execute(
+        select(func.count(), func.max(Suppression.id), func.sum(Suppression.id))
+    ).one()
+    return f"{count}.{last or 0}.{total or 0}"
+
+
+def expect(connection: Connection, known: str) -> None:
+    """`OrdersChanged` unless the orders in force are those of that state."""
+    if state(connection) != known:
+        raise OrdersChanged(
+            "takedowns were filed or withdrawn while this version was built, so it is not "
+            "published: build it again, what they do not touch is there already"
+        )
 
 
 def held_by(connection: Connection, request_id: int) -> list[SuppressionRow]:

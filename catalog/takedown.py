@@ -1,19 +1,20 @@
 """Takedowns as people ask for them: file, look again, show, run."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.metadata import entry_points
 from typing import Any
 
 from catalog.errors import AmbiguousName, CatalogError, TakedownRefused, UnknownName
 from catalog.files import Store
 from catalog.live import MIN_PREFIX, LiveLineage
+from catalog.near_copies import KIND as NEAR_TEXT
 from catalog.registry import Registry
 from catalog.rows import NewTakedown, TakedownRow
-from catalog.takedown_impact import impact
+from catalog.takedown_impact import impact, touched_places
 from catalog.takedown_match import ROLES, FoundDocument, Matcher
 from catalog.takedown_records import key_of
-from catalog.takedown_target import ID_DIGITS, Target, doc_id_target
+from catalog.takedown_target import ID_DIGITS, Target, doc_id_target, text_sha256_target
 
 RUNNER_GROUP = "catalog.takedown_runner"
 NOTES = ("reason", "requester", "reference")
@@ -65,13 +66,28 @@ def request(
         "documents": found.documents,
         "documents_by_role": {role: found.found[role] for role in ROLES},
         "documents_listed": found.found["listed"],
+        "texts_too_short": found.found.get("texts_too_short", 0),
         "suppressions": [list(order) for order in found.suppressions],
     } | touched
+
+
+@dataclass(frozen=True, slots=True)
+class Rematched:
+    """What requests mean in the live versions: documents by request, and all they touch."""
+
+    documents: dict[int, list[FoundDocument]]
+    versions: list[str]
+    snapshots: list[str]
 
 
 def rematch(
     registry: Registry, store: Store, request_ids: Sequence[int]
 ) -> dict[int, list[FoundDocument]]:
+    """The documents of `look_again` alone."""
+    return look_again(registry, store, request_ids).documents
+
+
+def look_again(registry: Registry, store: Store, request_ids: Sequence[int]) -> Rematched:
     """Look for the documents of requests again, in the versions that are live now.
 
     A runner calls this after claiming: a version published since the request was filed counts
@@ -85,8 +101,10 @@ def rematch(
         matcher.match([(target, row.near_duplicates) for target, row in batch])
         found = matcher.requests([(target, _asked(row)) for target, row in batch])
         documents = matcher.documents()
+        versions, snapshots = touched_places(live)
     registry.refresh_takedowns((row.id, request) for row, request in zip(rows, found, strict=True))
-    return {row.id: documents.get(place, []) for place, row in enumerate(rows)}
+    by_request = {row.id: documents.get(place, []) for place, row in enumerate(rows)}
+    return Rematched(by_request, versions, snapshots)
 
 
 def show(registry: Registry, request_id: int) -> dict[str, Any]:
@@ -171,12 +189,18 @@ def _target(registry: Registry, row: TakedownRow) -> Target:
     """The target that a request was filed with."""
     kinds = {"url": "url_key", "url_prefix": "url_prefix", "domain": "host", "doc_id": "doc_id"}
     orders: tuple[tuple[str, str], ...] = ()
+    held: dict[str, list[str]] = {}
+    for order in registry.takedown_suppressions(row.id):
+        held.setdefault(order.kind, []).append(order.value)
     if row.kind in kinds:
         orders = ((kinds[row.kind], row.value),)
+    elif row.kind == "text_sha256":
+        orders = text_sha256_target(row.value).orders
     elif row.kind == "text_id":  # with the spellings of its end that were filed along with it
-        held = registry.takedown_suppressions(row.id)
-        values = dict.fromkeys([row.value, *(o.value for o in held if o.kind == "text_id")])
+        values = dict.fromkeys([row.value, *held.get("text_id", [])])
         orders = tuple(("text_id", value) for value in values)
+    if row.near_duplicates:
+        orders += tuple((NEAR_TEXT, value) for value in held.get(NEAR_TEXT, []))
     return Target(row.kind, row.value, row.given, orders, row.text_sha256)
 
 

@@ -14,7 +14,7 @@ from catalog.errors import CatalogConflict, LeaseLost
 from catalog.files import relative_path
 from catalog.models import TakedownAction, TakedownCertificate, TakedownRequest
 from catalog.rows import ActionRow, CertificateRow, TakedownRow
-from catalog.takedown_records import NOTES, by_ids, one
+from catalog.takedown_records import NOTES, as_row, by_ids, one
 
 MAX_ERROR_CHARS = 500
 
@@ -45,6 +45,21 @@ def claim(
                 )
             )
     return by_ids(connection, [row.id for row in free])
+
+
+def free(connection: Connection, limit: int | None) -> list[TakedownRow]:
+    """What a claim would get: pending requests, and running ones whose claim ran out."""
+    ran_out = (TakedownRequest.status == "running") & (
+        TakedownRequest.claim_expires_at.is_(None)
+        | (TakedownRequest.claim_expires_at <= leases.now(connection))
+    )
+    found = connection.execute(
+        select(TakedownRequest)
+        .where((TakedownRequest.status == "pending") | ran_out)
+        .order_by(TakedownRequest.id)
+        .limit(limit)
+    )
+    return [as_row(row) for row in found]
 
 
 def finish(

@@ -56,7 +56,7 @@ def request(
     answer = file_request(
         place.registry,
         place.store,
-        _target(place, **asked),
+        _target(place, near_duplicates, **asked),
         reason,
         near_duplicates=near_duplicates,
         requester=requester,
@@ -68,6 +68,7 @@ def request(
 
 def _target(
     place: Place,
+    near_duplicates: bool,
     url: str | None,
     url_prefix: str | None,
     domain: str | None,
@@ -95,9 +96,11 @@ def _target(
         return find_doc_id(place.registry, place.store, doc_id)
     if text_file is not None:
         try:
-            return targets.text_target(text_file.read().decode("utf-8-sig"))
+            text = text_file.read().decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise CatalogError(f"the text file is not UTF-8: {error.reason}") from None
+        target = targets.text_target(text)
+        return targets.with_near_copies(target, text) if near_duplicates else target
     return targets.text_sha256_target(text_sha256 or "")
 
 

@@ -66,6 +66,18 @@ def impact(live: LiveLineage) -> dict[str, Any]:
     return total | {"versions": versions} | _clusters(live)
 
 
+def touched_places(live: LiveLineage) -> tuple[list[str], list[str]]:
+    """The live versions and the snapshots that hold any document of `gone`."""
+    found = live.query(
+        "SELECT DISTINCT f.version, f.snapshot FROM "
+        f"(SELECT DISTINCT filename FROM {live.scan('documents')} SEMI JOIN gone USING (doc_id)) "
+        "AS d JOIN live_files AS f ON f.filename = d.filename AND f.table_name = 'documents'"
+    )
+    names = ({row[name] for row in found if row[name]} for name in ("version", "snapshot"))
+    versions, snapshots = map(sorted, names)
+    return versions, snapshots
+
+
 def _shard_names(live: LiveLineage, version: str) -> list[str]:
     found = live.query(
         "SELECT DISTINCT f.shard FROM gone_spans AS s JOIN live_files AS f "

@@ -1,9 +1,11 @@
 """Which documents of the live versions a batch of takedowns means. Sets are joined, not looped
 over, so a million requests cost a few scans; all of it stays in DuckDB, which spills to disk.
+For a few requests key files tell which few files there are to read (`takedown_focus`).
 
 1. Documents that the request names, by address, id or text. Records that gave no text (already
    suppressed ones among them) hold nothing to remove and do not count.
-2. With near duplicates: the exact and near members of their clusters, over all snapshots.
+2. With near duplicates: texts that a sketch of theirs covers, and the exact and near members
+   of their clusters, over all snapshots.
 3. Texts derived from any of these, and from those, to the end.
 """
 
@@ -15,10 +17,18 @@ from typing import Any
 
 import pyarrow as pa
 
+from catalog import near_copies
 from catalog.live import LiveLineage
 from catalog.rows import NewTakedown
+from catalog.takedown_focus import (
+    FEW,
+    focus_on_derived,
+    focus_on_documents,
+    focus_on_targets,
+)
 from catalog.takedown_target import Target
 
+ID_KINDS = ("doc_id", "text_id", "text_sha256")
 ROLES = ("matched", "near_duplicate", "descendant")
 LISTED = 100  # documents named on a request; the counts are whole
 
@@ -44,6 +54,7 @@ class Matcher:
     def __init__(self, live: LiveLineage) -> None:
         self.live = live
         live.execute("CREATE OR REPLACE TEMP TABLE gone (doc_id BLOB PRIMARY KEY)")
+        focus_on_derived(live)
         live.execute(
             "CREATE OR REPLACE TEMP TABLE derived AS SELECT DISTINCT doc_id, url_key AS own_key, "
             f"unnest(derived_from) AS url_key FROM {live.scan('texts')} "
@@ -53,13 +64,18 @@ class Matcher:
             "CREATE OR REPLACE TEMP TABLE asked (kind VARCHAR, value VARCHAR, near BOOLEAN)"
         )
         self._any_derived = bool(live.query("SELECT 1 FROM derived LIMIT 1"))
+        live.focus({})
 
     def match(self, targets: Sequence[tuple[Target, bool]]) -> None:
-        """Find the documents of targets (with near duplicates or without), by their place."""
+        """Find the documents of targets (with near duplicates or without), by their place.
+
+        Afterwards the live lineage reads no more than what concerns the documents found.
+        """
         live = self.live
+        focus_on_targets(live, targets)
         ids = [
-            [bytes.fromhex(value) for _, value in target.orders]
-            if target.kind in ("doc_id", "text_id")
+            [bytes.fromhex(value) for kind, value in target.orders if kind != near_copies.KIND]
+            if target.kind in ID_KINDS
             else []
             for target, _ in targets
         ]
@@ -79,7 +95,6 @@ class Matcher:
             "CREATE OR REPLACE TEMP TABLE going (n BIGINT, doc_id BLOB, url_key VARCHAR, "
             "role UTINYINT, PRIMARY KEY (n, doc_id))"
         )
-        live.execute("CREATE OR REPLACE TEMP TABLE text_hits (n BIGINT, text_id BLOB)")
         kinds = {target.kind for target, _ in targets}
         documents = f"(SELECT * FROM {live.scan('documents')} WHERE reason IS NULL)"
         self._by_address(kinds, targets, f"(SELECT doc_id, url_key, host FROM {documents})", 0)
@@ -90,7 +105,9 @@ class Matcher:
                 "ON d.doc_id = t.id"
             )
         self._by_text(kinds)
+        live.execute("CREATE OR REPLACE TEMP TABLE near_of (n BIGINT, text_id BLOB, sketch BLOB)")
         if any(near for _, near in targets):
+            self._near_copies(targets)
             self._near_duplicates(documents)
         if self._any_derived:
             parents = f"(SELECT *, {HOST_OF_KEY} AS host FROM derived)"
@@ -102,6 +119,8 @@ class Matcher:
             ):
                 pass
         live.execute("INSERT INTO gone SELECT DISTINCT doc_id FROM going ON CONFLICT DO NOTHING")
+        gone = live.query("SELECT doc_id FROM gone LIMIT ?", [FEW + 1])
+        focus_on_documents(live, [bytes(row["doc_id"]) for row in gone])
 
     def requests(self, requests: Sequence[tuple[Target, NewTakedown]]) -> list[NewTakedown]:
         """The batch's requests with what they found and the suppressions they bring."""
@@ -117,8 +136,14 @@ class Matcher:
             entry = {"doc_id": row["doc_id"].hex(), "role": ROLES[row["role"]]}
             listed.setdefault(row["n"], []).append(entry)
         orders: dict[int, list[tuple[str, str]]] = {}
-        for row in self.live.query("SELECT DISTINCT n, text_id FROM text_hits ORDER BY ALL"):
-            orders.setdefault(row["n"], []).append(("text_id", row["text_id"].hex()))
+        short: dict[int, int] = {}
+        for row in self.live.query("SELECT n, text_id, sketch FROM near_of ORDER BY ALL"):
+            if row["sketch"] is None:  # too short: only exact copies can be told
+                short[row["n"]] = short.get(row["n"], 0) + 1
+                orders.setdefault(row["n"], []).append(("text_id", row["text_id"].hex()))
+            else:
+                order = near_copies.order_of(row["sketch"])
+                orders.setdefault(row["n"], []).append(order)
         for row in self.live.query(
             "SELECT n, doc_id FROM going WHERE role > 0 ORDER BY n, role, doc_id"
         ):
@@ -128,6 +153,8 @@ class Matcher:
             found: dict[str, Any] = {role: counts.get(n, {}).get(role, 0) for role in ROLES}
             total = sum(found.values())
             found |= {"listed": listed.get(n, []), "truncated": total > LISTED}
+            if request.near_duplicates:
+                found["texts_too_short"] = short.get(n, 0)
             answer.append(
                 NewTakedown(
                     target.kind,
@@ -207,18 +234,35 @@ class Matcher:
             )
 
     def _by_text(self, kinds: set[str]) -> None:
-        texts = self.live.scan("texts")
-        if "text_sha256" in kinds:  # reads every text; the others read one 16-byte column
-            self.live.execute(
-                f"INSERT INTO text_hits SELECT DISTINCT t.n, x.text_id FROM {texts} AS x "
-                "JOIN targets AS t ON sha256(x.text) = t.value WHERE t.kind = 'text_sha256'"
-            )
-        if kinds & {"text_id", "text_sha256"}:
+        if kinds & {"text_id", "text_sha256"}:  # reads one column of 16 bytes, never a text
             self._add(
-                f"SELECT t.n, x.doc_id, x.url_key, 0 FROM {texts} AS x JOIN ("
-                "SELECT n, unnest(ids) AS id FROM targets WHERE kind = 'text_id' "
-                "UNION SELECT n, text_id FROM text_hits) AS t ON x.text_id = t.id"
+                f"SELECT t.n, x.doc_id, x.url_key, 0 FROM {self.live.scan('texts')} AS x JOIN ("
+                "SELECT n, unnest(ids) AS id FROM targets WHERE kind IN ('text_id', 'text_sha256')"
+                ") AS t ON x.text_id = t.id"
             )
+
+    def _near_copies(self, targets: Sequence[tuple[Target, bool]]) -> None:
+        """Texts that a sketch covers: of a document the request names, or one it holds already."""
+        self.live.execute(
+            "INSERT INTO near_of SELECT DISTINCT g.n, x.text_id, x.sketch "
+            f"FROM {self.live.scan('texts')} AS x JOIN going AS g ON g.doc_id = x.doc_id "
+            "JOIN targets AS t ON t.n = g.n WHERE t.near AND g.role = 0"
+        )
+        self._add(  # exact copies of texts without a sketch
+            f"SELECT o.n, x.doc_id, x.url_key, 1 FROM {self.live.scan('texts')} AS x "
+            "JOIN near_of AS o ON o.text_id = x.text_id WHERE o.sketch IS NULL"
+        )
+        orders = [
+            (n, value)
+            for n, (target, near) in enumerate(targets)
+            for kind, value in target.orders
+            if near and kind == near_copies.KIND
+        ]
+        for row in self.live.query("SELECT n, sketch FROM near_of WHERE sketch IS NOT NULL"):
+            orders.append((row["n"], near_copies.order_of(row["sketch"])[1]))
+        if orders:
+            found = near_copies.find_near_copies(self.live, orders)
+            self._add(f"SELECT n, doc_id, url_key, 1 FROM ({found}) AS near_ones")
 
     def _near_duplicates(self, documents: str) -> None:
         """Follow clusters over all snapshots until nobody new comes in.

@@ -71,11 +71,14 @@ def refresh(
     connection: Connection, found: Iterable[tuple[int, NewTakedown]], now: str
 ) -> list[TakedownRow]:
     """Bring up to date what requests find, whatever their status, and the orders they hold."""
-    numbers, orders = [], []
-    for number, request in found:
-        _set(connection, number, now, documents=request.documents, found=dict(request.found))
+    pairs = list(found)
+    numbers, orders = [number for number, _ in pairs], []
+    known = {row.id: row.documents for row in by_ids(connection, numbers)}
+    for number, request in pairs:
+        if request.documents or not known[number]:
+            # What a killed run has taken out is not there to be found: what it was stays noted.
+            _set(connection, number, now, documents=request.documents, found=dict(request.found))
         orders += _orders(number, request.suppressions)
-        numbers.append(number)
     suppressions.add(connection, orders, now)
     return by_ids(connection, numbers)
 

@@ -25,6 +25,21 @@ class TakedownRegistry:
         with self.database.read() as connection:
             return suppressions.listed(connection, kind)
 
+    def orders(self) -> tuple[str, list[SuppressionRow]]:
+        """The standing orders and the state they are in, which changes whenever they do."""
+        with self.database.read() as connection:
+            return suppressions.state(connection), suppressions.listed(connection, None)
+
+    def expect_orders(self, state: str) -> None:
+        """`OrdersChanged` unless the standing orders are still in that state."""
+        with self.database.read() as connection:
+            suppressions.expect(connection, state)
+
+    def orders_state(self) -> str:
+        """The state of the standing orders, without them."""
+        with self.database.read() as connection:
+            return suppressions.state(connection)
+
     def takedown_suppressions(self, request_id: int) -> list[SuppressionRow]:
         """The standing orders that a request holds, shared ones included."""
         with self.database.read() as connection:
@@ -72,6 +87,12 @@ class TakedownRegistry:
         """Take a pending request back; gives it and how many suppressions went with it."""
         with self.database.write() as connection:
             return takedown_records.withdraw(connection, request_id, timestamp())
+
+    def free_takedowns(self, limit: int | None = None) -> list[TakedownRow]:
+        """Requests that wait for a run: pending ones, and those whose run died and whose claim
+        has run out, in the order they were filed."""
+        with self.database.read() as connection:
+            return takedown_claims.free(connection, limit)
 
     # Working on them
 

@@ -1,13 +1,24 @@
 """Answers about takedowns as text: ids, counts and addresses, never text of a document."""
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from catalog.near_copies import KIND as NEAR_TEXT
 from catalog.output import print_fields, print_line, print_table, printable
 
 WORDS = {
     "member_promoted": "another member will be promoted",
     "nothing_left": "nothing is left of it",
     "no_change_in_shards": "no change in shards",
+}
+ORDER_WORDS = {
+    "url_key": ("address", "addresses"),
+    "url_prefix": ("beginning of addresses", "beginnings of addresses"),
+    "host": ("site", "sites"),
+    "doc_id": ("document", "documents"),
+    "text_id": ("exact text", "exact texts"),
+    NEAR_TEXT: ("text with its near copies", "texts with their near copies"),
 }
 ROLE_WORDS = {
     "matched": "named by the request",
@@ -32,8 +43,14 @@ def show_request(answer: dict[str, Any]) -> None:
     print_fields([("asked for", f"{answer['kind']} {answer['value']}")])
     if answer["standing"]:
         print_line(_standing(answer))
+        for line in _near_copies(answer):
+            print_line(line)
         return
     _show_impact(answer)
+    if answer["near_duplicates"]:
+        print_line()
+    for line in _near_copies(answer):
+        print_line(line)
     if answer["outcome"] in ("filed", "reopened"):
         print_line()
         print_line("`catalog takedown run` or the takedown sensor rebuilds the versions.")
@@ -97,7 +114,7 @@ def show_takedown(row: dict[str, Any]) -> None:
             ("changed", row["updated_at"]),
             ("attempts", row["attempts"]),
             ("error", row["error"]),
-            ("suppressions", len(row["suppressions"])),
+            ("refused from now on", held_in_words(row["suppressions"]) or None),
             ("documents", row["documents"] or "none: a standing order for later snapshots"),
         ]
     )
@@ -123,6 +140,16 @@ def show_takedown(row: dict[str, Any]) -> None:
         )
 
 
+def held_in_words(orders: Sequence[Mapping[str, str]]) -> str:
+    """Standing orders counted by kind: `1 address, 2 texts with their near copies`."""
+    counts = Counter(order["kind"] for order in orders)
+    return ", ".join(
+        f"{counts[kind]} {words[counts[kind] > 1]}"
+        for kind, words in ORDER_WORDS.items()
+        if counts[kind]
+    )
+
+
 def show_withdrawn(answer: dict[str, Any]) -> None:
     """`catalog takedown withdraw`"""
     print_line(
@@ -138,16 +165,35 @@ def _status(row: dict[str, Any]) -> str:
 
 
 def _standing(answer: dict[str, Any]) -> str:
-    if answer["kind"] == "text_sha256":
-        return (
-            "No document of a live version has this text. The order stands, but ingest knows texts "
-            "by another digest: file the text itself (--text-file) to have it refused in later "
-            "snapshots too."
-        )
     return (
         "No document of a live version matches. The order stands: what it names is refused in "
         "every later snapshot and build."
     )
+
+
+def _near_copies(answer: dict[str, Any]) -> list[str]:
+    """What holds for copies that come in later, under addresses nobody knows yet."""
+    if not answer["near_duplicates"]:
+        return []
+    held = sum(kind == NEAR_TEXT for kind, _ in answer["suppressions"])
+    short = answer["texts_too_short"]
+    said = []
+    if held:
+        said.append(f"Near copies of {held} texts are refused too, under any address.")
+    if short:
+        said.append(
+            f"{short} texts are too short to tell a near copy from a chance likeness: only exact "
+            "copies of them are refused."
+        )
+    if not held and not short:
+        said.append(
+            "Near copies under other addresses cannot be told before the text is known: file it "
+            "with --text-file and --near-duplicates, if you have it."
+            if answer["kind"] not in ("text_id", "text_sha256")
+            else "Only exact copies are refused: the text is not known, or too short to tell a "
+            "near copy from a chance likeness."
+        )
+    return said
 
 
 def _show_impact(answer: dict[str, Any]) -> None:
@@ -206,5 +252,17 @@ def show_verified(answer: dict[str, Any]) -> None:
         print_line(
             f"  {answer['copies_under_other_addresses']} copies stand under other addresses, "
             "which the request does not cover"
+        )
+    search = answer["search"]
+    if search is None:
+        print_line(
+            "  Ids and digests were compared. Texts and tokens were not searched for the wording: "
+            "that needs corpus-assets, installed where this catalog's store can be read."
+        )
+    else:
+        print_line(
+            f"  {search['texts']} texts and {search['tokens']} tokens searched: {search['exact']} "
+            f"places hold a removed text whole, {search['similar']} documents share a good part "
+            "of its wording"
         )
     print_line("The proof holds." if answer["whole"] else "The proof does not hold.")

@@ -3,9 +3,11 @@
 import hashlib
 import unicodedata
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from catalog.errors import TakedownRefused
+from catalog.near_copies import KIND as NEAR_TEXT
+from catalog.near_copies import sketch_of
 from catalog.text import text_id
 from catalog.urls import canonical_host, url_key
 
@@ -83,10 +85,9 @@ def text_id_target(written: str) -> Target:
 
 
 def text_sha256_target(written: str) -> Target:
-    """All documents of one text, by SHA-256. Ingest knows texts by another digest, so orders
-    come only with the texts that are found."""
+    """All documents of one text, by SHA-256; the text's id is the first half of it."""
     digits = _digits(written, SHA256_DIGITS, "a SHA-256")
-    return Target("text_sha256", digits, digits, (), digits)
+    return Target("text_sha256", digits, digits, (("text_id", digits[:ID_DIGITS]),), digits)
 
 
 def text_target(text: str) -> Target:
@@ -104,6 +105,14 @@ def text_target(text: str) -> Target:
     data = bare.encode("utf-8", "surrogatepass")
     orders = tuple(("text_id", digits) for digits in ids)
     return Target("text_id", next(iter(ids)), "", orders, hashlib.sha256(data).hexdigest())
+
+
+def with_near_copies(target: Target, text: str) -> Target:
+    """A text's target that holds near copies too, where the text is long enough to tell them."""
+    sketch = sketch_of(text)
+    if sketch is None:
+        return target
+    return replace(target, orders=(*target.orders, (NEAR_TEXT, sketch)))
 
 
 def _address(url: str, sources: Collection[str]) -> str:

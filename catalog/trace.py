@@ -1,7 +1,5 @@
 """From one token of one shard back to its document, its text and its source file."""
 
-# ruff: noqa: S608 - FROM parts are written by Lineage.scan alone; values are always bound
-
 from typing import Any
 
 import numpy as np
@@ -9,10 +7,22 @@ import numpy as np
 from catalog.errors import CatalogError, LineageBroken
 from catalog.history import cluster
 from catalog.lineage import Lineage
-from catalog.manifest import load_manifest
+from catalog.lookups import SPAN, records_of, spans_of
 from catalog.text import TokenBytes, char_range, context, extracted_range
 
 TOKEN_BYTES = 4
+ORIGIN = (
+    "source",
+    "snapshot",
+    "part",
+    "url",
+    "url_key",
+    "file",
+    "offset",
+    "length",
+    "fetched_at",
+    "licence",
+)
 
 
 def trace(lineage: Lineage, shard_name: str, sample: int, token: int) -> dict[str, Any]:
@@ -24,8 +34,8 @@ def trace(lineage: Lineage, shard_name: str, sample: int, token: int) -> dict[st
     3. The edits recorded with the final text lead back to the extracted text.
     Costs one read of the document's tokens and look-ups by id; no scan of the shard.
     """
-    shard = lineage.registry.version_shard(lineage.version.name, shard_name)
-    manifest = load_manifest(lineage.store, lineage.version)
+    shard = lineage.shard(shard_name)
+    manifest = lineage.manifest
     if not 0 <= sample < shard.samples:
         raise CatalogError(f"{shard.full_name} has samples 0 to {shard.samples - 1}, not {sample}")
     if not 0 <= token < manifest.seq_len:
@@ -36,12 +46,11 @@ def trace(lineage: Lineage, shard_name: str, sample: int, token: int) -> dict[st
         "sample": sample,
         "token": token,
     }
-    scan = lineage.scan("spans", shard.snapshot, shards=[shard.full_name])
-    covering = lineage.query(
-        f'SELECT doc_id, "offset", doc_token_offset FROM {scan} '
-        'WHERE sample = ? AND "offset" <= ? AND "offset" + length > ?',
-        [sample, token, token],
-    )
+    covering = [
+        span
+        for span in lineage.rows.where(shard.spans_path, "sample", [sample], ("doc_id", *SPAN))
+        if span["offset"] <= token < span["offset"] + span["length"]
+    ]
     at = sample * manifest.seq_len + token
     token_id = int(_tokens(lineage, shard.bin_path, at, 1)[0])
     if not covering:
@@ -53,10 +62,8 @@ def trace(lineage: Lineage, shard_name: str, sample: int, token: int) -> dict[st
         )
     doc_id = bytes(covering[0]["doc_id"])
     position = covering[0]["doc_token_offset"] + token - covering[0]["offset"]
-    pieces = lineage.query(
-        f'SELECT sample, "offset", length FROM {scan} WHERE doc_id = ? ORDER BY doc_token_offset',
-        [doc_id],
-    )
+    spans = spans_of(lineage, [doc_id], shard.snapshot)[doc_id]
+    pieces = [span for span in spans if span["shard"] == shard.full_name]
     tokens = np.concatenate(
         [
             _tokens(
@@ -68,9 +75,8 @@ def trace(lineage: Lineage, shard_name: str, sample: int, token: int) -> dict[st
             for piece in pieces
         ]
     )
-    names = TokenBytes(
-        lineage.store.read_verified(manifest.tokenizer_path, manifest.tokenizer_sha256).decode()
-    )
+    names = lineage.token_bytes
+    origin, parts = _origin(lineage, shard.snapshot, doc_id)
     ends_document = position == len(tokens) - 1 and token_id == manifest.eod_id
     return (
         place
@@ -83,8 +89,8 @@ def trace(lineage: Lineage, shard_name: str, sample: int, token: int) -> dict[st
             "doc_token": position,
             "doc_tokens": len(tokens),
         }
-        | _origin(lineage, shard.snapshot, doc_id)
-        | _text_place(lineage, names, shard.snapshot, doc_id, tokens, position, manifest.eod_id)
+        | origin
+        | _text_place(lineage, names, shard.snapshot, parts, doc_id, tokens, position)
         | {"cluster": _short_cluster(lineage, doc_id)}
     )
 
@@ -100,44 +106,41 @@ def _tokens(lineage: Lineage, path: str, start: int, count: int) -> "np.ndarray[
     return np.frombuffer(data, "<i4")
 
 
-def _origin(lineage: Lineage, snapshot: str, doc_id: bytes) -> dict[str, Any]:
-    """The record that was kept, of all with this id."""
-    found = lineage.query(
-        'SELECT r.source, r.snapshot, r.part, r.url, r.url_key, r.file, r."offset", r.length, '
-        "r.fetched_at, r.licence "
-        f"FROM {lineage.scan('documents', snapshot)} AS r "
-        f'JOIN {lineage.scan("decisions", snapshot)} AS d USING (doc_id, part, "offset") '
-        "WHERE r.doc_id = ? AND d.doc_id = ? AND d.kept",
-        [doc_id, doc_id],
-    )
+def _origin(lineage: Lineage, snapshot: str, doc_id: bytes) -> tuple[dict[str, Any], set[int]]:
+    """The record that was kept, of all with this id, and the parts that have any of them."""
+    records = [row for row in records_of(lineage, doc_id) if row["snapshot"] == snapshot]
+    parts = {row["part"] for row in records}
+    kept = {
+        (row["part"], row["offset"])
+        for row in lineage.documents_in("decisions", [doc_id], snapshot, parts)
+        if row["kept"]
+    }
+    found = [row for row in records if (row["part"], row["offset"]) in kept]
     if len(found) != 1:
         raise LineageBroken(
             f"document {doc_id.hex()} is in a shard and has {len(found)} kept records: "
             f"run `catalog verify {lineage.version.name}`"
         )
-    return {"record": found[0]}
+    return {"record": {name: found[0][name] for name in ORIGIN}}, parts
 
 
 def _text_place(
     lineage: Lineage,
     names: TokenBytes,
     snapshot: str,
+    parts: set[int],
     doc_id: bytes,
     tokens: "np.ndarray[Any, Any]",
     position: int,
-    eod_id: int,
 ) -> dict[str, Any]:
-    final = lineage.query(
-        f"SELECT text, edits, part FROM {lineage.scan('final_text', snapshot)} WHERE doc_id = ?",
-        [doc_id],
-    )
+    final = lineage.documents_in("final_text", [doc_id], snapshot, parts, ("text", "edits"))
     if len(final) != 1:
         raise LineageBroken(
             f"document {doc_id.hex()} has {len(final)} final texts: "
             f"run `catalog verify {lineage.version.name}`"
         )
     text = final[0]["text"]
-    spoken = tokens[:-1] if len(tokens) and tokens[-1] == eod_id else tokens
+    spoken = tokens[:-1] if len(tokens) and tokens[-1] == lineage.manifest.eod_id else tokens
     lengths, data = names.lengths_and_text(spoken.tolist())
     if data != text.encode("utf-8"):
         return {
@@ -150,11 +153,8 @@ def _text_place(
     start, end = char_range(data, first, first + sum(lengths[position : position + 1]))
     edits = [(edit["start"], edit["end"], edit["new_length"]) for edit in final[0]["edits"] or ()]
     old_start, old_end = extracted_range(edits, start, end)
-    extracted = lineage.query(
-        f"SELECT text FROM {lineage.scan('texts', snapshot, [final[0]['part']])} "
-        "WHERE doc_id = ? LIMIT 1",
-        [doc_id],
-    )
+    part = [] if final[0]["part"] is None else [final[0]["part"]]
+    extracted = lineage.documents_in("texts", [doc_id], snapshot, part, ("text",))
     before: dict[str, Any] = {"start": old_start, "end": old_end}
     if extracted:
         before |= context(extracted[0]["text"], old_start, old_end)

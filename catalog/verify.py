@@ -13,10 +13,11 @@ import pyarrow.parquet as pq
 from catalog.conservation import check_conservation, snapshot_counts
 from catalog.errors import CatalogError, StoreFileError
 from catalog.files import Store
+from catalog.key_checks import check_keys
 from catalog.lineage import Lineage
 from catalog.manifest import Manifest, load_manifest
 from catalog.registry import Registry
-from catalog.rows import LineageRow, ShardRow, VersionRow
+from catalog.rows import KeyRow, LineageRow, ShardRow, VersionRow
 from catalog.shard_checks import check_shard
 
 Progress = Callable[[str, int, int], None]
@@ -34,6 +35,7 @@ def verify(
     version = registry.version(name)
     shards = registry.version_shards(name)
     lineage_files = registry.lineage_files(name)
+    key_files = registry.key_files(name)
     problems: list[dict[str, str]] = []
 
     def found(check: str, subject: str, sentences: Iterator[str]) -> None:
@@ -47,9 +49,11 @@ def verify(
         found("manifest", version.manifest_path, _check_manifest(manifest, version, shards))
     except CatalogError as error:
         found("manifest", version.manifest_path, iter([str(error)]))
-    expected = _recorded_files(version, shards, lineage_files, manifest)
+    expected = _recorded_files(version, shards, lineage_files, key_files, manifest)
     damaged = _check_hashes(store, expected, jobs, tell, found)
     damaged |= _check_rows(store, lineage_files, damaged, found)
+    for path, problem in check_keys(store, key_files, lineage_files, damaged):
+        found("keys", path, iter([problem]))
     found("shards", name, _check_registered(version, shards, lineage_files))
     for number, shard in enumerate(shards):
         tell("shards", number, len(shards))
@@ -84,6 +88,7 @@ def _recorded_files(
     version: VersionRow,
     shards: list[ShardRow],
     lineage: list[LineageRow],
+    keys: list[KeyRow],
     manifest: Manifest | None,
 ) -> list[tuple[str, str]]:
     """Every (path, SHA-256) that the version stands on, each once."""
@@ -93,8 +98,8 @@ def _recorded_files(
     for shard in shards:
         for kind in ("bin", "idx", "spans", "header"):
             files[(getattr(shard, f"{kind}_path"), getattr(shard, f"{kind}_sha256"))] = None
-    for row in lineage:
-        files[(row.path, row.sha256)] = None
+    for path, sha256 in [(r.path, r.sha256) for r in lineage] + [(r.path, r.sha256) for r in keys]:
+        files[(path, sha256)] = None
     return list(files)
 
 

@@ -7,12 +7,13 @@ from sqlalchemy import Connection, insert, select, update
 
 from catalog.errors import AmbiguousName, CatalogConflict, UnknownName, VersionExists
 from catalog.files import relative_path
-from catalog.models import Lock, Recipe, Version, VersionLineage, VersionShard
-from catalog.rows import LineageRow, ShardRow, VersionRow
+from catalog.models import Lock, Recipe, Version, VersionKey, VersionLineage, VersionShard
+from catalog.rows import KeyRow, LineageRow, ShardRow, VersionRow
 
 VERSION_COLUMNS = tuple(VersionRow.__dataclass_fields__)
 SHARD_COLUMNS = tuple(ShardRow.__dataclass_fields__)
 LINEAGE_COLUMNS = tuple(LineageRow.__dataclass_fields__)
+KEY_COLUMNS = tuple(KeyRow.__dataclass_fields__)
 
 
 def publish(
@@ -21,6 +22,7 @@ def publish(
     shards: Sequence[ShardRow],
     lineage: Sequence[LineageRow],
     now: str,
+    keys: Sequence[KeyRow] = (),
 ) -> bool:
     """Write a version whole. False when the same one, by its manifest, is there already."""
     known = connection.scalar(select(Version.manifest_sha256).where(Version.name == version.name))
@@ -44,8 +46,8 @@ def publish(
     for shard in shards:
         for path in (shard.bin_path, shard.idx_path, shard.spans_path, shard.header_path):
             relative_path(path)
-    for row in lineage:
-        relative_path(row.path)
+    for path in (*(row.path for row in lineage), *(row.path for row in keys)):
+        relative_path(path)
     if len(set(lineage)) != len(lineage):
         raise CatalogConflict(
             f"version {version.name} lists a lineage file twice for the same place; nothing was "
@@ -61,6 +63,10 @@ def publish(
     if lineage:
         connection.execute(
             insert(VersionLineage), [asdict(row) | {"version": version.name} for row in lineage]
+        )
+    if keys:
+        connection.execute(
+            insert(VersionKey), [asdict(row) | {"version": version.name} for row in keys]
         )
     return True
 
@@ -147,3 +153,12 @@ def lineage(connection: Connection, name: str, table: str | None) -> list[Lineag
     return [
         LineageRow(**{column: getattr(row, column) for column in LINEAGE_COLUMNS}) for row in found
     ]
+
+
+def keys(connection: Connection, name: str) -> list[KeyRow]:
+    """The version's key files; none where it was published without."""
+    one(connection, name)
+    found = connection.execute(
+        select(VersionKey).where(VersionKey.version == name).order_by(VersionKey.id)
+    )
+    return [KeyRow(**{column: getattr(row, column) for column in KEY_COLUMNS}) for row in found]

@@ -9,6 +9,7 @@ schemas of `corpus_assets.documents`.
 import hashlib
 import json
 import random
+import re
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -36,8 +37,9 @@ from catalog.rows import (
     VersionRow,
 )
 from catalog.text import text_id
-from catalog.urls import canonical_host, canonical_url, url_key
+from catalog.urls import canonical_url, url_key
 from corpus_assets import documents as schemas
+from corpus_assets.sources.sketch import sketch_texts
 
 SEQ_LEN = 48
 SNAPSHOTS = ("WEB-2024-10", "WEB-2024-18")
@@ -270,7 +272,7 @@ def _part_tables(docs: list[Doc]) -> Tables:
                     "part": doc.part,
                     "url": doc.url,
                     "url_key": url_key(doc.url),
-                    "host": canonical_host(doc.url.split("/")[2]),
+                    "host": re.sub(r":\d+$", "", canonical_url(doc.url).split("/")[2]),
                     "file": f"part-{doc.part}.warc.gz",
                     "offset": doc.offset,
                     "length": 900,
@@ -325,6 +327,7 @@ def _part_tables(docs: list[Doc]) -> Tables:
                     "offset": doc.offset,
                     "derived_from": doc.derived_from,
                     "text_id": text_id(doc.text or ""),
+                    "sketch": sketch_texts([doc.text or ""])[0],
                     "text": doc.text,
                 }
                 for doc in texts

@@ -11,8 +11,9 @@ import pytest
 from catalog.errors import AmbiguousName, CatalogError, StoreFileError, UnknownName
 from catalog.files import Store
 from catalog.find import find_host, find_text, find_url
-from catalog.history import history, places, resolve_doc_id
+from catalog.history import history, resolve_doc_id
 from catalog.lineage import Lineage
+from catalog.lookups import spans_of
 from catalog.rows import LINEAGE_TABLES
 from corpus_assets_tests.lineage_catalog.corpus import SEQ_LEN, SNAPSHOTS, Corpus, build
 
@@ -172,7 +173,7 @@ def test_a_version_without_lineage_answers_with_nothing(corpus: Corpus) -> None:
         bare.create_views()
         for table in LINEAGE_TABLES:
             assert bare.query(f"SELECT * FROM {table}") == []
-        assert places(bare, [b"x" * 16]) == {b"x" * 16: []}
+        assert spans_of(bare, [b"x" * 16]) == {b"x" * 16: []}
         with pytest.raises(UnknownName):
             resolve_doc_id(bare, "abcdef")
     corpus.registry.set_version_status("bare", "revoked")

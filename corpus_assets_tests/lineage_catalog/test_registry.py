@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 from sqlalchemy import text
+from sqlalchemy.event import listen
 
 from catalog.errors import (
     CatalogConflict,
@@ -22,6 +23,7 @@ from catalog.rows import (
     FileRow,
     GateRow,
     InputRow,
+    KeyRow,
     LineageRow,
     LockRow,
     MetricRow,
@@ -152,6 +154,32 @@ def test_thousands_of_artifacts_are_recorded_in_one_call(registry: Registry) -> 
     assert all(row.outputs[0].path.endswith(f"/{row.part}.parquet") for row in found)
 
 
+def test_artifacts_are_forgotten_by_stage_and_fingerprint(registry: Registry) -> None:
+    registry.record_artifacts([artifact(number) for number in range(900)])
+    other = dataclasses.replace(artifact(1), stage="other")
+    registry.record_artifacts([other])
+    known = [("signals", f"fingerprint-{number}") for number in range(1, 900)]
+    registry.forget_artifacts([*known, ("other", "fingerprint-2"), ("signals", "unknown")])
+    assert [(row.stage, row.part) for row in registry.artifacts()] == [("other", 1), ("signals", 0)]
+
+
+def test_recorded_artifacts_are_looked_up_in_an_index(registry: Registry) -> None:
+    if registry.database.engine.dialect.name != "sqlite":
+        pytest.skip("PostgreSQL plans by the size of the table")
+    asked: list[str] = []
+
+    def note(*event: object) -> None:
+        asked.append(str(event[2]))
+
+    listen(registry.database.engine, "before_cursor_execute", note)
+    registry.record_artifacts([artifact(1)])
+    (lookup,) = [sql for sql in asked if sql.lstrip().startswith("SELECT artifacts.id")]
+    with registry.database.read() as connection:
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {lookup}", ("a", "b")).all()
+    assert "SEARCH artifacts USING INDEX" in str(plan)
+    assert "fingerprint=?" in str(plan)
+
+
 @pytest.mark.parametrize(
     "path", ["/etc/passwd", "../up", "a/../../b", "", "s3://b/x", "a\\b", "a//b"]
 )
@@ -191,6 +219,22 @@ def test_a_version_is_published_whole(registry: Registry) -> None:
     assert registry.version_shards("v1") == [shard()]
     assert registry.lineage_files("v1", "spans") == [spans]
     assert registry.lineage_files("v1") == [spans, texts]
+    assert registry.key_files("v1") == []
+
+
+def test_key_files_are_published_with_their_version_or_not_at_all(registry: Registry) -> None:
+    keys = [
+        KeyRow(kind, "S1", f"artifacts/{kind}.keys", "aa", 64, 3) for kind in ("hosts", "url_keys")
+    ]
+    ready(registry)
+    outside = dataclasses.replace(keys[0], path="../hosts.keys")
+    with pytest.raises(PathRefused):
+        registry.publish_version(version(), [shard()], [], keys=[keys[1], outside])
+    assert registry.versions() == []
+    registry.publish_version(version(), [shard()], [], keys=keys)
+    assert registry.key_files("v1") == keys
+    with pytest.raises(UnknownName):
+        registry.key_files("v2")
 
 
 def test_publishing_the_same_version_again_does_nothing(registry: Registry) -> None:

@@ -12,6 +12,7 @@ from catalog import schema
 from catalog.errors import CatalogUnavailable, SchemaMismatch
 from catalog.models import Base
 from catalog.registry import Registry
+from catalog.rows import SuppressionRow
 from catalog.session import Database
 
 FAILING = '''"""Makes a table, changes data, then fails."""
@@ -19,8 +20,8 @@ FAILING = '''"""Makes a table, changes data, then fails."""
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0003"
-down_revision = "0002"
+revision = "9999"
+down_revision = "0004"
 branch_labels = None
 depends_on = None
 
@@ -35,7 +36,7 @@ def upgrade() -> None:
 def migrations_with(tmp_path: Path, revision: str) -> Path:
     folder = tmp_path / "migrations"
     shutil.copytree(schema.MIGRATIONS, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "versions" / "0003_next.py").write_text(revision)
+    (folder / "versions" / "9999_next.py").write_text(revision)
     return folder
 
 
@@ -51,8 +52,8 @@ def test_models_and_migrations_make_the_same_tables(registry: Registry) -> None:
 
 def test_upgrading_twice_changes_nothing(empty_url: str) -> None:
     registry = Registry(empty_url)
-    assert registry.upgrade() == (None, "0002")
-    assert registry.upgrade() == ("0002", "0002")
+    assert registry.upgrade() == (None, "0004")
+    assert registry.upgrade() == ("0004", "0004")
     registry.check_schema()
 
 
@@ -86,12 +87,14 @@ def test_an_upgrade_keeps_requests_and_who_holds_their_suppressions(
             )
         )
         connection.execute(
-            text("INSERT INTO suppressions VALUES (1, 'url_key', 'com,example)/', 7, 'then')")
+            text("INSERT INTO suppressions VALUES (100, 'url_key', 'com,example)/', 7, 'then')")
         )
-    assert registry.upgrade() == ("0001", "0002")
+    assert registry.upgrade() == ("0001", "0004")
     row = registry.takedown(7)
     assert (row.status, row.documents, row.found, row.attempts) == ("pending", 0, {}, 0)
-    assert registry.withdraw_takedown(7)[1] == 1
+    assert [order.value for order in registry.takedown_suppressions(7)] == ["com,example)/"]
+    assert registry.add_suppressions([SuppressionRow("near_text", "v1:00", 7)]) == 1
+    assert registry.withdraw_takedown(7)[1] == 2
     assert registry.suppressions() == []
 
 
@@ -112,13 +115,13 @@ def test_a_missing_file_is_not_created_by_reading(tmp_path: Path) -> None:
 
 def test_an_older_schema_asks_for_an_upgrade(registry: Registry, tmp_path: Path) -> None:
     newer = migrations_with(tmp_path, FAILING)
-    with pytest.raises(SchemaMismatch, match="has schema 0002, this package 0003: run `catalog up"):
+    with pytest.raises(SchemaMismatch, match="has schema 0004, this package 9999: run `catalog up"):
         schema.check(registry.database, newer)
 
 
 def test_a_newer_schema_asks_for_a_newer_package(registry: Registry) -> None:
     with registry.database.write() as connection:
-        connection.execute(text(f"UPDATE {schema.VERSION_TABLE} SET version_num = '9999'"))
+        connection.execute(text(f"UPDATE {schema.VERSION_TABLE} SET version_num = '9998'"))
     with pytest.raises(SchemaMismatch, match="newer corpus-assets"):
         registry.check_schema()
     with pytest.raises(SchemaMismatch, match="newer corpus-assets"):

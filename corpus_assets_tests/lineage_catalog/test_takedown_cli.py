@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from catalog.cli import main
+from catalog.near_copies import SKETCH_GROUP
 from catalog.rows import ActionRow
 from catalog.takedown import RUNNER_GROUP
 from corpus_assets_tests.lineage_catalog.corpus import Corpus
@@ -26,6 +27,13 @@ def run_json(corpus: Corpus, *arguments: str) -> Any:
     result = run(corpus, *arguments, "--json")
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
+
+
+@pytest.fixture
+def sketches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The entry point that pyproject.toml declares, whether the package is installed or not."""
+    point = EntryPoint("corpus_assets", "corpus_assets.sources.sketch:sketch_text", SKETCH_GROUP)
+    monkeypatch.setattr("catalog.near_copies.entry_points", lambda group: [point])
 
 
 def request(corpus: Corpus, *arguments: str) -> Result:
@@ -45,9 +53,10 @@ def test_a_request_says_what_it_touches_and_what_will_happen(own_corpus: Corpus)
     standing = request(own_corpus, "--url", "http://nowhere.example/").stdout
     assert "refused in every later snapshot and build" in standing
     digest = request(own_corpus, "--text-sha256", "ab" * 32).stdout
-    assert "file the text itself (--text-file)" in digest
+    assert "refused in every later snapshot and build" in digest
 
 
+@pytest.mark.usefixtures("sketches")
 def test_every_way_to_name_a_document_works(own_corpus: Corpus, tmp_path: Path) -> None:
     doc = own_corpus.doc(LONG)
     text = doc.text or ""
@@ -66,6 +75,35 @@ def test_every_way_to_name_a_document_works(own_corpus: Corpus, tmp_path: Path) 
         assert doc.doc_id.hex() in {d["doc_id"] for d in answer["documents_listed"]}, arguments
         assert answer["outcome"] == "filed"
     assert len(run_json(own_corpus, "takedown", "list")) == 6
+
+
+@pytest.mark.usefixtures("sketches")
+def test_near_copies_of_a_text_that_no_version_holds_are_refused_from_now_on(
+    own_corpus: Corpus, tmp_path: Path
+) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text(" ".join(f"word{n} of the tale" for n in range(40)), encoding="utf-8")
+    told = request(own_corpus, "--text-file", str(path), "--near-duplicates").stdout
+    assert "No document of a live version matches." in told
+    assert "Near copies of 1 texts are refused too, under any address." in told
+    shown = run(own_corpus, "takedown", "show", "1").stdout
+    assert "2 exact texts, 1 text with its near copies" in shown
+    path.write_text("too short to tell", encoding="utf-8")
+    short = request(own_corpus, "--text-file", str(path), "--near-duplicates").stdout
+    assert "Only exact copies are refused" in short
+    unknown = request(own_corpus, "--url", "http://nowhere.example/", "--near-duplicates").stdout
+    assert "cannot be told before the text is known" in unknown
+
+
+def test_a_text_cannot_be_sketched_where_nothing_that_does_it_is_installed(
+    own_corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("catalog.near_copies.entry_points", lambda group: [])
+    (tmp_path / "text.txt").write_text("some text", encoding="utf-8")
+    asked = ("--text-file", str(tmp_path / "text.txt"))
+    refused = request(own_corpus, *asked, "--near-duplicates")
+    assert (refused.exit_code, "install corpus-assets here" in refused.stderr) == (2, True)
+    assert request(own_corpus, *asked).exit_code == 0
 
 
 def test_requests_are_listed_shown_and_withdrawn(own_corpus: Corpus) -> None:

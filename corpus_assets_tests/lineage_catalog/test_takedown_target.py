@@ -100,7 +100,7 @@ def test_a_text_is_the_text_that_ingest_keeps_with_or_without_a_last_line_end() 
 
 def test_ids_and_digests_are_given_whole() -> None:
     assert doc_id_target(" AB" + "0" * 30).value == "ab" + "0" * 30
-    assert text_sha256_target("AB" * 32).orders == ()
+    assert text_sha256_target("AB" * 32).orders == (("text_id", "ab" * 16),)
     for wrong in ("ab", "zz" * 16, "0" * 31, "0" * 33):
         with pytest.raises(TakedownRefused, match="32 hex digits"):
             doc_id_target(wrong)

@@ -3,8 +3,8 @@
 import pytest
 
 from catalog.errors import CatalogError, StoreFileError, UnknownName
-from catalog.history import places
 from catalog.lineage import Lineage
+from catalog.lookups import spans_of
 from catalog.trace import trace
 from corpus_assets_tests.lineage_catalog.corpus import SEQ_LEN, Corpus
 
@@ -45,7 +45,7 @@ def test_text_that_an_edit_wrote_leads_to_what_it_replaced(
 ) -> None:
     doc = next(doc for doc in corpus.kept() if doc.edits)
     seen = set()
-    for span in places(lineage, [doc.doc_id])[doc.doc_id]:
+    for span in spans_of(lineage, [doc.doc_id])[doc.doc_id]:
         for token in range(span["offset"], span["offset"] + span["length"]):
             answer = trace(lineage, span["shard"], span["sample"], token)
             extracted, final = answer["extracted_text"]["text"], answer["final_text"]["text"]
@@ -59,7 +59,7 @@ def test_the_end_of_document_token_stands_behind_the_last_character(
     corpus: Corpus, lineage: Lineage
 ) -> None:
     doc = corpus.kept()[0]
-    last = places(lineage, [doc.doc_id])[doc.doc_id][-1]
+    last = spans_of(lineage, [doc.doc_id])[doc.doc_id][-1]
     answer = trace(lineage, last["shard"], last["sample"], last["offset"] + last["length"] - 1)
     text = doc.final or doc.text or ""
     assert answer["ends_document"]
