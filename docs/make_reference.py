@@ -40,6 +40,7 @@ MEANINGS = {
     "Recipe.sources": "where documents come from; the order of all snapshots is their rank",
     "Recipe.calibrate_on": "snapshots that cutoffs and tokenizer learn from; null: all",
     "Recipe.blocklists": "files with one host a line; pages of these hosts are dropped",
+    "Recipe.blocked_categories": "pages to drop by category, from lists in UT1's layout",
     "Recipe.documents": "what is let in, and how text is taken from it",
     "Recipe.language_model": "the language identifier",
     "Recipe.quality_model": "what the quality classifier learns from; null: there is none",
@@ -55,6 +56,7 @@ MEANINGS = {
     "Recipe.shards": "length of samples, packing, size of shards",
     "Recipe.mixture": "how much of what a training run sees, and when",
     "Recipe.survival": "by stage: shares of surviving documents outside which a check warns",
+    "Recipe.drift": "how far a snapshot may stand from those before it; no part of the identity",
     "SourceEntry.name": "name of the source; part of every `doc_id`",
     "SourceEntry.format": "how files are read",
     "SourceEntry.fields": "columns of a JSONL or Parquet source",
@@ -73,7 +75,8 @@ MEANINGS = {
     "GateSettings.max_bytes": "largest payload or text that passes, in bytes",
     "GateSettings.refuse_unknown_licence": "drop what states no licence and has none by its source",
     "GateSettings.optout": "publishers' machine-readable refusals",
-    "OptOutSettings.tdm_reservation": "honour `tdm-reservation: 1` in headers and meta tags",
+    "OptOutSettings.tdm_reservation": "honour `tdm-reservation: 1` in headers, meta tags and the "
+    "tdmrep.json among a source's `site_files`",
     "OptOutSettings.noindex": "count `noindex` and `none` as a refusal as well",
     "ExtractionSettings.engine": "the extractor",
     "ExtractionSettings.mode": "`fast`: trafilatura's own rules; `precision`: also compares with "
@@ -95,15 +98,10 @@ MEANINGS = {
     "QualityModelSettings.top_words": "strongest words to report on each side",
     "QualityModelSettings.seed": "of the training, and of the choice of held-out texts",
     "SignalSettings.families": "families to compute, in this order; each once",
-    "GopherQuality.family": "the family's name",
     "GopherQuality.stop_words": "words that running text of the language has",
-    "Repetition.family": "the family's name",
     "Repetition.top_ngrams": "sizes n for which the most frequent n-gram is measured",
     "Repetition.dup_ngrams": "sizes n for which repeated n-grams are measured",
-    "FineWeb.family": "the family's name",
     "FineWeb.short_line_chars": "a line of at most so many characters is short",
-    "Language.family": "the family's name",
-    "Quality.family": "the family's name",
     "SelectionSettings.rules": "all that a document must be; the first failing one is the reason",
     "SelectionSettings.cutoffs": "thresholds given as shares, by name",
     "SelectionSettings.tiers": "grades of kept documents; null: one tier for all",
@@ -112,15 +110,19 @@ MEANINGS = {
     "Rule.signal": "the column that the rule looks at",
     "Bounds.min": "lower end, included",
     "Bounds.max": "upper end, included",
+    "LanguageBounds.min": "smallest value that passes there",
+    "LanguageBounds.max": "largest value that passes there",
     "CutoffSettings.signal": "the column that the cutoff is about",
     "CutoffSettings.drop_share": "share of documents below the cutoff",
-    "CutoffSettings.by": "`language`: a value for each language; null: one for all",
+    "CutoffSettings.by": "a value for each language, each domain, or each language of each domain; "
+    "null: one for all",
     "TierSettings.signal": "the column that grades",
     "TierSettings.names": "tiers, best first",
     "TierSettings.shares": "share of kept documents in each, in the same order; they sum to 1",
     "TierSettings.domains": "domains that are graded; null: all",
-    "TierSettings.by": "`language`: bounds for each language; null: one for all",
-    "TierSettings.min_documents": "a language with fewer uses the common bounds",
+    "TierSettings.by": "bounds for each language, each domain, or each language of each domain; "
+    "null: one for all",
+    "TierSettings.min_documents": "a language or domain with fewer uses the common bounds",
     "SignatureSettings.shingle_words": "words in a shingle",
     "SignatureSettings.bands": "bands; two documents meet when they agree in one",
     "SignatureSettings.rows_per_band": "minima in a band",
@@ -237,6 +239,8 @@ def _section(path: str, model: type[BaseModel], unused: set[str]) -> str:
         if meaning is None:
             meaning = MEANINGS.get(place)
             unused.discard(place)
+        if meaning is None and name == "family":
+            meaning = "the family's name"
         if meaning is None:
             raise SystemExit(
                 f"{place} has no meaning; give its Field a description, or add it to MEANINGS in "

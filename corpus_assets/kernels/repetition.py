@@ -12,11 +12,11 @@ from numba import njit
 
 from corpus_assets.kernels.text import CHARS, Bytes, Hashes, Ints, mix, table_size
 
-TOP, ALL, LATER = 0, 1, 2
+TOP, ALL, LATER, FIRST, FIRST_COUNT, LONGEST, EVERY = range(7)
 
 
 @njit(cache=True)
-def _number_keys(
+def number_keys(
     keys: Hashes, n_keys: int, slots: Ints, number: Ints, count: Ints, first: Ints
 ) -> None:
     """Number equal keys alike, by first appearance; `count[g]` says how often number g came.
@@ -43,7 +43,7 @@ def _number_keys(
 
 @njit(cache=True)
 def repeated_ngram_chars(hashes: Hashes, words: Ints, rows: Ints, max_n: int) -> Ints:
-    """int64[n, max_n + 1, 3]: characters of words inside repeated n-grams, for n = 1..max_n.
+    """int64[n, max_n + 1, 7]: characters of words inside repeated n-grams, for n = 1..max_n.
 
     `hashes: uint64[k]`, `words: int64[k, 3]` and `rows: int64[n + 1]` are the batch's words;
     a document has fewer than 2**31 of them. White space never counts, and overlapping
@@ -54,11 +54,18 @@ def repeated_ngram_chars(hashes: Hashes, words: Ints, rows: Ints, max_n: int) ->
     * LATER: the words of second and later occurrences, read from the left, where a repeat is
       jumped over as a whole before reading on.
 
+    And the counts of other dialects, in which overlapping n-grams do count a word twice:
+
+    * FIRST: characters times occurrences of the most frequent n-gram, of several the first;
+      FIRST_COUNT: its occurrences;
+    * LONGEST: the same for the longest of the most frequent;
+    * EVERY: characters times occurrences, over all n-grams.
+
     Cost: one hash-table pass over the words for n = 1, 2, then over what still repeats.
     Memory: about 100 bytes for each word of the longest document.
     """
     n = rows.shape[0] - 1
-    out = np.zeros((n, max_n + 1, 3), dtype=np.int64)
+    out = np.zeros((n, max_n + 1, 7), dtype=np.int64)
     longest = 0
     for d in range(n):
         longest = max(longest, rows[d + 1] - rows[d])
@@ -85,8 +92,8 @@ def repeated_ngram_chars(hashes: Hashes, words: Ints, rows: Ints, max_n: int) ->
                 active = _join_neighbours(place, number, active, keys)
             if active < 2:
                 break
-            _number_keys(keys, active, slots, number, count, first)
-            active = _drop_single(place, number, active, count)
+            number_keys(keys, active, slots, number, count, first)
+            active = drop_single(place, number, active, count)
             _measure(
                 place,
                 number,
@@ -115,7 +122,7 @@ def _join_neighbours(place: Ints, number: Ints, active: int, keys: Hashes) -> in
 
 
 @njit(cache=True)
-def _drop_single(place: Ints, number: Ints, active: int, count: Ints) -> int:
+def drop_single(place: Ints, number: Ints, active: int, count: Ints) -> int:
     """Keep only the places whose n-gram occurs at least twice; returns how many."""
     left = 0
     for k in range(active):
@@ -139,7 +146,7 @@ def _measure(
     seen: Bytes,
     out: Ints,
 ) -> None:
-    """Fill `out[TOP], out[ALL], out[LATER]` from the repeated n-grams of one size, in order."""
+    """Fill `out` from the repeated n-grams of one size, in order of place."""
     most = 0
     for k in range(active):
         group = number[k]
@@ -152,15 +159,46 @@ def _measure(
     for k in range(active):
         group = number[k]
         start, end = place[k], place[k] + size
+        chars = chars_before[end] - chars_before[start]
+        out[EVERY] += chars
         out[ALL] += chars_before[end] - chars_before[max(start, all_reached)]
         all_reached = end
         if count[group] == most:
             covered[group] += chars_before[end] - chars_before[max(start, reached[group])]
             reached[group] = end
             out[TOP] = max(out[TOP], covered[group])
+            out[LONGEST] = max(out[LONGEST], most * chars)
+            if out[FIRST_COUNT] == 0:
+                out[FIRST] = most * chars
+                out[FIRST_COUNT] = most
         if start >= later_reached:
             if seen[group]:
-                out[LATER] += chars_before[end] - chars_before[start]
+                out[LATER] += chars
                 later_reached = end
             else:
                 seen[group] = 1
+
+
+@njit(cache=True)
+def window_chars(words: Ints, rows: Ints, sizes: Ints) -> tuple[Ints, Ints]:
+    """int64[n, len(sizes)] each: characters of all n-grams together, and of the first one.
+
+    A word counts once for every n-gram it stands in. Documents with fewer words have 0.
+    """
+    n = rows.shape[0] - 1
+    total = np.zeros((n, sizes.shape[0]), dtype=np.int64)
+    first = np.zeros((n, sizes.shape[0]), dtype=np.int64)
+    for d in range(n):
+        low, high = rows[d], rows[d + 1]
+        for s in range(sizes.shape[0]):
+            if high - low < sizes[s]:
+                continue
+            window = 0
+            for k in range(low, low + sizes[s]):
+                window += words[k, CHARS]
+            first[d, s] = window
+            total[d, s] = window
+            for k in range(low + sizes[s], high):
+                window += words[k, CHARS] - words[k - sizes[s], CHARS]
+                total[d, s] += window
+    return total, first

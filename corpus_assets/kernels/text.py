@@ -34,8 +34,13 @@ _FNV_PRIME = np.uint64(0x100000001B3)
 def decode(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """Code point at `at` and its width in bytes (1 to 4), reading below `end` only."""
     first = int(data[at])
-    if first < 0x80:
+    if first < 0x80:  # kept apart from the rest, so that this much is inlined everywhere
         return first, 1
+    return _decode_wide(data, at, end, first)
+
+
+@njit(cache=True)
+def _decode_wide(data: Bytes, at: int, end: int, first: int) -> tuple[int, int]:
     if 0xC2 <= first < 0xE0:
         width, point = 2, first & 0x1F
     elif 0xE0 <= first < 0xF0:

@@ -92,12 +92,14 @@ A9C8-A9C9 AA5D-AA5F AAF0-AAF1 ABEB FE52 FE56-FE57 FF01 FF0E FF1F FF61 10A56-10A5
 """
 
 
-def _code_points(ranges: str) -> npt.NDArray[np.int32]:
-    """Expand `A B-C ...` (hexadecimal, inclusive) to a sorted array of code points."""
+def code_points(ranges: str) -> npt.NDArray[np.int32]:
+    """Expand `A B-C D-E/2 ...` (hexadecimal, inclusive, every second) to a sorted array."""
     pieces = []
     for item in ranges.split():
-        first, _, last = item.partition("-")
-        pieces.append(np.arange(int(first, 16), int(last or first, 16) + 1, dtype=np.int32))
+        span, _, step = item.partition("/")
+        first, _, last = span.partition("-")
+        end = int(last or first, 16) + 1
+        pieces.append(np.arange(int(first, 16), end, int(step or "1"), dtype=np.int32))
     return np.concatenate(pieces)
 
 
@@ -105,11 +107,11 @@ def _code_points(ranges: str) -> npt.NDArray[np.int32]:
 def letter_table() -> npt.NDArray[np.uint8]:
     """uint8[0x110000], 1 where the code point is a letter; 1.1 MB, built once a process."""
     table = np.zeros(N_CODE_POINTS, dtype=np.uint8)
-    table[_code_points(_LETTERS)] = 1
+    table[code_points(_LETTERS)] = 1
     return table
 
 
 @lru_cache(maxsize=1)
 def sentence_terminals() -> npt.NDArray[np.int32]:
     """int32[k], sorted code points that can end a sentence."""
-    return _code_points(_SENTENCE_TERMINALS)
+    return code_points(_SENTENCE_TERMINALS)

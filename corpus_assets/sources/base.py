@@ -6,53 +6,55 @@ record of a file is counted once, whatever state it is in.
 """
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
-
-from pydantic import Field
+from typing import BinaryIO
 
 from corpus_assets.errors import SourceError
-from corpus_assets.step import Settings
+from corpus_assets.sources.spec import FieldNames, SourceSpec
+
+__all__ = [
+    "FieldNames",
+    "RawRecord",
+    "SourceFile",
+    "SourceMember",
+    "SourceSpec",
+    "damaged",
+    "file_sha256",
+    "local_path",
+    "open_source",
+    "verify_file",
+]
 
 HASH_CHUNK_BYTES = 1 << 20
 
 
-class FieldNames(Settings):
-    """Which column of a JSONL or Parquet source holds what; None: the source has none."""
+@dataclass(frozen=True, slots=True)
+class SourceMember:
+    """One of the files that a part of a folder is made of."""
 
-    key: str | None = Field(default=None, description="a name that stays when the file changes")
-    url: str | None = None
-    text: str = "text"
-    licence: str | None = None
-    language: str | None = None
-    title: str | None = None
-    derived_from: str | None = Field(default=None, description="URL or url_key, or a list of them")
-    generator: str | None = Field(default=None, description="what wrote a synthetic text")
-
-
-class SourceSpec(Settings):
-    """One source: where its documents belong and how its files are read."""
-
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$")
-    format: Literal["warc", "jsonl", "parquet"]
-    domain: str = Field(default="web", min_length=1, description="web, code, books, math ...")
-    licence: str = Field(default="unknown", description="SPDX id of records that name none")
-    fields: FieldNames = FieldNames()
-    licence_in_text: bool = Field(
-        default=False, description="take an SPDX-License-Identifier line in the text's first 4 KB"
-    )
+    name: str  # inside the source, with forward slashes
+    size: int
+    sha256: str
+    licence: str | None = None  # of the nearest licence file above it, code only
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One pinned file of a snapshot. `uri` says where it lies and is never identity."""
+    """One pinned file of a snapshot, or a group of small ones. `uri` says where it lies (of a
+    group: the folder its members' names begin at) and is never identity."""
 
     name: str  # inside the source, with forward slashes
     uri: str
     size: int
-    sha256: str
+    sha256: str  # of a group: over its members' names, digests and licences
+    members: tuple[SourceMember, ...] = ()
+
+    def __post_init__(self) -> None:
+        members = tuple(
+            m if isinstance(m, SourceMember) else SourceMember(**m) for m in self.members
+        )
+        object.__setattr__(self, "members", members)  # as plain JSON they come back as mappings
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class RawRecord:
 
     url: str | None
     key: str | None  # what names it where there is no URL
-    offset: int  # byte offset (WARC), line number from 1 (JSONL), row number from 0 (Parquet)
+    offset: int  # byte offset (WARC), line from 1 (JSONL), row (Parquet) or file (folders) from 0
     length: int  # bytes it takes in the file, 0 where the format does not say
     payload: bytes = b""
     text: str | None = None
@@ -74,6 +76,9 @@ class RawRecord:
     title: str | None = None
     derived_from: tuple[str, ...] = ()
     generator: str | None = None
+    file: str | None = None  # the member of a group it is; None: the part's one file
+    path: str | None = None  # of a source file in its repository
+    refers_to: str | None = None  # id of the web archive record it was made from
     payload_digest: str = ""  # as the source declares it; empty when it does not
     damage: str | None = None  # the reason why it cannot be used, as far as its reader knows
     detail: str | None = None
@@ -93,44 +98,6 @@ def damaged(file: str, offset: int, length: int, detail: str) -> RawRecord:
         damage="damaged_record",
         detail=detail,
     )
-
-
-def record_of_row(
-    row: Mapping[str, Any], file: str, fields: FieldNames, offset: int, length: int
-) -> RawRecord:
-    """A row of ready text. One that has no text at all stays, for `no_text` to be said of it."""
-    text = row.get(fields.text)
-    if text is not None and not isinstance(text, str):
-        return damaged(file, offset, length, "text_is_not_a_string")
-    licences = _strings(row, fields.licence)
-    return RawRecord(
-        url=_string(row, fields.url),
-        key=_string(row, fields.key),
-        offset=offset,
-        length=length,
-        text=text or "",
-        licence=" AND ".join(sorted(set(licences))) or None,
-        language=_string(row, fields.language),
-        title=_string(row, fields.title),
-        derived_from=_strings(row, fields.derived_from),
-        generator=_string(row, fields.generator),
-    )
-
-
-def _string(row: Mapping[str, Any], column: str | None) -> str | None:
-    value = row.get(column) if column is not None else None
-    if isinstance(value, str):
-        return value.strip() or None
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _strings(row: Mapping[str, Any], column: str | None) -> tuple[str, ...]:
-    value = row.get(column) if column is not None else None
-    if isinstance(value, str):
-        return (value.strip(),) if value.strip() else ()
-    if not isinstance(value, list):
-        return ()
-    return tuple(item.strip() for item in value if isinstance(item, str) and item.strip())
 
 
 def open_source(uri: str) -> BinaryIO:

@@ -18,6 +18,8 @@ import re
 import unicodedata
 from typing import NamedTuple
 
+from corpus_assets.kernels.control_bytes import count_control_bytes
+
 SCAN_BYTES = 4096
 MAX_BAD_SHARE = 0.02  # control and replacement characters; more than this is not text
 FEW_CHARS = 16  # so few characters beyond ASCII may be valid UTF-8 by chance in GBK or Big5
@@ -30,8 +32,6 @@ _META = re.compile(
 )
 _PARAMETER = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_CONTROLS = bytes(set(range(32)) - set(b"\t\n\f\r\x1b\0"))
-_ASCII = bytes(range(128))
 
 _ALIASES = {
     "iso-8859-1": "cp1252",
@@ -132,6 +132,19 @@ def decode(payload: bytes, content_type: str = "") -> Decoded:
     return _checked(payload.decode("cp1252", "replace"), payload, "cp1252")
 
 
+def is_utf8_of(text: str, payload: bytes, charset: str) -> bool:
+    """Whether a payload decoded as `charset` is its text in UTF-8, so that nobody need encode it.
+
+    Says no where it would have to look closer: a byte order mark, a NUL, a replaced character.
+    """
+    return (
+        charset == "utf-8"
+        and not payload.startswith(codecs.BOM_UTF8)
+        and b"\0" not in payload
+        and "\ufffd" not in text
+    )
+
+
 def normalise(text: str) -> str:
     """The one form text is kept in: NFC, `\\n` line ends, no NUL, no lone surrogates."""
     if "\0" in text:
@@ -185,9 +198,12 @@ def _claims(payload: bytes, content_type: str) -> list[str]:
 
 
 def _checked(text: str, payload: bytes, charset: str) -> Decoded:
-    bad = text.count("\ufffd")
-    if not charset.startswith("utf-16"):
-        bad += len(payload) - len(payload.translate(None, _CONTROLS))
+    bad = text.count("\ufffd") if "\ufffd" in text else 0
+    is_wide = charset.startswith("utf-16")
+    if not is_wide:
+        bad += count_control_bytes(payload)
     if bad > MAX_BAD_SHARE * len(text):
         return Decoded(None, charset)
-    return Decoded(text.replace("\0", "") if "\0" in text else text, charset)
+    # asked of the bytes: looking for NUL in a wide string stops at every character
+    has_nul = "\0" in text if is_wide else b"\0" in payload
+    return Decoded(text.replace("\0", "") if has_nul else text, charset)

@@ -3,7 +3,12 @@
 import re
 import zlib
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+try:
+    from isal import isal_zlib as _quick  # twice as fast; whatever it refuses, zlib decides
+except ImportError:
+    _quick = zlib
 
 GZIP = b"\x1f\x8b\x08"
 WARC = b"WARC/"
@@ -53,6 +58,34 @@ class ArchiveFile:
             self._read += len(chunk)
             self._ahead += chunk
         return self._ahead[:size]
+
+    def whole_member(self, most_bytes: int) -> bytes | None:
+        """The member that begins here, inflated and checked, and the place after it.
+
+        None, with the place as it was, for one that is broken, cut off or larger.
+        """
+        start = self.position
+        inflater: Any = _quick.decompressobj(31)
+        pieces: list[bytes] = []
+        left = most_bytes
+        try:
+            while left > 0 and not inflater.eof:
+                chunk = self.take()
+                if not chunk:
+                    break
+                piece = inflater.decompress(chunk, left)
+                left -= len(piece)
+                pieces.append(piece)
+                if inflater.unconsumed_tail:
+                    break
+        except (zlib.error, _quick.error):
+            pass
+        else:
+            if inflater.eof:
+                self.give_back(inflater.unused_data)
+                return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        self.seek(start)
+        return None
 
     def next_member(self, start: int) -> int | None:
         """First place from `start` on where a gzip member with a WARC record begins."""

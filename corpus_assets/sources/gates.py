@@ -7,30 +7,39 @@ They are asked in this order, and the first refusal is the record's reason:
 | `suppressed` | a takedown covers its URL, host, id or a text it was derived from |
 | `damaged_record`, `revisit_record`, `bad_http`, `too_large` | what its reader found |
 | `no_url` | a page without a web address: nobody could ask for its removal |
-| `blocked_host`, `blocked_url` | on the recipe's lists |
+| `blocked_host`, `blocked_category`, `blocked_url` | on the recipe's lists |
 | `http_status` | not a success |
 | `content_type` | not a kind of page we extract |
 | `too_small`, `too_large` | payload in bytes |
-| `opted_out` | the publisher's machine-readable refusal, in headers, then in markup |
+| `robots_disallowed` | the host's robots.txt closes it to the recipe's agents |
+| `opted_out` | the publisher's machine-readable refusal, in the site's files, headers, markup |
 | `undecodable` | bytes that are no text |
 | `licence_not_allowed` | of the page itself, else of its source |
 | `absurd_markup` | nesting or attributes that would hold a parser for minutes |
+| `gate_too_short`, `gate_language` | by the roughly stripped text, where the recipe asks |
 
-Reading, decoding and all gates together took 6% of a part's CPU time on 618 real pages; fast
-extraction took the rest.
+What each costs a page is measured by `benchmarks/gates.py`: together about 0.4 ms for pages of
+94 KB, half of it the look for absurd markup; extraction takes tens of milliseconds.
 """
 
 import re
-from typing import NamedTuple
+from collections.abc import Sequence
 from urllib.parse import unquote
 
 from pydantic import Field
 
 from corpus_assets.kernels.markup import markup_extent
 from corpus_assets.sources.base import RawRecord
+from corpus_assets.sources.blocklist import Blocklist
+from corpus_assets.sources.code_gates import CodeSettings, gate_code, gate_path
+from corpus_assets.sources.language_gate import LanguageGateSettings
 from corpus_assets.sources.licence import UNKNOWN
 from corpus_assets.sources.optout import OptOutSettings, header_opt_out, meta_opt_out
-from corpus_assets.sources.suppressions import Blocklist, Suppressions
+from corpus_assets.sources.refusal import Refusal
+from corpus_assets.sources.site_gates import RobotsSettings, site_refusal
+from corpus_assets.sources.spdx import allows
+from corpus_assets.sources.suppressions import Suppressions
+from corpus_assets.sources.url_lists import UrlLists
 from corpus_assets.sources.urls import Address
 from corpus_assets.step import Settings
 
@@ -41,19 +50,13 @@ __all__ = [
     "Suppressions",
     "gate_page",
     "gate_record",
+    "gate_text",
     "licence",
     "media_type",
 ]
 
 _WORD = re.compile(r"[a-z0-9]+")
 _HTML_START = re.compile(rb"\s*(?:<!--.{0,512}?-->\s*)?<(?:!doctype\s+html|html)\b", re.I | re.S)
-
-
-class Refusal(NamedTuple):
-    """Why a record goes no further. `detail` never holds text of the document."""
-
-    reason: str
-    detail: str | None = None
 
 
 class GateSettings(Settings):
@@ -68,18 +71,29 @@ class GateSettings(Settings):
     min_bytes: int = Field(default=0, ge=0)
     max_bytes: int = Field(default=2_000_000, ge=1)
     allowed_licences: tuple[str, ...] | None = Field(
-        default=None, description="SPDX ids; None: any"
+        default=None,
+        description="SPDX ids that pass, by OR, AND and WITH of an expression; None: any",
     )
     refuse_unknown_licence: bool = False
+    robots: RobotsSettings | None = Field(
+        default=None, description="robots.txt as of the crawl; null: it is not looked at"
+    )
     optout: OptOutSettings = OptOutSettings()
     max_nesting: int = Field(
         default=512, ge=1, description="browsers flatten from 512 on; libxml2 ends a page at 256"
     )
     max_attributes: int = Field(default=512, ge=1, description="on one element")
+    language_gate: LanguageGateSettings | None = Field(
+        default=None, description="a cheap look at language and length before extraction"
+    )
 
 
 def gate_record(
-    record: RawRecord, address: Address | None, settings: GateSettings, blocklist: Blocklist
+    record: RawRecord,
+    address: Address | None,
+    settings: GateSettings,
+    blocklist: Blocklist,
+    lists: UrlLists | None = None,
 ) -> Refusal | None:
     """The gates that need headers and sizes only; `blocklist` holds the settings' hosts too."""
     if record.damage is not None:
@@ -89,7 +103,11 @@ def gate_record(
         if is_page:
             return Refusal("no_url", None if record.url is None else "not_a_web_address")
     else:
-        blocked = blocked_host(address, blocklist) or blocked_url(address, settings)
+        blocked = (
+            blocked_host(address, blocklist)
+            or blocked_category(address, lists)
+            or blocked_url(address, settings)
+        )
         if blocked is not None:
             return blocked
     if is_page:
@@ -99,20 +117,54 @@ def gate_record(
     size = (
         len(record.payload) if record.text is None else len(record.text.encode("utf-8", "replace"))
     )
-    return size_in_bytes(size, settings) or (header_refusal(record, settings) if is_page else None)
+    refusal = size_in_bytes(size, settings) or site_files(record, address, settings, lists)
+    if refusal is not None or not is_page:
+        return refusal
+    return header_refusal(record, settings)
 
 
-def gate_page(markup: bytes, spdx: str, settings: GateSettings) -> Refusal | None:
-    """The gates that look into the markup, lower-cased and compatible with ASCII."""
-    found = meta_opt_out(markup, settings.optout)
+def gate_page(
+    markup: bytes, spdx: str, settings: GateSettings, metas: Sequence[int] | None = None
+) -> Refusal | None:
+    """The gates that look into markup compatible with ASCII; `metas`: places of its meta tags."""
+    found = meta_opt_out(markup, settings.optout, metas)
     if found is not None:
         return Refusal("opted_out", f"meta {found}")
     return licence(spdx, settings) or absurd_markup(markup, settings)
 
 
+def gate_text(
+    record: RawRecord, text: str, spdx: str, settings: GateSettings, code: CodeSettings | None
+) -> Refusal | None:
+    """The gates for ready text: its licence, and what it is where it is a source file."""
+    if code is not None and record.path is not None:
+        refusal = gate_path(record.path, code) or gate_code(
+            record.path, text, record.language, code
+        )
+        if refusal is not None:
+            return refusal
+    return licence(spdx, settings)
+
+
 def blocked_host(address: Address, blocklist: Blocklist) -> Refusal | None:
     found = blocklist.match(address.host)
     return None if found is None else Refusal("blocked_host", found)
+
+
+def blocked_category(address: Address, lists: UrlLists | None) -> Refusal | None:
+    found = lists.categories.match(address) if lists and lists.categories else None
+    return None if found is None else Refusal("blocked_category", found)
+
+
+def site_files(
+    record: RawRecord, address: Address | None, settings: GateSettings, lists: UrlLists | None
+) -> Refusal | None:
+    """What the host's robots.txt, tdmrep.json and ai.txt say; text without an address has none."""
+    if address is None or lists is None or lists.sites is None:
+        return None
+    is_response = record.http_status is not None
+    kind = media_type(record) if is_response else "text/html"  # what the text was taken from
+    return site_refusal(record, address, kind, settings.robots, settings.optout, lists.sites)
 
 
 def blocked_url(address: Address, settings: GateSettings) -> Refusal | None:
@@ -151,8 +203,8 @@ def size_in_bytes(size: int, settings: GateSettings) -> Refusal | None:
 
 
 def header_refusal(record: RawRecord, settings: GateSettings) -> Refusal | None:
-    robots, reservation = record.header("x-robots-tag"), record.header("tdm-reservation")
-    found = header_opt_out(robots, reservation, settings.optout)
+    tags = [value for name, value in record.headers if name == "x-robots-tag"]
+    found = header_opt_out(tags, record.header("tdm-reservation"), settings.optout)
     return None if found is None else Refusal("opted_out", f"header {found}")
 
 
@@ -160,7 +212,9 @@ def licence(spdx: str, settings: GateSettings) -> Refusal | None:
     if spdx == UNKNOWN:
         return Refusal("licence_not_allowed", spdx) if settings.refuse_unknown_licence else None
     allowed = settings.allowed_licences
-    return None if allowed is None or spdx in allowed else Refusal("licence_not_allowed", spdx[:64])
+    if allowed is None or allows(spdx, allowed):
+        return None
+    return Refusal("licence_not_allowed", spdx[:64])
 
 
 def absurd_markup(markup: bytes, settings: GateSettings) -> Refusal | None:

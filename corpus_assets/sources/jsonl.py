@@ -9,8 +9,10 @@ import json
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from corpus_assets.sources.base import FieldNames, RawRecord, damaged, record_of_row
+from corpus_assets.sources.base import RawRecord, damaged
 from corpus_assets.sources.inflate import inflated
+from corpus_assets.sources.rows import record_of_row
+from corpus_assets.sources.spec import SourceSpec
 
 JSON_BYTES_PER_BYTE = 6
 SLACK_BYTES = 1 << 20
@@ -18,7 +20,7 @@ BUFFER_BYTES = 1 << 16
 
 
 def read_jsonl(
-    stream: BinaryIO, name: str, fields: FieldNames, max_text_bytes: int
+    stream: BinaryIO, name: str, spec: SourceSpec, max_text_bytes: int
 ) -> Iterator[RawRecord]:
     """All lines of a seekable file; its name says how it is compressed."""
     limit = JSON_BYTES_PER_BYTE * max_text_bytes + SLACK_BYTES
@@ -42,12 +44,12 @@ def read_jsonl(
                 url=None, key=f"{name}@{number}", offset=number, length=length, damage="too_large"
             )
         elif line.strip():
-            yield _parse(line, name, fields, number, length)
+            yield _parse(line, name, spec, number, length)
     if raw.failure is not None:
         yield damaged(name, number + 1, 0, raw.failure)
 
 
-def _parse(line: bytes, name: str, fields: FieldNames, number: int, length: int) -> RawRecord:
+def _parse(line: bytes, name: str, spec: SourceSpec, number: int, length: int) -> RawRecord:
     try:
         row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
     except UnicodeDecodeError:
@@ -56,4 +58,4 @@ def _parse(line: bytes, name: str, fields: FieldNames, number: int, length: int)
         return damaged(name, number, length, "not_json")
     if not isinstance(row, dict):
         return damaged(name, number, length, "not_an_object")
-    return record_of_row(row, name, fields, number, length)
+    return record_of_row(row, name, spec, number, length)

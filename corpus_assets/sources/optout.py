@@ -1,26 +1,45 @@
 """What a page says about being used: machine-readable opt-outs in its headers and its markup.
 
-* `X-Robots-Tag` and `<meta name="robots">`: directives such as `noai`. A directive addressed to
-  one agent (`gptbot: noai`, `<meta name="ccbot" ...>`) counts whoever it names: a publisher who
-  tells one crawler of training data means the practice.
-* `tdm-reservation: 1`, as header or `<meta>` (W3C TDM Reservation Protocol).
+* `X-Robots-Tag` and `<meta name="robots">`: directives such as `noai`. A directive may be
+  addressed to one agent (`gptbot: noai`, `<meta name="ccbot" ...>`). By default it counts
+  whoever it names: a publisher who tells one crawler of training data means the practice. The
+  recipe can name the agents that count instead.
+* `tdm-reservation: 1`, as header or `<meta>` (W3C TDM Reservation Protocol). Markup goes before
+  headers, and headers before the site's `tdmrep.json`: a page can reserve, or free, itself.
 
 `noimageai` speaks of images only and `noindex` of search, so both are left to the recipe.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from html import unescape
 
 from pydantic import Field
 
+from corpus_assets.kernels.landmarks import find_landmarks
 from corpus_assets.step import Settings
 
-_DIRECTIVE = re.compile(r"[a-z][a-z0-9_-]*")
-_ATTRIBUTE = re.compile(
-    rb"(?:^|(?<=[\s\"'/]))(name|content)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'<>`]+))"
-)
 MAX_TAG_BYTES = 2048  # of one <meta>; a longer one is read as several
+MAX_HEADER_CHARS = 8192
+
+AI_AGENTS = frozenset(
+    {
+        "ai2bot", "amazonbot", "anthropic-ai", "applebot-extended", "bytespider", "ccbot",
+        "claude-web", "claudebot", "cohere-ai", "cohere-training-data-crawler", "diffbot",
+        "facebookbot", "google-extended", "gptbot", "img2dataset", "meta-externalagent", "omgili",
+        "omgilibot", "pangubot", "perplexitybot", "timpibot", "webzio-extended",
+    }
+)  # fmt: skip
+"""Names of crawlers of training data that stand in `<meta name=...>`; names that end in `bot`
+are taken for agents anyway."""
+
+_VALUED = ("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview")
+_SCOPE = re.compile(r"\s*([a-z0-9_*-]{1,64})\s*:")
+_ATTRIBUTE = re.compile(
+    rb"(?:^|(?<=[\s\"'/]))(name|content|http-equiv)\s*=\s*"
+    rb"(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'<>`]+))"
+)
 
 
 class OptOutSettings(Settings):
@@ -28,38 +47,93 @@ class OptOutSettings(Settings):
 
     headers: tuple[str, ...] = Field(default=("noai",), description="X-Robots-Tag directives")
     meta: tuple[str, ...] = Field(default=("noai",), description="robots meta directives")
+    agents: tuple[str, ...] | None = Field(
+        default=None, description="agents whose own directives count; None: whoever they name"
+    )
     tdm_reservation: bool = True
+    ai_txt: bool = Field(default=True, description="honour ai.txt among a source's `site_files`")
     noindex: bool = False
 
 
-def header_opt_out(robots_tag: str, tdm_reservation: str, settings: OptOutSettings) -> str | None:
+def header_opt_out(
+    robots_tags: Iterable[str], tdm_reservation: str, settings: OptOutSettings
+) -> str | None:
     """The directive in the HTTP headers that rules the page out, or None."""
     if settings.tdm_reservation and tdm_reservation.strip().startswith("1"):
         return "tdm-reservation"
-    return _directive(robots_tag, settings.headers, settings.noindex) if robots_tag else None
+    for tag in robots_tags:
+        found = _refused(_in_scope(tag, settings), settings.headers, settings.noindex)
+        if found is not None:
+            return found
+    return None
 
 
-def meta_opt_out(markup: bytes, settings: OptOutSettings) -> str | None:
+def meta_opt_out(
+    markup: bytes, settings: OptOutSettings, metas: Sequence[int] | None = None
+) -> str | None:
     """The directive in the page's `<meta>` tags that rules it out, or None.
 
-    `markup` is in lower case and compatible with ASCII. Tags count wherever they stand, in
-    comments too: in doubt the page is left alone.
+    `markup` is compatible with ASCII, `metas` are the places of its tags where they are known.
+    Tags count wherever they stand, in comments too: in doubt the page is left alone.
     """
-    for tag in _meta_tags(markup):
-        name = tag.get("name", "").strip()
-        content = tag.get("content", "")
+    places = find_landmarks(markup).metas if metas is None else metas
+    for name, content in _meta_tags(markup, places, _needles(settings)):
         if name == "tdm-reservation":
             if settings.tdm_reservation and content.strip().startswith("1"):
                 return "tdm-reservation"
-        elif name == "robots" or name.endswith("bot"):
-            found = _directive(content, settings.meta, settings.noindex)
+        elif _counts(name, settings):
+            words = _words(content)
+            if name == "x-robots-tag":
+                words = _in_scope(content, settings)
+            found = _refused(words, settings.meta, settings.noindex)
             if found is not None:
                 return found
     return None
 
 
-def _directive(value: str, refused: tuple[str, ...], noindex: bool) -> str | None:
-    words = set(_DIRECTIVE.findall(value.lower()))
+def frees_itself(markup: bytes, tdm_reservation: str) -> bool:
+    """Whether a page says `tdm-reservation: 0` of itself, in markup or, failing that, headers."""
+    metas = find_landmarks(markup).metas
+    for name, content in _meta_tags(markup, metas, (b"tdm-reservation",)):
+        if name == "tdm-reservation":
+            return content.strip() == "0"
+    return tdm_reservation.strip() == "0"
+
+
+def _counts(name: str, settings: OptOutSettings) -> bool:
+    if name in ("robots", "x-robots-tag"):
+        return True
+    if settings.agents is not None:
+        return name in {agent.lower() for agent in settings.agents}
+    return name.endswith("bot") or name in AI_AGENTS
+
+
+def _in_scope(tag: str, settings: OptOutSettings) -> set[str]:
+    """The directives of an X-Robots-Tag that count: `noindex, gptbot: noai, noimageai`.
+
+    A name with a colon begins a scope, unless it is a directive with a value of its own.
+    """
+    words: set[str] = set()
+    counts = True
+    for piece in tag[:MAX_HEADER_CHARS].lower().split(","):
+        scope = _SCOPE.match(piece)
+        if scope is not None and scope[1] not in _VALUED:
+            name, piece = scope[1], piece[scope.end() :]
+            counts = settings.agents is None or name in {
+                "*",
+                "robots",
+                *(agent.lower() for agent in settings.agents),
+            }
+        if counts:
+            words |= _words(piece)
+    return words
+
+
+def _words(content: str) -> set[str]:
+    return set(re.split(r"[\s,;:]+", content.lower()[:MAX_HEADER_CHARS]))
+
+
+def _refused(words: set[str], refused: tuple[str, ...], noindex: bool) -> str | None:
     for directive in refused:
         if directive.lower() in words:
             return directive.lower()
@@ -67,15 +141,30 @@ def _directive(value: str, refused: tuple[str, ...], noindex: bool) -> str | Non
     return "noindex" if noindex and words & {"noindex", "none"} else None
 
 
-def _meta_tags(markup: bytes) -> Iterator[dict[str, str]]:
-    at = markup.find(b"<meta")
-    while at >= 0:
+@lru_cache(maxsize=16)
+def _needles(settings: OptOutSettings) -> tuple[bytes, ...]:
+    """Words of which a tag must hold one to be worth reading."""
+    words = [directive.lower() for directive in settings.meta]
+    words += ["noindex", "none"] if settings.noindex else []
+    words += ["tdm-reservation"] if settings.tdm_reservation else []
+    return tuple(word.encode() for word in words)
+
+
+def _meta_tags(
+    markup: bytes, metas: Sequence[int], needles: tuple[bytes, ...]
+) -> Iterator[tuple[str, str]]:
+    """Name and content of the `<meta>` tags that hold a needle; all others are passed over."""
+    end = 0
+    for at in metas:
+        if at < end:
+            continue  # inside of a tag that does not end
         end = markup.find(b">", at, at + MAX_TAG_BYTES)
         end = end if end >= 0 else at + MAX_TAG_BYTES
-        tag = markup[at + 5 : end]
-        if b"bot" in tag or b"tdm-reservation" in tag:
-            yield {
-                name.decode("ascii"): unescape((double or single or bare).decode("latin-1"))
+        tag = markup[at + 5 : end].lower()
+        if any(needle in tag for needle in needles):
+            found = {
+                name: unescape((double or single or bare).decode("latin-1"))
                 for name, double, single, bare in _ATTRIBUTE.findall(tag)
             }
-        at = markup.find(b"<meta", end)
+            name = found.get(b"name") or found.get(b"http-equiv") or ""
+            yield name.strip(), found.get(b"content", "")

@@ -11,12 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from corpus_assets.errors import SourceError
-from corpus_assets.sources.base import FieldNames, RawRecord, damaged, record_of_row
+from corpus_assets.sources.base import RawRecord, damaged
+from corpus_assets.sources.rows import record_of_row
+from corpus_assets.sources.spec import SourceSpec
 
 BATCH_ROWS = 64
 
 
-def read_parquet(stream: BinaryIO, name: str, fields: FieldNames) -> Iterator[RawRecord]:
+def read_parquet(stream: BinaryIO, name: str, spec: SourceSpec) -> Iterator[RawRecord]:
     """All rows of a seekable file; only mapped columns are read."""
     try:
         file = pq.ParquetFile(stream)
@@ -25,7 +27,9 @@ def read_parquet(stream: BinaryIO, name: str, fields: FieldNames) -> Iterator[Ra
             f"{name}: not a readable Parquet file ({type(error).__name__}); fetch it again"
         ) from error
     known = file.schema_arrow.names
-    wanted = [column for column in fields.model_dump().values() if column is not None]
+    wanted = [
+        column if column in known else column.partition(".")[0] for column in spec.fields.columns()
+    ]
     missing = [column for column in wanted if column not in known]
     if missing:
         raise SourceError(
@@ -44,7 +48,7 @@ def read_parquet(stream: BinaryIO, name: str, fields: FieldNames) -> Iterator[Ra
             )
             for batch in batches:
                 for row in batch.to_pylist():
-                    record = record_of_row(row, name, fields, first + done, 0)
+                    record = record_of_row(row, name, spec, first + done, 0)
                     done += 1
                     yield record
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:

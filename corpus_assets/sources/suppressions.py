@@ -1,56 +1,18 @@
-"""Who must stay out: hosts a recipe blocks, and takedowns' standing orders."""
+"""Who must stay out: takedowns' standing orders."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cached_property
 
-from corpus_assets.errors import RecipeError, SourceError
-from corpus_assets.sources.urls import canonical_host, host_of_key
+from corpus_assets.errors import RecipeError
+from corpus_assets.sources.blocklist import Blocklist
+from corpus_assets.sources.sketch import SketchIndex
+from corpus_assets.sources.urls import host_of_key
+from corpus_assets.step import digest
 
-KINDS = ("url_key", "url_prefix", "host", "doc_id", "text_id")
+KINDS = ("url_key", "url_prefix", "host", "doc_id", "text_id", "near_text")
 ID_BYTES = 16
-
-
-class Blocklist:
-    """Hosts with all their subdomains: `example.com` blocks `a.example.com` as well."""
-
-    def __init__(self, hosts: Iterable[str] = ()) -> None:
-        self._hosts = frozenset(_host(host) for host in hosts)
-
-    @classmethod
-    def from_files(cls, paths: Sequence[Path]) -> "Blocklist":
-        """One host a line; `#` begins a comment. A `0.0.0.0 host` line of a hosts file works."""
-        hosts: list[str] = []
-        for path in paths:
-            try:
-                lines = path.read_text(encoding="utf-8").splitlines()
-            except (OSError, UnicodeDecodeError) as error:
-                raise SourceError(f"{path}: the blocklist cannot be read: {error}") from error
-            for number, line in enumerate(lines, 1):
-                words = line.partition("#")[0].split()
-                if words:
-                    try:
-                        hosts.append(_host(words[-1]))
-                    except RecipeError as error:
-                        raise SourceError(f"{path} line {number}: {error}") from error
-        return cls(hosts)
-
-    def with_hosts(self, hosts: Iterable[str]) -> "Blocklist":
-        return Blocklist([*sorted(self._hosts), *hosts])
-
-    def __len__(self) -> int:
-        return len(self._hosts)
-
-    def match(self, host: str) -> str | None:
-        """The listed host that covers `host`, or None. One look-up a label."""
-        if not self._hosts:
-            return None
-        while host:
-            if host in self._hosts:
-                return host
-            host = host.partition(".")[2]
-        return None
 
 
 @dataclass(frozen=True)
@@ -62,11 +24,14 @@ class Suppressions:
     hosts: Blocklist = field(default_factory=Blocklist)
     doc_ids: frozenset[bytes] = frozenset()
     text_ids: frozenset[bytes] = frozenset()
+    sketches: SketchIndex = field(default_factory=SketchIndex, compare=False)  # near_text
     rows: tuple[tuple[str, str], ...] = ()
+    state: str | None = field(default=None, compare=False)  # of the catalog when they were read
 
     @classmethod
     def from_rows(cls, rows: Iterable[tuple[str, str]]) -> "Suppressions":
-        """From (kind, value) pairs; URL values are SURT keys, ids are in hex."""
+        """From (kind, value) pairs; URL values are SURT keys, ids are in hex, sketches as
+        `sketch.sketch_text` writes them."""
         kept = tuple(sorted(set(rows)))
         by_kind: dict[str, list[str]] = {kind: [] for kind in KINDS}
         for kind, value in kept:
@@ -80,8 +45,14 @@ class Suppressions:
             hosts=Blocklist(by_kind["host"]),
             doc_ids=frozenset(_id(value) for value in by_kind["doc_id"]),
             text_ids=frozenset(_id(value) for value in by_kind["text_id"]),
+            sketches=SketchIndex(by_kind["near_text"]),
             rows=kept,
         )
+
+    @cached_property
+    def digest(self) -> str:
+        """What makes two sets of orders one."""
+        return digest([list(row) for row in self.rows])
 
     def match_url(self, key: str, host: str) -> str | None:
         """The kind of order that covers a page, or None."""
@@ -97,7 +68,8 @@ class Suppressions:
         return doc_id in self.doc_ids or self.match_url(key, host) is not None
 
     def match_text(self, text_id: bytes, parents: Sequence[str]) -> bool:
-        """Whether an order covers a text, or a text it was derived from."""
+        """Whether an order covers a text, or a text it was derived from; near copies are looked
+        for in `sketches`, many at once."""
         return text_id in self.text_ids or any(
             self.match_url(key, host_of_key(key)) is not None for key in parents
         )
@@ -110,13 +82,6 @@ def _prefix_free(prefixes: Iterable[str]) -> tuple[str, ...]:
         if not kept or not prefix.startswith(kept[-1]):
             kept.append(prefix)
     return tuple(kept)
-
-
-def _host(host: str) -> str:
-    try:
-        return canonical_host(host.strip().removeprefix("*.").removeprefix("."))
-    except ValueError as error:
-        raise RecipeError(f"{host!r} is not a host; write it like example.com") from error
 
 
 def _id(value: str) -> bytes:

@@ -16,7 +16,7 @@ most `max_payload_bytes` and a head's worth, and 64 KiB buffers. A larger block 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -31,6 +31,9 @@ DOCUMENT_TYPES = ("response", "resource", "conversion", "revisit")
 OTHER_TYPES = ("request", "metadata", "warcinfo")
 HEAD_BYTES = 1 << 16
 
+_VERSION_LINE = re.compile(rb"WARC/1\.[01]\r\n")
+_FIELD = re.compile(rb"([A-Za-z0-9-]{1,64}): ([\t\x20-\x7e]*)\r\n")
+VERSION_BYTES = len(b"WARC/1.0\r\n")
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
 
 
@@ -58,6 +61,8 @@ class _Found:
     content_type: str
     identified_type: str
     payload_digest: str
+    language: str
+    refers_to: str | None
     block: bytes
     at: int  # position in its view
     too_large: bool
@@ -72,6 +77,14 @@ def _read_members(file: ArchiveFile, name: str, limit: int) -> Iterator[RawRecor
             file.seek(file.size if end is None else end)
             yield damaged(name, start, file.position - start, "not_gzip")
             continue
+        whole = file.whole_member(limit + 2 * HEAD_BYTES)
+        if whole is not None:
+            found = _only_record(whole, limit)
+            if found is not None:
+                length = file.position - start
+                yield from _finish(found, name, start, length, None, limit)
+                continue
+            file.seek(start)
         member = GzipMember(file)
         alone = True
         last: _Found | None = None
@@ -147,6 +160,32 @@ def _walk(view: PlainView, limit: int) -> Iterator[tuple[_Found, bool]]:
         yield held, True
 
 
+def _only_record(member: bytes, limit: int) -> _Found | None:
+    """The one record of a member that leaves nothing to doubt; None where a reader must look.
+
+    Plain `Name: value` lines in ASCII, no name twice, a block as long as declared, and the two
+    empty lines after it. Nearly every record there is, at a third of the cost.
+    """
+    end = member.find(b"\r\n\r\n", 0, HEAD_BYTES) + 2
+    lines = _FIELD.findall(member, VERSION_BYTES, end) if _VERSION_LINE.match(member) else []
+    values = {name.lower(): value for name, value in lines}
+    size = VERSION_BYTES + sum(len(name) + len(value) + 4 for name, value in lines)
+    declared = values.get(b"content-length", b"").strip()
+    kind = values.get(b"warc-type", b"").strip().decode()
+    if (
+        size != end
+        or len(values) != len(lines)
+        or not declared.isdigit()
+        or len(member) != end + 2 + int(declared) + 4
+        or int(declared) > limit + HEAD_BYTES
+        or not member.endswith(b"\r\n\r\n")
+        or kind not in (*DOCUMENT_TYPES, *OTHER_TYPES)
+    ):
+        return None
+    block = member[end + 2 : -4] if kind in DOCUMENT_TYPES else b""
+    return _found(kind, lambda name: values.get(name, b"").decode(), block, 0, False, None)
+
+
 def _read_block(record: WarcRecord, limit: int) -> _Found:
     headers = record.headers
     kind = str(record.record_type)
@@ -167,18 +206,39 @@ def _read_block(record: WarcRecord, limit: int) -> _Found:
             got = len(block)
         if got < expected:
             fault = "truncated_payload"
-    url = (headers.get("WARC-Target-URI") or "").strip().removeprefix("<").removesuffix(">")
-    date = (headers.get("WARC-Date") or "").strip()
+
+    def header(name: bytes) -> str | None:
+        value: str | None = headers.get(name.decode())
+        return value
+
+    return _found(kind, header, block, record.stream_pos, too_large, fault)
+
+
+def _found(
+    kind: str,
+    header: Callable[[bytes], str | None],
+    block: bytes,
+    at: int,
+    too_large: bool,
+    fault: str | None,
+) -> _Found:
+    """A record's headers, asked for by name in lower case; those of no document are left off."""
+    if kind not in DOCUMENT_TYPES:
+        return _Found(kind, None, None, "", "", "", "", "", None, b"", at, too_large, fault)
+    url = (header(b"warc-target-uri") or "").strip().removeprefix("<").removesuffix(">")
+    date = (header(b"warc-date") or "").strip()
     return _Found(
         kind=kind,
         url=url or None,
-        record_id=(headers.get("WARC-Record-ID") or "").strip().strip("<>") or None,
+        record_id=_id(header(b"warc-record-id")),
         fetched_at=date if _DATE.fullmatch(date) else "",
-        content_type=(headers.get("Content-Type") or "").strip(),
-        identified_type=(headers.get("WARC-Identified-Payload-Type") or "").strip(),
-        payload_digest=(headers.get("WARC-Payload-Digest") or "").strip(),
+        content_type=(header(b"content-type") or "").strip(),
+        identified_type=(header(b"warc-identified-payload-type") or "").strip(),
+        payload_digest=(header(b"warc-payload-digest") or "").strip(),
+        language=(header(b"warc-identified-content-language") or "").strip(),
+        refers_to=_id(header(b"warc-refers-to")) if kind == "conversion" else None,
         block=block,
-        at=record.stream_pos,
+        at=at,
         too_large=too_large,
         fault=fault,
     )
@@ -235,6 +295,18 @@ def _finish(
         headers=headers,
         content_type=content_type or found.identified_type,
         payload_digest=found.payload_digest,
+        language=_first_language(found.language) if found.kind == "conversion" else None,
+        refers_to=found.refers_to,
         damage=damage,
         detail=detail,
     )
+
+
+def _id(value: str | None) -> str | None:
+    return (value or "").strip().strip("<>") or None
+
+
+def _first_language(declared: str) -> str | None:
+    """The most frequent of the languages a crawl found, `eng,deu`; None where it found none."""
+    first = declared.partition(",")[0].strip()
+    return first if first.isascii() and first.isalpha() and len(first) <= 8 else None

@@ -1,22 +1,25 @@
 """The last text step: boilerplate lines out, personal data replaced, every edit recorded.
 
-All edits are made on the extracted text's own coordinates, so a place in the final text maps
+Where the recipe has families that rewrite text (`c4_lines`), what they leave is what is cleaned.
+All edits are recorded in the extracted text's own coordinates, so a place in the final text maps
 back to its place in the extracted text, and through the record to the source.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pydantic import Field
 
 from corpus_assets.documents import FINAL_TEXT
+from corpus_assets.signals import TextStep
 from corpus_assets.stages.boilerplate import BoilerplateSettings, line_key, lines_with_ends
 from corpus_assets.stages.scrub import ScrubSettings, find_personal_data
+from corpus_assets.stages.text_steps import Edit, edits_of_extracted, rewrite_documents
 from corpus_assets.step import Settings
 
-VERSION = 2
+VERSION = 3
 
 TOO_SHORT = "too_short_after_cleaning"
 
@@ -25,15 +28,6 @@ class CleanTextSettings(Settings):
     boilerplate: BoilerplateSettings = BoilerplateSettings()
     scrub: ScrubSettings = ScrubSettings()
     min_chars: int = Field(default=100, ge=1)
-
-
-@dataclass(frozen=True)
-class Edit:
-    """Characters [start, end) of the extracted text became `replacement`."""
-
-    start: int
-    end: int
-    replacement: str
 
 
 @dataclass(frozen=True)
@@ -91,16 +85,24 @@ def clean_documents(
     languages: pa.ChunkedArray,
     boilerplate: frozenset[int],
     settings: CleanTextSettings,
+    steps: Sequence[TextStep] = (),
 ) -> tuple[pa.Table, list[bool]]:
-    """Final text of the given documents, and for each whether it survived cleaning."""
+    """Final text of the given documents, and for each whether it survived cleaning.
+
+    `steps` are the families that rewrite text, in the recipe's order.
+    """
     rows: list[dict[str, object]] = []
     survived: list[bool] = []
-    columns = (documents[name].to_pylist() for name in ("doc_id", "domain", "host", "text"))
-    for doc_id, domain, host, text, tier, language in zip(
-        *columns, tiers.to_pylist(), languages.to_pylist(), strict=True
+    columns = [documents[name].to_pylist() for name in ("doc_id", "domain", "host", "text")]
+    rewritten = rewrite_documents(columns[3], columns[1], steps)
+    for doc_id, domain, host, text, tier, language, left in zip(
+        *columns, tiers.to_pylist(), languages.to_pylist(), rewritten, strict=True
     ):
         lookup = boilerplate.__contains__ if domain in settings.boilerplate.domains else None
-        cleaned = clean(text, host or "", lookup, settings)
+        cleaned = clean(text if left is None else left.text, host or "", lookup, settings)
+        if left is not None:
+            edits = edits_of_extracted(len(text), left.kept, cleaned.edits)
+            cleaned = replace(cleaned, edits=edits)
         survived.append(len(cleaned.text.strip()) >= settings.min_chars)
         if survived[-1]:
             rows.append(

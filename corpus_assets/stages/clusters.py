@@ -26,7 +26,7 @@ from corpus_assets.kernels.unionfind import roots, union_equal
 from corpus_assets.stages.signatures import SignatureSettings
 from corpus_assets.step import Settings
 
-VERSION = 1
+VERSION = 2
 
 MEMBERS = pa.schema(
     [

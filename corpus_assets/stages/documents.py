@@ -12,22 +12,18 @@ payload was met before in the same part saves its extraction and changes nothing
 Memory: the part's texts, one record, and fixed buffers.
 """
 
-import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from corpus_assets.documents import DOCUMENTS, RECORDS
-from corpus_assets.sources.base import RawRecord, SourceFile, SourceSpec, open_source, verify_file
-from corpus_assets.sources.charset import decode, normalise
-from corpus_assets.sources.extract import (
-    ExtractionSettings,
-    Extractor,
-    page_language,
-    page_title,
-)
+from corpus_assets.kernels.landmarks import find_landmarks
+from corpus_assets.sources.base import RawRecord, SourceFile, SourceSpec
+from corpus_assets.sources.charset import decode, is_utf8_of, normalise
+from corpus_assets.sources.extract import ExtractionSettings, Extractor
 from corpus_assets.sources.gates import (
     Blocklist,
     GateSettings,
@@ -35,19 +31,31 @@ from corpus_assets.sources.gates import (
     Suppressions,
     gate_page,
     gate_record,
+    gate_text,
     licence,
     media_type,
 )
-from corpus_assets.sources.jsonl import read_jsonl
+from corpus_assets.sources.language_gate import LanguageGate, with_sample
 from corpus_assets.sources.licence import UNKNOWN, page_licence, text_licence
-from corpus_assets.sources.parquet import read_parquet
-from corpus_assets.sources.urls import Address, address_of
-from corpus_assets.sources.warc import read_warc
+from corpus_assets.sources.page_metadata import page_date, page_language, page_title
+from corpus_assets.sources.readers import read_records
+from corpus_assets.sources.sketch import sketch_texts
+from corpus_assets.sources.url_lists import UrlLists
+from corpus_assets.stages.document_names import Names, make_doc_id, make_text_id, names_of
 from corpus_assets.step import Settings
 
-VERSION = 1
+__all__ = [
+    "SUPPRESSED",
+    "SUPPRESSED_COLUMNS",
+    "VERSION",
+    "IngestSettings",
+    "ingest_part",
+    "make_doc_id",
+    "make_text_id",
+]
+
+VERSION = 2
 PROGRESS_EVERY = 50
-ID_BYTES = 16
 
 
 class IngestSettings(Settings):
@@ -62,6 +70,7 @@ SUPPRESSED = "suppressed"
 SUPPRESSED_COLUMNS: Mapping[str, Any] = {
     "url": None,
     "content_type": None,
+    "refers_to": None,
     "licence": UNKNOWN,
     "detail": None,
 }
@@ -70,16 +79,14 @@ whenever and by whichever order it was suppressed: so purging later and never ha
 give the same row."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Names:
-    """What a record is called."""
+class _Page(NamedTuple):
+    """A decoded payload; `markup` is compatible with ASCII, `metas` its `<meta` tags' places."""
 
-    address: Address | None
-    key: str  # url_key, or source:key
-    host: str | None
-    payload_digest: str
-    doc_id: bytes
-    parents: tuple[str, ...]
+    html: str
+    charset: str
+    kind: str
+    markup: bytes = b""
+    metas: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +98,7 @@ class _Text:
     text_id: bytes = b""
     title: str | None = None
     language: str | None = None
+    published_at: str | None = None
 
 
 def ingest_part(
@@ -102,44 +110,32 @@ def ingest_part(
     blocklist: Blocklist,
     suppressions: Suppressions,
     on_progress: Callable[[int], None] | None = None,
+    records: Iterable[RawRecord] | None = None,
+    lists: UrlLists | None = None,
+    lid: Path | None = None,
+    on_cost: Callable[[float], None] | None = None,
 ) -> tuple[pa.Table, pa.Table]:
     """RECORDS and DOCUMENTS of one file, both sorted by (doc_id, offset).
 
-    `on_progress` is told the number of records done, now and then and at the end.
+    `on_progress` is told the number of records done, now and then and at the end. `records` are
+    the file's, where it has to be fetched or an index tells which are worth it. `lid` is the
+    language model, which only a language gate needs. `on_cost` is told the CPU seconds that the
+    extracting process took.
     """
-    verify_file(file)
-    ingest = _Ingest(spec, snapshot, part, file, settings, blocklist, suppressions)
+    ingest = _Ingest(spec, snapshot, part, file, settings, blocklist, suppressions, lists, lid)
     done = 0
-    with open_source(file.uri) as stream:
-        if spec.format == "warc":
-            records = read_warc(stream, file.name, settings.gates.max_bytes)
-        elif spec.format == "jsonl":
-            records = read_jsonl(stream, file.name, spec.fields, settings.gates.max_bytes)
-        else:
-            records = read_parquet(stream, file.name, spec.fields)
-        for record in records:
-            ingest.add(record)
-            done += 1
-            if on_progress is not None and done % PROGRESS_EVERY == 0:
-                on_progress(done)
+    if records is None:
+        records = read_records(spec, file, settings.gates.max_bytes)
+    for record in records:
+        ingest.add(record)
+        done += 1
+        if on_progress is not None and done % PROGRESS_EVERY == 0:
+            on_progress(done)
     if on_progress is not None:
         on_progress(done)
+    if on_cost is not None:
+        on_cost(ingest.extraction_seconds)
     return ingest.tables()
-
-
-def make_doc_id(source: str, snapshot: str, name: str, payload_digest: str) -> bytes:
-    """BLAKE2b-128 over the length-prefixed parts. Neither file nor place is in it."""
-    hasher = hashlib.blake2b(digest_size=ID_BYTES)
-    for piece in (source, snapshot, name, payload_digest):
-        raw = piece.encode("utf-8", "replace")
-        hasher.update(len(raw).to_bytes(8, "little"))
-        hasher.update(raw)
-    return hasher.digest()
-
-
-def make_text_id(text: str) -> bytes:
-    """BLAKE2b-128 of text in normal form."""
-    return hashlib.blake2b(text.encode("utf-8"), digest_size=ID_BYTES).digest()
 
 
 class _Ingest:
@@ -154,21 +150,27 @@ class _Ingest:
         settings: IngestSettings,
         blocklist: Blocklist,
         suppressions: Suppressions,
+        lists: UrlLists | None = None,
+        lid: Path | None = None,
     ) -> None:
         self._spec = spec
         self._snapshot = snapshot
         self._part = part
         self._file = file
         self._gates = settings.gates
+        self._code = spec.code_gates()
         self._blocklist = blocklist.with_hosts(settings.gates.blocked_hosts)
+        self._lists = lists
         self._suppressions = suppressions
         self._extractor = Extractor(settings.extraction)
+        rough = settings.gates.language_gate
+        self._language_gate = None if rough is None else LanguageGate(rough, lid)
         self._extracted: dict[tuple[str, str, str], _Text] = {}
         self._records: list[dict[str, Any]] = []
         self._documents: list[dict[str, Any]] = []
 
     def add(self, record: RawRecord) -> None:
-        names = self._names(record)
+        names = names_of(record, self._spec.name, self._snapshot)
         spdx = record.licence or self._spec.licence
         refusal, found = self._refused_early(record, names), None
         if refusal is None and record.text is not None:
@@ -187,11 +189,12 @@ class _Ingest:
             "url": None if record.url is None else normalise(record.url),
             "url_key": names.key,
             "host": names.host,
-            "file": self._file.name,
+            "file": record.file or self._file.name,
             "offset": record.offset,
             "length": record.length,
             "fetched_at": record.fetched_at,
             "payload_digest": names.payload_digest,
+            "refers_to": record.refers_to,
             "content_type": normalise(record.content_type[:200]) or None,
             "licence": spdx,
             "reason": refusal.reason if refusal else None,
@@ -209,6 +212,7 @@ class _Ingest:
                     "domain": self._spec.domain,
                     "offset": record.offset,
                     "fetched_at": record.fetched_at,
+                    "published_at": found.published_at,
                     "licence": spdx,
                     "title": found.title,
                     "declared_language": found.language,
@@ -219,38 +223,40 @@ class _Ingest:
                 }
             )
 
+    @property
+    def extraction_seconds(self) -> float:
+        """CPU time of the process that extracts."""
+        return self._extractor.cpu_seconds
+
     def tables(self) -> tuple[pa.Table, pa.Table]:
+        self._add_sketches()
         return _table(self._records, RECORDS), _table(self._documents, DOCUMENTS)
 
-    def _names(self, record: RawRecord) -> _Names:
-        content = record.payload if record.text is None else record.text.encode("utf-8", "replace")
-        digest = record.payload_digest
-        if content or not digest:
-            digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
-        address = address_of(record.url) if record.url else None
-        if address is not None:
-            name, key = address.canonical, address.key
-        else:
-            name = normalise(record.key or record.url or digest)
-            key = f"{self._spec.name}:{name}"
-        return _Names(
-            address=address,
-            key=key,
-            host=address.host if address else None,
-            payload_digest=digest,
-            doc_id=make_doc_id(self._spec.name, self._snapshot, name, digest),
-            parents=tuple(_parent_key(parent) for parent in record.derived_from),
-        )
+    def _add_sketches(self) -> None:
+        """Sketch all texts at once, and let go of near copies of what takedowns took out."""
+        sketches = sketch_texts([row["text"] for row in self._documents])
+        column = pa.array(sketches, DOCUMENTS.field("sketch").type)
+        covered = self._suppressions.sketches.match(column)
+        became = [row for row in self._records if row["reason"] is None]
+        kept = []
+        for row, document, sketch, gone in zip(
+            became, self._documents, sketches, covered.tolist(), strict=True
+        ):
+            if gone:
+                row |= {"reason": SUPPRESSED, **SUPPRESSED_COLUMNS}
+            else:
+                kept.append(document | {"sketch": sketch})
+        self._documents = kept
 
-    def _refused_early(self, record: RawRecord, names: _Names) -> Refusal | None:
+    def _refused_early(self, record: RawRecord, names: Names) -> Refusal | None:
         if self._suppressions.match_record(names.key, names.host or "", names.doc_id):
             return Refusal(SUPPRESSED)
-        return gate_record(record, names.address, self._gates, self._blocklist)
+        return gate_record(record, names.address, self._gates, self._blocklist, self._lists)
 
     def _ready_text(self, record: RawRecord, raw: str, spdx: str) -> tuple[str, _Text]:
         if self._spec.licence_in_text and record.licence is None:
             spdx = text_licence(raw) or spdx
-        refusal = licence(spdx, self._gates)
+        refusal = gate_text(record, raw, spdx, self._gates, self._code)
         if refusal is not None:
             return spdx, _Text(refusal)
         text = normalise(raw)
@@ -259,49 +265,57 @@ class _Ingest:
         title = None if record.title is None else normalise(record.title)
         return spdx, _Text(None, text, make_text_id(text), title, record.language)
 
-    def _page(self, record: RawRecord, names: _Names, spdx: str) -> tuple[str, _Text]:
+    def _page(self, record: RawRecord, names: Names, spdx: str) -> tuple[str, _Text]:
         html, charset = decode(record.payload, record.content_type)
         if html is None:
             return spdx, _Text(Refusal("undecodable", charset))
         kind = media_type(record)
+        page = _Page(html, charset, kind)
         if kind != "text/plain":
             wide = charset.startswith("utf-16")
-            markup = (html.encode("utf-8", "replace") if wide else record.payload).lower()
-            spdx = page_licence(markup) or spdx
-            refusal = gate_page(markup, spdx, self._gates)
+            markup = html.encode("utf-8", "replace") if wide else record.payload
+            landmarks = find_landmarks(markup)
+            page = _Page(html, charset, kind, markup, landmarks.metas)
+            spdx = page_licence(markup, landmarks.hosts) or spdx
+            refusal = gate_page(markup, spdx, self._gates, landmarks.metas)
         else:
             refusal = licence(spdx, self._gates)
+        gate = self._language_gate
+        if refusal is None and gate is not None:
+            refusal = gate.refuse(record.payload if charset == "utf-8" else html.encode())
+            if refusal is not None and gate.is_sampled(names.doc_id):
+                found = self._extract_once(names, page)
+                refusal = with_sample(refusal, gate.is_wanted(found.text))
         if refusal is not None:
             return spdx, _Text(refusal)
-        seen = (names.payload_digest, charset, kind)
-        found = self._extracted.get(seen)
-        if found is None:
-            found = self._extracted[seen] = self._extract(html, kind)
+        found = self._extract_once(names, page)
         if found.refusal is None and found.language is None:
-            language = page_language("", record.header("content-language"))
-            found = _Text(None, found.text, found.text_id, found.title, language)
+            declared = record.header("content-language")
+            language = record.language or page_language("", declared)
+            found = replace(found, language=language)
         return spdx, found
 
-    def _extract(self, html: str, kind: str) -> _Text:
-        if kind == "text/plain":
-            text, title, language = normalise(html), None, None
+    def _extract_once(self, names: Names, page: _Page) -> _Text:
+        seen = (names.payload_digest, page.charset, page.kind)
+        found = self._extracted.get(seen)
+        if found is None:
+            found = self._extracted[seen] = self._extract(page)
+        return found
+
+    def _extract(self, page: _Page) -> _Text:
+        html = page.html
+        if page.kind == "text/plain":
+            text, title, language, published = normalise(html), None, None, None
         else:
-            try:
-                text = self._extractor.extract(html)
-            except MemoryError:
-                raise  # says something about this machine, not about the page
-            except Exception as error:  # one page must not stop a part, whatever it does inside
-                return _Text(Refusal("extraction_failed", type(error).__name__))
-            title, language = page_title(html), page_language(html)
+            is_raw = is_utf8_of(html, page.markup, page.charset)
+            found = self._extractor.extract(page.markup if is_raw else html)
+            if found.reason is not None:
+                return _Text(Refusal(found.reason, found.detail))
+            text, title, language = found.text, page_title(html), page_language(html)
+            published = page_date(page.markup, page.metas)
         if not text.strip():
             return _Text(Refusal("no_text"))
-        return _Text(None, text, make_text_id(text), title, language)
-
-
-def _parent_key(parent: str) -> str:
-    """A parent given as a URL by its url_key; any other name is a url_key already."""
-    address = address_of(parent) if "://" in parent else None
-    return address.key if address is not None else normalise(parent)
+        return _Text(None, text, make_text_id(text), title, language, published)
 
 
 def _table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:

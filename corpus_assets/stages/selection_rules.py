@@ -9,7 +9,9 @@ from pydantic import ConfigDict, Field, FiniteFloat, StringConstraints, model_va
 from corpus_assets.errors import RecipeError
 from corpus_assets.step import Settings
 
-ANY_LANGUAGE = "*"
+ANY = "*"
+
+By = Literal["language", "domain", "domain_language"]
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 Domains = Annotated[tuple[str, ...], Field(min_length=1)] | None
@@ -28,7 +30,30 @@ class Bounds(Settings):
         return self
 
 
-class Rule(Bounds):
+class LanguageTable(Settings):
+    """Bounds by language in a file (CSV, JSON or YAML), read when the recipe is loaded."""
+
+    file: str = Field(description="relative to the recipe's folder")
+    language: str = Field(default="language", description="column of a CSV that names languages")
+    min: str = Field(default="min", description="column with the smallest values that pass")
+    max: str = Field(default="max", description="column with the largest values that pass")
+
+
+class LanguageBounds(Bounds):
+    """Bounds, and other ones for some languages. What an entry leaves out is as around it."""
+
+    languages: dict[str, Bounds] = Field(
+        default_factory=dict, description="other bounds for a language"
+    )
+    languages_from: LanguageTable | None = Field(
+        default=None,
+        exclude=True,
+        description="a file with `languages`: its path, or its path and columns; what stands "
+        "in `languages` wins",
+    )
+
+
+class Rule(LanguageBounds):
     """What a signal must be. Exactly one kind: `min` and/or `max`, `in`, or `cutoff`."""
 
     model_config = ConfigDict(
@@ -45,9 +70,9 @@ class Rule(Bounds):
     only_languages: tuple[str, ...] | None = Field(
         default=None, description="the rule holds for these only; default all"
     )
-    languages: dict[str, Bounds] = Field(
+    domain_bounds: dict[str, LanguageBounds] = Field(
         default_factory=dict,
-        description="other bounds for a language; what is left out is as for all languages",
+        description="other bounds in a domain; they come before those of a language",
     )
 
     @model_validator(mode="after")
@@ -64,20 +89,47 @@ class Rule(Bounds):
         if len(kinds) != 1:
             said = " and ".join(kinds) or "none of them"
             raise ValueError(f"rule {self.name!r} needs one of min/max, in, cutoff; it has {said}")
-        if self.languages and kinds != ["min/max"]:
-            raise ValueError(f"rule {self.name!r}: `languages` goes with min/max only")
-        self.bounds_by_language()
+        for key in ("languages", "domain_bounds"):
+            if getattr(self, key) and kinds != ["min/max"]:
+                raise ValueError(f"rule {self.name!r}: `{key}` goes with min/max only")
+        entries: list[LanguageBounds] = [self, *self.domain_bounds.values()]
+        for entry in entries:
+            if entry.languages_from is not None:
+                raise ValueError(
+                    f"rule {self.name!r}: `languages_from` is read with the recipe's file; "
+                    "load the recipe from there"
+                )
+        for domain in (None, *self.domain_bounds):
+            entry = self.domain_bounds[domain] if domain else self
+            for language in (None, *dict.fromkeys([*self.languages, *entry.languages])):
+                self.bounds_for(domain, language)
         return self
 
-    def bounds_by_language(self) -> dict[str, Bounds]:
-        """Each language's bounds, with what its entry leaves out taken from the rule."""
-        return {
-            language: Bounds(
-                min=self.min if bounds.min is None else bounds.min,
-                max=self.max if bounds.max is None else bounds.max,
-            )
-            for language, bounds in self.languages.items()
-        }
+    def bounds_for(self, domain: str | None, language: str | None) -> Bounds:
+        """What holds for a document. Each end is the closest one that is given: of its language in
+        its domain, of its domain, of its language, of the rule."""
+        own = self.domain_bounds.get(domain) if domain is not None else None
+        levels: list[Bounds | None] = [
+            own.languages.get(language) if own is not None and language is not None else None,
+            own,
+            self.languages.get(language) if language is not None else None,
+            self,
+        ]
+        given = [level for level in levels if level is not None]
+        return Bounds(
+            min=next((level.min for level in given if level.min is not None), None),
+            max=next((level.max for level in given if level.max is not None), None),
+        )
+
+    def holds_for(self, domain: str | None, language: str | None) -> bool:
+        """Whether the rule is about such a document at all."""
+        if self.domains is not None and domain not in self.domains:
+            return False
+        return self.only_languages is None or language in self.only_languages
+
+    def looks_at_language(self) -> bool:
+        entries = (self, *self.domain_bounds.values())
+        return self.only_languages is not None or any(entry.languages for entry in entries)
 
 
 class CutoffSettings(Settings):
@@ -85,9 +137,9 @@ class CutoffSettings(Settings):
 
     signal: str
     drop_share: float = Field(ge=0, lt=1)
-    by: Literal["language"] | None = None
+    by: By | None = None
     min_documents: int = Field(
-        default=50, ge=1, description="a language with fewer uses the common value"
+        default=50, ge=1, description="a language or domain with fewer uses the common value"
     )
     domains: Domains = Field(
         default=None, description="default: the domains of the rules that use it"
@@ -102,7 +154,7 @@ class TierSettings(Settings):
     shares: tuple[Annotated[float, Field(gt=0, le=1)], ...]
     default: str = Field(description="tier of documents outside `domains` or without the signal")
     domains: Domains = None
-    by: Literal["language"] | None = None
+    by: By | None = None
     min_documents: int = Field(default=50, ge=1)
 
     @model_validator(mode="after")
@@ -186,21 +238,38 @@ class SelectionSettings(Settings):
             key = f"selection.rules[{k}] ({rule.name})"
             kind = "number" if rule.allowed is None else "label"
             uses.append((rule.signal, f"{key}.signal", kind))
-            if rule.languages:
-                uses.append(("language", f"{key}.languages", "label"))
             if rule.only_languages is not None:
                 uses.append(("language", f"{key}.only_languages", "label"))
+            elif rule.looks_at_language():
+                uses.append(("language", f"{key}.languages", "label"))
         for name, cutoff in self.cutoffs.items():
             uses.append((cutoff.signal, f"selection.cutoffs.{name}.signal", "number"))
-            if cutoff.by:
-                uses.append((cutoff.by, f"selection.cutoffs.{name}.by", "label"))
+            if cutoff.by in ("language", "domain_language"):
+                uses.append(("language", f"selection.cutoffs.{name}.by", "label"))
         if self.tiers:
             uses.append((self.tiers.signal, "selection.tiers.signal", "number"))
-            if self.tiers.by:
-                uses.append((self.tiers.by, "selection.tiers.by", "label"))
+            if self.tiers.by in ("language", "domain_language"):
+                uses.append(("language", "selection.tiers.by", "label"))
         return uses
 
 
 def tier_cutoff(name: str) -> str:
     """Key of a tier's lower bound among the resolved cutoffs."""
     return f"tier:{name}"
+
+
+def cutoff_key(domain: str | None, language: str | None) -> str:
+    """Name of a resolved value: of a language, of a domain, of a language in a domain, of all."""
+    if domain is None:
+        return ANY if language is None else language
+    return f"{domain}/{ANY if language is None else language}"
+
+
+def cutoff_for(values: Mapping[str, float], domain: str | None, language: str | None) -> float:
+    """The closest resolved value to a document: its language in its domain, its domain, its
+    language, all."""
+    for key in ((domain, language), (domain, None), (None, language)):
+        value = values.get(cutoff_key(*key))
+        if value is not None:
+            return value
+    return values[ANY]

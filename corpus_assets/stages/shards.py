@@ -19,7 +19,7 @@ from corpus_assets.documents import DOC_ID
 from corpus_assets.shards.pack import shards_of
 from corpus_assets.shards.tokens import TokenBatch
 
-VERSION = 1
+VERSION = 2
 
 CHARS_PER_TOKEN = 4
 """A usual compression of byte-level BPE; only the number of shards hangs on it."""

@@ -1,5 +1,8 @@
 """Signals stage: the text of each document in, columns of numbers and labels out.
 
+Families are computed in the recipe's order. One that rewrites text (`signals.text_step`) gives
+those after it what it leaves; `text_steps` says which, for the stage that makes final text.
+
 Signals are computed once and stored beside the text; thresholds are applied later, over the
 columns (`stages/selection.py`), so that a changed threshold reads no text again.
 """
@@ -13,10 +16,10 @@ import pyarrow.compute as pc
 from pydantic import Field, model_validator
 
 from corpus_assets.documents import DOC_ID
-from corpus_assets.signals import FAMILIES, SignalFamily, TextBatch
+from corpus_assets.signals import FAMILIES, SignalFamily, TextBatch, TextStep
 from corpus_assets.step import Settings
 
-VERSION = 1
+VERSION = 2
 
 # Batches bound memory: tokenization takes about ten times a batch's text.
 BATCH_DOCUMENTS = 1_000
@@ -57,6 +60,10 @@ class SignalSettings(Settings):
             out.update(family.columns())
         return out
 
+    def text_steps(self) -> tuple[TextStep, ...]:
+        """The families that rewrite text, in order."""
+        return tuple(family for family in self.families if isinstance(family, TextStep))
+
     def needs(self) -> tuple[str, ...]:
         """Names of the model files that some family reads, sorted."""
         return tuple(sorted({name for family in self.families for name in family.needs()}))
@@ -70,25 +77,36 @@ def compute_signals(
     The result does not depend on how rows fall into batches.
     """
     schema = pa.schema([("doc_id", DOC_ID), *settings.columns().items()])
+    read = [name for name in ("doc_id", "domain", "text") if name in documents.schema.names]
     batches = []
-    for piece in _pieces(documents.select(["doc_id", "text"])):
+    for domain, piece in _pieces(documents.select(read)):
         batch = TextBatch.from_arrow(piece.column("text"))
         columns = [piece.column("doc_id"), pa.array(batch.n_chars, pa.int64())]
         for family in settings.families:
-            columns += family.compute(batch, models).columns
+            if not isinstance(family, TextStep):
+                columns += family.compute(batch, models).columns
+            elif family.applies_to(domain):
+                done = family.rewrite(batch)
+                columns += done.columns.columns
+                batch = done.left
+            else:
+                columns += [pa.nulls(len(batch), dtype) for dtype in family.columns().values()]
         batches.append(pa.RecordBatch.from_arrays(columns, schema=schema))
     return pa.Table.from_batches(batches, schema=schema)
 
 
-def _pieces(table: pa.Table) -> Iterator[pa.RecordBatch]:
-    """Runs of rows with at most BATCH_DOCUMENTS rows and, beyond the first row, BATCH_BYTES."""
+def _pieces(table: pa.Table) -> Iterator[tuple[str | None, pa.RecordBatch]]:
+    """Runs of rows of one domain, of at most BATCH_DOCUMENTS rows and, beyond the first row,
+    BATCH_BYTES."""
     for chunk in table.to_batches(max_chunksize=BATCH_DOCUMENTS):
         lengths = pc.fill_null(pc.binary_length(chunk.column("text")), 0).to_pylist()
+        has_domain = "domain" in table.schema.names
+        domains = chunk.column("domain").to_pylist() if has_domain else [None] * len(lengths)
         start = n_bytes = 0
-        for row, length in enumerate(lengths):
-            if row > start and n_bytes + length > BATCH_BYTES:
-                yield chunk.slice(start, row - start)
+        for row, (length, domain) in enumerate(zip(lengths, domains, strict=True)):
+            if row > start and (n_bytes + length > BATCH_BYTES or domain != domains[start]):
+                yield domains[start], chunk.slice(start, row - start)
                 start, n_bytes = row, 0
             n_bytes += length
         if start < len(lengths):
-            yield chunk.slice(start)
+            yield domains[start], chunk.slice(start)

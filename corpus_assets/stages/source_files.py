@@ -7,18 +7,27 @@ from pathlib import Path
 
 from corpus_assets.errors import SourceError
 from corpus_assets.sources.base import SourceFile, SourceSpec, file_sha256, local_path
+from corpus_assets.sources.spec import FOLDER_FORMATS
+from corpus_assets.stages.source_groups import group_files
 
 VERSION = 1
 
 SUFFIXES = {
     "warc": (".warc", ".warc.gz", ".wet", ".wet.gz"),
-    "jsonl": (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json.gz", ".json.zst"),
+    "wet": (".wet", ".wet.gz"),
+    "jsonl": (
+        ".jsonl", ".jsonl.gz", ".jsonl.zst", ".json.gz", ".json.zst",
+        ".ndjson", ".ndjson.gz", ".ndjson.zst",
+    ),
     "parquet": (".parquet",),
-}
+    "text": (".txt", ".text", ".md", ".markdown"),
+    "code": ("",),
+}  # fmt: skip
 
 
 def list_files(spec: SourceSpec, location: str, snapshot: str) -> list[SourceFile]:
-    """The files of a snapshot, sorted by name; the order is the numbering of its parts.
+    """The files of a snapshot, sorted by name; the order is the numbering of its parts. The small
+    files of `text` and `code` sources are gathered into parts (`source_groups`).
 
     `location` is a file, a glob pattern, or a folder of which all files of the source's format
     are taken, those in sub-folders too. Names are relative to the folder (of a pattern: to the
@@ -30,6 +39,8 @@ def list_files(spec: SourceSpec, location: str, snapshot: str) -> list[SourceFil
             f"snapshot {snapshot} of {spec.name}: no file matches {_looked_for(location, spec.format)}; "
             "correct the location in the recipe or fetch the files"
         )
+    if spec.format in FOLDER_FORMATS:
+        return group_files(spec, str(base_of(location).resolve()), [name for name, _ in found])
     files = []
     for name, path in found:
         uri = str(path.resolve())
@@ -51,23 +62,32 @@ def _find(location: str, format: str | None) -> Iterator[tuple[str, Path]]:
     if path.is_file():
         yield path.name, path
         return
+    base = base_of(location)
     if path.is_dir():
-        base, matches = path, path.rglob("*")
+        matches = path.rglob("*")
         suffixes = _suffixes(format)
     elif has_magic(location):
-        base = Path(*_fixed_parts(path))
         matches = base.glob(str(Path(*path.parts[len(base.parts) :])))
         suffixes = ("",)
     else:
         return
+    follow = format not in FOLDER_FORMATS  # a link in a tree may lead out of it, or to its double
     names = sorted(
         (match.relative_to(base).as_posix(), match)
         for match in matches
-        if match.name.endswith(suffixes) and match.is_file()
+        if match.name.endswith(suffixes) and match.is_file() and (follow or not match.is_symlink())
     )
     for name, match in names:
         if not re.search(r"(?:^|/)\.", name):  # hidden: half-written downloads, editor files
             yield name, match
+
+
+def base_of(location: str) -> Path:
+    """The folder that names are relative to."""
+    path = local_path(location)
+    if path.is_dir():
+        return path
+    return Path(*_fixed_parts(path)) if has_magic(location) else path.parent
 
 
 def _fixed_parts(path: Path) -> list[str]:
@@ -82,7 +102,8 @@ def _fixed_parts(path: Path) -> list[str]:
 def _suffixes(format: str | None) -> tuple[str, ...]:
     if format is not None:
         return SUFFIXES[format]
-    return tuple(suffix for suffixes in SUFFIXES.values() for suffix in suffixes)
+    plain = [kind for kind in SUFFIXES if kind not in FOLDER_FORMATS]
+    return tuple(suffix for kind in plain for suffix in SUFFIXES[kind])
 
 
 def _looked_for(location: str, format: str) -> str:

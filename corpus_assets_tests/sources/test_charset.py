@@ -2,7 +2,7 @@ import unicodedata
 
 import pytest
 
-from corpus_assets.sources.charset import charset_of_label, decode, normalise
+from corpus_assets.sources.charset import charset_of_label, decode, is_utf8_of, normalise
 
 RUSSIAN = "Смотритель маяка считал корабли каждый вечер. " * 20
 CHINESE = "灯塔看守人每天晚上都数船。" * 20
@@ -113,3 +113,17 @@ def test_normal_form_is_nfc_with_line_feeds_and_no_lone_surrogates() -> None:
     assert normalise("e\u0301\r\na\rb\0c\ud800d") == "\u00e9\na\nbc\ufffdd"
     odd = "".join(map(chr, range(0x300))) * 2 + "\u1100\u1161\u11a8"
     assert unicodedata.is_normalized("NFC", normalise(odd))
+
+
+def test_a_payload_is_its_text_in_utf8_only_where_nothing_was_changed() -> None:
+    for payload in (
+        b"plain", "Grüße".encode(), b"\xef\xbb\xbfmarked", b"a\0b", b"bad \xff byte" * 9,
+        "replaced \ufffd".encode(), "Grüße".encode("latin-1"), "wide".encode("utf-16-le"), b"",
+    ):  # fmt: skip
+        text, charset = decode(payload)
+        if text is not None and is_utf8_of(text, payload, charset):
+            assert text.encode() == payload
+    assert is_utf8_of("Grüße", "Grüße".encode(), "utf-8")
+    assert not is_utf8_of("ab", b"a\0b", "utf-8")
+    assert not is_utf8_of("a", b"\xef\xbb\xbfa", "utf-8")
+    assert not is_utf8_of("\xe4", b"\xe4", "cp1252")

@@ -1,13 +1,20 @@
 import dataclasses
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from corpus_assets.sources.base import RawRecord
+from corpus_assets.sources.base import RawRecord, SourceSpec
+from corpus_assets.sources.categories import CategoryIndex, build_category_index
 from corpus_assets.sources.gates import Blocklist, GateSettings, Refusal, gate_page, gate_record
 from corpus_assets.sources.optout import OptOutSettings
+from corpus_assets.sources.site_gates import RobotsSettings
+from corpus_assets.sources.site_index import SiteIndex
+from corpus_assets.sources.url_lists import UrlLists
 from corpus_assets.sources.urls import address_of
+from corpus_assets.stages.robots_index import SiteFileSettings, build_index, read_site_files
+from corpus_assets.stages.source_files import list_files
 from corpus_assets_tests.sources.warc_bytes import page
 
 PAGE = RawRecord(
@@ -105,3 +112,91 @@ def test_fifty_thousand_nested_elements_and_sixty_thousand_attributes_are_caught
     assert gate_page(nested, "unknown", settings) == ("absurd_markup", "nesting")
     assert gate_page(laden, "unknown", settings) == ("absurd_markup", "attributes")
     assert time.process_time() - began < 0.1
+
+
+def site_lists(tmp_path: Path, **files: bytes) -> UrlLists:
+    """An index of example.com's files: robots, ai, tdmrep."""
+    names = {"robots": "robots.txt", "ai": "ai.txt", "tdmrep": "tdmrep.json"}
+    folder = tmp_path / "sites" / "example.com"
+    folder.mkdir(parents=True)
+    for name, content in files.items():
+        (folder / names[name]).write_bytes(content)
+    parts = list_files(SourceSpec(name="s", format="code"), str(tmp_path / "sites"), "s")
+    table = read_site_files(parts, SiteFileSettings(agents=("GPTBot", "CCBot")))
+    for name, data in zip("ab", build_index([table], ("GPTBot", "CCBot")), strict=True):
+        (tmp_path / name).write_bytes(data)
+    return UrlLists(sites=SiteIndex(tmp_path / "a", tmp_path / "b"))
+
+
+def gate_site(record: RawRecord, lists: UrlLists, **settings: Any) -> Refusal | None:
+    address = address_of(record.url or "")
+    return gate_record(record, address, GateSettings(**settings), Blocklist(), lists)
+
+
+HALF_CLOSED = b"User-agent: GPTBot\nDisallow: /\n\nUser-agent: CCBot\nDisallow: /story/\n"
+
+
+@pytest.mark.parametrize(
+    ("url", "rule", "expected"),
+    [
+        ("http://example.com/story", "any", ("robots_disallowed", "GPTBot")),
+        ("http://example.com/story", "all", None),
+        ("http://example.com/story/one", "all", ("robots_disallowed", "GPTBot")),
+        ("http://other.test/story", "any", None),
+    ],
+)
+def test_robots_txt_closes_a_page_to_any_or_to_all_agents(
+    tmp_path: Path, url: str, rule: str, expected: tuple[str, str] | None
+) -> None:
+    lists = site_lists(tmp_path, robots=HALF_CLOSED)
+    robots = RobotsSettings.model_validate({"agents": ["GPTBot", "CCBot"], "rule": rule})
+    assert gate_site(change(url=url), lists, robots=robots) == expected
+
+
+def test_a_host_without_robots_txt_is_allowed_or_refused_by_the_recipe(tmp_path: Path) -> None:
+    lists = site_lists(tmp_path, ai=b"")
+    robots = RobotsSettings(agents=("GPTBot", "CCBot"))
+    strict = RobotsSettings(agents=("GPTBot", "CCBot"), missing="refuse")
+    for url in ("http://example.com/story", "http://unheard.test/"):
+        assert gate_site(change(url=url), lists, robots=robots) is None
+        assert gate_site(change(url=url), lists, robots=strict) == (
+            "robots_disallowed",
+            "no_robots_txt",
+        )
+    text = RawRecord(url=None, key="7", offset=1, length=0, text="words")
+    assert gate_record(text, None, GateSettings(robots=strict), Blocklist(), lists) is None
+
+
+def test_robots_txt_is_left_alone_where_the_recipe_does_not_ask(tmp_path: Path) -> None:
+    assert gate_site(PAGE, site_lists(tmp_path, robots=b"User-agent: *\nDisallow: /")) is None
+
+
+def test_the_site_s_other_files_are_opt_outs(tmp_path: Path) -> None:
+    reserved = b'[{"location": "/", "tdm-reservation": 1}]'
+    lists = site_lists(tmp_path, ai=b"User-agent: *\nDisallow: *.html", tdmrep=reserved)
+    off = OptOutSettings(tdm_reservation=False)
+    both_off = OptOutSettings(tdm_reservation=False, ai_txt=False)
+    freed = change(payload=b'<META name="tdm-reservation" content="0">' + PAGE.payload)
+    assert gate_site(PAGE, lists) == ("opted_out", "file tdmrep.json")
+    assert gate_site(PAGE, lists, optout=off) == ("opted_out", "file ai.txt")
+    assert gate_site(freed, lists) == ("opted_out", "file ai.txt")
+    assert gate_site(PAGE, lists, optout=both_off) is None
+    plain = change(content_type="text/plain")
+    assert gate_site(plain, lists, optout=off) is None
+    text = dataclasses.replace(PAGE, text="words", payload=b"", http_status=None)
+    assert gate_site(text, lists, optout=off) == ("opted_out", "file ai.txt")
+
+
+def test_a_page_of_a_blocked_category_is_refused_with_its_name(tmp_path: Path) -> None:
+    (tmp_path / "domains").write_text("example.com\n")
+    data, _ = build_category_index([("gambling", tmp_path / "domains")])
+    (tmp_path / "index").write_bytes(data)
+    lists = UrlLists(categories=CategoryIndex(tmp_path / "index"))
+    assert gate_site(PAGE, lists) == ("blocked_category", "gambling")
+    assert gate_site(change(url="http://other.test/"), lists) is None
+
+
+@pytest.mark.parametrize("agent", ["", "GPT Bot", "bot/1.0", "*"])
+def test_an_agent_is_a_product_token(agent: str) -> None:
+    with pytest.raises(ValueError, match="product token"):
+        RobotsSettings(agents=(agent,))

@@ -5,19 +5,20 @@ import json
 import pytest
 import zstandard
 
-from corpus_assets.sources.base import FieldNames, RawRecord
+from corpus_assets.sources.base import FieldNames, RawRecord, SourceSpec
 from corpus_assets.sources.jsonl import read_jsonl
 
 FIELDS = FieldNames(
     key="id", url="link", text="body", licence="license", language="lang", title="t",
     derived_from="parents", generator="model",
 )  # fmt: skip
+SPEC = SourceSpec(name="rows", format="jsonl", fields=FIELDS)
 ROWS = [{"id": n, "body": f"text number {n} " * 50} for n in range(500)]
 LINES = b"".join(json.dumps(row).encode() + b"\n" for row in ROWS)
 
 
 def read(data: bytes, name: str = "a.jsonl", limit: int = 100_000) -> list[RawRecord]:
-    return list(read_jsonl(io.BytesIO(data), name, FIELDS, limit))
+    return list(read_jsonl(io.BytesIO(data), name, SPEC, limit))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,12 @@ import time
 
 import pytest
 
-from corpus_assets.sources.optout import OptOutSettings, header_opt_out, meta_opt_out
+from corpus_assets.sources.optout import (
+    OptOutSettings,
+    frees_itself,
+    header_opt_out,
+    meta_opt_out,
+)
 
 DEFAULT = OptOutSettings()
 STRICT = OptOutSettings(headers=("noai", "noimageai"), meta=("noai", "noimageai"), noindex=True)
@@ -26,8 +31,8 @@ STRICT = OptOutSettings(headers=("noai", "noimageai"), meta=("noai", "noimageai"
 def test_robots_directives_are_honoured_as_the_policy_says(
     value: str, default: str | None, strict: str | None
 ) -> None:
-    assert header_opt_out(value, "", DEFAULT) == default
-    assert header_opt_out(value, "", STRICT) == strict
+    assert header_opt_out([value], "", DEFAULT) == default
+    assert header_opt_out([value], "", STRICT) == strict
     for tag in (
         f'<meta name="robots" content="{value}">',
         f"<meta content='{value}' name='ccbot' />",
@@ -40,12 +45,65 @@ def test_robots_directives_are_honoured_as_the_policy_says(
 def test_a_reservation_for_text_and_data_mining_is_honoured_unless_the_policy_says_not() -> None:
     off = OptOutSettings(tdm_reservation=False)
     page = b'<meta name="tdm-reservation" content="1">'
-    assert header_opt_out("", "1", DEFAULT) == "tdm-reservation"
+    assert header_opt_out([], "1", DEFAULT) == "tdm-reservation"
     assert meta_opt_out(page, DEFAULT) == "tdm-reservation"
     assert meta_opt_out(page.replace(b"1", b"0"), DEFAULT) is None
-    assert header_opt_out("", "0", DEFAULT) is None
-    assert header_opt_out("", "1", off) is None
+    assert header_opt_out([], "0", DEFAULT) is None
+    assert header_opt_out([], "1", off) is None
     assert meta_opt_out(page, off) is None
+
+
+@pytest.mark.parametrize(
+    ("tags", "agents", "expected"),
+    [
+        (["gptbot: noai"], None, "noai"),
+        (["gptbot: noai"], ("GPTBot",), "noai"),
+        (["otherbot: noai"], ("GPTBot",), None),
+        (["otherbot: nofollow, noai"], ("GPTBot",), None),
+        (["otherbot: nofollow, gptbot: noai"], ("GPTBot",), "noai"),
+        (["otherbot: nofollow", "noai"], ("GPTBot",), "noai"),  # each header begins anew
+        (["unavailable_after: 25 Jun 2030 15:00:00 PST, noai"], ("GPTBot",), "noai"),
+        (["max-snippet: 0, noai"], ("GPTBot",), "noai"),
+        (["*: noai"], ("GPTBot",), "noai"),
+        (["a" * 100_000 + ": noai"], ("GPTBot",), None),
+    ],
+)
+def test_a_directive_for_one_agent_counts_as_the_policy_says(
+    tags: list[str], agents: tuple[str, ...] | None, expected: str | None
+) -> None:
+    assert header_opt_out(tags, "", OptOutSettings(agents=agents)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "anyone", "only_gptbot"),
+    [
+        ("robots", "noai", "noai"),
+        ("GPTBot", "noai", "noai"),
+        ("ccbot", "noai", None),
+        ("anthropic-ai", "noai", None),
+        ("google-extended", "noai", None),
+        ("description", None, None),
+    ],
+)
+def test_a_meta_tag_for_one_agent_counts_as_the_policy_says(
+    name: str, anyone: str | None, only_gptbot: str | None
+) -> None:
+    markup = f'<meta name="{name}" content="noai, noimageai">'.lower().encode()
+    assert meta_opt_out(markup, DEFAULT) == anyone
+    assert meta_opt_out(markup, OptOutSettings(agents=("GPTBot",))) == only_gptbot
+
+
+def test_a_header_written_as_a_meta_tag_counts() -> None:
+    assert meta_opt_out(b'<meta http-equiv="x-robots-tag" content="noai">', DEFAULT) == "noai"
+    scoped = b'<meta http-equiv="x-robots-tag" content="otherbot: noai">'
+    assert meta_opt_out(scoped, OptOutSettings(agents=("gptbot",))) is None
+
+
+def test_a_page_can_free_itself_from_the_reservation_of_its_site() -> None:
+    assert frees_itself(b'<meta name="tdm-reservation" content="0">', "1")
+    assert frees_itself(b"<p>", "0")
+    assert not frees_itself(b'<meta name="tdm-reservation" content="1">', "0")
+    assert not frees_itself(b"<p>", "")
 
 
 def test_other_meta_tags_and_words_in_the_text_mean_nothing() -> None:

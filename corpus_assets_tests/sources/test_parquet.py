@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from corpus_assets.errors import SourceError
-from corpus_assets.sources.base import FieldNames, RawRecord
+from corpus_assets.sources.base import FieldNames, RawRecord, SourceSpec
 from corpus_assets.sources.parquet import read_parquet
 
 FIELDS = FieldNames(key="id", url="url")
@@ -25,8 +25,12 @@ def written(table: pa.Table = TABLE) -> bytes:
     return sink.getvalue()
 
 
+def spec(fields: FieldNames) -> SourceSpec:
+    return SourceSpec(name="rows", format="parquet", fields=fields)
+
+
 def read(data: bytes, fields: FieldNames = FIELDS) -> list[RawRecord]:
-    return list(read_parquet(io.BytesIO(data), "a.parquet", fields))
+    return list(read_parquet(io.BytesIO(data), "a.parquet", spec(fields)))
 
 
 def test_rows_of_all_groups_are_read_in_order() -> None:

@@ -1,20 +1,22 @@
 import json
 import zlib
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute
 import pytest
-import trafilatura
 
 from corpus_assets.documents import DOCUMENTS, RECORDS
 from corpus_assets.errors import SourceError
-from corpus_assets.sources import extract
+from corpus_assets.models import find_model
+from corpus_assets.sources import page_worker
 from corpus_assets.sources.base import FieldNames, SourceFile, SourceSpec, file_sha256
+from corpus_assets.sources.extract import Extractor
 from corpus_assets.sources.gates import Blocklist, GateSettings, Suppressions
+from corpus_assets.sources.language_gate import LanguageGateSettings
+from corpus_assets.sources.page_worker import PageResult, close_idle_workers
 from corpus_assets.sources.urls import url_key
 from corpus_assets.stages.documents import IngestSettings, ingest_part, make_text_id
 from corpus_assets.stages.purge import purge_part
@@ -45,6 +47,7 @@ def ingest(
         IngestSettings(gates=GateSettings(**gates)),
         Blocklist(blocked),
         Suppressions.from_rows(orders or []),
+        lid=find_model("lid.176") if "language_gate" in gates else None,
     )
 
 
@@ -235,13 +238,13 @@ def test_a_payload_is_extracted_once_and_its_copies_are_documents_of_their_own(
     write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[int] = []
-    real: Callable[..., str | None] = trafilatura.extract
+    real = Extractor.extract
 
-    def counted(html: str, **options: Any) -> str | None:
+    def counted(extractor: Extractor, html: str | bytes) -> PageResult:
         calls.append(len(html))
-        return real(html, **options)
+        return real(extractor, html)
 
-    monkeypatch.setattr(extract, "trafilatura_extract", counted)
+    monkeypatch.setattr(Extractor, "extract", counted)
     copies = [response(f"http://a.test/{n}", story(1)) for n in range(4)]
     _, documents = ingest(write(members(*copies)))
     assert len(calls) == 1
@@ -255,18 +258,50 @@ def test_a_payload_is_extracted_once_and_its_copies_are_documents_of_their_own(
 def test_a_page_that_breaks_the_extractor_is_a_reason_and_the_part_goes_on(
     write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real: Callable[..., str | None] = trafilatura.extract
-
-    def fragile(html: str, **options: Any) -> str | None:
-        if "number 1" in html:
-            raise RecursionError("secret words of the page")
-        return real(html, **options)
-
-    monkeypatch.setattr(extract, "trafilatura_extract", fragile)
-    path = write(members(*(response(f"http://a.test/{n}", story(n)) for n in range(3))))
+    close_idle_workers()
+    monkeypatch.setattr(page_worker, "CHILD", "corpus_assets_tests.sources.rude_child")
+    pages = [story(0), story(1) + b"<!-- raise an error -->", story(2) + b"<!-- segfault -->"]
+    path = write(members(*(response(f"http://a.test/{n}", p) for n, p in enumerate(pages))))
     records, documents = ingest(path)
+    close_idle_workers()
     assert by_url(records)["http://a.test/1"] == ("extraction_failed", "RecursionError")
-    assert documents.num_rows == 2
+    assert by_url(records)["http://a.test/2"] == ("extraction_crashed", "SIGSEGV")
+    assert documents.num_rows == 1
+
+
+def test_a_language_gate_refuses_before_extraction_and_samples_what_it_refused(
+    write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    german = "Der Gemeinderat hat gestern beschlossen, dass die alte Brücke erneuert wird. "
+    pages = {
+        "http://a.test/en": story(1),
+        "http://a.test/de": page(german, title="Die Brücke"),
+        "http://a.test/short": b"<html><body><p>Hi.</p></body></html>",
+    }
+    path = write(members(*(response(url, body) for url, body in pages.items())))
+    calls: list[int] = []
+    real = Extractor.extract
+
+    def counted(extractor: Extractor, html: str | bytes) -> PageResult:
+        calls.append(len(html))
+        return real(extractor, html)
+
+    monkeypatch.setattr(Extractor, "extract", counted)
+    reasons = {}
+    for share in (0.0, 1.0):
+        gate = LanguageGateSettings(languages=("en",), min_chars=20, sample_share=share)
+        records, documents = ingest(path, language_gate=gate)
+        reasons[share] = by_url(records)
+        check_conserving(records, documents)
+        assert documents.num_rows == 1
+    assert len(calls) == 1 + 3
+    assert reasons[0.0] == {
+        "http://a.test/en": (None, None),
+        "http://a.test/de": ("gate_language", "de"),
+        "http://a.test/short": ("gate_too_short", reasons[0.0]["http://a.test/short"][1]),
+    }
+    assert reasons[1.0]["http://a.test/de"] == ("gate_language", "de/sampled")
+    assert reasons[1.0]["http://a.test/short"][1].endswith("/sampled")
 
 
 def test_suppressed_records_keep_their_names_and_lose_their_text(write: Any) -> None:

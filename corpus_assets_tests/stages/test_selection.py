@@ -306,3 +306,142 @@ def test_a_cutoff_without_any_documents_says_so() -> None:
 
 def test_no_cutoffs_and_no_tiers_resolve_to_nothing() -> None:
     assert resolve_cutoffs(signals_with_domain([]), SelectionSettings()) == {}
+
+
+DOMAIN_RULE = """
+rules:
+  - name: words
+    signal: n_words
+    min: 50
+    max: 1000
+    languages: {de: {min: 40}, fr: {min: 30, max: 500}}
+    domain_bounds:
+      books: {min: 10}
+      code: {max: 200, languages: {de: {min: 5}, en: {max: 100}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("domain", "language", "low", "high"),
+    [
+        ("web", "en", 50, 1000),
+        ("web", None, 50, 1000),
+        ("web", "de", 40, 1000),
+        ("web", "fr", 30, 500),
+        ("books", "en", 10, 1000),
+        ("books", "fr", 10, 500),  # its domain says min, its language says max
+        ("code", "fr", 30, 200),
+        ("code", "de", 5, 200),
+        ("code", "en", 50, 100),
+    ],
+)
+def test_the_closest_bound_holds_domain_before_language(
+    domain: str, language: str | None, low: int, high: int
+) -> None:
+    rows = [
+        {"domain": domain, "language": language, "n_words": n}
+        for n in (low - 1, low, high, high + 1)
+    ]
+    # Others stand beside them, so that one table holds several bounds.
+    rows += [{"domain": d, "language": lang} for d in ("web", "code") for lang in ("en", "de", "")]
+    kept = [row["kept"] for row in decide(*rows, recipe=DOMAIN_RULE)]
+    assert kept[:4] == [False, True, True, False]
+
+
+def test_cutoffs_can_be_resolved_for_each_domain_and_for_each_of_its_languages() -> None:
+    draw = random.Random(15)
+    rows = [
+        {"domain": domain, "language": language, "quality_score": round(draw.random() * scale, 4)}
+        for domain, scale in (("web", 1.0), ("books", 0.4))
+        for language, n in (("en", 100), ("de", 60), ("fr", 10))
+        for _ in range(n)
+    ]
+    recipe = """
+    rules: [{name: low_quality, signal: quality_score, cutoff: quality}]
+    cutoffs: {quality: {signal: quality_score, drop_share: 0.2, by: BY, min_documents: 50}}
+    """
+    by_domain = resolve_cutoffs(
+        signals_with_domain(rows), settings(recipe.replace("BY", "domain"))
+    )["quality"]
+    assert sorted(by_domain) == ["*", "books/*", "web/*"]
+    both = settings(recipe.replace("BY", "domain_language"))
+    cutoffs = resolve_cutoffs(signals_with_domain(rows), both)
+    values = cutoffs["quality"]
+    assert sorted(values) == [
+        "*", "books/*", "books/de", "books/en", "web/*", "web/de", "web/en",
+    ]  # fmt: skip
+    table = select(*tables(rows), both, cutoffs).to_pylist()
+    for domain in ("web", "books"):
+        for language in ("en", "de", "fr"):
+            least = values.get(f"{domain}/{language}", values[f"{domain}/*"])
+            for row, decided in zip(rows, table, strict=True):
+                if (row["domain"], row["language"]) == (domain, language):
+                    assert decided["kept"] == (row["quality_score"] >= least)
+    kept = sum(row["kept"] for row in table[:100])
+    assert kept == 80, "a fifth of the English web pages go, whatever books score"
+
+
+def naive(
+    row: dict[str, Any], stated: SelectionSettings, cutoffs: dict[str, dict[str, float]]
+) -> list[str]:
+    """The rules that a document fails, one at a time."""
+    failed = []
+    for rule in stated.rules:
+        if rule.domains is not None and row["domain"] not in rule.domains:
+            continue
+        if rule.only_languages is not None and row["language"] not in rule.only_languages:
+            continue
+        value = row[rule.signal]
+        if rule.allowed is not None:
+            passed = value in rule.allowed
+        elif value is None or value != value:
+            passed = False
+        elif rule.cutoff is not None:
+            values = cutoffs[rule.cutoff]
+            passed = value >= np.float32(values.get(row["language"], values["*"]))
+        else:
+            own = rule.languages.get(row["language"])
+            low = own.min if own is not None and own.min is not None else rule.min
+            high = own.max if own is not None and own.max is not None else rule.max
+            is_float = rule.signal != "n_words"
+            low, high = (
+                np.float32(end) if is_float and end is not None else end for end in (low, high)
+            )
+            passed = (low is None or value >= low) and (high is None or value <= high)
+        if not passed:
+            failed.append(rule.name)
+    return failed
+
+
+def test_many_random_documents_are_decided_as_one_at_a_time() -> None:
+    draw = random.Random(16)
+    recipe = yaml.safe_load(RECIPE)
+    recipe["rules"] += [  # more rules than a machine word has bits
+        {"name": f"words_{k}", "signal": "n_words", "max": 100 + k * 7, "only_languages": ["en"]}
+        for k in range(70)
+    ]
+    stated = SelectionSettings.model_validate(recipe)
+
+    def score() -> float | None:
+        return draw.choice([None, float("nan"), 0.65, 0.2, 0.1, float(np.float32(draw.random()))])
+
+    rows = [
+        {
+            "domain": draw.choice(["web", "books"]),
+            "language": draw.choice(["en", "de", "pl", None]),
+            "language_score": score(),
+            "n_words": draw.choice([None, 49, 50, draw.randrange(100_010)]),
+            "quality_score": score(),
+        }
+        for _ in range(400)
+    ]
+    documents, signals = tables(rows)
+    stored = [
+        {**row, **kept}
+        for row, kept in zip(rows, signals.drop_columns("doc_id").to_pylist(), strict=True)
+    ]
+    decided = select(documents, signals, stated, CUTOFFS).to_pylist()
+    expected = [naive(row, stated, CUTOFFS) for row in stored]
+    assert [row["failed_rules"] for row in decided] == expected
+    assert [row["reason"] for row in decided] == [(f or [None])[0] for f in expected]
+    assert [row["tier"] is None for row in decided] == [bool(f) for f in expected]

@@ -1,0 +1,194 @@
+"""From a web archive to extracted text: our ingest beside datatrove's, on the same file.
+
+    python benchmarks/extraction.py FILE.warc.gz --peer-python PATH [--pages 400] [--rounds 2]
+        [--truth extraction-truth.jsonl.gz]
+
+Cuts the file to its first pages and runs, by turns, datatrove (WarcReader and its Trafilatura
+step, same trafilatura, same settings, no deduplication) and our documents stage (reading, gates,
+extraction, tables) in four ways. Prints CPU milliseconds a page, all processes counted and start
+not, and ratios. `--truth` is JSON lines with `record_id` and `main_content`; F1 is over words, the
+mean of all pages that have a truth, a page without text counting 0.
+PATH is a Python with `requirements-extraction.txt` and the same trafilatura installed.
+"""
+
+import argparse
+import gzip
+import json
+import os
+import re
+import statistics
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from corpus_assets.models import find_model
+from corpus_assets.sources.base import SourceFile, SourceSpec, file_sha256
+from corpus_assets.sources.extract import ExtractionSettings
+from corpus_assets.sources.gates import Blocklist, GateSettings, Suppressions
+from corpus_assets.sources.language_gate import LanguageGateSettings
+from corpus_assets.sources.warc import read_warc
+from corpus_assets.stages.documents import IngestSettings, ingest_part
+
+PEER = Path(__file__).with_name("extraction_peer.py")
+WEB = SourceSpec(name="web", format="warc")
+MAX_BYTES = 20_000_000
+GATES = {"max_bytes": MAX_BYTES, "content_types": ("text/html", "application/xhtml+xml")}
+
+OURS: dict[str, IngestSettings] = {
+    "precision": IngestSettings(
+        gates=GateSettings(**GATES), extraction=ExtractionSettings(mode="precision")
+    ),
+    "fast": IngestSettings(gates=GateSettings(**GATES), extraction=ExtractionSettings(mode="fast")),
+    "fast, English gate": IngestSettings(
+        gates=GateSettings(**GATES, language_gate=LanguageGateSettings(languages=("en",))),
+        extraction=ExtractionSettings(mode="fast"),
+    ),
+    "resiliparse": IngestSettings(
+        gates=GateSettings(**GATES), extraction=ExtractionSettings(engine="resiliparse")
+    ),
+}
+Texts = dict[str, str]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--peer-python", type=Path, required=True)
+    parser.add_argument("--pages", type=int, default=400)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--truth", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        file, keys = cut(options.file, folder / "pages.warc.gz", options.pages)
+        run(file, keys, options, folder)
+
+
+def run(file: Path, keys: dict[int, str], options: Any, folder: Path) -> None:
+    ours = {name: settings for name, settings in OURS.items() if is_installed(settings)}
+    small, small_keys = cut(file, folder / "warm.warc.gz", 3)
+    for settings in ours.values():
+        ingest(small, small_keys, settings)
+    seconds: dict[str, list[float]] = {}
+    outside: dict[str, list[float]] = {}
+    texts: dict[str, Texts] = {}
+    for _ in range(options.rounds):
+        for name in ("datatrove precision", "datatrove fast"):
+            spent, texts[name] = peer(options.peer_python, file, folder, "fast" in name)
+            seconds.setdefault(name, []).append(spent)
+        for name, settings in ours.items():
+            spent, here, texts[name] = ingest(file, keys, settings)
+            seconds.setdefault(name, []).append(spent)
+            outside.setdefault(name, []).append(here)
+    truth = read_truth(options.truth) if options.truth else {}
+    truth = {key: text for key, text in truth.items() if key in set(keys.values())}
+    report(len(keys), seconds, outside, texts, truth)
+
+
+def report(
+    n_pages: int,
+    seconds: dict[str, list[float]],
+    outside: dict[str, list[float]],
+    texts: dict[str, Texts],
+    truth: Texts,
+) -> None:
+    """One line for each way; the smaller of the rounds, as noise only ever adds."""
+    base = min(seconds["datatrove precision"])
+    print(f"{n_pages} pages, {sum(key in truth for key in texts['fast'])} with a truth")
+    print("| | CPU ms a page | of it outside the extractor | ratio to datatrove | texts | F1 |")
+    print("|---|---|---|---|---|---|")
+    for name, rounds in seconds.items():
+        share = f"{min(outside[name]) / min(rounds):.0%}" if name in outside else ""
+        print(
+            f"| {name} | {1000 * min(rounds) / n_pages:.2f} | {share} | {base / min(rounds):.2f} "
+            f"| {len(texts[name])} | {f1(texts[name], truth)} |"
+        )
+    quick = min(seconds["datatrove fast"]) / min(seconds["fast"])
+    print(f"fast beside datatrove in fast mode: {quick:.2f}")
+    for mode in ("precision", "fast"):
+        mine, its = texts[mode], texts[f"datatrove {mode}"]
+        both = mine.keys() & its.keys()
+        same = sum(mine[key] == its[key] for key in both)
+        print(f"{mode}: {same} of {len(both)} texts are datatrove's, character by character")
+    gated = texts["fast, English gate"]
+    lost = [key for key in texts["fast"] if key not in gated]
+    print(f"English gate: {len(lost)} of {len(texts['fast'])} texts not extracted")
+
+
+def cut(file: Path, target: Path, pages: int) -> tuple[Path, dict[int, str]]:
+    """The file up to its `pages`-th page, and the record id at each offset."""
+    keys: dict[int, str] = {}
+    end = 0
+    with file.open("rb") as stream:
+        for record in read_warc(stream, file.name, MAX_BYTES):
+            if record.http_status is not None and len(keys) < pages:
+                keys[record.offset] = (record.key or "").strip("<>")
+                end = record.offset + record.length
+        stream.seek(0)
+        target.write_bytes(stream.read(end))
+    return target, keys
+
+
+def ingest(
+    file: Path, keys: dict[int, str], settings: IngestSettings
+) -> tuple[float, float, Texts]:
+    """CPU seconds in all, those outside the extracting process, and the texts."""
+    size, sha256 = file_sha256(str(file))
+    pinned = SourceFile(file.name, str(file), size, sha256)
+    spent: list[float] = []
+    began = time.process_time()
+    _, documents = ingest_part(
+        WEB, "bench", 0, pinned, settings, Blocklist(()), Suppressions.from_rows([]),
+        lid=find_model("lid.176"), on_cost=spent.append,
+    )  # fmt: skip
+    here = time.process_time() - began
+    rows = documents.select(["offset", "text"]).to_pylist()
+    return here + sum(spent), here, {keys[row["offset"]]: row["text"] for row in rows}
+
+
+def peer(python: Path, file: Path, folder: Path, is_fast: bool) -> tuple[float, Texts]:
+    out = folder / "peer.jsonl"
+    command = [str(python), str(PEER), str(file), str(out), *(["--fast"] if is_fast else [])]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    with out.open(encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    spent = json.loads(done.stdout.splitlines()[-1])["cpu_seconds"]
+    return spent, {key.strip("<>"): text for key, text in rows}
+
+
+def is_installed(settings: IngestSettings) -> bool:
+    try:
+        __import__(settings.extraction.engine)
+    except ImportError:
+        print(f"{settings.extraction.engine} is not installed: left out")
+        return False
+    return True
+
+
+def read_truth(path: Path) -> Texts:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    return {
+        row["record_id"].strip("<>"): row["main_content"] for row in rows if row.get("main_content")
+    }
+
+
+def f1(texts: Texts, truth: Texts) -> str:
+    scores = []
+    for key, expected in truth.items():
+        wanted = Counter(re.findall(r"\w+", expected.lower()))
+        found = Counter(re.findall(r"\w+", texts.get(key, "").lower()))
+        shared = sum((wanted & found).values())
+        total = sum(wanted.values()) + sum(found.values())
+        scores.append(2 * shared / total if total else 0.0)
+    return f"{statistics.fmean(scores):.3f}" if scores else "-"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""What a recipe says of one source: where its documents belong and how its files are read."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from corpus_assets.sources.code_gates import CodeSettings
+from corpus_assets.step import Settings
+
+Format = Literal["warc", "wet", "jsonl", "parquet", "text", "code"]
+
+FOLDER_FORMATS = ("text", "code")
+"""One file is one record there, so a part holds many files."""
+
+
+class FieldNames(Settings):
+    """Which column of a JSONL or Parquet source holds what; None: the source has none.
+
+    `a.b` is `b` inside the object `a`, unless there is a column `a.b`. For `text` sources the
+    names are those of a Markdown file's front matter.
+    """
+
+    key: str | tuple[str, ...] | None = Field(
+        default=None,
+        description="a name that stays when the file changes; several columns are joined by `/`",
+    )
+    url: str | None = None
+    text: str = "text"
+    path: str | None = Field(default=None, description="path of a source file in its repository")
+    licence: str | None = None
+    language: str | None = None
+    title: str | None = None
+    derived_from: str | None = Field(default=None, description="URL or url_key, or a list of them")
+    generator: str | None = Field(default=None, description="what wrote a synthetic text")
+
+    def columns(self) -> tuple[str, ...]:
+        """All columns that are named, each once."""
+        key = self.key if isinstance(self.key, tuple) else (self.key,)
+        rest = (
+            self.url, self.text, self.path, self.licence, self.language, self.title,
+            self.derived_from, self.generator,
+        )  # fmt: skip
+        return tuple(dict.fromkeys(name for name in (*key, *rest) if name is not None))
+
+
+class SourceSpec(Settings):
+    """One source: where its documents belong and how its files are read."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$")
+    format: Format
+    domain: str = Field(default="web", min_length=1, description="web, code, books, math ...")
+    licence: str = Field(default="unknown", description="SPDX id of records that name none")
+    licence_list: Literal["all", "any"] = Field(
+        default="all",
+        description="a record with several licences is under `all` of them, or under `any` one",
+    )
+    fields: FieldNames = FieldNames()
+    licence_in_text: bool = Field(
+        default=False, description="take an SPDX-License-Identifier line in the text's first 4 KB"
+    )
+    generator: str | None = Field(
+        default=None, description="what wrote the texts of records that name no generator"
+    )
+    code: CodeSettings | None = Field(
+        default=None, description="gates for source files; always on for the format `code`"
+    )
+    files_per_part: int = Field(
+        default=5_000, ge=1, description="most files in a part of a `text` or `code` source"
+    )
+    bytes_per_part: int = Field(
+        default=256_000_000, ge=1, description="most bytes in a part of a `text` or `code` source"
+    )
+
+    @model_validator(mode="after")
+    def _code_has_paths(self) -> "SourceSpec":
+        if self.code is not None and self.format != "code" and self.fields.path is None:
+            raise ValueError("code: say in `fields.path` which column holds the path of a file")
+        return self
+
+    def code_gates(self) -> CodeSettings | None:
+        """The gates for source files, where this source has such."""
+        return self.code or CodeSettings() if self.format == "code" else self.code

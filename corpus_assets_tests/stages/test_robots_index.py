@@ -1,0 +1,227 @@
+import gzip
+import itertools
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from corpus_assets.errors import CorruptArtifact
+from corpus_assets.sources.base import SourceFile, SourceSpec, file_sha256
+from corpus_assets.sources.path_rules import path_of
+from corpus_assets.sources.robots import may_fetch
+from corpus_assets.sources.site_index import SiteIndex, site_of
+from corpus_assets.stages.robots_index import SiteFileSettings, build_index, read_site_files
+from corpus_assets.stages.source_files import list_files
+from corpus_assets_tests.shared_data import shared_data
+from corpus_assets_tests.sources.warc_bytes import members, record, response
+
+AGENTS = SiteFileSettings(agents=("GPTBot", "CCBot"))
+ROBOTS = b"User-agent: GPTBot\nDisallow: /\n\nUser-agent: *\nDisallow: /private\n"
+FOLDER = SourceSpec(name="sites", format="code")
+
+
+def robots(url: str, body: bytes = ROBOTS, status: int = 200, **more: Any) -> bytes:
+    headers = str(more.pop("headers", "Content-Type: text/plain"))
+    return response(url, body, status=status, headers=headers, **more)
+
+
+def archive(path: Path, *records: bytes) -> SourceFile:
+    path.write_bytes(members(*records))
+    return SourceFile(path.name, str(path), *file_sha256(str(path)))
+
+
+def index_of(tmp_path: Path, *tables: pa.Table) -> SiteIndex:
+    sites, rules = build_index(tables, AGENTS.agents)
+    (tmp_path / "sites.arrow").write_bytes(sites)
+    (tmp_path / "rules.arrow").write_bytes(rules)
+    return SiteIndex(tmp_path / "sites.arrow", tmp_path / "rules.arrow")
+
+
+def indexed(tmp_path: Path, *records: bytes) -> SiteIndex:
+    file = archive(tmp_path / "robots.warc.gz", *records)
+    return index_of(tmp_path, read_site_files([file], AGENTS))
+
+
+def closed(index: SiteIndex, url: str) -> list[str] | None:
+    rules = index.find(str(site_of(url)))
+    return None if rules is None or rules.agents is None else rules.disallowed(path_of(url))
+
+
+def test_each_host_has_the_rules_of_its_own_file(tmp_path: Path) -> None:
+    index = indexed(
+        tmp_path,
+        robots("https://a.test/robots.txt"),
+        robots("http://b.test:8080/robots.txt", b"User-agent: *\nDisallow: /x"),
+        robots("https://a.test/page", b"User-agent: *\nDisallow: /"),  # no robots.txt
+    )
+    assert len(index) == 2
+    assert closed(index, "http://a.test/page") == ["GPTBot"]
+    assert closed(index, "https://a.test/private") == ["GPTBot", "CCBot"]
+    assert closed(index, "http://b.test:8080/x") == ["GPTBot", "CCBot"]
+    assert closed(index, "http://b.test/x") is None
+    assert closed(index, "http://sub.a.test/") is None
+
+
+def test_www_is_another_host_but_stands_in_where_one_of_both_is_missing(tmp_path: Path) -> None:
+    index = indexed(
+        tmp_path,
+        robots("https://www.a.test/robots.txt", b"User-agent: *\nDisallow: /www"),
+        robots("https://a.test/robots.txt", b"User-agent: *\nDisallow: /bare"),
+        robots("https://www.b.test/robots.txt", b"User-agent: *\nDisallow: /b"),
+    )
+    assert closed(index, "http://www.a.test/www")
+    assert not closed(index, "http://www.a.test/bare")
+    assert closed(index, "http://a.test/bare")
+    assert closed(index, "http://b.test/b")
+
+
+def test_a_client_error_allows_and_a_server_error_forbids_everything(tmp_path: Path) -> None:
+    index = indexed(
+        tmp_path,
+        robots("https://gone.test/robots.txt", ROBOTS, 404),
+        robots("https://busy.test/robots.txt", ROBOTS, 429),
+        robots("https://down.test/robots.txt", b"", 503),
+    )
+    assert closed(index, "https://gone.test/private") == []
+    assert closed(index, "https://busy.test/private") == []
+    assert closed(index, "https://down.test/") == ["GPTBot", "CCBot"]
+    assert closed(index, "https://down.test/robots.txt") == []
+
+
+def test_the_latest_success_counts_whatever_the_order(tmp_path: Path) -> None:
+    records = [
+        robots("https://a.test/robots.txt", b"User-agent: *\nDisallow: /old"),
+        robots("https://a.test/robots.txt", b"User-agent: *\nDisallow: /new",
+               date="2024-03-05T00:00:00Z"),
+        robots("http://a.test/robots.txt", b"", 503, date="2024-03-09T00:00:00Z"),
+    ]  # fmt: skip
+    built = set()
+    for number, order in enumerate(itertools.permutations(records)):
+        files = [
+            archive(tmp_path / f"{number}-{place}.warc.gz", each)
+            for place, each in enumerate(order)
+        ]
+        tables = [read_site_files([file], AGENTS) for file in files]
+        built.add(build_index(tables, AGENTS.agents))
+        built.add(build_index([read_site_files(files, AGENTS)], AGENTS.agents))
+    assert len(built) == 1
+    index = index_of(tmp_path, *tables)
+    assert closed(index, "https://a.test/new")
+    assert not closed(index, "https://a.test/old")
+
+
+def moved(from_url: str, to: str) -> bytes:
+    return robots(from_url, b"", 301, headers=f"Location: {to}")
+
+
+def test_redirects_are_followed_five_times_and_to_files_of_the_kind_only(tmp_path: Path) -> None:
+    index = indexed(
+        tmp_path,
+        robots("https://www.home.test/robots.txt", b"User-agent: *\nDisallow: /"),
+        moved("http://away.test/robots.txt", "https://home.test/robots.txt"),  # by the twin
+        moved("http://lost.test/robots.txt", "https://nowhere.test/robots.txt"),
+        moved("http://front.test/robots.txt", "https://www.home.test/"),
+        moved("http://a.test/robots.txt", "//b.test/robots.txt"),
+        moved("http://b.test/robots.txt", "http://a.test/robots.txt"),
+        moved("http://same.test/robots.txt", "/robots.txt"),
+        *(
+            moved(f"http://hop{n}.test/robots.txt", f"http://hop{n + 1}.test/robots.txt")
+            for n in range(1, 7)
+        ),
+        robots("http://hop7.test/robots.txt", b"User-agent: *\nDisallow: /"),
+    )
+    assert closed(index, "http://away.test/x")
+    for host in ("lost", "front", "a", "b", "same", "hop1"):
+        assert closed(index, f"http://{host}.test/x") == []
+    assert closed(index, "http://hop2.test/x") == ["GPTBot", "CCBot"]
+
+
+def test_a_folder_of_files_by_host_is_read_like_an_archive(tmp_path: Path) -> None:
+    for name, content in {
+        "a.test/robots.txt": ROBOTS,
+        "www.b.test/robots.txt": b"",
+        "b.test/ai.txt": b"User-Agent: *\nDisallow: *.html\n",
+        "c.test/tdmrep.json": b'[{"location": "/paid/*", "tdm-reservation": 1}]',
+        "c.test/notes.txt": b"no rules",
+        "stray.txt": b"no host",
+        "not a host/robots.txt": ROBOTS,
+    }.items():
+        path = tmp_path / "sites" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    parts = list_files(FOLDER, str(tmp_path / "sites"), "s")
+    index = index_of(tmp_path, read_site_files(parts, AGENTS))
+    assert len(index) == 4
+    assert closed(index, "http://a.test/x") == ["GPTBot"]
+    assert closed(index, "http://www.b.test/x") == []
+    assert closed(index, "http://c.test/x") is None
+    ai, tdm = index.find("b.test"), index.find("c.test")
+    assert ai is not None
+    assert ai.refused_by_ai_txt(b"/story", "text/html")
+    assert not ai.refused_by_ai_txt(b"/story", "text/plain")
+    assert tdm is not None
+    assert tdm.reserved_by_tdmrep(b"/paid/story")
+    assert not tdm.reserved_by_tdmrep(b"/free")
+
+
+def test_site_files_in_an_archive_are_told_apart_by_their_path(tmp_path: Path) -> None:
+    index = indexed(
+        tmp_path,
+        robots("https://a.test/robots.txt"),
+        robots("https://a.test/ai.txt", b"User-agent: *\nDisallow: /art\n"),
+        robots(
+            "https://a.test/.well-known/tdmrep.json",
+            json.dumps([{"location": "/", "tdm-reservation": 1}]).encode(),
+        ),
+        robots("https://b.test/.well-known/tdmrep.json", b"[", 200),
+        robots("https://b.test/ai.txt", b"User-agent: *\nDisallow: /", 500),
+    )
+    rules = index.find("a.test")
+    assert rules is not None
+    assert rules.disallowed(b"/x") == ["GPTBot"]
+    assert rules.refused_by_ai_txt(b"/art/x", "text/html")
+    assert rules.reserved_by_tdmrep(b"/x")
+    other = index.find("b.test")
+    assert other is not None
+    assert other == (None, (), ())
+
+
+def test_damage_and_revisits_say_nothing_of_a_host(tmp_path: Path) -> None:
+    cut = record(b"HTTP/1.1 200 OK\r\n\r\nUser", "http://a.test/robots.txt", length=900)
+    revisit = record(b"", "http://b.test/robots.txt", "revisit")
+    index = indexed(tmp_path, robots("http://c.test/robots.txt"), revisit, cut)
+    assert len(index) == 1
+
+
+def test_an_index_of_nothing_and_a_broken_one(tmp_path: Path) -> None:
+    index = index_of(tmp_path)
+    assert len(index) == 0
+    assert index.find("a.test") is None
+    (tmp_path / "sites.arrow").write_bytes(b"ARROW1 no")
+    with pytest.raises(CorruptArtifact, match="not a readable index"):
+        SiteIndex(tmp_path / "sites.arrow", tmp_path / "rules.arrow")
+
+
+def test_every_real_file_decides_through_the_index_as_it_does_alone(tmp_path: Path) -> None:
+    lines = gzip.decompress(shared_data("robots/robots.jsonl.gz").read_bytes()).splitlines()
+    rows = [json.loads(line) for line in lines]
+    records = [robots(row["url"], row["text"].encode()) for row in rows]
+    half = len(records) // 2
+    files = [
+        archive(tmp_path / "one.warc.gz", *records[half:]),
+        archive(tmp_path / "two.warc.gz", *records[:half]),
+    ]
+    index = index_of(tmp_path, *(read_site_files([file], AGENTS) for file in files))
+    assert len(index) == len({site_of(row["url"]) for row in rows})
+    rng = random.Random(3)
+    for row in rows:
+        content = row["text"].encode()
+        site = row["url"].removesuffix("/robots.txt")
+        words = rng.sample(row["text"].split(), min(4, len(row["text"].split())))
+        for path in ["/", *(word for word in words if word.startswith("/"))]:
+            url = site + path.replace("*", "x").replace("#", "")
+            expected = [a for a in AGENTS.agents if not may_fetch(content, a, path_of(url))]
+            assert closed(index, url) == expected, url
