@@ -1,18 +1,28 @@
-"""Signals: what can be said of a text, one family a file. Name new families here."""
+"""Signals: what can be said of a text, one family a file.
+
+Every class derived from `SignalFamily` in a module of this package that has a `version` is a
+family; its `family` is its name in recipes. A new file needs no line anywhere else.
+"""
+
+from importlib import import_module
+from inspect import isabstract, isclass
+from pkgutil import iter_modules
 
 from corpus_assets.signals.base import SignalFamily, TextBatch
-from corpus_assets.signals.fineweb import FineWeb
-from corpus_assets.signals.gopher import GopherQuality
-from corpus_assets.signals.language import Language
-from corpus_assets.signals.quality import Quality
-from corpus_assets.signals.repetition import Repetition
+from corpus_assets.signals.text_step import TextStep
 
-FAMILIES: dict[str, type[SignalFamily]] = {
-    "gopher_quality": GopherQuality,
-    "repetition": Repetition,
-    "fineweb": FineWeb,
-    "language": Language,
-    "quality": Quality,
-}
 
-__all__ = ["FAMILIES", "SignalFamily", "TextBatch"]
+def _find_families() -> dict[str, type[SignalFamily]]:
+    """Families by name, in the order of their names."""
+    found: dict[str, type[SignalFamily]] = {}
+    for module in iter_modules(__path__, f"{__name__}."):
+        for item in vars(import_module(module.name)).values():
+            is_family = isclass(item) and issubclass(item, SignalFamily) and not isabstract(item)
+            if is_family and item.__module__ == module.name:
+                found[item.model_fields["family"].default] = item
+    return dict(sorted(found.items()))
+
+
+FAMILIES = _find_families()
+
+__all__ = ["FAMILIES", "SignalFamily", "TextBatch", "TextStep"]

@@ -1,7 +1,7 @@
 """What a signal family is, and the batch of texts it reads.
 
 A family turns texts into columns: numbers or labels, never decisions. To add one, write a
-file here with a class derived from `SignalFamily` and name it in `signals/__init__.py`.
+file here with a class derived from `SignalFamily`; `signals/__init__.py` finds it.
 """
 
 from abc import abstractmethod
@@ -16,8 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpus_assets.errors import ModelError
+from corpus_assets.kernels import lines as line_kernel
 from corpus_assets.kernels import text as kernel
+from corpus_assets.kernels.redpajama import without_punctuation
+from corpus_assets.kernels.repetition import repeated_ngram_chars
+from corpus_assets.kernels.tokens import split_tokens
+from corpus_assets.kernels.unicode_classes import class_table
 from corpus_assets.step import Settings
+
+FILE = "file:"
+"""Begins the names in `SignalFamily.needs` that are paths of files, as the recipe writes them."""
 
 
 class Spans:
@@ -35,6 +43,7 @@ class Spans:
         self._data = data
         self.spans = spans
         self.rows = rows
+        self._ngrams: npt.NDArray[np.int64] | None = None
 
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
@@ -55,6 +64,17 @@ class Spans:
     def repeats(self) -> npt.NDArray[np.uint8]:
         """uint8[k]: 1 where the same span stood earlier in the document."""
         return kernel.mark_repeats(self.hashes, self.rows)
+
+    @cached_property
+    def occurrences(self) -> npt.NDArray[np.int64]:
+        """int64[k]: how often the same span stands in the document."""
+        return line_kernel.occurrences(self.hashes, self.rows)
+
+    def repeated_ngrams(self, max_n: int) -> npt.NDArray[np.int64]:
+        """int64[n, >= max_n + 1, 7]: see `repetition.repeated_ngram_chars`; computed once."""
+        if self._ngrams is None or self._ngrams.shape[1] <= max_n:
+            self._ngrams = repeated_ngram_chars(self.hashes, self.spans, self.rows, max_n)
+        return self._ngrams
 
     def sum_by_document(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """int64[n]: the sum of one value a span, over each document's spans."""
@@ -83,6 +103,12 @@ class TextBatch:
             texts = pc.fill_null(texts, "")
         return cls(texts)
 
+    @classmethod
+    def from_bytes(cls, data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> Self:
+        """Take a batch that a kernel wrote; `offsets: int64[n + 1]` begins with 0."""
+        places, content = pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(data))
+        return cls(pa.LargeStringArray.from_buffers(len(offsets) - 1, places, content))
+
     def __len__(self) -> int:
         return len(self.texts)
 
@@ -110,6 +136,29 @@ class TextBatch:
     def paragraphs(self) -> Spans:
         """Runs of lines without a blank line between them."""
         return self._spans[2]
+
+    @cached_property
+    def raw_lines(self) -> Spans:
+        """Items of `text.split("\\n")`, blank ones too and not stripped: for dialects only."""
+        spans, rows = line_kernel.raw_lines(self.data, self.offsets, self.n_newlines)
+        return Spans(self.data, spans, rows)
+
+    @cached_property
+    def tokens(self) -> Spans:
+        """Words with punctuation apart (see `kernels.tokens`)."""
+        words = self.words
+        return Spans(self.data, *split_tokens(self.data, words.spans, words.rows, class_table()))
+
+    @cached_property
+    def whole(self) -> Spans:
+        """Each text as one span."""
+        spans = np.stack([self.offsets[:-1], self.offsets[1:], self.n_chars], axis=1)
+        return Spans(self.data, spans, np.arange(len(self) + 1, dtype=np.int64))
+
+    @cached_property
+    def without_punctuation(self) -> "TextBatch":
+        """The texts without ASCII punctuation, ASCII letters small."""
+        return TextBatch.from_bytes(*without_punctuation(self.data, self.offsets))
 
     @cached_property
     def _counted(
@@ -159,6 +208,11 @@ class SignalFamily(Settings):
             for name, dtype in fields.items()
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(list(fields.items())))
+
+
+def code_points_of(marks: str) -> npt.NDArray[np.int32]:
+    """The characters of a setting as the sorted array that kernels search."""
+    return np.array(sorted(map(ord, set(marks))), dtype=np.int32)
 
 
 def share(part: npt.NDArray[np.int64], whole: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:

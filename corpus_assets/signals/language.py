@@ -5,12 +5,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from corpus_assets.models import load_fasttext
+from corpus_assets.kernels.fasttext_lid import identify, load_lid
 from corpus_assets.signals.base import SignalFamily, TextBatch, model_path
 
-LABEL = "__label__"
 DECIMALS = 4
 
 
@@ -37,17 +35,17 @@ class Language(SignalFamily):
         return ("lid",)
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
-        model = load_fasttext(model_path(models, "lid", self.family))
-        lines = pc.replace_substring(batch.texts, "\n", " ").to_pylist()
-        labels, scores = model.predict(lines, k=3) if lines else ([], [])
+        model = load_lid(model_path(models, "lid", self.family))
+        labels, scores = identify(model, batch.data, batch.offsets)
         names = list(self.columns())
         values: dict[str, list[Any]] = {name: [None] * len(batch) for name in names}
         for row, n_words in enumerate(batch.words.counts.tolist()):
             if n_words == 0:
                 continue
             for rank, (label, score) in enumerate(zip(labels[row], scores[row], strict=True)):
-                values[names[2 * rank]][row] = label.removeprefix(LABEL)
-                values[names[2 * rank + 1]][row] = rounded(score)
+                if label >= 0:
+                    values[names[2 * rank]][row] = model.labels[label]
+                    values[names[2 * rank + 1]][row] = rounded(score)
         return self.record_batch(values)
 
 

@@ -55,7 +55,7 @@ class Repetition(SignalFamily):
             values[f"dup_{name}_share"], values[f"dup_{name}_char_share"] = _repeats(spans)
         words = batch.words
         largest = max(self.top_ngrams + self.dup_ngrams, default=0)
-        chars = kernel.repeated_ngram_chars(words.hashes, words.spans, words.rows, largest)
+        chars = words.repeated_ngrams(largest)
         for n in self.top_ngrams:
             values[f"top_{n}_gram_char_share"] = share(chars[:, n, kernel.TOP], words.chars)
         for n in self.dup_ngrams:

@@ -42,6 +42,21 @@ ADVERSARIAL = [
 ]
 
 
+# Pieces that the rules of web, code and mathematics look for, to be thrown together at random.
+PIECES = [
+    *("the", "The", "of", "word", "WORD", "Ⅷ", "ǅ", "é", "漢字", "ひらがな", "слово", "😀", "_x"),
+    *(" ", " ", " ", "\n", "\n", "\n\n", "\u3000", "\t", "\r\n"),
+    *(".", "?", "!", '"', "...", "…", ". . .", "。", "！", "’", ")", "[1]", "[]", "[edit]", "[x]"),
+    *("{", "}", "(", "#", "•", "- ", "* ", "–", "lorem ipsum", "JavaScript", "javascript"),
+    *("cookie policy", "use cookies", "Terms of Use", "[citation needed]", "x" * 40),
+    *("$", "$$", "\\", "\\frac{a}{b}", "\\begin{align}", "\\$", "1", "42", "=", "+", "≤", "½"),
+    *("0x4f, ", "\\x1b", "deadbeef", "\\u00e9" * 3, "ab12" * 9, "@generated", "Copyright"),
+    *("damn", "s&m", "2 girls", "Damn!", "damned", "\0"),
+]
+
+MANY_REPEATS = ["a " * 500_000, "ab" * 500_000, "Same line, again and again.\n" * 40_000]
+
+
 def real_texts() -> list[str]:
     """Main content of web pages, books, mathematics, source code, and 284 languages."""
     texts = []
@@ -74,3 +89,13 @@ def random_texts(seed: int, n: int) -> list[str]:
         "…",
     ]
     return ["".join(draw.choices(alphabet, k=draw.randrange(60))) for _ in range(n)]
+
+
+def random_pages(seed: int, n: int) -> list[str]:
+    """Short texts of the pieces that rules look for, each drawn from a few of them."""
+    draw = random.Random(seed)
+    texts = []
+    for _ in range(n):
+        few = [*draw.sample(PIECES, draw.randrange(2, 16)), " ", "\n"]
+        texts.append("".join(draw.choices(few, k=draw.randrange(80))))
+    return texts

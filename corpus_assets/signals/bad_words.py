@@ -1,0 +1,65 @@
+"""Listed words and phrases in a text: C4's "bad words", or any list of yours."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import pyarrow as pa
+from pydantic import Field
+
+from corpus_assets.errors import ModelError
+from corpus_assets.kernels.phrases import count_phrases, phrase_table
+from corpus_assets.kernels.unicode_classes import class_table
+from corpus_assets.signals.base import FILE, SignalFamily, TextBatch, model_path, share
+
+
+class BadWords(SignalFamily):
+    """How often words or phrases of a list stand in the text.
+
+    * `bad_words` (none in C4): occurrences that no letter, numeral or underscore touches, or,
+      with `inside_words`, all: for languages without spaces; none overlap, the longest wins;
+    * `bad_word_ratio`: for each word.
+
+    Case is ignored for ASCII letters only; list others in the cases you want to find. The list
+    that C4 used is not part of this project: name a file of yours, one entry a line.
+    """
+
+    version: ClassVar[int] = 1
+
+    family: Literal["bad_words"] = "bad_words"
+    words: tuple[str, ...] = Field(default=(), description="the list, or more entries of it")
+    word_lists: tuple[str, ...] = Field(
+        default=(), description="UTF-8 files with one entry a line; # begins a comment line"
+    )
+    inside_words: bool = Field(default=False, description="find entries inside longer words too")
+
+    def columns(self) -> dict[str, pa.DataType]:
+        return {"bad_words": pa.int64(), "bad_word_ratio": pa.float32()}
+
+    def needs(self) -> tuple[str, ...]:
+        return tuple(FILE + path for path in self.word_lists)
+
+    def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        entries = list(self.words)
+        for name in self.needs():
+            entries += read_word_list(model_path(models, name, self.family))
+        found = count_phrases(
+            batch.data,
+            batch.whole.spans,
+            phrase_table(tuple(entries)),
+            not self.inside_words,
+            class_table(),
+        )
+        return self.record_batch(
+            {"bad_words": found, "bad_word_ratio": share(found, batch.words.counts)}
+        )
+
+
+def read_word_list(path: Path) -> list[str]:
+    """Entries of a file, stripped, without blank and comment lines."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelError(f"{path} is no readable UTF-8 word list: {error}") from error
+    stripped = (line.strip() for line in lines)
+    return [line for line in stripped if line and not line.startswith("#")]

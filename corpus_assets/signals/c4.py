@@ -1,0 +1,89 @@
+"""Document statistics of C4 and mC4, on the text as it is (Raffel et al. 2020; Xue et al. 2021)."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import pyarrow as pa
+from pydantic import Field
+
+from corpus_assets.kernels.line_dialects import ends_with
+from corpus_assets.kernels.phrases import count_phrases, phrase_table
+from corpus_assets.kernels.sentences import count_sentences, sentence_marks
+from corpus_assets.kernels.text import CHARS
+from corpus_assets.kernels.unicode_classes import class_table
+from corpus_assets.signals.base import SignalFamily, TextBatch, code_points_of, share
+
+POLICY_PHRASES = (
+    "terms of use",
+    "privacy policy",
+    "cookie policy",
+    "uses cookies",
+    "use of cookies",
+    "use cookies",
+)
+
+
+class C4(SignalFamily):
+    """What C4's rules look at, as counts; `c4_lines` is the step that applies its line rules.
+
+    * `curly_braces` (none), `lorem_ipsum` (none): occurrences of `{`, and of the filler phrase;
+    * `javascript_line_share`, `policy_line_share`: lines with one of the phrases;
+    * `end_mark_line_share`: lines that end in one of `end_marks`;
+    * `sentences`: counted by end marks, line by line (see `kernels.sentences`);
+    * `long_lines` (at least 3, mC4): lines of at least `long_line_chars` characters.
+
+    Lines are stripped and blank ones left out. In brackets: what C4 or mC4 asks of a page.
+    """
+
+    version: ClassVar[int] = 1
+
+    family: Literal["c4"] = "c4"
+    end_marks: str = Field(default='.?!"', description="what a finished line ends in")
+    long_line_chars: int = Field(default=200, ge=1, description="shortest line that is long")
+    filler: tuple[str, ...] = Field(default=("lorem ipsum",), description="phrases of filler text")
+    javascript: tuple[str, ...] = Field(
+        default=("javascript",), description="phrases of warnings that a page needs it"
+    )
+    policy: tuple[str, ...] = Field(default=POLICY_PHRASES, description="phrases of legal notices")
+
+    def columns(self) -> dict[str, pa.DataType]:
+        return {
+            "curly_braces": pa.int64(),
+            "lorem_ipsum": pa.int64(),
+            "javascript_line_share": pa.float32(),
+            "policy_line_share": pa.float32(),
+            "end_mark_line_share": pa.float32(),
+            "sentences": pa.int64(),
+            "long_lines": pa.int64(),
+        }
+
+    def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        lines, classes = batch.lines, class_table()
+        marks = code_points_of(self.end_marks)
+        found = {
+            name: count_phrases(batch.data, lines.spans, phrase_table(phrases), False, classes)
+            for name, phrases in (("javascript", self.javascript), ("policy", self.policy))
+        }
+        sentences = count_sentences(batch.data, lines.spans, sentence_marks())
+        return self.record_batch(
+            {
+                "curly_braces": _in_documents(batch, ("{",)),
+                "lorem_ipsum": _in_documents(batch, self.filler),
+                **{
+                    f"{name}_line_share": share(lines.sum_by_document(hits > 0), lines.counts)
+                    for name, hits in found.items()
+                },
+                "end_mark_line_share": share(
+                    lines.sum_by_document(ends_with(batch.data, lines.spans, marks, False)),
+                    lines.counts,
+                ),
+                "sentences": lines.sum_by_document(sentences),
+                "long_lines": lines.sum_by_document(lines.spans[:, CHARS] >= self.long_line_chars),
+            }
+        )
+
+
+def _in_documents(batch: TextBatch, phrases: tuple[str, ...]) -> pa.Array:
+    table = phrase_table(phrases)
+    return pa.array(count_phrases(batch.data, batch.whole.spans, table, False, class_table()))

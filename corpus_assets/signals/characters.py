@@ -1,0 +1,108 @@
+"""Characters by class and script, and their repetition: for languages without spaces too."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pydantic import AfterValidator, Field
+
+from corpus_assets.kernels import char_counts as kernel
+from corpus_assets.kernels import unicode_classes as classes
+from corpus_assets.kernels.unicode_scripts import SCRIPTS, script_table
+from corpus_assets.signals.base import SignalFamily, TextBatch, share
+
+
+def _known(script: str) -> str:
+    if script not in SCRIPTS:
+        raise ValueError(f"no script is named {script!r}; known are {', '.join(SCRIPTS)}")
+    return script
+
+
+class Characters(SignalFamily):
+    """What a text is made of, without asking where its words begin.
+
+    * `letter_char_share`, `digit_char_share`, `punctuation_char_share`, `symbol_char_share`,
+      `space_char_share`: of all characters, by Unicode 14's general categories;
+    * `uppercase_letter_share`: capitals, of letters;
+    * `main_script`, `main_script_share`: the script of most letters (the first of the list
+      where two tie; null without letters), and its share of letters;
+    * `script_NAME_share`: of letters, for each of `scripts`;
+    * `dup_char_N_gram_share`: characters inside a run of N characters that stands twice, of all
+      but white space.
+    """
+
+    version: ClassVar[int] = 1
+
+    family: Literal["characters"] = "characters"
+    scripts: tuple[Annotated[str, AfterValidator(_known)], ...] = Field(
+        default=(
+            "latin",
+            "cyrillic",
+            "greek",
+            "arabic",
+            "hebrew",
+            "devanagari",
+            "thai",
+            "han",
+            "hiragana",
+            "katakana",
+            "hangul",
+        ),
+        description="scripts that get a column",
+    )
+    dup_ngrams: tuple[Annotated[int, Field(ge=2, le=64)], ...] = Field(
+        default=(10, 20), description="sizes N of `dup_char_N_gram_share`"
+    )
+
+    def columns(self) -> dict[str, pa.DataType]:
+        return {
+            "letter_char_share": pa.float32(),
+            "digit_char_share": pa.float32(),
+            "punctuation_char_share": pa.float32(),
+            "symbol_char_share": pa.float32(),
+            "space_char_share": pa.float32(),
+            "uppercase_letter_share": pa.float32(),
+            "main_script": pa.string(),
+            "main_script_share": pa.float32(),
+            **{f"script_{name}_share": pa.float32() for name in self.scripts},
+            **{f"dup_char_{n}_gram_share": pa.float32() for n in self.dup_ngrams},
+        }
+
+    def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        counts = kernel.class_counts(batch.data, batch.offsets, _classes())
+        of = {1 << k: counts[:, k] for k in range(kernel.N_CLASSES)}
+        by_script = kernel.script_counts(batch.data, batch.offsets, script_table(), len(SCRIPTS))
+        letters = by_script[:, 1:].sum(axis=1)
+        best = by_script[:, 1:].argmax(axis=1)
+        spaces = counts[:, kernel.SPACE]
+        sizes = np.array(self.dup_ngrams, dtype=np.int64)
+        runs = kernel.repeated_runs(batch.data, batch.offsets, sizes)
+        values: dict[str, Any] = {
+            "letter_char_share": share(of[classes.LETTER], batch.n_chars),
+            "digit_char_share": share(of[classes.DIGIT], batch.n_chars),
+            "punctuation_char_share": share(of[classes.PUNCTUATION], batch.n_chars),
+            "symbol_char_share": share(of[classes.SYMBOL] + of[classes.MATHEMATICS], batch.n_chars),
+            "space_char_share": share(spaces, batch.n_chars),
+            "uppercase_letter_share": share(of[classes.UPPER], of[classes.LETTER]),
+        }
+        values["main_script"] = pa.array(SCRIPTS).take(pa.array(best, mask=letters == 0))
+        most = by_script[:, 1:].max(axis=1, initial=0)
+        values["main_script_share"] = share(most, letters)
+        for name in self.scripts:
+            column = by_script[:, 1 + SCRIPTS.index(name)]
+            values[f"script_{name}_share"] = share(column, letters)
+        for k, n in enumerate(self.dup_ngrams):
+            values[f"dup_char_{n}_gram_share"] = share(runs[:, k], batch.n_chars - spaces)
+        return self.record_batch(values)
+
+
+@lru_cache(maxsize=1)
+def _classes() -> npt.NDArray[np.uint8]:
+    """The classes with capitals among letters only: a circled or roman numeral can be one too."""
+    table = classes.class_table().copy()
+    table[table & classes.LETTER == 0] &= 0xFF ^ classes.UPPER
+    return table

@@ -1,0 +1,116 @@
+"""Gopher's and C4's statistics in the dialect of Dolma (Soldaini et al. 2024, appendix N.4)."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from corpus_assets.kernels import line_dialects as kernel
+from corpus_assets.kernels import repetition as ngrams
+from corpus_assets.kernels.text import CHARS
+from corpus_assets.signals.base import SignalFamily, TextBatch, code_points_of, share
+from corpus_assets.signals.repetition import NgramSize
+
+
+class Dolma(SignalFamily):
+    """Names begin with `dolma_`; thresholds in brackets. Words are split at white space, lines at
+    line ends: they are not stripped, and blank ones count.
+
+    * `median_word_chars` (3 to 10); `symbol_word_share` (at most 0.1): words that hold `#` or
+      an ellipsis character; `stop_words_counted` (at least 2): every occurrence, case counts;
+    * `bullet_line_share` (at most 0.9): lines that begin with `*` or `-`;
+      `ellipsis_line_share` (at most 0.3): lines that end in an ellipsis character;
+    * `dup_line_share` (at most 0.3): lines that stand twice, all copies counted, the first too;
+      `dup_line_char_ratio` (at most 0.3): their characters, for each character of a word;
+    * `top_N_gram_ratio` (at most 0.20, 0.18, 0.16): characters of the most frequent n-gram times
+      its occurrences, for each character of a word;
+    * `dup_N_gram_share` (at most 0.15 ... 0.10): of the characters of all n-grams, those of
+      n-grams that stand twice, where overlapping ones count a word again;
+    * `unfinished_line_share` (at most 0.5): lines that do not end in `.`, `?`, `!` or `"`.
+
+    The number of words and the share of alphabetic words are those of `gopher_quality`.
+    """
+
+    version: ClassVar[int] = 1
+
+    family: Literal["dolma"] = "dolma"
+    stop_words: tuple[str, ...] = Field(
+        default=("the", "be", "to", "of", "and", "that", "have", "with"),
+        description="words that running text of the language has",
+    )
+    top_ngrams: tuple[NgramSize, ...] = Field(
+        default=(2, 3, 4), description="sizes n of `dolma_top_N_gram_ratio`"
+    )
+    dup_ngrams: tuple[NgramSize, ...] = Field(
+        default=(5, 6, 7, 8, 9, 10), description="sizes n of `dolma_dup_N_gram_share`"
+    )
+
+    def columns(self) -> dict[str, pa.DataType]:
+        shares = [
+            "median_word_chars",
+            "symbol_word_share",
+            "bullet_line_share",
+            "ellipsis_line_share",
+            "dup_line_share",
+            "dup_line_char_ratio",
+            *(f"top_{n}_gram_ratio" for n in self.top_ngrams),
+            *(f"dup_{n}_gram_share" for n in self.dup_ngrams),
+            "unfinished_line_share",
+        ]
+        return {
+            "dolma_stop_words_counted": pa.int64(),
+            **{f"dolma_{name}": pa.float32() for name in shares},
+        }
+
+    def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        values = self._words(batch) | self._lines(batch) | self._ngrams(batch)
+        return self.record_batch({f"dolma_{name}": value for name, value in values.items()})
+
+    def _words(self, batch: TextBatch) -> dict[str, Any]:
+        words = batch.words
+        symbols = kernel.words_with(batch.data, words.spans, code_points_of("#…"))
+        stops = TextBatch.from_arrow(pa.array(list(dict.fromkeys(self.stop_words)), pa.string()))
+        which = kernel.equal_to(batch.data, words.spans, stops.data, stops.offsets)
+        twice = kernel.twice_the_median(np.ascontiguousarray(words.spans[:, CHARS]), words.rows)
+        return {
+            "median_word_chars": (twice / 2).astype(np.float32),
+            "symbol_word_share": share(words.sum_by_document(symbols), words.counts),
+            "stop_words_counted": words.sum_by_document(which >= 0),
+        }
+
+    def _lines(self, batch: TextBatch) -> dict[str, Any]:
+        lines, data = batch.raw_lines, batch.data
+        # No line is one of nothing: a text without characters has no statistics there.
+        some = (batch.n_chars > 0).astype(np.int64)
+        counts = lines.counts * some
+        bullets = kernel.starts_with(data, lines.spans, code_points_of("*-"), False)
+        dots = kernel.ends_with(data, lines.spans, code_points_of("…"), False)
+        ended = kernel.ends_with(data, lines.spans, code_points_of('.?!"'), True)
+        copied = lines.occurrences > 1
+        return {
+            "bullet_line_share": share(lines.sum_by_document(bullets), counts),
+            "ellipsis_line_share": share(lines.sum_by_document(dots), counts),
+            "dup_line_share": share(lines.sum_by_document(copied), counts),
+            "dup_line_char_ratio": share(
+                lines.sum_by_document(lines.spans[:, CHARS] * copied), batch.words.chars
+            ),
+            "unfinished_line_share": share(lines.sum_by_document(ended == 0) * some, counts),
+        }
+
+    def _ngrams(self, batch: TextBatch) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        words = batch.words
+        largest = max(self.top_ngrams + self.dup_ngrams, default=0)
+        chars = words.repeated_ngrams(largest)
+        sizes = np.array(self.top_ngrams + self.dup_ngrams, dtype=np.int64)
+        total, first = ngrams.window_chars(words.spans, words.rows, sizes)
+        for k, n in enumerate(self.top_ngrams):
+            once = chars[:, n, ngrams.FIRST_COUNT] == 0
+            most = np.where(once, first[:, k], chars[:, n, ngrams.FIRST])
+            values[f"top_{n}_gram_ratio"] = share(most, words.chars)
+        for k, n in enumerate(self.dup_ngrams, len(self.top_ngrams)):
+            values[f"dup_{n}_gram_share"] = share(chars[:, n, ngrams.EVERY], total[:, k])
+        return values

@@ -1,0 +1,139 @@
+"""Signals of RedPajama-V2 that need no model or word list (Weber et al. 2024, appendix B)."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from corpus_assets.kernels import line_dialects as lines_kernel
+from corpus_assets.kernels import redpajama as kernel
+from corpus_assets.kernels import repetition as ngrams
+from corpus_assets.kernels.phrases import count_phrases, phrase_table
+from corpus_assets.kernels.text import END, START
+from corpus_assets.kernels.unicode_classes import class_table
+from corpus_assets.signals.base import SignalFamily, TextBatch, code_points_of, share
+from corpus_assets.signals.repetition import NgramSize
+
+_BULLETS = "\u2022\u2023\u25b6\u25c0\u25e6\u25a0\u25a1\u25aa\u25ab\u2013"
+_SYMBOLS = ("#", "...", "…")
+ENTROPY_DECIMALS = 6
+
+
+class RedPajama(SignalFamily):
+    """Names begin with `redpajama_`, thresholds are the user's: it was published as signals.
+
+    Over normalised words (ASCII punctuation taken out, ASCII letters made small, split at white
+    space; Unicode is not decomposed):
+
+    * `n_words`, `mean_word_chars`, `unique_word_share`, `unigram_entropy` (natural logarithm);
+    * `top_N_gram_ratio`: characters of the most frequent n-gram times its occurrences, 0 if it
+      stands once, for each character of a word; `dup_N_gram_share`: characters inside n-grams
+      that stand twice; `javascript_words`: how often that word stands;
+
+    over tokens (runs of letters and digits, and runs of other marks):
+
+    * `symbol_to_token_ratio` (number signs and ellipses), `no_alphabet_token_share` (without an
+      ASCII letter), `all_caps_token_share`;
+
+    over lines, the blank ones too: `ellipsis_line_share`, `bullet_line_share`,
+    `terminal_line_share` (`.`, `!`, `?` or a closing quote), `mean_line_words`;
+
+    over characters: `uppercase_char_share`, `numeric_char_share`, `curly_bracket_share`,
+    `parenthesis_share`; and `sentences`, runs without end marks that hold a word. What it gives
+    for each line is one number for the document here.
+    """
+
+    version: ClassVar[int] = 1
+
+    family: Literal["redpajama"] = "redpajama"
+    top_ngrams: tuple[NgramSize, ...] = Field(
+        default=(2, 3, 4), description="sizes n of `redpajama_top_N_gram_ratio`"
+    )
+    dup_ngrams: tuple[NgramSize, ...] = Field(
+        default=(5, 6, 7, 8, 9, 10), description="sizes n of `redpajama_dup_N_gram_share`"
+    )
+
+    def columns(self) -> dict[str, pa.DataType]:
+        shares = [
+            "mean_word_chars",
+            "unique_word_share",
+            "unigram_entropy",
+            *(f"top_{n}_gram_ratio" for n in self.top_ngrams),
+            *(f"dup_{n}_gram_share" for n in self.dup_ngrams),
+            "symbol_to_token_ratio",
+            "no_alphabet_token_share",
+            "all_caps_token_share",
+            "ellipsis_line_share",
+            "bullet_line_share",
+            "terminal_line_share",
+            "mean_line_words",
+            "uppercase_char_share",
+            "numeric_char_share",
+            "curly_bracket_share",
+            "parenthesis_share",
+        ]
+        counts = ("n_words", "sentences", "javascript_words")
+        return {f"redpajama_{name}": pa.int64() for name in counts} | {
+            f"redpajama_{name}": pa.float32() for name in shares
+        }
+
+    def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        values = self._words(batch) | self._tokens(batch) | self._lines(batch)
+        return self.record_batch({f"redpajama_{name}": value for name, value in values.items()})
+
+    def _words(self, batch: TextBatch) -> dict[str, Any]:
+        plain = batch.without_punctuation
+        words = plain.words
+        entropy = kernel.entropies(words.rows, words.repeats, words.occurrences)
+        name = TextBatch.from_arrow(pa.array(["javascript"]))
+        is_javascript = lines_kernel.equal_to(plain.data, words.spans, name.data, name.offsets) == 0
+        values: dict[str, Any] = {
+            "n_words": words.counts,
+            "mean_word_chars": share(words.chars, words.counts),
+            "unique_word_share": share(
+                words.counts - words.sum_by_document(words.repeats), words.counts
+            ),
+            "unigram_entropy": np.round(np.maximum(entropy, 0.0), ENTROPY_DECIMALS),
+            "javascript_words": words.sum_by_document(is_javascript),
+        }
+        chars = words.repeated_ngrams(max(self.top_ngrams + self.dup_ngrams, default=0))
+        for n in self.top_ngrams:
+            values[f"top_{n}_gram_ratio"] = share(chars[:, n, ngrams.FIRST], words.chars)
+        for n in self.dup_ngrams:
+            values[f"dup_{n}_gram_share"] = share(chars[:, n, ngrams.ALL], words.chars)
+        return values
+
+    def _tokens(self, batch: TextBatch) -> dict[str, Any]:
+        counts = kernel.token_counts(batch.data, batch.offsets, class_table())
+        tokens, n_chars = counts[:, kernel.TOKENS], batch.n_chars
+        symbols = np.zeros(len(batch), dtype=np.int64)
+        for symbol in _SYMBOLS:
+            table = phrase_table((symbol,))
+            symbols += count_phrases(batch.data, batch.whole.spans, table, False, class_table())
+        return {
+            "symbol_to_token_ratio": share(symbols, tokens),
+            "no_alphabet_token_share": share(tokens - counts[:, kernel.ALPHABETIC], tokens),
+            "all_caps_token_share": share(counts[:, kernel.CAPITALS], tokens),
+            "uppercase_char_share": share(counts[:, kernel.UPPER_CHARS], n_chars),
+            "numeric_char_share": share(counts[:, kernel.NUMERIC_CHARS], n_chars),
+            "curly_bracket_share": share(counts[:, kernel.BRACKETS], n_chars),
+            "parenthesis_share": share(counts[:, kernel.PARENTHESES], n_chars),
+            "sentences": kernel.sentence_counts(batch.data, batch.offsets, class_table()),
+        }
+
+    def _lines(self, batch: TextBatch) -> dict[str, Any]:
+        lines, data = batch.raw_lines, batch.data
+        last = lines.spans[lines.rows[1:] - 1]
+        n_lines = lines.counts - (last[:, START] == last[:, END])
+        dots = lines_kernel.ends_in_dots(data, lines.spans, False)
+        bullets = lines_kernel.starts_with(data, lines.spans, code_points_of(_BULLETS), True)
+        ended = lines_kernel.ends_with(data, lines.spans, code_points_of(".!?”"), True)
+        return {
+            "ellipsis_line_share": share(lines.sum_by_document(dots), n_lines),
+            "bullet_line_share": share(lines.sum_by_document(bullets), n_lines),
+            "terminal_line_share": share(lines.sum_by_document(ended), n_lines),
+            "mean_line_words": share(batch.without_punctuation.words.counts, n_lines),
+        }

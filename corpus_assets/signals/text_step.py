@@ -1,0 +1,54 @@
+"""Families that rewrite the text: those after them in the list see what they leave."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pydantic import Field
+
+from corpus_assets.kernels.pieces import copy_pieces
+from corpus_assets.signals.base import SignalFamily, TextBatch
+
+
+@dataclass(frozen=True)
+class Rewriting:
+    """What a step leaves of a batch, as pieces of it.
+
+    `pieces: int64[k, 2]` are byte positions in the batch's data, in order; document d is left
+    with `pieces[rows[d]:rows[d + 1]]`, which is row d of `left`. `columns`: what was counted.
+    """
+
+    left: TextBatch
+    pieces: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
+    columns: pa.RecordBatch
+
+
+def cut(batch: TextBatch, pieces: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> TextBatch:
+    """The texts that pieces leave."""
+    return TextBatch.from_bytes(*copy_pieces(batch.data, pieces, rows))
+
+
+class TextStep(SignalFamily):
+    """A family that also cuts text out. It may only cut: every character left has its place in
+    the extracted text, which is how a token leads back to it."""
+
+    domains: tuple[str, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="domains whose text is rewritten; in others its signals are null; default all",
+    )
+
+    @abstractmethod
+    def rewrite(self, batch: TextBatch) -> Rewriting:
+        """What is left of each text, and the columns. Looks at each text alone."""
+
+    def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        return self.rewrite(batch).columns
+
+    def applies_to(self, domain: str | None) -> bool:
+        return self.domains is None or domain in self.domains

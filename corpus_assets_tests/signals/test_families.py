@@ -1,0 +1,247 @@
+"""Dialects, C4, characters, code, mathematics and word lists equal their references."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from corpus_assets.errors import ModelError
+from corpus_assets.signals import FAMILIES, SignalFamily, TextBatch
+from corpus_assets.signals.bad_words import BadWords
+from corpus_assets.signals.c4 import C4
+from corpus_assets.signals.c4_lines import C4Lines
+from corpus_assets.signals.characters import Characters
+from corpus_assets.signals.code import Code
+from corpus_assets.signals.datatrove import DatatroveFineWeb, DatatroveGopher
+from corpus_assets.signals.dclm import DCLM
+from corpus_assets.signals.dolma import Dolma
+from corpus_assets.signals.mathematics import Mathematics
+from corpus_assets.signals.redpajama import RedPajama
+from corpus_assets.signals.stop_words import StopWords
+from corpus_assets.step import digest
+from corpus_assets_tests.signals import reference_content as content
+from corpus_assets_tests.signals import reference_dialects as dialects
+from corpus_assets_tests.signals.test_statistics import batch_of, check
+from corpus_assets_tests.signals.texts import (
+    ADVERSARIAL,
+    MANY_REPEATS,
+    random_pages,
+    random_texts,
+    real_texts,
+)
+
+LISTED = ["damn", "damned", "s&m", "2 girls", "漢字", "word", "_x", "the of"]
+CODE, CHARACTERS = Code(), Characters()
+STOP_WORDS = StopWords(lists={"en": ("the", "of", "the"), "ja": ("漢字",), "none": ()})
+LOOSE = C4Lines(end_marks="", min_words=2, max_word_chars=20)
+
+
+def as_datatrove(text: str) -> dict[str, Any]:
+    return dialects.datatrove(text, dialects.tokens_of(text))
+
+
+Plain = Callable[[str], dict[str, Any]]
+CASES: dict[str, tuple[SignalFamily, Plain]] = {
+    "datatrove_gopher": (DatatroveGopher(), as_datatrove),
+    "datatrove_fineweb": (DatatroveFineWeb(), as_datatrove),
+    "datatrove_gopher, white space": (
+        DatatroveGopher(words="white_space"),
+        lambda text: dialects.datatrove(text, text.split()),
+    ),
+    "datatrove_fineweb, white space": (
+        DatatroveFineWeb(words="white_space"),
+        lambda text: dialects.datatrove(text, text.split()),
+    ),
+    "stop_words": (STOP_WORDS, lambda text: dialects.stop_words(text, STOP_WORDS.lists)),
+    "dolma": (Dolma(), dialects.dolma),
+    "dclm": (DCLM(), dialects.dclm),
+    "redpajama": (RedPajama(), dialects.redpajama),
+    "c4": (C4(), content.c4),
+    "c4_lines": (C4Lines(), lambda text: content.c4_lines(text)[0]),
+    "c4_lines, other settings": (LOOSE, lambda text: content.c4_lines(text, "", 2, 20)[0]),
+    "characters": (
+        CHARACTERS,
+        lambda text: content.characters(text, CHARACTERS.scripts),
+    ),
+    "code": (CODE, lambda text: content.code(text, CODE.generated, CODE.licence)),
+    "mathematics": (Mathematics(), content.mathematics),
+    "bad_words": (
+        BadWords(words=tuple(LISTED)),
+        lambda text: content.bad_words(text, LISTED, False),
+    ),
+    "bad_words, inside words": (
+        BadWords(words=tuple(LISTED), inside_words=True),
+        lambda text: content.bad_words(text, LISTED, True),
+    ),
+}
+
+
+# What each family says of fixed texts, by its version. When this fails, raise the version of the
+# family that changed and pin the new digest.
+GOLDEN = {
+    "datatrove_gopher 1": "472fa94664b32cbc8feae6c862faec1e5e90df9c8e01e565dcaf40a22116f90c",
+    "datatrove_fineweb 1": "ffc4a7583085df2d27e4fcafee91c94b9265c542371d3a2f70ec3329f8ca41f2",
+    "datatrove_gopher, white space 1": "6edcb72e95f6e6a51b9ecf321f945f00b1b302fd2a7333a489b3ca3bd25eccb1",
+    "datatrove_fineweb, white space 1": "df1a56dfcb809ce2ae0ad380739ceec100ea5ed504fded7ae6354e387df6769e",
+    "stop_words 1": "0935dc176cfe90b7389bdd044fcfd2aea87a58817f42aa6516d63bf33fd32cd5",
+    "dolma 1": "618e67eb89a4367b2fb3f84b6bd3e27d7ecbdae5d397859a0fce880dab4908f9",
+    "dclm 1": "fa2da00b547a3654f9e33d3c4571b226ec0cad8e029441e8adf2ec57b2b3e469",
+    "redpajama 1": "9df26d7d3d2fc390448219358d84f8e4a485cddc38c2c4be0f12e7bd33ee97d8",
+    "c4 1": "51fc17fefe157433aa5328d6015fe78d7ed813a81f5200885c4140cba980dfb0",
+    "c4_lines 1": "6a74de9b94b50a07a4b06cdb0980a0e9f853ef6636cb715c2d4f7e632a0600e7",
+    "c4_lines, other settings 1": "038299d15a50e83e36274254fbe1db67e261960d128a90b75e7522c87c7bba15",
+    "characters 1": "647fcda57b12bb541d53213b64bb1f3f08d372bc78848ce51b1446d184f69fd6",
+    "code 1": "b546e42f07c0a62ae38c3ffa5ae9870725e68a740f07c43a0892a8dfa2258068",
+    "mathematics 1": "86babc46468d4a273be065f19bd0e47607e629d5279471b628bd64103223cec7",
+    "bad_words 1": "2117ed6d3f32037995f20290fb06f1bec8bf9444f323d7eb33330a3c6d5a6316",
+    "bad_words, inside words 1": "1b7d588d10ff247529e73cb7fe4aaae4c83c7d4e4b3d112ab96d3aa32d452e0e",
+}
+
+
+def test_values_change_only_together_with_a_version() -> None:
+    texts = [*ADVERSARIAL, *random_pages(seed=15, n=200)]
+    found = {
+        f"{name} {type(family).version}": digest(family.compute(batch_of([*texts]), {}).to_pylist())
+        for name, (family, _) in CASES.items()
+    }
+    assert found == GOLDEN
+
+
+@pytest.mark.parametrize("name", CASES)
+class TestEachFamily:
+    def test_equals_its_reference_on_real_texts(self, name: str) -> None:
+        check(*CASES[name], [text[:6_000] for text in real_texts()[::9]])
+
+    @pytest.mark.slow
+    def test_equals_its_reference_on_all_real_texts(self, name: str) -> None:
+        check(*CASES[name], real_texts())
+
+    def test_equals_its_reference_on_adversarial_texts(self, name: str) -> None:
+        check(*CASES[name], ADVERSARIAL)
+
+    def test_equals_its_reference_on_random_texts(self, name: str) -> None:
+        check(*CASES[name], random_texts(seed=4, n=400))
+        check(*CASES[name], random_pages(seed=5, n=1_500))
+
+    def test_takes_a_million_repeats(self, name: str) -> None:
+        family, _ = CASES[name]
+        for row in family.compute(batch_of(list(MANY_REPEATS)), {}).to_pylist():
+            assert all(v <= 1.0 for k, v in row.items() if k.endswith("_share"))
+
+    def test_says_the_same_of_a_text_alone_and_in_company(self, name: str) -> None:
+        family, _ = CASES[name]
+        texts = [*ADVERSARIAL, *random_pages(seed=6, n=30)]
+        together = family.compute(batch_of(list(texts)), {}).to_pylist()
+        assert together == [family.compute(batch_of([t]), {}).to_pylist()[0] for t in texts]
+
+    def test_reads_malformed_bytes_inside_their_own_text_only(self, name: str) -> None:
+        family, _ = CASES[name]
+        draw = random.Random(9)
+        texts = [draw.randbytes(draw.randrange(120)) for _ in range(60)]
+        texts += [b"\xe2\x80", b"\xa6 next", b"\xc3", b"[1", b"]", b"\\", b"u00e9" * 9, b"$", b"$"]
+        data = np.frombuffer(b"".join(texts), dtype=np.uint8)
+        offsets = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+        together = family.compute(TextBatch.from_bytes(data, offsets), {}).to_pylist()
+        for row, text in zip(together, texts, strict=True):
+            alone = TextBatch.from_bytes(np.frombuffer(text, np.uint8), np.array([0, len(text)]))
+            assert row == family.compute(alone, {}).to_pylist()[0]
+
+    def test_gives_an_empty_batch_its_columns(self, name: str) -> None:
+        family, _ = CASES[name]
+        found = family.compute(batch_of([]), {})
+        assert found.num_rows == 0
+        assert found.schema == pa.schema(list(family.columns().items()))
+
+    def test_keeps_every_share_between_zero_and_one(self, name: str) -> None:
+        family, _ = CASES[name]
+        found = family.compute(batch_of([*ADVERSARIAL, *random_pages(seed=7, n=500)]), {})
+        for column in found.schema.names:
+            if column.endswith("_share"):
+                values = found.column(column).to_numpy(zero_copy_only=False)
+                assert values.min() >= 0.0
+                assert values.max() <= 1.0
+
+
+def test_every_family_without_a_model_has_a_reference() -> None:
+    here = {family.family for family, _ in CASES.values()}
+    elsewhere = {"gopher_quality", "repetition", "fineweb"}
+    modelled = {name for name, family in FAMILIES.items() if family(family=name).needs()}
+    assert set(FAMILIES) == here | elsewhere | modelled
+
+
+def test_the_text_that_c4_leaves_equals_the_reference() -> None:
+    texts = [*real_texts()[::9], *ADVERSARIAL, *random_pages(seed=8, n=2_000)]
+    left = C4Lines().rewrite(batch_of(list(texts))).left.texts.to_pylist()
+    assert left == [content.c4_lines(text)[1] for text in texts]
+    loose = LOOSE.rewrite(batch_of(list(texts))).left.texts.to_pylist()
+    assert loose == [content.c4_lines(text, "", 2, 20)[1] for text in texts]
+
+
+def test_punctuation_is_set_apart_as_the_reference_does() -> None:
+    texts = [*real_texts()[::9], *ADVERSARIAL, *random_pages(seed=10, n=2_000)]
+    batch = batch_of(list(texts))
+    tokens = batch.tokens
+    for d, text in enumerate(texts):
+        spans = tokens.spans[tokens.rows[d] : tokens.rows[d + 1]]
+        found = [batch.data[start:end].tobytes().decode() for start, end, _ in spans]
+        assert found == dialects.tokens_of(text)
+        assert [len(token) for token in found] == spans[:, 2].tolist()
+
+
+def test_english_is_taken_apart_as_readers_expect() -> None:
+    text = 'He said: "don\'t go (U.S. cost $5.99), John’s well-known..." e-mail a@b.org 2-3'
+    words = 'He said : " do n\'t go ( U.S. cost $ 5.99 ) , John ’s well - known ... " e - mail'
+    assert dialects.tokens_of(text) == [*words.split(), "a@b.org", "2", "-", "3"]
+
+
+def test_scripts_are_told_apart() -> None:
+    texts = ["straße", "слово", "日本語の", "ไทย", "한국어", "עברית", "12 !", "ⴰⴱⴳ"]
+    rows = Characters().compute(batch_of(list(texts)), {}).to_pylist()
+    found = [row["main_script"] for row in rows]
+    assert found == ["latin", "cyrillic", "han", "thai", "hangul", "hebrew", None, "other"]
+    assert rows[2]["script_hiragana_share"] == 0.25
+
+
+def test_an_unknown_script_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"no script is named 'runic'; known are other, latin"):
+        Characters(scripts=("runic",))
+
+
+def test_generated_and_encoded_code_is_seen() -> None:
+    texts = [
+        "# Code generated by a tool. DO NOT EDIT.\nx = 1\n",
+        "\n" * 6 + "# generated by hand, so far down that it counts for nothing\n",
+        "data = '" + "QUJD" * 400 + "'\n",
+        "bytes = [" + "0xde, 0xad, " * 40 + "]\n",
+    ]
+    rows = Code().compute(batch_of(list(texts)), {}).to_pylist()
+    assert [row["generated_marks"] for row in rows] == [2, 0, 0, 0]
+    assert rows[2]["longest_encoded_run_chars"] == 1_600
+    assert rows[3]["encoded_char_share"] > 0.9
+
+
+def test_prices_are_no_formulas() -> None:
+    texts = [
+        "It costs $5 or $10, or $ 20.",
+        r"We have $x^2 + y^2 = z^2$ and $$\int f$$.",
+        "It is $a$1.",
+    ]
+    rows = Mathematics().compute(batch_of(list(texts)), {}).to_pylist()
+    assert [row["formulas"] for row in rows] == [0, 2, 0]
+
+
+def test_word_lists_come_from_files(tmp_path: Path) -> None:
+    path = tmp_path / "list.txt"
+    path.write_text("# my list\n\n damn \ntwo words\n", encoding="utf-8")
+    family = BadWords(word_lists=("list.txt",))
+    assert family.needs() == ("file:list.txt",)
+    batch = TextBatch.from_arrow(pa.array(["Damn, two  words and two words."]))
+    row = family.compute(batch, {"file:list.txt": path}).to_pylist()[0]
+    assert row["bad_words"] == 2
+    path.write_bytes(b"\xff")
+    with pytest.raises(ModelError, match=r"no readable UTF-8 word list"):
+        family.compute(batch, {"file:list.txt": path})

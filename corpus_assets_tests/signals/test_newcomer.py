@@ -1,0 +1,23 @@
+"""The signal family that docs/recipes.md shows works as it stands there."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from corpus_assets.signals import SignalFamily, TextBatch
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "recipes.md"
+
+
+def test_the_family_on_the_page_computes_what_it_says() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    names: dict[str, object] = {"__name__": "shouting"}
+    exec(compile(code, "docs/recipes.md", "exec"), names)
+    family = names["Shouting"]
+    assert isinstance(family, type)
+    assert issubclass(family, SignalFamily)
+    batch = TextBatch.from_arrow(pa.array(["Stop! Stop now!", "quiet", ""]))
+    found = family(family="shouting").compute(batch, {})
+    assert found.column("exclamation_ratio").to_pylist() == [np.float32(2 / 3), 0.0, 0.0]
