@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 CORPUS_HOME ?= .corpus
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WORKERS ?= 2
+# A test module stays in one process, so that what it builds once is built once.
+PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
 export CORPUS_HOME
 
 .PHONY: demo test test-all check ui format lock clean distclean
@@ -18,10 +20,10 @@ ui: $(VENV)/.core
 	DAGSTER_HOME=$(abspath $(CORPUS_HOME))/dagster $(BIN)/dagster dev -w workspace.yaml
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -m "not slow" corpus_assets_tests
+	$(PYTEST) -m "not slow" corpus_assets_tests
 
 test-all: $(VENV)/.dev
-	$(BIN)/python -m pytest -q corpus_assets_tests
+	$(PYTEST) corpus_assets_tests
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

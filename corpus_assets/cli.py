@@ -5,23 +5,18 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
-import yaml
 from rich.console import Console
 
+from corpus_assets.cli_options import HOME_OPTION, JSON_OPTION, SET_OPTION, overrides_of
+from corpus_assets.cli_signals import canary, signals, whatif
+from corpus_assets.cli_snapshots import snapshots
 from corpus_assets.display import LiveBars, PlainLog
 from corpus_assets.errors import CorpusError
 from corpus_assets.home import Home
 from corpus_assets.summary import plan_lines, status_lines, summary_lines
 
-HOME_OPTION = click.option(
-    "--home", metavar="DIR", help="Where store and catalog live [env CORPUS_HOME; .corpus]."
-)
-SET_OPTION = click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change one key of the recipe."
-)
 LOCK_OPTION = click.option(
     "--lock",
     metavar="FILE",
@@ -30,7 +25,6 @@ LOCK_OPTION = click.option(
 CALIBRATIONS_OPTION = click.option(
     "--calibrations", metavar="LOCK", help="Use this lock's calibrations with another recipe."
 )
-JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -40,6 +34,12 @@ def cli() -> None:
 
     RECIPE is a YAML file, or the name of a recipe that ships with corpus-assets (`demo`).
     """
+
+
+cli.add_command(snapshots)
+cli.add_command(signals)
+cli.add_command(whatif)
+cli.add_command(canary)
 
 
 @cli.command()
@@ -73,7 +73,7 @@ def build(
             recipe,
             place,
             workers or os.cpu_count() or 1,
-            _overrides(settings),
+            overrides_of(settings),
             lock,
             progress,
             calibrations,
@@ -103,7 +103,7 @@ def lock(
             recipe,
             Home.resolve(home),
             workers or os.cpu_count() or 1,
-            _overrides(settings),
+            overrides_of(settings),
             None,
             progress,
         ) as session,
@@ -125,7 +125,7 @@ def plan(
     from corpus_assets.pipeline.plan import plan as make_plan
     from corpus_assets.session import open_session
 
-    with open_session(recipe, Home.resolve(home), 1, _overrides(settings), lock) as session:
+    with open_session(recipe, Home.resolve(home), 1, overrides_of(settings), lock) as session:
         lines = make_plan(session.pipeline)
     if as_json:
         _print([json.dumps({line.asset: vars(line) | {"state": line.state} for line in lines})])
@@ -182,9 +182,15 @@ def report(version: str, output: Path | None, home: str | None) -> None:
 def gc(dry_run: bool, home: str | None) -> None:
     """Delete what no live version uses: artifacts, and the folders of revoked versions."""
     from corpus_assets.pipeline.gc import collect
+    from corpus_assets.pipeline.turns import collecting
     from corpus_assets.session import open_home
 
-    gone = collect(*open_home(Home.resolve(home)), dry_run=dry_run)
+    store, registry = open_home(Home.resolve(home))
+    if dry_run:
+        gone = collect(store, registry, dry_run=True)
+    else:
+        with collecting(registry, lambda line: click.echo(line, err=True)):
+            gone = collect(store, registry)
     verb = "would delete" if dry_run else "deleted"
     _print(
         [
@@ -205,19 +211,6 @@ def fetch() -> None:
     from corpus_assets.models import default_folder, fetch_lid176
 
     _print([f"language identifier: {fetch_lid176(default_folder())}"])
-
-
-def _overrides(settings: Sequence[str]) -> dict[str, Any]:
-    overrides: dict[str, Any] = {}
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals or not key:
-            raise CorpusError(f"--set {setting}: expected KEY=VALUE, for example seed=7")
-        try:
-            overrides[key] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
-            raise CorpusError(f"--set {setting}: the value is not valid YAML") from error
-    return overrides
 
 
 def _display() -> LiveBars | PlainLog:

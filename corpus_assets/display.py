@@ -51,6 +51,9 @@ class PlainLog:
         name = f"{asset} {snapshot}" if snapshot else asset
         self._write(f"{name}: {ran} parts run{found} in {seconds:.1f} s{speed}")
 
+    def told(self, line: str) -> None:
+        self._write(line)
+
 
 class LiveBars:
     """A bar for the asset at work: parts done, documents a second, time left."""
@@ -101,3 +104,6 @@ class LiveBars:
 
     def finished(self, asset: str, snapshot: str | None, cached: int, ran: int) -> None:
         self._task = None
+
+    def told(self, line: str) -> None:
+        self._bars.console.print(line, markup=False)

@@ -23,6 +23,7 @@ RECORDS = pa.schema(
         ("length", pa.int64()),  # stored length in bytes; 0 where the format has none
         ("fetched_at", pa.string()),  # ISO 8601 UTC, empty when unknown
         ("payload_digest", pa.string()),
+        ("refers_to", pa.string()),  # id of the WARC record that a WET record was made from
         ("content_type", pa.string()),
         ("licence", pa.string()),  # SPDX id or "unknown"
         ("reason", pa.string()),  # why no text came out of it; null when it became a document
@@ -39,12 +40,14 @@ DOCUMENTS = pa.schema(
         ("domain", pa.string()),  # corpus domain of the source: web, code, books ...
         ("offset", pa.int64()),
         ("fetched_at", pa.string()),
+        ("published_at", pa.string()),  # YYYY-MM-DD as the page declares it; null when it does not
         ("licence", pa.string()),
         ("title", pa.string()),
         ("declared_language", pa.string()),
         ("derived_from", pa.list_(pa.string())),  # url_key of each parent, synthetic text only
         ("generator", pa.string()),
-        ("text_id", pa.binary(16)),  # BLAKE2b-128 of the NFC text
+        ("text_id", pa.binary(16)),  # first half of SHA-256 of the NFC text in UTF-8
+        ("sketch", pa.binary(224)),  # for near copies (sources.sketch); null for a short text
         ("text", pa.large_string()),
     ]
 )

@@ -1,7 +1,7 @@
 """From what a recipe writes to a place on this machine.
 
 `demo://web/x` is inside the demo sources (made on first use), a relative path is relative to
-the recipe's folder, anything else is taken as it is. Where files lie is never identity.
+the recipe's folder, anything else is taken as it is. Snapshots may lie on a server. Where files lie is never identity.
 """
 
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from pathlib import Path
 from corpus_assets.demo.generate import generate
 from corpus_assets.errors import RecipeError, SourceError
 from corpus_assets.home import Home
+from corpus_assets.sources.transport import host_of, is_remote, shown
 
 DEMO = "demo://"
 
@@ -21,13 +22,19 @@ class Locations:
     home: Home
 
     def resolve(self, location: str) -> str:
-        """A local path or glob pattern."""
+        """A local path or glob pattern; an https:// or s3:// address as it is."""
         if location.startswith(DEMO):
             return str(generate(self.home.demo_sources) / location.removeprefix(DEMO))
         if location.startswith("file://"):
             return location.removeprefix("file://")
+        if is_remote(location):
+            host_of(location)
+            return location
         if "://" in location:
-            raise RecipeError(f"{location}: only local paths, file:// and demo:// can be read")
+            raise RecipeError(
+                f"{shown(location)}: only local paths, file://, demo://, https:// and s3:// can be "
+                "read"
+            )
         return str(self.recipe_folder / Path(location).expanduser())
 
     def files(self, patterns: tuple[str, ...], what: str) -> list[Path]:
@@ -35,6 +42,8 @@ class Locations:
         found: list[Path] = []
         for pattern in patterns:
             resolved = self.resolve(pattern)
+            if is_remote(resolved):
+                raise RecipeError(f"{what}: {shown(pattern)} is not on this machine; copy it here")
             names = sorted(glob(resolved, recursive=True)) if has_magic(resolved) else [resolved]
             matches = [Path(name) for name in names if Path(name).is_file()]
             if not matches:

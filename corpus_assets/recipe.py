@@ -4,17 +4,20 @@ Each stage declares its own settings; the recipe only puts them together. A mist
 line that names the file, the key and what is expected there.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, model_validator
 
+from corpus_assets.drift_settings import DriftSettings
 from corpus_assets.errors import RecipeError
 from corpus_assets.shards.mixture import MixtureSettings
 from corpus_assets.shards.pack import PackSettings
 from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD
-from corpus_assets.sources.base import SourceSpec
+from corpus_assets.source_entry import SourceEntry
+from corpus_assets.sources.categories import CategoryLists
 from corpus_assets.stages.clean_text import CleanTextSettings
 from corpus_assets.stages.clusters import ClusterSettings
 from corpus_assets.stages.contamination import ContaminationSettings
@@ -22,30 +25,16 @@ from corpus_assets.stages.documents import IngestSettings
 from corpus_assets.stages.eval_index import EvalIndexSettings
 from corpus_assets.stages.quality_model import QualityModelSettings
 from corpus_assets.stages.selection_rules import SelectionSettings
+from corpus_assets.stages.selection_tables import read_language_tables
 from corpus_assets.stages.signals import SignalSettings
 from corpus_assets.stages.signatures import SignatureSettings
 from corpus_assets.stages.tokenizer import TokenizerSettings
 from corpus_assets.step import Settings, digest
+from corpus_assets.takedown_settings import TakedownSettings
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
 DroppingAsset = Literal["documents", "selection", "clusters", "contamination", "clean_text"]
-
-
-class SourceEntry(SourceSpec):
-    """A source and where its snapshots are: snapshot name -> folder, file or glob."""
-
-    snapshots: dict[str, str] = Field(min_length=1)
-
-    @field_validator("snapshots")
-    @classmethod
-    def _plain_names(cls, value: dict[str, str]) -> dict[str, str]:
-        for name in value:
-            if not name or any(c in name for c in ",/\\[]") or name != name.strip():
-                raise ValueError(
-                    f"snapshot name {name!r} must not hold commas, slashes or brackets"
-                )
-        return value
 
 
 class LanguageModel(Settings):
@@ -120,6 +109,7 @@ class Recipe(Settings):
     sources: tuple[SourceEntry, ...] = Field(min_length=1)
     calibrate_on: tuple[str, ...] | None = None  # snapshots that cutoffs and tokenizer learn from
     blocklists: tuple[str, ...] = ()
+    blocked_categories: CategoryLists | None = None
     documents: IngestSettings = IngestSettings()
     language_model: LanguageModel = LanguageModel()
     quality_model: QualityModelEntry | None = None
@@ -135,6 +125,11 @@ class Recipe(Settings):
     shards: ShardSettings = ShardSettings()
     mixture: MixtureSettings
     survival: dict[DroppingAsset, Bounds] = Field(default={})
+    drift: DriftSettings = DriftSettings()
+    takedowns: TakedownSettings = Field(
+        default=TakedownSettings(),
+        description="when takedowns are carried out; no part of what a version is",
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> "Recipe":
@@ -151,6 +146,13 @@ class Recipe(Settings):
                 f"calibrate_on names the unknown snapshot {sorted(unknown)[0]}; "
                 f"known: {', '.join(names)}"
             )
+        for source in self.sources if self.documents.gates.robots is not None else ():
+            unknown_robots = source.without_robots()
+            if unknown_robots:
+                raise ValueError(
+                    f"documents.gates.robots: {unknown_robots} has no robots.txt to look at; name "
+                    "them in `site_files` of the source, or pin those of its crawl (`crawl.robots`)"
+                )
         domains = {source.domain for source in self.sources}
         absent = set(self.mixture.domains) - domains
         if absent:
@@ -194,6 +196,15 @@ class Recipe(Settings):
             f"recipe {self.name} has no snapshot {snapshot!r}; known: {', '.join(self.snapshots)}"
         )
 
+    def identity(self) -> dict[str, Any]:
+        body = super().identity()
+        del body["drift"]  # it judges what comes out, and changes nothing of it
+        del body["takedowns"]  # when they are carried out, not what comes out
+        body["sources"] = [source.identity() for source in self.sources]
+        if self.blocked_categories is not None:  # where the lists lie is not identity
+            body["blocked_categories"] = list(self.blocked_categories.categories)
+        return body
+
     @property
     def digest(self) -> str:
         """Identity of the recipe: its settings, wherever its files lie."""
@@ -224,8 +235,15 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def load_recipe(path: Path, overrides: dict[str, Any] | None = None) -> Recipe:
-    """Read a recipe file; `overrides` maps dotted keys to values (`--set a.b=1`)."""
+def load_recipe(
+    path: Path,
+    overrides: dict[str, Any] | None = None,
+    complete: Callable[[dict[str, Any]], None] | None = None,
+) -> Recipe:
+    """Read a recipe file; `overrides` maps dotted keys to values (`--set a.b=1`).
+
+    `complete` may add what is known elsewhere (snapshots) before the recipe is frozen.
+    """
     try:
         raw = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506, a safe one
     except FileNotFoundError as error:
@@ -243,6 +261,12 @@ def load_recipe(path: Path, overrides: dict[str, Any] | None = None) -> Recipe:
         raise RecipeError(f"{path}: expected a mapping of recipe keys at the top level")
     for key, value in (overrides or {}).items():
         _override(raw, key, value, path)
+    if complete is not None:
+        complete(raw)
+    try:
+        read_language_tables(raw, path.parent)
+    except RecipeError as error:
+        raise RecipeError(f"{path}: {error}") from error
     return parse_recipe(raw, str(path))
 
 

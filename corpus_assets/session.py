@@ -2,12 +2,13 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from catalog.registry import Registry
+from corpus_assets.added_snapshots import load_added, merge_added
 from corpus_assets.engine.local import LocalEngine
 from corpus_assets.errors import RecipeError, StoreError
 from corpus_assets.home import Home
@@ -73,7 +74,12 @@ def open_session(
     calibrations of a lock.
     """
     path = find_recipe(recipe)
-    loaded = load_recipe(path, dict(overrides or {}))
+    loaded = load_recipe(path, dict(overrides or {}), lambda raw: _add_snapshots(raw, home))
+    if not loaded.snapshots:
+        raise RecipeError(
+            f"recipe {loaded.name} has no snapshot yet; `corpus snapshots discover {recipe}` shows "
+            f"which there are, `corpus snapshots add {recipe} NAME` adds one"
+        )
     store, registry = open_home(home)
     pins: dict[str, Output] = {}
     pinned = lock or calibrations
@@ -127,8 +133,20 @@ def open_home(home: Home) -> tuple[Store, Registry]:
     return open_store(home.store_url), registry
 
 
+def _add_snapshots(raw: dict[str, Any], home: Home) -> None:
+    """Put the snapshots that were added in this home into a recipe as it was read."""
+    merge_added(raw, load_added(open_store(home.store_url), str(raw.get("name"))))
+
+
+def refresh_orders(session: Session) -> None:
+    """Let a session go on under the takedowns that are in force now."""
+    session.pipeline = replace(session.pipeline, suppressions=_orders(session.registry))
+
+
 def _orders(registry: Registry) -> Suppressions:
-    return Suppressions.from_rows((row.kind, row.value) for row in registry.suppressions())
+    state, rows = registry.orders()
+    orders = Suppressions.from_rows((row.kind, row.value) for row in rows)
+    return replace(orders, state=state)
 
 
 @contextlib.contextmanager

@@ -60,7 +60,7 @@ class S3Store:
         self.retries = retries
         self.bucket, prefix = _split_url(url)
         self.url = f"s3://{self.bucket}/{prefix}".rstrip("/")
-        self.endpoint = _endpoint(os.environ)
+        self.endpoint = server_address(os.environ)
         if not any(os.environ.get(name) for name in CREDENTIALS):
             raise StoreError(
                 f"no credentials for the store {self.url}; set AWS_ACCESS_KEY_ID and "
@@ -153,7 +153,7 @@ class S3Store:
         """
         from obstore.exceptions import BaseError
 
-        _refuse_after_fork()
+        refuse_after_fork()
         try:
             yield
         except FileNotFoundError as error:
@@ -209,7 +209,7 @@ def _connect(bucket: str, prefix: str, endpoint: str | None, retries: int) -> An
         raise MissingExtra(
             "a store on S3 needs an optional part: pip install 'corpus-assets[s3]'"
         ) from error
-    _refuse_after_fork()
+    refuse_after_fork()
     return Client(
         bucket,
         prefix=prefix or None,
@@ -237,7 +237,7 @@ def _connect(bucket: str, prefix: str, endpoint: str | None, retries: int) -> An
 _process: int | None = None  # the one whose threads serve all clients
 
 
-def _refuse_after_fork() -> None:
+def refuse_after_fork() -> None:
     """The client's threads do not survive a fork: the child would wait for them for ever."""
     global _process
     if _process is None:
@@ -259,7 +259,7 @@ def _split_url(url: str) -> tuple[str, str]:
     return bucket, prefix
 
 
-def _endpoint(environment: Mapping[str, str]) -> str | None:
+def server_address(environment: Mapping[str, str]) -> str | None:
     """The server's address, or None for Amazon's own; checked, since the client only panics."""
     name, endpoint = next(
         ((name, environment[name]) for name in ENDPOINTS if environment.get(name)), ("", "")

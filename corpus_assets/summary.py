@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from catalog.registry import Registry
 from corpus_assets.home import Home
+from corpus_assets.pipeline.drift import drift_lines
 from corpus_assets.pipeline.funnel import funnel
 from corpus_assets.pipeline.graph import Pipeline
 from corpus_assets.pipeline.plan import CACHED, RUNS, PlanLine
@@ -43,6 +44,10 @@ def summary_lines(pipeline: Pipeline, version: Version, home: Home, recipe: str)
         )
     lines.append(f"  {'in all':<40}{sum(g.documents for g in groups):>7,} documents "
                  f"{tokens:>11,} tokens")  # fmt: skip
+    drift = drift_lines(pipeline)
+    if drift:
+        lines += ["", "Unlike the snapshots before (`drift` in the recipe):", ""]
+        lines += [f"  {line}" for line in drift]
     return lines + _next_commands(pipeline, version, home, recipe)
 
 
@@ -66,6 +71,14 @@ def _next_commands(pipeline: Pipeline, version: Version, home: Home, recipe: str
             "what would another mix recompute?",
         )
     )
+    rule = next((r for r in pipeline.recipe.selection.rules if r.min is not None), None)
+    if rule is not None and rule.min is not None:
+        commands.append(
+            (
+                f"corpus whatif {recipe} --set selection.rules.{rule.name}.min={rule.min * 1.2:g}{at}",
+                "which documents would a stricter rule drop?",
+            )
+        )
     lines = ["", "Try next:", ""]
     for command, what in commands:
         lines += [f"  {_folder()}{command}", f"      {what}"]

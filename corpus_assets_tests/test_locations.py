@@ -23,9 +23,22 @@ class TestLocations:
         assert locations.resolve("/data/x.gz") == "/data/x.gz"
         assert locations.resolve("file:///data/x.gz") == "/data/x.gz"
 
-    def test_other_urls_are_refused(self, locations: Locations) -> None:
-        with pytest.raises(RecipeError, match=r"^s3://b/x: only local paths, file:// and demo://"):
-            locations.resolve("s3://b/x")
+    def test_snapshots_may_lie_on_a_server_and_other_files_may_not(
+        self, locations: Locations
+    ) -> None:
+        assert locations.resolve("s3://bucket/x/") == "s3://bucket/x/"
+        assert locations.resolve("https://host/x.warc.gz") == "https://host/x.warc.gz"
+        with pytest.raises(RecipeError, match="blocklists: https://host/x is not on this machine"):
+            locations.files(("https://host/x",), "blocklists")
+
+    def test_other_urls_are_refused_and_secrets_in_them_not_shown(
+        self, locations: Locations
+    ) -> None:
+        with pytest.raises(RecipeError, match=r"^ftp://b/x: only local paths, file://, demo://"):
+            locations.resolve("ftp://b/x")
+        with pytest.raises(SourceError, match="not an address") as info:
+            locations.resolve("https://user:pw@host/x")
+        assert "pw" not in str(info.value)
 
     def test_patterns_name_files_in_their_order_and_each_file_once(
         self, locations: Locations

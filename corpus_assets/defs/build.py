@@ -14,21 +14,23 @@ from pathlib import Path
 import dagster as dg
 from dagster import DagsterInstance
 
-from catalog.errors import CatalogError
+from catalog.errors import CatalogError, OrdersChanged
 from corpus_assets.defs.assets import ASSETS
 from corpus_assets.defs.partitions import SNAPSHOTS, VERSIONS
-from corpus_assets.defs.resources import CorpusResource, share_session
+from corpus_assets.defs.resources import CorpusResource, running_tags, share_session
 from corpus_assets.errors import CorpusError, MissingInput
 from corpus_assets.lock import check_inputs
+from corpus_assets.pipeline.parts import remember
 from corpus_assets.pipeline.publish import is_published, lineage_rows
 from corpus_assets.pipeline.run import AssetReport, content_hash, pin_snapshot, run_node
+from corpus_assets.pipeline.turns import building, is_alive
 from corpus_assets.pipeline.version import (
     Version,
     default_version_name,
     make_lock,
     make_version,
 )
-from corpus_assets.session import Session, shipped_file
+from corpus_assets.session import Session, refresh_orders, shipped_file
 from corpus_assets.store import LocalStore, read_output
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -50,8 +52,19 @@ WAVES = (
     Wave(("quality_cutoffs", "tokenizer"), by_snapshot=False),
     Wave(("selection",), by_snapshot=True),
     Wave(("clusters", "clean_text"), by_snapshot=True),
-    Wave(("shards",), by_snapshot=True),
+    Wave(("shards", "lineage_keys"), by_snapshot=True),
 )
+
+
+PINNED_WAVES = (
+    Wave(
+        ("source_files", "documents", "signals", "signatures", "contamination", "selection"),
+        by_snapshot=True,
+    ),
+    Wave(("clusters", "clean_text", "shards", "lineage_keys"), by_snapshot=True),
+)
+"""Of a version that is built again: its lock pins the calibrations, so only deduplication looks
+at several snapshots, and fewer runs do."""
 
 
 def build(session: Session, version: str | None = None) -> Version:
@@ -68,17 +81,30 @@ def build_unless(session: Session, version: str | None, same_as: str | None) -> 
     Shards alone do not tell: a document that no shard has is still in the lineage, with its text.
     """
     name = version or default_version_name(session.pipeline)
-    with open_instance(session) as instance, share_session(session):
-        materialize_waves(session, instance, WAVES)
-        made = make_version(session.pipeline, name)
-        if same_as is not None and _lineage(session, made) == {
-            (row.table_name, row.sha256) for row in session.registry.lineage_files(same_as)
-        }:
-            return None
-        if not (is_published(session.pipeline, made) and _knows(instance, name)):
+    with (
+        building(session.registry, session.progress.told),
+        open_instance(session) as instance,
+        share_session(session),
+    ):
+        while True:
+            materialize_waves(session, instance, PINNED_WAVES if session.replaces else WAVES)
+            made = make_version(session.pipeline, name)
+            if same_as is not None and _lineage(session, made) == {
+                (row.table_name, row.sha256) for row in session.registry.lineage_files(same_as)
+            }:
+                return None
+            if is_published(session.pipeline, made) and _knows(instance, name):
+                return made
             instance.add_dynamic_partitions(VERSIONS.name or "", [name])
-            _materialize(instance, ["corpus_version"], name)
-    return made
+            try:
+                _materialize(instance, ["corpus_version"], name)
+            except OrdersChanged:
+                if session.requests:
+                    raise  # a takedown run looks first whose orders they are
+                session.progress.told("takedowns came in: building again without what they name")
+                refresh_orders(session)
+            else:
+                return made
 
 
 def _lineage(session: Session, made: Version) -> set[tuple[str, str]]:
@@ -98,6 +124,12 @@ def materialize_waves(session: Session, instance: DagsterInstance, waves: Sequen
             missing = [a for a in wave.assets if not _is_current(session, instance, a, snapshot)]
             if missing:
                 _materialize(instance, missing, snapshot)
+    for snapshot in snapshots:  # parts that no order touched need not be compared again
+        remember(
+            session.pipeline.store,
+            session.pipeline.tasks("documents", snapshot),
+            session.pipeline.suppressions,
+        )
 
 
 def open_instance(session: Session) -> DagsterInstance:
@@ -153,7 +185,7 @@ def _materialize(instance: DagsterInstance, assets: list[str], partition: str | 
             instance=instance,
             resources={"corpus": CorpusResource()},
             run_config=QUIET,
-            tags={BUILD_TAG: f"{socket.gethostname()}:{os.getpid()}"},
+            tags={BUILD_TAG: f"{socket.gethostname()}:{os.getpid()}"} | running_tags(),
         )
     except Exception as error:
         known = _domain_error(error)
@@ -182,20 +214,14 @@ def _close_dead_runs(instance: DagsterInstance) -> None:
             instance.report_run_failed(run, "the build was stopped before this run ended")
 
 
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
 def resolve_lock(session: Session, folder: Path) -> str:
     """Run what the calibrations need, and write the lock and its files to a folder."""
     pipeline = session.pipeline
-    with open_instance(session) as instance, share_session(session):
+    with (
+        building(session.registry, session.progress.told),
+        open_instance(session) as instance,
+        share_session(session),
+    ):
         materialize_waves(session, instance, WAVES[:-1])
     for snapshot in pipeline.recipe.snapshots:
         report = AssetReport("shards", snapshot)

@@ -5,9 +5,8 @@ import pyarrow as pa
 
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.pipeline.checks import CheckOutcome, check_asset
+from corpus_assets.pipeline.drift import DRIFT_CHECKS, drift_checks
 from corpus_assets.pipeline.run import AssetReport, run_asset
-
-CHECKS = ("schema", "conservation", "survival")
 
 
 def columns(schema: pa.Schema) -> dict[str, dg.TableSchema]:
@@ -17,12 +16,13 @@ def columns(schema: pa.Schema) -> dict[str, dg.TableSchema]:
 
 
 def check_specs(asset: str) -> list[dg.AssetCheckSpec]:
-    about = {
+    about: dict[str, str] = {
         "schema": "Every file has the columns of its schema.",
         "conservation": "Documents in = documents out + documents dropped with a reason.",
         "survival": "The share of documents that survives is inside the recipe's bounds.",
     }
-    return [dg.AssetCheckSpec(name, asset=asset, description=about[name]) for name in CHECKS]
+    described = about | (dict(DRIFT_CHECKS) if asset == "selection" else {})
+    return [dg.AssetCheckSpec(name, asset=asset, description=described[name]) for name in described]
 
 
 def materialize_stage(
@@ -30,13 +30,21 @@ def materialize_stage(
 ) -> dg.MaterializeResult:
     """Run one asset for the partition at hand (or for all, where it has none)."""
     snapshot = context.partition_key if context.has_partition_key else None
-    with corpus.session() as session:
+    with corpus.work() as session:
         report = run_asset(
             session.pipeline, session.engine, session.registry, session.progress, asset, snapshot
         )
         outcomes = check_asset(session.pipeline, report) if snapshot else []
+        if asset == "selection" and snapshot:
+            outcomes += drift_checks(session.pipeline, snapshot)
+    moved: dict[str, dg.MetadataValue] = {
+        name: dg.MetadataValue.float(float(value))
+        for outcome in outcomes
+        if outcome.name in DRIFT_CHECKS
+        for name, value in outcome.numbers.items()
+    }
     return dg.MaterializeResult(
-        metadata=stage_metadata(report),
+        metadata=moved | stage_metadata(report),
         data_version=dg.DataVersion(report.content_hash),
         check_results=[_check_result(outcome) for outcome in outcomes],
     )
@@ -66,7 +74,8 @@ def stage_metadata(report: AssetReport) -> dict[str, dg.MetadataValue]:
         "parts": dg.MetadataValue.int(report.parts),
         "parts_cached": dg.MetadataValue.int(report.cached),
     }
-    for name in ("tokens", "samples", "hits", "contaminated", "emails", "ip_addresses", "items"):
+    for name in ("tokens", "samples", "hits", "contaminated", "emails", "ip_addresses", "items",
+                 "gate_sampled", "gate_false_drops"):  # fmt: skip
         if name in report.counts:
             metadata[name] = dg.MetadataValue.int(report.counts[name])
     if report.reasons:

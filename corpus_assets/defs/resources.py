@@ -3,12 +3,14 @@
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import dagster as dg
 
 from corpus_assets.home import Home
+from corpus_assets.pipeline.turns import building
 from corpus_assets.session import Session, open_session
+from corpus_assets.snapshot_list import Book
 
 
 class CorpusResource(dg.ConfigurableResource):
@@ -39,8 +41,28 @@ class CorpusResource(dg.ConfigurableResource):
         ) as session:
             yield session
 
+    @contextlib.contextmanager
+    def work(self) -> Iterator[Session]:
+        """A session for a step that writes: what it stores is not collected under its hands."""
+        with self.session() as session:
+            if session is _RUNNING.get("session"):
+                yield session  # the build that runs holds the turn
+            else:
+                with building(session.registry):
+                    yield session
+
+    def book(self) -> Book:
+        """The recipe with the snapshots that were added to it, and nothing opened: for sensors."""
+        return Book.open(
+            self.recipe or os.environ.get("CORPUS_RECIPE") or "demo",
+            Home.resolve(self.home or None),
+            json.loads(self.overrides),
+        )
+
 
 _RUNNING: dict[str, Session] = {}
+TAKEDOWN_TAG = "corpus/takedowns"
+IDS_IN_TAG = 20
 
 
 @contextlib.contextmanager
@@ -51,3 +73,16 @@ def share_session(session: Session) -> Iterator[None]:
         yield
     finally:
         del _RUNNING["session"]
+
+
+def running_tags() -> dict[str, str]:
+    """The tags of runs inside the build at work: which takedowns it is for."""
+    session = _RUNNING.get("session")
+    return takedown_tags(session.requests) if session is not None and session.requests else {}
+
+
+def takedown_tags(requests: Sequence[int]) -> dict[str, str]:
+    """Takedown requests as a run's tag: their numbers, of many the first and how many more."""
+    named = ",".join(str(number) for number in requests[:IDS_IN_TAG])
+    more = len(requests) - IDS_IN_TAG
+    return {TAKEDOWN_TAG: f"{named} and {more} more" if more > 0 else named}

@@ -20,6 +20,7 @@ from corpus_assets.stages import (
     clusters,
     contamination,
     documents,
+    lineage_keys,
     selection,
     shards,
     signals,
@@ -168,6 +169,19 @@ def shards_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> R
     return materialize_stage(context, corpus, "shards")
 
 
+@dg.asset(
+    name="lineage_keys",
+    partitions_def=SNAPSHOTS,
+    group_name="corpus",
+    deps=["shards"],
+    code_version=str(lineage_keys.VERSION),
+    check_specs=check_specs("lineage_keys"),
+)
+def lineage_keys_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
+    """Sorted keys of records, texts, clusters and spans: a document is found without a scan."""
+    return materialize_stage(context, corpus, "lineage_keys")
+
+
 SNAPSHOT_ASSETS = [
     source_files_asset,
     documents_asset,
@@ -178,4 +192,5 @@ SNAPSHOT_ASSETS = [
     contamination_asset,
     clean_text_asset,
     shards_asset,
+    lineage_keys_asset,
 ]

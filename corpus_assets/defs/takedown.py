@@ -5,38 +5,47 @@ version again under its own lock and the orders in force: parts that an order co
 filtered, and whatever their change does not reach is found in the store. A version that comes
 out different is published as NAME.tdN and the old one is revoked in the same transaction.
 
-A killed run leaves its claim to expire and its finished tasks in the store; the next run takes
+One run works at a time, and takes all that waits; what is filed while it builds joins it. A
+killed run leaves its claim to expire and its finished tasks in the store; the next run takes
 the same requests and comes to the same result.
 """
 
 import contextlib
-import os
 import re
-import socket
 import threading
-import uuid
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import click
-import pyarrow.parquet as pq
+import pyarrow as pa
 
+from catalog.errors import CatalogError, OrdersChanged
 from catalog.files import Store as CatalogStore
 from catalog.registry import Registry
 from catalog.rows import TakedownRow
-from catalog.takedown import rematch
-from corpus_assets.defs.build import build_unless, is_alive
+from catalog.takedown import Rematched, look_again
+from corpus_assets.defs.build import build_unless
 from corpus_assets.home import Home
-from corpus_assets.pipeline.certificate import Change, write_certificates
+from corpus_assets.pipeline.certificate import Change, Proof, write_certificates
+from corpus_assets.pipeline.cluster_changes import cluster_changes
 from corpus_assets.pipeline.gc import collect
-from corpus_assets.pipeline.residue import Residue, Search
+from corpus_assets.pipeline.publish import load_published_recipe
+from corpus_assets.pipeline.removed import distinct, of_request, removed_documents
+from corpus_assets.pipeline.residue import Residue, search_live
+from corpus_assets.pipeline.turns import collecting, is_gone, owner_name, takedown_run
 from corpus_assets.session import open_home, reopen_session
-from corpus_assets.shards.manifest import parse_manifest
-from corpus_assets.stages.documents import make_text_id
+from corpus_assets.sources.suppressions import Suppressions
 from corpus_assets.store import Store
 
 CLAIM_S = 120.0
 TAKEDOWN_NAME = re.compile(r"^(?P<base>.+)\.td(?P<number>\d+)$")
+
+Tell = Callable[[str], None]
+OnFound = Callable[[Sequence[int], Rematched], None]
+
+
+def _silent(_: str) -> None:
+    return
 
 
 @dataclass(frozen=True)
@@ -48,11 +57,13 @@ class Outcome:
     documents: int
     residue: Residue | None
     freed_bytes: int
+    kept_revoked: bool = False
+    snapshots: tuple[str, ...] = ()
 
 
 def run(home: str | None = None) -> int:
     """The entry point behind `catalog takedown run`."""
-    outcome = run_pending(Home.resolve(home))
+    outcome = run_pending(Home.resolve(home), tell=click.echo)
     if outcome is None:
         click.echo("no takedown is pending")
         return 0
@@ -71,38 +82,179 @@ def run(home: str | None = None) -> int:
         )
         if outcome.residue.exact:
             click.echo("  those stand under other addresses: ask with --near-duplicates or by text")
-    click.echo(f"  {outcome.freed_bytes} bytes deleted")
+    if outcome.kept_revoked:
+        click.echo("  revoked versions are kept, as the recipe says: `corpus gc` deletes them")
+    else:
+        click.echo(f"  {outcome.freed_bytes} bytes deleted")
     return 0
 
 
-def run_pending(home: Home, workers: int = 1, keep_revoked: bool = False) -> Outcome | None:
-    """Carry out every pending request; None when there is none, or another run has them."""
+def run_pending(
+    home: Home,
+    workers: int = 1,
+    tell: Tell = _silent,
+    on_found: OnFound | None = None,
+) -> Outcome | None:
+    """Carry out every request that waits; None when there is none.
+
+    Waits for another run that is at work: what that one leaves is done here. `on_found` hears
+    which requests the run is for and what they touch, before anything is built.
+    """
     store, registry = open_home(home)
-    _release_dead_claims(registry)
-    owner = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex}"
-    pending = [row.id for row in registry.pending_takedowns()]
-    claimed = registry.claim_takedowns(pending, owner, CLAIM_S)
-    if not claimed:
-        return None
-    ids = [row.id for row in claimed]
-    try:
-        with _kept_claim(registry, ids, owner):
-            outcome = _carry_out(home, store, registry, claimed, workers, keep_revoked)
-        registry.finish_takedowns(ids, owner, [])
-    except Exception as error:
-        registry.fail_takedowns(ids, owner, f"{type(error).__name__}: {error}")
-        raise
+    with takedown_run(registry, tell):
+        release_dead_claims(registry)
+        work = _Work(home, store, registry, owner_name(), workers, tell, on_found)
+        try:
+            with _kept_claim(work):
+                while not work.try_to_build():
+                    tell("takedowns came in: building again without what they name")
+                if not work.claimed:
+                    return None
+                outcome = work.prove_and_collect()
+            registry.finish_takedowns(list(work.claimed), work.owner, [])
+        except BaseException as error:
+            reason = str(error) or "the run was stopped"
+            with contextlib.suppress(CatalogError):  # the first error is the one to tell
+                registry.fail_takedowns(
+                    list(work.claimed), work.owner, f"{type(error).__name__}: {reason}"
+                )
+            raise
     return outcome
 
 
+@dataclass
+class _Work:
+    """One run: what it has claimed so far, and its steps."""
+
+    home: Home
+    store: Store
+    registry: Registry
+    owner: str
+    workers: int
+    tell: Tell
+    on_found: OnFound | None = None
+    claimed: dict[int, TakedownRow] = field(default_factory=dict)
+
+    def try_to_build(self) -> bool:
+        """Claim what waits and build all live versions; False where more came in meanwhile.
+
+        Every version that is published holds to all orders in force, so the requests behind
+        them must be part of this run: else nobody would certify what it did for them.
+        """
+        waiting = [row.id for row in self.registry.free_takedowns()]
+        claimed = self.registry.claim_takedowns(waiting, self.owner, CLAIM_S)
+        self.claimed |= {row.id: row for row in claimed}
+        if not self.claimed:
+            return True
+        # Copies and descendants may have come in since the request was filed.
+        found = look_again(self.registry, CatalogStore(self.home.store_url), list(self.claimed))
+        if self.on_found is not None:
+            self.on_found(list(self.claimed), found)
+        state = self.registry.orders_state()
+        if self.registry.free_takedowns(1):
+            return False
+        try:
+            for version in self.registry.versions():
+                if version.status == "live":
+                    self._rebuild(version.name, state)
+        except OrdersChanged:
+            return False
+        return True
+
+    def _rebuild(self, name: str, state: str) -> None:
+        """Build a version again, and publish it where anything it holds changed."""
+        requests = list(self.claimed)
+        with reopen_session(self.home, name, self.workers, requests=requests) as session:
+            if session.pipeline.suppressions.state != state:
+                raise OrdersChanged("takedowns were filed while this run began")
+            build_unless(session, next_name(name), same_as=name)
+
+    def prove_and_collect(self) -> Outcome:
+        """Search, certify, collect: in this order, so that a killed run can be repeated.
+
+        Changes are read back from the catalog, where each was recorded with its version: those
+        of an earlier attempt that was killed count too.
+        """
+        ids = list(self.claimed)
+        changes = self._changes()
+        certified = {certificate.request_id for certificate in self.registry.certificates()}
+        tables = []
+        if not certified.issuperset(ids):
+            tables = [
+                removed_documents(self.store, self.registry, change.before, change.after)
+                for change in changes
+            ]
+        removed = distinct(tables)
+        found = search_live(self.store, self.registry, removed, [c.after for c in changes])
+        clusters = {
+            change.before: cluster_changes(
+                self.store,
+                self.registry,
+                change.before,
+                change.after,
+                removed["doc_id"].to_pylist(),
+            )
+            for change in (changes if removed.num_rows else [])
+        }
+        requests = self.registry.takedowns_of(ids)
+        named = {request.id: self._named(removed, request.id) for request in requests}
+        kept = any(self._keeps_revoked(change.before) for change in changes)
+        proof = Proof(removed, changes, clusters, found, kept)
+        write_certificates(self.store, self.registry, requests, named, proof)
+        freed = 0
+        if not kept:
+            with collecting(self.registry, self.tell):
+                freed = collect(self.store, self.registry).bytes
+        return Outcome(
+            tuple(ids),
+            tuple(changes),
+            removed.num_rows,
+            found.residue if found is not None else None,
+            freed,
+            kept,
+            self._snapshots(changes),
+        )
+
+    def _changes(self) -> list[Change]:
+        changes: dict[tuple[str, str], Change] = {}
+        for number in self.claimed:
+            for action in self.registry.takedown_actions(number):
+                change = Change.of_action(action)
+                changes[change.before, change.after] = change
+        return list(changes.values())
+
+    def _named(self, removed: pa.Table, request: int) -> list[str]:
+        """Which of the removed documents the orders of one request name."""
+        held = self.registry.takedown_suppressions(request)
+        orders = Suppressions.from_rows((row.kind, row.value) for row in held)
+        return of_request(removed, orders)
+
+    def _keeps_revoked(self, version: str) -> bool:
+        digest = self.registry.version(version).recipe_digest
+        return load_published_recipe(self.store, digest)[0].takedowns.keep_revoked
+
+    def _snapshots(self, changes: Sequence[Change]) -> tuple[str, ...]:
+        """The snapshots whose files differ between the versions before and after."""
+        touched: set[str] = set()
+        for change in changes:
+            was, now = (
+                {(row.snapshot, row.sha256) for row in self.registry.lineage_files(name)}
+                for name in (change.before, change.after)
+            )
+            touched |= {snapshot for snapshot, _ in was ^ now}
+        return tuple(sorted(touched))
+
+
 @contextlib.contextmanager
-def _kept_claim(registry: Registry, ids: Sequence[int], owner: str) -> Iterator[None]:
-    """Extend the claim while the work goes on; it runs out soon after a killed run."""
+def _kept_claim(work: _Work) -> Iterator[None]:
+    """Extend the claims while the work goes on; they run out soon after a killed run."""
     done = threading.Event()
 
     def extend() -> None:
         while not done.wait(CLAIM_S / 4):
-            registry.claim_takedowns(ids, owner, CLAIM_S)
+            # One that fails is made up for by the next: a claim lasts for four of them.
+            with contextlib.suppress(CatalogError):
+                work.registry.claim_takedowns(list(work.claimed), work.owner, CLAIM_S)
 
     thread = threading.Thread(target=extend, daemon=True)
     thread.start()
@@ -113,54 +265,11 @@ def _kept_claim(registry: Registry, ids: Sequence[int], owner: str) -> Iterator[
         thread.join()
 
 
-def _release_dead_claims(registry: Registry) -> None:
+def release_dead_claims(registry: Registry) -> None:
     """Requests of runs that were killed on this machine are pending again at once."""
     for row in registry.takedowns(status="running"):
-        host, _, rest = (row.owner or "").partition(":")
-        if host == socket.gethostname() and not is_alive(int(rest.partition(":")[0])):
-            registry.fail_takedowns([row.id], row.owner or "", "the run was killed")
-
-
-def _carry_out(
-    home: Home,
-    store: Store,
-    registry: Registry,
-    requests: Sequence[TakedownRow],
-    workers: int,
-    keep_revoked: bool,
-) -> Outcome:
-    """Rebuild, search, certify, collect: in this order, so that a killed run can be repeated.
-
-    Changes are read back from the catalog, where each was recorded with its version: those of
-    an earlier attempt that was killed count too.
-    """
-    ids = [request.id for request in requests]
-    # Copies and descendants may have come in since the request was filed.
-    rematch(registry, CatalogStore(home.store_url), ids)
-    for version in registry.versions():
-        if version.status == "live":
-            _rebuild(home, version.name, workers, ids)
-    changes: dict[tuple[str, str], Change] = {}
-    for number in ids:
-        for action in registry.takedown_actions(number):
-            change = Change.of_action(action)
-            changes[change.before, change.after] = change
-    certified = {certificate.request_id for certificate in registry.certificates()}
-    removed: dict[str, str] = {}
-    for change in changes.values() if not certified.issuperset(ids) else ():
-        removed |= _removed(store, registry, change.before, change.after)
-    names = [change.after for change in changes.values()]
-    residue = _search(store, registry, removed, names) if removed else None
-    text_ids = {doc_id: make_text_id(text).hex() for doc_id, text in removed.items()}
-    write_certificates(store, registry, requests, text_ids, list(changes.values()), residue)
-    freed = 0 if keep_revoked else collect(store, registry).bytes
-    return Outcome(tuple(ids), tuple(changes.values()), len(removed), residue, freed)
-
-
-def _rebuild(home: Home, name: str, workers: int, requests: Sequence[int]) -> None:
-    """Build a version again, and publish it where anything it holds changed."""
-    with reopen_session(home, name, workers, requests=requests) as session:
-        build_unless(session, next_name(name), same_as=name)
+        if row.owner is not None and is_gone(row.owner):
+            registry.fail_takedowns([row.id], row.owner, "the run was killed")
 
 
 def next_name(name: str) -> str:
@@ -169,37 +278,3 @@ def next_name(name: str) -> str:
     if match is None:
         return f"{name}.td1"
     return f"{match['base']}.td{int(match['number']) + 1}"
-
-
-def _removed(store: Store, registry: Registry, before: str, after: str) -> dict[str, str]:
-    """Texts that the old version has and the new one has not; only parts that differ are read."""
-    old = {(row.snapshot, row.part): row for row in registry.lineage_files(before, "texts")}
-    new = {(row.snapshot, row.part): row for row in registry.lineage_files(after, "texts")}
-    removed: dict[str, str] = {}
-    for place, row in old.items():
-        if new[place].sha256 == row.sha256:
-            continue
-        kept = set(
-            pq.read_table(store.local(new[place].path), columns=["doc_id"])["doc_id"].to_pylist()
-        )
-        table = pq.read_table(store.local(row.path), columns=["doc_id", "text"])
-        columns = (table[name].to_pylist() for name in ("doc_id", "text"))
-        removed |= {
-            doc_id.hex(): text for doc_id, text in zip(*columns, strict=True) if doc_id not in kept
-        }
-    return removed
-
-
-def _search(
-    store: Store, registry: Registry, removed: dict[str, str], versions: Sequence[str]
-) -> Residue:
-    found = Search(store, removed)
-    for name in versions:
-        manifest = parse_manifest(store.read(f"versions/{name}/manifest.json"))
-        files: dict[str, list[str]] = {}
-        for table in ("texts", "final_text"):
-            for row in registry.lineage_files(name, table):
-                files.setdefault(row.snapshot or "", []).append(row.path)
-        for snapshot, paths in files.items():
-            found.snapshot(dict.fromkeys(paths), manifest, snapshot)
-    return found.residue

@@ -7,6 +7,7 @@ from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.pipeline.checks import check_version
 from corpus_assets.pipeline.publish import publish
 from corpus_assets.pipeline.version import make_version
+from corpus_assets.session import Session
 from corpus_assets.store import sha256_hex
 
 Result = dg.MaterializeResult
@@ -16,7 +17,7 @@ Result = dg.MaterializeResult
     name="corpus_version",
     partitions_def=VERSIONS,
     group_name="corpus",
-    deps=[dg.AssetDep("shards", partition_mapping=EVERY)],
+    deps=[dg.AssetDep("lineage_keys", partition_mapping=EVERY)],
     code_version="1",
     check_specs=[
         dg.AssetCheckSpec(
@@ -28,10 +29,11 @@ Result = dg.MaterializeResult
 )
 def corpus_version_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
     """Manifest with mixture and phases, lock, report; registered in the catalog."""
-    with corpus.session() as session:
+    with corpus.work() as session:
         version = make_version(session.pipeline, context.partition_key)
         publish(session.pipeline, session.registry, version, session.replaces, session.requests)
         outcome = check_version(session.pipeline, version.manifest)
+        removed = _removed(session, context.partition_key)
     groups = version.manifest.groups
     return dg.MaterializeResult(
         metadata={
@@ -41,6 +43,7 @@ def corpus_version_asset(context: dg.AssetExecutionContext, corpus: CorpusResour
             "shards": sum(len(group.shards) for group in groups),
             "tokens_by_group": dg.MetadataValue.json({g.id: g.tokens for g in groups}),
             "lock_digest": version.lock.digest,
+            "removed_documents": removed,
         },
         data_version=dg.DataVersion(sha256_hex(version.manifest_bytes)),
         check_results=[
@@ -49,3 +52,13 @@ def corpus_version_asset(context: dg.AssetExecutionContext, corpus: CorpusResour
             )
         ],
     )
+
+
+def _removed(session: Session, version: str) -> int:
+    """Documents that takedowns took out: those the versions it replaces have more. Plots by
+    partition show the highest value ever, so a count that falls would not be seen."""
+
+    def texts(name: str) -> int:
+        return sum(row.rows for row in session.registry.lineage_files(name, "texts"))
+
+    return sum(texts(old) - texts(version) for old in session.replaces)

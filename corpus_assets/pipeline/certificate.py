@@ -1,19 +1,27 @@
 """The certificate of a takedown: what was asked, what changed, what was searched. Never text.
 
 A certificate is JSON in the store with a readable page beside it. Each names the digest of the
-one before it, so that none can be altered or removed unnoticed.
+one before it, so that none can be altered or removed unnoticed. It keeps ids of the removed
+texts and one-way digests of some of their 13-grams: enough to look for them again, not to read
+them (`gram_digests`).
 """
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from html import escape
 from importlib.metadata import version as package_version
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from catalog.registry import Registry
 from catalog.rows import ActionRow, TakedownRow
-from corpus_assets.pipeline.residue import Residue
+from corpus_assets.pipeline.certificate_page import render_certificate
+from corpus_assets.pipeline.cluster_changes import ClusterChange
+from corpus_assets.pipeline.gram_digests import MAX_DIGESTS, NGRAM, ONE_IN, gram_digests
+from corpus_assets.pipeline.residue import Search
 from corpus_assets.shards.manifest import Manifest
 from corpus_assets.store import Store, sha256_hex
 
@@ -68,18 +76,27 @@ def _shard_hashes(manifest: Manifest) -> dict[str, str]:
     }
 
 
+@dataclass(frozen=True)
+class Proof:
+    """What a run did, for the certificates of its requests."""
+
+    removed: pa.Table  # doc_id, text_id and text of each document that is gone
+    changes: Sequence[Change]
+    clusters: Mapping[str, Sequence[ClusterChange]]  # by the version that was replaced
+    search: Search | None
+    kept_revoked: bool
+
+
 def write_certificates(
     store: Store,
     registry: Registry,
     requests: Sequence[TakedownRow],
-    removed: Mapping[str, str],
-    changes: Sequence[Change],
-    residue: Residue | None,
+    named: Mapping[int, Sequence[str]],
+    proof: Proof,
 ) -> None:
     """One certificate a request, chained to the last one there is; none is written twice.
 
-    `removed` maps each document that this run took out to the id of its text: a digest, by
-    which the search can be repeated without the text.
+    `named` gives the documents of each request among those the run removed.
     """
     chain = registry.certificates()
     previous = chain[-1].sha256 if chain else None
@@ -87,66 +104,57 @@ def write_certificates(
     for request in requests:
         if request.id in certified:
             continue
-        body = {
-            "format": FORMAT,
-            "request": {
-                "id": request.id,
-                "kind": request.kind,
-                "value": request.value,
-                "given": request.given or request.value,
-                "reason": request.reason,
-                "requester": request.requester,
-                "reference": request.reference,
-                "filed_at": request.created_at,
-            },
-            "documents": [
-                {"doc_id": doc_id, "text_id": text_id}
-                for doc_id, text_id in sorted(removed.items())
-            ],
-            "versions": [asdict(change) for change in changes],
-            "search": None if residue is None else asdict(residue),
-            "code_version": package_version("corpus-assets"),
-            "previous_sha256": previous,
-        }
+        held = Counter(row.kind for row in registry.takedown_suppressions(request.id))
+        body = _body(request, dict(sorted(held.items())), set(named[request.id]), proof)
+        body["previous_sha256"] = previous
         data = json.dumps(body, indent=1, sort_keys=True).encode()
         path = f"certificates/{request.id:08d}.json"
         store.write(path, data)
-        store.write(f"certificates/{request.id:08d}.html", _page(body).encode())
-        previous_of_this, previous = previous, sha256_hex(data)
-        registry.put_certificate(request.id, path, previous, previous_of_this)
+        digest = sha256_hex(data)
+        page = render_certificate(body, digest)
+        store.write(f"certificates/{request.id:08d}.html", page.encode())
+        registry.put_certificate(request.id, path, digest, previous)
+        previous = digest
 
 
-def _page(body: Mapping[str, Any]) -> str:
-    """The certificate for the person who asked."""
-    request, search = body["request"], body["search"]
-    versions = "".join(
-        f"<li>Version <b>{escape(change['before'])}</b> is revoked. Version "
-        f"<b>{escape(change['after'])}</b> takes its place: {change['documents_after']} documents "
-        f"where there were {change['documents_before']} (a copy that was left out before can take "
-        f"the place of one that goes). {len(change['shards'])} of its files of training data were "
-        f"written anew, {change['shared_shards']} were not touched.</li>"
-        for change in body["versions"]
-    )
-    found = (
-        "Nothing stored held it."
-        if search is None
-        else (
-            f"{search['texts']} stored texts and {search['tokens']} tokens were searched. Places "
-            f"where an exact copy of what was removed still stands, under another address that "
-            f"the request does not cover: <b>{search['exact']}</b>. Texts that share a good part "
-            f"of its wording: {search['similar']}."
-        )
-    )
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Takedown '
-        f"{request['id']}</title><style>body{{font:16px/1.5 system-ui,sans-serif;max-width:720px;"
-        "margin:2rem auto;padding:0 1rem}code{overflow-wrap:anywhere}</style></head><body>"
-        f"<h1>Takedown {request['id']}</h1><p>Asked for: {escape(request['kind'])} "
-        f"<code>{escape(request['given'])}</code>, filed {escape(request['filed_at'])}. Reason: "
-        f"{escape(request['reason'])}. Reference: {escape(request['reference'] or '-')}.</p>"
-        f"<p>Documents taken out in this run: {len(body['documents'])}.</p>"
-        f"<ul>{versions or '<li>No version held it. The order stands for later deliveries.</li>'}"
-        f"</ul><p>{found}</p><p>Made by corpus-assets {escape(body['code_version'])}. The "
-        f"certificate before this one: <code>{body['previous_sha256'] or 'none'}</code>.</p>"
-        "</body></html>\n"
-    )
+def _body(
+    request: TakedownRow, held: Mapping[str, int], mine: set[str], proof: Proof
+) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "request": {
+            "id": request.id,
+            "kind": request.kind,
+            "value": request.value,
+            "given": request.given or request.value,
+            "near_duplicates": request.near_duplicates,
+            "reason": request.reason,
+            "requester": request.requester,
+            "reference": request.reference,
+            "filed_at": request.created_at,
+        },
+        "standing_orders": dict(held),
+        "documents": _documents(proof.removed, mine),
+        "gram_digests": {"words": NGRAM, "one_in": ONE_IN, "at_most": MAX_DIGESTS},
+        "versions": [asdict(change) for change in proof.changes] if mine else [],
+        "clusters": [
+            asdict(change) | {"version": version, "promoted": change.promoted}
+            for version, changes in sorted(proof.clusters.items())
+            for change in changes
+            if not mine.isdisjoint(change.removed)
+        ],
+        "search": asdict(proof.search.residue_of(mine)) if proof.search and mine else None,
+        "revoked_files": "kept" if proof.kept_revoked else "deleted",
+        "code_version": package_version("corpus-assets"),
+    }
+
+
+def _documents(removed: pa.Table, mine: set[str]) -> list[dict[str, Any]]:
+    wanted = pa.array([bytes.fromhex(doc_id) for doc_id in sorted(mine)], pa.binary(16))
+    rows = removed.filter(pc.is_in(removed["doc_id"], wanted))
+    columns = (rows[name].to_pylist() for name in ("doc_id", "text_id"))
+    digests = gram_digests(rows["text"].to_pylist())
+    return [
+        {"doc_id": doc_id.hex(), "text_id": text_id.hex(), "gram_digests": listed}
+        for doc_id, text_id, listed in zip(*columns, digests, strict=True)
+    ]

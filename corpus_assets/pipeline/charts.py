@@ -1,6 +1,8 @@
 """Small charts as inline SVG: no scripts, no fonts, no network, equal data gives equal bytes."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 
 WIDTH = 760
@@ -9,6 +11,19 @@ ROW = 24
 INK = "#1d2733"
 BLUE = "#2f6fb0"
 PALE = "#c9d8e8"
+ORANGE = "#e08a3c"
+RED = "#b03a2f"
+
+STYLE = """
+body{font:15px/1.5 system-ui,sans-serif;color:#1d2733;max-width:860px;margin:2rem auto;padding:0 1rem}
+h1{font-size:1.6rem;margin-bottom:.2rem} h2{font-size:1.15rem;margin-top:2.2rem;border-bottom:1px solid #dde4ec}
+h3{font-size:1rem;margin-bottom:.3rem} table{border-collapse:collapse;font-size:13.5px;margin:.6rem 0}
+td,th{padding:.18rem .7rem;border-bottom:1px solid #e6ebf1;text-align:left} td:first-child{white-space:nowrap} td.n{text-align:right;font-variant-numeric:tabular-nums}
+code{font-size:12.5px;background:#f2f5f8;padding:.1rem .3rem} .big{display:flex;gap:2.2rem;margin:1rem 0}
+.big div{font-size:12.5px;color:#5b6b7c} .big b{display:block;font-size:1.5rem;color:#1d2733} svg{max-width:100%;height:auto}
+.many{display:flex;flex-wrap:wrap;gap:1rem 1rem} figure{margin:0;width:268px} figcaption{font-size:12.5px;line-height:1.35;color:#5b6b7c;overflow-wrap:anywhere}
+figcaption b{color:#1d2733} .kept{color:#2f6fb0;font-weight:bold} .gone{color:#c8701d;font-weight:bold}
+"""
 
 
 def horizontal_bars(rows: Sequence[tuple[str, float, str]], colour: str = BLUE) -> str:
@@ -48,28 +63,68 @@ def funnel_bars(rows: Sequence[tuple[str, int, int]]) -> str:
     return "".join(parts) + "</svg>"
 
 
-def histogram(counts: Sequence[int], low: float, high: float, marks: Sequence[float] = ()) -> str:
-    """Equal bins between `low` and `high`; `marks` are thresholds, drawn as dashed lines."""
-    height, base = 170, 145
-    top = max(counts, default=0) or 1
-    step = (WIDTH - 60) / max(1, len(counts))
-    parts = [_open(height)]
-    for i, count in enumerate(counts):
-        tall = (base - 10) * count / top
-        parts.append(
-            f'<rect x="{40 + i * step:.1f}" y="{base - tall:.1f}" width="{step - 1.5:.1f}" '
-            f'height="{tall:.1f}" fill="{BLUE}"/>'
-        )
+@dataclass(frozen=True)
+class Mark:
+    """A threshold on the horizontal axis, at a share of its length."""
+
+    place: float
+    label: str
+    strong: bool = True  # of all documents, not of one language only
+
+
+def mirrored_histogram(
+    kept: Sequence[int], dropped: Sequence[int], marks: Sequence[Mark], ends: tuple[str, str]
+) -> str:
+    """Counts on a logarithmic scale in equal bins: kept ones upward, dropped ones downward."""
+    width, half, top = 268, 58, 24
+    middle, step = top + half, 256 / max(1, len(kept))
+    tallest = math.log1p(max([1, *kept, *dropped]))
+    parts = [_open(top + 2 * half + 20, width)]
+    for counts, colour, up in ((kept, BLUE, True), (dropped, ORANGE, False)):
+        for i, count in enumerate(counts):
+            if count:
+                tall = max(1.5, half * math.log1p(count) / tallest)
+                y = middle - tall if up else middle
+                parts.append(
+                    f'<rect x="{6 + i * step:.1f}" y="{y:.1f}" width="{step - 0.8:.1f}" '
+                    f'height="{tall:.1f}" fill="{colour}"/>'
+                )
+    parts.append(f'<line x1="6" x2="262" y1="{middle}" y2="{middle}" stroke="{INK}"/>')
     for mark in marks:
-        x = 40 + (WIDTH - 60) * (mark - low) / (high - low)
+        x = 6 + 256 * mark.place
+        shade = RED if mark.strong else "#d9a29c"
         parts.append(
-            f'<line x1="{x:.1f}" x2="{x:.1f}" y1="6" y2="{base}" stroke="#b03a2f" '
+            f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top - 6}" y2="{middle + half}" '
+            f'stroke="{shade}" stroke-width="{1.6 if mark.strong else 1}" '
             'stroke-dasharray="4 3"/>'
         )
-    parts.append(_text(40, base + 18, f"{low:g}"))
-    parts.append(_text(WIDTH - 20, base + 18, f"{high:g}", anchor="end"))
-    parts.append(_text(36, 16, f"{top:,}", anchor="end"))
+    for x, label in _apart([(6 + 256 * mark.place, mark.label) for mark in marks if mark.strong]):
+        anchor = "start" if x < 40 else "end" if x > 228 else "middle"
+        parts.append(_text(x, top - 10, label, anchor, 11, RED))
+    parts.append(_text(6, top + 2 * half + 15, ends[0], size=11))
+    parts.append(_text(262, top + 2 * half + 15, ends[1], "end", 11))
     return "".join(parts) + "</svg>"
+
+
+def _apart(labels: Sequence[tuple[float, str]], least: float = 44) -> list[tuple[float, str]]:
+    """Labels that are too close to their neighbour to be read are joined with it."""
+    joined: list[tuple[float, str]] = []
+    for x, label in sorted(labels):
+        if joined and x - joined[-1][0] < least:
+            if label not in joined[-1][1].split(", "):
+                joined[-1] = (joined[-1][0], f"{joined[-1][1]}, {label}")
+        else:
+            joined.append((x, label))
+    return joined
+
+
+def small_multiples(charts: Sequence[tuple[str, str, str]]) -> str:
+    """Small charts side by side: (title, a line below it, SVG)."""
+    figures = "".join(
+        f"<figure><figcaption><b>{escape(title)}</b><br>{escape(line)}</figcaption>{svg}</figure>"
+        for title, line, svg in charts
+    )
+    return f'<div class="many">{figures}</div>'
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -93,12 +148,14 @@ def _number(value: int | float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.3f}"
 
 
-def _open(height: int) -> str:
-    return f'<svg viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img">'
+def _open(height: int, width: int = WIDTH) -> str:
+    return f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">'
 
 
-def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
+def _text(
+    x: float, y: float, text: str, anchor: str = "start", size: float = 12.5, colour: str = INK
+) -> str:
     return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="12.5" fill="{INK}">'
-        f"{escape(text)}</text>"
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size:g}" '
+        f'fill="{colour}">{escape(text)}</text>'
     )

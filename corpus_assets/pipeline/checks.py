@@ -43,6 +43,7 @@ FEEDS = {
     "clusters": ("selection", "documents_out"),
     "contamination": ("documents", "documents_out"),
     "shards": ("clean_text", "documents_out"),
+    "lineage_keys": ("documents", "documents_in"),
 }
 """Asset -> the node and count that its own `documents_in` must equal."""
 

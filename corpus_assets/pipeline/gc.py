@@ -4,18 +4,22 @@
 2. Other artifacts stay when every stored file they were made from is still there, or is a
    calibration that a live version pins.
 3. The rest is deleted, result first, so that a killed collection leaves nothing to trust.
+4. So is what a killed run left before the registry heard of it: folders of artifacts, named by
+   stage and fingerprint, that are not recorded. No build may run meanwhile (`turns.collecting`).
 
-Only what the registry has recorded is ever touched.
+Other files of the store are never touched.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from catalog.registry import Registry
 from catalog.rows import ArtifactRow
 from corpus_assets.pipeline.publish import published_pins
-from corpus_assets.store import RESULT, Store, artifact_folder
+from corpus_assets.store import RESULT, Store, artifact_folder, load_result
 
+ARTIFACT_FILE = re.compile(r"artifacts/(?P<stage>[a-z_]+)/(?P<fingerprint>[0-9a-f]{64})/[^/]+")
 NAMED_STAGES = frozenset({"documents", "signals", "clusters", "clean_text", "shards"})
 """Stages whose every artifact of a version is in its lineage."""
 
@@ -32,7 +36,9 @@ def collect(store: Store, registry: Registry, dry_run: bool = False) -> Collecte
     """Delete what no live version uses; says how much that was."""
     versions = registry.versions()
     live = [version.name for version in versions if version.status == "live"]
-    dead = dead_artifacts(registry.artifacts(), _named(registry, live), _pinned(store, live))
+    artifacts = registry.artifacts()
+    dead = dead_artifacts(artifacts, _named(registry, live), _pinned(store, live))
+    stray = _unrecorded(store, artifacts)
     revoked = [v.name for v in versions if v.status != "live"]
     files: list[str] = []
     freed = 0
@@ -40,6 +46,10 @@ def collect(store: Store, registry: Registry, dry_run: bool = False) -> Collecte
         folder = artifact_folder(artifact.stage, artifact.fingerprint)
         files += [f"{folder}/{RESULT}", *(output.path for output in artifact.outputs)]
         freed += artifact.bytes
+    for (stage, fingerprint), paths in stray.items():
+        result = load_result(store, stage, fingerprint)
+        files += sorted(paths, key=lambda path: not path.endswith(RESULT))
+        freed += result.bytes if result is not None else 0
     emptied = 0
     for name in revoked:
         held = sorted(store.list(f"versions/{name}"), key=lambda path: "manifest" not in path)
@@ -50,7 +60,18 @@ def collect(store: Store, registry: Registry, dry_run: bool = False) -> Collecte
         for path in present:
             store.delete(path)
         registry.forget_artifacts([(row.stage, row.fingerprint) for row in dead])
-    return Collected(len(dead), emptied, len(present), freed)
+    return Collected(len(dead) + len(stray), emptied, len(present), freed)
+
+
+def _unrecorded(store: Store, artifacts: Iterable[ArtifactRow]) -> dict[tuple[str, str], list[str]]:
+    """Files in folders of artifacts that the registry does not know."""
+    known = {(row.stage, row.fingerprint) for row in artifacts}
+    found: dict[tuple[str, str], list[str]] = {}
+    for path in store.list("artifacts"):
+        match = ARTIFACT_FILE.fullmatch(path)
+        if match is not None and (match["stage"], match["fingerprint"]) not in known:
+            found.setdefault((match["stage"], match["fingerprint"]), []).append(path)
+    return found
 
 
 def dead_artifacts(

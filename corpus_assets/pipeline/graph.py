@@ -13,6 +13,7 @@ from corpus_assets.errors import MissingInput
 from corpus_assets.locations import Locations
 from corpus_assets.lock import PinnedFile
 from corpus_assets.models import find_model
+from corpus_assets.pipeline.list_nodes import list_pins
 from corpus_assets.pipeline.nodes import GLOBAL_NODES, SNAPSHOT_NODES
 from corpus_assets.pipeline.pins import SnapshotFiles, file_digest, load_snapshot_files
 from corpus_assets.recipe import Recipe
@@ -21,7 +22,7 @@ from corpus_assets.store import Output, Result, Store, load_result
 from corpus_assets.task import Task
 
 ASSET_NODES: Mapping[str, tuple[str, ...]] = {
-    "documents": ("documents",),
+    "documents": ("category_index", "site_rules", "robots_index", "documents"),
     "eval_index": ("eval_index",),
     "quality_model": ("quality_model",),
     "signals": ("signals",),
@@ -33,6 +34,7 @@ ASSET_NODES: Mapping[str, tuple[str, ...]] = {
     "clean_text": ("line_counts", "boilerplate", "clean_text"),
     "tokenizer": ("tokenizer_sample", "tokenizer"),
     "shards": ("shard_counts", "tokens", "shards"),
+    "lineage_keys": ("lineage_keys",),
 }
 """Assets in the order of the graph, each with its nodes in the order they run."""
 
@@ -60,6 +62,7 @@ class Pipeline:
     def __post_init__(self) -> None:
         self._known: dict[tuple[str, str | None], list[Result]] = {}
         self._digests: dict[Path, str] = {}
+        self._document_tasks: dict[tuple[str, str, str], list[Task]] = {}
 
     # -- questions ---------------------------------------------------------------------------
 
@@ -74,7 +77,13 @@ class Pipeline:
             return GLOBAL_NODES[node](self)
         if snapshot is None:
             raise MissingInput(f"{node} runs by snapshot; name one")
-        return SNAPSHOT_NODES[node](self, snapshot)
+        if node != "documents":
+            return SNAPSHOT_NODES[node](self, snapshot)
+        # Every stage asks for these, and comparing parts with new orders reads their keys.
+        asked = (snapshot, self.snapshot_files(snapshot).content_hash, self.suppressions.digest)
+        if asked not in self._document_tasks:
+            self._document_tasks[asked] = SNAPSHOT_NODES[node](self, snapshot)
+        return self._document_tasks[asked]
 
     def results(self, node: str, snapshot: str | None = None) -> list[Result]:
         """The finished results of all tasks of a node; MissingInput when any is absent."""
@@ -147,6 +156,7 @@ class Pipeline:
                 PinnedFile(name=path.name, bytes=path.stat().st_size, sha256=self.digest_of(path))
                 for path in self.locations.files(patterns, name)
             )
+        pinned |= list_pins(self)
         return pinned
 
     def language_model(self) -> tuple[Path, str]:

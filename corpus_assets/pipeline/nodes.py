@@ -3,13 +3,15 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from corpus_assets.pipeline import reading_nodes, writing_nodes
+from corpus_assets.pipeline import key_tasks, list_nodes, reading_nodes, writing_nodes
 from corpus_assets.task import Task
 
 if TYPE_CHECKING:
     from corpus_assets.pipeline.graph import Pipeline
 
 SNAPSHOT_NODES: Mapping[str, Callable[["Pipeline", str], list[Task]]] = {
+    "site_rules": list_nodes.site_rules_tasks,
+    "robots_index": list_nodes.robots_index_tasks,
     "documents": reading_nodes.documents_tasks,
     "signals": reading_nodes.signals_tasks,
     "selection": reading_nodes.selection_tasks,
@@ -23,9 +25,11 @@ SNAPSHOT_NODES: Mapping[str, Callable[["Pipeline", str], list[Task]]] = {
     "shard_counts": writing_nodes.shard_counts_tasks,
     "tokens": writing_nodes.tokens_tasks,
     "shards": writing_nodes.shards_tasks,
+    "lineage_keys": key_tasks.lineage_keys_tasks,
 }
 
 GLOBAL_NODES: Mapping[str, Callable[["Pipeline"], list[Task]]] = {
+    "category_index": list_nodes.category_index_tasks,
     "quality_model": reading_nodes.quality_model_tasks,
     "eval_index": reading_nodes.eval_index_tasks,
     "quality_cutoffs": reading_nodes.quality_cutoffs_tasks,

@@ -22,6 +22,10 @@ from corpus_assets.step import canonical_json, digest
 from corpus_assets.store import Result, Store, load_result
 from corpus_assets.task import Task
 
+MANY_ORDERS = 200
+LISTED = "listed"  # kind of a row that names a file of orders by its digest
+_LISTS: dict[str, frozenset[tuple[str, str]]] = {}
+
 
 @dataclass(frozen=True)
 class Standing:
@@ -38,17 +42,19 @@ def part_task(store: Store, base: Task, orders: Suppressions) -> Task:
     standing = _load(store, base.fingerprint)
     if standing is not None and _under(base, standing.orders).fingerprint != standing.fingerprint:
         standing = None
+    if standing is not None and not _in_force(store, standing, orders):
+        standing = None  # an order that took something out was withdrawn: it may come back
     if standing is None:
         found = load_result(store, base.stage, base.fingerprint)
         if found is None:
-            return _under(base, orders.rows)
+            return _under(base, listed_orders(store, orders))
         standing = Standing(base.fingerprint, (), digest([]))
     task = _under(base, standing.orders)
     if standing.compared == _digest(orders) or not orders.rows:
         return task
     result = load_result(store, task.stage, task.fingerprint)
     if result is None:
-        return _under(base, orders.rows)
+        return _under(base, listed_orders(store, orders))
     covering = _covering(store, result, orders)
     if not covering:
         return task
@@ -80,6 +86,44 @@ def remember(store: Store, tasks: Iterable[Task], orders: Suppressions) -> None:
         standing = Standing(task.fingerprint, rows, _digest(orders), previous)
         if standing != known:
             store.write(_path(base), canonical_json(asdict(standing)))
+
+
+def listed_orders(store: Store, orders: Suppressions) -> tuple[tuple[str, str], ...]:
+    """The orders a part is read under; many of them as one row that names a file with all.
+
+    A part has no use for most of them, and a hundred thousand in every task would cost more
+    than the part. The file holds what orders hold: addresses, ids and sketches.
+    """
+    if len(orders.rows) <= MANY_ORDERS:
+        return orders.rows
+    path = f"orders/{orders.digest}.json"
+    if not store.exists(path):
+        store.write(path, canonical_json([list(row) for row in orders.rows]))
+    return ((LISTED, orders.digest),)
+
+
+def spelled_orders(
+    store: Store, rows: Iterable[tuple[str, str]], with_lists: bool = True
+) -> set[tuple[str, str]]:
+    """Rows with those that name a file written out, or left out."""
+    found: set[tuple[str, str]] = set()
+    for kind, value in rows:
+        if kind != LISTED:
+            found.add((kind, value))
+        elif with_lists:
+            if value not in _LISTS:
+                listed = json.loads(store.read(f"orders/{value}.json"))
+                _LISTS.clear()  # one is enough: all parts of a build name the same
+                _LISTS[value] = frozenset((k, v) for k, v in listed)
+            found |= _LISTS[value]
+    return found
+
+
+def _in_force(store: Store, standing: Standing, orders: Suppressions) -> bool:
+    """Whether every order that a part was made under still stands."""
+    if standing.compared == orders.digest or not standing.orders:
+        return True
+    return spelled_orders(store, standing.orders) <= set(orders.rows)
 
 
 def _under(base: Task, rows: Iterable[tuple[str, str]]) -> Task:
@@ -121,6 +165,7 @@ def _likely(
     spelled = {("url_key", key) for key in keys}
     spelled |= {("doc_id", doc_id.hex()) for doc_id in gone["doc_id"].to_pylist()}
     spelled |= {("text_id", text_id.hex()) for text_id in texts["text_id"].to_pylist()}
+    spelled |= {("near_text", value) for value in orders.sketches.covering(texts["sketch"])}
     for host in {host_of_key(key) for key in keys}:
         labels = host.split(".")
         spelled |= {("host", ".".join(labels[i:])) for i in range(len(labels))}
@@ -135,7 +180,7 @@ def _path(base: str) -> str:
 
 
 def _digest(orders: Suppressions) -> str:
-    return digest([list(row) for row in orders.rows])
+    return orders.digest
 
 
 def _load(store: Store, base: str) -> Standing | None:

@@ -14,7 +14,7 @@ from corpus_assets.errors import CorruptArtifact, MissingInput, SourceError
 from corpus_assets.lock import PinnedFile
 from corpus_assets.sources.base import SourceFile
 from corpus_assets.step import canonical_json, digest
-from corpus_assets.store import Store
+from corpus_assets.store import Output, Store
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,8 @@ class SnapshotFiles:
     snapshot: str
     location: str
     files: tuple[SourceFile, ...]
+    robots: tuple[SourceFile, ...] = ()  # the crawl's robots.txt records beside the files
+    indexes: tuple[Output, ...] = ()  # rows of the crawl's URL index, one file a part
 
     @property
     def pinned(self) -> tuple[PinnedFile, ...]:
@@ -32,7 +34,11 @@ class SnapshotFiles:
     @property
     def content_hash(self) -> str:
         """Identity of the delivery: names and contents, not where they lie."""
-        return digest([[file.name, file.sha256] for file in self.files])
+        files = [[file.name, file.sha256] for file in self.files]
+        if not self.robots and not self.indexes:
+            return digest(files)
+        robots = [[file.name, file.sha256] for file in self.robots]
+        return digest([files, robots, [output.sha256 for output in self.indexes]])
 
 
 def _path(snapshot: str) -> str:
@@ -52,7 +58,9 @@ def load_snapshot_files(store: Store, snapshot: str) -> SnapshotFiles:
     try:
         raw = json.loads(store.read(_path(snapshot)))
         files = tuple(SourceFile(**file) for file in raw["files"])
-        return SnapshotFiles(raw["snapshot"], raw["location"], files)
+        robots = tuple(SourceFile(**file) for file in raw.get("robots", ()))
+        indexes = tuple(Output(**output) for output in raw.get("indexes", ()))
+        return SnapshotFiles(raw["snapshot"], raw["location"], files, robots, indexes)
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptArtifact(
             f"{_path(snapshot)} in the store is damaged; delete it and build again"

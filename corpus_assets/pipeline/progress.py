@@ -14,6 +14,10 @@ class Progress(Protocol):
         """The asset is done: so many parts were found in the store, so many were run."""
         ...
 
+    def told(self, line: str) -> None:
+        """Something a person should know: whom the build waits for, why it begins again."""
+        ...
+
 
 class Silent:
     """Says nothing."""
@@ -25,4 +29,7 @@ class Silent:
         return
 
     def finished(self, asset: str, snapshot: str | None, cached: int, ran: int) -> None:
+        return
+
+    def told(self, line: str) -> None:
         return

@@ -8,13 +8,16 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from catalog.errors import OrdersChanged
 from catalog.registry import Registry
 from catalog.rows import ActionRow, LineageRow, LockRow, ModelRow, RecipeRow, ShardRow, VersionRow
 from corpus_assets.errors import CorpusError
 from corpus_assets.lock import Lock, calibration_path
 from corpus_assets.pipeline.certificate import Change
 from corpus_assets.pipeline.graph import Pipeline
+from corpus_assets.pipeline.key_tasks import key_rows
 from corpus_assets.pipeline.report import render_report
+from corpus_assets.pipeline.turns import publishing
 from corpus_assets.pipeline.version import Version
 from corpus_assets.recipe import Recipe, parse_recipe
 from corpus_assets.shards.manifest import (
@@ -42,15 +45,32 @@ def publish(
     """Write a version's folder and tell the catalog, both without effect the second time.
 
     The versions it replaces are revoked, and the change recorded for the takedown requests
-    behind it, in the transaction that publishes it.
+    behind it, in the transaction that publishes it. A version that was built under other orders
+    than those in force is not published (`OrdersChanged`). Of two of one name, one is.
     """
+    with publishing(registry, version.name):
+        _publish(pipeline, registry, version, replaces, requests)
+
+
+def _publish(
+    pipeline: Pipeline,
+    registry: Registry,
+    version: Version,
+    replaces: Sequence[str],
+    requests: Sequence[int],
+) -> None:
     folder = f"versions/{version.name}"
     store = pipeline.store
     path = f"{folder}/manifest.json"
-    if store.exists(path) and store.read(path) != version.manifest_bytes:
+    known = {row.name: row.manifest_sha256 for row in registry.versions()}
+    if known.get(version.name, sha256_hex(version.manifest_bytes)) != sha256_hex(
+        version.manifest_bytes
+    ):
         raise CorpusError(
             f"version {version.name} exists with other contents; choose another name with --version"
         )
+    if pipeline.suppressions.state is not None:  # before any file is written, and again at the end
+        registry.expect_orders(pipeline.suppressions.state)
     for name, output in pipeline.calibrations().items():
         pin = version.lock.calibrations[name]
         target = calibration_path(folder, pin)
@@ -66,7 +86,12 @@ def publish(
         for old in replaces
     ]  # fmt: skip
     actions = [change.action(request) for request in requests for change in changes]
-    _register(pipeline, registry, version, path, replaces, actions)
+    try:
+        _register(pipeline, registry, version, path, replaces, actions)
+    except OrdersChanged:
+        for written in store.list(folder):  # nobody knows of it, and the report quotes documents
+            store.delete(written)
+        raise
 
 
 def _save_recipe(pipeline: Pipeline) -> None:
@@ -130,6 +155,8 @@ def _register(
         lineage_rows(pipeline, manifest),
         revokes=replaces,
         actions=actions,
+        keys=key_rows(pipeline),
+        orders_state=pipeline.suppressions.state,
     )
 
 

@@ -8,8 +8,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from corpus_assets.pipeline.list_nodes import list_inputs
 from corpus_assets.pipeline.parts import part_task
+from corpus_assets.pipeline.source_reading import index_input, index_settings, reading_params
 from corpus_assets.recipe import Recipe
+from corpus_assets.signals.base import FILE
+from corpus_assets.sources.extract import extractor_version
 from corpus_assets.stages import (
     clusters,
     contamination,
@@ -32,26 +36,38 @@ def documents_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
     blocklists = graph.locations.files(graph.recipe.blocklists, "blocklists")
     spec = source.identity()
     del spec["snapshots"]
+    spec.pop("crawl", None)  # which files it takes is in their pins
     settings = {
         "source": spec,
         "snapshot": snapshot,
         "ingest": graph.recipe.documents.identity(),
+        "extractor": extractor_version(graph.recipe.documents.extraction),
         "orders": [],
     }
     lists = {f"blocklist/{i:04d}": graph.digest_of(path) for i, path in enumerate(blocklists)}
+    gate = graph.recipe.documents.gates.language_gate
+    model: dict[str, str] = {}
+    if gate is not None and gate.languages:
+        path, lists["lid"] = graph.language_model()
+        model["lid"] = str(path)
+    looked_up = list_inputs(graph, snapshot)
+    pinned = graph.snapshot_files(snapshot)
     bases = [
         Task(
             "documents",
             documents.VERSION,
-            settings | {"part": part},
+            settings | {"part": part} | index_settings(source),
+            looked_up | index_input(source, pinned, part),
             extra_inputs={file.name: file.sha256} | lists,
             params={
                 "file": asdict(file),
                 "blocklists": [str(path) for path in blocklists],
+                **model,
+                **reading_params(source, graph.locations, snapshot, file),
             },
             label=f"{snapshot} {file.name}",
         )
-        for part, file in enumerate(graph.snapshot_files(snapshot).files)
+        for part, file in enumerate(pinned.files)
     ]
     return [part_task(graph.store, base, graph.suppressions) for base in bases]
 
@@ -108,6 +124,11 @@ def signals_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
     if "lid" in needs:
         path, extra["lid"] = graph.language_model()
         params["lid"] = str(path)
+    for name in needs:
+        if name.startswith(FILE):
+            (path,) = graph.locations.files((name.removeprefix(FILE),), "signals.families")
+            extra[name] = graph.digest_of(path)
+            params.setdefault("files", {})[name] = str(path)
     return [
         Task(
             "signals",

@@ -12,9 +12,13 @@ import pyarrow.compute as pc
 
 from corpus_assets.pipeline.counting import count, values
 from corpus_assets.pipeline.kept_rows import aligned_rows, kept_hits
+from corpus_assets.pipeline.list_tasks import url_lists
+from corpus_assets.pipeline.parts import spelled_orders
+from corpus_assets.pipeline.source_reading import forget_source, open_records
 from corpus_assets.pipeline.text_files import read_texts
 from corpus_assets.sources.base import SourceFile, SourceSpec
 from corpus_assets.sources.gates import Blocklist, Suppressions
+from corpus_assets.sources.language_gate import sample_counts
 from corpus_assets.stages.clusters import REASONS, ClusterSettings, find_clusters
 from corpus_assets.stages.contamination import ScanSettings, scan
 from corpus_assets.stages.documents import IngestSettings, ingest_part
@@ -31,39 +35,58 @@ from corpus_assets.stages.selection_rules import SelectionSettings
 from corpus_assets.stages.signals import SignalSettings, compute_signals
 from corpus_assets.stages.signatures import SignatureSettings, compute_signatures
 from corpus_assets.store import Output
-from corpus_assets.task import TaskContext, read_table
+from corpus_assets.task import LOOKUP_ROWS, TaskContext, read_table
 
 CLUSTER_KEYS = ["url_key", "text_id", "fetched_at"]
 
 
 def documents(context: TaskContext) -> None:
     settings = context.task.settings
-    orders = Suppressions.from_rows((kind, value) for kind, value in settings["orders"])
-    if "purge" in context.task.params:
+    purging = "purge" in context.task.params  # of what was read under the listed orders already
+    orders = Suppressions.from_rows(
+        spelled_orders(
+            context.store,
+            ((kind, value) for kind, value in settings["orders"]),
+            with_lists=not purging,
+        )
+    )
+    if purging:
         tables = {name: Output(**raw) for name, raw in context.param("purge").items()}
         records, extracted = purge_part(
             read_table(context.store, tables["records.parquet"]),
             read_table(context.store, tables["documents.parquet"]),
             orders,
         )
+        forget_source(context)
     else:
         records, extracted = _ingest(context, orders)
-    context.write_table("records.parquet", records)
-    context.write_table("documents.parquet", extracted, row_group_size=5_000)
+    context.write_table("records.parquet", records, LOOKUP_ROWS)
+    context.write_table("documents.parquet", extracted, LOOKUP_ROWS)
     count(context, records.num_rows, extracted.num_rows, Counter(values(records["reason"])))
+    if settings["ingest"]["gates"]["language_gate"] is not None:
+        gated = pc.starts_with(records["reason"].fill_null(""), "gate_")
+        context.counts |= sample_counts(records.filter(gated)["detail"].to_pylist())
 
 
 def _ingest(context: TaskContext, orders: Suppressions) -> tuple[pa.Table, pa.Table]:
     settings = context.task.settings
-    return ingest_part(
-        SourceSpec.model_validate(settings["source"]),
-        settings["snapshot"],
-        settings["part"],
-        SourceFile(**context.param("file")),
-        context.settings(IngestSettings, "ingest"),
-        Blocklist.from_files([Path(path) for path in context.param("blocklists")]),
-        orders,
-    )
+    spec = SourceSpec.model_validate(settings["source"])
+    file = SourceFile(**context.param("file"))
+    ingest = context.settings(IngestSettings, "ingest")
+    with open_records(context, spec, file, ingest.gates) as records:
+        return ingest_part(
+            spec,
+            settings["snapshot"],
+            settings["part"],
+            file,
+            ingest,
+            Blocklist.from_files([Path(path) for path in context.param("blocklists")]),
+            orders,
+            records=records,
+            lists=url_lists(context),
+            lid=Path(context.param("lid")) if "lid" in context.task.params else None,
+            on_cost=context.spend,
+        )
 
 
 def quality_model(context: TaskContext) -> None:
@@ -89,7 +112,7 @@ def signals(context: TaskContext) -> None:
     computed = aligned_rows(context, "signals.parquet")
     if computed is None:
         computed = _compute_signals(context)
-    context.write_table("signals.parquet", computed)
+    context.write_table("signals.parquet", computed, LOOKUP_ROWS)
     count(context, computed.num_rows, computed.num_rows)
 
 
@@ -97,7 +120,8 @@ def _compute_signals(context: TaskContext) -> pa.Table:
     models = {"lid": Path(context.task.params["lid"])} if "lid" in context.task.params else {}
     if context.has("quality"):
         models["quality"] = context.path("quality")
-    table = context.table("documents", ["doc_id", "text"])
+    models |= {name: Path(path) for name, path in context.task.params.get("files", {}).items()}
+    table = context.table("documents", ["doc_id", "domain", "text"])
     return compute_signals(table, context.settings(SignalSettings, "signals"), models)
 
 
@@ -151,7 +175,7 @@ def clusters(context: TaskContext) -> None:
     own = found.filter(pc.equal(found["snapshot"], window[-1]))
     for part in range(settings["parts"]):
         rows = own.filter(pc.equal(own["part"], part)).sort_by("row")
-        context.write_table(f"members-{part:05d}.parquet", rows)
+        context.write_table(f"members-{part:05d}.parquet", rows, LOOKUP_ROWS)
     here = sum(t.num_rows for t in tables if t.num_rows and t["snapshot"][0].as_py() == window[-1])
     dropped = own.filter(pc.invert(own["kept"]))
     count(

@@ -4,30 +4,21 @@ The page is a pure function of the version, so two builds give the same file; an
 holds no text of any document, a takedown has nothing to remove from it.
 """
 
-import json
 from collections import Counter
 from html import escape
 
-import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from corpus_assets.pipeline.charts import funnel_bars, histogram, horizontal_bars, table
+from corpus_assets.pipeline.charts import STYLE, funnel_bars, horizontal_bars, table
+from corpus_assets.pipeline.drift import Shape, shape_of
 from corpus_assets.pipeline.funnel import funnel
 from corpus_assets.pipeline.graph import Pipeline
+from corpus_assets.pipeline.report_signals import selection_section
 from corpus_assets.shards.manifest import Manifest
 from corpus_assets.shards.mixture import mixture_table
-from corpus_assets.store import read_output
 
-BINS = 40
-STYLE = """
-body{font:15px/1.5 system-ui,sans-serif;color:#1d2733;max-width:860px;margin:2rem auto;padding:0 1rem}
-h1{font-size:1.6rem;margin-bottom:.2rem} h2{font-size:1.15rem;margin-top:2.2rem;border-bottom:1px solid #dde4ec}
-h3{font-size:1rem;margin-bottom:.3rem} table{border-collapse:collapse;font-size:13.5px;margin:.6rem 0}
-td,th{padding:.18rem .7rem;border-bottom:1px solid #e6ebf1;text-align:left} td.n{text-align:right;font-variant-numeric:tabular-nums}
-code{font-size:12.5px;background:#f2f5f8;padding:.1rem .3rem} .big{display:flex;gap:2.2rem;margin:1rem 0}
-.big div{font-size:12.5px;color:#5b6b7c} .big b{display:block;font-size:1.5rem;color:#1d2733} svg{max-width:100%;height:auto}
-"""
+QUALITY = "quality_score"
 
 
 def render_report(pipeline: Pipeline, manifest: Manifest) -> str:
@@ -35,8 +26,10 @@ def render_report(pipeline: Pipeline, manifest: Manifest) -> str:
         _head(pipeline, manifest),
         _funnel(pipeline),
         _by_snapshot(pipeline),
+        _language_gate(pipeline),
         _languages(pipeline),
-        _quality(pipeline),
+        _beside(pipeline),
+        selection_section(pipeline),
         _clusters(pipeline),
         _contamination(pipeline),
         _scrub(pipeline),
@@ -93,6 +86,28 @@ def _by_snapshot(pipeline: Pipeline) -> str:
     return "<h2>Kept by snapshot</h2>" + horizontal_bars(rows)
 
 
+def _language_gate(pipeline: Pipeline) -> str:
+    """How often the gate before extraction was wrong, by the refused pages extracted to see."""
+    if pipeline.recipe.documents.gates.language_gate is None:
+        return ""
+    rows = []
+    for snapshot in pipeline.recipe.snapshots:
+        totals: Counter[str] = Counter()
+        for result in pipeline.results("documents", snapshot):
+            totals.update(result.counts)
+            totals.update(
+                {name: n for name, n in result.notes.get("reasons", {}).items() if "gate_" in name}
+            )
+        refused = totals["gate_language"] + totals["gate_too_short"]
+        sampled, wrong = totals["gate_sampled"], totals["gate_false_drops"]
+        rows.append((snapshot, refused, sampled, wrong, wrong / sampled if sampled else 0.0))
+    return (
+        "<h2>Language gate</h2><p>Pages refused by their roughly stripped text; a sample of them "
+        "was extracted all the same. A false drop gave text that the recipe wants.</p>"
+        + table(("snapshot", "refused", "sampled", "false drops", "false-drop rate"), rows)
+    )
+
+
 def _languages(pipeline: Pipeline) -> str:
     kept: Counter[str] = Counter()
     for snapshot in pipeline.recipe.snapshots:
@@ -102,24 +117,28 @@ def _languages(pipeline: Pipeline) -> str:
     return "<h2>Languages of kept documents</h2>" + horizontal_bars(rows)
 
 
-def _quality(pipeline: Pipeline) -> str:
-    if "quality_score" not in pipeline.recipe.signals.columns():
-        return ""
-    counts = np.zeros(BINS, dtype=np.int64)
-    for snapshot in pipeline.recipe.snapshots:
-        for result in pipeline.results("signals", snapshot):
-            path = pipeline.store.local(result.outputs["signals.parquet"].path)
-            scores = pq.read_table(path, columns=["quality_score"])["quality_score"].to_numpy()
-            counts += np.histogram(scores, BINS, (0.0, 1.0))[0]
-    cutoffs = json.loads(read_output(pipeline.store, pipeline.cutoffs_file()))
-    rows = [
-        (name, language, value) for name, by in cutoffs.items() for language, value in by.items()
-    ]
-    marks = sorted({by["*"] for by in cutoffs.values() if "*" in by})
+def _beside(pipeline: Pipeline) -> str:
+    """Each snapshot beside the one before it of its source, as the drift checks see them."""
+    rows: list[tuple[object, ...]] = []
+    for source in pipeline.recipe.sources:
+        before: Shape | None = None
+        for snapshot in source.snapshots:
+            shape = shape_of(pipeline, snapshot, QUALITY)
+            moved = "" if before is None else round(shape.language_distance(before), 4)
+            quality = "" if shape.quality is None else round(shape.quality, 4)
+            languages = ", ".join(
+                f"{name} {count / max(shape.kept, 1):.0%}"
+                for name, count in sorted(shape.languages.items(), key=lambda x: (-x[1], x[0]))[:4]
+            )
+            rows.append(
+                (snapshot, shape.documents, round(shape.survival, 4), quality, moved, languages)
+            )
+            before = shape
+    heads = ("snapshot", "documents", "selection keeps", "mean quality", "languages moved", "most")
     return (
-        "<h2>Quality scores of extracted documents</h2><p>Dashed: cutoffs over all languages.</p>"
-        + histogram(counts.tolist(), 0.0, 1.0, [mark for mark in marks if 0 <= mark <= 1])
-        + table(("cutoff", "language", "value"), rows)
+        "<h2>Snapshots beside each other</h2><p>What selection keeps. <i>Languages moved</i>: total "
+        "variation distance from the snapshot of the same source before it.</p>"
+        + table(heads, rows)
     )
 
 

@@ -4,11 +4,14 @@ Before a document goes, its text makes one item of an index like that of the ben
 the rebuild every live text, and every document decoded from the new version's tokens, is looked
 at. A text that was scanned already (a final text that cleaning left as it was, tokens that
 spell it) is known by its digest and not scanned again. The index lives in memory for the run
-and is never stored.
+and is never stored. The same search can be made again later from what a certificate keeps: ids
+of texts and one-way digests of their 13-grams.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +19,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from tokenizers import Tokenizer
 
+from catalog.registry import Registry
 from corpus_assets.kernels.detokenize import spell_spans
-from corpus_assets.shards.manifest import Manifest
+from corpus_assets.pipeline.gram_digests import DigestIndex
+from corpus_assets.shards.manifest import Manifest, parse_manifest
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.stages.contamination import ScanSettings, scan
 from corpus_assets.stages.documents import make_text_id
@@ -27,7 +32,7 @@ from corpus_assets.stages.eval_index import (
     build_eval_index,
     parse_eval_index,
 )
-from corpus_assets.store import Store
+from corpus_assets.store import Store, open_store
 
 SHARE_WORTH_NAMING = 0.3
 """A text that holds this much of a removed one is reported, as a likely copy."""
@@ -43,24 +48,73 @@ class Residue:
     similar: int  # live documents that hold a good share of a removed text's 13-grams
 
 
-class Search:
-    """One search over any number of files. Memory: a set of digests of one snapshot's texts."""
+Scan = Callable[[pa.Table], Iterator[tuple[int, str]]]
+"""(row, removed document) for each row of a table that holds a good share of the document."""
 
-    def __init__(self, store: Store, removed: Mapping[str, str]) -> None:
+
+def by_text(removed: Mapping[str, str]) -> Scan:
+    """A scan for texts that are at hand, by id: 13-grams compared word by word."""
+    items = [EvalItem(doc_id, "removed", text) for doc_id, text in sorted(removed.items())]
+    index = parse_eval_index(build_eval_index(items, EvalIndexSettings()))
+    settings = ScanSettings(report_share=SHARE_WORTH_NAMING)
+
+    def scan_texts(table: pa.Table) -> Iterator[tuple[int, str]]:
+        hits = scan(table, index, settings)
+        return zip(hits["row"].to_pylist(), hits["item_id"].to_pylist(), strict=True)
+
+    return scan_texts
+
+
+def by_digests(digests: Mapping[str, Sequence[str]]) -> Scan:
+    """A scan for texts that are gone, from the digests of their 13-grams."""
+    index = DigestIndex(digests, SHARE_WORTH_NAMING)
+    return lambda table: index.scan(table["text"])
+
+
+class Search:
+    """One search over any number of files. Memory: a set of digests of one snapshot's texts.
+
+    `text_ids` are those of the removed documents, by id.
+    """
+
+    def __init__(self, store: Store, text_ids: Mapping[str, bytes], scan_texts: Scan) -> None:
         self._store = store
-        items = [EvalItem(doc_id, "removed", text) for doc_id, text in sorted(removed.items())]
-        self._index = parse_eval_index(build_eval_index(items, EvalIndexSettings()))
-        self._settings = ScanSettings(report_share=SHARE_WORTH_NAMING)
-        self._whole = {make_text_id(text) for text in removed.values()}
+        self._text_ids = dict(text_ids)
+        self._scan = scan_texts
+        self._whole = set(text_ids.values())
         self._scanned: set[bytes] = set()
-        self._close: set[bytes] = set()  # ids of scanned texts that hold a good share
-        self._similar: set[bytes] = set()
+        # Removed documents of which a text holds a good share: by the text's id, by its document.
+        self._close: dict[bytes, set[str]] = {}
+        self._similar: dict[bytes, set[str]] = {}
         self._decoders: dict[str, Encoder] = {}
-        self._texts = self._tokens = self._exact = 0
+        self._texts = self._tokens = 0
+        self._exact: Counter[bytes] = Counter()
 
     @property
     def residue(self) -> Residue:
-        return Residue(self._texts, self._tokens, self._exact, len(self._similar))
+        """What was found of any removed document."""
+        return self.residue_of(self._text_ids)
+
+    def residue_of(self, doc_ids: Collection[str]) -> Residue:
+        """What was found of some of the removed documents."""
+        wanted = set(doc_ids)
+        whole = {self._text_ids[doc_id] for doc_id in wanted}
+        return Residue(
+            self._texts,
+            self._tokens,
+            sum(self._exact[text_id] for text_id in whole),
+            sum(not wanted.isdisjoint(close) for close in self._similar.values()),
+        )
+
+    def version(self, registry: Registry, name: str) -> None:
+        """Look through a version: its texts, extracted and final, and its tokens."""
+        manifest = parse_manifest(self._store.read(f"versions/{name}/manifest.json"))
+        files: dict[str, list[str]] = {}
+        for table in ("texts", "final_text"):
+            for row in registry.lineage_files(name, table):
+                files.setdefault(row.snapshot or "", []).append(row.path)
+        for snapshot, paths in files.items():
+            self.snapshot(dict.fromkeys(paths), manifest, snapshot)
 
     def snapshot(self, tables: Iterable[str], manifest: Manifest | None, snapshot: str) -> None:
         """Look through a snapshot: its Parquet files (doc_id, text), extracted ones first, and
@@ -85,16 +139,16 @@ class Search:
             else [make_text_id(text) for text in table["text"].to_pylist()]
         )
         self._texts += len(ids)
-        self._exact += sum(text_id in self._whole for text_id in ids)
+        self._exact.update(text_id for text_id in ids if text_id in self._whole)
         new = [row for row, text_id in enumerate(ids) if text_id not in self._scanned]
         if len(new) < len(ids):
             table = table.take(pa.array(new, pa.int64()))
-        for row in scan(table, self._index, self._settings)["row"].to_pylist():
-            self._close.add(ids[new[row]])
+        for row, removed in self._scan(table):
+            self._close.setdefault(ids[new[row]], set()).add(removed)
         self._scanned.update(ids)
-        self._similar.update(
-            doc_id for doc_id, text_id in zip(doc_ids, ids, strict=True) if text_id in self._close
-        )
+        for doc_id, text_id in zip(doc_ids, ids, strict=True):
+            if text_id in self._close:
+                self._similar.setdefault(doc_id, set()).update(self._close[text_id])
 
     def _decoder(self, manifest: Manifest) -> Encoder:
         """The version's tokenizer, its special tokens named by the ids that the manifest gives."""
@@ -105,6 +159,38 @@ class Search:
             eod, pad = names.id_to_token(ref.eod_id) or "", names.id_to_token(ref.pad_id) or ""
             self._decoders[ref.sha256] = Encoder(data, eod_token=eod, pad_token=pad)
         return self._decoders[ref.sha256]
+
+
+def search_live(
+    store: Store, registry: Registry, removed: pa.Table, versions: Sequence[str]
+) -> Search | None:
+    """Look through versions for documents that were taken out (doc_id, text_id, text)."""
+    if not removed.num_rows:
+        return None
+    names = [doc_id.hex() for doc_id in removed["doc_id"].to_pylist()]
+    text_ids = dict(zip(names, removed["text_id"].to_pylist(), strict=True))
+    texts = dict(zip(names, removed["text"].to_pylist(), strict=True))
+    found = Search(store, text_ids, by_text(texts))
+    for name in versions:
+        found.version(registry, name)
+    return found
+
+
+def search_again(
+    registry: Registry, store_url: str, documents: Sequence[Mapping[str, Any]]
+) -> dict[str, int]:
+    """The entry point behind `catalog takedown verify`: the search, from a certificate.
+
+    `documents` are those the certificate lists, with text_id and gram_digests.
+    """
+    store = open_store(store_url)
+    text_ids = {row["doc_id"]: bytes.fromhex(row["text_id"]) for row in documents}
+    digests = {row["doc_id"]: row["gram_digests"] for row in documents}
+    found = Search(store, text_ids, by_digests(digests))
+    for version in registry.versions():
+        if version.status == "live":
+            found.version(registry, version.name)
+    return asdict(found.residue)
 
 
 def _texts(store: Store, path: str) -> Iterator[pa.Table]:

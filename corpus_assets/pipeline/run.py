@@ -8,6 +8,7 @@ from typing import Any
 from catalog.registry import Registry
 from catalog.rows import ArtifactRow, FileRow, InputRow, OutputRow, SnapshotRow, SourceRow
 from corpus_assets.engine.base import Engine
+from corpus_assets.pipeline.delivery import find_delivery
 from corpus_assets.pipeline.graph import (
     ASSET_NODES,
     CALIBRATION_FILES,
@@ -17,12 +18,11 @@ from corpus_assets.pipeline.nodes import SNAPSHOT_NODES
 from corpus_assets.pipeline.parts import remember
 from corpus_assets.pipeline.pins import (
     SnapshotFiles,
-    load_snapshot_files,
     save_snapshot_files,
 )
 from corpus_assets.pipeline.progress import Progress
 from corpus_assets.pipeline.reuse import with_reuse
-from corpus_assets.stages.source_files import list_files, list_names
+from corpus_assets.pipeline.site_delivery import with_site_files
 from corpus_assets.step import digest
 from corpus_assets.task import Finished, Task
 
@@ -151,11 +151,8 @@ def pin_snapshot(pipeline: Pipeline, registry: Registry, snapshot: str) -> Snaps
     """List and hash a snapshot's files, unless the pinned list still fits what is there."""
     recipe = pipeline.recipe
     source = recipe.source_of(snapshot)
-    location = pipeline.locations.resolve(source.snapshots[snapshot])
-    pinned = _still_pinned(pipeline, snapshot, location)
-    if pinned is None:
-        files = tuple(list_files(source, location, snapshot))
-        pinned = SnapshotFiles(snapshot, location, files)
+    found = find_delivery(recipe, pipeline.locations, pipeline.store, snapshot)
+    pinned = with_site_files(found, source, pipeline.locations)
     registry.put_source(SourceRow(source.name, source.format, source.domain, source.licence))
     registry.put_snapshot(
         SnapshotRow(snapshot, source.name, recipe.snapshots.index(snapshot)),
@@ -166,12 +163,3 @@ def pin_snapshot(pipeline: Pipeline, registry: Registry, snapshot: str) -> Snaps
     )
     save_snapshot_files(pipeline.store, pinned)  # last: the registry refuses a changed delivery
     return pinned
-
-
-def _still_pinned(pipeline: Pipeline, snapshot: str, location: str) -> SnapshotFiles | None:
-    if not pipeline.store.exists(f"sources/{snapshot}.json"):
-        return None
-    pinned = load_snapshot_files(pipeline.store, snapshot)
-    here = list_names(location, pipeline.recipe.source_of(snapshot).format)
-    there = [(file.name, file.size) for file in pinned.files]
-    return pinned if pinned.location == location and here == there else None

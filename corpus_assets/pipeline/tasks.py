@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Mapping
 
-from corpus_assets.pipeline import reading_tasks, writing_tasks
+from corpus_assets.pipeline import key_tasks, list_tasks, reading_tasks, writing_tasks
 from corpus_assets.task import TaskContext
 
 FUNCTIONS: Mapping[str, Callable[[TaskContext], None]] = {
+    "category_index": list_tasks.category_index,
+    "site_rules": list_tasks.site_rules,
+    "robots_index": list_tasks.robots_index,
     "documents": reading_tasks.documents,
     "quality_model": reading_tasks.quality_model,
     "eval_index": reading_tasks.eval_index,
@@ -23,4 +26,5 @@ FUNCTIONS: Mapping[str, Callable[[TaskContext], None]] = {
     "shard_counts": writing_tasks.shard_counts,
     "tokens": writing_tasks.tokens,
     "shards": writing_tasks.shard,
+    "lineage_keys": key_tasks.make_lineage_keys,
 }

@@ -9,6 +9,7 @@ from corpus_assets.stages import (
     shards,
     tokenizer,
 )
+from corpus_assets.stages.signals import SignalSettings
 from corpus_assets.task import Task
 
 if TYPE_CHECKING:
@@ -49,6 +50,10 @@ def clean_text_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
         "verdict": graph.recipe.contamination.verdict.identity(),
         "domain": graph.recipe.source_of(snapshot).domain,
     }
+    steps = SignalSettings(families=graph.recipe.signals.text_steps())
+    if steps.families:
+        settings["steps"] = steps.model_dump(mode="json")
+        settings["step_versions"] = steps.identity()
     tasks = []
     selected = graph.results("selection", snapshot)
     for i, part in enumerate(graph.results("documents", snapshot)):

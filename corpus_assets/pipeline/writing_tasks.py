@@ -24,9 +24,10 @@ from corpus_assets.stages.clusters import REASONS
 from corpus_assets.stages.contamination import REASON as CONTAMINATED
 from corpus_assets.stages.contamination import VerdictSettings, verdicts
 from corpus_assets.stages.decisions import Drop, part_decisions
+from corpus_assets.stages.signals import SignalSettings
 from corpus_assets.stages.tokenizer import TokenizerSettings, audit, load_pinned, train_tokenizer
 from corpus_assets.step import keyed_hash
-from corpus_assets.task import TaskContext
+from corpus_assets.task import LOOKUP_ROWS, TaskContext
 
 
 def line_counts(context: TaskContext) -> None:
@@ -50,8 +51,8 @@ def clean_text(context: TaskContext) -> None:
     decisions = part_decisions(
         context.table("records"), context.task.settings["domain"], chosen, drops
     )
-    context.write_table("final.parquet", final, row_group_size=5_000)
-    context.write_table("decisions.parquet", decisions)
+    context.write_table("final.parquet", final, LOOKUP_ROWS)
+    context.write_table("decisions.parquet", decisions, LOOKUP_ROWS)
     _summarise_final(context, decisions, final)
 
 
@@ -63,12 +64,14 @@ def _final_text(
     todo = [i for i in range(table.num_rows) if i not in drops and place[i] is None]
     rows = pa.array(todo, pa.int64())
     lines = boilerplate.boilerplate_keys(context.table("boilerplate"))
+    has_steps = "steps" in context.task.settings
     cleaned, survived = clean_documents(
         table.take(rows),
         chosen["tier"].take(rows),
         chosen["language"].take(rows),
         frozenset(lines.tolist()),
         context.settings(CleanTextSettings, "clean_text"),
+        context.settings(SignalSettings, "steps").text_steps() if has_steps else (),
     )
     for row, alive in zip(todo, survived, strict=True):
         if not alive:

@@ -37,7 +37,7 @@ IDX_HEAD = struct.Struct("<9sQBQQ")
 IDX_VERSION = 1
 IDX_INT32 = 4
 
-SPANS_ROW_GROUP = 1 << 17
+SPANS_ROW_GROUP = 1 << 14
 
 
 class FileInfo(BaseModel):

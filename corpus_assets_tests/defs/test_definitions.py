@@ -13,14 +13,16 @@ from corpus_assets.cli import main
 from corpus_assets.definitions import defs
 from corpus_assets.defs.assets import ASSETS
 from corpus_assets.defs.resources import CorpusResource
-from corpus_assets.defs.sensors import new_snapshots, pending_takedowns, takedown_job
+from corpus_assets.defs.sensors import new_snapshots
+from corpus_assets.defs.takedown_sensor import pending_takedowns, takedown_job
 from corpus_assets.errors import MissingInput
 from corpus_assets.home import Home
+from corpus_assets.pipeline.drift import DRIFT_CHECKS
 from corpus_assets_tests.pipeline.small_corpus import SNAPSHOTS, make_small_corpus
 
 STAGES = {
     "source_files", "documents", "signals", "selection", "signatures", "clusters",
-    "contamination", "clean_text", "shards",
+    "contamination", "clean_text", "shards", "lineage_keys",
 }  # fmt: skip
 CALIBRATIONS = {"eval_index", "quality_model", "quality_cutoffs", "tokenizer"}
 
@@ -60,7 +62,12 @@ def test_every_asset_says_what_it_does_and_which_code_made_it() -> None:
 def test_every_stage_is_checked_for_schema_conservation_and_survival() -> None:
     for name in STAGES - {"source_files"}:
         checks = {key.name for key in _assets()[name].check_keys}
-        assert checks == {"schema", "conservation", "survival"}
+        assert checks - set(DRIFT_CHECKS) == {"schema", "conservation", "survival"}
+
+
+def test_selection_is_checked_for_drift() -> None:
+    checks = {key.name for key in _assets()["selection"].check_keys}
+    assert checks > set(DRIFT_CHECKS) == {"survival_drift", "language_drift", "quality_drift"}
 
 
 def test_the_code_location_loads_with_its_jobs_and_sensors() -> None:
@@ -140,5 +147,18 @@ def test_the_takedown_sensor_starts_one_run_and_the_job_carries_it_out(
         assert len(keys) == 1, "a double tick must not start a second run"
         done = takedown_job.execute_in_process(instance=instance, resources={"corpus": corpus})
         assert done.success
+        run = instance.get_run_by_id(done.run_id)
+        assert run is not None
+        tags = [run.tags[f"corpus/{name}"] for name in ("takedowns", "versions", "snapshots")]
+        assert tags == ["1", "v", "crawl-1"]
+    with dg.DagsterInstance.from_config(str(tmp_path / "home" / "dagster")) as inside:
+        records = inside.fetch_materializations(
+            dg.AssetRecordsFilter(dg.AssetKey("corpus_version"), asset_partitions=["v.td1"]), 1
+        ).records
+        made = records[0].asset_materialization
+        assert made is not None
+        assert made.metadata["removed_documents"].value == 1
+        tagged = inside.get_runs(dg.RunsFilter(tags={"corpus/takedowns": "1"}))
+        assert records[0].run_id in {nested.run_id for nested in tagged}
     assert {v.name: v.status for v in registry.versions()} == {"v": "revoked", "v.td1": "live"}
     assert [row.status for row in registry.takedowns()] == ["done"]

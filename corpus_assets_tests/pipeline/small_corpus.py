@@ -160,6 +160,9 @@ sources:
     snapshots:
       crawl-1: web/crawl-1/*.warc.gz
       crawl-2: web/crawl-2/*.warc.gz
+    site_files:
+      crawl-1: sites
+      crawl-2: sites
   - name: books
     format: jsonl
     domain: books
@@ -168,8 +171,10 @@ sources:
       books-1: books/books-1.jsonl
 calibrate_on: [crawl-1, books-1]
 blocklists: [blocklist.txt]
+blocked_categories: {folder: lists, categories: [gambling]}
 documents:
   gates:
+    robots: {agents: [ExampleBot]}
     optout: {headers: [noai], meta: [noai]}
 quality_model:
   positives: [quality/positives.jsonl]
@@ -257,6 +262,8 @@ def make_small_corpus(folder: Path) -> Path:
         folder / "quality/negatives.jsonl", ({"text": spam("negative", i)} for i in range(30))
     )
     _write(folder / "blocklist.txt", b"blocked.example.com\n")
+    _write(folder / "lists/gambling/domains", b"casino.example\n")
+    _write(folder / "sites/quiet.example/robots.txt", b"User-agent: *\nDisallow: /\n")
     recipe = folder / "small.yaml"
     _write(recipe, RECIPE.encode())
     return recipe

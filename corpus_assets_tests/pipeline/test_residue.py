@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from corpus_assets.documents import DOC_ID
-from corpus_assets.pipeline.residue import Residue, Search
+from corpus_assets.pipeline.gram_digests import gram_digests
+from corpus_assets.pipeline.residue import Residue, Search, by_digests, by_text
 from corpus_assets.shards.format import build_shard
 from corpus_assets.shards.manifest import (
     FileRef,
@@ -20,6 +21,7 @@ from corpus_assets.shards.manifest import (
 )
 from corpus_assets.shards.pack import PackSettings
 from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD, Encoder
+from corpus_assets.stages.documents import make_text_id
 from corpus_assets.stages.tokenizer import TokenizerSettings, train_tokenizer
 from corpus_assets.store import LocalStore, sha256_hex
 from corpus_assets_tests.pipeline.small_corpus import prose
@@ -88,8 +90,13 @@ def _version(
 def _search(
     store: LocalStore, removed: dict[str, str], tables: Sequence[str], manifest: Manifest | None
 ) -> Residue:
-    search = Search(store, removed)
+    text_ids = {doc_id: make_text_id(text) for doc_id, text in removed.items()}
+    search = Search(store, text_ids, by_text(removed))
     search.snapshot(tables, manifest, "S")
+    digests = dict(zip(removed, gram_digests(list(removed.values())), strict=True))
+    again = Search(store, text_ids, by_digests(digests))
+    again.snapshot(tables, manifest, "S")
+    assert again.residue == search.residue, "digests must find what the text finds"
     return search.residue
 
 

@@ -11,6 +11,7 @@ from corpus_assets_tests.demo_build import VERSION, hashes, run_corpus
 EVERYTHING = {
     "source_files", "documents", "eval_index", "quality_model", "signals", "quality_cutoffs",
     "selection", "signatures", "clusters", "contamination", "clean_text", "tokenizer", "shards",
+    "lineage_keys",
 }  # fmt: skip
 
 

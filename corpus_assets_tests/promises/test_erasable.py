@@ -1,4 +1,7 @@
-"""P4: what a takedown leaves is, byte for byte, a build that never took the document in."""
+"""P4: what a takedown leaves is, byte for byte, a build that never took the document in.
+
+One case of each kind, on a corpus with every stage in it. `test_erasable_random.py` has the many.
+"""
 
 import json
 import random
@@ -8,30 +11,29 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 
+from catalog import takedown
+from catalog.files import Store as CatalogStore
 from catalog.registry import Registry
 from catalog.rows import SuppressionRow
+from catalog.takedown_target import doc_id_target
+from corpus_assets.defs.build import build
+from corpus_assets.defs.takedown import run_pending
 from corpus_assets.home import Home
 from corpus_assets.pipeline.gc import collect
 from corpus_assets.pipeline.publish import publish
-from corpus_assets.pipeline.run import pin_snapshot, run_asset
+from corpus_assets.pipeline.run import pin_snapshot
 from corpus_assets.pipeline.version import make_version
 from corpus_assets.session import Session, open_session, reopen_session
+from corpus_assets.sources.sketch import SketchIndex
 from corpus_assets_tests.demo_build import version_files
 from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
+from corpus_assets_tests.promises.erasure_build import run_all
 
 BASE = "small-1"
 AFTER = "small-1.td1"
-WAVES = (
-    (("documents",), True),
-    (("eval_index", "quality_model"), False),
-    (("signals", "signatures", "contamination"), True),
-    (("quality_cutoffs", "tokenizer"), False),
-    (("selection", "clusters"), True),
-    (("clean_text", "shards"), True),
-)
-
 Order = tuple[str, str]
 
 
@@ -42,19 +44,13 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _build(session: Session, version: str) -> None:
-    """The whole graph without Dagster, so that many corpora can be built in a test."""
-    pipeline = session.pipeline
+    """The whole graph without Dagster, which would take most of the time."""
     if not session.replaces:
-        for snapshot in pipeline.recipe.snapshots:
-            pin_snapshot(pipeline, session.registry, snapshot)
-    for assets, by_snapshot in WAVES:
-        for snapshot in pipeline.recipe.snapshots if by_snapshot else (None,):
-            for asset in assets:
-                run_asset(
-                    pipeline, session.engine, session.registry, session.progress, asset, snapshot
-                )
-    made = make_version(pipeline, version)
-    publish(pipeline, session.registry, made, session.replaces)
+        for snapshot in session.pipeline.recipe.snapshots:
+            pin_snapshot(session.pipeline, session.registry, snapshot)
+    run_all(session)
+    made = make_version(session.pipeline, version)
+    publish(session.pipeline, session.registry, made, session.replaces)
 
 
 def _order(home: Path, orders: Sequence[Order]) -> None:
@@ -102,7 +98,8 @@ def _documents(base: Path) -> list[dict[str, Any]]:
     artifacts = base / "home" / "store" / "artifacts"
     table = duckdb.sql(
         "select lower(hex(r.doc_id)) doc_id, r.url_key, r.host, r.snapshot, "
-        "lower(hex(t.text_id)) text_id, d.kept, m.kept as leads "
+        "lower(hex(t.text_id)) text_id, 'v1:' || lower(hex(t.sketch)) near_text, "
+        "d.kept, m.kept as leads "
         "from read_parquet($records) r "
         'join read_parquet($decisions) d using (doc_id, snapshot, part, "offset") '
         "left join read_parquet($texts) t using (doc_id) "
@@ -124,6 +121,7 @@ def _same(base: Path, folder: Path, batches: Sequence[Sequence[Order]]) -> tuple
     orders = [order for batch in batches for order in batch]
     scratch = _never_seen(base, folder, orders, version)
     assert version_files(incremental, version) == version_files(scratch, version)
+    assert _lineage(incremental, version) == _lineage(scratch, version)
     return incremental, version
 
 
@@ -164,25 +162,55 @@ def test_a_whole_site_and_a_prefix_and_a_text(base: Path, tmp_path: Path) -> Non
     assert len(gone) > 8
 
 
+def test_a_near_copy_under_another_address_goes_with_the_text(base: Path, tmp_path: Path) -> None:
+    known = [d for d in _documents(base) if d["near_text"]]
+    tried = [d["near_text"] for d in known]
+    column = pa.array([bytes.fromhex(value[3:]) for value in tried], pa.binary(224))
+    page = next(
+        d
+        for d in known
+        if d["kept"]
+        and len({o["text_id"] for o in _covered(known, column, d)}) > 1
+        and len({o["url_key"] for o in _covered(known, column, d)}) > 1
+    )
+    home, version = _same(base, tmp_path, [[("near_text", page["near_text"])]])
+    gone = {d["doc_id"] for d in _covered(known, column, page)}
+    assert len(gone) > 1
+    assert not gone & _kept(home, version)
+
+
+def _covered(
+    known: list[dict[str, Any]], column: pa.Array, page: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Documents whose text an order against near copies of the page covers."""
+    mask = SketchIndex([page["near_text"]]).match(column)
+    return [document for document, gone in zip(known, mask, strict=True) if gone]
+
+
 def test_one_takedown_after_another_equals_all_at_once(base: Path, tmp_path: Path) -> None:
     kept = [d for d in _documents(base) if d["kept"]]
     batches = [[("doc_id", d["doc_id"])] for d in random.Random(3).sample(kept, 3)]
     _same(base, tmp_path, batches)
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(12), *(pytest.param(n, marks=pytest.mark.slow) for n in range(12, 200))]
-)
-def test_random_takedowns_in_random_batches(base: Path, tmp_path: Path, seed: int) -> None:
-    draw = random.Random(seed)
-    known = [d for d in _documents(base) if d["text_id"]]
-    orders: list[Order] = []
-    for document in draw.sample(known, draw.randint(1, 6)):
-        kind = draw.choice(["doc_id", "url_key", "text_id", "host"])
-        value = document[kind] or document["url_key"]
-        orders.append((kind if document[kind] else "url_key", value))
-    cut = draw.randint(0, len(orders) - 1)
-    _same(base, tmp_path, [batch for batch in (orders[:cut], orders[cut:]) if batch])
+def test_a_takedown_run_through_dagster_equals_a_build_through_dagster(
+    base: Path, tmp_path: Path
+) -> None:
+    lead = next(d for d in _documents(base) if d["leads"] and d["kept"] and d["host"])
+    home = Home.resolve(str(tmp_path / "incremental"))
+    shutil.copytree(base / "home", home.root)
+    registry, store = Registry(home.catalog_url), CatalogStore(home.store_url)
+    takedown.request(registry, store, doc_id_target(lead["doc_id"]), "asked", near_duplicates=True)
+    assert run_pending(home) is not None
+    orders = [(row.kind, row.value) for row in registry.suppressions()]
+    scratch = Home.resolve(str(tmp_path / "scratch"))
+    _order(scratch.root, orders)
+    lock = base / "home" / "store" / "versions" / BASE / "lock.json"
+    with open_session(str(base / "corpus" / "small.yaml"), scratch, lock=str(lock)) as session:
+        build(session, AFTER)
+    assert version_files(home.root, AFTER) == version_files(scratch.root, AFTER)
+    assert _lineage(home.root, AFTER) == _lineage(scratch.root, AFTER)
+    assert lead["doc_id"] not in _kept(home.root, AFTER)
 
 
 def test_only_the_shards_of_the_document_and_its_substitute_are_written(
@@ -229,6 +257,12 @@ def test_what_the_ledger_keeps_of_a_taken_down_record_is_its_place_and_keys(
     ).fetchall()
     assert rows
     assert set(rows) == {(None, None, None, "suppressed")}
+
+
+def _lineage(home: Path, version: str) -> dict[tuple[Any, ...], str]:
+    """The content of every file of a version's lineage; where it lies is not part of it."""
+    rows = Registry(Home.resolve(str(home)).catalog_url).lineage_files(version)
+    return {(row.table_name, row.snapshot, row.part, row.shard): row.sha256 for row in rows}
 
 
 def _manifest(home: Path, version: str) -> dict[str, Any]:

@@ -7,12 +7,17 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
+from catalog.files import Store
 from catalog.registry import Registry
+from catalog.takedown_verify import verify_takedown
+from catalog.urls import url_key
 from corpus_assets_tests.demo_build import corpus_command, environment, version_files
 from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
 
@@ -67,6 +72,12 @@ def _copy(built: Path, folder: Path) -> Path:
     return folder / "home"
 
 
+def _texts(home: Path) -> list[dict[str, Any]]:
+    paths = (home / "store" / "artifacts" / "documents").glob("*/documents.parquet")
+    columns = ["url_key", "text"]
+    return [row for path in paths for row in pq.read_table(path, columns=columns).to_pylist()]
+
+
 def _requests(home: Path) -> list[Any]:
     return list(Registry(f"sqlite:///{home}/catalog.db").takedowns())
 
@@ -103,9 +114,10 @@ def test_of_two_runs_at_once_one_does_the_work(
 
 
 def test_the_old_version_is_revoked_and_the_certificate_holds_no_text(
-    built: Path, tmp_path: Path
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = _copy(built, tmp_path)
+    (text,) = {row["text"] for row in _texts(home) if row["url_key"] == url_key(URL)}
     _run(home, *_catalog("takedown", "run"))
     states = {v.name: v.status for v in Registry(f"sqlite:///{home}/catalog.db").versions()}
     assert states == {"small-1": "revoked", "small-1.td1": "live"}
@@ -115,13 +127,26 @@ def test_the_old_version_is_revoked_and_the_certificate_holds_no_text(
     assert certificate["search"]["exact"] == 3
     assert certificate["versions"][0]["after"] == "small-1.td1"
     assert set(certificate["request"]) == {
-        "id", "kind", "value", "given", "reason", "requester", "reference", "filed_at",
+        "id", "kind", "value", "given", "near_duplicates", "reason", "requester", "reference",
+        "filed_at",
     }  # fmt: skip
     assert not (home / "store" / "versions" / "small-1").exists()
+    (cluster,) = certificate["clusters"]
+    assert cluster["kept_before"] == certificate["documents"][0]["doc_id"]
+    assert len(cluster["promoted"]) == 1
+    page = (home / "store" / "certificates" / "00000001.html").read_text()
+    phrases = [" ".join(text.split()[i : i + 4]) for i in range(0, 60, 4)]
+    assert not [p for p in phrases if p in page or p in json.dumps(certificate)]
     _run(home, *_catalog("verify", "small-1.td1"))
     proof = json.loads(_run(home, *_catalog("takedown", "verify", "1", "--json")))
     assert proof["whole"]
     assert proof["copies_under_other_addresses"] == 1
+    searcher = EntryPoint("corpus_assets", "corpus_assets.pipeline.residue:search_again", "x")
+    monkeypatch.setattr("catalog.takedown_verify.entry_points", lambda group: [searcher])
+    place = (Registry(f"sqlite:///{home}/catalog.db"), Store(str(home / "store")))
+    assert verify_takedown(*place, 1)["search"] == certificate["search"]
+    monkeypatch.setattr("catalog.takedown_verify.entry_points", lambda group: [])
+    assert verify_takedown(*place, 1)["search"] is None
     path = home / "store" / "certificates" / "00000001.json"
     path.write_bytes(path.read_bytes().replace(b"asked", b"liked"))
     altered = subprocess.run(

@@ -1,0 +1,37 @@
+"""New crawls are looked for once a week, where the recipe asks for it (`crawl.follow: new`).
+
+What is found is written down as a snapshot of the recipe, in the store; the sensor
+`new_snapshots` sees it there, adds its partition and starts its run. Looking twice finds the
+same: a crawl that is written down is not new.
+"""
+
+import dagster as dg
+
+from corpus_assets.defs.resources import CorpusResource
+from corpus_assets.snapshot_list import follow
+
+
+@dg.op
+def look_for_new_crawls(context: dg.OpExecutionContext, corpus: CorpusResource) -> None:
+    """Add the crawls that have appeared to each source that follows them."""
+    added = follow(corpus.book())
+    context.log.info(f"{len(added)} new crawls")
+    context.add_output_metadata({"crawls": [each.snapshot for each in added]})
+
+
+@dg.job(executor_def=dg.in_process_executor)
+def crawl_list_job() -> None:
+    """Compare the list of crawls with the recipe's snapshots."""
+    look_for_new_crawls()
+
+
+@dg.schedule(job=crawl_list_job, cron_schedule="17 5 * * 1")
+def weekly_crawl_check(
+    context: dg.ScheduleEvaluationContext, corpus: CorpusResource
+) -> dg.RunRequest | dg.SkipReason:
+    """Mondays: one run for the week, whoever ticks, if a source follows its crawls."""
+    sources = corpus.book().recipe.sources
+    if not any(source.crawl is not None and source.crawl.follow == "new" for source in sources):
+        return dg.SkipReason("no source of the recipe says `crawl.follow: new`")
+    year, week, _ = context.scheduled_execution_time.isocalendar()
+    return dg.RunRequest(run_key=f"crawls/{year}-{week:02d}")

@@ -1,0 +1,167 @@
+"""Takedowns in Dagster: a sensor that sees what is pending, and the job that carries it out.
+
+The sensor decides *when* to start a run, never *what* it does: a run takes everything that
+waits, under a claim in the catalog, and of two runs one waits for the other. So a tick that is
+repeated, or a daemon that dies between two of its steps, can start a run too many (which finds
+nothing to do) but can neither carry out a request twice nor lose one.
+
+    waiting set    (id, attempts) of all requests that nobody works on
+    run key        digest of the waiting set, and how often runs for this very set came to nothing
+    cursor         the last run asked for: its key, its waiting set, when, how often
+
+Requests are gathered for the recipe's `takedowns.window_minutes`. One that failed is tried again
+after a minute, then two, four, up to an hour.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+
+import dagster as dg
+
+from catalog.registry import Registry
+from catalog.rows import TakedownRow
+from catalog.takedown import Rematched
+from corpus_assets.defs.resources import CorpusResource, takedown_tags
+from corpus_assets.defs.takedown import release_dead_claims, run_pending
+from corpus_assets.home import Home
+from corpus_assets.session import open_home
+from corpus_assets.step import digest
+from corpus_assets.takedown_settings import TakedownSettings
+
+RUN_KEY_TAG = "dagster/run_key"
+MAX_PAUSE_MINUTES = 60.0
+NAMES_IN_TAG = 10
+
+
+@dg.op
+def carry_out_takedowns(context: dg.OpExecutionContext, corpus: CorpusResource) -> None:
+    """Build every live version without what the pending requests name."""
+
+    def tag(requests: Sequence[int], found: Rematched) -> None:
+        tags = takedown_tags(requests) | {
+            "corpus/versions": _named(found.versions),
+            "corpus/snapshots": _named(found.snapshots),
+        }
+        context.instance.add_run_tags(context.run_id, {k: v for k, v in tags.items() if v})
+
+    home = Home.resolve(corpus.home or None)
+    outcome = run_pending(home, corpus.workers or 1, context.log.info, tag)
+    if outcome is None:
+        context.log.info("no takedown is pending")
+        return
+    residue = outcome.residue
+    context.add_output_metadata(
+        {
+            "requests": list(outcome.requests),
+            "removed_documents": outcome.documents,
+            "versions": [change.after for change in outcome.changes],
+            "snapshots": list(outcome.snapshots),
+            "shards_rewritten": sum(len(change.shards) for change in outcome.changes),
+            "shards_shared": sum(change.shared_shards for change in outcome.changes),
+            "exact_copies_left": residue.exact if residue is not None else 0,
+            "bytes_deleted": outcome.freed_bytes,
+            "certificates": [f"certificates/{number:08d}.html" for number in outcome.requests[:50]],
+        }
+    )
+
+
+@dg.job(executor_def=dg.in_process_executor)
+def takedown_job() -> None:
+    """Carry out the takedowns that are pending."""
+    carry_out_takedowns()
+
+
+@dataclass(frozen=True)
+class LastRun:
+    """What the cursor remembers of the run that was asked for last."""
+
+    run_key: str
+    waiting: str
+    tries: int
+    asked_at: float
+
+    @classmethod
+    def from_cursor(cls, cursor: str | None) -> "LastRun | None":
+        return cls(**json.loads(cursor)) if cursor else None
+
+    def to_cursor(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+
+@dg.sensor(job=takedown_job, minimum_interval_seconds=30)
+def pending_takedowns(
+    context: dg.SensorEvaluationContext, corpus: CorpusResource
+) -> dg.SensorResult:
+    """Start a run when the oldest request has waited for the window, or a pause is over."""
+    settings = corpus.book().recipe.takedowns
+    _, registry = open_home(Home.resolve(corpus.home or None))
+    return decide(context, registry, settings, datetime.now(UTC))
+
+
+def decide(
+    context: dg.SensorEvaluationContext,
+    registry: Registry,
+    settings: TakedownSettings,
+    now: datetime,
+) -> dg.SensorResult:
+    """A run for all that waits, or why there is none yet."""
+    release_dead_claims(registry)
+    rows = registry.free_takedowns()
+    last = LastRun.from_cursor(context.cursor)
+    if not rows:
+        running = [row.id for row in registry.takedowns("running", 1)]
+        return _skip("takedowns are being carried out" if running else "no takedown is pending")
+    if last is not None and _is_on_its_way(context.instance, last.run_key):
+        return _skip("a run that carries out takedowns is on its way")
+    waiting = digest([[row.id, row.attempts] for row in rows])
+    tries = 0
+    if last is not None and last.waiting == waiting:  # that run ended and changed nothing
+        tries = last.tries + 1
+        left = last.asked_at / 60 + pause_minutes(tries) - now.timestamp() / 60
+        if left > 0:
+            return _skip(f"the last run did not begin; the next one starts in {left:.0f} minutes")
+    left = wait_minutes(rows, settings, now)
+    if left > 0:
+        return _skip(f"{len(rows)} takedowns wait; a run starts in {left:.0f} minutes")
+    run_key = f"takedown/{waiting}/{tries}"
+    asked = LastRun(run_key, waiting, tries, now.timestamp())
+    request = dg.RunRequest(run_key=run_key, tags=takedown_tags([row.id for row in rows]))
+    return dg.SensorResult(run_requests=[request], cursor=asked.to_cursor())
+
+
+def wait_minutes(rows: Sequence[TakedownRow], settings: TakedownSettings, now: datetime) -> float:
+    """How long until a run is due: none before the window or the pause of any request is over."""
+    if len(rows) >= settings.max_batch:
+        return 0.0
+    waits = []
+    for row in rows:
+        if row.attempts:
+            waits.append(pause_minutes(row.attempts) - _minutes(row.updated_at, now))
+        else:
+            waits.append(settings.window_minutes - _minutes(row.created_at, now))
+    return max(0.0, min(waits))
+
+
+def pause_minutes(attempts: int) -> float:
+    """1, 2, 4 ... minutes after the first, second, third failure; an hour at most."""
+    return float(min(2.0 ** min(attempts - 1, 10), MAX_PAUSE_MINUTES))
+
+
+def _minutes(moment: str, now: datetime) -> float:
+    return (now - datetime.fromisoformat(moment)).total_seconds() / 60
+
+
+def _is_on_its_way(instance: dg.DagsterInstance, run_key: str) -> bool:
+    runs = instance.get_runs(dg.RunsFilter(tags={RUN_KEY_TAG: run_key}), limit=5)
+    return any(not run.is_finished for run in runs)
+
+
+def _skip(why: str) -> dg.SensorResult:
+    return dg.SensorResult(skip_reason=dg.SkipReason(why))
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - NAMES_IN_TAG
+    return ",".join(names[:NAMES_IN_TAG]) + (f" and {more} more" if more > 0 else "")

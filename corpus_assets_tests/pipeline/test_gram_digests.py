@@ -1,0 +1,68 @@
+"""Digests of 13-grams: they find what the text would find, and keep too little to rebuild it."""
+
+import random
+
+import pyarrow as pa
+
+from corpus_assets.pipeline.gram_digests import (
+    MAX_DIGESTS,
+    NGRAM,
+    ONE_IN,
+    DigestIndex,
+    gram_digests,
+)
+
+
+def words(name: str, count: int) -> list[str]:
+    chance = random.Random(name)
+    return [f"{chance.choice('bcdfgh')}{chance.randrange(5000)}" for _ in range(count)]
+
+
+def found(
+    digests: dict[str, list[str]], texts: list[str], share: float = 0.3
+) -> list[tuple[int, str]]:
+    array = pa.chunked_array(
+        [pa.array(texts[:1], pa.large_string()), pa.array(texts[1:], pa.large_string())]
+    )
+    return sorted(DigestIndex(digests, share).scan(array))
+
+
+def test_about_one_gram_in_eight_is_kept_and_never_more_than_the_limit() -> None:
+    short, long, huge = gram_digests([" ".join(words("a", n)) for n in (400, 3000, 30_000)])
+    for digests, count in ((short, 400), (long, 3000)):
+        expected = (count - NGRAM + 1) / ONE_IN
+        assert 0.7 * expected < len(digests) < 1.3 * expected
+    assert len(huge) == MAX_DIGESTS
+    for digests in (short, long, huge):
+        assert digests == sorted(set(digests))
+        assert {len(digest) for digest in digests} == {16}
+
+
+def test_which_grams_are_kept_depends_on_the_grams_alone() -> None:
+    text = words("a", 300)
+    alone, beside = gram_digests([" ".join(text), " ".join([*words("b", 90), *text])])
+    assert set(alone) <= set(beside)
+    assert gram_digests([" ".join(text), "x"])[0] == gram_digests([" ".join(text)])[0] == alone
+    assert gram_digests(["", "a few words"]) == [[], []]
+    # Certificates outlive versions of this code: what they keep must mean the same.
+    assert alone[0] == "07bd5c53300d8a23"
+
+
+def test_a_text_that_holds_a_good_share_is_found_and_others_are_not() -> None:
+    gone = words("gone", 400)
+    digests = {"aa": gram_digests([" ".join(gone)])[0], "bb": []}
+    texts = [
+        " ".join(words("other", 400)),
+        " ".join([*words("before", 500), *gone, *words("after", 100)]),
+        " ".join([*gone[:250], *words("rest", 100)]),
+        " ".join([*gone[:40], *words("rest", 300)]),
+        " ".join(gone).upper(),
+    ]
+    assert found(digests, texts) == [(1, "aa"), (2, "aa"), (4, "aa")]
+    assert found(digests, texts, share=0.9) == [(1, "aa"), (4, "aa")]
+    assert found({"bb": []}, texts) == []
+
+
+def test_documents_with_too_few_digests_are_left_to_their_ids() -> None:
+    text = " ".join(words("short", NGRAM + 3))
+    assert found({"aa": gram_digests([text])[0]}, [text, text]) == []

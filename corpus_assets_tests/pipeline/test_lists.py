@@ -1,0 +1,177 @@
+"""Robots, categories, text folders and code trees through the graph, down to the documents."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from corpus_assets.cli import main
+from corpus_assets.errors import RecipeError, SourceError
+from corpus_assets.home import Home
+from corpus_assets.pipeline.graph import Pipeline
+from corpus_assets.pipeline.run import AssetReport, pin_snapshot, run_asset
+from corpus_assets.recipe import parse_recipe
+from corpus_assets.session import open_session
+from corpus_assets_tests.sources.licence_samples import MIT
+from corpus_assets_tests.sources.warc_bytes import members, page, response
+
+RECIPE: dict[str, Any] = {
+    "name": "lists",
+    "seed": 1,
+    "sources": [
+        {
+            "name": "web",
+            "format": "warc",
+            "snapshots": {"web-1": "web.warc.gz"},
+            "site_files": {"web-1": "sites"},
+        },
+        {"name": "notes", "format": "text", "domain": "books", "snapshots": {"notes-1": "notes"}},
+        {
+            "name": "code",
+            "format": "code",
+            "domain": "code",
+            "snapshots": {"code-1": "tree"},
+            "files_per_part": 2,
+        },
+    ],
+    "blocked_categories": {"folder": "ut1", "categories": ["gambling"]},
+    "documents": {"gates": {"robots": {"agents": ["GPTBot"]}}},
+    "signals": {"families": [{"family": "gopher_quality"}]},
+    "selection": {"rules": [{"name": "words", "signal": "n_words", "min": 1}]},
+    "tokenizer": {"train": {"vocab_size": 300}},
+    "mixture": {"domains": {"web": 1, "books": 1, "code": 1}, "tiers": {"all": 1}},
+}
+CLOSED = "User-agent: gptbot\nDisallow: /closed\n"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    urls = ["http://a.test/open", "http://a.test/closed/1", "http://bets.test/x", "http://c.test/"]
+    write(tmp_path, "web.warc.gz", members(*(response(url, page(url * 9)) for url in urls)))
+    write(tmp_path, "sites/a.test/robots.txt", CLOSED.encode())
+    write(tmp_path, "ut1/gambling/domains", b"bets.test\n")
+    write(tmp_path, "notes/one.md", b"# One\n\nA note on tides.\n")
+    write(tmp_path, "tree/LICENSE", MIT.encode())
+    write(tmp_path, "tree/a.py", b"tide = 1\n")
+    write(tmp_path, "tree/b.py", b"tide = 2\n")
+    write(tmp_path, "tree/node_modules/c.js", b"let tide = 3\n")
+    return tmp_path
+
+
+def write(folder: Path, name: str, data: bytes) -> None:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(data)
+
+
+def build(
+    place: Path, recipe: dict[str, Any] | None = None
+) -> tuple[Pipeline, dict[str, AssetReport]]:
+    (place / "recipe.yaml").write_text(yaml.safe_dump(recipe or RECIPE))
+    reports = {}
+    with open_session(str(place / "recipe.yaml"), Home.resolve(str(place / "home"))) as session:
+        for snapshot in session.pipeline.recipe.snapshots:
+            pin_snapshot(session.pipeline, session.registry, snapshot)
+            reports[snapshot] = run_asset(
+                session.pipeline,
+                session.engine,
+                session.registry,
+                session.progress,
+                "documents",
+                snapshot,
+            )
+        return session.pipeline, reports
+
+
+def fates(pipeline: Pipeline, snapshot: str) -> dict[str, tuple[str | None, str | None]]:
+    found = {}
+    for part in pipeline.results("documents", snapshot):
+        table = pq.read_table(pipeline.store.local(part.outputs["records.parquet"].path))
+        for row in table.to_pylist():
+            found[row["url"] or row["file"]] = (row["reason"], row["detail"])
+    return found
+
+
+def test_robots_and_categories_decide_which_pages_become_documents(place: Path) -> None:
+    pipeline, reports = build(place)
+    assert fates(pipeline, "web-1") == {
+        "http://a.test/open": (None, None),
+        "http://a.test/closed/1": ("robots_disallowed", "GPTBot"),
+        "http://bets.test/x": ("blocked_category", "gambling"),
+        "http://c.test/": (None, None),
+    }
+    assert fates(pipeline, "notes-1") == {"one.md": (None, None)}
+    assert fates(pipeline, "code-1") == {
+        "LICENSE": ("unknown_file_type", None),
+        "a.py": (None, None),
+        "b.py": (None, None),
+        "node_modules/c.js": ("vendored_path", "node_modules"),
+    }
+    assert len(pipeline.results("documents", "code-1")) == 2
+    assert reports["web-1"].reasons["robots_disallowed"] == 1
+    again = build(place)[1]
+    assert all(report.cached == report.parts for report in again.values())
+
+
+def test_lists_are_pinned_and_where_they_lie_is_no_identity(place: Path) -> None:
+    pipeline, reports = build(place)
+    pins = pipeline.inputs()
+    assert [pin.name for pin in pins["blocked_categories/gambling"]] == ["domains"]
+    assert [pin.name for pin in pins["site_files/web-1"]] == ["files-00000"]
+    digest = pipeline.recipe.digest
+    moved = copy.deepcopy(RECIPE)
+    (place / "ut1").rename(place / "lists")
+    (place / "sites").rename(place / "robots")
+    moved["blocked_categories"]["folder"] = "lists"
+    moved["sources"][0]["site_files"]["web-1"] = "robots"
+    pipeline, again = build(place, moved)
+    assert pipeline.recipe.digest == digest
+    assert {name: report.content_hash for name, report in again.items()} == {
+        name: report.content_hash for name, report in reports.items()
+    }
+    assert again["web-1"].cached == again["web-1"].parts
+
+
+def test_changed_site_files_are_seen_and_change_only_what_they_govern(place: Path) -> None:
+    _, before = build(place)
+    write(place, "sites/a.test/robots.txt", CLOSED.replace("closed", "shut").encode())
+    pipeline, after = build(place)
+    assert fates(pipeline, "web-1")["http://a.test/closed/1"] == (None, None)
+    assert after["web-1"].content_hash != before["web-1"].content_hash
+    assert after["notes-1"].cached == after["notes-1"].parts
+
+
+def test_robots_records_of_an_archive_serve_as_well_as_a_folder(place: Path) -> None:
+    robots = response(
+        "https://a.test/robots.txt", CLOSED.encode(), headers="Content-Type: text/plain"
+    )
+    write(place, "robotstxt/r.warc.gz", members(robots))
+    recipe = copy.deepcopy(RECIPE)
+    recipe["sources"][0]["site_files"]["web-1"] = "robotstxt"
+    pipeline, _ = build(place, recipe)
+    assert fates(pipeline, "web-1")["http://a.test/closed/1"] == ("robots_disallowed", "GPTBot")
+
+
+def test_a_category_without_lists_and_robots_without_files_are_errors(place: Path) -> None:
+    recipe = copy.deepcopy(RECIPE)
+    recipe["blocked_categories"]["categories"] = ["warez"]
+    with pytest.raises(SourceError, match="warez holds neither `domains` nor `urls`"):
+        build(place, recipe)
+    recipe = copy.deepcopy(RECIPE)
+    del recipe["sources"][0]["site_files"]
+    with pytest.raises(RecipeError, match="web-1 has no robots.txt to look at"):
+        parse_recipe(recipe, "r.yaml")
+    recipe = copy.deepcopy(RECIPE)
+    recipe["sources"][0]["site_files"]["web-9"] = "x"
+    with pytest.raises(RecipeError, match="site_files names web-9"):
+        parse_recipe(recipe, "r.yaml")
+
+
+def test_a_plan_says_that_documents_wait_for_their_lists(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place / "recipe.yaml").write_text(yaml.safe_dump(RECIPE))
+    assert main(["plan", str(place / "recipe.yaml"), "--home", str(place / "home")]) == 0
+    assert "documents" in capsys.readouterr().out

@@ -1,0 +1,136 @@
+"""`catalog raw`: the original record of any document, from the file that it came from."""
+
+import base64
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from catalog.cli import main as catalog
+from catalog.errors import SourceUnavailable
+from catalog.ranges import open_source
+from catalog.registry import Registry
+from corpus_assets_tests.crawl_server import CrawlServer
+from corpus_assets_tests.pipeline.conftest import Place
+
+
+def run(place: Place, *words: str) -> int:
+    with pytest.raises(SystemExit) as done:
+        catalog([*words, "--home", str(place.home)])
+    return int(str(done.value.code or 0))
+
+
+def answer(place: Place, capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    capsys.readouterr()
+    assert run(place, *words, "--json") == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def find(place: Place, capsys: pytest.CaptureFixture[str], url: str) -> str:
+    found = answer(place, capsys, "find", "--url", url)
+    return str(found["matches"][0]["doc_id"])
+
+
+def test_a_page_comes_back_as_the_record_it_was(
+    small_build: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    doc_id = find(small_build, capsys, "http://site-2.example.org/article")
+    target = tmp_path / "record.warc"
+    told = answer(small_build, capsys, "raw", doc_id[:12], "--out", str(target))
+    data = target.read_bytes()
+    assert data.startswith(b"WARC/1.0\r\n")
+    assert b"WARC-Target-URI: http://site-2.example.org/article\r\n" in data
+    assert data.rstrip().endswith(b"</html>")
+    assert "record" not in told
+    archive = small_build.source(f"web/crawl-1/{told['file']}").read_bytes()
+    stored = archive[told["offset"] : told["offset"] + told["length"]]
+    assert gzip.decompress(stored) == data
+    raw = answer(small_build, capsys, "raw", doc_id, "--stored")
+    assert base64.b64decode(raw["record"]) == stored
+
+
+def test_a_line_of_json_comes_back_as_it_was(
+    small_build: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = small_build.source("books/books-1.jsonl").read_bytes().splitlines(keepends=True)
+    ids = answer(
+        small_build,
+        capsys,
+        "sql",
+        "SELECT doc_id, \"offset\" FROM documents WHERE source = 'books'",
+    )
+    for doc_id, number in ids["rows"]:
+        told = answer(small_build, capsys, "raw", doc_id)
+        assert base64.b64decode(told["record"]) == lines[number - 1]
+
+
+def test_what_a_takedown_covers_is_not_shown(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = "http://site-2.example.org/article"
+    doc_id = find(place, capsys, url)
+    assert run(place, "takedown", "request", "--url", url, "--reason", "asked") == 0
+    assert run(place, "raw", doc_id) == 2
+    assert "under a takedown" in capsys.readouterr().err
+
+
+def test_a_file_that_is_gone_or_changed_is_said(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    doc_id = find(place, capsys, "http://site-2.example.org/article")
+    told = answer(place, capsys, "raw", doc_id)
+    # The registry knows the files of the shared build; point it at a copy of our own.
+    file = Path(told["uri"])
+    registry = Registry(f"sqlite:///{place.home}/catalog.db")
+    own = place.folder / "own.warc.gz"
+    data = file.read_bytes()
+    own.write_bytes(data)
+    with registry.database.write() as connection:
+        connection.exec_driver_sql(
+            "UPDATE source_files SET uri = ? WHERE uri = ?", (str(own), str(file))
+        )
+    assert answer(place, capsys, "raw", doc_id)["sha256"] == told["sha256"]
+    own.write_bytes(data + b"x")
+    assert run(place, "raw", doc_id) == 2
+    assert "was changed since" in capsys.readouterr().err
+    own.write_bytes(bytes(len(data)))
+    assert run(place, "raw", doc_id) == 2
+    assert "does not hold the record" in capsys.readouterr().err
+    own.unlink()
+    assert run(place, "raw", doc_id) == 2
+    assert "put it back" in capsys.readouterr().err
+
+
+def test_ranges_over_http_are_patient_and_notice_changes() -> None:
+    data = bytes(range(256)) * 100
+    with CrawlServer({"f.bin": data}) as server:
+        pin = f"etag:{len(data)}:{server.etag('f.bin')}"
+        uri = f"{server.base}f.bin"
+        waits: list[float] = []
+        for fault in ("503", "close", "reset", "ignore_range", "wrong_range", "hang_up"):
+            server.seen.clear()
+            server.faults = lambda path, number, fault=fault: fault if number == 0 else None  # type: ignore[misc]
+            with open_source(uri, len(data), pin, waits.append) as stream:
+                stream.seek(1000)
+                assert stream.read(500) == data[1000:1500], fault
+        server.faults = lambda path, number: "503"
+        with (
+            open_source(uri, len(data), pin, waits.append) as stream,
+            pytest.raises(SourceUnavailable, match="try again later"),
+        ):
+            stream.read(1)
+        server.faults = lambda path, number: f"redirect:{uri.replace('127.0.0.1', 'localhost')}"
+        with (
+            open_source(uri, len(data), pin, waits.append) as stream,
+            pytest.raises(SourceUnavailable, match="redirects to another server"),
+        ):
+            stream.read(1)
+        server.faults = lambda path, number: None
+        server.files["f.bin"] = data[::-1]
+        with (
+            open_source(uri, len(data), pin, waits.append) as stream,
+            pytest.raises(SourceUnavailable, match="was changed"),
+        ):
+            stream.read(1)

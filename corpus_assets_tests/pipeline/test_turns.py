@@ -1,0 +1,114 @@
+"""Turns at a home: builds together, collections and takedown runs alone, the dead make way."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from catalog.registry import Registry
+from corpus_assets.pipeline import turns
+from corpus_assets.pipeline.turns import building, collecting, is_gone, publishing, takedown_run
+
+
+@pytest.fixture
+def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry:
+    monkeypatch.setattr(turns, "POLL_S", 0.01)
+    registry = Registry(f"sqlite:///{tmp_path}/catalog.db")
+    registry.upgrade()
+    return registry
+
+
+class Elsewhere:
+    """Someone else who wants a turn, in a thread; `began` is set when the turn is theirs."""
+
+    def __init__(self, turn: Callable[[], AbstractContextManager[None]]) -> None:
+        self.began = threading.Event()
+        self._turn, self._leave = turn, threading.Event()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        with self._turn():
+            self.began.set()
+            self._leave.wait(30)
+
+    def leave(self) -> None:
+        self._leave.set()
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+
+
+def _dead_owner() -> str:
+    """The name of a process of this machine that has ended."""
+    code = "from corpus_assets.pipeline.turns import owner_name; print(owner_name())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_builds_run_at_once_and_a_collection_waits_for_them_and_says_so(
+    registry: Registry,
+) -> None:
+    told: list[str] = []
+    with building(registry), building(registry):
+        other = Elsewhere(lambda: collecting(registry, told.append))
+        assert not other.began.wait(0.3)
+        assert told == ["waiting: a build is running; files are deleted when it ends"]
+    assert other.began.wait(10)
+    other.leave()
+    assert registry.leases("") == []
+
+
+def test_a_build_that_comes_while_files_are_collected_waits(registry: Registry) -> None:
+    told: list[str] = []
+    with collecting(registry):
+        other = Elsewhere(lambda: building(registry, told.append))
+        assert not other.began.wait(0.3)
+        assert told == ["waiting: files are being collected"]
+    assert other.began.wait(10)
+    other.leave()
+
+
+@pytest.mark.parametrize("turn", [takedown_run, collecting, lambda r: publishing(r, "v-1")])
+def test_of_two_who_must_be_alone_one_waits(
+    registry: Registry, turn: Callable[[Registry], AbstractContextManager[None]]
+) -> None:
+    with turn(registry):
+        other = Elsewhere(lambda: turn(registry))
+        assert not other.began.wait(0.3)
+    assert other.began.wait(10)
+    other.leave()
+
+
+def test_what_a_killed_process_of_this_machine_held_is_free_at_once(registry: Registry) -> None:
+    dead = _dead_owner()
+    assert is_gone(dead)
+    assert not is_gone(turns.owner_name())
+    assert not is_gone("another-host:1:x")
+    for name in (turns.COLLECT, turns.TAKEDOWNS, turns.BUILD + dead):
+        registry.acquire_lease(name, dead, 600)
+    with takedown_run(registry), building(registry):
+        pass
+    with collecting(registry):
+        pass
+    assert registry.leases("") == []
+
+
+def test_a_turn_ends_with_its_work_even_when_the_work_fails(registry: Registry) -> None:
+    with pytest.raises(ZeroDivisionError), building(registry):
+        raise ZeroDivisionError
+    assert registry.leases("") == []
+
+
+def test_a_long_turn_is_renewed(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "LEASE_S", 0.4)
+    with building(registry):
+        (first,) = registry.leases(turns.BUILD)
+        renewed = threading.Event()
+        while not renewed.wait(0.05):
+            (lease,) = registry.leases(turns.BUILD)
+            if lease.expires_at > first.expires_at + 0.5:
+                renewed.set()

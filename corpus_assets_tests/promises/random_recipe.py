@@ -1,0 +1,108 @@
+"""Random recipes for the property test of erasure: small, cheap to run, each different."""
+
+import hashlib
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from corpus_assets.recipe import Recipe, parse_recipe
+
+RECORD = ("url", "key", "text", "derived_from")  # columns of JSONL and Parquet sources
+
+SIGNATURES = ((14, 8), (20, 5), (32, 2), (5, 4), (4, 6))
+"""(bands, rows). Few bands: two members may share one bucket only, and hang on its centre."""
+
+
+def draw_sources(draw: random.Random, formats: Sequence[str]) -> list[dict[str, Any]]:
+    """One source of all snapshots, or two with the last snapshot in a source of its own."""
+    names = [f"s{number}" for number in range(len(formats))]
+    split = len(names) if len(set(formats)) == 1 and draw.random() < 0.5 else len(names) - 1
+    sources = []
+    for name, some in (("first", names[:split]), ("second", names[split:])):
+        if some:
+            kind = formats[names.index(some[0])]
+            sources.append(
+                {
+                    "name": name,
+                    "format": kind,
+                    "domain": "web" if name == "first" else "notes",
+                    "fields": {} if kind == "warc" else {column: column for column in RECORD},
+                    "snapshots": {n: f"snapshot-{names.index(n)}" for n in some},
+                }
+            )
+    return sources
+
+
+def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: Path) -> Recipe:
+    """A recipe over given sources. `tokenizer` is pinned by its digest."""
+    keep = draw.choice(("longest", "earliest", "best_quality"))
+    families = ["gopher_quality", *(["quality"] if keep == "best_quality" else [])]
+    bands, rows = draw.choice(SIGNATURES)
+    tiers = {
+        "signal": "mean_word_chars",
+        "names": ["high", "low"],
+        "shares": [0.5, 0.5],
+        "default": "high",
+        "min_documents": 5,
+    }
+    learns = {
+        "positives": ["good.jsonl"],
+        "negatives": ["poor.jsonl"],
+        "train": {"epochs": 5, "dim": 4, "bucket": 100, "word_ngrams": 1},
+    }
+    domains = {"web": 0.7, "notes": 0.3}
+    seed = draw.randrange(2**32)
+    # One recipe in three rewrites the text of one domain: short lines are cut out.
+    step = {"family": "c4_lines", "end_marks": "", "min_words": 7, "domains": ["web"]}
+    raw = {
+        "name": "random",
+        "seed": seed,
+        "sources": sources,
+        "signals": {
+            "families": [
+                *([step] if seed % 3 == 0 else []),
+                *({"family": family} for family in families),
+            ]
+        },
+        "quality_model": learns if keep == "best_quality" else None,
+        "selection": {
+            "rules": [
+                {"name": "few_words", "signal": "n_words", "min": 20},
+                {"name": "short_words", "signal": "mean_word_chars", "cutoff": "short"},
+            ],
+            "cutoffs": {
+                "short": {"signal": "mean_word_chars", "drop_share": 0.04, "min_documents": 5}
+            },
+            "tiers": tiers if draw.random() < 0.5 else None,
+        },
+        "signatures": {"bands": bands, "rows_per_band": rows, "seed": draw.randrange(100)},
+        "clusters": {
+            "scope": draw.choice(("per_snapshot", "all", "all", {"rolling": 1})),
+            "keep": keep,
+            "min_similarity": draw.choice((0.6, 0.7, 0.7, 0.8)),
+            "max_rounds": draw.choice((1, 1, 2, 3)),
+            "url": draw.random() < 0.9,
+            "exact": draw.random() < 0.9,
+        },
+        "eval_suites": ["evals/*.jsonl"] if draw.random() < 0.7 else [],
+        "clean_text": {"boilerplate": {"min_documents": 3}, "min_chars": 40},
+        "tokenizer": {
+            "pinned": str(tokenizer),
+            "sha256": hashlib.sha256(tokenizer.read_bytes()).hexdigest(),
+        },
+        "shards": {
+            "pack": {
+                "seq_len": draw.choice((32, 64, 200)),
+                "packing": draw.choice(("best_fit", "concat")),
+            },
+            "tokens_per_shard": 1024,
+        },
+        "mixture": {
+            "domains": {source["domain"]: domains[source["domain"]] for source in sources},
+            "tiers": {"high": 2.0, "low": 1.0, "all": 1.0},
+            "block_samples": 16,
+            "max_epochs": 1000,
+        },
+    }
+    return parse_recipe(raw, "random recipe")
