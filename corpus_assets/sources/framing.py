@@ -5,10 +5,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-try:
-    from isal import isal_zlib as _quick  # twice as fast; whatever it refuses, zlib decides
-except ImportError:
-    _quick = zlib
+from isal import isal_zlib  # twice as fast; whatever it refuses, zlib decides
 
 GZIP = b"\x1f\x8b\x08"
 WARC = b"WARC/"
@@ -65,7 +62,7 @@ class ArchiveFile:
         None, with the place as it was, for one that is broken, cut off or larger.
         """
         start = self.position
-        inflater: Any = _quick.decompressobj(31)
+        inflater: Any = isal_zlib.decompressobj(31)
         pieces: list[bytes] = []
         left = most_bytes
         try:
@@ -78,7 +75,7 @@ class ArchiveFile:
                 pieces.append(piece)
                 if inflater.unconsumed_tail:
                     break
-        except (zlib.error, _quick.error):
+        except (zlib.error, isal_zlib.error):
             pass
         else:
             if inflater.eof:
