@@ -47,12 +47,12 @@ class SourceEntry(SourceSpec):
 
     @model_validator(mode="after")
     def _is_complete(self) -> "SourceEntry":
+        if self.crawl is None and not self.snapshots:
+            raise ValueError(f"source {self.name}: `snapshots` must name at least one")
         strange = sorted(set(self.site_files) - set(self.snapshots))
         if strange:
             raise ValueError(f"site_files names {strange[0]}, which is not among the snapshots")
         if self.crawl is None:
-            if not self.snapshots:
-                raise ValueError(f"source {self.name}: `snapshots` must name at least one")
             return self
         if self.format not in ("warc", self.crawl.kind):
             raise ValueError(f"source {self.name}: a crawl of {self.crawl.kind} has that format")

@@ -94,14 +94,14 @@ def words_with(data: Bytes, words: Ints, marks: Points) -> Bytes:
 
 
 @njit(cache=True)
-def words_within(data: Bytes, words: Ints, marks: Points) -> Bytes:
-    """uint8[k]: 1 where a word consists of the sorted code points and nothing else."""
+def words_within(data: Bytes, words: Ints, table: Bytes) -> Bytes:
+    """uint8[k]: 1 where a word consists of code points marked in `table: uint8[0x110000]`."""
     out = np.ones(words.shape[0], dtype=np.uint8)
     for k in range(words.shape[0]):
         at, end = words[k, START], words[k, END]
         while at < end:
             point, width = decode(data, at, end)
-            if not contains(marks, point):
+            if not table[point]:
                 out[k] = 0
                 break
             at += width

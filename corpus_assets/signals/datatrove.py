@@ -9,6 +9,7 @@ between them.
 
 import string
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -23,7 +24,7 @@ from corpus_assets.kernels.dialect_paragraphs import split_paragraphs
 from corpus_assets.kernels.phrases import count_phrases, phrase_table
 from corpus_assets.kernels.text import CHARS, END, START
 from corpus_assets.kernels.unicode_classes import LETTER, class_table
-from corpus_assets.kernels.unicode_tables import sentence_terminals
+from corpus_assets.kernels.unicode_tables import N_CODE_POINTS, sentence_terminals
 from corpus_assets.signals.base import SignalFamily, Spans, TextBatch, code_points_of, share
 from corpus_assets.signals.repetition import NgramSize
 
@@ -97,8 +98,7 @@ class DatatroveGopher(SignalFamily):
     def _words(self, batch: TextBatch) -> dict[str, Any]:
         words = _words(batch, self.words)
         has_letter = kernel.words_of_class(batch.data, words.spans, class_table(), LETTER)
-        marks = np.union1d(code_points_of(_PUNCTUATION + _CONTROLS), _terminals())
-        has_ink = kernel.words_within(batch.data, words.spans, marks.astype(np.int32)) == 0
+        has_ink = kernel.words_within(batch.data, words.spans, _punctuation()) == 0
         n_words = words.sum_by_document(has_ink)
         stops = TextBatch.from_arrow(pa.array(list(dict.fromkeys(self.stop_words)), pa.string()))
         which = kernel.equal_to(batch.data, words.spans, stops.data, stops.offsets)
@@ -209,6 +209,15 @@ def _words(batch: TextBatch, kind: WordKind) -> Spans:
 def _occurrences(batch: TextBatch, phrases: tuple[str, ...]) -> npt.NDArray[np.int64]:
     table = phrase_table(phrases)
     return count_phrases(batch.data, batch.whole.spans, table, False, class_table())
+
+
+@lru_cache(maxsize=1)
+def _punctuation() -> npt.NDArray[np.uint8]:
+    """uint8[0x110000]: 1 for what it takes for punctuation."""
+    table = np.zeros(N_CODE_POINTS, dtype=np.uint8)
+    table[code_points_of(_PUNCTUATION + _CONTROLS)] = 1
+    table[_terminals()] = 1
+    return table
 
 
 def _terminals() -> npt.NDArray[np.int32]:

@@ -75,7 +75,7 @@ class ArchiveFile:
                 pieces.append(piece)
                 if inflater.unconsumed_tail:
                     break
-        except (zlib.error, isal_zlib.error):
+        except (zlib.error, isal_zlib.error):  # type: ignore[misc]
             pass
         else:
             if inflater.eof:

@@ -26,7 +26,7 @@ WAVES = (
     (("signals", "signatures", "contamination"), True),
     (("quality_cutoffs", "tokenizer"), False),
     (("selection", "clusters"), True),
-    (("clean_text", "shards"), True),
+    (("clean_text", "shards", "lineage_keys"), True),
 )
 
 
