@@ -6,7 +6,8 @@ from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
-from corpus_assets.kernels.fasttext_lid import identify, load_lid
+from corpus_assets.kernels.fasttext_lid import identify
+from corpus_assets.kernels.fasttext_model import load_lid
 from corpus_assets.signals.base import SignalFamily, TextBatch, model_path
 
 DECIMALS = 4

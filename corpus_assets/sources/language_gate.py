@@ -16,7 +16,8 @@ import numpy as np
 from pydantic import Field
 
 from corpus_assets.errors import ModelError
-from corpus_assets.kernels.fasttext_lid import identify, load_lid
+from corpus_assets.kernels.fasttext_lid import identify
+from corpus_assets.kernels.fasttext_model import load_lid
 from corpus_assets.kernels.rough_text import rough_text
 from corpus_assets.sources.refusal import Refusal
 from corpus_assets.step import Settings, keyed_hash

@@ -15,7 +15,8 @@ from typing import Any
 
 from lxml.etree import XPath, _Element
 
-MIN_STEM = 3
+from corpus_assets.sources.trafilatura_stems import branches_of, shared_prefixes, stems_of
+
 MAX_VALUES = 1 << 16  # judged values kept; some 10 MB
 MAX_VALUE_CHARS = 1_000  # longer values are judged each time
 
@@ -53,7 +54,7 @@ class Masks(dict[str, int]):
                 if any(stem.startswith(other.lower()) for other in its)
             ]
         self._all = [(bit, test) for bit, _, test in rules]
-        self._find = re.compile(f"(?=({_shared_prefixes(stems)}))").findall  # the longest one
+        self._find = re.compile(f"(?=({shared_prefixes(stems)}))").findall  # the longest one
 
     def __missing__(self, value: str) -> int:
         mask = 0
@@ -299,7 +300,7 @@ def _search(
     """The `place`-th `re:test` on an attribute in an expression, a rule for each branch."""
     quoted = rf"re:test\({re.escape(attribute)}, '([^']*)'"
     pattern = re.findall(quoted, expression.path)[place]
-    return [_branch(bit, branch, flags) for branch in _split(pattern)]
+    return [_branch(bit, branch, flags) for branch in branches_of(pattern)]
 
 
 def _branch(bit: int, branch: str, flags: int) -> Rule:
@@ -321,69 +322,3 @@ def _starts(bit: int, word: str) -> Rule:
 
 def _is(bit: int, *words: str) -> Rule:
     return bit, words, frozenset(words).__contains__
-
-
-_OPTIONAL = re.compile(r"(?:\[[^\]]*\]|.)(?:[?*]|\{0[^}]*\})")
-_NO_LITERAL = re.compile(r"\[[^\]]*\]|\\.|[\^$.]")
-
-
-def stems_of(pattern: str) -> tuple[str, ...]:
-    """Literals of which every match of a simple pattern holds one: the longest of each branch.
-
-    Knows branches, groups, look-aheads, sets and `?`, which is what the rules are made of.
-    """
-    stems: list[str] = []
-    for branch in _split(pattern):
-        groups, rest = _take_groups(branch)
-        runs = re.split("\0", _NO_LITERAL.sub("\0", _OPTIONAL.sub("\0", rest)))
-        longest = max(runs, key=len)
-        if len(longest) >= MIN_STEM:
-            stems.append(longest)
-            continue
-        inner = [stems_of(group) for group in groups]
-        if not inner:
-            raise ValueError(f"pattern {branch!r} has no literal to look for")
-        stems.extend(inner[0])
-    return tuple(stems)
-
-
-def _shared_prefixes(words: list[str]) -> str:
-    """A pattern for any of the words, the longest first, that tries a shared prefix once."""
-    if words == [""]:
-        return ""
-    branches = [
-        re.escape(char) + _shared_prefixes([word[1:] for word in words if word.startswith(char)])
-        for char in sorted({word[0] for word in words if word})
-    ]
-    joined = branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
-    return f"(?:{joined})?" if "" in words else joined
-
-
-def _split(pattern: str) -> list[str]:
-    """The branches of a pattern."""
-    depth, start, branches = 0, 0, []
-    for at, char in enumerate(pattern):
-        depth += (char == "(") - (char == ")")
-        if char == "|" and depth == 0:
-            branches.append(pattern[start:at])
-            start = at + 1
-    return [*branches, pattern[start:]]
-
-
-def _take_groups(branch: str) -> tuple[list[str], str]:
-    """Groups that must match, and the branch with a gap for each group."""
-    groups, rest, depth, start = [], "", 0, 0
-    for at, char in enumerate(branch):
-        if char == "(":
-            start = at if depth == 0 else start
-            depth += 1
-        elif char == ")":
-            depth -= 1
-            if depth == 0:
-                rest += "\0"
-                group = branch[start + 1 : at]
-                if not group.startswith("?!") and branch[at + 1 : at + 2] != "?":
-                    groups.append(group.removeprefix("?:"))
-        elif depth == 0:
-            rest += char
-    return groups, rest.replace("\0?", "\0")

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from corpus_assets.errors import ModelError
-from corpus_assets.kernels.fasttext_lid import IDS_AT_ONCE, LidModel, identify, load_lid
+from corpus_assets.kernels.fasttext_lid import IDS_AT_ONCE, identify
+from corpus_assets.kernels.fasttext_model import LidModel, load_lid
 from corpus_assets.models import find_model, load_fasttext
 from corpus_assets_tests.shared_data import shared_data
 from corpus_assets_tests.signals.texts import ADVERSARIAL

@@ -3,10 +3,16 @@
 import re
 from collections import Counter
 from html.parser import HTMLParser
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from corpus_assets.pipeline.charts import Mark, mirrored_histogram, small_multiples
+from corpus_assets.pipeline.report import _language_gate
+from corpus_assets.sources.gates import GateSettings
+from corpus_assets.sources.language_gate import LanguageGateSettings
+from corpus_assets.stages.documents import IngestSettings
 from corpus_assets_tests.pipeline.conftest import VERSION, Place
 from corpus_assets_tests.pipeline.small_corpus import FOOTER, GERMAN
 from corpus_assets_tests.pipeline.test_signal_view import table_of
@@ -91,3 +97,29 @@ def test_labels_that_would_overlap_are_joined() -> None:
 
 def test_names_in_charts_are_escaped() -> None:
     assert "<b>&lt;x&gt;</b>" in small_multiples([("<x>", "", "")])
+
+
+@pytest.mark.parametrize("gate", [None, LanguageGateSettings(languages=("en",))])
+def test_the_language_gate_s_false_drops_are_shown_by_snapshot(
+    gate: LanguageGateSettings | None,
+) -> None:
+    parts = [
+        SimpleNamespace(
+            counts={"gate_sampled": 4, "gate_false_drops": n},
+            notes={"reasons": {"gate_language": 30, "gate_too_short": 10, "http_status": 7}},
+        )
+        for n in range(2)
+    ]
+    pipeline: Any = SimpleNamespace(
+        recipe=SimpleNamespace(
+            documents=IngestSettings(gates=GateSettings(language_gate=gate)),
+            snapshots=["2024-10"],
+        ),
+        results=lambda node, snapshot: parts,
+    )
+    section = _language_gate(pipeline)
+    assert bool(section) is (gate is not None)
+    if gate is not None:
+        cells = re.findall(r"<td[^>]*>([^<]*)</td>", section)
+        assert cells[:4] == ["2024-10", "80", "8", "1"]
+        assert float(cells[4].rstrip("%")) in (0.125, 12.5)

@@ -21,7 +21,7 @@ def written(folder: Path, name: str, data: bytes) -> str:
     ("name", "data"),
     [
         ("t.jsonl", LINES),
-        ("t.jsonl.gz", gzip.compress(LINES)),
+        ("t.jsonl.gz", gzip.compress(LINES, mtime=0)),
         ("t.jsonl.zst", zstandard.compress(LINES)),
     ],
 )
@@ -43,8 +43,12 @@ def test_files_are_read_in_the_order_given(tmp_path: Path) -> None:
         ("t", b'{"text": 3}\n', "line 1: `text` is not a string"),
         ("t", b'{"text": "\xff"}\n', "line 1: cannot be read ('utf-8' codec"),
         ("t.gz", b"no gzip", "line 1: cannot be read (Not a gzipped file"),
-        ("t.gz", gzip.compress(LINES)[:-9], "cannot be read (Compressed file ended before"),
-        ("t.gz", gzip.compress(LINES)[:-6] + bytes(6), "cannot be read (CRC check failed"),
+        (
+            "t.gz",
+            gzip.compress(LINES, mtime=0)[:-9],
+            "cannot be read (Compressed file ended before",
+        ),
+        ("t.gz", gzip.compress(LINES, mtime=0)[:-6] + bytes(6), "cannot be read (CRC check failed"),
         ("t.zst", b"no zstandard frame", "line 1: cannot be read (zstd decompress"),
     ],
 )

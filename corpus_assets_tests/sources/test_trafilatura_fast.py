@@ -16,7 +16,8 @@ from corpus_assets.sources.charset import decode
 from corpus_assets.sources.engines import make_engine
 from corpus_assets.sources.gates import media_type
 from corpus_assets.sources.trafilatura_fast import fast_extract
-from corpus_assets.sources.trafilatura_rules import CAPTION, TEASER, Rules, stems_of
+from corpus_assets.sources.trafilatura_rules import CAPTION, TEASER, Rules
+from corpus_assets.sources.trafilatura_stems import stems_of
 from corpus_assets.sources.warc import read_warc
 from corpus_assets_tests.shared_data import shared_data
 

@@ -5,9 +5,10 @@ import zlib
 import pytest
 
 from corpus_assets.errors import SourceError
-from corpus_assets.sources import framing
+from corpus_assets.sources import framing, warc
 from corpus_assets.sources.base import RawRecord
 from corpus_assets.sources.warc import read_warc
+from corpus_assets_tests.shared_data import shared_data
 from corpus_assets_tests.sources.warc_bytes import (
     http,
     member,
@@ -203,3 +204,29 @@ def test_records_after_a_damaged_beginning_are_found() -> None:
         "damaged_record",
         *[None] * 5,
     ]
+
+
+def test_the_quick_way_through_a_member_finds_what_the_careful_one_finds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    odd = [
+        FIVE[0].replace(b"WARC-Type: ", b"WARC-Type:  "),
+        FIVE[0].replace(b"WARC-Type: ", b"warc-type:"),
+        FIVE[0].replace(b"WARC/1.0", b"WARC/1.1"),
+        FIVE[0].replace(b"WARC-Date", b"X-Folded: a\r\n b\r\nWARC-Date"),
+        FIVE[0].replace(b"WARC-Date", b"WARC-Type: resource\r\nWARC-Date"),
+        FIVE[0].replace(b"example.com/0", "example.com/\u00e4".encode()),
+        FIVE[0][:-4],
+        FIVE[0] + b"\r\n",
+        FIVE[0] + FIVE[1],
+        record(b"GET / HTTP/1.1\r\n\r\n", kind="request"),
+        record(b"x", kind="continuation"),
+    ]
+    rest = shared_data("web/genuine-crawl.warc.gz").read_bytes()
+    broken = bytearray(rest[:300_000])
+    for place in range(1000, len(broken), 30_011):
+        broken[place] ^= 0x55
+    files = [members(*odd), rest, bytes(broken)]
+    quick = [read(file) for file in files]
+    monkeypatch.setattr(warc, "_only_record", lambda member, limit: None)
+    assert [read(file) for file in files] == quick
