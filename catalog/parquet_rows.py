@@ -30,7 +30,8 @@ class _File:
     def __init__(self, store: Store, path: str) -> None:
         self._stack = ExitStack()
         if store.is_local:
-            self.parquet = pq.ParquetFile(store.address(path), memory_map=True)
+            mapped = self._stack.enter_context(pa.memory_map(store.address(path)))
+            self.parquet = pq.ParquetFile(mapped)
         else:
             handle = self._stack.enter_context(store.open(path))
             self.parquet = pq.ParquetFile(handle, pre_buffer=True)

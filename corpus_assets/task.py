@@ -126,7 +126,7 @@ def read_table(store: Store, output: Output, columns: list[str] | None = None) -
     """A Parquet file of the store, its content checked."""
     data = pa.BufferReader(read_output(store, output))
     try:
-        return pq.read_table(data, columns=columns, use_threads=False)
+        return pq.ParquetFile(data).read(columns=columns, use_threads=False)
     except pa.ArrowException as error:
         raise CorruptArtifact(f"{output.path} is not readable Parquet: {error}") from error
 

@@ -20,7 +20,7 @@ from corpus_assets.shards.manifest import (
     TokenizerRef,
 )
 from corpus_assets.shards.mixture import phases_from
-from corpus_assets.shards.tokens import Encoder
+from corpus_assets.shards.tokens import encoder_of
 from corpus_assets.store import Output, Result, read_output
 
 VERSION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -123,10 +123,9 @@ def make_version(pipeline: Pipeline, name: str) -> Version:
     groups = make_groups(pipeline)
     tokenizer = pipeline.tokenizer_file()
     special = recipe.tokenizer.special_names()
-    encoder = Encoder(
-        read_output(pipeline.store, tokenizer), eod_token=special["eod"], pad_token=special["pad"]
-    )
+    encoder = encoder_of(read_output(pipeline.store, tokenizer), special["eod"], special["pad"])
     seq_len = recipe.shards.pack.seq_len
+    shrunk = bool(pipeline.pins and pipeline.suppressions.rows)
     pin = lock.calibrations["tokenizer"]
     manifest = Manifest(
         version=name,
@@ -143,6 +142,6 @@ def make_version(pipeline: Pipeline, name: str) -> Version:
         ),
         block_samples=recipe.mixture.block_samples,
         groups=tuple(groups),
-        phases=tuple(phases_from(groups, recipe.mixture, seq_len)),
+        phases=tuple(phases_from(groups, recipe.mixture, seq_len, shrunk)),
     )
     return Version(name, manifest, manifest.dump(), lock)

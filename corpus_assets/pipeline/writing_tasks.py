@@ -16,7 +16,7 @@ from corpus_assets.pipeline.kept_rows import joined, kept_final_rows, known_toke
 from corpus_assets.recipe import TokenizerSample
 from corpus_assets.shards.format import build_shard
 from corpus_assets.shards.pack import PackSettings
-from corpus_assets.shards.tokens import Encoder, TokenBatch
+from corpus_assets.shards.tokens import Encoder, TokenBatch, encoder_of
 from corpus_assets.stages import boilerplate, shards
 from corpus_assets.stages.boilerplate import BoilerplateSettings
 from corpus_assets.stages.clean_text import TOO_SHORT, CleanTextSettings, clean_documents
@@ -212,7 +212,7 @@ def shard(context: TaskContext) -> None:
 
 def _encoder(context: TaskContext) -> Encoder:
     special = context.task.settings["special"]
-    return Encoder(context.content("tokenizer"), eod_token=special["eod"], pad_token=special["pad"])
+    return encoder_of(context.content("tokenizer"), special["eod"], special["pad"])
 
 
 def _checked_slice(context: TaskContext, name: str) -> tuple[list[bytes], TokenBatch]:

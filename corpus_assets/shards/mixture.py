@@ -90,24 +90,43 @@ class MixtureSettings(Settings):
 
 
 def phases_from(
-    groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int
+    groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int, shrunk: bool = False
 ) -> list[Phase]:
     """Blocks of each phase and samples of each group in a block.
 
     A group whose share is too small for one sample in a block may get none; `mixture_table`
     shows it with 0 epochs, and a larger `block_samples` brings it in.
+
+    A corpus that takedowns have `shrunk` is never refused: where the mix no longer fits, domains
+    and phases of which nothing is left give their share to the others, and groups are repeated
+    as often as the weights ask.
     """
     present = sorted((group for group in groups if group.samples), key=lambda group: group.id)
     _check_groups(present, settings, seq_len)
+    try:
+        return _phases(present, settings, may_shrink=False)
+    except RecipeError:
+        if not shrunk:
+            raise
+        return _phases(present, settings, may_shrink=True)
+
+
+def _phases(
+    present: Sequence[MixedGroup], settings: MixtureSettings, may_shrink: bool
+) -> list[Phase]:
     run_tokens = settings.run_tokens or sum(group.tokens for group in present)
+    names: list[str] = []
     ideals: list[dict[str, Fraction]] = []
     blocks: list[int] = []
     for phase in settings.phases:
-        ideal = _ideal_counts(present, settings, phase)
+        ideal = _ideal_counts(present, settings, phase, may_shrink)
+        if not ideal:
+            continue
         tokens = sum(
             (ideal[group.id] * Fraction(group.tokens, group.samples) for group in present),
             Fraction(0),
         )
+        names.append(phase.name)
         ideals.append(ideal)
         blocks.append(max(1, round(run_tokens * _exact(phase.share) / tokens)))
     limits = {
@@ -115,11 +134,14 @@ def phases_from(
         * group.samples
         for group in present
     }
+    if may_shrink:
+        draws = sum(blocks) * settings.block_samples
+        limits = {group.id: Fraction(draws) for group in present}
     _check_epochs(present, ideals, blocks, limits)
     counts = _whole_counts(ideals, blocks, limits, settings.block_samples)
     return [
-        Phase(name=phase.name, blocks=number, counts=count)
-        for phase, number, count in zip(settings.phases, blocks, counts, strict=True)
+        Phase(name=name, blocks=number, counts=count)
+        for name, number, count in zip(names, blocks, counts, strict=True)
     ]
 
 
@@ -185,9 +207,12 @@ def _check_groups(groups: Sequence[MixedGroup], settings: MixtureSettings, seq_l
 
 
 def _ideal_counts(
-    groups: Sequence[MixedGroup], settings: MixtureSettings, phase: PhaseSettings
+    groups: Sequence[MixedGroup],
+    settings: MixtureSettings,
+    phase: PhaseSettings,
+    may_shrink: bool,
 ) -> dict[str, Fraction]:
-    """Samples of each group in a block, before rounding.
+    """Samples of each group in a block, before rounding; none where nothing may be left.
 
     A group's token share is ratio x tokens x multiplier / (sum of tokens x multiplier in its
     domain); divided by its fill, the tokens cancel and samples remain.
@@ -200,7 +225,7 @@ def _ideal_counts(
     for domain in sorted(ratios):
         members = [group for group in groups if group.domain == domain]
         pool = sum((group.tokens * multipliers[group.tier] for group in members), Fraction(0))
-        if ratios[domain] > 0 and not pool:
+        if ratios[domain] > 0 and not pool and not may_shrink:
             raise RecipeError(
                 f"phase {phase.name} gives domain {domain!r} a weight of {ratios[domain]:g}, "
                 "but none of its tiers in this phase has tokens; "
@@ -210,6 +235,8 @@ def _ideal_counts(
             weight = _exact(ratios[domain]) * multipliers[group.tier] * group.samples
             weights[group.id] = weight / pool if weight else Fraction(0)
     total = sum(weights.values(), Fraction(0))
+    if not total and may_shrink:
+        return {}
     if not total:
         raise RecipeError(f"phase {phase.name} has no weight at all; give one domain more than 0")
     return {group: weight * settings.block_samples / total for group, weight in weights.items()}

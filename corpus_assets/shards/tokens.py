@@ -6,6 +6,7 @@ out `<|end_of_document|>` cannot forge a boundary. The end-of-document id closes
 and stands nowhere else; the padding id stands in no document at all.
 """
 
+import functools
 import hashlib
 import json
 import os
@@ -238,6 +239,12 @@ class Encoder:
                     f"tokenizer {fault} on {text[:40]!r}; shards must be traceable to text, "
                     "use a byte-level tokenizer without normalizer, prefix space or stripping"
                 )
+
+
+@functools.lru_cache(maxsize=2)
+def encoder_of(tokenizer_json: bytes, eod_token: str, pad_token: str) -> Encoder:
+    """The encoder of a tokenizer, made once a process: many tasks in a row ask for the same."""
+    return Encoder(tokenizer_json, eod_token=eod_token, pad_token=pad_token)
 
 
 def unicode_of_bytes() -> list[str]:
