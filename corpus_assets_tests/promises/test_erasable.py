@@ -187,6 +187,18 @@ def _covered(
     return [document for document, gone in zip(known, mask, strict=True) if gone]
 
 
+def test_a_domain_of_which_nothing_is_left_is_taken_out_all_the_same(
+    base: Path, tmp_path: Path
+) -> None:
+    books = [row for row in _documents(base) if row["snapshot"] == "books-1"]
+    orders = [("doc_id", row["doc_id"]) for row in books]
+    home, version = _same(base, tmp_path, [orders])
+    assert not {row["doc_id"] for row in books} & _kept(home, version)
+    drawn = {group for phase in _manifest(home, version)["phases"] for group in phase["counts"]}
+    assert drawn
+    assert not [group for group in drawn if group.startswith("books-1/")]
+
+
 def test_one_takedown_after_another_equals_all_at_once(base: Path, tmp_path: Path) -> None:
     kept = [d for d in _documents(base) if d["kept"]]
     batches = [[("doc_id", d["doc_id"])] for d in random.Random(3).sample(kept, 3)]

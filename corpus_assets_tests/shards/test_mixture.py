@@ -207,3 +207,30 @@ def test_counts_fill_each_block_exactly_and_stay_within_epochs_whatever_the_orde
         assert min(phase.counts.values()) >= 1
     for row in mixture_table(groups, phases):
         assert row["epochs"] <= 6
+
+
+def test_what_takedowns_emptied_gives_its_share_to_the_rest() -> None:
+    setting = mix(domains={"web": 1, "code": 1})
+    only_web = [group for group in WEB_AND_CODE if group.domain == "web"]
+    with pytest.raises(RecipeError, match="code"):
+        phases_from(only_web, setting, SEQ_LEN)
+    [phase] = phases_from(only_web, setting, SEQ_LEN, shrunk=True)
+    assert set(phase.counts) == {group.id for group in only_web}
+    assert sum(phase.counts.values()) == setting.block_samples
+
+
+def test_a_corpus_of_which_nothing_is_left_has_no_phases() -> None:
+    assert phases_from([], mix(), SEQ_LEN, shrunk=True) == []
+
+
+def test_a_mix_that_still_fits_is_the_same_after_takedowns() -> None:
+    assert phases_from(WEB_AND_CODE, mix(), SEQ_LEN, shrunk=True) == phases_from(
+        WEB_AND_CODE, mix(), SEQ_LEN
+    )
+
+
+def test_a_shrunk_group_may_be_repeated_more_than_the_recipe_allows() -> None:
+    setting = mix(run_tokens=100_000_000, max_epochs=1.0)
+    with pytest.raises(RecipeError, match="epochs"):
+        phases_from(WEB_AND_CODE, setting, SEQ_LEN)
+    assert phases_from(WEB_AND_CODE, setting, SEQ_LEN, shrunk=True)
