@@ -40,7 +40,7 @@ def test_a_plan_is_a_line_an_asset(place: Place, capsys: Captured) -> None:
     shutil.rmtree(place.store / "artifacts/signals")
     text = said(capsys, "plan", str(place.recipe), "--home", str(place.home))
     lines = {line.split()[0]: line.split(maxsplit=1)[1] for line in text.splitlines()}
-    assert lines["documents"] == "cached   5 parts"
+    assert lines["documents"] == "cached   10 parts"  # five files, and lists they look pages up in
     assert lines["signals"] == "runs     5 parts, 0 cached"
     assert lines["selection"].startswith("waits    for its inputs")
 

@@ -1,7 +1,9 @@
 """Two takedown runs and a build at once, as processes of their own on one home."""
 
+import contextlib
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -80,6 +82,20 @@ def _texts(home: Path) -> set[str]:
     return found
 
 
+def _pause(process: "subprocess.Popen[str]", home: Path) -> None:
+    """Stop a process at a moment when it holds no lock on the catalog."""
+    while True:
+        process.send_signal(signal.SIGSTOP)
+        with contextlib.closing(sqlite3.connect(home / "catalog.db", timeout=0.2)) as database:
+            try:
+                database.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                process.send_signal(signal.SIGCONT)
+                time.sleep(0.05)
+            else:
+                return
+
+
 def test_two_takedown_runs_and_a_build_at_once_end_as_one_after_the_other(
     built: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -100,7 +116,7 @@ def test_two_takedown_runs_and_a_build_at_once_end_as_one_after_the_other(
             break
         time.sleep(0.05)
     assert build.poll() is None, build.communicate()[0]
-    build.send_signal(signal.SIGSTOP)
+    _pause(build, home)
     for url in (URL, OTHER):  # the build has read what these name
         _file(home, url)
     runs = [_start(home, *_catalog("takedown", "run")) for _ in range(2)]
