@@ -15,6 +15,7 @@ On real pages this halves to thirds the time; `benchmarks/extraction.py` measure
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from copy import copy
 from functools import lru_cache
 from typing import Any
@@ -168,15 +169,11 @@ class _Sequence:
         eager.focus = "recall"
         wider: tuple[_Element, str] = body, ""
         other: tuple[_Element, str] = body, ""
-        try:
+        with suppress(Exception):  # as there: a second try that fails counts for nothing
             wider = core._recall_retry(tree, eager, url)
-        except Exception as error:
-            core.LOGGER.warning("recall retry failed: %s", error)
         if not options.fast:
-            try:
+            with suppress(Exception):
                 other = core.justext_rescue(copy(tree), options)
-            except Exception as error:
-                core.LOGGER.warning("justext candidate failed: %s", error)
         least = core.ESCALATION_JUSTEXT_RATIO * len(text)
         if len(other[1]) > len(wider[1]) and len(other[1]) > least:
             return other
