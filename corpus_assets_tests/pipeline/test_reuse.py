@@ -19,25 +19,14 @@ from corpus_assets.pipeline.version import make_version
 from corpus_assets.session import Session, open_session, reopen_session
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
-
-WAVES = (
-    (("documents",), True),
-    (("eval_index", "quality_model"), False),
-    (("signals", "signatures", "contamination"), True),
-    (("quality_cutoffs", "tokenizer"), False),
-    (("selection", "clusters"), True),
-    (("clean_text", "shards", "lineage_keys"), True),
-)
+from corpus_assets_tests.promises.erasure_build import run_all
 
 
 def _build(session: Session, version: str) -> None:
     pipeline, registry = session.pipeline, session.registry
     for snapshot in pipeline.recipe.snapshots if not session.replaces else ():
         pin_snapshot(pipeline, registry, snapshot)
-    for assets, by_snapshot in WAVES:
-        for snapshot in pipeline.recipe.snapshots if by_snapshot else (None,):
-            for asset in assets:
-                run_asset(pipeline, session.engine, registry, session.progress, asset, snapshot)
+    run_all(session)
     publish(pipeline, registry, make_version(pipeline, version), session.replaces)
 
 
