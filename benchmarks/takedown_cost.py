@@ -1,14 +1,16 @@
 """What taking one document out costs, beside building the version it is taken out of.
 
-    python benchmarks/takedown_cost.py --documents 100000 --out FOLDER
+    python benchmarks/takedown_cost.py --documents 100000 --pages FOLDER --out FOLDER
 
-Makes a corpus of English-like texts (JSON lines, two snapshots, one document in ten a near
-duplicate of another), builds it with the rules of the demo recipe, then takes out one document
-that stands alone and one that stands for a cluster. CPU time is that of the whole commands,
-start-up and child processes included: `corpus build` against `catalog takedown run`.
+Makes a corpus of English-like texts (two snapshots, one document in ten a near duplicate of
+another), builds it with the rules of the demo recipe, then takes out one document that stands
+alone and one that stands for a cluster. CPU time is that of the whole commands, start-up and
+child processes included: `corpus build` against `catalog takedown request` and `run`.
 
-JSON lines are the hard case: with web pages the build costs several times more and the takedown
-costs the same. Texts are drawn from the words of the demo's own library, by rank (Zipf).
+`--pages` names a folder of web archives: the corpus is then a crawl of pages with their markup
+and other words. Without it the texts are JSON lines, the hard case: nothing is extracted, the
+build costs a tenth, and the takedown costs the same. Words are those of the demo's own library,
+by rank (Zipf).
 """
 
 import argparse
@@ -18,15 +20,18 @@ import re
 import resource
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import yaml
+from page_frames import drawn_words, read_frames, response_record
 
 ROOT = Path(__file__).resolve().parent.parent
 SNAPSHOTS = ("news-2024-10", "news-2024-18")
 WORDS_A_DOCUMENT = (150, 900)
 COPIES = 0.1
+EARLIER = 2000
 
 
 def main() -> None:
@@ -36,10 +41,11 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=100_000)
     parser.add_argument("--parts", type=int, default=4, help="files of each snapshot")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--pages", type=Path, help="a folder of *.warc.gz whose markup is taken")
     parser.add_argument("--out", type=Path, required=True, help="an empty folder")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    recipe = write_corpus(options.out, options.documents, options.parts)
+    recipe = write_corpus(options.out, options.documents, options.parts, options.pages)
     home = options.out / "home"
     build = command(
         "corpus", "build", str(recipe), "--version", "bench-1", "--workers", str(options.workers),
@@ -82,39 +88,82 @@ def command(program: str, *arguments: str, home: Path) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def write_corpus(out: Path, documents: int, parts: int) -> Path:
+def write_corpus(out: Path, documents: int, parts: int, pages: Path | None) -> Path:
+    make = _text_parts(documents, parts) if pages is None else _page_parts(documents, parts, pages)
+    kind = "jsonl" if pages is None else "warc.gz"
+    for number, lines in enumerate(make):
+        snapshot, part = SNAPSHOTS[number // parts], number % parts
+        path = out / "corpus" / snapshot / f"part-{part:03d}.{kind}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "wb") as file:
+            file.writelines(lines)
+    return _write_recipe(out, kind)
+
+
+def _text_parts(documents: int, parts: int) -> Iterator[Iterator[bytes]]:
     words, weights = vocabulary()
     random = np.random.default_rng(1)
-    each = -(-documents // (parts * len(SNAPSHOTS)))
-    number = 0
     earlier: list[str] = []
-    for snapshot in SNAPSHOTS:
-        folder = out / "corpus" / snapshot
-        folder.mkdir(parents=True, exist_ok=True)
-        for part in range(parts):
-            with open(folder / f"part-{part:03d}.jsonl", "w", encoding="utf-8") as file:
-                for _ in range(min(each, documents - number)):
-                    text = draw_text(random, words, weights, earlier)
-                    url = f"https://site{number % 997}.example/story/{number}"
-                    file.write(json.dumps({"url": url, "text": text}) + "\n")
-                    number += 1
+
+    def line(number: int) -> bytes:
+        text = draw_text(random, words, weights, earlier)
+        return json.dumps({"url": url_of(number), "text": text}).encode() + b"\n"
+
+    for numbers in _shared_out(documents, parts):
+        yield (line(number) for number in numbers)
+
+
+def _page_parts(documents: int, parts: int, pages: Path) -> Iterator[Iterator[bytes]]:
+    words, weights = vocabulary()
+    random = np.random.default_rng(1)
+    frames = read_frames(sorted(pages.glob("*.warc.gz")))
+    earlier: list[tuple[int, list[bytes]]] = []
+
+    def record(number: int) -> bytes:
+        if earlier and random.random() < COPIES:  # a near duplicate: a few words replaced
+            frame, drawn = earlier[random.integers(len(earlier))]
+            drawn = list(drawn)
+            for _ in range(3):
+                drawn[random.integers(len(drawn))] = str(
+                    words[random.integers(len(words))]
+                ).encode()
+        else:
+            frame = int(random.integers(len(frames)))
+            drawn = drawn_words(random, words, weights, frames[frame].n_words)
+            if len(earlier) < EARLIER and random.random() < COPIES * 2:
+                earlier.append((frame, drawn))
+        return response_record(url_of(number), frames[frame].filled(drawn), number)
+
+    for numbers in _shared_out(documents, parts):
+        yield (record(number) for number in numbers)
+
+
+def _shared_out(documents: int, parts: int) -> Iterator[range]:
+    each = -(-documents // (parts * len(SNAPSHOTS)))
+    for start in range(0, documents, each):
+        yield range(start, min(start + each, documents))
+
+
+def url_of(number: int) -> str:
+    return f"https://site{number % 997}.example/story/{number}"
+
+
+def _write_recipe(out: Path, kind: str) -> Path:
+    source = {"name": "news", "format": "warc", "domain": "web"}
+    if kind == "jsonl":
+        source |= {"format": "jsonl", "fields": {"url": "url"}}
+    source |= {"snapshots": {name: f"corpus/{name}/*.{kind}" for name in SNAPSHOTS}}
     raw = yaml.safe_load((ROOT / "recipes" / "demo.yaml").read_text())
     raw |= {
         "name": "bench",
-        "sources": [
-            {
-                "name": "news",
-                "format": "jsonl",
-                "domain": "web",
-                "fields": {"url": "url"},
-                "snapshots": {name: f"corpus/{name}/*.jsonl" for name in SNAPSHOTS},
-            }
-        ],
+        "sources": [source],
         "calibrate_on": [SNAPSHOTS[0]],
         "blocklists": [],
         "survival": {},
     }
-    raw["documents"] = {}
+    raw["documents"] = {"extraction": {"engine": "trafilatura", "mode": "fast"}}
+    # Words without grammar: the identifier is less sure of their language than of real text.
+    raw["selection"]["rules"]["language_confidence"]["min"] = 0.3
     raw["mixture"]["domains"] = {"web": 1.0}
     raw["tokenizer"] = {"train": {"vocab_size": 8192}, "sample": {"max_chars": 5_000_000}}
     raw["shards"]["tokens_per_shard"] = 1_000_000
