@@ -163,7 +163,9 @@ def _write_recipe(out: Path, kind: str) -> Path:
     }
     raw["documents"] = {"extraction": {"engine": "trafilatura", "mode": "fast"}}
     # Words without grammar: the identifier is less sure of their language than of real text.
-    raw["selection"]["rules"]["language_confidence"]["min"] = 0.3
+    for rule in raw["selection"]["rules"]:
+        if rule["name"] == "language_confidence":
+            rule["min"] = 0.3
     raw["mixture"]["domains"] = {"web": 1.0}
     raw["tokenizer"] = {"train": {"vocab_size": 8192}, "sample": {"max_chars": 5_000_000}}
     raw["shards"]["tokens_per_shard"] = 1_000_000
