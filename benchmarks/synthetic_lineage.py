@@ -159,7 +159,7 @@ def _part(
         "signals": _signals(rng, ids[chosen]),
         "final_text": _table(FINAL_TEXT, int(kept_text.sum()), {
             "doc_id": _fixed(ids[kept]), "domain": "web", "tier": "high", "language": "en",
-            "boilerplate_lines": 0, "emails": 0, "ip_addresses": 0,
+            "boilerplate_lines": 0, "scrubbed": [],
             "text": text.filter(pa.array(kept_text)),
         }),
         "cluster_members": _members(ids[chosen], kept_text, snapshot, part),

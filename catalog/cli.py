@@ -80,6 +80,22 @@ def lineage(place: Place, as_json: bool, doc_id: str, version: str | None) -> No
 
 @main.command()
 @click.argument("doc_id")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True)
+@version_option
+@placed
+def cluster(place: Place, as_json: bool, doc_id: str, limit: int, version: str | None) -> None:
+    """Show a document's copies: how alike they are, which one is kept, and why."""
+    from catalog.cluster import cluster_story
+    from catalog.history import resolve_doc_id
+    from catalog.lineage import Lineage
+
+    with Lineage(place.registry, place.store, version) as tables:
+        answer = cluster_story(tables, resolve_doc_id(tables, doc_id), limit)
+    print_json(answer) if as_json else screens.show_cluster(answer)
+
+
+@main.command()
+@click.argument("doc_id")
 @click.option(
     "--out", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write it there."
 )

@@ -21,8 +21,7 @@ FINAL = (
     "tier",
     "language",
     "boilerplate_lines",
-    "emails",
-    "ip_addresses",
+    "scrubbed",
     "edits",
     "text",
 )
@@ -79,7 +78,7 @@ def history(lineage: Lineage, doc_id: bytes) -> dict[str, Any]:
     }
 
 
-def cluster(lineage: Lineage, doc_id: bytes) -> dict[str, Any] | None:
+def cluster(lineage: Lineage, doc_id: bytes, shown: int = MEMBERS_SHOWN) -> dict[str, Any] | None:
     """The documents that share one kept document, and which it is; None when it is alone.
 
     A snapshot is compared with those before it, so a document that had no copy when its own
@@ -87,7 +86,7 @@ def cluster(lineage: Lineage, doc_id: bytes) -> dict[str, Any] | None:
     """
     own = cluster_rows(lineage, doc_id)
     kept_doc_id = own[0]["kept_doc_id"] if own else doc_id
-    gave_way, members = members_of(lineage, kept_doc_id, MEMBERS_SHOWN)
+    gave_way, members = members_of(lineage, kept_doc_id, shown)
     if not members:
         return None
     if not any(row["kept"] for row in members):
@@ -121,7 +120,9 @@ def _kept_alone(lineage: Lineage, doc_id: bytes) -> list[Row]:
 def _measured(final: Row) -> Row:
     """A final text by its numbers."""
     counts = {"edits": len(final["edits"] or ()), "chars": len(final["text"])}
-    return without(final, "text", "edits", "snapshot", "part") | counts | {"part": final["part"]}
+    scrubbed = {"scrubbed": dict(final["scrubbed"] or ())}
+    plain = without(final, "text", "edits", "snapshot", "part")
+    return plain | scrubbed | counts | {"part": final["part"]}
 
 
 def fate(decision: Row | None) -> str:

@@ -24,6 +24,7 @@ from catalog.rows import LINEAGE_TABLES, LineageRow, ShardRow
 from catalog.text import TokenBytes
 
 EDITS = 'STRUCT("start" INTEGER, "end" INTEGER, new_length INTEGER)[]'
+PLACES = 'STRUCT("start" INTEGER, "end" INTEGER)[]'
 
 # The columns a table has when a version registers no file of it.
 COLUMNS = {
@@ -43,16 +44,20 @@ COLUMNS = {
     "declared_language VARCHAR, derived_from VARCHAR[], generator VARCHAR, text_id BLOB, "
     "sketch BLOB, text VARCHAR, snapshot VARCHAR, part INTEGER",
     "final_text": "doc_id BLOB, domain VARCHAR, tier VARCHAR, language VARCHAR, "
-    f"boilerplate_lines INTEGER, emails INTEGER, ip_addresses INTEGER, edits {EDITS}, "
+    f"boilerplate_lines INTEGER, scrubbed MAP(VARCHAR, INTEGER), edits {EDITS}, "
     "text VARCHAR, snapshot VARCHAR, part INTEGER",
     "spans": "sample INTEGER, offset INTEGER, length INTEGER, doc_id BLOB, "
     "doc_token_offset INTEGER, snapshot VARCHAR, shard VARCHAR",
+    "benchmark_hits": "doc_id BLOB, benchmark VARCHAR, item_id VARCHAR, kind VARCHAR, "
+    "matched INTEGER, total INTEGER, share DOUBLE, similarity FLOAT, verdict VARCHAR, "
+    f"places {PLACES}, snapshot VARCHAR, part INTEGER",
 }
 PLACED_BY_REGISTRY = {
     "signals": "place.snapshot, place.part",
     "texts": "place.snapshot, place.part",
     "final_text": "place.snapshot, place.part",
     "spans": "place.snapshot, place.shard",
+    "benchmark_hits": "place.snapshot, place.part",
 }
 ID_COLUMNS = {
     "documents": ("doc_id",),
@@ -62,6 +67,7 @@ ID_COLUMNS = {
     "texts": ("doc_id", "text_id"),
     "final_text": ("doc_id",),
     "spans": ("doc_id",),
+    "benchmark_hits": ("doc_id",),
 }
 
 

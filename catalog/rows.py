@@ -16,6 +16,7 @@ LINEAGE_TABLES = (
     "texts",
     "final_text",
     "spans",
+    "benchmark_hits",
 )
 """`documents` holds every ingested record without text; `texts` the extracted text of some."""
 

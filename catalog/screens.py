@@ -114,6 +114,40 @@ def show_history(answer: dict[str, Any]) -> None:
         )
 
 
+def show_cluster(answer: dict[str, Any]) -> None:
+    """`catalog cluster`"""
+    print_fields([("document", answer["doc_id"]), ("version", answer["version"])])
+    if not answer["members"]:
+        print_line("It has no copies: it stands alone.")
+        return
+    print_fields(
+        [
+            ("cluster", f"{answer['cluster_id']}, {answer['size']} documents"),
+            ("kept", answer["kept_doc_id"]),
+            ("because", answer["why"]),
+        ]
+    )
+    print_line()
+    print_table(
+        ("", "member", "snapshot", "tie", "similarity", "characters", "fetched", "url"),
+        [
+            (
+                "kept" if m["kept"] else "",
+                m["doc_id"],
+                m["snapshot"],
+                m["kind"],
+                m["similarity"],
+                m["n_chars"],
+                m["fetched_at"],
+                m["url"],
+            )
+            for m in answer["members"]
+        ],
+    )
+    if answer["truncated"]:
+        print_line(f"{len(answer['members'])} of {answer['size']} shown (see --limit).")
+
+
 def show_found(answer: dict[str, Any]) -> None:
     """`catalog find`"""
     matches = answer["matches"]

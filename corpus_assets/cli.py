@@ -9,9 +9,11 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from corpus_assets.cli_export import check_export_command, export_command
 from corpus_assets.cli_options import HOME_OPTION, JSON_OPTION, SET_OPTION, overrides_of
 from corpus_assets.cli_signals import canary, signals, whatif
 from corpus_assets.cli_snapshots import snapshots
+from corpus_assets.cli_tokens import mix, plan_tokens, tokenizer
 from corpus_assets.display import LiveBars, PlainLog
 from corpus_assets.errors import CorpusError
 from corpus_assets.home import Home
@@ -40,6 +42,11 @@ cli.add_command(snapshots)
 cli.add_command(signals)
 cli.add_command(whatif)
 cli.add_command(canary)
+cli.add_command(tokenizer)
+cli.add_command(mix)
+cli.add_command(plan_tokens)
+cli.add_command(export_command)
+cli.add_command(check_export_command)
 
 
 @cli.command()

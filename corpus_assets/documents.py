@@ -68,9 +68,9 @@ SIGNATURES = pa.schema(
     [
         ("doc_id", DOC_ID),
         ("n_shingles", pa.int32()),
-        ("signature", pa.binary()),  # little-endian uint32 minima, 4 * permutations bytes
     ]
 )
+"""The bands and sketches of the same rows are arrays beside it (`stages.signatures`)."""
 
 CLUSTER_MEMBERS = pa.schema(
     [
@@ -88,17 +88,40 @@ CLUSTER_MEMBERS = pa.schema(
 )
 """Members of clusters of two or more; a document in none is not listed."""
 
+PLACE = pa.struct([("start", pa.int32()), ("end", pa.int32())])
+"""Characters [start, end) of the extracted text."""
+
 HITS = pa.schema(
     [
         ("doc_id", DOC_ID),
         ("row", pa.int32()),
         ("benchmark", pa.string()),
         ("item_id", pa.string()),
+        ("kind", pa.string()),  # text: by its words; code: by its tokens, names renamed
         ("matched", pa.int32()),  # distinct n-grams of the item found in the document
         ("total", pa.int32()),  # distinct n-grams of the item
+        ("similarity", pa.float32()),  # of the closest edited copy; null where none is close
         ("confirmed", pa.bool_()),  # the matched n-grams were compared as text
+        ("places", pa.list_(PLACE)),  # where they stand; of an edited copy, where that stands
     ]
 )
+
+BENCHMARK_HITS = pa.schema(
+    [
+        ("doc_id", DOC_ID),
+        ("benchmark", pa.string()),
+        ("item_id", pa.string()),
+        ("kind", pa.string()),
+        ("matched", pa.int32()),
+        ("total", pa.int32()),
+        ("share", pa.float64()),  # matched / total
+        ("similarity", pa.float32()),
+        ("verdict", pa.string()),  # drop, cut, common or near_miss
+        ("places", pa.list_(PLACE)),
+    ]
+)
+"""Benchmark items found in documents, and what follows; what became of a document is in its
+decision, since an earlier stage may have dropped it."""
 
 EDIT = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("new_length", pa.int32())])
 """Characters [start, end) of the extracted text were replaced by `new_length` characters."""
@@ -110,8 +133,7 @@ FINAL_TEXT = pa.schema(
         ("tier", pa.string()),
         ("language", pa.string()),
         ("boilerplate_lines", pa.int32()),
-        ("emails", pa.int32()),
-        ("ip_addresses", pa.int32()),
+        ("scrubbed", pa.map_(pa.string(), pa.int32())),  # personal data by kind: how often, never what
         ("edits", pa.list_(EDIT)),
         ("text", pa.large_string()),
     ]

@@ -11,11 +11,14 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
+from corpus_assets.classifier_entry import ClassifierEntry, check_classifiers
 from corpus_assets.drift_settings import DriftSettings
 from corpus_assets.errors import RecipeError
 from corpus_assets.shards.mixture import MixtureSettings
 from corpus_assets.shards.pack import PackSettings
 from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD
+from corpus_assets.signals.classifier import Name as ClassifierName
+from corpus_assets.signals.perplexity import MODEL
 from corpus_assets.source_entry import SourceEntry
 from corpus_assets.sources.categories import CategoryLists
 from corpus_assets.stages.clean_text import CleanTextSettings
@@ -23,12 +26,14 @@ from corpus_assets.stages.clusters import ClusterSettings
 from corpus_assets.stages.contamination import ContaminationSettings
 from corpus_assets.stages.documents import IngestSettings
 from corpus_assets.stages.eval_index import EvalIndexSettings
-from corpus_assets.stages.quality_model import QualityModelSettings
+from corpus_assets.stages.eval_suites import EvalSuite
+from corpus_assets.stages.perplexity_models import PerplexitySettings
 from corpus_assets.stages.selection_rules import SelectionSettings
 from corpus_assets.stages.selection_tables import read_language_tables
 from corpus_assets.stages.signals import SignalSettings
 from corpus_assets.stages.signatures import SignatureSettings
 from corpus_assets.stages.tokenizer import TokenizerSettings
+from corpus_assets.stages.tokenizer_sample import TokenizerSample
 from corpus_assets.step import Settings, digest
 from corpus_assets.takedown_settings import TakedownSettings
 
@@ -41,23 +46,18 @@ class LanguageModel(Settings):
     """The language identifier: a fastText model by name, pinned by digest."""
 
     model: str = "lid.176"
+    path: str | None = Field(
+        default=None,
+        description="a fastText model of your own in its place (GlotLID, OpenLID); `sha256` must "
+        "be given, and languages have its labels as names",
+    )
     sha256: str | None = None
 
-
-class QualityModelEntry(Settings):
-    """Where the quality classifier learns from: JSONL files with a `text` field."""
-
-    positives: tuple[str, ...] = Field(min_length=1)
-    negatives: tuple[str, ...] = Field(min_length=1)
-    train: QualityModelSettings = QualityModelSettings()
-
-
-class TokenizerSample(Settings):
-    """Documents the tokenizer is trained on, drawn by keyed hash of their id."""
-
-    shares: dict[str, Share] = Field(default={}, description="share of documents by domain; 1 else")
-    languages: tuple[str, ...] | None = None
-    max_chars: int = Field(default=200_000_000, ge=1)
+    @model_validator(mode="after")
+    def _is_pinned(self) -> "LanguageModel":
+        if self.path is not None and self.sha256 is None:
+            raise ValueError("a language model by path needs its `sha256`")
+        return self
 
 
 class TokenizerEntry(Settings):
@@ -112,12 +112,15 @@ class Recipe(Settings):
     blocked_categories: CategoryLists | None = None
     documents: IngestSettings = IngestSettings()
     language_model: LanguageModel = LanguageModel()
-    quality_model: QualityModelEntry | None = None
+    classifiers: dict[ClassifierName, ClassifierEntry] = Field(
+        default={}, description="models that score documents, by name; empty: there are none"
+    )
+    perplexity: PerplexitySettings | None = None
     signals: SignalSettings
     selection: SelectionSettings
     signatures: SignatureSettings = SignatureSettings()
     clusters: ClusterSettings = ClusterSettings()
-    eval_suites: tuple[str, ...] = ()
+    eval_suites: tuple[str | EvalSuite, ...] = ()
     eval_index: EvalIndexSettings = EvalIndexSettings()
     contamination: ContaminationSettings = ContaminationSettings()
     clean_text: CleanTextSettings = CleanTextSettings()
@@ -154,6 +157,7 @@ class Recipe(Settings):
                     "them in `site_files` of the source, or pin those of its crawl (`crawl.robots`)"
                 )
         domains = {source.domain for source in self.sources}
+        self.tokenizer.sample.check_domains(domains)
         absent = set(self.mixture.domains) - domains
         if absent:
             raise ValueError(
@@ -166,10 +170,15 @@ class Recipe(Settings):
                 f"mixture.domains: domain {sorted(unweighted)[0]} has a source but no weight; "
                 "give it one, or leave the source out"
             )
-        if "quality" in self.signals.needs() and self.quality_model is None:
-            raise ValueError("quality_model: a signal family needs it; say what it learns from")
+        check_classifiers(self.classifiers, self.signals.needs(), names)
+        if self.perplexity is not None:
+            self.perplexity.check_needs(self.signals.needs())
+        elif any(need.startswith(MODEL) for need in self.signals.needs()):
+            raise ValueError("perplexity: a signal family needs it; say which models there are")
         tiers = (
-            self.selection.tiers.names if self.selection.tiers else (self.selection.single_tier,)
+            self.selection.tiers.all_names
+            if self.selection.tiers
+            else (self.selection.single_tier,)
         )
         unrated = [tier for tier in tiers if tier not in self.mixture.tiers]
         if unrated:
@@ -183,6 +192,14 @@ class Recipe(Settings):
     def snapshots(self) -> tuple[str, ...]:
         """All snapshot names, in recipe order; the order is their rank in deduplication."""
         return tuple(name for source in self.sources for name in source.snapshots)
+
+    @property
+    def suites(self) -> tuple[EvalSuite, ...]:
+        """The evaluation suites; a bare path is one in the plain form."""
+        return tuple(
+            EvalSuite(files=(suite,)) if isinstance(suite, str) else suite
+            for suite in self.eval_suites
+        )
 
     @property
     def calibration_snapshots(self) -> tuple[str, ...]:
@@ -201,6 +218,13 @@ class Recipe(Settings):
         del body["drift"]  # it judges what comes out, and changes nothing of it
         del body["takedowns"]  # when they are carried out, not what comes out
         body["sources"] = [source.identity() for source in self.sources]
+        body["classifiers"] = {name: entry.identity() for name, entry in self.classifiers.items()}
+        del body["language_model"]["path"]
+        body["eval_suites"] = [suite.identity() for suite in self.suites]  # not where they lie
+        body["clean_text"]["text_hashes"] = [e.form for e in self.clean_text.text_hashes]
+        del body["perplexity"]
+        if self.perplexity is not None:
+            body["perplexity"] = self.perplexity.identity()
         if self.blocked_categories is not None:  # where the lists lie is not identity
             body["blocked_categories"] = list(self.blocked_categories.categories)
         return body
@@ -211,11 +235,7 @@ class Recipe(Settings):
         body = self.identity()
         for source in body["sources"]:
             source["snapshots"] = list(source["snapshots"])
-        for key in ("blocklists", "eval_suites"):
-            body[key] = len(body[key])
-        if body["quality_model"] is not None:
-            for key in ("positives", "negatives"):
-                body["quality_model"][key] = len(body["quality_model"][key])
+        body["blocklists"] = len(body["blocklists"])
         del body["tokenizer"]["pinned"]  # its digest is what counts
         return digest(body)
 
@@ -268,6 +288,14 @@ def load_recipe(
     except RecipeError as error:
         raise RecipeError(f"{path}: {error}") from error
     return parse_recipe(raw, str(path))
+
+
+def changed_recipe(recipe: Recipe, overrides: dict[str, Any], where: str) -> Recipe:
+    """A recipe that was read before, with some dotted keys changed."""
+    raw = recipe.model_dump(mode="json")
+    for key, value in overrides.items():
+        _override(raw, key, value, Path(where))
+    return parse_recipe(raw, where)
 
 
 def parse_recipe(raw: dict[str, Any], where: str) -> Recipe:

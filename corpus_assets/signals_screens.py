@@ -41,8 +41,8 @@ def show_signals(answer: Answer) -> None:
     if answer["tiers"]:
         print_line()
         print_table(
-            ("tier", f"{answer['tiers'][0]['signal']} from"),
-            [(tier["tier"], tier["min"]) for tier in answer["tiers"]],
+            ("tier", f"{answer['tiers'][0]['signal']} from", "to"),
+            [(tier["tier"], tier["min"], tier["max"]) for tier in answer["tiers"]],
         )
     if "text" in answer:
         print_line()

@@ -151,6 +151,8 @@ def _with_plain_lists(schema: pa.Schema) -> pa.Schema:
     them another name in what it reads: such types compare equal, but are written differently."""
 
     def plain(kind: pa.DataType) -> pa.DataType:
+        if pa.types.is_map(kind):
+            return pa.map_(kind.key_type, plain(kind.item_type))
         return pa.list_(plain(kind.value_type)) if pa.types.is_list(kind) else kind
 
     return pa.schema([pa.field(f.name, plain(f.type), f.nullable) for f in schema])

@@ -157,7 +157,7 @@ def fates(sliced: Slice, name: str) -> dict[str, dict[str, Any]]:
     """URL -> the decision on its page, from a build of the recipe without Dagster."""
     overrides = {
         "sources.web.snapshots": {SNAPSHOT: str(sliced.warc)},
-        "tokenizer.train.vocab_size": 400,
+        "tokenizer.train.vocab_size": 640,
         "shards.pack.seq_len": 64,
         "mixture.block_samples": 4,
         "mixture.max_epochs": 100,

@@ -160,7 +160,7 @@ class TestOverrides:
     def test_a_key_that_the_file_does_not_mention(self, path: Path) -> None:
         recipe = load_recipe(path, {"signatures.bands": 7, "clean_text.scrub.emails": False})
         assert recipe.signatures.bands == 7
-        assert not recipe.clean_text.scrub.emails
+        assert recipe.clean_text.scrub.emails == "leave"
 
     def test_an_entry_of_a_list_by_its_place(self, path: Path) -> None:
         recipe = load_recipe(path, {"selection.rules.1.min": 40})

@@ -43,6 +43,7 @@ MEANINGS = {
     "Recipe.blocked_categories": "pages to drop by category, from lists in UT1's layout",
     "Recipe.documents": "what is let in, and how text is taken from it",
     "Recipe.language_model": "the language identifier",
+    "Recipe.perplexity": "language models for perplexity; null: there are none",
     "Recipe.quality_model": "what the quality classifier learns from; null: there is none",
     "Recipe.signals": "what is measured of every document",
     "Recipe.selection": "what is kept, by thresholds over the signals",

@@ -47,9 +47,9 @@ class Wave:
 
 WAVES = (
     Wave(("source_files", "documents"), by_snapshot=True),
-    Wave(("eval_index", "quality_model"), by_snapshot=False),
+    Wave(("eval_index", "classifiers", "perplexity_models", "score_ranks"), by_snapshot=False),
     Wave(("signals", "signatures", "contamination"), by_snapshot=True),
-    Wave(("quality_cutoffs", "tokenizer"), by_snapshot=False),
+    Wave(("quality_cutoffs", "common_items", "tokenizer"), by_snapshot=False),
     Wave(("selection",), by_snapshot=True),
     Wave(("clusters", "clean_text"), by_snapshot=True),
     Wave(("shards", "lineage_keys"), by_snapshot=True),

@@ -7,6 +7,8 @@ from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.pipeline.checks import CheckOutcome, check_asset
 from corpus_assets.pipeline.drift import DRIFT_CHECKS, drift_checks
 from corpus_assets.pipeline.run import AssetReport, run_asset
+from corpus_assets.pipeline.scrubbing import SCRUBBED
+from corpus_assets.pipeline.tokenizer_checks import TOKENIZER_CHECKS, tokenizer_checks
 
 
 def columns(schema: pa.Schema) -> dict[str, dg.TableSchema]:
@@ -25,6 +27,13 @@ def check_specs(asset: str) -> list[dg.AssetCheckSpec]:
     return [dg.AssetCheckSpec(name, asset=asset, description=described[name]) for name in described]
 
 
+def tokenizer_check_specs() -> list[dg.AssetCheckSpec]:
+    return [
+        dg.AssetCheckSpec(name, asset="tokenizer", description=text)
+        for name, text in TOKENIZER_CHECKS.items()
+    ]
+
+
 def materialize_stage(
     context: dg.AssetExecutionContext, corpus: CorpusResource, asset: str
 ) -> dg.MaterializeResult:
@@ -37,6 +46,8 @@ def materialize_stage(
         outcomes = check_asset(session.pipeline, report) if snapshot else []
         if asset == "selection" and snapshot:
             outcomes += drift_checks(session.pipeline, snapshot)
+        if asset == "tokenizer":
+            outcomes += tokenizer_checks(session.pipeline)
     moved: dict[str, dg.MetadataValue] = {
         name: dg.MetadataValue.float(float(value))
         for outcome in outcomes
@@ -74,10 +85,13 @@ def stage_metadata(report: AssetReport) -> dict[str, dg.MetadataValue]:
         "parts": dg.MetadataValue.int(report.parts),
         "parts_cached": dg.MetadataValue.int(report.cached),
     }
-    for name in ("tokens", "samples", "hits", "contaminated", "emails", "ip_addresses", "items",
+    for name in ("tokens", "samples", "hits", "contaminated", "items",
                  "gate_sampled", "gate_false_drops"):  # fmt: skip
         if name in report.counts:
             metadata[name] = dg.MetadataValue.int(report.counts[name])
+    for name, number in sorted(report.counts.items()):
+        if name.startswith(SCRUBBED):
+            metadata[name] = dg.MetadataValue.int(number)
     if report.reasons:
         metadata["drop_reasons"] = dg.MetadataValue.table(
             [

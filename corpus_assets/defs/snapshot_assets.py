@@ -70,7 +70,7 @@ def documents_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -
     name="signals",
     partitions_def=SNAPSHOTS,
     group_name="corpus",
-    deps=["documents", "quality_model"],
+    deps=["documents", "classifiers", "perplexity_models", "score_ranks"],
     code_version=str(signals.VERSION),
     check_specs=check_specs("signals"),
 )
@@ -144,7 +144,7 @@ def contamination_asset(context: dg.AssetExecutionContext, corpus: CorpusResourc
     name="clean_text",
     partitions_def=SNAPSHOTS,
     group_name="corpus",
-    deps=["selection", "clusters", "contamination"],
+    deps=["selection", "clusters", "contamination", "common_items"],
     code_version=str(clean_text.VERSION),
     metadata=columns(FINAL_TEXT),
     check_specs=check_specs("clean_text"),

@@ -99,6 +99,15 @@ def char_tables() -> CharTables:
     return CharTables(classes, folded, order, ascii_fold)
 
 
+@functools.lru_cache(maxsize=1)
+def run_tables() -> CharTables:
+    """The same tables for callers that take a run of Han, kana, Thai ... for one word."""
+    tables = char_tables()
+    classes = np.where(tables.classes == OWN_WORD, WORD, tables.classes).astype(np.uint8)
+    classes.flags.writeable = False
+    return tables._replace(classes=classes)
+
+
 def _matches(chars: pa.Array, members: str) -> npt.NDArray[np.bool_]:
     found = pc.match_substring_regex(chars, f"^[{members}]$")
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.bool_)
@@ -140,9 +149,18 @@ def nfkc(texts: pa.Array) -> pa.Array:
         return plain
     foreign = plain.filter(pa.array(state > 0))
     if (state == 2).any():
-        pattern = rf"(\p{{M}}{{{_MAX_MARK_RUN}}})\p{{M}}+"
-        foreign = pc.replace_substring_regex(foreign, pattern=pattern, replacement=r"\1")
+        foreign = _cut_mark_runs(foreign)
     return pc.replace_with_mask(plain, pa.array(state > 0), pc.utf8_normalize(foreign, "NFKC"))
+
+
+def to_nfkc(texts: pa.Array) -> pa.Array:
+    """Each text as `nfkc` converts those that need it, whether it needs it or not."""
+    return pc.utf8_normalize(_cut_mark_runs(texts), "NFKC")
+
+
+def _cut_mark_runs(texts: pa.Array) -> pa.Array:
+    pattern = rf"(\p{{M}}{{{_MAX_MARK_RUN}}})\p{{M}}+"
+    return pc.replace_substring_regex(texts, pattern=pattern, replacement=r"\1")
 
 
 @njit(cache=True)

@@ -4,6 +4,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+_ALLOWED = b"\t\n\f\r\x1b\0"
+_CONTROLS = np.uint32(sum(1 << byte for byte in range(32) if byte not in _ALLOWED))
+
 
 def count_control_bytes(data: bytes) -> int:
     """Bytes below 32 but tab, line feed, form feed, carriage return, escape and NUL.
@@ -13,14 +16,17 @@ def count_control_bytes(data: bytes) -> int:
     return int(_count(np.frombuffer(data, dtype=np.uint8)))
 
 
-_ALLOWED = b"\t\n\f\r\x1b\0"
-_CONTROLS = np.uint32(sum(1 << byte for byte in range(32) if byte not in _ALLOWED))
+@njit(cache=True)
+def is_control(byte: int) -> int:
+    """1 for a control byte that text has no use for, else 0."""
+    if byte >= 32:  # nearly always, so the processor guesses right
+        return 0
+    return int((_CONTROLS >> np.uint32(byte)) & np.uint32(1))
 
 
 @njit(cache=True)
 def _count(data: npt.NDArray[np.uint8]) -> int:
-    found = np.int64(0)
+    found = 0
     for byte in data:
-        if byte < 32:  # seldom, so the processor guesses right
-            found += (_CONTROLS >> np.uint32(byte)) & np.uint32(1)
-    return int(found)
+        found += is_control(byte)
+    return found

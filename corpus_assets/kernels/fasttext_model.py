@@ -1,17 +1,21 @@
-"""A fastText model file with a Huffman tree, as plain arrays for `fasttext_lid`.
+"""A fastText classifier's file as plain arrays, for `fasttext_features` and `fasttext_labels`.
 
-Product quantised rows become float32 (Joulin et al. 2016, "FastText.zip"), pruned n-gram buckets
-a table, the tree two arrays.
+Reads supervised models as fastText saves them, of any loss, quantised (`.ftz`) or not (`.bin`):
+product quantised rows become float32 (Joulin et al. 2016, "FastText.zip"), pruned n-gram buckets
+a table, the tree of a hierarchical softmax two arrays. The rows of a large file stay in the file,
+mapped into memory: processes of one machine share them.
 """
 
+import mmap
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
 from corpus_assets.errors import ModelError
 
@@ -22,21 +26,44 @@ Offsets = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint32]
 
 MAGIC = 793712314
-VERSION = 12
-HIERARCHICAL, SUPERVISED = 1, 3
+VERSIONS = (11, 12)
+HIERARCHICAL, NEGATIVE, SOFTMAX, ONE_VS_ALL = 1, 2, 3, 4  # losses
+SUPERVISED = 3
 CODES = 256
 END_OF_LINE = b"</s>"
 LABEL = "__label__"
+ENTRY_TAIL = 9  # of a dictionary entry: a count in 8 bytes and a type in one
+COPIED_BYTES = 1 << 28  # larger matrices stay in the file
+KNOWN_BITS = 16
+KNOWN_BYTES = 40  # longer words hardly come again
+SPELLED_BYTES = 1 << 20
+POOL_ROWS = 1 << 20
+
+
+class KnownWords:
+    """Rows of words that were seen, 7 MB: scratch memory of one process, never part of a result.
+
+    `known[slot]`: size and hash of a word, where it stands in `spelled`, where its rows begin in
+    `pool`, how many they are. A word takes the slot of an earlier one; when either store is full,
+    all of it is forgotten. `used`: how far the two are filled.
+    """
+
+    def __init__(self) -> None:
+        self.known = np.zeros((1 << KNOWN_BITS, 4), dtype=np.int64)
+        self.spelled = np.zeros(SPELLED_BYTES, dtype=np.uint8)
+        self.pool = np.zeros(POOL_ROWS, dtype=np.int32)
+        self.used = np.zeros(2, dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class LidModel:
+class FastTextModel:
     """A model as arrays. Rows are the words' first, then those of the buckets kept."""
 
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # without the prefix
+    loss: int
     rows: Floats  # [words + buckets kept, dim]
-    output: Floats  # [labels - 1, dim], one inner node of the tree each
-    left: Ints  # [2 * labels - 1], child of an inner node
+    output: Floats  # [dim, labels], or [labels - 1, dim]: an inner node of the tree each
+    left: Ints  # [2 * labels - 1], child of an inner node; empty without a tree
     right: Ints
     kept: Bits  # one bit a bucket: most n-grams have no row, and this much fits a cache
     bucket_row: Ints  # [buckets], row or -1
@@ -44,11 +71,13 @@ class LidModel:
     word_bytes: Bytes
     word_starts: Offsets  # [words + 1]
     end_of_line: int  # word, or -1
-    min_n: int
+    min_n: int  # of character n-grams
     max_n: int
+    word_ngrams: int  # longest run of words that has a bucket
+    words: KnownWords = field(default_factory=KnownWords, compare=False, repr=False)
 
 
-def load_lid(path: Path) -> LidModel:
+def load_model(path: Path) -> FastTextModel:
     """The model of a file, once a process for each state of it."""
     try:
         stat = path.stat()
@@ -57,20 +86,26 @@ def load_lid(path: Path) -> LidModel:
     return _load(str(path), stat.st_mtime_ns, stat.st_size)
 
 
-@lru_cache(maxsize=4)
-def _load(path: str, mtime_ns: int, n_bytes: int) -> LidModel:
-    raw = Path(path).read_bytes()
+@lru_cache(maxsize=8)
+def _load(path: str, mtime_ns: int, n_bytes: int) -> FastTextModel:
+    return read_model(Path(path))
+
+
+def read_model(path: Path) -> FastTextModel:
+    """The model of a file; nothing of it is remembered."""
     try:
+        with open(path, "rb") as file:
+            raw = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         return _parse(_Reader(raw))
-    except (struct.error, ValueError, IndexError) as error:
+    except (struct.error, ValueError, IndexError, UnicodeDecodeError) as error:
         raise ModelError(
-            f"{Path(path).name} is not a fastText model with a tree ({error}): "
-            "run `corpus models fetch`"
+            f"{path.name} is not a fastText model of classes ({error}): fetch it again with "
+            "`corpus models fetch`, or name another"
         ) from error
 
 
 class _Reader:
-    def __init__(self, raw: bytes) -> None:
+    def __init__(self, raw: mmap.mmap) -> None:
         self._raw = raw
         self._at = 0
 
@@ -80,67 +115,105 @@ class _Reader:
         self._at += struct.calcsize(f"<{form}")
         return values if len(values) > 1 else values[0]
 
-    def word(self) -> bytes:
-        end = self._raw.index(b"\0", self._at)
-        word = self._raw[self._at : end]
-        self._at = end + 1
-        return word
-
     def array(self, dtype: Any, count: int) -> npt.NDArray[Any]:
         found = np.frombuffer(self._raw, dtype, count, self._at)
         self._at += found.nbytes
         return found
 
+    def matrix(self) -> Floats:
+        n_rows, width = self.take("qq")
+        found = self.array("<f4", n_rows * width).reshape(n_rows, width)
+        return found.astype(np.float32) if found.nbytes <= COPIED_BYTES else found
 
-def _parse(reader: _Reader) -> LidModel:
+    def dictionary(self, n_words: int, n_labels: int) -> "_Dictionary":
+        """Entries: bytes of a word and a zero, its count, its type."""
+        raw = np.frombuffer(self._raw, np.uint8)
+        n = n_words + n_labels
+        if n < 0 or n > len(raw):
+            raise ValueError("a dictionary longer than the file")
+        starts, counts = np.zeros(n + 1, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        end = _find_entries(raw, self._at, starts, counts)
+        if end < 0:
+            raise ValueError("its dictionary ends too early")
+        word_bytes = _joined_words(raw, self._at, starts)
+        self._at = end
+        return _Dictionary(word_bytes, starts, counts)
+
+
+@dataclass(frozen=True)
+class _Dictionary:
+    """Words, then labels; entry i is `joined[starts[i]:starts[i + 1]]`."""
+
+    joined: Bytes
+    starts: Offsets
+    counts: Offsets
+
+    def entry(self, number: int) -> bytes:
+        return self.joined[self.starts[number] : self.starts[number + 1]].tobytes()
+
+
+def _parse(reader: _Reader) -> FastTextModel:
     magic, version = reader.take("ii")
     args = reader.take("12i")
     reader.take("d")
-    dim, loss, kind, buckets, min_n, max_n = args[0], args[6], args[7], args[8], args[9], args[10]
-    if (magic, version, loss, kind) != (MAGIC, VERSION, HIERARCHICAL, SUPERVISED) or args[5] != 1:
+    dim, word_ngrams, loss, kind, buckets, min_n, max_n = args[0], *args[5:11]
+    if magic != MAGIC or version not in VERSIONS or kind != SUPERVISED:
         raise ValueError("unknown kind of model")
+    if loss not in (HIERARCHICAL, NEGATIVE, SOFTMAX, ONE_VS_ALL) or dim <= 0 or buckets < 0:
+        raise ValueError("unknown loss")
+    if version == 11:  # as fastText does: such classifiers have no character n-grams
+        max_n = 0
     _, n_words, n_labels = reader.take("iii")
     _, n_kept = reader.take("qq")
-    words: list[bytes] = []
-    counts: list[int] = []
-    for _ in range(n_words + n_labels):
-        words.append(reader.word())
-        counts.append(reader.take("qb")[0])
-    if n_kept >= 0:
-        kept = reader.array("<i4", 2 * n_kept).reshape(n_kept, 2)
-        bucket_row = np.full(buckets, -1, dtype=np.int32)
-        bucket_row[kept[:, 0]] = kept[:, 1] + n_words
-    else:  # a model that was never pruned
-        bucket_row = np.arange(n_words, n_words + buckets, dtype=np.int32)
-    if reader.take("?"):
-        rows = _quantised(reader, dim)
-    else:
-        n_rows, width = reader.take("qq")
-        rows = reader.array("<f4", n_rows * width).reshape(n_rows, width).astype(np.float32)
-    if reader.take("?"):
-        raise ValueError("quantised output")
-    n_nodes, width = reader.take("qq")
-    output = reader.array("<f4", n_nodes * width).reshape(n_nodes, width)[: n_labels - 1]
-    left, right = _tree(counts[n_words:])
-    starts = np.zeros(n_words + 1, dtype=np.int64)
-    np.cumsum([len(word) for word in words[:n_words]], out=starts[1:])
-    return LidModel(
-        labels=tuple(word.decode().removeprefix(LABEL) for word in words[n_words:]),
+    words = reader.dictionary(n_words, n_labels)
+    bucket_row = _bucket_rows(reader, n_kept, buckets, n_words)
+    is_quantised = reader.take("?")
+    rows = _quantised(reader, dim) if is_quantised else reader.matrix()
+    has_quantised_output = reader.take("?")
+    output = _quantised(reader, dim) if is_quantised and has_quantised_output else reader.matrix()
+    if rows.shape[1] != dim or output.shape[1] != dim or len(output) < n_labels - 1:
+        raise ValueError("its matrices do not fit together")
+    if len(rows) <= bucket_row.max(initial=n_words - 1):
+        raise ValueError("fewer rows than words and buckets")
+    left, right = _tree(words.counts[n_words:]) if loss == HIERARCHICAL else (_none(), _none())
+    flat = output[: n_labels - 1] if loss == HIERARCHICAL else output[:n_labels].T
+    starts = words.starts[: n_words + 1]
+    ends = [i for i in range(n_words) if starts[i + 1] - starts[i] == len(END_OF_LINE)]
+    return FastTextModel(
+        labels=tuple(
+            words.entry(n_words + i).decode().removeprefix(LABEL) for i in range(n_labels)
+        ),
+        loss=loss,
         rows=rows,
-        output=np.ascontiguousarray(output, dtype=np.float32),
+        output=np.ascontiguousarray(flat, dtype=np.float32),
         left=left,
         right=right,
         kept=np.packbits(np.resize(bucket_row >= 0, (buckets + 31) // 32 * 32), bitorder="little")
         .view("<u4")
         .astype(np.uint32),
         bucket_row=bucket_row,
-        slots=_slots(words[:n_words]),
-        word_bytes=np.frombuffer(b"".join(words[:n_words]), dtype=np.uint8).copy(),
-        word_starts=starts,
-        end_of_line=words[:n_words].index(END_OF_LINE) if END_OF_LINE in words[:n_words] else -1,
+        slots=_fill_slots(words.joined, starts, 1 << (2 * n_words).bit_length()),
+        word_bytes=words.joined[: starts[n_words]].copy(),
+        word_starts=starts.copy(),
+        end_of_line=next((i for i in ends if words.entry(i) == END_OF_LINE), -1),
         min_n=min_n,
         max_n=max_n,
+        word_ngrams=word_ngrams,
     )
+
+
+def _none() -> Ints:
+    return np.zeros(0, dtype=np.int32)
+
+
+def _bucket_rows(reader: _Reader, n_kept: int, buckets: int, n_words: int) -> Ints:
+    """The row of each bucket: that of the file, or where it was pruned, what is left."""
+    if n_kept < 0:
+        return np.arange(n_words, n_words + buckets, dtype=np.int32)
+    kept = reader.array("<i4", 2 * n_kept).reshape(n_kept, 2)
+    rows = np.full(buckets, -1, dtype=np.int32)
+    rows[kept[:, 0]] = kept[:, 1] + n_words
+    return rows
 
 
 def _quantised(reader: _Reader, dim: int) -> Floats:
@@ -164,10 +237,10 @@ def _quantised(reader: _Reader, dim: int) -> Floats:
     return rows
 
 
-def _tree(counts: list[int]) -> tuple[Ints, Ints]:
+def _tree(counts: Offsets) -> tuple[Ints, Ints]:
     """Huffman's tree over labels that stand in order of falling count; the last node is its root."""
     n = len(counts)
-    weight = [*counts, *([10**15] * (n - 1))]
+    weight = [*counts.tolist(), *([10**15] * (n - 1))]
     left, right = np.zeros(2 * n - 1, np.int32), np.zeros(2 * n - 1, np.int32)
     leaf, node = n - 1, n
     for parent in range(n, 2 * n - 1):
@@ -184,15 +257,54 @@ def _tree(counts: list[int]) -> tuple[Ints, Ints]:
     return left, right
 
 
-def _slots(words: list[bytes]) -> Ints:
-    size = 1 << (2 * len(words)).bit_length()
+@njit(cache=True)
+def fnv_step(value: np.uint32, byte: np.uint8) -> np.uint32:
+    """A step of FNV-1a over signed bytes, as fastText has it."""
+    wide = np.uint32(byte)
+    if wide > np.uint32(127):
+        wide |= np.uint32(0xFFFFFF00)
+    return np.uint32((value ^ wide) * np.uint32(16777619))
+
+
+@njit(cache=True)
+def _find_entries(raw: Bytes, at: int, starts: Offsets, counts: Offsets) -> int:
+    """Lengths of all entries, summed up in `starts`; where the dictionary ends, or -1."""
+    for entry in range(len(counts)):
+        begin = at
+        while at < len(raw) and raw[at] != 0:
+            at += 1
+        starts[entry + 1] = starts[entry] + at - begin
+        if at + 1 + ENTRY_TAIL > len(raw):
+            return -1
+        value = np.int64(0)
+        for place in range(8):
+            value |= np.int64(raw[at + 1 + place]) << np.int64(8 * place)
+        counts[entry] = value
+        at += 1 + ENTRY_TAIL
+    return at
+
+
+@njit(cache=True)
+def _joined_words(raw: Bytes, at: int, starts: Offsets) -> Bytes:
+    joined = np.empty(starts[-1], dtype=np.uint8)
+    for entry in range(len(starts) - 1):
+        for place in range(starts[entry], starts[entry + 1]):
+            joined[place] = raw[at]
+            at += 1
+        at += 1 + ENTRY_TAIL
+    return joined
+
+
+@njit(cache=True)
+def _fill_slots(joined: Bytes, starts: Offsets, size: int) -> Ints:
     slots = np.full(size, -1, dtype=np.int32)
-    for place, word in enumerate(words):
-        value = 2166136261
-        for byte in word:
-            value = ((value ^ (byte | 0xFFFFFF00 if byte > 127 else byte)) * 16777619) & 0xFFFFFFFF
-        slot = value & (size - 1)
+    mask = np.uint32(size - 1)
+    for word in range(len(starts) - 1):
+        value = np.uint32(2166136261)
+        for place in range(starts[word], starts[word + 1]):
+            value = fnv_step(value, joined[place])
+        slot = value & mask
         while slots[slot] >= 0:
-            slot = (slot + 1) & (size - 1)
-        slots[slot] = place
+            slot = (slot + np.uint32(1)) & mask
+        slots[slot] = word
     return slots

@@ -1,53 +1,209 @@
-"""Where a page may say something about its own use: its `<meta` tags and Creative Commons links."""
+"""Where a page may say something of itself: its `<meta` tags, Creative Commons links, dates.
 
+Blocks of 64 bytes in which no such place can begin, nearly all of them, are passed over by a
+comparison of byte pairs; only what is left is compared in full.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-Bytes = npt.NDArray[np.uint8]
+from corpus_assets.kernels.byte_search import find_byte
 
-META = b"<meta"
+Bytes = npt.NDArray[np.uint8]
+Places = npt.NDArray[np.int64]
+
 HOST = b"creativecommons.org"
 MAX_HOSTS = 256
+MAX_DATES = 200
+BLOCK_BYTES = 64
+_FEW = 1024
+
+_HOST = np.frombuffer(HOST, dtype=np.uint8)
+_JSON_NAME = np.frombuffer(b'"datePublished"', dtype=np.uint8)
+_PUBDATE = np.frombuffer(b"pubdate", dtype=np.uint8)
+_HOST_ANCHOR = HOST.index(b"vecom")
+_JSON_ANCHOR = b'"datePublished"'.index(b"ubl")
+_PUBDATE_ANCHOR = b"pubdate".index(b"ubd")
 
 
 class Landmarks(NamedTuple):
-    """Byte positions, ascending; of the hosts the first 256."""
+    """Byte positions, ascending."""
 
-    metas: list[int]
-    hosts: list[int]
+    metas: list[int]  # `<meta` in either case
+    hosts: list[int]  # the licences' host, in small letters: the first 256
+    dates: list[int]  # `"datePublished"` in its quotes: the first 200
+    is_dated: bool  # `datePublished`, `datepublished` or `pubdate` stands somewhere
 
 
 def find_landmarks(markup: bytes) -> Landmarks:
-    """`<meta` in either case; the host as addresses write it, in small letters.
-
-    About 1 ns a byte. Memory for a position in five bytes is reserved and mostly untouched.
-    """
+    """All of them in one pass, about 0.2 ns a byte."""
     data = np.frombuffer(markup, dtype=np.uint8)
-    metas = np.empty(len(data) // len(META) + 1, dtype=np.int64)
-    n_metas = _find_metas(data, metas)
-    hosts: list[int] = []
-    at = markup.find(HOST)
-    while at >= 0 and len(hosts) < MAX_HOSTS:
-        hosts.append(at)
-        at = markup.find(HOST, at + len(HOST))
-    return Landmarks(metas[:n_metas].tolist(), hosts)
+    hosts = np.empty(MAX_HOSTS, dtype=np.int64)
+    dates = np.empty(MAX_DATES, dtype=np.int64)
+    metas = np.empty(_FEW, dtype=np.int64)
+    n_metas, n_hosts, n_dates, is_dated = _find(data, metas, hosts, dates)
+    if n_metas > _FEW:
+        metas = np.empty(n_metas, dtype=np.int64)
+        _find(data, metas, hosts, dates)
+    return Landmarks(
+        metas[:n_metas].tolist(), hosts[:n_hosts].tolist(), dates[:n_dates].tolist(), bool(is_dated)
+    )
+
+
+def tags_with(
+    markup: bytes,
+    places: Sequence[int],
+    words: tuple[bytes, ...],
+    max_bytes: int,
+    with_nested: bool = False,
+) -> list[int]:
+    """Those of the tags that begin at `places` (ascending) in which one of the words stands.
+
+    Words are given in small letters and found in either case. A tag ends at its first '>', at
+    latest after `max_bytes`; one that begins inside of another is passed over, or not.
+    """
+    if not places or not words:
+        return []
+    where = np.array(places, dtype=np.int64)
+    letters, ends = _joined(words)
+    data = np.frombuffer(markup, dtype=np.uint8)
+    n = _select(data, where, letters, ends, max_bytes, with_nested)
+    selected: list[int] = where[:n].tolist()
+    return selected
+
+
+@lru_cache(maxsize=16)
+def _joined(words: tuple[bytes, ...]) -> tuple[Bytes, Places]:
+    """The words one after the other, and where each ends."""
+    ends = np.cumsum(np.array([len(word) for word in words], dtype=np.int64))
+    return np.frombuffer(b"".join(words), dtype=np.uint8), ends
 
 
 @njit(cache=True)
-def _find_metas(data: Bytes, metas: npt.NDArray[np.int64]) -> int:
-    """Places of `<meta`, letters folded by setting bit 5; a place is at most one in five bytes."""
-    count = 0
-    for at in range(len(data) - 4):
-        if (
-            data[at] == 60
-            and data[at + 1] | 32 == 109
-            and data[at + 2] | 32 == 101
-            and data[at + 3] | 32 == 116
-            and data[at + 4] | 32 == 97
-        ):
-            metas[count] = at
-            count += 1
-    return count
+def _stands(data: Bytes, at: int, word: Bytes) -> bool:
+    if at < 0 or at + len(word) > len(data):
+        return False
+    for place in range(len(word)):
+        if data[at + place] != word[place]:
+            return False
+    return True
+
+
+@njit(cache=True)
+def _likely_blocks(data: Bytes) -> Bytes:
+    """For each block that two bytes follow, whether `<m`, `v.c`, `ubl` or `ubd` begins in it.
+
+    A loop of its own over all bytes, written so that the compiler makes vectors of it.
+    """
+    blocks = np.empty(max(len(data) - 2, 0) // BLOCK_BYTES, dtype=np.uint8)
+    for block in range(len(blocks)):
+        found = np.uint8(0)
+        for place in range(BLOCK_BYTES):
+            byte = data[block * BLOCK_BYTES + place]
+            second = data[block * BLOCK_BYTES + place + 1]
+            third = data[block * BLOCK_BYTES + place + 2]
+            found |= np.uint8(
+                ((byte == 60) & ((second == 109) | (second == 77)))
+                | ((byte == 118) & (third == 99))
+                | ((byte == 117) & (second == 98) & ((third == 108) | (third == 100)))
+            )
+        blocks[block] = found
+    return blocks
+
+
+@njit(cache=True)
+def _is_meta(data: Bytes, at: int) -> bool:
+    """Letters are folded by setting bit 5."""
+    return (
+        at + 4 < len(data)
+        and data[at + 1] | 32 == 109
+        and data[at + 2] | 32 == 101
+        and data[at + 3] | 32 == 116
+        and data[at + 4] | 32 == 97
+    )
+
+
+@njit(cache=True)
+def _find(data: Bytes, metas: Places, hosts: Places, dates: Places) -> tuple[int, int, int, bool]:
+    n = len(data)
+    n_metas = n_hosts = n_dates = 0
+    is_dated = False
+    likely = _likely_blocks(data)
+    at = 0
+    while at < n:
+        block = at // BLOCK_BYTES
+        if block < len(likely) and not likely[block]:
+            at = (block + 1) * BLOCK_BYTES
+            continue
+        byte = data[at]
+        if byte == 60 and _is_meta(data, at):
+            if n_metas < len(metas):
+                metas[n_metas] = at
+            n_metas += 1
+        elif byte == 118 and n_hosts < len(hosts) and _stands(data, at - _HOST_ANCHOR, _HOST):
+            hosts[n_hosts] = at - _HOST_ANCHOR
+            n_hosts += 1
+        elif byte == 117:
+            place = at - _JSON_ANCHOR
+            if n_dates < len(dates) and _stands(data, place, _JSON_NAME):
+                dates[n_dates] = place
+                n_dates += 1
+            is_dated = is_dated or _is_dated(data, at)
+        at += 1
+    return n_metas, n_hosts, n_dates, is_dated
+
+
+@njit(cache=True)
+def _is_dated(data: Bytes, at: int) -> bool:
+    """Whether the 'u' at `at` is that of `datePublished`, `datepublished` or `pubdate`."""
+    if _stands(data, at - _PUBDATE_ANCHOR, _PUBDATE):
+        return True
+    place = at - _JSON_ANCHOR + 1
+    capital = 4  # of `datePublished`, the one letter that may be small
+    if place < 0 or place + len(_JSON_NAME) - 2 > len(data):
+        return False
+    for index in range(len(_JSON_NAME) - 2):
+        byte = data[place + index]
+        if byte != _JSON_NAME[index + 1] and (index != capital or byte != 112):
+            return False
+    return True
+
+
+@njit(cache=True)
+def _select(
+    data: Bytes, places: Places, letters: Bytes, ends: Places, max_bytes: int, with_nested: bool
+) -> int:
+    end = selected = 0
+    for at in places:
+        if at < end and not with_nested:
+            continue
+        end = find_byte(data[: at + max_bytes], 62, at)
+        if _holds(data, at, end, letters, ends):
+            places[selected] = at
+            selected += 1
+    return selected
+
+
+@njit(cache=True)
+def _holds(data: Bytes, start: int, end: int, letters: Bytes, ends: Places) -> bool:
+    first = 0
+    for last in ends:
+        length = last - first
+        for at in range(start, end - length + 1):
+            place = 0
+            while place < length:
+                byte = data[at + place]
+                if 65 <= byte <= 90:
+                    byte |= 32
+                if byte != letters[first + place]:
+                    break
+                place += 1
+            if place == length:
+                return True
+        first = last
+    return False

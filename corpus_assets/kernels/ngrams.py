@@ -1,8 +1,10 @@
 """Search for known n-grams of words in a batch of texts, confirmed word by word.
 
-The way of one word of a text: a rolling hash for each n-gram length in use, one bit of a small
-bitmap (which turns away nearly everything), a slot of an open-addressing table, and only then
-the comparison of the words themselves. A hash collision costs time and never counts.
+The way of one word of a text: a rolling hash for each number of words that is hashed, one bit of
+a small bitmap (which turns away nearly everything), a slot of an open-addressing table, and only
+then the comparison of the words themselves. A hash collision costs time and never counts. Texts
+shorter than an n-gram are hashed by their first words and compared whole, so that all of their
+lengths together cost one more rolling hash.
 
 Hashes are uint64 modulo 2^64 on purpose; positions, gram numbers and counts are int64.
 """
@@ -31,6 +33,7 @@ class Grams(NamedTuple):
 
     hashes: npt.NDArray[np.uint64]
     lengths: npt.NDArray[np.int64]  # in words
+    hashed: npt.NDArray[np.int64]  # words that the hash is of: all, or the first ones
     starts: npt.NDArray[np.int64]  # spelling in `codes`: words in code points, single spaces
     stops: npt.NDArray[np.int64]
     codes: npt.NDArray[np.uint32]
@@ -44,7 +47,7 @@ class Lookup(NamedTuple):
 
     bitmap: npt.NDArray[np.uint8]
     slots: npt.NDArray[np.int64]  # number of the first gram with the slot's hash, or -1
-    lengths: npt.NDArray[np.int64]  # n-gram lengths in use, ascending
+    lengths: npt.NDArray[np.int64]  # numbers of hashed words in use, ascending
 
 
 def build_lookup(grams: Grams) -> Lookup:
@@ -52,12 +55,13 @@ def build_lookup(grams: Grams) -> Lookup:
     n_slots = 1 << max(4, (2 * grams.hashes.size - 1).bit_length())
     bitmap = np.zeros(max(1 << 13, n_slots), np.uint8)
     slots = np.full(n_slots, -1, np.int64)
-    _fill(grams.hashes, bitmap, slots)
-    return Lookup(bitmap, slots, np.unique(grams.lengths))
+    fill_lookup(grams.hashes, bitmap, slots)
+    return Lookup(bitmap, slots, np.unique(grams.hashed))
 
 
 @njit(cache=True)
-def _fill(hashes: Any, bitmap: Any, slots: Any) -> None:
+def fill_lookup(hashes: Any, bitmap: Any, slots: Any) -> None:
+    """Enter sorted hashes (uint64); of equal ones the first."""
     for gram in range(hashes.size):
         key = hashes[gram]
         if gram > 0 and hashes[gram - 1] == key:
@@ -137,7 +141,8 @@ def is_spelled(data: Any, pos: Any, end: Any, tables: Any, grams: Any, gram: Any
 
 
 @njit(cache=True)
-def _longer(values: Any) -> Any:
+def longer(values: Any) -> Any:
+    """The same values (int64) with room for as many again."""
     grown = np.empty(2 * values.size, np.int64)
     grown[: values.size] = values
     return grown
@@ -183,7 +188,7 @@ def find_items(
                 while 0 <= gram < hashes.size and hashes[gram] == key:
                     if (
                         gram_text[gram] != text
-                        and grams.lengths[gram] == length
+                        and grams.hashed[gram] == length
                         and is_spelled(data, starts[i + 1 - length], end, tables, grams, gram)
                     ):
                         gram_text[gram] = text
@@ -201,11 +206,75 @@ def find_items(
         for item in touched[:n_touched]:
             if matched[item] / grams.item_totals[item] >= min_share:
                 if n_found == found_texts.size:
-                    found_texts = _longer(found_texts)
-                    found_items = _longer(found_items)
-                    found_matched = _longer(found_matched)
+                    found_texts = longer(found_texts)
+                    found_items = longer(found_items)
+                    found_matched = longer(found_matched)
                 found_texts[n_found] = text
                 found_items[n_found] = item
                 found_matched[n_found] = matched[item]
                 n_found += 1
     return found_texts[:n_found], found_items[:n_found], found_matched[:n_found]
+
+
+@njit(cache=True)
+def item_places(
+    data: Any, tables: Any, grams: Any, lookup: Any, wanted: Any, gap: int
+) -> tuple[Any, Any, Any]:
+    """(item, start, stop) of every stretch of one text, in bytes, that n-grams of wanted items
+    cover, int64 each; `wanted` is a bool an item.
+
+    Stretches of an item with at most `gap` words between them are one: an edited word inside a
+    quotation belongs to it.
+    """
+    offsets = np.array([0, data.size])
+    words, starts = word_room(offsets)
+    n_words = scan_words(data, 0, data.size, tables, words, starts)
+    n_items = grams.item_totals.size
+    begins, ends = np.full(n_items, -1, np.int64), np.full(n_items, -1, np.int64)
+    items, lows, highs = np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int64)
+    n_found = 0
+    for length in lookup.lengths:
+        weight = power(length)
+        window = np.uint64(0)
+        for i in range(n_words):
+            leaving = words[i - length] if i >= length else np.uint64(0)
+            window = roll(window, words[i], leaving, weight)
+            key = ngram_hash(window, length)
+            if i + 1 < length or not is_in_bitmap(key, lookup.bitmap):
+                continue
+            gram = first_gram(key, grams.hashes, lookup.slots)
+            while 0 <= gram < grams.hashes.size and grams.hashes[gram] == key:
+                low = i + 1 - length
+                is_wanted = False
+                for p in range(grams.posting_offsets[gram], grams.posting_offsets[gram + 1]):
+                    is_wanted = is_wanted or wanted[grams.posting_items[p]]
+                if (
+                    is_wanted
+                    and grams.hashed[gram] == length
+                    and is_spelled(data, starts[low], data.size, tables, grams, gram)
+                ):
+                    for p in range(grams.posting_offsets[gram], grams.posting_offsets[gram + 1]):
+                        item = grams.posting_items[p]
+                        if not wanted[item]:
+                            continue
+                        if begins[item] >= 0 and low > ends[item] + gap:
+                            if n_found == items.size:
+                                items, lows, highs = longer(items), longer(lows), longer(highs)
+                            items[n_found], lows[n_found] = item, begins[item]
+                            highs[n_found] = ends[item]
+                            n_found += 1
+                            begins[item] = -1
+                        if begins[item] < 0:
+                            begins[item], ends[item] = low, low
+                        ends[item] = max(ends[item], low + grams.lengths[gram])
+                gram += 1
+    for item in range(n_items):
+        if begins[item] >= 0:
+            if n_found == items.size:
+                items, lows, highs = longer(items), longer(lows), longer(highs)
+            items[n_found], lows[n_found], highs[n_found] = item, begins[item], ends[item]
+            n_found += 1
+    for k in range(n_found):
+        lows[k] = next_word(data, starts[lows[k]], data.size, tables)[0]
+        highs[k] = next_word(data, starts[highs[k] - 1], data.size, tables)[1]
+    return items[:n_found], lows[:n_found], highs[:n_found]

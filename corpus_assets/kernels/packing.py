@@ -116,6 +116,99 @@ def best_fit(lengths: npt.NDArray[np.int32], capacity: int) -> tuple[npt.NDArray
 
 
 @njit(cache=True)
+def _remainders(lengths: Any, capacity: int) -> Any:
+    """What is left of each document after its full pieces, where anything is; and all pieces."""
+    pieces = whole = 0
+    for length in lengths:
+        pieces += -(-length // capacity)
+        whole += length // capacity
+    rest = np.empty(pieces - whole, dtype=np.int32)
+    at = 0
+    for length in lengths:
+        if length % capacity:
+            rest[at] = length % capacity
+            at += 1
+    return rest, pieces, whole
+
+
+@njit(cache=True)
+def _place(lengths: Any, capacity: int, pieces: int, whole: int, bins: Any, used: int) -> Any:
+    owner = np.empty(pieces, dtype=np.int32)
+    sample = np.empty(pieces, dtype=np.int32)
+    offset = np.zeros(pieces, dtype=np.int32)
+    length = np.empty(pieces, dtype=np.int32)
+    within = np.empty(pieces, dtype=np.int64)
+    filled = np.zeros(used, dtype=np.int32)
+    at = full = rest = 0
+    for document in range(len(lengths)):
+        done = np.int64(0)
+        while done < lengths[document]:
+            owner[at] = document
+            within[at] = done
+            left = min(lengths[document] - done, capacity)
+            length[at] = left
+            if left == capacity:
+                sample[at] = full
+                full += 1
+            else:
+                sample[at] = whole + bins[rest]
+                offset[at] = filled[bins[rest]]
+                filled[bins[rest]] += left
+                rest += 1
+            done += left
+            at += 1
+    return owner, sample, offset, length, within
+
+
+def lay_best_fit(lengths: npt.NDArray[np.int64], capacity: int) -> Any:
+    """Cut documents into pieces of at most `capacity` and lay them into bins of that size.
+
+    Full pieces fill bins of their own, which come first; what remains of each document is packed
+    by `best_fit`; inside a bin pieces stand in document order, so that a long one is not always
+    the first. Gives (document, bin, place in the bin, length: int32; first token in the document:
+    int64), a row a piece, in document order. `lengths` is int64, each 1 or more. Memory: about 45
+    bytes a piece, 24 of them the result.
+    """
+    rest, pieces, whole = _remainders(lengths, capacity)
+    bins, used = _best_fit(rest, capacity)
+    return _place(lengths, capacity, pieces, whole, bins, used)
+
+
+@njit(cache=True)
+def lay_end_to_end(lengths: Any, capacity: int) -> Any:
+    """Documents in order without a gap, cut where a bin ends; only the last bin has room left.
+
+    Takes and gives what `lay_best_fit` does, without packing.
+    """
+    pieces = 0
+    end = np.int64(0)
+    for length in lengths:
+        pieces += (end + length - 1) // capacity - end // capacity + 1
+        end += length
+    owner = np.empty(pieces, dtype=np.int32)
+    sample = np.empty(pieces, dtype=np.int32)
+    offset = np.empty(pieces, dtype=np.int32)
+    piece_length = np.empty(pieces, dtype=np.int32)
+    within = np.empty(pieces, dtype=np.int64)
+    at = 0
+    place = np.int64(0)
+    for document in range(len(lengths)):
+        done = np.int64(0)
+        while done < lengths[document]:
+            room = capacity - place % capacity
+            left = min(lengths[document] - done, room)
+            owner[at] = document
+            sample[at] = place // capacity
+            offset[at] = place % capacity
+            piece_length[at] = left
+            within[at] = done
+            done += left
+            place += left
+            at += 1
+    return owner, sample, offset, piece_length, within
+
+
+@njit(cache=True)
 def copy_pieces(source: Any, starts: Any, lengths: Any, targets: Any, out: Any) -> None:
     """Copy piece i, `source[starts[i]:starts[i] + lengths[i]]`, to `out[targets[i]:]`.
 

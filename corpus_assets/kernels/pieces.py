@@ -7,7 +7,7 @@ overlap; document d keeps `pieces[rows[d]:rows[d + 1]]`.
 import numpy as np
 from numba import njit
 
-from corpus_assets.kernels.text import Bytes, Ints
+from corpus_assets.kernels.text import Bytes, Ints, decode, is_space, last_code_point
 
 
 @njit(cache=True)
@@ -36,6 +36,28 @@ def count_chars(data: Bytes, offsets: Ints) -> Ints:
     for d in range(out.shape[0]):
         n = 0
         for at in range(offsets[d], offsets[d + 1]):
+            n += (data[at] & 0xC0) != 0x80
+        out[d] = n
+    return out
+
+
+@njit(cache=True)
+def stripped(data: Bytes, offsets: Ints) -> Ints:
+    """int64[n]: `len(text.strip())` of each text."""
+    out = np.zeros(offsets.shape[0] - 1, dtype=np.int64)
+    for d in range(out.shape[0]):
+        low, high = offsets[d], offsets[d + 1]
+        while low < high:
+            point, width = decode(data, low, high)
+            if not is_space(point):
+                break
+            low += width
+        while low < high and is_space(last_code_point(data, low, high)):
+            high -= 1
+            while high > low and data[high] & 0xC0 == 0x80:
+                high -= 1
+        n = 0
+        for at in range(low, high):
             n += (data[at] & 0xC0) != 0x80
         out[d] = n
     return out

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from corpus_assets.documents import (
+    BENCHMARK_HITS,
     CLUSTER_MEMBERS,
     DECISIONS,
     DOCUMENTS,
@@ -30,6 +31,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
     "signatures": SIGNATURES,
     "members": CLUSTER_MEMBERS,
     "hits": HITS,
+    "benchmark_hits": BENCHMARK_HITS,
     "final": FINAL_TEXT,
     "decisions": DECISIONS,
     "spans": SPANS,

@@ -9,13 +9,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from corpus_assets.errors import MissingInput
+from corpus_assets.errors import MissingInput, ModelError
 from corpus_assets.locations import Locations
 from corpus_assets.lock import PinnedFile
 from corpus_assets.models import find_model
+from corpus_assets.pipeline.classifier_nodes import classifier_files, training_pins
+from corpus_assets.pipeline.contamination_nodes import suite_pins
 from corpus_assets.pipeline.list_nodes import list_pins
 from corpus_assets.pipeline.nodes import GLOBAL_NODES, SNAPSHOT_NODES
+from corpus_assets.pipeline.perplexity_nodes import has_trained, model_pins
 from corpus_assets.pipeline.pins import SnapshotFiles, file_digest, load_snapshot_files
+from corpus_assets.pipeline.rank_nodes import ensemble_of
+from corpus_assets.pipeline.scrubbing import hash_list_pins
+from corpus_assets.pipeline.span_nodes import span_calibrations
 from corpus_assets.recipe import Recipe
 from corpus_assets.sources.gates import Suppressions
 from corpus_assets.store import Output, Result, Store, load_result
@@ -24,25 +30,40 @@ from corpus_assets.task import Task
 ASSET_NODES: Mapping[str, tuple[str, ...]] = {
     "documents": ("category_index", "site_rules", "robots_index", "documents"),
     "eval_index": ("eval_index",),
-    "quality_model": ("quality_model",),
+    "classifiers": ("classifier_sample", "classifiers"),
+    "perplexity_models": ("perplexity_model", "perplexity_models"),
+    "score_ranks": ("score_sample", "score_ranks"),
     "signals": ("signals",),
     "quality_cutoffs": ("quality_cutoffs",),
     "selection": ("selection",),
     "signatures": ("signatures",),
     "clusters": ("clusters",),
     "contamination": ("contamination",),
-    "clean_text": ("line_counts", "boilerplate", "clean_text"),
-    "tokenizer": ("tokenizer_sample", "tokenizer"),
+    "common_items": ("common_items",),
+    "clean_text": (
+        "line_counts",
+        "boilerplate",
+        "span_prints",
+        "common_prints",
+        "span_grams",
+        "repeated_spans",
+        "clean_text",
+    ),
+    "tokenizer": ("tokenizer_amounts", "tokenizer_draw", "tokenizer_sample", "tokenizer"),
     "shards": ("shard_counts", "tokens", "shards"),
     "lineage_keys": ("lineage_keys",),
 }
 """Assets in the order of the graph, each with its nodes in the order they run."""
 
 CALIBRATION_FILES: Mapping[str, str] = {
-    "quality_model": "quality.bin",
+    "classifiers": "classifier.bin",
+    "score_ranks": "ranks.json",
+    "perplexity_models": "perplexity.bin",
     "eval_index": "eval_index.bin",
+    "common_items": "common_items.parquet",
     "quality_cutoffs": "cutoffs.json",
     "boilerplate": "boilerplate.parquet",
+    "repeated_spans": "repeated_spans.parquet",
     "tokenizer": "tokenizer.json",
     "shard_counts": "shard_counts.json",
 }
@@ -113,18 +134,19 @@ class Pipeline:
     def calibrations(self) -> dict[str, Output]:
         """Every calibration of the recipe by its name in a lock."""
         found = {"tokenizer": self.tokenizer_file()}
-        if self.recipe.quality_model:
-            found["quality_model"] = self.quality_model_file()
+        found |= classifier_files(self)
+        if ensemble_of(self) is not None:
+            found["score_ranks"] = self.calibration("score_ranks")
+        if has_trained(self):
+            found["perplexity_models"] = self.calibration("perplexity_models")
         if self.recipe.eval_suites:
             found["eval_index"] = self.eval_index_file()
+            found["common_items"] = self.calibration("common_items")
         found["quality_cutoffs"] = self.cutoffs_file()
         for snapshot in self.recipe.snapshots:
             found[f"boilerplate/{snapshot}"] = self.boilerplate_file(snapshot)
             found[f"shard_counts/{snapshot}"] = self.shard_counts_file(snapshot)
-        return found
-
-    def quality_model_file(self) -> Output:
-        return self.calibration("quality_model")
+        return found | span_calibrations(self)
 
     def eval_index_file(self) -> Output:
         return self.calibration("eval_index")
@@ -147,22 +169,28 @@ class Pipeline:
     def inputs(self) -> dict[str, tuple[PinnedFile, ...]]:
         """Every file that goes in, for the lock."""
         pinned = {name: self.snapshot_files(name).pinned for name in self.recipe.snapshots}
-        lists = {"blocklists": self.recipe.blocklists, "eval_suites": self.recipe.eval_suites}
-        if self.recipe.quality_model:
-            lists["quality_positives"] = self.recipe.quality_model.positives
-            lists["quality_negatives"] = self.recipe.quality_model.negatives
+        pinned["eval_suites"] = suite_pins(self)
+        lists = {"blocklists": self.recipe.blocklists}
         for name, patterns in lists.items():
             pinned[name] = tuple(
                 PinnedFile(name=path.name, bytes=path.stat().st_size, sha256=self.digest_of(path))
                 for path in self.locations.files(patterns, name)
             )
-        pinned |= list_pins(self)
+        pinned |= list_pins(self) | model_pins(self) | hash_list_pins(self) | training_pins(self)
         return pinned
 
     def language_model(self) -> tuple[Path, str]:
         """The language identifier's file and digest."""
         setting = self.recipe.language_model
-        path = find_model(setting.model, setting.sha256)
+        if setting.path is None:
+            path = find_model(setting.model, setting.sha256)
+            return path, self.digest_of(path)
+        (path,) = self.locations.files((setting.path,), "language_model.path")
+        if self.digest_of(path) != setting.sha256:
+            raise ModelError(
+                f"language_model: {path} has SHA-256 {self.digest_of(path)}, the recipe says "
+                f"{setting.sha256}: fetch the file again, or correct the recipe"
+            )
         return path, self.digest_of(path)
 
     # -- digests of files outside the store --------------------------------------------------

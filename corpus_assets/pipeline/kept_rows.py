@@ -5,6 +5,7 @@ text_id): the extracted text they stand for is the same, so is all that was comp
 """
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,11 @@ class Earlier:
 
     def content(self, name: str) -> bytes:
         return read_output(self._store, self._outputs[name])
+
+    def path(self, name: str) -> Path:
+        """A local file of an output, its content checked."""
+        self.content(name)
+        return self._store.local(self._outputs[name].path)
 
     def rows_of(self, documents: pa.Table) -> list[int | None]:
         """For each row of `documents` its row in the earlier documents, None where it is new."""

@@ -14,6 +14,7 @@ from catalog.rows import ActionRow, LineageRow, LockRow, ModelRow, RecipeRow, Sh
 from corpus_assets.errors import CorpusError
 from corpus_assets.lock import Lock, calibration_path
 from corpus_assets.pipeline.certificate import Change
+from corpus_assets.pipeline.classifier_nodes import classifier_files
 from corpus_assets.pipeline.graph import Pipeline
 from corpus_assets.pipeline.key_tasks import key_rows
 from corpus_assets.pipeline.report import render_report
@@ -135,7 +136,8 @@ def _register(
     recipe_json = json.dumps(lock.recipe, indent=1, sort_keys=True)  # without locations
     registry.put_recipe(RecipeRow(pipeline.recipe.digest, pipeline.recipe.name, recipe_json))
     registry.put_lock(LockRow(lock.digest, canonical_json(lock.identity()).decode()))
-    for name in ("quality_model", "tokenizer", "eval_index"):
+    models = ("perplexity_models", "tokenizer", "eval_index", *classifier_files(pipeline))
+    for name in models:
         if name in lock.calibrations:
             pin = lock.calibrations[name]
             target = calibration_path(f"versions/{version.name}", pin)
@@ -187,6 +189,7 @@ LINEAGE_FILES = (
     ("signals", "signals", "signals.parquet"),
     ("decisions", "clean_text", "decisions.parquet"),
     ("final_text", "clean_text", "final.parquet"),
+    ("benchmark_hits", "clean_text", "benchmark_hits.parquet"),
 )
 """(lineage table, node, file of each part)."""
 

@@ -6,20 +6,17 @@ MissingInput. Settings that go into a task are exactly those that can change its
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from corpus_assets.pipeline.list_nodes import list_inputs
 from corpus_assets.pipeline.parts import part_task
+from corpus_assets.pipeline.signal_models import signal_models
 from corpus_assets.pipeline.source_reading import index_input, index_settings, reading_params
 from corpus_assets.recipe import Recipe
-from corpus_assets.signals.base import FILE
 from corpus_assets.sources.extract import extractor_version
 from corpus_assets.stages import (
     clusters,
-    contamination,
     documents,
-    eval_index,
-    quality_model,
     selection,
     signals,
     signatures,
@@ -72,63 +69,12 @@ def documents_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
     return [part_task(graph.store, base, graph.suppressions) for base in bases]
 
 
-def quality_model_tasks(graph: "Pipeline") -> list[Task]:
-    entry = graph.recipe.quality_model
-    if entry is None:
-        return []
-    positives = graph.locations.files(entry.positives, "quality_model.positives")
-    negatives = graph.locations.files(entry.negatives, "quality_model.negatives")
-    return [
-        Task(
-            "quality_model",
-            quality_model.VERSION,
-            {"train": entry.train.identity()},
-            extra_inputs={
-                "positives": graph.digests_of(positives),
-                "negatives": graph.digests_of(negatives),
-            },
-            params={
-                "positives": [str(path) for path in positives],
-                "negatives": [str(path) for path in negatives],
-            },
-        )
-    ]
-
-
-def eval_index_tasks(graph: "Pipeline") -> list[Task]:
-    if not graph.recipe.eval_suites:
-        return []
-    suites = graph.locations.files(graph.recipe.eval_suites, "eval_suites")
-    return [
-        Task(
-            "eval_index",
-            eval_index.VERSION,
-            graph.recipe.eval_index.identity(),
-            extra_inputs={f"{i:04d}": graph.digest_of(path) for i, path in enumerate(suites)},
-            params={"suites": [str(path) for path in suites]},
-        )
-    ]
-
-
 def signals_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
-    needs = graph.recipe.signals.needs()
     settings = {
         "signals": graph.recipe.signals.model_dump(mode="json"),
         "families": graph.recipe.signals.identity(),  # with the version of each family
     }
-    shared: dict[str, Output] = {}
-    params: dict[str, Any] = {}
-    extra: dict[str, str] = {}
-    if "quality" in needs:
-        shared["quality"] = graph.quality_model_file()
-    if "lid" in needs:
-        path, extra["lid"] = graph.language_model()
-        params["lid"] = str(path)
-    for name in needs:
-        if name.startswith(FILE):
-            (path,) = graph.locations.files((name.removeprefix(FILE),), "signals.families")
-            extra[name] = graph.digest_of(path)
-            params.setdefault("files", {})[name] = str(path)
+    shared, extra, params = signal_models(graph, graph.recipe.signals.needs())
     return [
         Task(
             "signals",
@@ -185,14 +131,21 @@ def signatures_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
     ]
 
 
+CLUSTER_INPUTS = {
+    "signals": ("signals.parquet",),
+    "selection": ("selection.parquet",),
+    "signatures": ("signatures.parquet", "ties.bin", "sketches.npy"),
+}
+
+
 def clusters_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
     inputs: dict[str, Output] = {}
     window = cluster_window(graph.recipe, snapshot)
     for name in window:
-        for node, file in (("signals", "signals"), ("selection", "selection"),
-                           ("signatures", "signatures")):  # fmt: skip
+        for node, files in CLUSTER_INPUTS.items():
             for i, part in enumerate(graph.results(node, name)):
-                inputs[f"{name}/{i:05d}/{node}"] = part.outputs[f"{file}.parquet"]
+                for file in files:
+                    inputs[f"{name}/{i:05d}/{file.partition('.')[0]}"] = part.outputs[file]
     settings = {
         "clusters": graph.recipe.clusters.identity(),
         "signatures": graph.recipe.signatures.identity(),
@@ -211,23 +164,6 @@ def cluster_window(recipe: Recipe, snapshot: str) -> Sequence[str]:
     place = recipe.snapshots.index(snapshot)
     before = {"per_snapshot": 0, "all": place}[scope] if isinstance(scope, str) else scope.rolling
     return recipe.snapshots[max(0, place - before) : place + 1]
-
-
-def contamination_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
-    if not graph.recipe.eval_suites:
-        return []
-    index = graph.eval_index_file()
-    settings = graph.recipe.contamination.scan.identity()
-    return [
-        Task(
-            "contamination",
-            contamination.VERSION,
-            settings,
-            {"documents": part.outputs["documents.parquet"], "eval_index": index},
-            label=_part_label(snapshot, i),
-        )
-        for i, part in enumerate(graph.results("documents", snapshot))
-    ]
 
 
 def _part_label(snapshot: str, part: int) -> str:

@@ -15,8 +15,9 @@ from corpus_assets.pipeline.drift import Shape, shape_of
 from corpus_assets.pipeline.funnel import funnel
 from corpus_assets.pipeline.graph import Pipeline
 from corpus_assets.pipeline.report_signals import selection_section
+from corpus_assets.pipeline.scrubbing import scrubbed_totals
 from corpus_assets.shards.manifest import Manifest
-from corpus_assets.shards.mixture import mixture_table
+from corpus_assets.shards.mixture_table import mixture_table
 
 QUALITY = "quality_score"
 
@@ -177,8 +178,8 @@ def _scrub(pipeline: Pipeline) -> str:
     totals: Counter[str] = Counter()
     for snapshot in pipeline.recipe.snapshots:
         for result in pipeline.results("clean_text", snapshot):
-            for name in ("emails", "ip_addresses", "boilerplate_lines"):
-                totals[name] += result.counts.get(name, 0)
+            totals.update(scrubbed_totals(result.counts))
+            totals["boilerplate_lines"] += result.counts.get("boilerplate_lines", 0)
     rows = [(name.replace("_", " "), count, f"{count:,}") for name, count in sorted(totals.items())]
     return "<h2>Edits in kept documents</h2>" + horizontal_bars(rows)
 

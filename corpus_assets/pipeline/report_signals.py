@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from corpus_assets.pipeline.charts import Mark, mirrored_histogram, small_multiples, table
 from corpus_assets.pipeline.graph import Pipeline
 from corpus_assets.stages.requirement import Requirement, requirement
-from corpus_assets.stages.selection_columns import Columns, Mask, Numbers
+from corpus_assets.stages.selection_columns import Columns, Mask, Numbers, rule_cutoff
 from corpus_assets.stages.selection_rules import Rule
 from corpus_assets.store import Result, read_output
 
@@ -97,7 +97,7 @@ def _asked(rule: Rule, cutoffs: dict[str, dict[str, float]]) -> str:
     words = str(requirement(rule, cutoffs, domain, language))
     special = len(rule.languages) + len(rule.domain_bounds)
     if rule.cutoff is not None:
-        special = len(cutoffs.get(rule.cutoff, {})) - 1
+        special = len(rule_cutoff(rule.cutoff, cutoffs)[0]) - 1
     where = f" in {', '.join(rule.domains)}" if rule.domains else ""
     of = f" for {', '.join(rule.only_languages)}" if rule.only_languages else ""
     return words + where + of + (f"; {special} exceptions" if special > 0 else "")
@@ -188,7 +188,7 @@ def _settings_alike(
 
 def _languages_of(rule: Rule, cutoffs: dict[str, dict[str, float]]) -> set[str]:
     entries = {lang for bounds in rule.domain_bounds.values() for lang in bounds.languages}
-    keys = cutoffs.get(rule.cutoff or "", {})
+    keys = rule_cutoff(rule.cutoff, cutoffs)[0] if rule.cutoff else {}
     return entries | {key.rpartition("/")[2] for key in keys} - {"*"}
 
 

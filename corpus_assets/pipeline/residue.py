@@ -56,7 +56,7 @@ def by_text(removed: Mapping[str, str]) -> Scan:
     """A scan for texts that are at hand, by id: 13-grams compared word by word."""
     items = [EvalItem(doc_id, "removed", text) for doc_id, text in sorted(removed.items())]
     index = parse_eval_index(build_eval_index(items, EvalIndexSettings()))
-    settings = ScanSettings(report_share=SHARE_WORTH_NAMING)
+    settings = ScanSettings(report_share=SHARE_WORTH_NAMING, near_misses=None)
 
     def scan_texts(table: pa.Table) -> Iterator[tuple[int, str]]:
         hits = scan(table, index, settings)

@@ -139,7 +139,7 @@ def _percentiles(
 
 
 def _tiers(ruling: Ruling, domain: str, language: str | None) -> list[Answer]:
-    """From which value on a kept document is in which tier; nothing where tiers do not grade it."""
+    """Which value a kept document needs for which tier; nothing where tiers do not grade it."""
     tiers = ruling.settings.tiers
     if tiers is None or (tiers.domains is not None and domain not in tiers.domains):
         return []
@@ -147,7 +147,8 @@ def _tiers(ruling: Ruling, domain: str, language: str | None) -> list[Answer]:
         cutoff_for(resolved(tier_cutoff(name), ruling.cutoffs), domain, language)
         for name in tiers.names[:-1]
     ]
+    end, other = ("max", "min") if tiers.best == "lowest" else ("min", "max")
     return [
-        {"tier": name, "signal": tiers.signal, "min": bound}
+        {"tier": name, "signal": tiers.signal, end: bound, other: None}
         for name, bound in zip(tiers.names, [*bounds, None], strict=True)
     ]

@@ -4,23 +4,28 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import zstandard
 
 from corpus_assets.errors import SourceError
 
 
-def read_texts(paths: Sequence[str]) -> list[str]:
-    """The `text` field of every line; a line without one is an error, training data is curated."""
+def read_texts(paths: Sequence[str], where: Mapping[str, str] | None = None) -> list[str]:
+    """The `text` field of every line; a line without one is an error, training data is curated.
+
+    `where` names fields and the values that a line must have in them; others are left out.
+    """
     texts: list[str] = []
     for path in paths:
         number = 0
         try:
             with _open(path) as handle:
                 for number, line in enumerate(handle, 1):
-                    if line.strip():
-                        texts.append(_text(line, path, number))
+                    row = _row(line, path, number) if line.strip() else None
+                    if row is not None and all(row.get(k) == v for k, v in (where or {}).items()):
+                        texts.append(_text(row, path, number))
         except (OSError, EOFError, UnicodeDecodeError, zlib.error, zstandard.ZstdError) as error:
             raise SourceError(
                 f"{path} line {number + 1}: cannot be read ({error}); fetch the file again or "
@@ -37,11 +42,20 @@ def _open(path: str) -> io.TextIOBase:
     return open(path, encoding="utf-8")
 
 
-def _text(line: str, path: str, number: int) -> str:
+def _row(line: str, path: str, number: int) -> dict[str, Any]:
     try:
-        text = json.loads(line)["text"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise SourceError(f"{path} line {number}: expected a JSON object with `text`") from error
+        row = json.loads(line)
+    except ValueError:
+        row = None
+    if not isinstance(row, dict):
+        raise SourceError(f"{path} line {number}: expected a JSON object with `text`")
+    return row
+
+
+def _text(row: dict[str, Any], path: str, number: int) -> str:
+    if "text" not in row:
+        raise SourceError(f"{path} line {number}: expected a JSON object with `text`")
+    text = row["text"]
     if not isinstance(text, str):
         raise SourceError(f"{path} line {number}: `text` is not a string")
     return text

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 from corpus_assets.errors import CorpusError
 from corpus_assets.lock import Lock, PinnedFile, calibration_path
+from corpus_assets.pipeline.classifier_nodes import outside_classifiers
 from corpus_assets.pipeline.graph import Pipeline
+from corpus_assets.pipeline.perplexity_nodes import outside_models
 from corpus_assets.shards.format import parse_header
 from corpus_assets.shards.manifest import (
     FileRef,
@@ -52,17 +54,16 @@ def make_lock(pipeline: Pipeline) -> Lock:
     recipe = pipeline.recipe.identity()
     for source in recipe["sources"]:
         source["snapshots"] = list(source["snapshots"])
-    for key in ("blocklists", "eval_suites"):
-        del recipe[key]
+    del recipe["blocklists"]
     del recipe["tokenizer"]["pinned"]
-    if recipe["quality_model"] is not None:
-        del recipe["quality_model"]["positives"], recipe["quality_model"]["negatives"]
     _, language_model = pipeline.language_model()
     return Lock(
         recipe=recipe,
         recipe_digest=pipeline.recipe.digest,
         inputs=pipeline.inputs(),
-        models={"language": language_model},
+        models={"language": language_model}
+        | outside_models(pipeline)
+        | {name: sha256 for name, (_, sha256) in outside_classifiers(pipeline).items()},
         calibrations={
             name: PinnedFile(name=name, bytes=out.bytes, sha256=out.sha256)
             for name, out in sorted(pipeline.calibrations().items())

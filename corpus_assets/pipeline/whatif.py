@@ -27,7 +27,7 @@ from corpus_assets.pipeline.version_columns import (
     draw_order,
 )
 from corpus_assets.pipeline.whatif_tokens import StandIns, ids_and_tokens
-from corpus_assets.stages.selection_columns import Columns, Mask, first_failures
+from corpus_assets.stages.selection_columns import Columns, Mask, first_failures, rule_cutoff
 from corpus_assets.stages.selection_rules import Rule
 from corpus_assets.step import canonical_json
 
@@ -173,7 +173,7 @@ class _Batch:
 
     def _failed(self, rule: Rule, ruling: Ruling, done: dict[bytes, Mask]) -> Mask:
         """A rule that both rulings have is evaluated once."""
-        resolved = ruling.cutoffs.get(rule.cutoff) if rule.cutoff else None
+        resolved = rule_cutoff(rule.cutoff, ruling.cutoffs) if rule.cutoff else None
         key = canonical_json([rule.identity() | {"name": ""}, resolved])
         if key not in done:
             done[key] = self.columns.fails(rule, ruling.cutoffs)

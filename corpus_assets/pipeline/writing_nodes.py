@@ -1,13 +1,15 @@
-"""The tasks of the nodes that write what is left: final text, tokenizer, shards."""
+"""The tasks of the nodes that write what is left: final text, shards."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from corpus_assets.pipeline.contamination_nodes import verdict_inputs, verdict_settings
+from corpus_assets.pipeline.scrubbing import hash_list_inputs, recognizer_settings
 from corpus_assets.pipeline.shard_plan import shard_tasks
+from corpus_assets.pipeline.span_nodes import span_inputs
 from corpus_assets.stages import (
     boilerplate,
     clean_text,
     shards,
-    tokenizer,
 )
 from corpus_assets.stages.signals import SignalSettings
 from corpus_assets.task import Task
@@ -44,16 +46,18 @@ def boilerplate_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
 def clean_text_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
     members = graph.results("clusters", snapshot)[0]
     lines = graph.boilerplate_file(snapshot)
-    hits = graph.results("contamination", snapshot)
+    spans = span_inputs(graph, snapshot)
+    hits = verdict_inputs(graph, snapshot)
     settings = {
         "clean_text": graph.recipe.clean_text.identity(),
-        "verdict": graph.recipe.contamination.verdict.identity(),
         "domain": graph.recipe.source_of(snapshot).domain,
-    }
+    } | verdict_settings(graph)
     steps = SignalSettings(families=graph.recipe.signals.text_steps())
     if steps.families:
         settings["steps"] = steps.model_dump(mode="json")
         settings["step_versions"] = steps.identity()
+    lists, paths = hash_list_inputs(graph)
+    settings |= recognizer_settings(graph)
     tasks = []
     selected = graph.results("selection", snapshot)
     for i, part in enumerate(graph.results("documents", snapshot)):
@@ -64,56 +68,12 @@ def clean_text_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
             "members": members.outputs[f"members-{i:05d}.parquet"],
             "boilerplate": lines,
         }
-        if hits:
-            inputs["hits"] = hits[i].outputs["hits.parquet"]
+        inputs |= spans | hits[i]
         label = _part_label(snapshot, i)
-        tasks.append(Task("clean_text", clean_text.VERSION, settings, inputs, label=label))
-    return tasks
-
-
-def tokenizer_sample_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
-    entry = graph.recipe.tokenizer
-    is_asked = snapshot in graph.recipe.calibration_snapshots and not graph.pin_of("tokenizer")
-    if entry.train is None or not is_asked:
-        return []
-    settings = {
-        "sample": entry.sample.identity(),
-        "seed": graph.recipe.seed,
-        "domain": graph.recipe.source_of(snapshot).domain,
-    }
-    scores = graph.results("signals", snapshot)
-    return [
-        Task(
-            "tokenizer_sample",
-            tokenizer.VERSION,
-            settings,
-            {
-                "documents": part.outputs["documents.parquet"],
-                "signals": scores[i].outputs["signals.parquet"],
-            },
-            label=_part_label(snapshot, i),
+        tasks.append(
+            Task("clean_text", clean_text.VERSION, settings, inputs, lists, paths, label=label)
         )
-        for i, part in enumerate(graph.results("documents", snapshot))
-    ]
-
-
-def tokenizer_tasks(graph: "Pipeline") -> list[Task]:
-    entry = graph.recipe.tokenizer
-    if entry.pinned is not None:
-        path = graph.locations.files((entry.pinned,), "tokenizer.pinned")[0]
-        settings: dict[str, Any] = entry.identity()
-        del settings["pinned"], settings["train"], settings["sample"]
-        params = {"pinned": str(path)}
-        return [Task("tokenizer", tokenizer.VERSION, settings, params=params)]
-    inputs = {
-        f"{snapshot}/{i:05d}": part.outputs["sample.parquet"]
-        for snapshot in graph.recipe.calibration_snapshots
-        for i, part in enumerate(graph.results("tokenizer_sample", snapshot))
-    }
-    settings = {"max_chars": entry.sample.max_chars}
-    if entry.train is not None:
-        settings["train"] = entry.train.identity()
-    return [Task("tokenizer", tokenizer.VERSION, settings, inputs)]
+    return tasks
 
 
 def shard_counts_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:

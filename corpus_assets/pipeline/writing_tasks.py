@@ -1,32 +1,29 @@
-"""Tasks that write what is left: final text, decisions, tokenizer, tokens and shards."""
+"""Tasks that write what is left: final text, decisions, tokens and shards."""
 
 import json
 from collections import Counter
 from dataclasses import asdict
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from corpus_assets.documents import HITS
 from corpus_assets.errors import CorruptArtifact
+from corpus_assets.pipeline.contamination_tasks import Judged, judged, write_hits
 from corpus_assets.pipeline.counting import count, values
 from corpus_assets.pipeline.kept_rows import joined, kept_final_rows, known_tokens
-from corpus_assets.recipe import TokenizerSample
+from corpus_assets.pipeline.scrubbing import count_scrubbed, hash_lists, recognizers
 from corpus_assets.shards.format import build_shard
 from corpus_assets.shards.pack import PackSettings
 from corpus_assets.shards.tokens import Encoder, TokenBatch, encoder_of
 from corpus_assets.stages import boilerplate, shards
 from corpus_assets.stages.boilerplate import BoilerplateSettings
-from corpus_assets.stages.clean_text import TOO_SHORT, CleanTextSettings, clean_documents
+from corpus_assets.stages.clean_text import CleanTextSettings, clean_documents
 from corpus_assets.stages.clusters import REASONS
-from corpus_assets.stages.contamination import REASON as CONTAMINATED
-from corpus_assets.stages.contamination import VerdictSettings, verdicts
 from corpus_assets.stages.decisions import Drop, part_decisions
+from corpus_assets.stages.repeated_spans import find_cuts
 from corpus_assets.stages.signals import SignalSettings
-from corpus_assets.stages.tokenizer import TokenizerSettings, audit, load_pinned, train_tokenizer
-from corpus_assets.step import keyed_hash
+from corpus_assets.stages.text_steps import Stretch
 from corpus_assets.task import LOOKUP_ROWS, TaskContext
 
 
@@ -46,36 +43,41 @@ def boilerplate_lines(context: TaskContext) -> None:
 
 def clean_text(context: TaskContext) -> None:
     table, chosen = context.table("documents"), context.table("selection")
-    drops = _drops_before_cleaning(context, chosen)
-    final = _final_text(context, table, chosen, drops)
+    hits = judged(context)
+    drops = drops_before_cleaning(context, chosen, hits)
+    final = _final_text(context, table, chosen, drops, hits)
     decisions = part_decisions(
         context.table("records"), context.task.settings["domain"], chosen, drops
     )
     context.write_table("final.parquet", final, LOOKUP_ROWS)
     context.write_table("decisions.parquet", decisions, LOOKUP_ROWS)
+    write_hits(context, hits, drops.keys())
     _summarise_final(context, decisions, final)
 
 
 def _final_text(
-    context: TaskContext, table: pa.Table, chosen: pa.Table, drops: dict[int, Drop]
+    context: TaskContext, table: pa.Table, chosen: pa.Table, drops: dict[int, Drop], hits: Judged
 ) -> pa.Table:
-    """Final text of what was not dropped; who is too short after cleaning is added to `drops`."""
+    """Final text of what was not dropped; whom cleaning drops is added to `drops`."""
     before, place = kept_final_rows(context, table, chosen)
     todo = [i for i in range(table.num_rows) if i not in drops and place[i] is None]
     rows = pa.array(todo, pa.int64())
     lines = boilerplate.boilerplate_keys(context.table("boilerplate"))
     has_steps = "steps" in context.task.settings
-    cleaned, survived = clean_documents(
+    cleaned, reasons = clean_documents(
         table.take(rows),
         chosen["tier"].take(rows),
         chosen["language"].take(rows),
         frozenset(lines.tolist()),
         context.settings(CleanTextSettings, "clean_text"),
         context.settings(SignalSettings, "steps").text_steps() if has_steps else (),
+        hits.with_cuts(todo, _repeated(context, table.take(rows))),
+        hash_lists(context),
+        recognizers(context),
     )
-    for row, alive in zip(todo, survived, strict=True):
-        if not alive:
-            drops[row] = Drop("clean_text", TOO_SHORT)
+    for row, reason in zip(todo, reasons, strict=True):
+        if reason is not None:
+            drops[row] = Drop("clean_text", reason)
     if before.num_rows == 0:
         return cleaned
     fresh = iter(range(before.num_rows, before.num_rows + cleaned.num_rows))
@@ -87,14 +89,19 @@ def _final_text(
     return pa.concat_tables([before, cleaned]).take(pa.array(order, pa.int64()))
 
 
-def _drops_before_cleaning(context: TaskContext, chosen: pa.Table) -> dict[int, Drop]:
+def _repeated(context: TaskContext, table: pa.Table) -> list[list[Stretch]]:
+    """Stretches of the documents that stand elsewhere too, where the recipe compares them."""
+    settings = context.settings(CleanTextSettings, "clean_text").repeated_spans
+    if settings is None or not context.has("repeated_spans"):
+        return []
+    return find_cuts(table, context.table("repeated_spans"), settings)
+
+
+def drops_before_cleaning(
+    context: TaskContext, chosen: pa.Table, hits: Judged | None = None
+) -> dict[int, Drop]:
     """Rows that an earlier stage dropped; the first stage of the graph wins."""
-    drops: dict[int, Drop] = {}
-    hits = context.table("hits") if context.has("hits") else HITS.empty_table()
-    worst = verdicts(hits, context.settings(VerdictSettings, "verdict"))
-    for hit in worst.to_pylist():
-        detail = f"{hit['benchmark']}/{hit['item_id']}"
-        drops[hit["row"]] = Drop("contamination", CONTAMINATED, detail)
+    drops = dict((hits or judged(context)).drops)
     for member in context.table("members").to_pylist():
         if not member["kept"]:
             detail = f"{member['kind']} of {member['kept_doc_id'].hex()}"
@@ -127,43 +134,8 @@ def _summarise_final(context: TaskContext, decisions: pa.Table, final: pa.Table)
     languages = Counter(values(final["language"]))
     context.notes["languages"] = dict(sorted(languages.items()))
     context.notes["chars_by_group"] = dict(sorted(chars.items()))
-    for name in ("emails", "ip_addresses", "boilerplate_lines"):
-        context.counts[name] = pc.sum(final[name]).as_py() or 0
-
-
-def tokenizer_sample(context: TaskContext) -> None:
-    settings = context.settings(TokenizerSample, "sample")
-    table, scores = context.table("documents", ["doc_id", "text"]), context.table("signals")
-    share = settings.shares.get(context.task.settings["domain"], 1.0)
-    key = f"corpus-assets/tokenizer-sample/{context.task.settings['seed']}".encode()
-    limit = int(share * 2**64)
-    mask = [keyed_hash(key, doc_id) < limit for doc_id in table["doc_id"].to_pylist()]
-    if settings.languages is not None and "language" in scores.column_names:
-        known = scores["language"].to_pylist()
-        mask = [ok and lang in settings.languages for ok, lang in zip(mask, known, strict=True)]
-    picked = table.filter(pa.array(mask, pa.bool_()))
-    context.write_table("sample.parquet", picked)
-    count(context, table.num_rows, picked.num_rows)
-
-
-def tokenizer(context: TaskContext) -> None:
-    settings = context.task.settings
-    if "train" not in settings:
-        data = load_pinned(Path(context.param("pinned")), settings["sha256"])
-        context.write_bytes("tokenizer.json", data)
-        return
-    texts: list[str] = []
-    room = settings["max_chars"]
-    for name in context.names(""):
-        for text in context.table(name)["text"].to_pylist():
-            if room <= 0:
-                break
-            texts.append(text[:room])
-            room -= len(text)
-    data = train_tokenizer(texts, context.settings(TokenizerSettings, "train"))
-    context.write_bytes("tokenizer.json", data)
-    context.counts["documents_in"] = len(texts)
-    context.notes["audit"] = audit(data, texts[:200])
+    context.counts["boilerplate_lines"] = pc.sum(final["boilerplate_lines"]).as_py() or 0
+    count_scrubbed(context, final)
 
 
 def shard_counts(context: TaskContext) -> None:

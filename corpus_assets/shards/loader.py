@@ -1,35 +1,35 @@
 """Batches of a run: any step, on any number of ranks, from memory-mapped shards.
 
 The order comes from `order.Order`; the loader maps positions to files and copies each sample once,
-from the mapped file into the batch. Nothing is read ahead and no state is kept but the step, so a
-run can start at any step at once, and a rank reads only what it needs.
+from the mapped file into the batch. No state is kept but the step, so a run can start at any step
+at once, and a rank reads only what it needs. `at` may be called from several threads.
 """
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from corpus_assets.errors import ShardError
-from corpus_assets.shards.manifest import Group, Manifest, ShardRef
+from corpus_assets.kernels.draws import find_in_shards
+from corpus_assets.shards.manifest import Group, Manifest, ShardRef, load_manifest
+from corpus_assets.shards.mapped import MappedShards, Opener
 from corpus_assets.shards.order import Order
-from corpus_assets.shards.reader import Segments, Shard, ShardPaths, segments_of
+from corpus_assets.shards.reader import Segments, Shard, segments_of
 
 STATE_FORMAT = "corpus-assets/loader/1"
 
-Opener = Callable[[str], Path]
-"""Gives the local file for a path of the store, fetching it if need be."""
+Check = Literal["hashes", "files", "none"]
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
     """A rank's part of one step; row i of each array belongs together."""
 
-    step: int
+    step: int  # -1 for samples taken by position
     tokens: npt.NDArray[np.int32]  # [rows, seq_len]
     positions: npt.NDArray[np.int64]  # place in the run's global order
     groups: npt.NDArray[np.int64]  # index into `Loader.groups`
@@ -43,6 +43,14 @@ class Loader:
     Step s holds positions [s * global_batch, (s + 1) * global_batch) of the global order, and rank
     r the r-th equal slice of them, so the order does not depend on the number of ranks. Positions
     that do not fill a last batch are left out.
+
+    `store` is the store's folder, or a function that fetches a path of it. In a folder every shard
+    is looked at when the loader is made: `check="files"` opens all four files of each, so that one
+    that is missing, cut short, of another tokenizer or of another manifest stops the run before
+    its first step; `"hashes"` reads every byte again; `"none"` opens shards when they are reached,
+    as it is with a function, which would fetch them all. `tokenizer_sha256` is the tokenizer the
+    trainer uses, where it is known. While iterating, samples of the next `prefetch_steps` steps
+    are announced to the kernel, which reads them from disk meanwhile.
     """
 
     def __init__(
@@ -55,6 +63,9 @@ class Loader:
         rank: int = 0,
         world_size: int = 1,
         max_open_shards: int = 512,
+        prefetch_steps: int = 2,
+        check: Check = "files",
+        tokenizer_sha256: str | None = None,
     ) -> None:
         if not (global_batch >= 1 and world_size >= 1 and 0 <= rank < world_size):
             raise ShardError(
@@ -66,45 +77,102 @@ class Loader:
                 f"a global batch of {global_batch} does not split over {world_size} ranks; "
                 "make it a multiple of world_size"
             )
+        if tokenizer_sha256 not in (None, manifest.tokenizer.sha256):
+            raise ShardError(
+                f"version {manifest.version} was made with tokenizer {manifest.tokenizer.sha256} "
+                f"({manifest.tokenizer.path}), the trainer has {tokenizer_sha256}; "
+                "train with the version's tokenizer"
+            )
         self.manifest = manifest
         self.seed = manifest.seed if seed is None else seed
         self.global_batch = global_batch
         self.rank = rank
         self.world_size = world_size
-        self.max_open_shards = max_open_shards
+        self.prefetch_steps = prefetch_steps
         self.step = 0
         self.order = Order.of(manifest, self.seed)
         self.groups: tuple[Group, ...] = manifest.groups
-        self.shards: tuple[ShardRef, ...] = tuple(s for g in self.groups for s in g.shards)
+        place = Path(store) if isinstance(store, str) else store
+        self._files = MappedShards(manifest, place, max_open_shards)
+        self.shards: tuple[ShardRef, ...] = self._files.refs
         sizes = np.array([shard.samples for shard in self.shards], dtype=np.int64)
         self._shard_ends = np.cumsum(sizes)
-        self._shard_starts = self._shard_ends - sizes
         group_sizes = np.array([group.samples for group in self.groups], dtype=np.int64)
         self._group_starts = np.cumsum(group_sizes) - group_sizes
-        self._store: Path | Opener = Path(store) if isinstance(store, str) else store
-        self._known: dict[int, Shard] = {}
-        self._mapped: OrderedDict[int, None] = OrderedDict()
         self._manifest_digest = manifest.digest()
+        if check == "hashes" or (check == "files" and isinstance(place, Path)):
+            self._files.check(hashes=check == "hashes")
+
+    @classmethod
+    def open(cls, manifest_file: str | Path, seed: int | None = None, **options: Any) -> "Loader":
+        """A loader of a version's `manifest.json` where it lies: `STORE/versions/NAME/`."""
+        path = Path(manifest_file).absolute()
+        return cls(load_manifest(path), path.parents[2], seed, **options)
 
     def __len__(self) -> int:
         """Steps of the run."""
         return len(self.order) // self.global_batch
 
-    def at(self, step: int) -> Batch:
-        """This rank's batch at a step, in time that does not depend on the step."""
+    def at(self, step: int, out: npt.NDArray[np.int32] | None = None) -> Batch:
+        """This rank's batch at a step, in time that does not depend on the step.
+
+        The tokens are copied into `out` where it is given (int32 [rows, seq_len], contiguous; a
+        buffer in pinned memory, say), else into a new array.
+        """
+        return self._filled(step, self._positions(step), out)
+
+    def take(self, positions: npt.ArrayLike, out: npt.NDArray[np.int32] | None = None) -> Batch:
+        """The samples at any positions of the global order, whatever batch and rank; step -1."""
+        wanted = np.asarray(positions, dtype=np.int64).ravel()
+        if len(wanted) and not (wanted.min() >= 0 and wanted.max() < len(self.order)):
+            raise ShardError(f"positions of this run are 0..{len(self.order) - 1}")
+        return self._filled(-1, wanted, out)
+
+    def _filled(
+        self, step: int, positions: npt.NDArray[np.int64], out: npt.NDArray[np.int32] | None
+    ) -> Batch:
+        shape = (len(positions), self.manifest.seq_len)
+        if out is None:
+            out = np.empty(shape, dtype=np.int32)
+        elif out.shape != shape or not (
+            out.dtype == np.int32 and out.flags.c_contiguous and out.flags.writeable
+        ):
+            raise ShardError(
+                f"a batch of {shape[0]} rows of {shape[1]} tokens needs a writable, contiguous "
+                f"int32 buffer of that shape, not {out.dtype} {list(out.shape)}"
+            )
+        groups, shards, samples = self._places(positions)
+        self._files.gather(shards, samples, out)
+        return Batch(step, out, positions, groups, shards, samples)
+
+    def views(self, step: int) -> list[npt.NDArray[np.int32]]:
+        """The rows of `at(step)` without a copy: read-only views of the mapped files."""
+        _, shards, samples = self._places(self._positions(step))
+        return [
+            self._files.view(shard)[sample]
+            for shard, sample in zip(shards.tolist(), samples.tolist(), strict=True)
+        ]
+
+    def prefetch(self, step: int) -> None:
+        """Announce a step's samples to the kernel; shards that are not mapped yet are left out."""
+        if 0 <= step < len(self):
+            _, shards, samples = self._places(self._positions(step))
+            self._files.advise(shards, samples)
+
+    def _positions(self, step: int) -> npt.NDArray[np.int64]:
         if not 0 <= step < len(self):
             raise ShardError(f"this run has steps 0..{len(self) - 1}, not {step}")
         rows = self.global_batch // self.world_size
         first = step * self.global_batch + self.rank * rows
-        positions = np.arange(first, first + rows, dtype=np.int64)
-        draws = self.order.locate(positions)
-        place = self._group_starts[draws.group] + draws.sample
-        shards = np.searchsorted(self._shard_ends, place, side="right")
-        samples = place - self._shard_starts[shards]
-        tokens = np.empty((rows, self.manifest.seq_len), dtype=np.int32)
-        for row, (shard, sample) in enumerate(zip(shards.tolist(), samples.tolist(), strict=True)):
-            tokens[row] = self._samples(shard)[sample]
-        return Batch(step, tokens, positions, draws.group, shards, samples)
+        return np.arange(first, first + rows, dtype=np.int64)
+
+    def _places(self, positions: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], ...]:
+        """(group, shard, sample in the shard) at each position."""
+        draws = self.order.draws(positions)
+        shards, samples = find_in_shards(
+            draws.group, draws.sample, self._group_starts, self._shard_ends
+        )
+        return draws.group, shards, samples
 
     def segments(self, batch: Batch) -> Segments:
         """Document boundaries of a batch, for attention that stays inside documents."""
@@ -113,25 +181,15 @@ class Loader:
 
     def shard(self, number: int) -> Shard:
         """The open shard `self.shards[number]`, to ask for spans; checked when first opened."""
-        shard = self._known.get(number)
-        if shard is None:
-            ref = self.shards[number]
-            paths = ShardPaths(
-                *(self._local(file.path) for file in (ref.bin, ref.idx, ref.spans, ref.header))
-            )
-            shard = Shard.open(
-                paths,
-                header_sha256=ref.header.sha256,
-                tokenizer_sha256=self.manifest.tokenizer.sha256,
-                seq_len=self.manifest.seq_len,
-            )
-            if len(shard) != ref.samples:
-                raise ShardError(
-                    f"{ref.name} has {len(shard)} samples, the manifest says {ref.samples}; "
-                    "use the manifest the shard belongs to"
-                )
-            self._known[number] = shard
-        return shard
+        return self._files.shard(number)
+
+    def verify(self, numbers: Iterable[int] | None = None) -> None:
+        """Hash all files of some shards, or of all, again; the first that differs is raised."""
+        self._files.check(numbers, hashes=True)
+
+    def close(self) -> None:
+        """Let go of all files; batches and views stay valid, and a later step opens anew."""
+        self._files.close()
 
     def steps_of(self, group: str, sample: int, shard: str | None = None) -> npt.NDArray[np.int64]:
         """Every step at which the run sees a sample, in order; repeated if seen twice in a step.
@@ -157,8 +215,12 @@ class Loader:
 
     def __iter__(self) -> Iterator[Batch]:
         """Batches from the current step to the end; `step` counts what was handed out."""
+        for ahead in range(1, self.prefetch_steps):
+            self.prefetch(self.step + ahead)
         while self.step < len(self):
             batch = self.at(self.step)
+            if self.prefetch_steps > 0:
+                self.prefetch(self.step + self.prefetch_steps)
             self.step += 1
             yield batch
 
@@ -184,20 +246,3 @@ class Loader:
         if not isinstance(step, int) or not 0 <= step <= len(self):
             raise ShardError(f"the saved state has step {step!r}, this run has 0..{len(self)}")
         self.step = step
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Open files stay behind when a worker process gets its copy."""
-        return {**self.__dict__, "_known": {}, "_mapped": OrderedDict()}
-
-    def _local(self, path: str) -> Path:
-        return self._store / path if isinstance(self._store, Path) else self._store(path)
-
-    def _samples(self, number: int) -> npt.NDArray[np.int32]:
-        """A shard's mapped samples; each mapping holds a file open, so few are kept."""
-        shard = self.shard(number)
-        self._mapped[number] = None
-        self._mapped.move_to_end(number)
-        if len(self._mapped) > self.max_open_shards:
-            oldest, _ = self._mapped.popitem(last=False)
-            self._known[oldest].close()
-        return shard.samples

@@ -3,21 +3,23 @@
 1. A phase gives each domain its share of tokens.
 2. Inside a domain, groups (snapshot x tier) share by tokens x the tier's multiplier.
 3. Token shares become sample shares by each group's fill (tokens per sample).
-4. Samples per block are whole numbers by largest remainder, the same in every block.
+4. Samples per block are whole numbers by largest remainder, of domains first, then of the tiers
+   of each, then of their groups; the same in every block.
 
-All of it in exact fractions, so that ties are ties on every machine; they go by group id.
+All of it in exact fractions, so that ties are ties on every machine; they go by name.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
-from typing import Any, Protocol
-
-from pydantic import Field, model_validator
+from typing import Protocol
 
 from corpus_assets.errors import RecipeError
 from corpus_assets.shards.manifest import Phase
-from corpus_assets.step import Settings
+from corpus_assets.shards.mixture_settings import MixtureSettings, PhaseSettings, exact
+
+__all__ = ["MixedGroup", "MixtureSettings", "PhaseSettings", "Wish", "phases_from", "wish_of"]
 
 
 class MixedGroup(Protocol):
@@ -35,58 +37,39 @@ class MixedGroup(Protocol):
     def tokens(self) -> int: ...
 
 
-class PhaseSettings(Settings):
-    """A stretch of the run, with its own weights where it differs."""
+@dataclass(frozen=True)
+class Wish:
+    """What a recipe asks of the groups there are, before anything is rounded or refused."""
 
-    name: str
-    share: float
-    """Part of the run's tokens; shares of all phases sum to 1."""
-    domains: dict[str, float] | None = None
-    """Weights that replace those of the same name; 0 leaves a domain out of this phase."""
-    tiers: dict[str, float] | None = None
-    """Multipliers that replace those of the same name; 0 leaves a tier out of this phase."""
+    groups: tuple[MixedGroup, ...]  # those with samples, by id
+    run_tokens: int
+    phases: tuple[str, ...]
+    ideals: tuple[dict[str, Fraction], ...]  # by phase: samples of each group in a block
+    blocks: tuple[int, ...]  # by phase
+    rates: tuple[Fraction, ...]  # by phase: blocks for each token of the run
 
+    def draws(self, group: MixedGroup) -> Fraction:
+        """Samples of a group that the whole run draws."""
+        pairs = zip(self.blocks, self.ideals, strict=True)
+        return sum((n * ideal[group.id] for n, ideal in pairs), Fraction(0))
 
-class MixtureSettings(Settings):
-    """How much of what, and when."""
+    def epochs(self, group: MixedGroup) -> Fraction:
+        """How often the whole run sees a group."""
+        return self.draws(group) / group.samples
 
-    domains: dict[str, float] = Field(default={"web": 1.0})
-    """Ratio of tokens by domain; normalised, so any positive numbers will do."""
-    tiers: dict[str, float] = Field(default={"high": 2.0, "mid": 1.0, "low": 0.5})
-    """How often a token of a tier is seen, relative to the other tiers of its domain."""
-    phases: tuple[PhaseSettings, ...] = (PhaseSettings(name="main", share=1.0),)
-    block_samples: int = Field(default=1024, ge=1)
-    """Samples after which the mix is exact."""
-    run_tokens: int | None = Field(default=None, ge=1)
-    """Tokens of the whole run; null is as many as there are: one pass at natural weights."""
-    max_epochs: float = Field(default=4.0, gt=0)
-    """Most times that one group may be seen; about four repeats cost nothing (Muennighoff et al.
-    2023, "Scaling Data-Constrained Language Models")."""
-    max_epochs_by_domain: dict[str, float] = Field(default={})
-
-    @model_validator(mode="after")
-    def _makes_sense(self) -> "MixtureSettings":
-        for name, weight in self.domains.items():
-            if not weight > 0:
-                raise RecipeError(f"mixture.domains.{name} is {weight:g}; weights must be above 0")
-        _not_negative("mixture.tiers", self.tiers)
-        if not self.domains or not self.phases:
-            raise RecipeError("mixture needs at least one domain and one phase")
-        if len({phase.name for phase in self.phases}) != len(self.phases):
-            raise RecipeError("mixture.phases names a phase twice; give each its own name")
-        for phase in self.phases:
-            where = f"mixture.phases.{phase.name}"
-            if not phase.share > 0:
-                raise RecipeError(f"{where}.share is {phase.share:g}; it must be above 0")
-            _not_negative(f"{where}.domains", phase.domains or {})
-            _not_negative(f"{where}.tiers", phase.tiers or {})
-            _known(f"{where}.domains", phase.domains or {}, self.domains)
-            _known(f"{where}.tiers", phase.tiers or {}, self.tiers)
-        total = sum(phase.share for phase in self.phases)
-        if abs(total - 1) > 1e-6:
-            raise RecipeError(f"shares of mixture.phases sum to {total:g}; make them sum to 1")
-        _known("mixture.max_epochs_by_domain", self.max_epochs_by_domain, self.domains)
-        return self
+    def longest_run(self, settings: MixtureSettings) -> int | None:
+        """Tokens of the longest run inside all limits, with room for blocks that are rounded up;
+        None where not even one block of each phase is."""
+        longest: list[Fraction] = []
+        for group in self.groups:
+            limit = exact(settings.limit(group.domain, group.tier)[0]) * group.samples
+            each = [ideal[group.id] for ideal in self.ideals]
+            if any(each):
+                rate = sum((r * n for r, n in zip(self.rates, each, strict=True)), Fraction(0))
+                longest.append((limit - sum(each, Fraction(0)) / 2) / rate)
+        found = floor(min(longest, default=Fraction(0)))
+        enough = all(found * rate >= Fraction(1, 2) for rate in self.rates)
+        return found if found > 0 and enough else None
 
 
 def phases_from(
@@ -101,23 +84,35 @@ def phases_from(
     and phases of which nothing is left give their share to the others, and groups are repeated
     as often as the weights ask.
     """
-    present = sorted((group for group in groups if group.samples), key=lambda group: group.id)
-    _check_groups(present, settings, seq_len)
     try:
-        return _phases(present, settings, may_shrink=False)
+        wish = wish_of(groups, settings, seq_len)
+        limits = {
+            group.id: exact(settings.limit(group.domain, group.tier)[0]) * group.samples
+            for group in wish.groups
+        }
+        _check_epochs(wish, settings)
+        return _phases(wish, limits, settings.block_samples)
     except RecipeError:
         if not shrunk:
             raise
-        return _phases(present, settings, may_shrink=True)
+    wish = wish_of(groups, settings, seq_len, may_shrink=True)
+    draws = Fraction(sum(wish.blocks) * settings.block_samples)
+    return _phases(wish, {group.id: draws for group in wish.groups}, settings.block_samples)
 
 
-def _phases(
-    present: Sequence[MixedGroup], settings: MixtureSettings, may_shrink: bool
-) -> list[Phase]:
+def wish_of(
+    groups: Sequence[MixedGroup],
+    settings: MixtureSettings,
+    seq_len: int,
+    may_shrink: bool = False,
+) -> Wish:
+    """The samples that weights and phases ask of each group; refuses groups without a weight."""
+    present = sorted((group for group in groups if group.samples), key=lambda group: group.id)
+    _check_groups(present, settings, seq_len)
     run_tokens = settings.run_tokens or sum(group.tokens for group in present)
     names: list[str] = []
     ideals: list[dict[str, Fraction]] = []
-    blocks: list[int] = []
+    rates: list[Fraction] = []
     for phase in settings.phases:
         ideal = _ideal_counts(present, settings, phase, may_shrink)
         if not ideal:
@@ -128,63 +123,18 @@ def _phases(
         )
         names.append(phase.name)
         ideals.append(ideal)
-        blocks.append(max(1, round(run_tokens * _exact(phase.share) / tokens)))
-    limits = {
-        group.id: _exact(settings.max_epochs_by_domain.get(group.domain, settings.max_epochs))
-        * group.samples
-        for group in present
-    }
-    if may_shrink:
-        draws = sum(blocks) * settings.block_samples
-        limits = {group.id: Fraction(draws) for group in present}
-    _check_epochs(present, ideals, blocks, limits)
-    counts = _whole_counts(ideals, blocks, limits, settings.block_samples)
-    return [
-        Phase(name=name, blocks=number, counts=count)
-        for name, number, count in zip(names, blocks, counts, strict=True)
-    ]
+        rates.append(exact(phase.share) / tokens)
+    blocks = tuple(max(1, round(run_tokens * rate)) for rate in rates)
+    return Wish(tuple(present), run_tokens, tuple(names), tuple(ideals), blocks, tuple(rates))
 
 
-def mixture_table(groups: Sequence[MixedGroup], phases: Sequence[Phase]) -> list[dict[str, Any]]:
-    """One row a group, for display: what is there, what the run draws, and how often."""
-    draws = {
-        group.id: sum(phase.blocks * phase.counts.get(group.id, 0) for phase in phases)
-        for group in groups
-    }
-    drawn = {
-        group.id: draws[group.id] * group.tokens / group.samples if group.samples else 0.0
-        for group in groups
-    }
-    total = sum(drawn.values())
-    return [
-        {
-            "group": group.id,
-            "samples": group.samples,
-            "tokens": group.tokens,
-            "drawn_samples": draws[group.id],
-            "drawn_tokens": round(drawn[group.id]),
-            "share": drawn[group.id] / total if total else 0.0,
-            "epochs": draws[group.id] / group.samples if group.samples else 0.0,
-        }
-        for group in sorted(groups, key=lambda group: group.id)
-    ]
-
-
-def _exact(number: float) -> Fraction:
-    """The decimal that a person wrote, not the nearest binary fraction."""
-    return Fraction(repr(number))
-
-
-def _not_negative(where: str, weights: Mapping[str, float]) -> None:
-    for name, weight in weights.items():
-        if not 0 <= weight < float("inf"):
-            raise RecipeError(f"{where}.{name} is {weight:g}; it must be 0 or more")
-
-
-def _known(where: str, names: Mapping[str, float], known: Mapping[str, float]) -> None:
-    for name in names:
-        if name not in known:
-            raise RecipeError(f"{where} names {name!r}, which is unknown; use {sorted(known)}")
+def _phases(wish: Wish, limits: Mapping[str, Fraction], block_samples: int) -> list[Phase]:
+    drawn = {group.id: 0 for group in wish.groups}
+    phases = []
+    for name, blocks, ideal in zip(wish.phases, wish.blocks, wish.ideals, strict=True):
+        counts = _whole_counts(wish.groups, ideal, blocks, drawn, limits, block_samples)
+        phases.append(Phase(name=name, blocks=blocks, counts=counts))
+    return phases
 
 
 def _check_groups(groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int) -> None:
@@ -219,7 +169,7 @@ def _ideal_counts(
     """
     ratios = {**settings.domains, **(phase.domains or {})}
     multipliers = {
-        tier: _exact(value) for tier, value in {**settings.tiers, **(phase.tiers or {})}.items()
+        tier: exact(value) for tier, value in {**settings.tiers, **(phase.tiers or {})}.items()
     }
     weights: dict[str, Fraction] = {}
     for domain in sorted(ratios):
@@ -232,7 +182,7 @@ def _ideal_counts(
                 "remove the domain from mixture.domains or give its tiers a multiplier"
             )
         for group in members:
-            weight = _exact(ratios[domain]) * multipliers[group.tier] * group.samples
+            weight = exact(ratios[domain]) * multipliers[group.tier] * group.samples
             weights[group.id] = weight / pool if weight else Fraction(0)
     total = sum(weights.values(), Fraction(0))
     if not total and may_shrink:
@@ -242,53 +192,94 @@ def _ideal_counts(
     return {group: weight * settings.block_samples / total for group, weight in weights.items()}
 
 
-def _check_epochs(
-    groups: Sequence[MixedGroup],
-    ideals: Sequence[Mapping[str, Fraction]],
-    blocks: Sequence[int],
-    limits: Mapping[str, Fraction],
-) -> None:
-    for group in groups:
-        asked = sum(
-            (n * ideal[group.id] for n, ideal in zip(blocks, ideals, strict=True)), Fraction(0)
-        )
-        if asked > limits[group.id]:
-            raise RecipeError(
-                f"the mixture asks for {float(asked / group.samples):.2f} epochs of group "
-                f"{group.id}, allowed are {float(limits[group.id] / group.samples):g}; lower the "
-                f"weight of domain {group.domain!r} or tier {group.tier!r}, lower run_tokens "
-                "(or block_samples, if the corpus is smaller than a block), or raise max_epochs"
-            )
+def _check_epochs(wish: Wish, settings: MixtureSettings) -> None:
+    """Refuse a mix that asks for more than may be repeated, and say what would fit."""
+    over = []
+    for group in wish.groups:
+        allowed, key = settings.limit(group.domain, group.tier)
+        asked = wish.epochs(group)
+        if asked > exact(allowed):
+            over.append((asked / exact(allowed), group, asked, allowed, key))
+    if not over:
+        return
+    _, group, asked, allowed, key = min(over, key=lambda found: (-found[0], found[1].id))
+    longest = wish.longest_run(settings)
+    shorter = (
+        f"lower run_tokens to {longest:,}"
+        if longest is not None
+        else "lower block_samples, since the corpus is smaller than a block of each phase"
+    )
+    more = f" (and too many of {len(over) - 1} other groups)" if len(over) > 1 else ""
+    raise RecipeError(
+        f"the mixture asks for {float(asked):.2f} epochs of group {group.id}, allowed are "
+        f"{allowed:g} by mixture.{key}{more}; lower the weight of domain {group.domain!r} or tier "
+        f"{group.tier!r}, {shorter}, or raise {key.partition('.')[0]}"
+    )
 
 
 def _whole_counts(
-    ideals: Sequence[Mapping[str, Fraction]],
-    blocks: Sequence[int],
+    groups: Sequence[MixedGroup],
+    ideal: Mapping[str, Fraction],
+    blocks: int,
+    drawn: dict[str, int],
     limits: Mapping[str, Fraction],
     block_samples: int,
-) -> list[dict[str, int]]:
-    """Round by largest remainder, never up where that would pass the epochs allowed."""
-    counts = [{group: floor(value) for group, value in ideal.items()} for ideal in ideals]
-    drawn = {
-        group: sum(n * count[group] for n, count in zip(blocks, counts, strict=True))
-        for group in limits
-    }
-    for ideal, number, count in zip(ideals, blocks, counts, strict=True):
-        wanting = sorted(
-            (group for group, value in ideal.items() if value),
-            key=lambda group: (floor(ideal[group]) - ideal[group], group),
-        )
-        missing = block_samples - sum(count.values())
+) -> dict[str, int]:
+    """Samples of each group in a block of one phase, never more than the epochs allowed.
+
+    `drawn` counts what all phases draw so far, and is carried on. What a tier cannot take within
+    its limits goes to its domain, and then to the others.
+    """
+    counts = {name: floor(value) for name, value in ideal.items()}
+    for name, count in counts.items():
+        drawn[name] += blocks * count
+    wanting = sorted(
+        (group for group in groups if ideal[group.id]),
+        key=lambda group: (floor(ideal[group.id]) - ideal[group.id], group.id),
+    )
+
+    def hand_out(missing: int, names: Sequence[str]) -> int:
         while missing:
             before = missing
-            for group in wanting:
-                if missing and drawn[group] + number <= limits[group]:
-                    count[group] += 1
-                    drawn[group] += number
+            for name in names:
+                if missing and drawn[name] + blocks <= limits[name]:
+                    counts[name] += 1
+                    drawn[name] += blocks
                     missing -= 1
             if missing == before:
-                raise RecipeError(
-                    "no group can take the last samples of a block within max_epochs; "
-                    "raise block_samples or max_epochs, or lower run_tokens"
-                )
-    return [{group: n for group, n in sorted(count.items()) if n} for count in counts]
+                break
+        return missing
+
+    domains = _apportioned(block_samples, wanting, ideal, lambda group: group.domain)
+    for domain, total in domains.items():
+        members = [group for group in wanting if group.domain == domain]
+        tiers = _apportioned(total, members, ideal, lambda group: group.tier)
+        for tier, wanted in tiers.items():
+            names = [group.id for group in members if group.tier == tier]
+            hand_out(wanted - sum(counts[name] for name in names), names)
+        names = [group.id for group in members]
+        hand_out(total - sum(counts[name] for name in names), names)
+    missing = block_samples - sum(counts.values())
+    if hand_out(missing, [group.id for group in wanting]):
+        raise RecipeError(
+            "no group can take the last samples of a block within max_epochs; "
+            "raise block_samples or max_epochs, or lower run_tokens"
+        )
+    return {name: count for name, count in sorted(counts.items()) if count}
+
+
+def _apportioned(
+    total: int,
+    groups: Sequence[MixedGroup],
+    ideal: Mapping[str, Fraction],
+    kind: Callable[[MixedGroup], str],
+) -> dict[str, int]:
+    """`total` samples among the kinds of some groups, by largest remainder of what they ask."""
+    asked: dict[str, Fraction] = {}
+    for group in groups:
+        asked[kind(group)] = asked.get(kind(group), Fraction(0)) + ideal[group.id]
+    shares = {name: floor(value) for name, value in asked.items()}
+    order = sorted(asked, key=lambda name: (floor(asked[name]) - asked[name], name))
+    for name in order[: total - sum(shares.values())]:
+        shares[name] += 1
+    return dict(sorted(shares.items()))

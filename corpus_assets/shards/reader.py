@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from corpus_assets.documents import SPANS
 from corpus_assets.errors import CorruptArtifact, ShardError
+from corpus_assets.kernels.segments import mark_segments
 from corpus_assets.shards.format import (
     IDX_HEAD,
     IDX_INT32,
@@ -77,23 +78,11 @@ def segments_of(tokens: npt.NDArray[np.int32], eod_id: int, pad_id: int) -> Segm
     """Document boundaries from the tokens alone: [seq_len] or [samples, seq_len].
 
     Sound because the end-of-document id stands at the end of every document and nowhere else,
-    and the padding id in no document. A few vector operations, no file is read.
+    and the padding id in no document. One pass over the tokens, no file is read.
     """
-    rows = np.atleast_2d(tokens)
-    starts = np.zeros(rows.shape, dtype=np.bool_)
-    starts[:, 0] = True
-    starts[:, 1:] = rows[:, :-1] == eod_id
-    padding = rows == pad_id
-    ids = np.cumsum(starts, axis=1, dtype=np.int32) - 1
-    ids[padding] = PADDING
-    starts[:, 1:] |= padding[:, 1:] & ~padding[:, :-1]
-    starts[:, 0] = True
-    first = np.flatnonzero(starts.ravel())
-    return Segments(
-        ids=ids.reshape(tokens.shape),
-        cu_seqlens=np.append(first, rows.size).astype(np.int32),
-        is_padding=padding.ravel()[first],
-    )
+    rows = np.ascontiguousarray(np.atleast_2d(tokens), dtype=np.int32)
+    ids, firsts, is_padding = mark_segments(rows, eod_id, pad_id, PADDING)
+    return Segments(ids=ids.reshape(tokens.shape), cu_seqlens=firsts, is_padding=is_padding)
 
 
 class Shard:
@@ -106,6 +95,7 @@ class Shard:
         self.paths = paths
         self.header = header
         self._samples: npt.NDArray[np.int32] | None = None
+        self._file: mmap.mmap | None = None
         self._spans: pa.Table | None = None
         self._first_span: npt.NDArray[np.int64] | None = None
 
@@ -158,8 +148,16 @@ class Shard:
     def samples(self) -> npt.NDArray[np.int32]:
         """All samples, int32 [samples, seq_len], mapped read-only on first use."""
         if self._samples is None:
-            self._samples = _map(self.paths.bin, self.header)
+            self._samples, self._file = _map(self.paths.bin, self.header)
         return self._samples
+
+    def will_need(self, number: int) -> None:
+        """Ask the kernel to read a sample before it is used; nothing where it is not mapped."""
+        file, row_bytes = self._file, 4 * self.header.seq_len
+        if file is None:
+            return
+        start = number * row_bytes // mmap.PAGESIZE * mmap.PAGESIZE
+        file.madvise(mmap.MADV_WILLNEED, start, (number + 1) * row_bytes - start)
 
     def sample(self, number: int) -> npt.NDArray[np.int32]:
         """Tokens of one sample: a read-only view."""
@@ -204,6 +202,7 @@ class Shard:
     def close(self) -> None:
         """Let go of the mapping; views handed out keep it alive until they are gone."""
         self._samples = None
+        self._file = None
         self._spans = None
         self._first_span = None
 
@@ -213,10 +212,10 @@ class Shard:
         return number
 
 
-def _map(path: Path, header: ShardHeader) -> npt.NDArray[np.int32]:
+def _map(path: Path, header: ShardHeader) -> tuple[npt.NDArray[np.int32], mmap.mmap | None]:
     shape = (header.samples, header.seq_len)
     if header.samples == 0:
-        return np.empty(shape, dtype=np.int32)
+        return np.empty(shape, dtype=np.int32), None
     try:
         with path.open("rb") as file:
             mapped = mmap.mmap(file.fileno(), header.bin.bytes, access=mmap.ACCESS_READ)
@@ -224,7 +223,7 @@ def _map(path: Path, header: ShardHeader) -> npt.NDArray[np.int32]:
         raise ShardError(
             f"{path.name} cannot be mapped ({error}); fetch the shard again"
         ) from error
-    return np.frombuffer(mapped, dtype="<i4").reshape(shape)
+    return np.frombuffer(mapped, dtype="<i4").reshape(shape), mapped
 
 
 def _read(path: Path) -> bytes:

@@ -27,6 +27,9 @@ PAD = "<|pad|>"
 
 ONE_THREAD = {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"}
 
+MAX_IDS = 2**31
+"""Shards hold ids as signed 32-bit integers."""
+
 SAMPLE_STEP = 256
 """The oracle encodes one text in so many once more, and one of every batch at least."""
 
@@ -170,7 +173,13 @@ class Encoder:
         pieces: list[TokenBatch] = []
         with one_thread():
             for start, end in _chunks(texts):
-                pieces.append(self._encode(texts[start:end]))
+                try:
+                    pieces.append(self._encode(texts[start:end]))
+                except UnicodeEncodeError as error:
+                    raise ShardError(
+                        f"a text between document {start} and {end - 1} is not Unicode "
+                        f"({error.reason}); decode it with errors='replace' before"
+                    ) from error
         if len(pieces) == 1:
             return pieces[0]
         return TokenBatch.of(piece[i] for piece in pieces for i in range(len(piece)))
@@ -275,14 +284,34 @@ def _parse(tokenizer_json: bytes) -> dict[str, Any]:
 
 
 def _refuse_lossy(definition: dict[str, Any]) -> None:
+    kind = definition["model"].get("type", "BPE")
+    if kind != "BPE":
+        raise ModelError(
+            f"tokenizer is a {kind} model, whose tokens do not spell every text exactly; "
+            "pin a byte-level BPE tokenizer, or train one"
+        )
     if definition.get("normalizer") is not None:
         raise ModelError(
-            "tokenizer has a normalizer, so tokens would not lead back to the text; remove it"
+            "tokenizer has a normalizer, so tokens would not lead back to the text; remove it "
+            'from a copy of the file (`"normalizer": null`) and pin that'
+        )
+    if "Metaspace" in _step_types(definition.get("pre_tokenizer")):
+        raise ModelError(
+            "tokenizer writes spaces as a letter of its own (Metaspace), so a text that holds "
+            "that letter would change; pin a byte-level BPE tokenizer, or train one"
         )
     if definition["model"].get("dropout"):
         raise ModelError(
             "tokenizer has BPE dropout, so encoding would differ from run to run; remove it"
         )
+
+
+def _step_types(step: dict[str, Any] | None) -> set[str]:
+    """The types of a pre-tokenizer and of the steps inside it."""
+    if step is None:
+        return set()
+    inner = (_step_types(one) for one in step.get("pretokenizers", ()))
+    return {str(step.get("type"))}.union(*inner)
 
 
 def _byte_table(tokenizer: Tokenizer) -> list[bytes]:
@@ -296,7 +325,13 @@ def _byte_table(tokenizer: Tokenizer) -> list[bytes]:
             f"tokenizer lacks {missing} of the 256 byte symbols, so some text has no tokens; "
             "train it byte-level with the whole byte alphabet"
         )
-    table = [b""] * (max(vocabulary.values()) + 1)
+    last = max(vocabulary.values())
+    if last >= min(MAX_IDS, 4 * len(vocabulary) + 2**16):
+        raise ModelError(
+            f"tokenizer has {len(vocabulary)} tokens and ids up to {last}; shards hold ids below "
+            "2^31, and a trainer needs a row for each: number the tokens without gaps"
+        )
+    table = [b""] * (last + 1)
     for token, number in vocabulary.items():
         if number in added:
             table[number] = b"" if added[number].special else added[number].content.encode("utf-8")

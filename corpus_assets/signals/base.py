@@ -91,6 +91,8 @@ class TextBatch:
         _, offsets, data = texts.buffers()
         self.offsets = _read_only(offsets, np.int64, 1)[texts.offset :][: len(texts) + 1]
         self.data = _read_only(data, np.uint8, 0)
+        self.columns: dict[str, pa.Array] = {}
+        """Columns that the families before this one gave; see `SignalFamily.reads`."""
 
     @classmethod
     def from_arrow(cls, texts: pa.Array | pa.ChunkedArray) -> Self:
@@ -198,6 +200,10 @@ class SignalFamily(Settings):
 
     def needs(self) -> tuple[str, ...]:
         """Names of the model files that `compute` reads."""
+        return ()
+
+    def reads(self) -> tuple[str, ...]:
+        """Columns of families before it that `compute` finds in `batch.columns`."""
         return ()
 
     def record_batch(self, values: Mapping[str, Any]) -> pa.RecordBatch:

@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
-from corpus_assets.kernels.fasttext_lid import identify
-from corpus_assets.kernels.fasttext_model import load_lid
+from corpus_assets.kernels.fasttext_labels import identify
+from corpus_assets.kernels.fasttext_model import load_model
 from corpus_assets.signals.base import SignalFamily, TextBatch, model_path
 
 DECIMALS = 4
@@ -36,7 +36,7 @@ class Language(SignalFamily):
         return ("lid",)
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
-        model = load_lid(model_path(models, "lid", self.family))
+        model = load_model(model_path(models, "lid", self.family))
         labels, scores = identify(model, batch.data, batch.offsets)
         names = list(self.columns())
         values: dict[str, list[Any]] = {name: [None] * len(batch) for name in names}

@@ -10,7 +10,8 @@ bytes are valid UTF-8, windows-1252. A declaration is a claim and is checked:
 
 Labels are read as browsers read them (WHATWG Encoding Standard): `iso-8859-1` means windows-1252,
 `gb2312` means GB 18030, `shift_jis` means Windows-31J.
-Cost: one decode for honest pages in UTF-8, two for others.
+Cost: pages in UTF-8 are checked, not decoded, until somebody asks for their text (`PageText`);
+others take one decode.
 """
 
 import codecs
@@ -19,6 +20,7 @@ import unicodedata
 from typing import NamedTuple
 
 from corpus_assets.kernels.control_bytes import count_control_bytes
+from corpus_assets.kernels.utf8 import utf8_counts
 
 SCAN_BYTES = 4096
 MAX_BAD_SHARE = 0.02  # control and replacement characters; more than this is not text
@@ -103,8 +105,46 @@ class Decoded(NamedTuple):
     charset: str
 
 
+class PageText:
+    """A page's text and the charset it was read as; NUL characters are removed.
+
+    Most pages are their own text in UTF-8, and most of what is asked of them needs no more than
+    these bytes, or their beginning as text: so that is decoded on demand.
+    """
+
+    __slots__ = ("_text", "charset", "payload")
+
+    def __init__(self, payload: bytes, charset: str, text: str | None) -> None:
+        self.payload = payload
+        self.charset = charset
+        self._text = text  # None: the payload is it
+
+    @property
+    def text(self) -> str:
+        if self._text is None:
+            self._text = self.payload.decode("utf-8")
+        return self._text
+
+    @property
+    def utf8(self) -> bytes:
+        """The text in UTF-8; for most pages the very bytes they came as."""
+        return self.payload if self._text is None else self._text.encode("utf-8", "surrogatepass")
+
+    def beginning(self, n_bytes: int) -> str:
+        """About so much of the text, and all of it where there is no more."""
+        if self._text is not None:
+            return self._text[:n_bytes]
+        return self.payload[:n_bytes].decode("utf-8", "ignore")  # but for a character cut in two
+
+
 def decode(payload: bytes, content_type: str = "") -> Decoded:
     """Decode a page; NUL characters are removed."""
+    found = read_page(payload, content_type)
+    return found if isinstance(found, Decoded) else Decoded(found.text, found.charset)
+
+
+def read_page(payload: bytes, content_type: str = "") -> PageText | Decoded:
+    """A page's text; `Decoded` with no text when the bytes are none."""
     for mark, charset in (
         (codecs.BOM_UTF8, "utf-8"),
         (codecs.BOM_UTF16_LE, "utf-16-le"),
@@ -116,10 +156,13 @@ def decode(payload: bytes, content_type: str = "") -> Decoded:
     claims = _claims(payload, content_type)
     seven_bit = claims[:1] in (["iso2022_jp"], ["utf-16-le"], ["utf-16-be"])
     if not seven_bit:  # single-byte charsets cannot fail, UTF-8 can: ask it first
-        text = _strict(payload, "utf-8")
+        counts = utf8_counts(payload)
         is_foreign = claims and claims[0] in _MULTI_BYTE and claims[0] != "utf-8"
-        if text is not None and not (is_foreign and _non_ascii(text) < FEW_CHARS):
-            return _checked(text, payload, "utf-8")
+        if counts.is_valid and not (is_foreign and counts.non_ascii < FEW_CHARS):
+            if counts.controls + counts.replacements > MAX_BAD_SHARE * counts.chars:
+                return Decoded(None, "utf-8")
+            text = payload.decode("utf-8").replace("\0", "") if counts.nuls else None
+            return PageText(payload, "utf-8", text)
     for charset in claims:
         text = _strict(payload, charset)
         if text is not None:
@@ -130,19 +173,6 @@ def decode(payload: bytes, content_type: str = "") -> Decoded:
         if _non_ascii(text) - bad >= GOOD_PER_BAD * bad:
             return _checked(text, payload, charset)
     return _checked(payload.decode("cp1252", "replace"), payload, "cp1252")
-
-
-def is_utf8_of(text: str, payload: bytes, charset: str) -> bool:
-    """Whether a payload decoded as `charset` is its text in UTF-8, so that nobody need encode it.
-
-    Says no where it would have to look closer: a byte order mark, a NUL, a replaced character.
-    """
-    return (
-        charset == "utf-8"
-        and not payload.startswith(codecs.BOM_UTF8)
-        and b"\0" not in payload
-        and "\ufffd" not in text
-    )
 
 
 def normalise(text: str) -> str:
@@ -197,7 +227,7 @@ def _claims(payload: bytes, content_type: str) -> list[str]:
     return list(dict.fromkeys(claims))
 
 
-def _checked(text: str, payload: bytes, charset: str) -> Decoded:
+def _checked(text: str, payload: bytes, charset: str) -> PageText | Decoded:
     bad = text.count("\ufffd") if "\ufffd" in text else 0
     is_wide = charset.startswith("utf-16")
     if not is_wide:
@@ -206,4 +236,4 @@ def _checked(text: str, payload: bytes, charset: str) -> Decoded:
         return Decoded(None, charset)
     # asked of the bytes: looking for NUL in a wide string stops at every character
     has_nul = "\0" in text if is_wide else b"\0" in payload
-    return Decoded(text.replace("\0", "") if has_nul else text, charset)
+    return PageText(payload, charset, text.replace("\0", "") if has_nul else text)

@@ -16,8 +16,8 @@ import numpy as np
 from pydantic import Field
 
 from corpus_assets.errors import ModelError
-from corpus_assets.kernels.fasttext_lid import identify
-from corpus_assets.kernels.fasttext_model import load_lid
+from corpus_assets.kernels.fasttext_labels import identify
+from corpus_assets.kernels.fasttext_model import load_model
 from corpus_assets.kernels.rough_text import rough_text
 from corpus_assets.sources.refusal import Refusal
 from corpus_assets.step import Settings, keyed_hash
@@ -55,7 +55,7 @@ class LanguageGate:
         self._limit = int(settings.sample_share * 2**64)
         if self._wanted and model is None:
             raise ModelError("the language gate needs the language model: give its path")
-        self._model = load_lid(model) if self._wanted and model is not None else None
+        self._model = load_model(model) if self._wanted and model is not None else None
 
     def refuse(self, markup: bytes) -> Refusal | None:
         """Judge a page by its markup in UTF-8."""

@@ -17,7 +17,7 @@ from html import unescape
 
 from pydantic import Field
 
-from corpus_assets.kernels.landmarks import find_landmarks
+from corpus_assets.kernels.landmarks import find_landmarks, tags_with
 from corpus_assets.step import Settings
 
 MAX_TAG_BYTES = 2048  # of one <meta>; a longer one is read as several
@@ -154,10 +154,7 @@ def _meta_tags(
     markup: bytes, metas: Sequence[int], needles: tuple[bytes, ...]
 ) -> Iterator[tuple[str, str]]:
     """Name and content of the `<meta>` tags that hold a needle; all others are passed over."""
-    end = 0
-    for at in metas:
-        if at < end:
-            continue  # inside of a tag that does not end
+    for at in tags_with(markup, metas, needles, MAX_TAG_BYTES):
         end = markup.find(b">", at, at + MAX_TAG_BYTES)
         end = end if end >= 0 else at + MAX_TAG_BYTES
         tag = markup[at + 5 : end].lower()

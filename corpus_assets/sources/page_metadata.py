@@ -6,14 +6,15 @@ backtrack far, and a page that declares nothing has nothing.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from html import unescape
 
-from corpus_assets.kernels.landmarks import find_landmarks
-from corpus_assets.sources.charset import normalise
+from corpus_assets.kernels.landmarks import Landmarks, find_landmarks, tags_with
+from corpus_assets.sources.charset import PageText, normalise
 
 MAX_TITLE_CHARS = 500
 SCAN_CHARS = 1 << 16
+QUICK_BYTES = 1 << 13  # enough for most pages
 MAX_TAG_BYTES = 1024
 MAX_PLACES = 200
 TIME_TAG = b"<time"
@@ -27,6 +28,7 @@ _LANGUAGE = re.compile(
 )
 _TAG = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
 
+_DATE_WORDS = (b"dat", b"pub", b"issued", b"created")
 _DATE_WORD = re.compile(rb"[Dd][Aa][Tt]|[Pp]ub|[Ii]ssued|[Cc]reated")  # in all the names below
 _META_NAME = re.compile(
     rb"\b(?:name|property|itemprop)\s*=\s*[\"']?\s*([\w.:-]{1,60})", re.IGNORECASE
@@ -61,17 +63,17 @@ DATE_NAMES = (
 _RANK = {name.encode(): rank for rank, name in enumerate(DATE_NAMES)}
 
 
-def page_title(html: str) -> str | None:
-    found = _TITLE.search(html, 0, SCAN_CHARS)
+def page_title(html: str | PageText) -> str | None:
+    found = _first(_TITLE, html)
     if found is None:
         return None
     title = " ".join(normalise(unescape(found[1])).split())
     return title[:MAX_TITLE_CHARS].rstrip() or None
 
 
-def page_language(html: str, content_language: str = "") -> str | None:
+def page_language(html: str | PageText, content_language: str = "") -> str | None:
     """The language a page declares, as it writes it; None when it declares none or several."""
-    tag = _HTML_TAG.search(html, 0, SCAN_CHARS)
+    tag = _first(_HTML_TAG, html)
     found = _LANGUAGE.search(tag[1]) if tag else None
     if found is not None:
         return found[1]
@@ -79,16 +81,17 @@ def page_language(html: str, content_language: str = "") -> str | None:
     return declared if _TAG.fullmatch(declared) else None
 
 
-def page_date(markup: bytes, metas: Sequence[int] | None = None) -> str | None:
+def page_date(markup: bytes, landmarks: Landmarks | None = None) -> str | None:
     """The day a page says it was published, as YYYY-MM-DD in the time zone it writes.
 
     From `<meta>`, else from JSON-LD's `datePublished`, else from a `<time pubdate>` or one marked
-    `datePublished`. Dates in prose are not looked for. `markup` is compatible with ASCII, `metas`
-    are the places of its `<meta` tags where they are known.
+    `datePublished`. Dates in prose are not looked for. `markup` is compatible with ASCII,
+    `landmarks` are its own where they are known.
     """
-    places = find_landmarks(markup).metas if metas is None else metas
+    known = landmarks or find_landmarks(markup)
+    metas = tags_with(markup, known.metas[:MAX_PLACES], _DATE_WORDS, MAX_TAG_BYTES, True)
     best, best_rank = None, len(DATE_NAMES)
-    for tag in _tags(markup, places[:MAX_PLACES]):
+    for tag in _tags(markup, metas):
         if not _DATE_WORD.search(tag):
             continue
         name = _META_NAME.search(tag)
@@ -100,14 +103,12 @@ def page_date(markup: bytes, metas: Sequence[int] | None = None) -> str | None:
                 best, best_rank = day, rank
     if best is not None:
         return best
-    is_named = JSON_NAME.strip(b'"') in markup
-    for at in _places(markup, JSON_NAME) if is_named else ():
+    for at in known.dates:
         value = _JSON_VALUE.match(markup, at + len(JSON_NAME))
         day = _day(value[1]) if value else None
         if day is not None:
             return day
-    is_marked = is_named or b"pubdate" in markup or b"datepublished" in markup
-    for tag in _tags(markup, _places(markup, TIME_TAG)) if is_marked else ():
+    for tag in _tags(markup, _places(markup, TIME_TAG)) if known.is_dated else ():
         marks = tag.lower()
         if b"pubdate" in marks or b"datepublished" in marks:
             value = _TIME_VALUE.search(tag)
@@ -115,6 +116,21 @@ def page_date(markup: bytes, metas: Sequence[int] | None = None) -> str | None:
             if day is not None:
                 return day
     return None
+
+
+def _first(pattern: re.Pattern[str], html: str | PageText) -> re.Match[str] | None:
+    """The first match among the characters that are looked at.
+
+    Nearly always it stands at the very beginning, which is all that is decoded then. A match that
+    ends there before the end does not depend on what follows.
+    """
+    if isinstance(html, PageText):
+        beginning = html.beginning(QUICK_BYTES)
+        found = pattern.search(beginning)
+        if found is not None and found.end() < len(beginning):
+            return found
+        html = html.text
+    return pattern.search(html, 0, SCAN_CHARS)
 
 
 def _tags(markup: bytes, places: Iterable[int]) -> Iterator[bytes]:

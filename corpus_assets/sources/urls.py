@@ -1,10 +1,18 @@
 """The names a record's URL goes by. The rules themselves are the catalog's."""
 
+import re
 from typing import NamedTuple
 
 from catalog.urls import canonical_host, canonical_url, url_key
 
 __all__ = ["Address", "address_of", "canonical_host", "host_of_key", "url_key"]
+
+
+_PLAIN = re.compile(
+    r"https?://(?:www\.)?((?!www\.)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.){1,3}[a-z]{2,63})"
+    r"(/[A-Za-z0-9!$&'()*+,./:;=@_~-]{0,2000})"
+)
+"""Addresses that every rule leaves as they are, but for scheme and `www.`: most there are."""
 
 
 class Address(NamedTuple):
@@ -15,6 +23,10 @@ class Address(NamedTuple):
 
 def address_of(url: str) -> Address | None:
     """The URL's names; None when it is not a web address (`dns:`, `urn:`, nonsense)."""
+    plain = _PLAIN.fullmatch(url)
+    if plain is not None and "/." not in plain[2]:
+        host, path = plain.groups()
+        return Address(f"http://{host}{path}", f"{','.join(host.split('.')[::-1])}){path}", host)
     try:
         canonical = canonical_url(url)
         key = url_key(canonical)

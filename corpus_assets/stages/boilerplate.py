@@ -6,13 +6,17 @@ the snapshot hold it. Collisions: at 10^9 distinct lines, about 3% odds that any
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field
 
+from corpus_assets.kernels.blake2b import hash_with_prefix
+from corpus_assets.kernels.pieces import pieces_in_chars
+from corpus_assets.kernels.text import CHARS, END, START, Hashes, Ints
+from corpus_assets.signals import TextBatch
 from corpus_assets.step import Settings
 
 VERSION = 1
@@ -33,32 +37,85 @@ def line_key(host: str, line: str) -> int:
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
 
 
-def lines_with_ends(text: str) -> Iterator[tuple[int, int, str]]:
-    """(start, end including the line break, line) for each line of the text."""
-    start = 0
-    while start < len(text):
-        stop = text.find("\n", start)
-        end = len(text) if stop < 0 else stop + 1
-        yield start, end, text[start:end]
-        start = end
+def line_keys(
+    batch: TextBatch, hosts: Sequence[str], wanted: Sequence[bool], min_chars: int
+) -> tuple[Ints, Ints, Hashes]:
+    """Lines of the wanted documents that are long enough, and their keys, without Python strings.
+
+    Returns `spans: int64[k, 3]`, `rows: int64[n + 1]` and `keys: uint64[k]`; the key of a line is
+    `line_key` of it.
+    """
+    lines, rows = batch.lines.spans, batch.lines.rows
+    mask = np.repeat(np.asarray(wanted, dtype=np.bool_), np.diff(rows))
+    mask &= lines[:, CHARS] >= min_chars
+    before = np.concatenate(([0], np.cumsum(mask)))
+    spans, rows = lines[mask], before[rows]
+    prefixes = [host.encode() + b"\0" for host in hosts]
+    ends = np.cumsum([0, *map(len, prefixes)], dtype=np.int64)
+    heads = np.frombuffer(b"".join(prefixes), dtype=np.uint8)
+    return spans, rows, hash_with_prefix(batch.data, spans, rows, heads, ends)
+
+
+def repeated_lines(
+    batch: TextBatch,
+    domains: Sequence[str],
+    hosts: Sequence[str],
+    boilerplate: frozenset[int],
+    settings: BoilerplateSettings,
+) -> dict[int, list[tuple[int, int]]]:
+    """The boilerplate lines of each document that has any: [start, end) in characters of it, the
+    line break included."""
+    wanted = [domain in settings.domains for domain in domains]
+    if not boilerplate or not any(wanted):
+        return {}
+    spans, rows, keys = line_keys(batch, hosts, wanted, settings.min_chars)
+    hits = np.flatnonzero(np.isin(keys, np.array(sorted(boilerplate), dtype=np.uint64)))
+    if len(hits) == 0:
+        return {}
+    document = np.searchsorted(rows, hits, side="right") - 1
+    pieces = np.empty((len(hits), 2), dtype=np.int64)
+    data = memoryview(batch.data)
+    for k, (hit, row) in enumerate(zip(hits.tolist(), document.tolist(), strict=True)):
+        pieces[k] = _with_break(
+            data, spans[hit], int(batch.offsets[row]), int(batch.offsets[row + 1])
+        )
+    hit_rows = np.searchsorted(document, np.arange(len(batch) + 1)).astype(np.int64)
+    places = pieces_in_chars(batch.data, batch.offsets, pieces, hit_rows).tolist()
+    out: dict[int, list[tuple[int, int]]] = {}
+    for row, (start, end) in zip(document.tolist(), places, strict=True):
+        out.setdefault(row, []).append((start, end))
+    return out
+
+
+def _with_break(data: memoryview, span: Ints, low: int, high: int) -> tuple[int, int]:
+    """A stripped line with the white space around it and its line break."""
+    start, end = int(span[START]), int(span[END])
+    while start > low and data[start - 1] != 10:
+        start -= 1
+    while end < high and data[end] != 10:
+        end += 1
+    return start, min(end + 1, high)
 
 
 def count_lines(documents: pa.Table, settings: BoilerplateSettings) -> pa.Table:
     """Documents of the part that hold each line; one document counts once, and so do exact copies."""
-    keys: list[int] = []
     seen_texts: set[tuple[str, bytes]] = set()
-    columns = (documents[name].to_pylist() for name in ("domain", "host", "text_id", "text"))
-    for domain, host, text_id, text in zip(*columns, strict=True):
-        if domain not in settings.domains or (host, text_id) in seen_texts:
-            continue
-        seen_texts.add((host, text_id))
-        distinct = {
-            line_key(host or "", line)
-            for _, _, line in lines_with_ends(text)
-            if len(line.strip()) >= settings.min_chars
-        }
-        keys.extend(distinct)
-    unique, counts = np.unique(np.array(keys, dtype=np.uint64), return_counts=True)
+    wanted: list[int] = []
+    columns = (documents[name].to_pylist() for name in ("domain", "host", "text_id"))
+    for row, (domain, host, text_id) in enumerate(zip(*columns, strict=True)):
+        if domain in settings.domains and (host, text_id) not in seen_texts:
+            seen_texts.add((host, text_id))
+            wanted.append(row)
+    some = documents.take(pa.array(wanted, pa.int64()))
+    batch = TextBatch.from_arrow(some["text"])
+    hosts = [host or "" for host in some["host"].to_pylist()]
+    _, rows, keys = line_keys(batch, hosts, [True] * len(batch), settings.min_chars)
+    document = np.repeat(np.arange(len(batch)), np.diff(rows))
+    order = np.lexsort((document, keys))
+    keys, document = keys[order], document[order]
+    is_new = np.ones(len(keys), dtype=np.bool_)  # a key once a document
+    is_new[1:] = (keys[1:] != keys[:-1]) | (document[1:] != document[:-1])
+    unique, counts = np.unique(keys[is_new], return_counts=True)
     return pa.table([unique, counts.astype(np.int32)], schema=LINE_COUNTS)
 
 

@@ -3,80 +3,76 @@
 Where the recipe has families that rewrite text (`c4_lines`), what they leave is what is cleaned.
 All edits are recorded in the extracted text's own coordinates, so a place in the final text maps
 back to its place in the extracted text, and through the record to the source.
+
+Documents are looked at a batch at a time by kernels; only those with something to change become
+Python strings.
 """
 
-from bisect import bisect_right
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pydantic import Field
 
 from corpus_assets.documents import FINAL_TEXT
-from corpus_assets.signals import TextStep
-from corpus_assets.stages.boilerplate import BoilerplateSettings, line_key, lines_with_ends
-from corpus_assets.stages.scrub import ScrubSettings, find_personal_data
-from corpus_assets.stages.text_steps import Edit, edits_of_extracted, rewrite_documents
+from corpus_assets.kernels.pieces import count_chars, stripped
+from corpus_assets.scrub.recognizers import Recognizer, recognize
+from corpus_assets.scrub.text_hashes import LISTED, HashList, TextHashList
+from corpus_assets.signals import TextBatch, TextStep
+from corpus_assets.stages.boilerplate import BoilerplateSettings, repeated_lines
+from corpus_assets.stages.repeated_spans import RepeatedSpanSettings
+from corpus_assets.stages.scrub import (
+    DROP,
+    TOO_MUCH,
+    Finding,
+    ScrubSettings,
+    drop_reason,
+    find_by_rules,
+    with_recognized,
+)
+from corpus_assets.stages.text_edits import apply_edits, remainder, stretches_of_left, union
+from corpus_assets.stages.text_steps import (
+    Edit,
+    Stretch,
+    edits_of_extracted,
+    rewrite_documents,
+)
 from corpus_assets.step import Settings
 
-VERSION = 3
+VERSION = 4
 
 TOO_SHORT = "too_short_after_cleaning"
 
 
 class CleanTextSettings(Settings):
     boilerplate: BoilerplateSettings = BoilerplateSettings()
+    repeated_spans: RepeatedSpanSettings | None = Field(
+        default=None, description="cut passages that stand elsewhere in the snapshot; off"
+    )
     scrub: ScrubSettings = ScrubSettings()
+    text_hashes: tuple[TextHashList, ...] = Field(
+        default=(), description="lists of texts that must not be in the corpus, by their hashes"
+    )
     min_chars: int = Field(default=100, ge=1)
 
+    def identity(self) -> dict[str, object]:
+        """Without the lists: they are inputs by digest, and where they lie is not identity."""
+        return super().identity() | {"text_hashes": []}
 
-@dataclass(frozen=True)
+
+@dataclass
 class Cleaned:
-    text: str
-    edits: list[Edit]
-    boilerplate_lines: int
-    emails: int
-    ip_addresses: int
+    """What became of a document: its final text, None where nothing was changed."""
+
+    text: str | None = None
+    edits: list[Edit] = field(default_factory=list)
+    boilerplate_lines: int = 0
+    scrubbed: Counter[str] = field(default_factory=Counter)
+    reason: str | None = None
 
 
-def clean(
-    text: str, host: str, is_boilerplate: Callable[[int], bool] | None, settings: CleanTextSettings
-) -> Cleaned:
-    """Clean one text. `is_boilerplate` answers for line keys; None leaves all lines."""
-    edits: list[Edit] = []
-    lines = 0
-    if is_boilerplate is not None:
-        for start, end, line in lines_with_ends(text):
-            if len(line.strip()) >= settings.boilerplate.min_chars and is_boilerplate(
-                line_key(host, line)
-            ):
-                edits.append(Edit(start, end, ""))
-                lines += 1
-    starts = [edit.start for edit in edits]
-    ends = [edit.end for edit in edits]
-    emails = ips = 0
-    for finding in find_personal_data(text, settings.scrub):
-        before = bisect_right(starts, finding.start) - 1
-        if before >= 0 and finding.start < ends[before]:
-            continue  # it went with its line
-        is_email = finding.kind == "email"
-        emails += is_email
-        ips += not is_email
-        holder = settings.scrub.email_placeholder if is_email else settings.scrub.ip_placeholder
-        edits.append(Edit(finding.start, finding.end, holder))
-    edits.sort(key=lambda edit: edit.start)
-    return Cleaned(apply_edits(text, edits), edits, lines, emails, ips)
-
-
-def apply_edits(text: str, edits: list[Edit]) -> str:
-    """The text after sorted, non-overlapping edits."""
-    pieces: list[str] = []
-    place = 0
-    for edit in edits:
-        pieces += (text[place : edit.start], edit.replacement)
-        place = edit.end
-    pieces.append(text[place:])
-    return "".join(pieces)
+UNCHANGED = Cleaned()
 
 
 def clean_documents(
@@ -86,39 +82,151 @@ def clean_documents(
     boilerplate: frozenset[int],
     settings: CleanTextSettings,
     steps: Sequence[TextStep] = (),
-) -> tuple[pa.Table, list[bool]]:
-    """Final text of the given documents, and for each whether it survived cleaning.
+    cuts: Sequence[Sequence[Stretch]] = (),
+    hashes: Sequence[HashList] = (),
+    recognizers: Sequence[Recognizer] = (),
+) -> tuple[pa.Table, list[str | None]]:
+    """Final text of the documents that are left, and for each given one why it is dropped.
 
-    `steps` are the families that rewrite text, in the recipe's order.
+    `steps` are the families that rewrite text, in the recipe's order. `cuts` has one entry a
+    document, or none at all: sorted stretches [start, end) of the extracted text, in characters,
+    that go whatever they hold. Personal data that reaches out of a cut is replaced beside it.
+    `hashes` are lists of texts that must not be there; `recognizers` those that the settings name.
     """
-    rows: list[dict[str, object]] = []
-    survived: list[bool] = []
-    columns = [documents[name].to_pylist() for name in ("doc_id", "domain", "host", "text")]
-    rewritten = rewrite_documents(columns[3], columns[1], steps)
-    for doc_id, domain, host, text, tier, language, left in zip(
-        *columns, tiers.to_pylist(), languages.to_pylist(), rewritten, strict=True
-    ):
-        lookup = boilerplate.__contains__ if domain in settings.boilerplate.domains else None
-        cleaned = clean(text if left is None else left.text, host or "", lookup, settings)
-        if left is not None:
-            edits = edits_of_extracted(len(text), left.kept, cleaned.edits)
-            cleaned = replace(cleaned, edits=edits)
-        survived.append(len(cleaned.text.strip()) >= settings.min_chars)
-        if survived[-1]:
-            rows.append(
-                {
-                    "doc_id": doc_id,
-                    "domain": domain,
-                    "tier": tier,
-                    "language": language,
-                    "boilerplate_lines": cleaned.boilerplate_lines,
-                    "emails": cleaned.emails,
-                    "ip_addresses": cleaned.ip_addresses,
-                    "edits": [
-                        {"start": e.start, "end": e.end, "new_length": len(e.replacement)}
-                        for e in cleaned.edits
-                    ],
-                    "text": cleaned.text,
-                }
-            )
-    return pa.Table.from_pylist(rows, schema=FINAL_TEXT), survived
+    extracted = TextBatch.from_arrow(documents["text"])
+    domains: list[str] = documents["domain"].to_pylist()
+    listed = {row for one in hashes for row in one.rows_of(extracted.texts)}
+    left = rewrite_documents(extracted.texts.to_pylist(), domains, steps) if steps else []
+    batch = extracted
+    if steps:
+        whole = zip(extracted.texts.to_pylist(), left, strict=True)
+        texts = [text if item is None else item.text for text, item in whole]
+        batch = TextBatch.from_arrow(pa.array(texts, pa.large_string()))
+    hosts = [host or "" for host in documents["host"].to_pylist()]
+    lines = repeated_lines(batch, domains, hosts, boilerplate, settings.boilerplate)
+    found = _personal_data(batch, domains, languages.to_pylist(), settings.scrub, recognizers)
+    chars = count_chars(extracted.data, extracted.offsets).tolist() if steps else []
+    results = [UNCHANGED] * len(batch)
+    for row in sorted({*lines, *found, *(r for r, one in enumerate(left) if one is not None),
+                       *(r for r, one in enumerate(cuts) if one)}):  # fmt: skip
+        going: Sequence[Stretch] = cuts[row] if cuts else ()
+        item = left[row] if left else None
+        if item is not None:
+            going = stretches_of_left(item.kept, union(going, ()))
+        cleaned = results[row] = clean(
+            batch.texts[row].as_py(), lines.get(row, ()), found.get(row, ()), settings.scrub,
+            domains[row], going,
+        )  # fmt: skip
+        if item is not None:
+            cleaned.edits = edits_of_extracted(chars[row], item.kept, cleaned.edits)
+    reasons = _reasons(batch, results, listed, settings)
+    return _table(documents, tiers, languages, batch, results, reasons), reasons
+
+
+def clean(
+    text: str,
+    lines: Sequence[Stretch],
+    findings: Sequence[Finding],
+    settings: ScrubSettings,
+    domain: str = "web",
+    cuts: Sequence[Stretch] = (),
+) -> Cleaned:
+    """Clean one text of what was found in it; `lines` and `cuts` go, `findings` are replaced."""
+    gone = union(lines, cuts)
+    starts = [start for start, _ in gone]
+    edits = [Edit(start, end, "") for start, end in gone]
+    counts: Counter[str] = Counter()
+    for finding in findings:
+        pieces = remainder((finding.start, finding.end), gone, starts)
+        if pieces:  # else it went with its line
+            counts[finding.kind] += 1
+            holder = settings.placeholder(finding.kind)
+            edits += [Edit(*piece, "" if k else holder) for k, piece in enumerate(pieces)]
+    edits.sort(key=lambda edit: edit.start)
+    cleaned = Cleaned(apply_edits(text, edits), edits, len(lines), counts)
+    actions = settings.actions(domain)
+    dropping = [kind for kind, action in actions.items() if action == DROP and counts[kind]]
+    if dropping:
+        cleaned.reason = drop_reason(dropping[0])
+    elif settings.max_findings is not None and counts.total() > settings.max_findings:
+        cleaned.reason = TOO_MUCH
+    return cleaned
+
+
+def _personal_data(
+    batch: TextBatch,
+    domains: Sequence[str],
+    languages: Sequence[str | None],
+    settings: ScrubSettings,
+    recognizers: Sequence[Recognizer],
+) -> Mapping[int, list[Finding]]:
+    """Findings by document; domains that are treated alike are looked at together."""
+    by_kinds: dict[frozenset[str], list[int]] = {}
+    kinds = {domain: frozenset(settings.actions(domain)) for domain in set(domains)}
+    for row, domain in enumerate(domains):
+        by_kinds.setdefault(kinds[domain], []).append(row)
+    found: dict[int, list[Finding]] = {}
+    for wanted, rows in by_kinds.items():
+        part = batch
+        if len(rows) < len(batch):
+            part = TextBatch.from_arrow(batch.texts.take(pa.array(rows, pa.int64())))
+        some = find_by_rules(part.data, part.offsets, wanted)
+        found |= {rows[number]: findings for number, findings in some.items()}
+    if not recognizers:
+        return found
+    recognized = recognize(recognizers, batch.texts.to_pylist(), languages)
+    asked = [
+        [Finding(*one) for one in some if one[2] in kinds[domain]]
+        for some, domain in zip(recognized, domains, strict=True)
+    ]
+    return with_recognized(found, asked)
+
+
+def _reasons(
+    batch: TextBatch, results: Sequence[Cleaned], listed: set[int], settings: CleanTextSettings
+) -> list[str | None]:
+    """Why each document is dropped, None for those that are left."""
+    lengths = stripped(batch.data, batch.offsets).tolist()
+    out: list[str | None] = []
+    for row, result in enumerate(results):
+        length = lengths[row] if result.text is None else len(result.text.strip())
+        short = TOO_SHORT if length < settings.min_chars else None
+        out.append(LISTED if row in listed else result.reason or short)
+    return out
+
+
+def _table(
+    documents: pa.Table,
+    tiers: pa.ChunkedArray,
+    languages: pa.ChunkedArray,
+    batch: TextBatch,
+    results: Sequence[Cleaned],
+    reasons: Sequence[str | None],
+) -> pa.Table:
+    """The documents without a reason, in the schema FINAL_TEXT."""
+    rows = [row for row, reason in enumerate(reasons) if reason is None]
+    kept = [results[row] for row in rows]
+    changed = [one.text for one in kept if one.text is not None]
+    place = iter(range(len(batch), len(batch) + len(changed)))
+    where = [row if one.text is None else next(place) for row, one in zip(rows, kept, strict=True)]
+    texts = pa.concat_arrays([batch.texts, pa.array(changed, pa.large_string())])
+    index = pa.array(rows, pa.int64())
+    columns = {
+        "doc_id": documents["doc_id"].take(index),
+        "domain": documents["domain"].take(index),
+        "tier": tiers.take(index),
+        "language": languages.take(index),
+        "boilerplate_lines": [one.boilerplate_lines for one in kept],
+        "scrubbed": [sorted(one.scrubbed.items()) for one in kept],
+        "edits": [
+            [{"start": e.start, "end": e.end, "new_length": len(e.replacement)} for e in one.edits]
+            for one in kept
+        ],
+        "text": texts.take(pa.array(where, pa.int64())),
+    }
+    arrays = [
+        value.cast(kind) if isinstance(value, pa.ChunkedArray) else
+        value if isinstance(value, pa.Array) else pa.array(value, kind)
+        for value, kind in zip(columns.values(), FINAL_TEXT.types, strict=True)
+    ]  # fmt: skip
+    return pa.table(arrays, schema=FINAL_TEXT)

@@ -12,7 +12,7 @@ payload was met before in the same part saves its extraction and changes nothing
 Memory: the part's texts, one record, and fixed buffers.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from corpus_assets.documents import DOCUMENTS, RECORDS
-from corpus_assets.kernels.landmarks import find_landmarks
+from corpus_assets.kernels.landmarks import Landmarks, find_landmarks
 from corpus_assets.sources.base import RawRecord, SourceFile, SourceSpec
-from corpus_assets.sources.charset import decode, is_utf8_of, normalise
+from corpus_assets.sources.charset import PageText, normalise, read_page
 from corpus_assets.sources.extract import ExtractionSettings, Extractor
 from corpus_assets.sources.gates import (
     Blocklist,
@@ -80,13 +80,12 @@ give the same row."""
 
 
 class _Page(NamedTuple):
-    """A decoded payload; `markup` is compatible with ASCII, `metas` its `<meta` tags' places."""
+    """A payload as text; `markup` is compatible with ASCII."""
 
-    html: str
-    charset: str
+    html: PageText
     kind: str
     markup: bytes = b""
-    metas: Sequence[int] = ()
+    landmarks: Landmarks | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,23 +265,24 @@ class _Ingest:
         return spdx, _Text(None, text, make_text_id(text), title, record.language)
 
     def _page(self, record: RawRecord, names: Names, spdx: str) -> tuple[str, _Text]:
-        html, charset = decode(record.payload, record.content_type)
-        if html is None:
-            return spdx, _Text(Refusal("undecodable", charset))
+        html = read_page(record.payload, record.content_type)
+        if not isinstance(html, PageText):
+            return spdx, _Text(Refusal("undecodable", html.charset))
         kind = media_type(record)
-        page = _Page(html, charset, kind)
+        page = _Page(html, kind)
         if kind != "text/plain":
-            wide = charset.startswith("utf-16")
-            markup = html.encode("utf-8", "replace") if wide else record.payload
+            wide = html.charset.startswith("utf-16")
+            markup = html.text.encode("utf-8", "replace") if wide else record.payload
             landmarks = find_landmarks(markup)
-            page = _Page(html, charset, kind, markup, landmarks.metas)
+            page = _Page(html, kind, markup, landmarks)
             spdx = page_licence(markup, landmarks.hosts) or spdx
             refusal = gate_page(markup, spdx, self._gates, landmarks.metas)
         else:
             refusal = licence(spdx, self._gates)
         gate = self._language_gate
         if refusal is None and gate is not None:
-            refusal = gate.refuse(record.payload if charset == "utf-8" else html.encode())
+            is_utf8 = html.charset == "utf-8"
+            refusal = gate.refuse(record.payload if is_utf8 else html.text.encode())
             if refusal is not None and gate.is_sampled(names.doc_id):
                 found = self._extract_once(names, page)
                 refusal = with_sample(refusal, gate.is_wanted(found.text))
@@ -296,7 +296,7 @@ class _Ingest:
         return spdx, found
 
     def _extract_once(self, names: Names, page: _Page) -> _Text:
-        seen = (names.payload_digest, page.charset, page.kind)
+        seen = (names.payload_digest, page.html.charset, page.kind)
         found = self._extracted.get(seen)
         if found is None:
             found = self._extracted[seen] = self._extract(page)
@@ -305,14 +305,13 @@ class _Ingest:
     def _extract(self, page: _Page) -> _Text:
         html = page.html
         if page.kind == "text/plain":
-            text, title, language, published = normalise(html), None, None, None
+            text, title, language, published = normalise(html.text), None, None, None
         else:
-            is_raw = is_utf8_of(html, page.markup, page.charset)
-            found = self._extractor.extract(page.markup if is_raw else html)
+            found = self._extractor.extract(html.utf8)
             if found.reason is not None:
                 return _Text(Refusal(found.reason, found.detail))
             text, title, language = found.text, page_title(html), page_language(html)
-            published = page_date(page.markup, page.metas)
+            published = page_date(page.markup, page.landmarks)
         if not text.strip():
             return _Text(Refusal("no_text"))
         return _Text(None, text, make_text_id(text), title, language, published)

@@ -1,32 +1,47 @@
 """Eval index: the n-grams of benchmark items, so that documents can be searched for them.
 
-The index is one Arrow file with one row: `items` (every item with its normalised text) and
-`grams` (every distinct n-gram: hash, where it is spelled, which items hold it). N-grams of 13
-words after GPT-3 (Brown et al. 2020, appendix C).
+The index is one Arrow file with one row: `items` (every item with its normalised text, and its
+code where it has any) and `grams` (every distinct n-gram: rolling hash, BLAKE2b-64 of its
+spelling, where it is spelled, which items hold it). N-grams of 13 words after GPT-3 (Brown et al.
+2020, appendix C). A shorter item is searched for whole; one too short even for that is listed.
 """
 
-import gzip
 import itertools
-import json
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import Field, model_validator
 
 from corpus_assets.errors import RecipeError, SourceError
 from corpus_assets.kernels.characters import char_tables, nfkc, text_buffers
+from corpus_assets.kernels.code_tokens import MAX_TOKENS
+from corpus_assets.kernels.near_misses import Seeds, build_seeds, word_hashes
 from corpus_assets.kernels.ngrams import Grams, Lookup, build_lookup, ngram_hashes
 from corpus_assets.kernels.words import MAX_NGRAM, spell_words
+from corpus_assets.stages.code_index import CodeIndex, build_code_indexes
+from corpus_assets.stages.eval_suites import EvalItem, read_items, read_suites
 from corpus_assets.step import Settings, canonical_json
 
-VERSION = 1
+__all__ = [
+    "VERSION",
+    "EvalIndex",
+    "EvalIndexSettings",
+    "EvalItem",
+    "build_eval_index",
+    "load_eval_index",
+    "parse_eval_index",
+    "read_items",
+    "read_suites",
+]
+
+VERSION = 2
 
 ITEM = pa.struct(
     [
@@ -35,11 +50,14 @@ ITEM = pa.struct(
         ("text", pa.large_string()),  # normalised: folded words, single spaces
         ("answer", pa.large_string()),
         ("n_grams", pa.int32()),  # distinct; 0: too short to be indexed
+        ("code", pa.large_string()),  # as the suite has it; empty where it has none
+        ("language", pa.string()),  # of the code
     ]
 )
 GRAM = pa.struct(
     [
         ("hash", pa.uint64()),
+        ("digest", pa.uint64()),  # BLAKE2b-64 of the spelling, little-endian
         ("n_words", pa.int32()),
         ("start", pa.int64()),  # characters of the items' texts, laid end to end
         ("stop", pa.int64()),
@@ -55,22 +73,18 @@ class EvalIndexSettings(Settings):
     ngram: int = Field(default=13, ge=1, le=MAX_NGRAM)
     short_item: Literal["whole_text"] = "whole_text"
     min_words: int = Field(default=8, ge=1)
+    code_ngram: int = Field(
+        default=20,
+        ge=8,
+        le=MAX_TOKENS,
+        description="tokens in an n-gram of code; a shorter piece of code is not searched for",
+    )
 
     @model_validator(mode="after")
     def _min_words_fit(self) -> "EvalIndexSettings":
         if self.min_words > self.ngram:
             raise ValueError("min_words must not be above ngram: no item could be indexed whole")
         return self
-
-
-@dataclass(frozen=True)
-class EvalItem:
-    """One question of a benchmark; `answer` is kept for people and never searched for."""
-
-    id: str
-    benchmark: str
-    text: str
-    answer: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,10 +96,26 @@ class EvalIndex:
     texts: pa.Array
     grams: Grams
     lookup: Lookup
+    code: tuple[CodeIndex, ...] = ()
+
+    def seeds(self, length: int, min_words: int) -> Seeds:
+        """Tables for near misses, made on first use."""
+        key = (length, min_words)
+        if key not in self._seeds:
+            words, firsts = word_hashes(*text_buffers(self.texts), char_tables())
+            self._seeds[key] = build_seeds(words, firsts, length, min_words)
+        return self._seeds[key]
+
+    @cached_property
+    def _seeds(self) -> dict[tuple[int, int], Seeds]:
+        return {}
 
     def metrics(self) -> dict[str, Any]:
         """Counts, and every item that was too short to be indexed as (benchmark, id)."""
-        short = np.flatnonzero(self.grams.item_totals == 0)
+        found = self.grams.item_totals > 0
+        for code in self.code:
+            found[code.items[code.grams.item_totals > 0]] = True
+        short = np.flatnonzero(~found)
         names = zip(
             self.benchmarks.take(short).to_pylist(),
             self.item_ids.take(short).to_pylist(),
@@ -94,58 +124,10 @@ class EvalIndex:
         return {
             "items": len(self.item_ids),
             "grams": int(self.grams.hashes.size),
+            "code_items": sum(int((c.grams.item_totals > 0).sum()) for c in self.code),
             "unindexed": int(short.size),
             "unindexed_items": list(names),
         }
-
-
-def read_items(paths: Sequence[str | Path]) -> list[EvalItem]:
-    """Items of JSONL, JSONL.gz or Parquet files with fields id, benchmark, text and answer."""
-    return [item for path in paths for item in _read_file(Path(path))]
-
-
-def _read_file(path: Path) -> Iterator[EvalItem]:
-    if path.suffix == ".parquet":
-        try:
-            rows = pq.read_table(path).to_pylist()
-        except (OSError, pa.ArrowException) as error:
-            message = f"{path} is not a readable Parquet file: fetch it again ({error})"
-            raise SourceError(" ".join(message.split())) from error
-        for number, row in enumerate(rows, 1):
-            yield _as_item(row, f"{path}, row {number}")
-        return
-    number = 0
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    yield _as_item(json.loads(line), f"{path}, line {number}")
-    except FileNotFoundError as error:
-        raise SourceError(f"{path} does not exist: correct the list of eval files") from error
-    except (ValueError, RecursionError) as error:
-        raise SourceError(
-            f"{path}, line {number}: not a JSON object in UTF-8; repair or remove the line"
-        ) from error
-    except (OSError, EOFError, zlib.error) as error:
-        raise SourceError(
-            f"{path}, line {number + 1}: cannot be read further ({error}); fetch the file again"
-        ) from error
-
-
-def _as_item(row: Any, place: str) -> EvalItem:
-    if not isinstance(row, dict):
-        raise SourceError(f"{place}: expected an object with id, benchmark, text, answer")
-    for name in ("id", "benchmark", "text"):
-        value = row.get(name)
-        if not isinstance(value, str) or (not value and name != "text"):
-            raise SourceError(f"{place}: field {name!r} must be a string; repair the record")
-        if not value.isascii() and value.encode("utf-8", "replace").decode() != value:
-            raise SourceError(f"{place}: field {name!r} holds half a surrogate pair; repair it")
-    answer = row.get("answer")
-    if not isinstance(answer, str):
-        answer = "" if answer is None else json.dumps(answer, sort_keys=True, default=str)
-    answer = answer.encode("utf-8", "replace").decode()
-    return EvalItem(row["id"], row["benchmark"], row["text"], answer)
 
 
 def build_eval_index(items: Sequence[EvalItem], settings: EvalIndexSettings) -> bytes:
@@ -157,7 +139,7 @@ def build_eval_index(items: Sequence[EvalItem], settings: EvalIndexSettings) -> 
                 f"two eval items are called {left.benchmark}/{left.id}: "
                 "name every file once and give every item its own id"
             )
-    texts = nfkc(pa.array([item.text for item in ordered], pa.large_string()))
+    texts = nfkc(pa.array(_searched_texts(ordered, settings), pa.large_string()))
     codes, starts, firsts = spell_words(*text_buffers(texts), char_tables())
     edges = starts[firsts]
     grams, totals = _distinct_grams(texts, codes, starts, firsts, settings)
@@ -168,6 +150,8 @@ def build_eval_index(items: Sequence[EvalItem], settings: EvalIndexSettings) -> 
             _spelled_texts(codes, edges),
             pa.array([item.answer for item in ordered], pa.large_string()),
             pa.array(totals, pa.int32()),
+            pa.array([item.code for item in ordered], pa.large_string()),
+            pa.array([item.language for item in ordered], pa.string()),
         ],
         fields=list(ITEM),
     )
@@ -184,6 +168,20 @@ def build_eval_index(items: Sequence[EvalItem], settings: EvalIndexSettings) -> 
     return bytes(sink.getvalue())
 
 
+def _searched_texts(items: Sequence[EvalItem], settings: EvalIndexSettings) -> list[str]:
+    """Questions; with the choices where the question alone is shorter than an n-gram.
+
+    A page may list other choices, or letters before them: a long question is enough to know it.
+    """
+    texts = nfkc(pa.array([item.text for item in items], pa.large_string()))
+    _, firsts = word_hashes(*text_buffers(texts), char_tables())
+    short = (np.diff(firsts) < settings.ngram).tolist()
+    return [
+        f"{item.text}\n{item.more}" if item.more and is_short else item.text
+        for item, is_short in zip(items, short, strict=True)
+    ]
+
+
 def _distinct_grams(
     texts: pa.Array,
     codes: npt.NDArray[np.uint32],
@@ -196,19 +194,24 @@ def _distinct_grams(
     lengths = np.minimum(np.diff(firsts), settings.ngram)
     lengths[lengths < settings.min_words] = 0
     totals = np.zeros(lengths.size, np.int64)
-    grams: dict[str, tuple[int, int, int, int, list[int]]] = {}
+    grams: dict[str, tuple[int, int, int, int, int, list[int]]] = {}
     for length in np.unique(lengths[lengths > 0]).tolist():
         chosen = np.flatnonzero(lengths == length)
         buffers = text_buffers(texts.take(pa.array(chosen)))
-        hashes, hash_firsts = ngram_hashes(*buffers, char_tables(), length)
+        hashed = int(_hashed_words(np.int64(length), settings))
+        hashes, hash_firsts = ngram_hashes(*buffers, char_tables(), hashed)
         for item, at in zip(chosen.tolist(), hash_firsts.tolist(), strict=False):
             first, last = int(firsts[item]), int(firsts[item + 1])
             for word in range(first, last - length + 1):
                 start, end = int(starts[word]), word + length
                 stop = int(starts[end]) - (end < last)
                 key = int(hashes[at + word - first])
-                gram = grams.setdefault(spelled[start:stop], (key, length, start, stop, []))
-                items = gram[4]
+                spelling = spelled[start:stop]
+                gram = grams.get(spelling)
+                if gram is None:
+                    gram = (key, _digest(spelling), length, start, stop, [])
+                    grams[spelling] = gram
+                items = gram[5]
                 if not items or items[-1] != item:
                     items.append(item)
                     totals[item] += 1
@@ -216,6 +219,15 @@ def _distinct_grams(
     kinds = [field.type for field in GRAM]
     columns = [pa.array([row[i] for row in rows], kind) for i, kind in enumerate(kinds)]
     return pa.StructArray.from_arrays(columns, fields=list(GRAM)), totals
+
+
+def _hashed_words(lengths: Any, settings: EvalIndexSettings) -> Any:
+    """How many words of a gram its hash is of: all of an n-gram, the first ones of a short item."""
+    return np.where(lengths == settings.ngram, settings.ngram, settings.min_words)
+
+
+def _digest(spelling: str) -> int:
+    return int.from_bytes(blake2b(spelling.encode(), digest_size=8).digest(), "little")
 
 
 def _spelled_texts(codes: npt.NDArray[np.uint32], edges: npt.NDArray[np.int64]) -> pa.Array:
@@ -246,14 +258,17 @@ def parse_eval_index(data: bytes) -> EvalIndex:
         raise RecipeError(
             f"the eval index has format {written}, this code reads {VERSION}: build it again"
         )
+    settings = EvalIndexSettings.model_validate_json(table.schema.metadata[b"settings"])
     items = table.column("items").chunk(0).flatten()
     grams = table.column("grams").chunk(0).flatten()
     texts = items.field("text")
     spelled = "".join(texts.to_pylist())
     postings = grams.field("items")
+    lengths = _numbers(grams.field("n_words"), np.int64)
     found = Grams(
         hashes=_numbers(grams.field("hash"), np.uint64),
-        lengths=_numbers(grams.field("n_words"), np.int64),
+        lengths=lengths,
+        hashed=_hashed_words(lengths, settings),
         starts=_numbers(grams.field("start"), np.int64),
         stops=_numbers(grams.field("stop"), np.int64),
         codes=np.frombuffer(spelled.encode("utf-32-le"), "<u4").astype(np.uint32),
@@ -261,8 +276,11 @@ def parse_eval_index(data: bytes) -> EvalIndex:
         posting_items=_numbers(postings.values, np.int64),
         item_totals=_numbers(items.field("n_grams"), np.int64),
     )
+    code = build_code_indexes(
+        items.field("code"), items.field("language").to_pylist(), settings.code_ngram
+    )
     return EvalIndex(
-        items.field("benchmark"), items.field("item_id"), texts, found, build_lookup(found)
+        items.field("benchmark"), items.field("item_id"), texts, found, build_lookup(found), code
     )
 
 

@@ -6,7 +6,7 @@ own precision.
 
 from dataclasses import dataclass
 
-from corpus_assets.stages.selection_columns import ResolvedCutoffs, resolved
+from corpus_assets.stages.selection_columns import ResolvedCutoffs, rule_cutoff
 from corpus_assets.stages.selection_rules import Rule, cutoff_for
 
 
@@ -17,7 +17,7 @@ class Requirement:
     min: float | None = None
     max: float | None = None
     allowed: tuple[str, ...] | None = None
-    cutoff: str | None = None  # the name of the cutoff that `min` was resolved for
+    cutoff: str | None = None  # the name of the cutoff that an end was resolved for
 
     def __str__(self) -> str:
         if self.allowed is not None:
@@ -39,7 +39,9 @@ def requirement(
     if rule.allowed is not None:
         return Requirement(allowed=rule.allowed)
     if rule.cutoff is not None:
-        least = cutoff_for(resolved(rule.cutoff, cutoffs), domain, language)
-        return Requirement(min=least, cutoff=rule.cutoff)
+        values, is_upper = rule_cutoff(rule.cutoff, cutoffs)
+        bound = cutoff_for(values, domain, language)
+        ends = (None, bound) if is_upper else (bound, None)
+        return Requirement(*ends, cutoff=rule.cutoff)
     bounds = rule.bounds_for(domain, language)
     return Requirement(min=bounds.min, max=bounds.max)

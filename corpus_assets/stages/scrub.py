@@ -1,36 +1,124 @@
-"""Personal data out of text: e-mail addresses and public IP addresses.
+"""Personal data out of text: what a recipe does about each kind, and what is found.
 
-Patterns start only where a run of their characters starts and bound every repetition, so the
-scan is linear on any input. Private, reserved and version-like numbers are left alone.
+The rules are in `corpus_assets.scrub`; names of people and other things that no rule can describe
+come from recognizers that a recipe names. What is found is replaced, drops the document or is
+left alone, by kind and by the domain of the text. Values are never recorded, only counts.
 """
 
-import ipaddress
-import re
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
+import numpy as np
+from pydantic import BeforeValidator, Field, model_validator
+
+from corpus_assets.kernels.pieces import pieces_in_chars
+from corpus_assets.kernels.text import Bytes, Ints
+from corpus_assets.scrub.find import KINDS, find_in_batch, strongest
 from corpus_assets.step import Settings
 
-EMAIL = re.compile(
-    r"(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}"
-    r"(?![A-Za-z0-9])"
-)
-# What may touch an address is ASCII only: in Chinese or Japanese no space stands around it.
-IPV4 = re.compile(r"(?<![A-Za-z0-9_.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![A-Za-z0-9_]|\.[0-9])")
-# Public IPv6 is 2000::/3 so far; `Face::Bad` of a programming language is outside it.
-IPV6 = re.compile(
-    r"(?<![A-Za-z0-9_:.])[23][0-9A-Fa-f]{3}(?::[0-9A-Fa-f]{0,4}){2,7}(?![A-Za-z0-9_:])"
-)
-VERSION_WORD = re.compile(r"\b(?:v|ver|version|release|build|firmware)[.:]?\s{0,2}$", re.IGNORECASE)
+
+def _action(value: Any) -> Any:
+    """YAML's true and false are short for the two common ones."""
+    return {True: "replace", False: "leave"}.get(value, value) if isinstance(value, bool) else value
+
+
+Action = Annotated[Literal["replace", "drop", "leave"], BeforeValidator(_action)]
+
+REPLACE, DROP, LEAVE = "replace", "drop", "leave"
+TOO_MUCH = "too_much_personal_data"
+
+FIELDS = {
+    "emails": "email",
+    "public_ips": "ip",
+    "phones": "phone",
+    "credit_cards": "credit_card",
+    "ibans": "iban",
+    "national_ids": "national_id",
+    "api_keys": "api_key",
+    "private_keys": "private_key",
+    "secrets": "secret",
+}
+"""Settings and the kinds of findings they are about."""
+
+
+class RecognizerSettings(Settings):
+    """Something else that finds personal data, such as a model that knows names."""
+
+    engine: str = Field(
+        description="`presidio`, the name of an entry point in the group "
+        "`corpus_assets.recognizers`, or `module:function`"
+    )
+    kinds: dict[str, Action] = Field(
+        min_length=1, description="what to do with each kind it finds; others are left alone"
+    )
+    options: dict[str, Any] = Field(default={}, description="handed to the engine as they are")
+
+    @model_validator(mode="after")
+    def _kinds_are_its_own(self) -> "RecognizerSettings":
+        for kind in self.kinds:
+            if not kind.replace("_", "").isalnum() or kind != kind.lower():
+                raise ValueError(f"{kind!r} is no name for a kind; use small letters and _")
+            if kind in KINDS:
+                raise ValueError(f"the kind {kind} is found by rules; leave it out here")
+        return self
 
 
 class ScrubSettings(Settings):
-    """What is replaced, and by what."""
+    """What is done about each kind: `replace` (true), `drop` the document, or `leave` (false)."""
 
-    emails: bool = True
-    public_ips: bool = True
-    email_placeholder: str = "<email>"
-    ip_placeholder: str = "<ip>"
+    emails: Action = Field(default="replace", description="e-mail addresses")
+    public_ips: Action = Field(default="replace", description="public IP addresses")
+    phones: Action = Field(default="replace", description="telephone numbers")
+    credit_cards: Action = Field(default="replace", description="numbers of payment cards")
+    ibans: Action = Field(default="replace", description="numbers of bank accounts")
+    national_ids: Action = Field(
+        default="replace", description="numbers by which states know people"
+    )
+    api_keys: Action = Field(default="replace", description="keys and tokens of known services")
+    private_keys: Action = Field(default="replace", description="private keys in PEM form")
+    secrets: Action = Field(
+        default="leave", description="random-looking values assigned to a password, key or token"
+    )
+    by_domain: dict[str, dict[str, Action]] = Field(
+        default={}, description="domains and what is different there, e.g. `code: {phones: false}`"
+    )
+    placeholders: dict[str, str] = Field(
+        default={}, description="what stands in the place of a kind, where it is not `<kind>`"
+    )
+    max_findings: int | None = Field(
+        default=None, ge=0, description="a document with more findings is dropped; null: none is"
+    )
+    recognizers: tuple[RecognizerSettings, ...] = Field(
+        default=(), description="other finders of personal data, such as names"
+    )
+
+    @model_validator(mode="after")
+    def _names_are_known(self) -> "ScrubSettings":
+        for domain, changes in self.by_domain.items():
+            unknown = sorted(set(changes) - set(FIELDS))
+            if unknown:
+                raise ValueError(
+                    f"by_domain.{domain}: {unknown[0]} is unknown; known: {', '.join(FIELDS)}"
+                )
+        known = {*KINDS, *(kind for entry in self.recognizers for kind in entry.kinds)}
+        unknown = sorted(set(self.placeholders) - known)
+        if unknown:
+            raise ValueError(
+                f"placeholders: {unknown[0]} is no kind; known: {', '.join(sorted(known))}"
+            )
+        return self
+
+    def actions(self, domain: str) -> dict[str, str]:
+        """What is done about each kind in texts of a domain; kinds left alone are not listed."""
+        changes = self.by_domain.get(domain, {})
+        chosen = {kind: changes.get(name, getattr(self, name)) for name, kind in FIELDS.items()}
+        for entry in self.recognizers:
+            chosen |= entry.kinds
+        return {kind: action for kind, action in chosen.items() if action != LEAVE}
+
+    def placeholder(self, kind: str) -> str:
+        return self.placeholders.get(kind, f"<{kind}>")
 
 
 @dataclass(frozen=True)
@@ -39,33 +127,54 @@ class Finding:
 
     start: int
     end: int
-    kind: str  # email or ip
+    kind: str
 
 
-def find_personal_data(text: str, settings: ScrubSettings) -> list[Finding]:
-    """Findings in order of place, none overlapping."""
-    found: list[Finding] = []
-    if settings.emails and "@" in text:
-        found.extend(Finding(m.start(), m.end(), "email") for m in EMAIL.finditer(text))
-    if settings.public_ips:
-        found.extend(Finding(start, end, "ip") for start, end in _public_ips(text))
-    found.sort(key=lambda finding: finding.start)
-    kept: list[Finding] = []
-    for finding in found:
-        if not kept or finding.start >= kept[-1].end:
-            kept.append(finding)
-    return kept
+def drop_reason(kind: str) -> str:
+    return f"holds_{kind}"
 
 
-def _public_ips(text: str) -> Iterator[tuple[int, int]]:
-    patterns = [IPV4] if "::" not in text and text.count(":") < 2 else [IPV4, IPV6]
-    for pattern in patterns:
-        for match in pattern.finditer(text):
-            if VERSION_WORD.search(text, max(0, match.start() - 12), match.start()):
-                continue
-            try:
-                address = ipaddress.ip_address(match.group())
-            except ValueError:
-                continue
-            if address.is_global and not address.is_multicast:
-                yield match.span()
+def find_personal_data(text: str, settings: ScrubSettings, domain: str = "web") -> list[Finding]:
+    """What the rules find in one text, in order of place, none overlapping."""
+    data = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
+    offsets = np.array([0, len(data)], dtype=np.int64)
+    return find_by_rules(data, offsets, frozenset(settings.actions(domain))).get(0, [])
+
+
+def find_by_rules(data: Bytes, offsets: Ints, kinds: frozenset[str]) -> dict[int, list[Finding]]:
+    """Findings of each document of a batch that has any, in characters of it."""
+    found = find_in_batch(data, offsets, kinds)
+    if not found:
+        return {}
+    counts = np.zeros(len(offsets) - 1, dtype=np.int64)
+    for document, spans in found.items():
+        counts[document] = len(spans)
+    rows = np.concatenate(([0], np.cumsum(counts)))
+    pieces = np.array(
+        [
+            (offsets[document] + start, offsets[document] + end)
+            for document in sorted(found)
+            for start, end, _ in found[document]
+        ],
+        dtype=np.int64,
+    )
+    places = iter(pieces_in_chars(data, offsets, pieces, rows).tolist())
+    return {
+        document: [Finding(*next(places), kind) for _, _, kind in found[document]]
+        for document in sorted(found)
+    }
+
+
+def with_recognized(
+    findings: Mapping[int, list[Finding]], recognized: Sequence[Sequence[Finding]]
+) -> dict[int, list[Finding]]:
+    """Findings of rules, and of recognizers where they overlap none of those."""
+    out = dict(findings)
+    for document, others in enumerate(recognized):
+        if others:
+            groups = [
+                [(one.start, one.end, one.kind) for one in group]
+                for group in (findings.get(document, []), others)
+            ]
+            out[document] = [Finding(*found) for found in strongest(groups)]
+    return out

@@ -1,7 +1,7 @@
 """Selection stage: thresholds over signals in, keep or drop with a reason out.
 
 Rules are data (`selection_rules.py`). A rule fails where its signal is outside the bounds, not
-in the list, below its cutoff, or missing. The first failing rule, in recipe order, is the
+in the list, beyond its cutoff, or missing. The first failing rule, in recipe order, is the
 reason; all failing rules are recorded. Nothing here reads text: a changed threshold costs
 seconds.
 
@@ -23,7 +23,13 @@ from corpus_assets.stages.selection_columns import (
     failures,
     first_failures,
 )
-from corpus_assets.stages.selection_rules import SelectionSettings, tier_cutoff
+from corpus_assets.stages.selection_rules import (
+    ANY,
+    SelectionSettings,
+    TierSettings,
+    tier_cutoff,
+    upper_cutoff,
+)
 
 __all__ = ["VERSION", "Cutoffs", "SelectionSettings", "resolve_cutoffs", "select"]
 
@@ -77,12 +83,13 @@ def resolve_cutoffs(signals: pa.Table | Iterable[pa.Table], settings: SelectionS
     """Turn shares into values: `{cutoff: {language: value, "*": value}}`, keys sorted.
 
     `signals` carries a `domain` column beside the signals. A cutoff is the value of the
-    document at rank floor(share * n) from the bottom, among the documents of its domains that
-    have the signal; strictly smaller values fail, so ties at the cutoff are kept and never
+    document at rank floor(share * n) from the end that it drops, among the documents of its
+    domains that have the signal; values beyond it fail, so ties at the cutoff are kept and never
     more than the share is dropped. Languages and domains with fewer than `min_documents` use
     "*", the value over all of them; a domain's own values are named `domain/language` and
     `domain/*`. Tier cutoffs are resolved the same way among the documents that the rules keep.
-    Values are the shortest decimals that stand for the stored numbers.
+    Values are the shortest decimals that stand for the stored numbers. A cutoff that drops the
+    highest values is named `max:NAME`, a tier's worst value `tier:NAME`.
     """
     tables = [signals] if isinstance(signals, pa.Table) else list(signals)
     used = [*settings.signals(), "domain"]
@@ -92,26 +99,38 @@ def resolve_cutoffs(signals: pa.Table | Iterable[pa.Table], settings: SelectionS
     columns = Columns(pa.concat_tables(tables))
     out: Cutoffs = {}
     for name, cutoff in settings.cutoffs.items():
-        out[name] = columns.quantiles(
+        key = upper_cutoff(name) if cutoff.drop == "highest" else name
+        out[key] = columns.quantiles(
             f"selection.cutoffs.{name}",
             cutoff.signal,
             cutoff.drop_share,
+            cutoff.drop,
             columns.in_domains(settings.domains_of_cutoff(name)),
             cutoff.by,
             cutoff.min_documents,
         )
-    tiers = settings.tiers
-    if tiers is not None:
+    if settings.tiers is not None:
         kept = first_failures(failures(columns, settings, out)) < 0
-        below = 1.0
-        for name, share in zip(tiers.names[:-1], tiers.shares[:-1], strict=True):
-            below -= share
-            out[tier_cutoff(name)] = columns.quantiles(
-                "selection.tiers",
-                tiers.signal,
-                max(round(below, 9), 0.0),
-                columns.in_domains(tiers.domains) & kept,
-                tiers.by,
-                tiers.min_documents,
-            )
+        out |= _tier_cutoffs(columns, settings.tiers, kept)
     return {name: dict(sorted(values.items())) for name, values in sorted(out.items())}
+
+
+def _tier_cutoffs(columns: Columns, tiers: TierSettings, kept: Mask) -> Cutoffs:
+    """The worst value of each tier but the last, among the documents kept."""
+    if tiers.bounds is not None:
+        names = zip(tiers.names, tiers.bounds, strict=False)
+        return {tier_cutoff(name): {ANY: bound} for name, bound in names}
+    out: Cutoffs = {}
+    worse = 1.0
+    for name, share in zip(tiers.names[:-1], (tiers.shares or ())[:-1], strict=True):
+        worse -= share
+        out[tier_cutoff(name)] = columns.quantiles(
+            "selection.tiers",
+            tiers.signal,
+            max(round(worse, 9), 0.0),
+            "lowest" if tiers.best == "highest" else "highest",
+            columns.in_domains(tiers.domains) & kept,
+            tiers.by,
+            tiers.min_documents,
+        )
+    return out

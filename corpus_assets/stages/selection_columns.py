@@ -6,7 +6,7 @@ takes a few milliseconds.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,13 @@ from corpus_assets.errors import RecipeError
 from corpus_assets.stages.selection_rules import (
     ANY,
     By,
+    End,
     Rule,
     SelectionSettings,
     cutoff_for,
     cutoff_key,
     tier_cutoff,
+    upper_cutoff,
 )
 
 ResolvedCutoffs = Mapping[str, Mapping[str, float]]
@@ -118,7 +120,9 @@ class Columns:
             return np.array([label in rule.allowed for label in known], np.bool_)[codes]
         values = self.numbers(rule.signal)
         if rule.cutoff is not None:
-            return values >= self.cutoffs(rule.cutoff, cutoffs, values.dtype)
+            by_group, is_upper = rule_cutoff(rule.cutoff, cutoffs)
+            bound = self.spread(lambda *cell: cutoff_for(by_group, *cell), values.dtype)
+            return values <= bound if is_upper else values >= bound
         # Bounds are compared in the column's own precision: 0.65 must equal a stored 0.65.
         low = self.spread(lambda *cell: _or(rule.bounds_for(*cell).min, -np.inf), values.dtype)
         high = self.spread(lambda *cell: _or(rule.bounds_for(*cell).max, np.inf), values.dtype)
@@ -127,11 +131,6 @@ class Columns:
         if np.isposinf(high).all():
             return values >= low
         return (values >= low) & (values <= high)
-
-    def cutoffs(self, name: str, cutoffs: ResolvedCutoffs, dtype: npt.DTypeLike) -> Numbers:
-        """Each row's resolved value of a cutoff."""
-        values = resolved(name, cutoffs)
-        return self.spread(lambda *cell: cutoff_for(values, *cell), dtype)
 
     def tiers(
         self, settings: SelectionSettings, cutoffs: ResolvedCutoffs
@@ -143,14 +142,25 @@ class Columns:
         values = self.numbers(tiers.signal)
         tier = np.full(self.n, len(tiers.names) - 1, dtype=np.int8)
         for k in range(len(tiers.names) - 2, -1, -1):
-            tier[values >= self.cutoffs(tier_cutoff(tiers.names[k]), cutoffs, values.dtype)] = k
-        tier[~self.in_domains(tiers.domains) | np.isnan(values)] = tiers.names.index(tiers.default)
-        return tier, tiers.names
+            by_group = resolved(tier_cutoff(tiers.names[k]), cutoffs)
+            bound = self.spread(partial(cutoff_for, by_group), values.dtype)
+            tier[values <= bound if tiers.best == "lowest" else values >= bound] = k
+        names = tiers.all_names
+        tier[~self.in_domains(tiers.domains) | np.isnan(values)] = names.index(tiers.default)
+        return tier, names
 
     def quantiles(
-        self, key: str, signal: str, share: float, among: Mask, by: By | None, min_documents: int
+        self,
+        key: str,
+        signal: str,
+        share: float,
+        end: End,
+        among: Mask,
+        by: By | None,
+        min_documents: int,
     ) -> dict[str, float]:
-        """The value at `share` of some rows: of all, and of each language or domain with enough."""
+        """The value at `share` of some rows, counted from the lowest or the highest: of all, and
+        of each language or domain with enough."""
         values = self.numbers(signal)
         among = among & ~np.isnan(values)
         if not among.any():
@@ -159,10 +169,10 @@ class Columns:
                 f"check its domains, or resolve it on a snapshot that has some"
             )
         chosen = values[among]
-        out = {ANY: _at_rank(chosen, share)}
+        out = {ANY: _at_rank(chosen, share, end)}
         for name, rows in self._groups(by, among):
             if rows.size >= min_documents:
-                out[name] = _at_rank(chosen[rows], share)
+                out[name] = _at_rank(chosen[rows], share, end)
         return out
 
     def _groups(self, by: By | None, among: Mask) -> Iterable[tuple[str, Codes]]:
@@ -198,6 +208,12 @@ def resolved(name: str, cutoffs: ResolvedCutoffs) -> Mapping[str, float]:
     return values
 
 
+def rule_cutoff(name: str, cutoffs: ResolvedCutoffs) -> tuple[Mapping[str, float], bool]:
+    """The values of a rule's cutoff, and whether they are the largest that pass."""
+    is_upper = upper_cutoff(name) in cutoffs
+    return resolved(upper_cutoff(name) if is_upper else name, cutoffs), is_upper
+
+
 def failures(columns: Columns, settings: SelectionSettings, cutoffs: ResolvedCutoffs) -> Mask:
     """bool[rules, n]: which document fails which rule."""
     failed = np.zeros((len(settings.rules), columns.n), dtype=np.bool_)
@@ -218,8 +234,10 @@ def _or(value: float | None, other: float) -> float:
     return other if value is None else value
 
 
-def _at_rank(values: Numbers, share: float) -> float:
-    """The value with `floor(share * n)` values at or before it; a shortest decimal."""
+def _at_rank(values: Numbers, share: float, end: End) -> float:
+    """The value with `floor(share * n)` values before it, from one end; a shortest decimal."""
     # The product is rounded first: 0.29 * 100 is 28.999999999999996.
     rank = min(int(np.floor(round(share * values.size, 6))), values.size - 1)
+    if end == "highest":
+        rank = values.size - 1 - rank
     return float(str(np.partition(values, rank)[rank]))

@@ -1,6 +1,7 @@
 """Selection rules, cutoffs and tiers as a recipe states them; checked, not evaluated, here."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Annotated, Literal, Self
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from corpus_assets.step import Settings
 ANY = "*"
 
 By = Literal["language", "domain", "domain_language"]
+End = Literal["lowest", "highest"]
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 Domains = Annotated[tuple[str, ...], Field(min_length=1)] | None
@@ -65,7 +67,7 @@ class Rule(LanguageBounds):
     allowed: tuple[str, ...] | None = Field(
         default=None, alias="in", description="labels that pass"
     )
-    cutoff: str | None = Field(default=None, description="name of a cutoff; smaller values fail")
+    cutoff: str | None = Field(default=None, description="name of a cutoff; values beyond it fail")
     domains: Domains = Field(default=None, description="the rule holds in these only; default all")
     only_languages: tuple[str, ...] | None = Field(
         default=None, description="the rule holds for these only; default all"
@@ -137,6 +139,10 @@ class CutoffSettings(Settings):
 
     signal: str
     drop_share: float = Field(ge=0, lt=1)
+    drop: End = Field(
+        default="lowest",
+        description="which values go; `highest` where small is good, as of perplexity",
+    )
     by: By | None = None
     min_documents: int = Field(
         default=50, ge=1, description="a language or domain with fewer uses the common value"
@@ -147,27 +153,63 @@ class CutoffSettings(Settings):
 
 
 class TierSettings(Settings):
-    """Grades of kept documents, best first, by shares of the documents kept."""
+    """Grades of kept documents, best first, by shares of the documents kept or by fixed bounds."""
 
     signal: str
     names: tuple[Name, ...] = Field(min_length=1)
-    shares: tuple[Annotated[float, Field(gt=0, le=1)], ...]
-    default: str = Field(description="tier of documents outside `domains` or without the signal")
+    shares: tuple[Annotated[float, Field(gt=0, le=1)], ...] | None = Field(
+        default=None, description="one for each name; resolved once, then pinned"
+    )
+    bounds: tuple[FiniteFloat, ...] | None = Field(
+        default=None,
+        description="instead of shares: the worst value of each tier but the last, which belongs "
+        "to it",
+    )
+    best: End = Field(
+        default="highest", description="which values are good; `lowest` as of perplexity"
+    )
+    default: Name = Field(
+        description="tier of documents outside `domains` or without the signal: one of `names`, "
+        "or one of its own"
+    )
     domains: Domains = None
     by: By | None = None
     min_documents: int = Field(default=50, ge=1)
 
     @model_validator(mode="after")
-    def _shares_fit_names(self) -> Self:
-        if len(self.shares) != len(self.names):
-            raise ValueError(f"{len(self.names)} names need as many shares, not {len(self.shares)}")
-        if abs(sum(self.shares) - 1) > 1e-6:
-            raise ValueError(f"shares add up to {sum(self.shares):g}, expected 1")
+    def _bounds_fit_names(self) -> Self:
         if len(set(self.names)) != len(self.names):
             raise ValueError("tier names must differ from each other")
-        if self.default not in self.names:
-            raise ValueError(f"default {self.default!r} is none of {', '.join(self.names)}")
+        if (self.shares is None) == (self.bounds is None):
+            raise ValueError("tiers need one of shares, bounds")
+        if self.shares is not None:
+            if len(self.shares) != len(self.names):
+                raise ValueError(
+                    f"{len(self.names)} names need as many shares, not {len(self.shares)}"
+                )
+            if abs(sum(self.shares) - 1) > 1e-6:
+                raise ValueError(f"shares add up to {sum(self.shares):g}, expected 1")
+        if self.bounds is not None:
+            if len(self.bounds) != len(self.names) - 1:
+                raise ValueError(
+                    f"{len(self.names)} names need {len(self.names) - 1} bounds, one for each but "
+                    f"the last, not {len(self.bounds)}"
+                )
+            if self.by is not None:
+                raise ValueError("`by` goes with shares only: bounds hold for all")
+            falling = self.best == "highest"
+            for one, other in pairwise(self.bounds):
+                if (one <= other) if falling else (one >= other):
+                    raise ValueError(
+                        f"bounds must {'fall' if falling else 'rise'}, as the best tier is the "
+                        f"first: {one:g} stands before {other:g}"
+                    )
         return self
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """Every tier that a document can be in."""
+        return self.names if self.default in self.names else (*self.names, self.default)
 
 
 class SelectionSettings(Settings):
@@ -254,8 +296,13 @@ class SelectionSettings(Settings):
 
 
 def tier_cutoff(name: str) -> str:
-    """Key of a tier's lower bound among the resolved cutoffs."""
+    """Key of a tier's worst value among the resolved cutoffs."""
     return f"tier:{name}"
+
+
+def upper_cutoff(name: str) -> str:
+    """Key among the resolved cutoffs of one that drops the highest values."""
+    return f"max:{name}"
 
 
 def cutoff_key(domain: str | None, language: str | None) -> str:

@@ -40,6 +40,12 @@ class SignalSettings(Settings):
     def _columns_are_distinct(self) -> Self:
         seen = {"doc_id": "the documents", "n_chars": "the documents"}
         for family in self.families:
+            for name in family.reads():
+                if name not in seen:
+                    raise ValueError(
+                        f"the signal family {family.family!r} reads the column {name!r}: list a "
+                        f"family that gives it before it"
+                    )
             for name in family.columns():
                 if name in seen:
                     raise ValueError(
@@ -81,17 +87,20 @@ def compute_signals(
     batches = []
     for domain, piece in _pieces(documents.select(read)):
         batch = TextBatch.from_arrow(piece.column("text"))
-        columns = [piece.column("doc_id"), pa.array(batch.n_chars, pa.int64())]
+        known = {"doc_id": piece.column("doc_id"), "n_chars": pa.array(batch.n_chars, pa.int64())}
         for family in settings.families:
+            batch.columns = known
+            names = list(family.columns())
             if not isinstance(family, TextStep):
-                columns += family.compute(batch, models).columns
+                found = family.compute(batch, models).columns
             elif family.applies_to(domain):
                 done = family.rewrite(batch)
-                columns += done.columns.columns
+                found = done.columns.columns
                 batch = done.left
             else:
-                columns += [pa.nulls(len(batch), dtype) for dtype in family.columns().values()]
-        batches.append(pa.RecordBatch.from_arrays(columns, schema=schema))
+                found = [pa.nulls(len(batch), dtype) for dtype in family.columns().values()]
+            known |= dict(zip(names, found, strict=True))
+        batches.append(pa.RecordBatch.from_arrays(list(known.values()), schema=schema))
     return pa.Table.from_batches(batches, schema=schema)
 
 

@@ -1,7 +1,14 @@
-"""Signatures: the MinHash sketch of every document, for near-duplicate search.
+"""Signatures: what near-duplicate search knows of a document.
 
-Defaults after FineWeb (Penedo et al. 2024): word 5-grams, 112 permutations as 14 bands of 8.
+1. Shingles: word 5-grams by default. In scripts that write no spaces (Han, kana, Thai ...) each
+   character is a word, so their shingles are of characters; a recipe can switch that off.
+2. Bands: 112 MinHash permutations as 14 bands of 8, after FineWeb (Penedo et al. 2024). A band
+   is kept as a 64-bit hash; documents that share one are candidates.
+3. The sketch: 512 bytes that say how alike two candidates are (`kernels.minhash`).
 """
+
+import io
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -9,56 +16,68 @@ import pyarrow as pa
 from pydantic import Field
 
 from corpus_assets.documents import SIGNATURES
-from corpus_assets.kernels.characters import char_tables, nfkc, text_buffers
-from corpus_assets.kernels.minhash import affine32_permutations, minhash_texts
+from corpus_assets.errors import CorruptArtifact
+from corpus_assets.kernels.buckets import band_keys
+from corpus_assets.kernels.characters import char_tables, nfkc, run_tables, text_buffers
+from corpus_assets.kernels.minhash import BINS, affine32_permutations, sign_texts
 from corpus_assets.step import Settings
 
-VERSION = 1
+VERSION = 2
 
 _INT32_MAX = 2**31 - 1
-_ROWS_PER_CHUNK = 1 << 16  # keeps a chunk's signature bytes far below binary's 2 GiB
+_ROWS_AT_ONCE = 1 << 14  # 7 MB of minima beside the texts
 
 
 class SignatureSettings(Settings):
     """What a signature is made of; permutations = bands * rows_per_band."""
 
     shingle_words: int = Field(default=5, ge=1, le=64)
+    character_shingles: bool = True
     bands: int = Field(default=14, ge=1, le=256)
     rows_per_band: int = Field(default=8, ge=1, le=64)
     seed: int = Field(default=1, ge=0, lt=2**32)
 
     @property
     def permutations(self) -> int:
-        """Length of a signature."""
+        """Number of minima that the bands are made of."""
         return self.bands * self.rows_per_band
 
 
-def compute_signatures(documents: pa.Table, settings: SignatureSettings) -> pa.Table:
-    """Schema SIGNATURES, row-aligned with DOCUMENTS.
+@dataclass(frozen=True)
+class Signatures:
+    """Row-aligned with the documents they were made from."""
 
-    A document without a word has n_shingles 0 and a signature of all ones, and is never a near
-    duplicate of anything. `n_shingles` counts places, not distinct shingles, and stays at
-    2^31 - 1 for a text with more.
+    table: pa.Table  # schema SIGNATURES
+    band_keys: npt.NDArray[np.uint64]  # [rows, bands]
+    sketches: npt.NDArray[np.uint8]  # [rows, BINS]
+
+
+def compute_signatures(documents: pa.Table, settings: SignatureSettings) -> Signatures:
+    """Signatures of the texts of DOCUMENTS.
+
+    A document without a word has n_shingles 0 and an empty sketch, and is never a near duplicate
+    of anything; its band keys mean nothing. `n_shingles` counts places, not distinct shingles,
+    and stays at 2^31 - 1 for a text with more.
     """
     a, b = affine32_permutations(settings.permutations, settings.seed)
-    counts: list[pa.Array] = []
-    signatures: list[pa.Array] = []
+    tables = char_tables() if settings.character_shingles else run_tables()
+    counts = np.empty(documents.num_rows, np.int32)
+    keys = np.empty((documents.num_rows, settings.bands), np.uint64)
+    sketches = np.empty((documents.num_rows, BINS), np.uint8)
+    first = 0
     for chunk in documents.column("text").chunks:
-        for start in range(0, len(chunk), _ROWS_PER_CHUNK):
-            data, offsets = text_buffers(nfkc(chunk.slice(start, _ROWS_PER_CHUNK)))
-            minima, n_shingles = minhash_texts(
-                data, offsets, char_tables(), settings.shingle_words, a, b
+        for start in range(0, len(chunk), _ROWS_AT_ONCE):
+            data, offsets = text_buffers(nfkc(chunk.slice(start, _ROWS_AT_ONCE)))
+            minima, some, n_shingles = sign_texts(
+                data, offsets, tables, settings.shingle_words, a, b
             )
-            counts.append(pa.array(saturate_int32(n_shingles)))
-            signatures.append(_as_binary(minima))
-    return pa.table(
-        [
-            documents.column("doc_id"),
-            pa.chunked_array(counts, pa.int32()),
-            pa.chunked_array(signatures, pa.binary()),
-        ],
-        schema=SIGNATURES,
-    )
+            rows = slice(first, first + len(some))
+            counts[rows] = saturate_int32(n_shingles)
+            keys[rows] = band_keys(minima, settings.bands, settings.rows_per_band)
+            sketches[rows] = some
+            first += len(some)
+    table = pa.table([documents.column("doc_id"), pa.array(counts)], schema=SIGNATURES)
+    return Signatures(table, keys, sketches)
 
 
 def saturate_int32(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
@@ -66,11 +85,21 @@ def saturate_int32(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
     return np.minimum(counts, _INT32_MAX).astype(np.int32)
 
 
-def _as_binary(minima: npt.NDArray[np.uint32]) -> pa.Array:
-    """Rows of uint32 as one little-endian byte string each."""
-    width = 4 * minima.shape[1]
-    offsets = np.arange(0, (minima.shape[0] + 1) * width, width, dtype=np.int32)
-    data = np.ascontiguousarray(minima.astype("<u4", copy=False))
-    return pa.Array.from_buffers(
-        pa.binary(), minima.shape[0], [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-    )
+def sketch_bytes(sketches: npt.NDArray[np.uint8]) -> bytes:
+    """Sketches as a NumPy file (.npy), which any reader of arrays can map."""
+    sink = io.BytesIO()
+    np.lib.format.write_array(sink, np.ascontiguousarray(sketches), (1, 0), allow_pickle=False)
+    return sink.getvalue()
+
+
+def parse_sketches(data: bytes) -> npt.NDArray[np.uint8]:
+    """The sketches of such a file; one copy."""
+    try:
+        array = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+    except ValueError as error:
+        raise CorruptArtifact(f"these are no sketches: {error}; build the part again") from error
+    if array.dtype != np.uint8 or array.ndim != 2 or array.shape[1] != BINS:
+        raise CorruptArtifact(
+            f"an array of {array.dtype} {array.shape} is no array of sketches: build the part again"
+        )
+    return array

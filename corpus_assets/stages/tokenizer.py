@@ -1,4 +1,4 @@
-"""Train, audit and pin the tokenizer: byte-level BPE over a sample of the corpus.
+"""Train and pin the tokenizer: byte-level BPE over a sample of the corpus.
 
 The tokenizer is a calibration: trained once, pinned by digest in the lock, never retrained by a
 takedown. Training is deterministic: pair counts do not depend on the order in which words are
@@ -6,25 +6,22 @@ counted and the library breaks ties by token id; a test trains in several proces
 """
 
 import hashlib
-from collections.abc import Iterable
+import json
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, model_validator
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from corpus_assets.errors import ModelError
-from corpus_assets.shards.tokens import (
-    END_OF_DOCUMENT,
-    PAD,
-    ROUND_TRIP_PROBES,
-    Encoder,
-    one_thread,
-    unicode_of_bytes,
-)
+from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD, one_thread, unicode_of_bytes
 from corpus_assets.step import Settings
 
-VERSION = 1
+VERSION = 2
+
+RESERVED = "<|reserved_"
 
 SPLIT_PATTERN = "|".join(
     (
@@ -39,40 +36,55 @@ SPLIT_PATTERN = "|".join(
 )
 """Pre-tokenization as in Llama 3 (Grattafiori et al. 2024), the cl100k family of patterns."""
 
-SpecialToken = Annotated[str, Field(pattern=r"^<\|[a-z0-9_]+\|>$")]
+SPECIAL_NAME = r"^<\|[A-Za-z0-9_.:-]*[A-Za-z0-9][A-Za-z0-9_.:-]*\|>$"
+SpecialToken = Annotated[str, Field(pattern=SPECIAL_NAME)]
 """The shape that the split pattern always cuts apart, so that no merge can ever rebuild it."""
 
 
 class TokenizerSettings(Settings):
     """How the tokenizer is trained."""
 
-    vocab_size: int = Field(default=8192, ge=256, le=1_000_000)
-    """Upper bound, special tokens included; a small sample may not fill it."""
+    vocab_size: int = Field(default=128_000, ge=256, le=1_000_000)
+    """Upper bound, bytes and special slots included; a small sample may not fill it."""
     split_pattern: str = SPLIT_PATTERN
     special_tokens: tuple[SpecialToken, ...] = (END_OF_DOCUMENT, PAD)
-    reserved_tokens: int = Field(default=16, ge=0, le=256)
-    """Slots `<|reserved_0|>` ... for fine-tuning, so that later needs do not move any id."""
+    special_slots: int = Field(default=256, ge=2, le=4096)
+    """Ids kept for special tokens: 0 up to this. A slot that `special_tokens` does not name is
+    `<|reserved_ID|>`; a name added at the end of the list takes the next slot and moves no id."""
     min_frequency: int = Field(default=2, ge=1)
 
     @model_validator(mode="after")
     def _room_for_all(self) -> "TokenizerSettings":
-        names = self.all_special_tokens()
+        names = self.special_tokens
         if len(set(names)) != len(names):
-            raise ValueError("special_tokens repeats a token or names a reserved slot")
+            raise ValueError("special_tokens repeats a token")
+        if any(name.startswith(RESERVED) for name in names):
+            raise ValueError(f"special_tokens names a reserved slot ({RESERVED}...)")
         for needed in (END_OF_DOCUMENT, PAD):
             if needed not in names:
                 raise ValueError(f"special_tokens must hold {needed}: the shards are built on it")
-        if self.vocab_size < 256 + len(names):
+        if len(names) > self.special_slots:
+            raise ValueError(
+                f"special_tokens has {len(names)} names, special_slots is {self.special_slots}; "
+                "raise special_slots"
+            )
+        if self.vocab_size < 256 + self.special_slots:
             raise ValueError(
                 f"vocab_size {self.vocab_size} has no room for 256 bytes and "
-                f"{len(names)} special tokens; raise it to {256 + len(names)} or more"
+                f"{self.special_slots} special slots; raise it to {256 + self.special_slots} or "
+                "more, or lower special_slots"
             )
         return self
 
     def all_special_tokens(self) -> list[str]:
-        """Special tokens, then reserved slots: ids 0, 1, 2 ... in this order."""
-        reserved = [f"<|reserved_{number}|>" for number in range(self.reserved_tokens)]
-        return [*self.special_tokens, *reserved]
+        """What every slot is called: ids 0, 1, 2 ... in this order."""
+        named = len(self.special_tokens)
+        return [*self.special_tokens, *map(reserved_slot, range(named, self.special_slots))]
+
+
+def reserved_slot(number: int) -> str:
+    """The token of a slot that nobody has named yet; its number is its id."""
+    return f"{RESERVED}{number}|>"
 
 
 def train_tokenizer(texts: Iterable[str], settings: TokenizerSettings) -> bytes:
@@ -100,69 +112,30 @@ def train_tokenizer(texts: Iterable[str], settings: TokenizerSettings) -> bytes:
     return tokenizer.to_str().encode("utf-8")
 
 
-def audit(tokenizer_json: bytes, samples: Iterable[str]) -> dict[str, Any]:
-    """Measure a tokenizer on `samples` and prove what the shards rely on.
+def name_slots(tokenizer_json: bytes, names: Sequence[str]) -> bytes:
+    """A trained tokenizer with its next reserved slots named; no id moves, no merge changes.
 
-    `passed` is true when nothing stands in `problems`; a tokenizer that the encoder refuses is
-    reported, not raised, so that the report of a pinned foreign tokenizer can be read.
+    The same bytes as training with these names at the end of `special_tokens`.
     """
-    report: dict[str, Any] = {"sha256": hashlib.sha256(tokenizer_json).hexdigest()}
-    try:
-        encoder = Encoder(tokenizer_json)
-    except ModelError as error:
-        return {**report, "passed": False, "problems": [str(error)]}
-    problems: list[str] = []
-
-    vocabulary = Tokenizer.from_str(tokenizer_json.decode("utf-8"))
-    specials = {
-        token.content: number
-        for number, token in sorted(vocabulary.get_added_tokens_decoder().items())
-        if token.special
-    }
-    as_text = encoder.encode_batch(list(specials))
-    special_ids = set(specials.values())
-    forged = [
-        token
-        for number, token in enumerate(specials)
-        if special_ids.intersection(as_text[number][:-1].tolist())
-    ]
-    if forged:
-        problems.append(f"text can spell the special tokens {', '.join(forged)}")
-    if len(special_ids) != len(specials):
-        problems.append("two special tokens share one id")
-
-    single_bytes = {encoder.token_bytes(number) for number in range(encoder.vocab_size)}
-    bytes_covered = sum(bytes([byte]) in single_bytes for byte in range(256))
-    if bytes_covered != 256:
-        problems.append(f"only {bytes_covered} of 256 bytes are tokens")
-
-    text_bytes = tokens = words = documents = failures = 0
-    used: set[int] = set()
-    for text in samples:
-        ids = encoder.encode_batch([text])[0][:-1].tolist()
-        documents += 1
-        text_bytes += len(text.encode("utf-8"))
-        tokens += len(ids)
-        words += len(text.split())
-        used.update(ids)
-        failures += encoder.decode(ids) != text
-    if failures:
-        problems.append(f"{failures} of {documents} samples do not round-trip")
-    return {
-        **report,
-        "vocab_size": encoder.vocab_size,
-        "eod_id": encoder.eod_id,
-        "pad_id": encoder.pad_id,
-        "special_tokens": specials,
-        "bytes_covered": bytes_covered,
-        "probes_round_tripped": len(ROUND_TRIP_PROBES),
-        "documents": documents,
-        "bytes_per_token": round(text_bytes / tokens, 4) if tokens else 0.0,
-        "tokens_per_word": round(tokens / words, 4) if words else 0.0,
-        "vocabulary_used_share": round(len(used) / encoder.vocab_size, 4),
-        "passed": not problems,
-        "problems": problems,
-    }
+    definition = json.loads(tokenizer_json)
+    added = {token["id"]: token for token in definition["added_tokens"]}
+    free = [number for number in sorted(added) if added[number]["content"] == reserved_slot(number)]
+    taken = {token["content"] for token in added.values()} | set(definition["model"]["vocab"])
+    if len(names) > len(free):
+        raise ModelError(
+            f"the tokenizer has {len(free)} reserved slots, {len(names)} names need one each; "
+            "train it with more special_slots"
+        )
+    for name, number in zip(names, free, strict=False):
+        if not re.fullmatch(SPECIAL_NAME, name) or name.startswith(RESERVED) or name in taken:
+            raise ModelError(
+                f"{name!r} cannot be a special token: write it like <|name|>, and no name twice"
+            )
+        taken.add(name)
+        del definition["model"]["vocab"][added[number]["content"]]
+        definition["model"]["vocab"][name] = number
+        added[number]["content"] = name
+    return Tokenizer.from_str(json.dumps(definition)).to_str().encode("utf-8")
 
 
 def load_pinned(path: Path, sha256: str) -> bytes:

@@ -1,10 +1,7 @@
-import time
-
 import numpy as np
 import numpy.typing as npt
-import pytest
 
-from corpus_assets.kernels.buckets import agreement, band_keys, group, tie_buckets
+from corpus_assets.kernels.buckets import band_keys, compare_sketches, group, settle, star_pairs
 from corpus_assets.kernels.unionfind import roots
 
 
@@ -30,45 +27,57 @@ def test_keys_that_agree_in_their_upper_half_only_are_kept_apart() -> None:
 def test_band_keys_are_equal_exactly_for_equal_bands() -> None:
     random = np.random.default_rng(7)
     signatures = random.integers(0, 2, (500, 12), dtype=np.uint32)
-    rows = np.arange(500, dtype=np.int64)
+    found = band_keys(signatures, 3, 4)
     for band in range(3):
-        keys = band_keys(signatures, rows, band, 4)
+        keys = found[:, band]
         bands = [tuple(row) for row in signatures[:, 4 * band : 4 * band + 4].tolist()]
         assert len(set(keys.tolist())) == len(set(bands)) == len(set(zip(keys, bands, strict=True)))
-    assert band_keys(np.zeros((1, 12), np.uint32), rows[:1], 0, 4) != band_keys(
-        np.zeros((1, 12), np.uint32), rows[:1], 1, 4
-    )
+    same = band_keys(np.zeros((1, 12), np.uint32), 3, 4)[0]
+    assert len(set(same.tolist())) == 3
+
+
+def test_every_member_but_the_first_of_its_bucket_is_paired_with_the_first() -> None:
+    keys = np.array([3, 5, 5, 5, 6, 7, 7], np.uint64)
+    members = np.array([9, 1, 4, 8, 2, 3, 0], np.int32)
+    found = [part.tolist() for part in star_pairs(keys, members)]
+    assert found == [[5, 5, 7], [1, 1, 3], [4, 8, 0]]
+    assert [part.size for part in star_pairs(keys[:0], members[:0])] == [0, 0, 0]
+
+
+def test_comparing_sketches_equals_counting_their_bytes_one_by_one() -> None:
+    random = np.random.default_rng(8)
+    for words in (1, 8, 64):
+        sketches = random.integers(0, 256, (60, 8 * words), dtype=np.uint8)
+        sketches[random.random(sketches.shape) < 0.3] = 0
+        sketches[random.random(sketches.shape) < 0.2] = 128
+        sketches[30:] = np.where(random.random((30, 8 * words)) < 0.7, sketches[:30], sketches[30:])
+        sketches[0], sketches[1], sketches[2] = 0, 255, 0
+        left = random.integers(0, 60, 300).astype(np.int32)
+        right = ((left + 30) % 60).astype(np.int32)
+        left[:3], right[:3] = [0, 1, 0], [2, 1, 1]
+        equal, used = compare_sketches(sketches.view(np.uint64), left, right)
+        for i, (a, b) in enumerate(zip(sketches[left], sketches[right], strict=True)):
+            assert used[i] == np.count_nonzero(a | b)
+            assert equal[i] == np.count_nonzero((a == b) & (a > 0))
 
 
 def run(
-    signatures: npt.NDArray[np.uint32], min_agreement: int, rounds: int
-) -> tuple[list[int], list[int]]:
+    signatures: npt.NDArray[np.uint32], min_similarity: float, rounds: int
+) -> tuple[list[int], list[float]]:
+    """One bucket of all rows, settled by the share of equal values."""
     size = signatures.shape[0]
-    keys, members = np.zeros(size, np.uint64), np.arange(size, dtype=np.int64)
-    parent, best = members.copy(), np.zeros(size, np.int32)
-    tie_buckets(keys, members.copy(), signatures, min_agreement, rounds, parent, best)
+    keys, members = np.zeros(size, np.uint64), np.arange(size, dtype=np.int32)
+    parent, best = members.copy(), np.zeros(size, np.float32)
+    for _ in range(rounds):
+        keys, centres, members = star_pairs(keys, members)
+        alike = (signatures[centres] == signatures[members]).mean(axis=1)
+        keys, members = settle(keys, centres, members, alike, min_similarity, parent, best)
     return roots(parent).tolist(), best.tolist()
 
 
 def test_members_that_a_centre_does_not_confirm_get_a_next_centre() -> None:
     rows = [[1, 1, 1, 1], [2, 2, 2, 2], [1, 1, 1, 9], [2, 2, 2, 9], [3, 3, 3, 3], [3, 3, 3, 3]]
     signatures = np.array(rows, np.uint32)
-    assert run(signatures, 3, 1) == ([0, 1, 0, 3, 4, 5], [3, 0, 3, 0, 0, 0])
-    assert run(signatures, 3, 2)[0] == [0, 1, 0, 1, 4, 5]
-    assert run(signatures, 3, 3) == ([0, 1, 0, 1, 4, 4], [3, 3, 3, 3, 4, 4])
-
-
-def test_agreement_counts_equal_places() -> None:
-    signatures = np.array([[1, 2, 3], [1, 5, 3]], np.uint32)
-    assert agreement(signatures, 0, 1) == 2
-
-
-@pytest.mark.timeout(120)
-def test_a_bucket_of_a_million_takes_linear_time_even_when_nothing_is_confirmed() -> None:
-    size = 1_000_000
-    signatures = np.arange(size * 16, dtype=np.uint32).reshape(size, 16)
-    run(signatures[:10], 16, 3)
-    began = time.perf_counter()
-    found, _ = run(signatures, 16, 3)
-    assert time.perf_counter() - began < 20
-    assert found == list(range(size))
+    assert run(signatures, 0.75, 1) == ([0, 1, 0, 3, 4, 5], [0.75, 0, 0.75, 0, 0, 0])
+    assert run(signatures, 0.75, 2)[0] == [0, 1, 0, 1, 4, 5]
+    assert run(signatures, 0.75, 3) == ([0, 1, 0, 1, 4, 4], [0.75, 0.75, 0.75, 0.75, 1, 1])

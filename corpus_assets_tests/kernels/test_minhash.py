@@ -1,15 +1,22 @@
 import numpy as np
 import pyarrow as pa
+import pytest
 from datasketch import MinHash
 
+from corpus_assets.kernels.buckets import compare_sketches
 from corpus_assets.kernels.characters import char_tables, nfkc, text_buffers
 from corpus_assets.kernels.minhash import (
+    BINS,
     affine32_permutations,
+    lower_bins,
     lower_minima,
     minhash_of_hashes,
     minhash_texts,
     mix32,
+    sign_texts,
+    store_bins,
 )
+from corpus_assets.stages.near_rows import similarity
 from corpus_assets_tests.kernels.word_reference import NASTY, gram_hash, ngrams_of, words_of
 
 
@@ -66,3 +73,74 @@ def test_signatures_of_texts_equal_datasketch_over_the_reference_shingles() -> N
             expected = shingles(text, length)
             assert counts[i] == len(expected)
             assert signatures[i].tolist() == of_datasketch(expected, 112, 1)
+
+
+def naive_sketch(grams: list[tuple[str, ...]]) -> list[int]:
+    bins: dict[int, int] = {}
+    for gram in grams:
+        value = gram_hash(list(gram))
+        place, rest = value >> 55, value % 2**55
+        bins[place] = min(bins.get(place, rest), rest)
+    return [bins[i] % 255 + 1 if i in bins else 0 for i in range(BINS)]
+
+
+def test_sketches_of_texts_equal_the_definition_and_leave_signatures_as_they_are() -> None:
+    texts = [*NASTY, " ".join(f"w{i}" for i in range(1500)), "a b c d", "a b c d e f"]
+    data, offsets = text_buffers(nfkc(pa.array(texts, pa.large_string())))
+    a, b = affine32_permutations(16, 1)
+    signatures, sketches, counts = sign_texts(data, offsets, char_tables(), 5, a, b)
+    plain, plain_counts = minhash_texts(data, offsets, char_tables(), 5, a, b)
+    assert np.array_equal(signatures, plain)
+    assert np.array_equal(counts, plain_counts)
+    for text, sketch in zip(texts, sketches, strict=True):
+        words = words_of(text)
+        grams = ngrams_of(words, min(5, len(words))) if words else []
+        assert sketch.tolist() == naive_sketch(grams)
+
+
+def random_sets(
+    random: np.random.Generator, size: int, shared: int
+) -> tuple["np.ndarray[tuple[int], np.dtype[np.uint64]]", ...]:
+    """Two sets of `size` hashes with `shared` in common."""
+    pool = random.integers(0, 2**64, 2 * size - shared, dtype=np.uint64)
+    return pool[:size], pool[size - shared :]
+
+
+@pytest.mark.parametrize("permutations", [64, 112, 256])
+def test_the_mean_error_of_minhash_is_that_of_independent_draws(permutations: int) -> None:
+    """Theory: the number of equal minima is binomial, so for similarity s and k permutations the
+    mean absolute error is close to sqrt(2 s (1 - s) / (pi k))."""
+    random = np.random.default_rng(11)
+    a, b = affine32_permutations(permutations, 1)
+    errors, floors = [], []
+    for _ in range(1500):
+        size = int(random.integers(150, 600))
+        shared = int(size * random.uniform(0.2, 0.98))
+        left, right = random_sets(random, size, shared)
+        exact = shared / (2 * size - shared)
+        low = np.uint64(0xFFFFFFFF)
+        found = [minhash_of_hashes((s & low).astype(np.uint32), a, b) for s in (left, right)]
+        errors.append(abs(float(np.mean(found[0] == found[1])) - exact))
+        floors.append(np.sqrt(2 / np.pi * exact * (1 - exact) / permutations))
+    assert np.mean(errors) < 1.04 * np.mean(floors)
+
+
+def test_the_mean_error_of_sketches_is_at_most_that_of_as_many_permutations_and_unbiased() -> None:
+    random = np.random.default_rng(12)
+    for low, high in ((5, 60), (200, 600), (3000, 6000)):
+        errors, floors = [], []
+        for _ in range(600):
+            size = int(random.integers(low, high))
+            shared = int(size * random.uniform(0.3, 0.98))
+            exact = shared / (2 * size - shared)
+            pair = np.zeros((2, BINS), np.uint8)
+            for i, hashes in enumerate(random_sets(random, size, shared)):
+                bins = np.full(BINS, 1 << 63, np.uint64)
+                lower_bins(hashes, bins)
+                store_bins(bins, pair[i])
+            rows = np.array([0], np.int32), np.array([1], np.int32)
+            found = float(similarity(*compare_sketches(pair.view(np.uint64), *rows))[0])
+            errors.append(found - exact)
+            floors.append(np.sqrt(2 / np.pi * exact * (1 - exact) / BINS))
+        assert np.mean(np.abs(errors)) < 1.06 * np.mean(floors)
+        assert abs(np.mean(errors)) < 0.003

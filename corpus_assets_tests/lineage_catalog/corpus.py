@@ -342,8 +342,7 @@ def _part_tables(docs: list[Doc]) -> Tables:
                     "tier": doc.tier,
                     "language": "en",
                     "boilerplate_lines": sum(e["new_length"] == 0 for e in doc.edits),
-                    "emails": sum(e["new_length"] > 0 for e in doc.edits),
-                    "ip_addresses": 0,
+                    "scrubbed": [("email", sum(e["new_length"] > 0 for e in doc.edits))],
                     "edits": doc.edits,
                     "text": doc.final or doc.text,
                 }

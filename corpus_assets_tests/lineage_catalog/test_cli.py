@@ -32,8 +32,8 @@ def test_upgrade_creates_the_catalog_and_then_says_it_is_up_to_date(tmp_path: Pa
     home = str(tmp_path / "home")
     first = CliRunner().invoke(main, ["upgrade", "--home", home])
     again = CliRunner().invoke(main, ["upgrade", "--home", home])
-    assert "from schema none to 0004" in first.stdout
-    assert "up to date (schema 0004)" in again.stdout
+    assert "from schema none to 0005" in first.stdout
+    assert "up to date (schema 0005)" in again.stdout
     empty = CliRunner().invoke(main, ["versions"], env={"CORPUS_HOME": home})
     assert empty.stdout == "No version is published yet.\n"
 

@@ -65,7 +65,7 @@ def test_a_cluster_names_who_stands_for_it(corpus: Corpus, lineage: Lineage) -> 
 def test_scores_and_edit_counts_are_told(corpus: Corpus, lineage: Lineage) -> None:
     doc = next(doc for doc in corpus.kept() if doc.edits)
     told = history(lineage, doc.doc_id)
-    assert told["final_text"]["emails"] == 2
+    assert told["final_text"]["scrubbed"] == {"email": 2}
     assert told["final_text"]["boilerplate_lines"] == 1
     assert told["final_text"]["edits"] == 3
     assert told["signals"][0]["n_words"] == len((doc.text or "").split())

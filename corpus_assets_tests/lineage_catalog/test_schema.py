@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "9999"
-down_revision = "0004"
+down_revision = "0005"
 branch_labels = None
 depends_on = None
 
@@ -52,8 +52,8 @@ def test_models_and_migrations_make_the_same_tables(registry: Registry) -> None:
 
 def test_upgrading_twice_changes_nothing(empty_url: str) -> None:
     registry = Registry(empty_url)
-    assert registry.upgrade() == (None, "0004")
-    assert registry.upgrade() == ("0004", "0004")
+    assert registry.upgrade() == (None, "0005")
+    assert registry.upgrade() == ("0005", "0005")
     registry.check_schema()
 
 
@@ -89,7 +89,7 @@ def test_an_upgrade_keeps_requests_and_who_holds_their_suppressions(
         connection.execute(
             text("INSERT INTO suppressions VALUES (100, 'url_key', 'com,example)/', 7, 'then')")
         )
-    assert registry.upgrade() == ("0001", "0004")
+    assert registry.upgrade() == ("0001", "0005")
     row = registry.takedown(7)
     assert (row.status, row.documents, row.found, row.attempts) == ("pending", 0, {}, 0)
     assert [order.value for order in registry.takedown_suppressions(7)] == ["com,example)/"]
@@ -115,7 +115,7 @@ def test_a_missing_file_is_not_created_by_reading(tmp_path: Path) -> None:
 
 def test_an_older_schema_asks_for_an_upgrade(registry: Registry, tmp_path: Path) -> None:
     newer = migrations_with(tmp_path, FAILING)
-    with pytest.raises(SchemaMismatch, match="has schema 0004, this package 9999: run `catalog up"):
+    with pytest.raises(SchemaMismatch, match="has schema 0005, this package 9999: run `catalog up"):
         schema.check(registry.database, newer)
 
 

@@ -45,7 +45,7 @@ selection:
   rules:
     - {name: word_count, signal: n_words, min: 30}
 tokenizer:
-  train: {vocab_size: 400}
+  train: {vocab_size: 400, special_slots: 2}
 shards:
   pack: {seq_len: 64}
 mixture:

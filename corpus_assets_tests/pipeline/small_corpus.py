@@ -207,7 +207,7 @@ contamination: {drop_share: 0.8, report_share: 0.3}
 clean_text:
   boilerplate: {domains: [web], min_documents: 6}
 tokenizer:
-  train: {vocab_size: 400, reserved_tokens: 2}
+  train: {vocab_size: 400, special_slots: 4}
   sample: {languages: [en]}
 shards:
   pack: {seq_len: 64, packing: best_fit}

@@ -232,7 +232,7 @@ def test_the_shipped_recipe_runs_from_two_files(
         "sources.commoncrawl.crawl.first_wait_s": "0.001",
         "sources.commoncrawl.crawl.requests_per_second": "1000",
         "selection.rules": "[{name: language, signal: language, in: [en]}]",
-        "tokenizer.train.vocab_size": "400",
+        "tokenizer.train.vocab_size": "640",
         "shards.pack.seq_len": "64",
         "mixture.block_samples": "4",
         "mixture.max_epochs": "50",

@@ -43,7 +43,7 @@ def _version(
     store: LocalStore, texts: list[str], specials: tuple[str, str], twins: bool = False
 ) -> Manifest:
     """One shard of the texts, with a tokenizer that names its special tokens in its own way."""
-    settings = TokenizerSettings(vocab_size=400, reserved_tokens=0)
+    settings = TokenizerSettings(vocab_size=400, special_slots=2)
     tokenizer = train_tokenizer([REMOVED, OTHER], settings)
     for ours, theirs in zip((END_OF_DOCUMENT, PAD), specials, strict=True):
         tokenizer = tokenizer.replace(ours.encode(), theirs.encode())

@@ -14,6 +14,10 @@ SIGNATURES = ((14, 8), (20, 5), (32, 2), (5, 4), (4, 6))
 """(bands, rows). Few bands: two members may share one bucket only, and hang on its centre."""
 
 
+UNREADABLE = {"name": "unreadable", "signal": "token_divergence_m", "cutoff": "far"}
+FAR = {"signal": "token_divergence_m", "drop_share": 0.04, "drop": "highest", "min_documents": 5}
+
+
 def draw_sources(draw: random.Random, formats: Sequence[str]) -> list[dict[str, Any]]:
     """One source of all snapshots, or two with the last snapshot in a source of its own."""
     names = [f"s{number}" for number in range(len(formats))]
@@ -53,6 +57,11 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
     }
     domains = {"web": 0.7, "notes": 0.3}
     seed = draw.randrange(2**32)
+    # One recipe in four has a language model, and grades by perplexity: low is good.
+    has_model = seed % 4 == 2
+    reading = [{"family": name, "models": ["m"]} for name in ("perplexity", "token_divergence")]
+    if has_model:
+        tiers |= {"signal": "perplexity_m", "best": "lowest"}
     # One recipe in three rewrites the text of one domain: short lines are cut out.
     step = {"family": "c4_lines", "end_marks": "", "min_words": 7, "domains": ["web"]}
     raw = {
@@ -63,16 +72,22 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
             "families": [
                 *([step] if seed % 3 == 0 else []),
                 *({"family": family} for family in families),
+                *(reading if has_model else []),
             ]
         },
+        "perplexity": {"models": {"m": {"texts": ["good.jsonl"], "train": {"min_texts": 2}}}}
+        if has_model
+        else None,
         "quality_model": learns if keep == "best_quality" else None,
         "selection": {
             "rules": [
                 {"name": "few_words", "signal": "n_words", "min": 20},
                 {"name": "short_words", "signal": "mean_word_chars", "cutoff": "short"},
+                *([UNREADABLE] if has_model else []),
             ],
             "cutoffs": {
-                "short": {"signal": "mean_word_chars", "drop_share": 0.04, "min_documents": 5}
+                "short": {"signal": "mean_word_chars", "drop_share": 0.04, "min_documents": 5},
+                **({"far": FAR} if has_model else {}),
             },
             "tiers": tiers if draw.random() < 0.5 else None,
         },
@@ -86,7 +101,11 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
             "exact": draw.random() < 0.9,
         },
         "eval_suites": ["evals/*.jsonl"] if draw.random() < 0.7 else [],
-        "clean_text": {"boilerplate": {"min_documents": 3}, "min_chars": 40},
+        "clean_text": {
+            "boilerplate": {"min_documents": 3},
+            "repeated_spans": {"min_words": 12} if seed % 4 == 1 else None,
+            "min_chars": 40,
+        },
         "tokenizer": {
             "pinned": str(tokenizer),
             "sha256": hashlib.sha256(tokenizer.read_bytes()).hexdigest(),

@@ -9,7 +9,8 @@ import pytest
 from corpus_assets_tests.demo_build import VERSION, hashes, run_corpus
 
 EVERYTHING = {
-    "source_files", "documents", "eval_index", "quality_model", "signals", "quality_cutoffs",
+    "source_files", "documents", "eval_index", "quality_model", "perplexity_models", "signals",
+    "quality_cutoffs",
     "selection", "signatures", "clusters", "contamination", "clean_text", "tokenizer", "shards",
     "lineage_keys",
 }  # fmt: skip

@@ -42,7 +42,7 @@ def kit() -> Iterator[Kit]:
     roomy = memory.is_dir() and shutil.disk_usage(memory).free > 2 << 30
     folder = Path(tempfile.mkdtemp(prefix="erasure-", dir=memory if roomy else None))
     tokenizer = folder / "tokenizer.json"
-    small = TokenizerSettings(vocab_size=400, reserved_tokens=0)
+    small = TokenizerSettings(vocab_size=400, special_slots=2)
     tokenizer.write_bytes(train_tokenizer([" ".join(WORDS)] * 3, small))
     Registry(f"sqlite:///{folder}/catalog.db").upgrade()
     yield Kit(folder, tokenizer, folder / "catalog.db")

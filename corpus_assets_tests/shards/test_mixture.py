@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from corpus_assets.errors import RecipeError
-from corpus_assets.shards.mixture import MixtureSettings, PhaseSettings, mixture_table, phases_from
+from corpus_assets.shards.mixture import MixtureSettings, PhaseSettings, phases_from
+from corpus_assets.shards.mixture_table import mixture_table
 
 SEQ_LEN = 100
 

@@ -1,6 +1,7 @@
 """Text to tokens and back without loss."""
 
 import functools
+import json
 import sys
 from collections.abc import Sequence
 
@@ -21,7 +22,7 @@ def encoder() -> Encoder:
         "the quick brown fox, end_of_document pad 123 456",
         "naïve 中文 def f(x): return x",
     ] * 4
-    return Encoder(train_tokenizer(texts, TokenizerSettings(vocab_size=400)))
+    return Encoder(train_tokenizer(texts, TokenizerSettings(vocab_size=600, special_slots=18)))
 
 
 texts_of_all_kinds = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
@@ -82,13 +83,25 @@ def test_special_tokens_have_no_bytes_and_byte_symbols_have_their_own() -> None:
     assert len(set(unicode_of_bytes())) == 256
 
 
+def test_a_text_that_is_no_unicode_is_refused_and_not_changed() -> None:
+    with pytest.raises(ShardError, match="not Unicode"):
+        encoder().encode_batch(["a", "b\ud800c"])
+
+
+def test_a_vocabulary_with_ids_out_of_reach_is_refused() -> None:
+    definition = json.loads(_tokenizer_json())
+    definition["model"]["vocab"]["far"] = 2**31
+    with pytest.raises(ModelError, match="ids below 2\\^31"):
+        Encoder(json.dumps(definition).encode())
+
+
 def test_a_missing_text_is_refused_by_its_number() -> None:
     with pytest.raises(ShardError, match="document 1"):
         encoder().encode_batch(["a", None])  # type: ignore[list-item]
 
 
 def test_padding_must_not_share_an_id_with_the_end_of_document() -> None:
-    content = train_tokenizer([], TokenizerSettings())
+    content = train_tokenizer([], TokenizerSettings(vocab_size=600))
     with pytest.raises(ModelError, match="share id"):
         Encoder(content, pad_token="<|end_of_document|>")
 
@@ -113,7 +126,7 @@ def _fast() -> Encoder:
 @functools.cache
 def _tokenizer_json() -> bytes:
     texts = ["the quick brown fox 123 456 don't", "naïve 中文 def f(x): return x  # 'LL"] * 4
-    return train_tokenizer(texts, TokenizerSettings(vocab_size=420))
+    return train_tokenizer(texts, TokenizerSettings(vocab_size=640))
 
 
 @settings(max_examples=200, deadline=None)

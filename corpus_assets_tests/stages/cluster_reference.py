@@ -2,8 +2,9 @@
 
 from typing import Any
 
+import numpy as np
+
 from corpus_assets.stages.clusters import KINDS, ClusterSettings
-from corpus_assets.stages.signatures import SignatureSettings
 
 Row = dict[str, Any]
 
@@ -12,26 +13,21 @@ def place(row: Row) -> tuple[Any, ...]:
     return (row["snapshot_rank"], row["doc_id"], row["part"], row["row"])
 
 
-def minima(row: Row) -> list[bytes]:
-    return [row["signature"][i : i + 4] for i in range(0, len(row["signature"]), 4)]
-
-
 def agreement(left: Row, right: Row) -> float:
-    pairs = list(zip(minima(left), minima(right), strict=True))
-    return sum(a == b for a, b in pairs) / len(pairs)
+    """From the definition: equal bins among those that are not empty in both, less chance."""
+    pairs = list(zip(left["sketch"], right["sketch"], strict=True))
+    used = [(a, b) for a, b in pairs if a or b]
+    share = sum(a == b for a, b in used) / max(len(used), 1)
+    return max((255 * share - 1) / 254, 0.0)
 
 
-def near_edges(
-    rows: list[Row], settings: ClusterSettings, shape: SignatureSettings
-) -> list[tuple[int, int, float]]:
+def near_edges(rows: list[Row], settings: ClusterSettings) -> list[tuple[int, int, float]]:
     edges = []
-    for band in range(shape.bands):
-        buckets: dict[bytes, list[int]] = {}
-        first = 4 * band * shape.rows_per_band
+    for band in range(len(rows[0]["bands"]) if rows else 0):
+        buckets: dict[int, list[int]] = {}
         for i, row in enumerate(rows):
             if row["n_shingles"] > 0:
-                key = row["signature"][first : first + 4 * shape.rows_per_band]
-                buckets.setdefault(key, []).append(i)
+                buckets.setdefault(row["bands"][band], []).append(i)
         for bucket in buckets.values():
             left = sorted(bucket, key=lambda i: place(rows[i]))
             for _ in range(settings.max_rounds):
@@ -56,9 +52,7 @@ def policy(row: Row, keep: str) -> tuple[Any, ...]:
     return (row["quality"] is None, -(row["quality"] or 0.0))
 
 
-def naive_clusters(
-    rows: list[Row], settings: ClusterSettings, shape: SignatureSettings
-) -> list[Row]:
+def naive_clusters(rows: list[Row], settings: ClusterSettings) -> list[Row]:
     """Edges as (left, right, kind, similarity), components by relabelling."""
     edges: list[tuple[int, int, int, float]] = []
     names = {0: "doc_id"} | ({1: "url_key"} if settings.url else {})
@@ -69,7 +63,7 @@ def naive_clusters(
                 if left[name] and left[name] == rows[j][name]:
                     edges.append((i, j, kind, 1.0))
     if settings.near:
-        edges += [(i, j, 3, similarity) for i, j, similarity in near_edges(rows, settings, shape)]
+        edges += [(i, j, 3, similarity) for i, j, similarity in near_edges(rows, settings)]
     label = list(range(len(rows)))
     ties: dict[int, tuple[int, float]] = {}
     for i, j, tie, similarity in edges:
@@ -95,12 +89,13 @@ def naive_clusters(
         for i in members:
             found.append(
                 {
-                    **{key: rows[i][key] for key in ("doc_id", "snapshot", "part", "row")},
+                    **{key: rows[i][key] for key in ("doc_id", "part", "row")},
+                    "snapshot": f"S{rows[i]['snapshot_rank']}",
                     "cluster_id": rows[min(members, key=lambda m: place(rows[m]))]["doc_id"],
                     "kind": KINDS[ties[i][0]],
                     "kept": i == kept,
                     "kept_doc_id": rows[kept]["doc_id"],
-                    "similarity": -ties[i][1],
+                    "similarity": float(np.float32(-ties[i][1])),
                     "cluster_size": len(members),
                 }
             )

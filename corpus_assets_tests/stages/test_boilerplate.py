@@ -1,20 +1,22 @@
 """Lines that a site repeats: counted by part, merged by snapshot, told by key alone."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corpus_assets.signals import TextBatch
 from corpus_assets.stages.boilerplate import (
     LINE_COUNTS,
     BoilerplateSettings,
     boilerplate_keys,
     count_lines,
     line_key,
-    lines_with_ends,
     merge_counts,
+    repeated_lines,
 )
 
 FOOTER = "Subscribe to our newsletter today"
@@ -132,17 +134,44 @@ def test_counts_are_those_of_a_plain_count_however_parts_are_cut(
     }
 
 
-@given(st.text(st.sampled_from("ab\n\r\x0b\u2028 ")))
-def test_lines_cover_the_text_without_gaps(text: str) -> None:
-    pieces = list(lines_with_ends(text))
-    assert "".join(line for _, _, line in pieces) == text
-    place = 0
-    for start, end, line in pieces:
-        assert start == place < end
-        assert text[start:end] == line
-        assert "\n" not in line[:-1]
-        place = end
-    assert place == len(text)
+def plain_lines(text: str, host: str, lines: frozenset[int], min_chars: int) -> list[Any]:
+    """The reference: every line, one after the other."""
+    out = []
+    start = 0
+    for line in text.split("\n"):
+        end = min(start + len(line) + 1, len(text))
+        if len(line.strip()) >= min_chars and line_key(host, line) in lines:
+            out.append((start, end))
+        start = end
+    return out
+
+
+LINES = ("short", "A line of no site at all", "  Padded line, 12\u3000", "zwölf Zeichen", "漢" * 12)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["web", "books"]),
+            st.sampled_from(["", "a.org", "é.org"]),
+            st.lists(st.sampled_from([*LINES, "", " ", "\r", "A line of no site at all\r"])),
+        ),
+        max_size=6,
+    ),
+    st.lists(st.tuples(st.sampled_from(["", "a.org", "é.org"]), st.sampled_from(LINES))),
+)
+def test_repeated_lines_are_those_found_one_by_one(
+    rows: list[tuple[str, str, list[str]]], listed: list[tuple[str, str]]
+) -> None:
+    keys_listed = frozenset(line_key(host, line) for host, line in listed)
+    texts = ["\n".join(lines) for _, _, lines in rows]
+    batch = TextBatch.from_arrow(pa.array(texts, pa.large_string()))
+    domains = [domain for domain, _, _ in rows]
+    hosts = [host for _, host, _ in rows]
+    found = repeated_lines(batch, domains, hosts, keys_listed, SETTINGS)
+    for row, (domain, host, _) in enumerate(rows):
+        lines = keys_listed if domain == "web" else frozenset()
+        assert found.get(row, []) == plain_lines(texts[row], host, lines, SETTINGS.min_chars)
 
 
 def test_host_and_line_cannot_be_confused() -> None:

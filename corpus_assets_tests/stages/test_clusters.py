@@ -1,7 +1,6 @@
 import gzip
 import hashlib
 import json
-import time
 from typing import Any
 
 import numpy as np
@@ -10,21 +9,24 @@ import pytest
 from pydantic import ValidationError
 
 from corpus_assets.documents import CLUSTER_MEMBERS
-from corpus_assets.errors import MissingInput, RecipeError
+from corpus_assets.errors import MissingInput
+from corpus_assets.kernels.buckets import band_keys
+from corpus_assets.kernels.minhash import BINS
 from corpus_assets.stages.clusters import (
     KINDS,
     MEMBERS,
     REASONS,
     ClusterSettings,
-    band_hashes,
     find_clusters,
 )
+from corpus_assets.stages.near_rows import HeldRows
 from corpus_assets.stages.signatures import SignatureSettings, compute_signatures
 from corpus_assets_tests.kernels.word_reference import NASTY, ngrams_of, words_of
 from corpus_assets_tests.shared_data import shared_data
 from corpus_assets_tests.stages.cluster_reference import Row, naive_clusters
 
-SMALL = SignatureSettings(bands=4, rows_per_band=2)
+SNAPSHOTS = ("S0", "S1", "S2")
+BANDS = 4
 
 
 def make_id(value: object) -> bytes:
@@ -32,9 +34,11 @@ def make_id(value: object) -> bytes:
 
 
 def make_row(number: int, signature: list[int], **given: Any) -> Row:
+    """A row whose bands and sketch are those of a signature of eight values: four bands of two,
+    and 64 bins a value."""
+    values = np.array([signature], np.uint32)
     row: Row = {
         "doc_id": make_id(number),
-        "snapshot": "S0",
         "snapshot_rank": 0,
         "part": 0,
         "row": number,
@@ -44,33 +48,45 @@ def make_row(number: int, signature: list[int], **given: Any) -> Row:
         "n_chars": 100,
         "quality": 0.5,
         "n_shingles": 9,
-        "signature": np.array(signature, "<u4").tobytes(),
+        "bands": band_keys(values, BANDS, 2)[0].tolist(),
+        "sketch": np.repeat(values % 256, BINS // 8).astype(np.uint8).tobytes(),
     }
     return row | given
 
 
 def as_members(rows: list[Row]) -> pa.Table:
-    return pa.Table.from_pylist(rows, schema=MEMBERS)
+    plain = [{name: row[name] for name in MEMBERS.names} for row in rows]
+    return pa.Table.from_pylist(plain, schema=MEMBERS)
 
 
-def of_texts(texts: list[str], **given: Any) -> pa.Table:
-    """Members of one snapshot, with real signatures."""
+def near_of(rows: list[Row]) -> HeldRows:
+    bands = np.array([row["bands"] for row in rows], np.uint64).reshape(-1, BANDS)
+    sketches = np.frombuffer(b"".join(row["sketch"] for row in rows), np.uint8)
+    return HeldRows(bands, sketches.reshape(-1, BINS))
+
+
+def clusters_of(rows: list[Row], settings: ClusterSettings | None = None) -> pa.Table:
+    return find_clusters(as_members(rows), near_of(rows), settings or ClusterSettings(), SNAPSHOTS)
+
+
+def of_texts(texts: list[str], settings: ClusterSettings | None = None) -> pa.Table:
+    """Clusters of the texts, in one snapshot, from their real signatures."""
     documents = pa.table(
         {
             "doc_id": pa.array([make_id(i) for i in range(len(texts))], pa.binary(16)),
             "text": pa.array(texts, pa.large_string()),
         }
     )
-    signatures = compute_signatures(documents, SignatureSettings())
+    signed = compute_signatures(documents, SignatureSettings())
     rows = [
-        make_row(i, [], n_chars=len(text), text_id=make_id(text)) | given
+        make_row(i, [0] * 8, n_chars=len(text), text_id=make_id(text))
         for i, text in enumerate(texts)
     ]
     table = as_members(rows)
-    for name in ("n_shingles", "signature"):
-        at = table.schema.get_field_index(name)
-        table = table.set_column(at, MEMBERS.field(name), signatures.column(name))
-    return table
+    at = table.schema.get_field_index("n_shingles")
+    table = table.set_column(at, MEMBERS.field("n_shingles"), signed.table["n_shingles"])
+    near = HeldRows(signed.band_keys, signed.sketches)
+    return find_clusters(table, near, settings or ClusterSettings(), SNAPSHOTS)
 
 
 def pairs_of(clusters: pa.Table) -> set[tuple[int, int]]:
@@ -99,7 +115,6 @@ def random_rows(seed: int) -> list[Row]:
         row = make_row(
             number,
             signature.tolist(),
-            snapshot=f"S{rank}",
             snapshot_rank=rank,
             part=int(random.integers(0, 2)),
             n_chars=int(random.integers(1, 4)),
@@ -130,8 +145,8 @@ def test_clusters_equal_the_naive_reference_on_random_corpora(settings: ClusterS
     n_clusters = 0
     for seed in range(80):
         rows = random_rows(seed)
-        table = find_clusters(as_members(rows), settings, SMALL)
-        expected = naive_clusters(rows, settings, SMALL)
+        table = clusters_of(rows, settings)
+        expected = naive_clusters(rows, settings)
         assert table.to_pylist() == expected, f"seed {seed}"
         n_clusters += len({row["cluster_id"] for row in expected})
     assert n_clusters > 80
@@ -139,14 +154,15 @@ def test_clusters_equal_the_naive_reference_on_random_corpora(settings: ClusterS
 
 def test_the_order_and_the_chunks_of_the_input_do_not_matter() -> None:
     for seed in range(20):
-        members = as_members(random_rows(100 + seed))
-        whole = find_clusters(members, ClusterSettings(), SMALL)
+        rows = random_rows(100 + seed)
+        whole = clusters_of(rows)
         random = np.random.default_rng(seed)
         for _ in range(3):
-            shuffled = members.take(pa.array(random.permutation(members.num_rows)))
-            cut = int(random.integers(0, members.num_rows))
-            pieces = pa.concat_tables([shuffled.slice(0, cut), shuffled.slice(cut)])
-            assert find_clusters(pieces, ClusterSettings(), SMALL).equals(whole)
+            shuffled = [rows[i] for i in random.permutation(len(rows))]
+            cut = int(random.integers(0, len(rows)))
+            pieces = pa.concat_tables([as_members(shuffled[:cut]), as_members(shuffled[cut:])])
+            found = find_clusters(pieces, near_of(shuffled), ClusterSettings(), SNAPSHOTS)
+            assert found.equals(whole)
 
 
 def test_each_kind_of_tie_is_named_by_the_closest_and_has_a_reason() -> None:
@@ -163,11 +179,11 @@ def test_each_kind_of_tie_is_named_by_the_closest_and_has_a_reason() -> None:
         make_row(7, far[7]),
         make_row(8, near),
     ]
-    table = find_clusters(as_members(rows), ClusterSettings(), SMALL)
+    table = clusters_of(rows)
     assert table.schema == CLUSTER_MEMBERS
     assert table["row"].to_pylist() == [0, 1, 2, 3, 4, 5, 7, 8]
     assert table["kind"].to_pylist() == [kind for kind in KINDS for _ in range(2)]
-    assert table["similarity"].to_pylist() == [1.0] * 6 + [0.875] * 2
+    assert table["similarity"].to_pylist() == [1.0] * 6 + [pytest.approx((255 * 0.875 - 1) / 254)] * 2
     assert sum(table["kept"].to_pylist()) == 4
     assert set(REASONS) == set(KINDS)
 
@@ -176,9 +192,10 @@ def test_a_bridge_joins_two_clusters_and_its_removal_parts_them() -> None:
     left, right = [1, 1, 2, 2, 3, 3, 4, 4], [1, 1, 2, 2, 5, 5, 6, 6]
     bridge = [1, 1, 2, 2, 3, 3, 6, 6]
     rows = [make_row(i, s) for i, s in enumerate((left, right, bridge))]
-    with_bridge = find_clusters(as_members(rows), ClusterSettings(), SMALL)
+    settings = ClusterSettings(min_similarity=0.7)
+    with_bridge = clusters_of(rows, settings)
     assert with_bridge["cluster_size"].to_pylist() == [3, 3, 3]
-    assert find_clusters(as_members(rows[:2]), ClusterSettings(), SMALL).num_rows == 0
+    assert clusters_of(rows[:2], settings).num_rows == 0
 
 
 def test_the_kept_member_is_of_the_earliest_snapshot_whatever_the_policy() -> None:
@@ -186,25 +203,23 @@ def test_the_kept_member_is_of_the_earliest_snapshot_whatever_the_policy() -> No
     rows = [
         make_row(0, same, n_chars=5, quality=0.1, fetched_at="2024-05"),
         make_row(1, same, n_chars=9, quality=None, fetched_at=""),
-        make_row(2, same, snapshot="S1", snapshot_rank=1, n_chars=99, quality=1.0, fetched_at="1"),
+        make_row(2, same, snapshot_rank=1, n_chars=99, quality=1.0, fetched_at="1"),
     ]
     for keep, expected in (("longest", 1), ("earliest", 0), ("best_quality", 0)):
         settings = ClusterSettings(keep=keep)  # type: ignore[arg-type]
         for given in (rows, rows[:2]):
-            table = find_clusters(as_members(given), settings, SMALL)
+            table = clusters_of(given, settings)
             kept = [row["row"] for row in table.to_pylist() if row["kept"]]
             assert kept == [expected]
             assert set(table["kept_doc_id"].to_pylist()) == {make_id(expected)}
 
 
 def test_documents_without_words_are_never_near_duplicates() -> None:
-    members = of_texts(["", "...", "!?", "😀😀", "\ufffd"])
-    assert members["n_shingles"].to_pylist() == [0] * 5
-    assert find_clusters(members, ClusterSettings(), SignatureSettings()).num_rows == 0
+    assert of_texts(["", "...", "!?", "😀😀", "\ufffd"]).num_rows == 0
 
 
 def test_no_rows_make_no_clusters() -> None:
-    table = find_clusters(as_members([]), ClusterSettings(), SMALL)
+    table = clusters_of([])
     assert table.num_rows == 0
     assert table.schema == CLUSTER_MEMBERS
 
@@ -217,7 +232,7 @@ def test_templated_pages_with_different_content_are_not_merged() -> None:
     for _ in range(120):
         content = [f"c{value}" for value in random.integers(0, 10**6, 200)]
         texts.append(" ".join([*frame, *content, *foot]))
-    assert find_clusters(of_texts(texts), ClusterSettings(), SignatureSettings()).num_rows == 0
+    assert of_texts(texts).num_rows == 0
 
 
 def prose(length: int) -> list[list[str]]:
@@ -254,30 +269,20 @@ def test_near_copies_of_real_text_are_found_and_half_copies_are_left_alone() -> 
     near = [edited(words, 0.9, random) for words in originals]
     half = [edited(words, 0.5, random) for words in originals]
 
-    found = pairs_of(find_clusters(of_texts(plain + near), ClusterSettings(), SignatureSettings()))
+    found = pairs_of(of_texts(plain + near))
     expected = {(i, i + count) for i in range(count)}
     assert len(found & expected) >= 0.99 * count
     assert found <= expected
-    table = find_clusters(of_texts(plain + half), ClusterSettings(), SignatureSettings())
+    table = of_texts(plain + half)
     assert table.num_rows == 0
 
 
-def test_band_hashes_are_equal_exactly_where_bands_are() -> None:
-    members = of_texts(["a b c d e f g", "A, b; c. d e f g", "x y z u v w q"])
-    hashes = band_hashes(members, SignatureSettings())
-    assert hashes.shape == (3, 14)
-    assert hashes.dtype == np.uint64
-    assert (hashes[0] == hashes[1]).all()
-    assert not (hashes[0] == hashes[2]).any()
-    assert len(set(hashes[0].tolist())) == 14
-
-
-def test_signatures_of_another_shape_are_refused() -> None:
-    members = of_texts(["some text", "other text"])
-    with pytest.raises(RecipeError, match="14 bands of 9"):
-        find_clusters(members, ClusterSettings(), SignatureSettings(rows_per_band=9))
+def test_a_missing_column_is_named() -> None:
+    rows = [make_row(0, [0] * 8)]
     with pytest.raises(MissingInput, match="quality"):
-        find_clusters(members.drop_columns(["quality"]), ClusterSettings(), SignatureSettings())
+        find_clusters(
+            as_members(rows).drop_columns(["quality"]), near_of(rows), ClusterSettings(), SNAPSHOTS
+        )
 
 
 def test_scope_is_a_word_or_a_rolling_number() -> None:
@@ -294,11 +299,7 @@ def test_fifty_thousand_identical_and_some_hostile_documents_are_clustered_in_bo
     None
 ):
     texts = [*NASTY, "lorem ipsum dolor " * 280_000, *["the very same page of six words"] * 50_000]
-    members = of_texts(texts)
-    find_clusters(members.slice(0, 2), ClusterSettings(), SignatureSettings())
-    began = time.perf_counter()
-    table = find_clusters(members, ClusterSettings(exact=False), SignatureSettings())
-    assert time.perf_counter() - began < 60
+    table = of_texts(texts, ClusterSettings(exact=False))
     assert table.num_rows == 50_000
     assert set(table["cluster_size"].to_pylist()) == {50_000}
     assert sum(table["kept"].to_pylist()) == 1
@@ -315,7 +316,7 @@ def test_who_a_later_document_gives_way_to_was_kept_when_its_own_snapshot_was_de
         decided: dict[int, set[tuple[object, ...]]] = {}
         for rank in range(3):
             window = [row for row in rows if row["snapshot_rank"] <= rank]
-            members = find_clusters(as_members(window), settings, SMALL).to_pylist()
+            members = clusters_of(window, settings).to_pylist()
             lost = {
                 (m["snapshot"], m["part"], m["row"])
                 for m in members

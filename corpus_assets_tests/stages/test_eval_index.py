@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 from pydantic import ValidationError
 
 from corpus_assets.errors import RecipeError, SourceError
@@ -33,8 +34,9 @@ def test_items_are_read_from_jsonl_gzip_and_parquet_alike(tmp_path: Path) -> Non
     with gzip.open(tmp_path / "b.jsonl.gz", "wt") as file:
         file.write(line)
     pq.write_table(pa.Table.from_pylist([RECORD]), tmp_path / "c.parquet")
-    items = read_items([tmp_path / "a.jsonl", str(tmp_path / "b.jsonl.gz"), tmp_path / "c.parquet"])
-    assert items == [EvalItem("b/1", "b", "what is it", "that")] * 3
+    (tmp_path / "d.jsonl.zst").write_bytes(zstandard.compress(line.encode()))
+    for path in (*tmp_path.glob("*.jsonl*"), str(tmp_path / "c.parquet")):
+        assert read_items([path]) == [EvalItem("b/1", "b", "what is it", "that")]
 
 
 @pytest.mark.parametrize(
@@ -44,7 +46,7 @@ def test_items_are_read_from_jsonl_gzip_and_parquet_alike(tmp_path: Path) -> Non
         b"[1, 2]",
         b'{"id": "x", "benchmark": "b"}',
         b'{"id": "", "benchmark": "b", "text": "t"}',
-        b'{"id": 3, "benchmark": "b", "text": "t"}',
+        b'{"id": true, "benchmark": "b", "text": "t"}',
         b'{"id": "x", "benchmark": "b", "text": "\\ud800"}',
         b'{"id": "x", "benchmark": "b", "text": "\xff"}',
         b"[" * 100_000,
@@ -119,7 +121,10 @@ def test_the_order_of_items_does_not_change_the_bytes(tmp_path: Path) -> None:
 
 def test_no_items_make_an_empty_index() -> None:
     index = parse_eval_index(build_eval_index([], EvalIndexSettings()))
-    assert index.metrics() == {"items": 0, "grams": 0, "unindexed": 0, "unindexed_items": []}
+    assert index.metrics() == {"items": 0, "grams": 0, "code_items": 0} | {
+        "unindexed": 0,
+        "unindexed_items": [],
+    }
 
 
 def test_two_items_of_one_name_are_refused() -> None:

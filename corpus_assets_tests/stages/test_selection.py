@@ -308,6 +308,78 @@ def test_no_cutoffs_and_no_tiers_resolve_to_nothing() -> None:
     assert resolve_cutoffs(signals_with_domain([]), SelectionSettings()) == {}
 
 
+PERPLEXITY = """
+rules:
+  - {name: hard_to_read, signal: quality_score, cutoff: perplexity}
+cutoffs:
+  perplexity: {signal: quality_score, drop_share: 0.15, drop: highest, by: language}
+tiers:
+  signal: quality_score
+  names: [head, middle, tail]
+  shares: [0.3, 0.3, 0.4]
+  best: lowest
+  by: language
+  default: all
+"""
+
+
+def test_a_cutoff_can_drop_the_highest_values_of_each_language() -> None:
+    rows = many_rows()
+    cutoffs = resolve_cutoffs(signals_with_domain(rows), settings(PERPLEXITY))
+    decided = decide(*rows, recipe=PERPLEXITY, cutoffs=cutoffs)
+    for language in ("en", "de"):
+        scores = sorted(row["quality_score"] for row in rows if row["language"] == language)
+        bound = scores[-1 - int(0.15 * len(scores))]
+        assert cutoffs["max:perplexity"][language] == bound
+        for row, fate in zip(rows, decided, strict=True):
+            if row["language"] == language:
+                assert fate["kept"] == (row["quality_score"] <= bound)
+
+
+def test_the_best_tier_can_be_the_one_of_the_lowest_values() -> None:
+    rows = [{"quality_score": round(k / 1000, 4)} for k in range(1000)]
+    cutoffs = resolve_cutoffs(signals_with_domain(rows), settings(PERPLEXITY))
+    decided = decide(*rows, recipe=PERPLEXITY, cutoffs=cutoffs)
+    tiers = [row["tier"] for row in decided if row["kept"]]
+    assert tiers == sorted(tiers), "head, then middle, then tail, as values rise"
+    counts = [tiers.count(name) / len(tiers) for name in ("head", "middle", "tail")]
+    assert counts == pytest.approx([0.3, 0.3, 0.4], abs=0.01)
+
+
+def test_turning_the_values_round_turns_cutoffs_and_tiers_round() -> None:
+    rows = many_rows()
+    mirrored = [{**row, "quality_score": -row["quality_score"]} for row in rows]
+    usual = PERPLEXITY.replace(", drop: highest", "").replace("best: lowest", "best: highest")
+    one = resolve_cutoffs(signals_with_domain(rows), settings(PERPLEXITY))
+    other = resolve_cutoffs(signals_with_domain(mirrored), settings(usual))
+    assert {name.removeprefix("max:"): v for name, v in one.items()} == {
+        name: {key: -value for key, value in values.items()} for name, values in other.items()
+    }
+    assert decide(*rows, recipe=PERPLEXITY, cutoffs=one) == decide(
+        *mirrored, recipe=usual, cutoffs=other
+    )
+
+
+def test_documents_that_tiers_cannot_grade_may_have_a_tier_of_their_own() -> None:
+    raw = yaml.safe_load(PERPLEXITY)
+    del raw["rules"], raw["cutoffs"]
+    cutoffs = {"tier:head": {"*": 0.2}, "tier:middle": {"*": 0.4}}
+    rows = [{"quality_score": value} for value in (0.2, 0.4, 0.5, None)]
+    decided = decide(*rows, recipe=yaml.safe_dump(raw), cutoffs=cutoffs)
+    assert [row["tier"] for row in decided] == ["head", "middle", "tail", "all"]
+
+
+def test_tiers_with_fixed_bounds_need_no_documents_to_resolve_them() -> None:
+    recipe = """
+tiers: {signal: quality_score, names: [high, mid, low], bounds: [0.7, 0.4], default: low}
+"""
+    cutoffs = resolve_cutoffs(signals_with_domain([]), settings(recipe))
+    assert cutoffs == {"tier:high": {"*": 0.7}, "tier:mid": {"*": 0.4}}
+    rows = [{"quality_score": value} for value in (0.9, 0.7, 0.69, 0.4, 0.1)]
+    decided = decide(*rows, recipe=recipe, cutoffs=cutoffs)
+    assert [row["tier"] for row in decided] == ["high", "high", "mid", "mid", "low"]
+
+
 DOMAIN_RULE = """
 rules:
   - name: words

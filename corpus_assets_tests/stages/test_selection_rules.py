@@ -55,7 +55,19 @@ def test_settings_survive_being_written_and_read() -> None:
         (f"tiers: {{{TIERS}, shares: [1]}}", "2 names need as many shares, not 1"),
         (f"tiers: {{{TIERS}, shares: [0.5, 0.4]}}", "add up to 0.9, expected 1"),
         ("tiers: {signal: s, names: [a, a], shares: [0.5, 0.5], default: a}", "must differ"),
-        ("tiers: {signal: s, names: [a], shares: [1], default: b}", "'b' is none of a"),
+        (f"tiers: {{{TIERS}}}", "one of shares, bounds"),
+        (f"tiers: {{{TIERS}, shares: [0.5, 0.5], bounds: [1]}}", "one of shares, bounds"),
+        (f"tiers: {{{TIERS}, bounds: [2, 1]}}", "2 names need 1 bounds"),
+        (f"tiers: {{{TIERS}, bounds: [2], by: language}}", "goes with shares only"),
+        (
+            "tiers: {signal: s, names: [a, b, c], bounds: [1, 2], default: a}",
+            "bounds must fall.* 1 stands before 2",
+        ),
+        (
+            "tiers: {signal: s, names: [a, b, c], bounds: [2, 1], best: lowest, default: a}",
+            "bounds must rise.* 2 stands before 1",
+        ),
+        ("cutoffs: {c: {signal: s, drop_share: 0.1, drop: best}}", "'lowest' or 'highest'"),
     ],
 )
 def test_a_recipe_that_makes_no_sense_is_refused_with_the_reason(recipe: str, message: str) -> None:

@@ -29,7 +29,7 @@ COUNTS = {"web/high": 3, "web/low": 1, "books/high": 2}
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
     texts = [prose("shards", i) for i in range(5)]
-    return Encoder(train_tokenizer(texts, TokenizerSettings(vocab_size=300, reserved_tokens=0)))
+    return Encoder(train_tokenizer(texts, TokenizerSettings(vocab_size=300, special_slots=2)))
 
 
 def doc_id(name: object) -> bytes:

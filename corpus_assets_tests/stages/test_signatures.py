@@ -1,19 +1,23 @@
 import gzip
 import hashlib
 import json
-import time
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
 from corpus_assets.documents import SIGNATURES
+from corpus_assets.errors import CorruptArtifact
+from corpus_assets.stages.near_rows import HeldRows
 from corpus_assets.stages.signatures import (
+    VERSION,
+    Signatures,
     SignatureSettings,
     compute_signatures,
+    parse_sketches,
     saturate_int32,
+    sketch_bytes,
 )
 from corpus_assets_tests.kernels.word_reference import NASTY, ngrams_of, words_of
 from corpus_assets_tests.shared_data import shared_data
@@ -26,70 +30,123 @@ def as_documents(texts: list[str | None]) -> pa.Table:
     )
 
 
-def as_matrix(table: pa.Table) -> npt.NDArray[np.uint32]:
-    rows = [np.frombuffer(value, "<u4") for value in table.column("signature").to_pylist()]
-    return np.stack(rows)
-
-
 def prose() -> list[str]:
     with gzip.open(shared_data("text/prose.jsonl.gz")) as lines:
         return [json.loads(line)["text"] for line in lines]
 
 
+def sign(texts: list[str | None], **given: object) -> Signatures:
+    return compute_signatures(as_documents(texts), SignatureSettings.model_validate(given))
+
+
+def alike(signed: Signatures, left: int, right: int) -> float:
+    rows = HeldRows(signed.band_keys, signed.sketches)
+    found = rows.similarities(np.array([left], np.int32), np.array([right], np.int32))
+    return float(found[0])
+
+
+def equal(left: Signatures, right: Signatures) -> bool:
+    return (
+        left.table.equals(right.table)
+        and np.array_equal(left.band_keys, right.band_keys)
+        and np.array_equal(left.sketches, right.sketches)
+    )
+
+
 def test_signatures_are_row_aligned_and_of_the_schema() -> None:
     documents = as_documents(["one two three four five six", "", None])
-    table = compute_signatures(documents, SignatureSettings())
-    assert table.schema == SIGNATURES
-    assert table.column("doc_id").to_pylist() == documents.column("doc_id").to_pylist()
-    assert table.column("n_shingles").to_pylist() == [2, 0, 0]
-    assert {len(value) for value in table.column("signature").to_pylist()} == {448}
-    assert (as_matrix(table)[1:] == 2**32 - 1).all()
+    signed = compute_signatures(documents, SignatureSettings())
+    assert signed.table.schema == SIGNATURES
+    assert signed.table["doc_id"].to_pylist() == documents.column("doc_id").to_pylist()
+    assert signed.table["n_shingles"].to_pylist() == [2, 0, 0]
+    assert signed.band_keys.shape == (3, 14)
+    assert np.count_nonzero(signed.sketches, axis=1).tolist() == [2, 0, 0]
 
 
 def test_chunks_and_slices_do_not_change_a_signature() -> None:
     documents = as_documents([*NASTY, "a b c d e f g"])
     whole = compute_signatures(documents, SignatureSettings())
     pieces = pa.concat_tables([documents.slice(0, 3), documents.slice(3, 0), documents.slice(3)])
-    assert compute_signatures(pieces, SignatureSettings()).equals(whole)
-    assert compute_signatures(documents.slice(5), SignatureSettings()).equals(whole.slice(5))
-    assert compute_signatures(documents.slice(0, 0), SignatureSettings()).num_rows == 0
+    assert equal(compute_signatures(pieces, SignatureSettings()), whole)
+    tail = compute_signatures(documents.slice(5), SignatureSettings())
+    assert np.array_equal(tail.sketches, whole.sketches[5:])
+    assert np.array_equal(tail.band_keys, whole.band_keys[5:])
+    assert compute_signatures(documents.slice(0, 0), SignatureSettings()).table.num_rows == 0
 
 
 def test_a_known_text_keeps_its_signature_until_the_version_is_raised() -> None:
-    table = compute_signatures(as_documents([*NASTY]), SignatureSettings())
+    signed = sign([*NASTY])
+    assert VERSION == 2
     assert (
-        hashlib.sha256(as_matrix(table).tobytes()).hexdigest()
-        == "112a9b3be81baec3524a362951877e45cf92011ab24818fe4ec41db9ed0df8f1"
+        hashlib.sha256(signed.band_keys.astype("<u8").tobytes()).hexdigest()
+        == "57ed0f9edf937a2ef0f2cc7086e78cd95d2d5b76a521a709039d43e589a35b55"
+    )
+    assert (
+        hashlib.sha256(signed.sketches.tobytes()).hexdigest()
+        == "044e4e01d7768dce944329d77c074f580d20aca1fb74dacc66452072949e4144"
     )
 
 
 def test_a_text_shorter_than_a_shingle_is_one_shingle_of_all_its_words() -> None:
-    table = compute_signatures(
-        as_documents(["only three words", "Only, three: WORDS!", "only three"]), SignatureSettings()
-    )
-    assert table.column("n_shingles").to_pylist() == [1, 1, 1]
-    signatures = as_matrix(table)
-    assert np.array_equal(signatures[0], signatures[1])
-    assert not (signatures[0] == signatures[2]).any()
+    signed = sign(["only three words", "Only, three: WORDS!", "only three"])
+    assert signed.table["n_shingles"].to_pylist() == [1, 1, 1]
+    assert np.array_equal(signed.band_keys[0], signed.band_keys[1])
+    assert alike(signed, 0, 1) == 1.0
+    assert not (signed.band_keys[0] == signed.band_keys[2]).any()
+    assert alike(signed, 0, 2) == 0.0
 
 
 def test_the_error_against_exact_jaccard_is_near_the_binomial_floor() -> None:
     random = np.random.default_rng(8)
-    texts: list[str] = []
+    texts: list[str | None] = []
+    pairs = []
     for text in [text for text in prose() if len(text) > 3000][:150]:
         words = text.split()[:600]
         other = list(words)
         for place in random.integers(0, len(words), random.integers(1, 60)):
             other[place] = f"changed{place}"
         texts += [" ".join(words), " ".join(other)]
-    signatures = as_matrix(compute_signatures(as_documents([*texts]), SignatureSettings()))
-    errors, floors = [], []
-    for i in range(0, len(texts), 2):
-        left, right = (set(ngrams_of(words_of(text), 5)) for text in texts[i : i + 2])
-        exact = len(left & right) / len(left | right)
-        errors.append(abs(float(np.mean(signatures[i] == signatures[i + 1])) - exact))
-        floors.append(np.sqrt(2 / np.pi * exact * (1 - exact) / 112))
-    assert np.mean(errors) < 1.25 * np.mean(floors)
+        left, right = (set(ngrams_of(words_of(" ".join(w)), 5)) for w in (words, other))
+        pairs.append(len(left & right) / len(left | right))
+    signed = sign(texts)
+    errors = [abs(alike(signed, 2 * i, 2 * i + 1) - exact) for i, exact in enumerate(pairs)]
+    floors = [np.sqrt(2 / np.pi * exact * (1 - exact) / 512) for exact in pairs]
+    assert np.mean(errors) < 1.15 * np.mean(floors)
+
+
+HAN = "敏捷的棕色狐狸跳过了懒惰的狗而且每天早晨都会在河边喝水然后回到山里的洞穴睡觉直到黄昏才再次出来寻找食物"
+KANA = "吾輩は猫である名前はまだ無いどこで生れたかとんと見当がつかぬ何でも薄暗いじめじめした所で泣いていた事だけは記憶している"
+THAI = "วันนี้อากาศดีมากเราจึงไปเดินเล่นที่สวนสาธารณะใกล้บ้านและพบเพื่อนเก่าหลายคนที่ไม่ได้เจอกันมานาน"
+
+
+@pytest.mark.parametrize("text", [HAN, KANA, THAI], ids=["Han", "kana", "Thai"])
+def test_scripts_without_spaces_get_shingles_of_characters_where_the_recipe_says_so(
+    text: str,
+) -> None:
+    middle = len(text) // 2
+    edited = text[:middle] + "山" + text[middle + 1 :]
+    other = text[::-1]
+    by_characters = sign([text, edited, other])
+    assert min(by_characters.table["n_shingles"].to_pylist()) > 40
+    assert alike(by_characters, 0, 1) > 0.7
+    assert alike(by_characters, 0, 2) < 0.1
+    by_runs = sign([text, edited], character_shingles=False)
+    assert by_runs.table["n_shingles"].to_pylist() == [1, 1]
+    assert alike(by_runs, 0, 1) == 0.0
+
+
+def test_a_switched_off_script_leaves_other_words_alone() -> None:
+    texts: list[str | None] = ["plain English words and no others at all", "ελληνικά καί العربية too"]
+    assert equal(sign(texts), sign(texts, character_shingles=False))
+
+
+def test_sketches_survive_their_file_and_anything_else_is_refused() -> None:
+    sketches = sign([*NASTY]).sketches
+    assert np.array_equal(parse_sketches(sketch_bytes(sketches)), sketches)
+    assert parse_sketches(sketch_bytes(sketches[:0])).shape == (0, 512)
+    for wrong in (b"no array", sketch_bytes(sketches[:, :8])):
+        with pytest.raises(CorruptArtifact):
+            parse_sketches(wrong)
 
 
 def test_counts_beyond_int32_are_cut_off_and_never_wrap() -> None:
@@ -106,12 +163,9 @@ def test_hostile_documents_each_get_a_result_in_bounded_time() -> None:
         "a\u0301\u0323" * 600_000,
         *["the same text again and again"] * 50_000,
     ]
-    compute_signatures(as_documents(["warm"]), SignatureSettings())
-    began = time.perf_counter()
-    table = compute_signatures(as_documents(texts), SignatureSettings())
-    assert time.perf_counter() - began < 60
-    assert table.num_rows == len(texts)
-    assert table.column("n_shingles")[len(NASTY) + 1].as_py() == 1
+    signed = sign(texts)
+    assert signed.table.num_rows == len(texts)
+    assert signed.table["n_shingles"][len(NASTY) + 1].as_py() == 1
 
 
 def test_settings_out_of_range_are_refused() -> None:

@@ -16,7 +16,8 @@ from catalog.text import extracted_range
 from corpus_assets.signals import TextBatch
 from corpus_assets.signals.c4_lines import C4Lines
 from corpus_assets.signals.text_step import Rewriting, TextStep, cut
-from corpus_assets.stages.clean_text import CleanTextSettings, apply_edits, clean_documents
+from corpus_assets.stages.clean_text import CleanTextSettings, clean_documents
+from corpus_assets.stages.text_edits import apply_edits
 from corpus_assets.stages.signals import SignalSettings, compute_signals
 from corpus_assets.stages.text_steps import (
     Edit,
@@ -89,10 +90,10 @@ def test_a_step_for_no_domain_is_refused() -> None:
 def clean(text: str, steps: Sequence[TextStep], min_chars: int = 1) -> dict[str, Any] | None:
     table = pa.table({"doc_id": [b"x" * 16], "domain": ["web"], "host": ["a.org"], "text": [text]})
     tiers = languages = pa.chunked_array([["all"]])
-    final, survived = clean_documents(
+    final, reasons = clean_documents(
         table, tiers, languages, frozenset(), CleanTextSettings(min_chars=min_chars), steps
     )
-    row: dict[str, Any] | None = final.to_pylist()[0] if survived[0] else None
+    row: dict[str, Any] | None = final.to_pylist()[0] if reasons[0] is None else None
     return row
 
 
@@ -117,7 +118,7 @@ def test_personal_data_that_a_cut_joins_is_found() -> None:
     row = clean(text, [C4Lines()])
     assert row is not None
     assert row["text"] == "Write to the old keeper at <email> before the first of May."
-    assert row["emails"] == 1
+    assert row["scrubbed"] == [("email", 1)]
     (edit,) = row["edits"]
     assert text[edit["start"] : edit["end"]] == "anna[1]@example.org"
 

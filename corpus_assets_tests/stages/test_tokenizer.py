@@ -17,10 +17,11 @@ from corpus_assets.errors import ModelError
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.stages.tokenizer import (
     TokenizerSettings,
-    audit,
     load_pinned,
+    name_slots,
     train_tokenizer,
 )
+from corpus_assets.stages.tokenizer_audit import Passage, audit
 from corpus_assets_tests.shared_data import shared_data
 
 # Every word equally often: each merge is a tie, so an unstable order would show.
@@ -29,13 +30,13 @@ TIED_TEXTS = [
     for first in ("ka", "li", "mo", "ne", "ru")
     for second in ("ta", "si", "vo", "ße", "中")
 ] * 3
-SMALL = TokenizerSettings(vocab_size=400, reserved_tokens=3)
+SMALL = TokenizerSettings(vocab_size=400, special_slots=5)
 
 TRAIN_AND_HASH = """
 import hashlib, json, sys
 from corpus_assets.stages.tokenizer import TokenizerSettings, train_tokenizer
 texts = json.load(sys.stdin)
-print(hashlib.sha256(train_tokenizer(texts, TokenizerSettings(vocab_size=400))).hexdigest())
+print(hashlib.sha256(train_tokenizer(texts, TokenizerSettings(vocab_size=600))).hexdigest())
 """
 
 
@@ -74,11 +75,59 @@ def test_special_tokens_come_first_and_all_bytes_are_there_even_without_text() -
     assert names == [
         "<|end_of_document|>",
         "<|pad|>",
-        "<|reserved_0|>",
-        "<|reserved_1|>",
         "<|reserved_2|>",
+        "<|reserved_3|>",
+        "<|reserved_4|>",
     ]
     assert tokenizer.get_vocab_size() == 256 + 5
+
+
+CHAT = ("<|im_start|>", "<|im_end|>", "<|tool_call|>", "<|think|>", "<|lang_zh-Hans|>")
+
+
+def test_a_real_corpus_gets_128_000_ids_and_a_block_of_256_special_slots_by_default() -> None:
+    settings = TokenizerSettings()
+    assert settings.vocab_size == 128_000
+    names = settings.all_special_tokens()
+    assert len(names) == 256
+    assert names[2] == "<|reserved_2|>"
+    assert names[-1] == "<|reserved_255|>"
+
+
+def test_a_name_added_later_takes_a_reserved_slot_and_moves_no_id() -> None:
+    before = TokenizerSettings(vocab_size=640)
+    after = TokenizerSettings(vocab_size=640, special_tokens=(*before.special_tokens, *CHAT))
+    old, new = (
+        Tokenizer.from_str(train_tokenizer(TIED_TEXTS, each).decode()).get_vocab()
+        for each in (before, after)
+    )
+    moved = {name for name in old if new.get(name) != old[name]}
+    assert moved == {f"<|reserved_{number}|>" for number in range(2, 7)}
+    assert [new[name] for name in CHAT] == [2, 3, 4, 5, 6]
+    assert {new[name] for name in new if name not in old} == {2, 3, 4, 5, 6}
+
+
+def test_naming_slots_of_a_finished_tokenizer_equals_training_it_with_the_names() -> None:
+    before = TokenizerSettings(vocab_size=640)
+    after = TokenizerSettings(vocab_size=640, special_tokens=(*before.special_tokens, *CHAT))
+    named = name_slots(train_tokenizer(TIED_TEXTS, before), CHAT)
+    assert named == train_tokenizer(TIED_TEXTS, after)
+    assert name_slots(named, ["<|fim_prefix|>"]) != named
+
+
+@pytest.mark.parametrize(
+    ("names", "word"),
+    [
+        (["<|pad|>"], "no name twice"),
+        (["<|a|>", "<|a|>"], "no name twice"),
+        (["plain"], "write it like"),
+        (["<|reserved_9|>"], "cannot be a special token"),
+        ([f"<|n{number}|>" for number in range(4)], "3 reserved slots, 4 names"),
+    ],
+)
+def test_a_slot_gets_no_name_that_is_taken_or_unsafe(names: list[str], word: str) -> None:
+    with pytest.raises(ModelError, match=word):
+        name_slots(train_tokenizer([], SMALL), names)
 
 
 def test_digits_are_split_in_threes_at_most() -> None:
@@ -86,17 +135,6 @@ def test_digits_are_split_in_threes_at_most() -> None:
     pieces = [encoder.token_bytes(number) for number in range(encoder.vocab_size)]
     runs = [len(piece.strip()) for piece in pieces if piece.strip().isdigit()]
     assert max(runs) == 3
-
-
-def test_the_audit_of_a_sound_tokenizer_passes_and_measures_compression() -> None:
-    report = audit(train_tokenizer(TIED_TEXTS, SMALL), TIED_TEXTS)
-    assert report["passed"]
-    assert report["problems"] == []
-    assert report["bytes_covered"] == 256
-    assert report["documents"] == len(TIED_TEXTS)
-    assert report["bytes_per_token"] > 2
-    assert report["special_tokens"]["<|pad|>"] == report["pad_id"] == 1
-    assert len(report["special_tokens"]) == 5
 
 
 def with_change(change: str) -> bytes:
@@ -133,7 +171,7 @@ def test_a_tokenizer_that_loses_text_is_refused_and_the_audit_says_why(
     tokenizer_json = with_change(change)
     with pytest.raises(ModelError, match=word):
         Encoder(tokenizer_json)
-    report = audit(tokenizer_json, ["text"])
+    report = audit(tokenizer_json, [Passage("text")])
     assert not report["passed"]
     assert word in report["problems"][0]
 
@@ -151,7 +189,10 @@ def test_a_file_that_is_no_tokenizer_is_refused(content: bytes) -> None:
         {"special_tokens": ("<|end_of_document|>",)},
         {"special_tokens": ("<|end_of_document|>", "<|pad|>", "<|pad|>")},
         {"special_tokens": ("<|end_of_document|>", "<|pad|>", "hello")},
-        {"reserved_tokens": 257},
+        {"special_tokens": ("<|end_of_document|>", "<|pad|>", "<|_|>")},
+        {"special_tokens": ("<|end_of_document|>", "<|pad|>", "<|reserved_9|>")},
+        {"special_tokens": ("<|end_of_document|>", "<|pad|>", "<|a|>"), "special_slots": 2},
+        {"special_slots": 1},
     ],
 )
 def test_settings_without_room_or_with_unsafe_special_tokens_are_refused(
@@ -180,6 +221,9 @@ def test_a_tokenizer_of_real_prose_passes_its_audit_on_other_languages() -> None
             return [json.loads(line)["text"][:20_000] for line in itertools.islice(lines, count)]
 
     settings = TokenizerSettings(vocab_size=2048)
-    report = audit(train_tokenizer(texts("prose", 20), settings), texts("multilingual", 40))
+    passages = [Passage(text, "wiki", "many") for text in texts("multilingual", 40)]
+    report = audit(train_tokenizer(texts("prose", 20), settings), passages)
     assert report["passed"], report["problems"]
     assert report["vocab_size"] == 2048
+    assert report["held_out"]["documents"] == 40
+    assert report["vocabulary"]["across_words"] == 0

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from corpus_assets.errors import ModelError
-from corpus_assets.kernels.fasttext_lid import IDS_AT_ONCE, identify
-from corpus_assets.kernels.fasttext_model import LidModel, load_lid
+from corpus_assets.kernels.fasttext_features import ROWS_AT_ONCE
+from corpus_assets.kernels.fasttext_labels import identify
+from corpus_assets.kernels.fasttext_model import FastTextModel, load_model
 from corpus_assets.models import find_model, load_fasttext
 from corpus_assets_tests.shared_data import shared_data
 from corpus_assets_tests.signals.texts import ADVERSARIAL
@@ -19,7 +20,7 @@ from corpus_assets_tests.signals.texts import ADVERSARIAL
 TRICKY = [
     "", " ", "x", "</s>", "hello </s> bonjour tout le monde", "__label__en wie geht es dir",
     "__label__ guten Tag", "a\vb\fc\rd\te", "日本語の文章です", "é" * 50, "\U0001f600 \U0001f600",
-    "<> < >", "ein\u00a0festes\u3000Leerzeichen", "z" * (3 * IDS_AT_ONCE), "the " * 20_000,
+    "<> < >", "ein\u00a0festes\u3000Leerzeichen", "z" * (3 * ROWS_AT_ONCE), "the " * 20_000,
 ]  # fmt: skip
 
 
@@ -38,7 +39,7 @@ def batch(texts: list[str]) -> tuple[Any, Any]:
     return np.frombuffer(b"".join(raw), dtype=np.uint8), offsets
 
 
-def check(model: LidModel, reference: Any, texts: list[str]) -> None:
+def check(model: FastTextModel, reference: Any, texts: list[str]) -> None:
     lines = [text.replace("\n", " ") for text in texts]
     labels, scores = identify(model, *batch(lines))
     expected_labels, expected_scores = reference.predict(
@@ -57,11 +58,11 @@ def test_labels_and_probabilities_are_fasttext_s_on_real_sentences(path: Path) -
         texts = [json.loads(line)["text"] for line in lines]
     with gzip.open(shared_data("text/multilingual.jsonl.gz"), "rt", encoding="utf-8") as lines:
         texts += [json.loads(line)["text"] for line in lines]
-    check(load_lid(path), load_fasttext(path), texts)
+    check(load_model(path), load_fasttext(path), texts)
 
 
 def test_labels_and_probabilities_are_fasttext_s_on_hostile_text(path: Path) -> None:
-    check(load_lid(path), load_fasttext(path), [*TRICKY, *ADVERSARIAL])
+    check(load_model(path), load_fasttext(path), [*TRICKY, *ADVERSARIAL])
 
 
 def test_random_text_in_any_script_is_read_as_fasttext_reads_it(path: Path) -> None:
@@ -70,7 +71,7 @@ def test_random_text_in_any_script_is_read_as_fasttext_reads_it(path: Path) -> N
     texts = [
         "".join(draw.choices(draw.choice(alphabets), k=draw.randrange(1, 300))) for _ in range(400)
     ]
-    check(load_lid(path), load_fasttext(path), texts)
+    check(load_model(path), load_fasttext(path), texts)
 
 
 def test_a_model_that_is_not_quantised_is_read_too(tmp_path: Path) -> None:
@@ -91,7 +92,7 @@ def test_a_model_that_is_not_quantised_is_read_too(tmp_path: Path) -> None:
     )
     trained.save_model(str(tmp_path / "small.bin"))
     texts = [" ".join(its.split()[:4]) for its in words.values()] + ["xyz unknown words", ""]
-    check(load_lid(tmp_path / "small.bin"), load_fasttext(tmp_path / "small.bin"), texts)
+    check(load_model(tmp_path / "small.bin"), load_fasttext(tmp_path / "small.bin"), texts)
 
 
 def test_a_file_that_is_no_such_model_is_refused(tmp_path: Path) -> None:
@@ -99,6 +100,6 @@ def test_a_file_that_is_no_such_model_is_refused(tmp_path: Path) -> None:
         path = tmp_path / "bad.ftz"
         path.write_bytes(content)
         with pytest.raises(ModelError, match="not a fastText model"):
-            load_lid(path)
+            load_model(path)
     with pytest.raises(ModelError, match="cannot be read"):
-        load_lid(tmp_path / "missing.ftz")
+        load_model(tmp_path / "missing.ftz")

@@ -1,7 +1,7 @@
-"""Quality model stage: a small fastText classifier that tells good text from poor.
+"""Classifiers stage: small fastText models that tell one kind of text from another.
 
 Trained on texts the recipe names (say, books and reference pages against a crawl), after the
-manner of DCLM (Li et al. 2024). It is a calibration: trained once, pinned by digest in the
+manner of DCLM (Li et al. 2024). Each is a calibration: trained once, pinned by digest in the
 lock. Training is bit-identical for the same sets of texts, in whatever order they come.
 """
 
@@ -14,18 +14,23 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from pydantic import Field
 
 from corpus_assets.errors import ModelError, RecipeError
-from corpus_assets.signals.quality import GOOD, MAX_CHARS, POOR, good_score, normalise_text
+from corpus_assets.kernels.fasttext_labels import label_scores
+from corpus_assets.kernels.fasttext_model import LABEL, FastTextModel, read_model
+from corpus_assets.signals.base import TextBatch
+from corpus_assets.signals.classifier import NEGATIVE, POSITIVE, Classifier, read_batch
 from corpus_assets.step import Settings, keyed_hash
 
 VERSION = 1
 
 MIN_WORD_TEXTS = 3  # a word in fewer training texts is no evidence and is not reported
+END_OF_LINE = "</s>"
 
 
-class QualityModelSettings(Settings):
+class TrainSettings(Settings):
     """fastText's own names, and what bounds the model: about 64 bytes a word and bucket."""
 
     word_ngrams: int = Field(default=2, ge=1, le=5)
@@ -39,7 +44,6 @@ class QualityModelSettings(Settings):
         ge=1,
         description="min_count is raised until no more words than this are left",
     )
-    max_chars: int = Field(default=MAX_CHARS, ge=1, description="read of each text; as in scoring")
     holdout_share: float = Field(default=0.2, gt=0, lt=1)
     min_examples: int = Field(default=10, ge=2, description="distinct texts needed on each side")
     top_words: int = Field(default=25, ge=0)
@@ -47,32 +51,33 @@ class QualityModelSettings(Settings):
 
 
 @dataclass(frozen=True)
-class QualityModel:
+class TrainedClassifier:
     """The model file's bytes and how it did on the texts held out."""
 
     model: bytes
     metrics: dict[str, Any]
 
 
-def train_quality_model(
-    positives: Sequence[str], negatives: Sequence[str], settings: QualityModelSettings
-) -> QualityModel:
-    """Train on most of the texts, measure on the rest.
+def train_classifier(
+    positives: Sequence[str], negatives: Sequence[str], family: Classifier, settings: TrainSettings
+) -> TrainedClassifier:
+    """Train on most of the texts, measure on the rest. `family` says how texts are read.
 
-    1. Normalise; texts that are empty, repeated, or on both sides are left out.
+    1. Texts are read as in scoring; those that are empty, repeated, or on both sides are left out.
     2. On each side, the `holdout_share` with the smallest keyed hashes is held out.
     3. Write the others, in the order of their keyed hashes, and train with one thread: more
        would race, and the bytes would differ from run to run.
-    4. Score what was held out exactly as the `quality` signal scores documents.
+    4. Score what was held out exactly as the signal scores documents.
     """
-    good, poor = (_distinct(texts, settings.max_chars) for texts in (positives, negatives))
+    good, poor = (_distinct(texts, family) for texts in (positives, negatives))
     ambiguous = good & poor
-    good_held, good_train = _split(good - ambiguous, "positive", settings)
-    poor_held, poor_train = _split(poor - ambiguous, "negative", settings)
-    examples = [(text, GOOD) for text in good_train] + [(text, POOR) for text in poor_train]
+    good_held, good_train = _split(good - ambiguous, "positive", family.name, settings)
+    poor_held, poor_train = _split(poor - ambiguous, "negative", family.name, settings)
+    examples = [(text, POSITIVE) for text in good_train] + [(text, NEGATIVE) for text in poor_train]
     examples.sort(key=lambda example: _order(example[0], settings))
     min_count = _min_count((text for text, _ in examples), settings)
-    model, content = _train([f"{label} {text}" for text, label in examples], min_count, settings)
+    lines = [f"{LABEL}{label} {text}" for text, label in examples]
+    content, model = _train(lines, min_count, family.name, settings)
     metrics = {
         "n_train_positives": len(good_train),
         "n_train_negatives": len(poor_train),
@@ -82,33 +87,45 @@ def train_quality_model(
         **_measure(model, good_held, poor_held),
         **_weights(model, examples, settings.top_words),
     }
-    return QualityModel(content, metrics)
+    return TrainedClassifier(content, metrics)
 
 
 def auc(good: Sequence[float], poor: Sequence[float]) -> float:
-    """Chance that a good text scores above a poor one; a tie counts half."""
+    """Chance that a positive text scores above a negative one; a tie counts half."""
     scores = np.sort(np.asarray(poor, dtype=np.float64))
     below = np.searchsorted(scores, good, side="left")
     not_above = np.searchsorted(scores, good, side="right")
     return float((below + not_above).sum() / (2 * len(good) * len(poor)))
 
 
-def _distinct(texts: Iterable[str], max_chars: int) -> set[str]:
-    return {line for text in texts if (line := normalise_text(text, max_chars))}
+def _distinct(texts: Sequence[str], family: Classifier) -> set[str]:
+    """One line a text; in plain text, words that fastText would obey are left out."""
+    batch = TextBatch.from_arrow(pa.array(texts, pa.large_string()))
+    lines = read_batch(batch, family.text, family.max_chars).texts.to_pylist()
+    if family.text == "plain":
+        lines = [
+            " ".join(w for w in line.replace("\0", " ").split() if not _is_obeyed(w))
+            for line in lines
+        ]
+    return set(lines) - {""}
 
 
-def _order(text: str, settings: QualityModelSettings) -> tuple[int, str]:
-    key = f"quality-model-{settings.seed}".encode()
+def _is_obeyed(word: str) -> bool:
+    return word == END_OF_LINE or word.startswith(LABEL)
+
+
+def _order(text: str, settings: TrainSettings) -> tuple[int, str]:
+    key = f"classifier-{settings.seed}".encode()
     return keyed_hash(key, text.encode("utf-8", "replace")), text
 
 
 def _split(
-    texts: set[str], side: str, settings: QualityModelSettings
+    texts: set[str], side: str, name: str, settings: TrainSettings
 ) -> tuple[list[str], list[str]]:
     """(held out, to train on), both ordered by keyed hash and neither empty."""
     if len(texts) < settings.min_examples:
         raise RecipeError(
-            f"quality_model: {len(texts)} distinct {side} texts, needed: "
+            f"classifiers.{name}: {len(texts)} distinct {side} texts, needed: "
             f"{settings.min_examples} (min_examples); name more {side} sources"
         )
     ordered = sorted(texts, key=lambda text: _order(text, settings))
@@ -116,7 +133,7 @@ def _split(
     return ordered[:n_held], ordered[n_held:]
 
 
-def _min_count(texts: Iterable[str], settings: QualityModelSettings) -> int:
+def _min_count(texts: Iterable[str], settings: TrainSettings) -> int:
     """The smallest count, from `min_count` up, that leaves at most `max_vocabulary` words."""
     counts: Counter[str] = Counter()
     for text in texts:
@@ -130,7 +147,9 @@ def _min_count(texts: Iterable[str], settings: QualityModelSettings) -> int:
     return least
 
 
-def _train(lines: list[str], min_count: int, settings: QualityModelSettings) -> tuple[Any, bytes]:
+def _train(
+    lines: list[str], min_count: int, name: str, settings: TrainSettings
+) -> tuple[bytes, FastTextModel]:
     import fasttext  # 0.1 s, and only this task needs it
 
     with tempfile.TemporaryDirectory() as folder:
@@ -157,18 +176,20 @@ def _train(lines: list[str], min_count: int, settings: QualityModelSettings) -> 
             model.save_model(str(saved))
         except (ValueError, RuntimeError) as error:
             raise ModelError(
-                f"fastText could not train the quality model ({error}): lower quality_model.lr"
+                f"fastText could not train the classifier ({error}): lower classifiers.{name}."
+                "train.lr"
             ) from error
-        return model, saved.read_bytes()
+        return saved.read_bytes(), read_model(saved)
 
 
-def _scores(model: Any, texts: list[str]) -> list[float]:
-    labels, scores = model.predict(texts, k=2)
-    return [good_score(*pair) or 0.0 for pair in zip(labels, scores, strict=True)]
+def _scores(model: FastTextModel, lines: list[str]) -> list[float]:
+    batch = TextBatch.from_arrow(pa.array(lines, pa.large_string()))
+    scores = label_scores(model, batch.data, batch.offsets)[:, model.labels.index(POSITIVE)]
+    return [round(min(float(score), 1.0), 4) for score in scores]
 
 
-def _measure(model: Any, good: list[str], poor: list[str]) -> dict[str, float | int]:
-    """Precision and recall of "good" at a score of one half, and the AUC, on held-out texts."""
+def _measure(model: FastTextModel, good: list[str], poor: list[str]) -> dict[str, float | int]:
+    """Precision and recall of positives at a score of one half, and the AUC, on held-out texts."""
     good_scores, poor_scores = _scores(model, good), _scores(model, poor)
     hits = sum(score >= 0.5 for score in good_scores)
     false_alarms = sum(score >= 0.5 for score in poor_scores)
@@ -181,14 +202,18 @@ def _measure(model: Any, good: list[str], poor: list[str]) -> dict[str, float | 
     }
 
 
-def _weights(model: Any, examples: list[tuple[str, str]], top: int) -> dict[str, Any]:
+def _weights(model: FastTextModel, examples: list[tuple[str, str]], top: int) -> dict[str, Any]:
     """The words that pull hardest to either side: their vectors times the labels' difference."""
-    words = model.get_words()
+    starts = model.word_starts.tolist()
+    spelled = model.word_bytes.tobytes()
+    words = [
+        spelled[start:end].decode("utf-8", "replace")
+        for start, end in zip(starts, starts[1:], strict=False)
+    ]
     texts_with = Counter(word for text, _ in examples for word in set(text.split(" ")))
-    output: npt.NDArray[np.float32] = model.get_output_matrix()
-    labels = model.get_labels()
-    direction = output[labels.index(GOOD)] - output[labels.index(POOR)]
-    pulls = model.get_input_matrix()[: len(words)].astype(np.float64) @ direction
+    output: npt.NDArray[np.float32] = model.output
+    direction = output[:, model.labels.index(POSITIVE)] - output[:, model.labels.index(NEGATIVE)]
+    pulls = model.rows[: len(words)].astype(np.float64) @ direction
     ranked = sorted(
         (round(float(pull), 4), word)
         for pull, word in zip(pulls, words, strict=True)
@@ -196,6 +221,8 @@ def _weights(model: Any, examples: list[tuple[str, str]], top: int) -> dict[str,
     )
     best = sorted(ranked, key=lambda item: (-item[0], item[1]))[:top]
     return {
-        "good_words": [{"word": word, "weight": pull} for pull, word in best if pull > 0],
-        "poor_words": [{"word": word, "weight": pull} for pull, word in ranked[:top] if pull < 0],
+        "positive_words": [{"word": word, "weight": pull} for pull, word in best if pull > 0],
+        "negative_words": [
+            {"word": word, "weight": pull} for pull, word in ranked[:top] if pull < 0
+        ],
     }

@@ -1,0 +1,341 @@
+"""Texts as fastText sees them: the mean of the rows of their words and n-grams, for a batch.
+
+For each text, as fastText does with one line:
+
+1. words between ASCII white space, each with its n-grams of `min_n` to `max_n` characters and
+   the marks `<` and `>` around it; FNV-1a of the n-gram, modulo the buckets, names its row;
+2. runs of two to `word_ngrams` words, named by a hash of the words' hashes, modulo the buckets;
+3. the mean of all these rows, and of the end-of-line word's.
+
+Rows are added in fastText's order. The numbers of a word's rows are kept with the model, since
+most words come again; what is kept changes no result.
+"""
+
+import numpy as np
+from numba import njit
+
+from corpus_assets.kernels.fasttext_model import (
+    KNOWN_BITS,
+    KNOWN_BYTES,
+    Bits,
+    Bytes,
+    FastTextModel,
+    Floats,
+    Ints,
+    Offsets,
+    fnv_step,
+)
+
+ROWS_AT_ONCE = 1 << 13
+LONG_TEXT = 1 << 16
+IS_LABEL, IS_END = -1, -2
+USUAL_BUCKETS, USUAL_DIM = 2_000_000, 16  # of lid.176: with constants the compiler does better
+END_HASH = np.uint32(3617362777)  # FNV-1a of "</s>"
+
+
+def mean_rows(model: FastTextModel, data: Bytes, offsets: Offsets) -> tuple[Floats, Offsets]:
+    """float32[n, dim], and int64[n] how many rows each is the mean of; zeros where none.
+
+    Text d is `data[offsets[d]:offsets[d + 1]]`, UTF-8; line ends in it are white space.
+    """
+    hidden = np.zeros((len(offsets) - 1, model.rows.shape[1]), dtype=np.float32)
+    counts = np.zeros(len(offsets) - 1, dtype=np.int64)
+    longest = int(np.diff(offsets).max(initial=0))  # bytes of a text, so of a word in it
+    most_words = longest // 2 + 2 if model.word_ngrams > 1 else 0
+    if longest > LONG_TEXT:
+        longest = int(_longest_word(data, offsets))
+    words = model.words
+    _mean_rows(
+        data, offsets, model.rows, model.kept, model.bucket_row, model.slots, model.word_bytes,
+        model.word_starts, model.end_of_line, model.min_n, max(model.max_n, 0), model.word_ngrams,
+        words.known, words.spelled, words.pool, words.used,
+        np.empty(longest + 3, dtype=np.uint32),
+        np.empty(longest + 3, dtype=np.int32),
+        np.empty(max(model.max_n, 0) * (longest + 2) + 1, dtype=np.int32),
+        np.empty(most_words, dtype=np.uint32),
+        hidden, counts,
+    )  # fmt: skip
+    return hidden, counts
+
+
+@njit(cache=True)
+def _longest_word(data: Bytes, offsets: Offsets) -> int:
+    longest = 0
+    for d in range(len(offsets) - 1):
+        start = offsets[d]
+        for at in range(offsets[d], offsets[d + 1]):
+            if data[at] <= 32:
+                start = at + 1
+            longest = max(longest, at + 1 - start)
+    return longest
+
+
+@njit(cache=True)
+def _word_at(
+    data: Bytes, start: int, end: int, value: np.uint32, slots: Ints, word_bytes: Bytes,
+    word_starts: Offsets,
+) -> int:  # fmt: skip
+    mask = np.uint32(len(slots) - 1)
+    slot = value & mask
+    while slots[slot] >= 0:
+        word = slots[slot]
+        first = word_starts[word]
+        if word_starts[word + 1] - first == end - start:
+            same = True
+            for place in range(end - start):
+                if word_bytes[first + place] != data[start + place]:
+                    same = False
+                    break
+            if same:
+                return int(word)
+        slot = (slot + np.uint32(1)) & mask
+    return -1
+
+
+@njit(cache=True)
+def _spell(data: Bytes, start: int, end: int, wide: Bits, firsts: Ints) -> int:
+    """The bytes of `<word>` as FNV-1a takes them, and where each character begins; how many."""
+    wide[0] = 60
+    firsts[0] = 0
+    n_chars = size = 1
+    for at in range(start, end):
+        byte = np.uint32(data[at])
+        if byte & np.uint32(0xC0) != np.uint32(0x80):
+            firsts[n_chars] = size
+            n_chars += 1
+        wide[size] = byte | np.uint32(0xFFFFFF00) if byte > np.uint32(127) else byte
+        size += 1
+    wide[size] = 62
+    firsts[n_chars] = size
+    firsts[n_chars + 1] = size + 1
+    return n_chars + 1
+
+
+@njit(cache=True)
+def _find_ngrams(
+    wide: Bits, firsts: Ints, n_chars: int, min_n: int, max_n: int, kept: Bits, buckets: int,
+    numbers: Ints, at: int,
+) -> int:  # fmt: skip
+    """Write the kept buckets of a word's n-grams to `numbers` from `at` on; where they end."""
+    n_buckets, usual = np.uint32(buckets), np.uint32(USUAL_BUCKETS)
+    # Unsigned places throughout: a signed one is checked for being negative at each look-up.
+    put, one, size = np.uint64(at), np.uint64(1), np.uint64(n_chars)
+    least, most = np.uint64(min_n), np.uint64(max_n)
+    i = np.uint64(0)
+    while i < size:
+        value = np.uint32(2166136261)
+        end = min(i + most, size)
+        j = i
+        place = np.uint64(firsts[i])
+        while j < end:
+            stop = np.uint64(firsts[j + one])
+            while place < stop:
+                value = np.uint32((value ^ wide[place]) * np.uint32(16777619))
+                place += one
+            j += one
+            if j - i >= least and not (j - i == one and (i == np.uint64(0) or j == size)):
+                bucket = value % usual if n_buckets == usual else value % n_buckets
+                numbers[put] = bucket  # without a branch that nothing could predict
+                bit = kept[bucket >> np.uint32(5)] >> (bucket & np.uint32(31))
+                put += np.uint64(bit & np.uint32(1))
+        i += one
+    return np.int64(put)
+
+
+@njit(cache=True)
+def _add_rows(rows: Floats, numbers: Ints, first: int, count: int, total: Floats) -> None:
+    """Add the rows numbers[first:first + count] in order, as fastText adds them."""
+    if rows.shape[1] == USUAL_DIM:
+        _add_usual(rows, numbers, first, count, total)
+        return
+    for place in range(first, first + count):
+        row = np.uint64(numbers[place])
+        for d in range(rows.shape[1]):
+            total[d] += rows[row, d]
+
+
+@njit(cache=True)
+def _add_usual(rows: Floats, numbers: Ints, first: int, count: int, total: Floats) -> None:
+    """The same for rows of 16: sums that stay in registers."""
+    a, b, c, d, e, f, g, h = total[0], total[1], total[2], total[3], total[4], total[5], total[6], total[7]  # fmt: skip # noqa: E501
+    i, j, k, l, m, n, o, p = total[8], total[9], total[10], total[11], total[12], total[13], total[14], total[15]  # fmt: skip # noqa: E501, E741
+    for place in range(first, first + count):
+        row = np.uint64(numbers[place])
+        a += rows[row, 0]; b += rows[row, 1]; c += rows[row, 2]; d += rows[row, 3]
+        e += rows[row, 4]; f += rows[row, 5]; g += rows[row, 6]; h += rows[row, 7]
+        i += rows[row, 8]; j += rows[row, 9]; k += rows[row, 10]; l += rows[row, 11]
+        m += rows[row, 12]; n += rows[row, 13]; o += rows[row, 14]; p += rows[row, 15]
+    for place, value in enumerate((a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p)):
+        total[place] = value
+
+
+@njit(cache=True)
+def _add_word_ngrams(
+    hashes: Bits, n_words: int, word_ngrams: int, kept: Bits, rows: Floats, bucket_row: Ints,
+    total: Floats,
+) -> int:  # fmt: skip
+    """Add the rows of runs of words; how many. Hashes are signed in it, as fastText has them."""
+    buckets = np.uint64(len(bucket_row))
+    found = 0
+    for i in range(n_words):
+        value = np.uint64(np.int64(np.int32(hashes[i])))
+        for j in range(i + 1, min(n_words, i + word_ngrams)):
+            value = value * np.uint64(116049371) + np.uint64(np.int64(np.int32(hashes[j])))
+            bucket = np.uint32(value % buckets)
+            if (kept[bucket >> np.uint32(5)] >> (bucket & np.uint32(31))) & np.uint32(1):
+                row = bucket_row[bucket]
+                for d in range(rows.shape[1]):
+                    total[d] += rows[row, d]
+                found += 1
+    return found
+
+
+@njit(cache=True)
+def _is_label(data: Bytes, start: int, end: int) -> bool:
+    mark = (95, 95, 108, 97, 98, 101, 108, 95, 95)  # __label__
+    if end - start < 9:
+        return False
+    for place in range(9):  # noqa: SIM110  numba
+        if data[start + place] != mark[place]:
+            return False
+    return True
+
+
+@njit(cache=True)
+def _word_rows(
+    data: Bytes, start: int, end: int, value: np.uint32, kept: Bits, bucket_row: Ints,
+    slots: Ints, word_bytes: Bytes, word_starts: Offsets, end_of_line: int, min_n: int, max_n: int,
+    wide: Bits, firsts: Ints, numbers: Ints, at: int,
+) -> int:  # fmt: skip
+    """Write the rows of a word and its n-grams to `numbers` from `at` on; how many there are, or
+    IS_LABEL, IS_END for words that mean something to fastText."""
+    count = 0
+    word = _word_at(data, start, end, value, slots, word_bytes, word_starts)
+    if word >= 0:
+        if word == end_of_line:
+            return IS_END
+        numbers[at] = word
+        count = 1
+    elif _is_label(data, start, end):
+        return IS_LABEL
+    elif end_of_line < 0 and _is_end(data, start, end):
+        return IS_END
+    if max_n > 0:
+        n_chars = _spell(data, start, end, wide, firsts)
+        last = _find_ngrams(
+            wide, firsts, n_chars, min_n, max_n, kept, len(bucket_row), numbers, at + count
+        )
+        for place in range(at + count, last):
+            numbers[place] = bucket_row[numbers[place]]
+        count = last - at
+    return count
+
+
+@njit(cache=True)
+def _mean_rows(
+    data: Bytes, offsets: Offsets, rows: Floats, kept: Bits, bucket_row: Ints, slots: Ints,
+    word_bytes: Bytes, word_starts: Offsets, end_of_line: int, min_n: int, max_n: int,
+    word_ngrams: int, known: Offsets, spelled: Bytes, pool: Ints, used: Offsets, wide: Bits,
+    firsts: Ints, once: Ints, hashes: Bits, hidden: Floats, counts: Offsets,
+) -> None:  # fmt: skip
+    """`known`, `spelled`, `pool`, `used`: see `KnownWords`. `wide`, `firsts`, `once`: room for the
+    longest word of the batch; `hashes`: for the words of a text."""
+    numbers = np.empty(ROWS_AT_ONCE, dtype=np.int32)
+    for d in range(len(offsets) - 1):
+        at, end = offsets[d], offsets[d + 1]
+        total = hidden[d]
+        count = n_rows = n_words = 0
+        while at < end:
+            byte = data[at]
+            if byte == 32 or 9 <= byte <= 13 or byte == 0:
+                at += 1
+                continue
+            start = at
+            value = np.uint32(2166136261)
+            while at < end:
+                byte = data[at]
+                if byte == 32 or 9 <= byte <= 13 or byte == 0:
+                    break
+                value = fnv_step(value, byte)
+                at += 1
+            size = at - start
+            if size > KNOWN_BYTES:
+                first = np.int64(0)
+                found = _word_rows(
+                    data, start, at, value, kept, bucket_row, slots, word_bytes, word_starts,
+                    end_of_line, min_n, max_n, wide, firsts, once, first,
+                )  # fmt: skip
+            else:
+                slot = np.int64(
+                    np.uint32(value * np.uint32(2654435769)) >> np.uint32(32 - KNOWN_BITS)
+                )
+                name = (np.int64(size) << np.int64(32)) | np.int64(value)
+                if known[slot, 0] != name or not _same(data, start, spelled, known[slot, 1], size):
+                    if (
+                        used[0] + size > len(spelled)
+                        or used[1] + max_n * (size + 2) + 1 > len(pool)
+                    ):
+                        known[:, 0] = 0
+                        used[:] = 0
+                    for place in range(size):
+                        spelled[used[0] + place] = data[start + place]
+                    known[slot, 0], known[slot, 1], known[slot, 2] = name, used[0], used[1]
+                    known[slot, 3] = _word_rows(
+                        data, start, at, value, kept, bucket_row, slots, word_bytes, word_starts,
+                        end_of_line, min_n, max_n, wide, firsts, pool, used[1],
+                    )  # fmt: skip
+                    used[0] += size
+                    used[1] += max(known[slot, 3], 0)
+                first, found = known[slot, 2], known[slot, 3]
+            if found == IS_LABEL:
+                continue
+            if found == IS_END:
+                break
+            if count + found >= ROWS_AT_ONCE:
+                _add_rows(rows, numbers, 0, count, total)
+                n_rows += count
+                count = 0
+            if size > KNOWN_BYTES:
+                _add_rows(rows, numbers, 0, count, total)
+                _add_rows(rows, once, 0, found, total)
+                n_rows += count + found
+                count = 0
+            else:
+                for place in range(found):
+                    numbers[count + place] = pool[first + place]
+                count += found
+            if word_ngrams > 1:
+                hashes[n_words] = value
+                n_words += 1
+        if end_of_line >= 0:
+            numbers[count] = end_of_line
+            count += 1
+        _add_rows(rows, numbers, 0, count, total)
+        n_rows += count
+        if word_ngrams > 1 and len(bucket_row) > 0:
+            hashes[n_words] = END_HASH
+            n_rows += _add_word_ngrams(
+                hashes, n_words + 1, word_ngrams, kept, rows, bucket_row, total
+            )
+        counts[d] = n_rows
+        if n_rows > 0:
+            share = np.float32(1.0 / n_rows)
+            for place in range(len(total)):
+                total[place] *= share
+
+
+@njit(cache=True)
+def _same(data: Bytes, start: int, other: Bytes, first: int, size: int) -> bool:
+    for place in range(size):  # noqa: SIM110  numba
+        if data[start + place] != other[first + place]:
+            return False
+    return True
+
+
+@njit(cache=True)
+def _is_end(data: Bytes, start: int, end: int) -> bool:
+    """Whether a word is `</s>`."""
+    return end - start == 4 and (
+        data[start] == 60 and data[start + 1] == 47 and data[start + 2] == 115
+        and data[start + 3] == 62
+    )  # fmt: skip

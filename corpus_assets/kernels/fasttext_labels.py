@@ -1,0 +1,164 @@
+"""Labels and their probabilities for a batch of texts, as fastText's `predict` gives them.
+
+`fasttext_features` makes each text one vector. Then the loss that a model was trained with says
+how labels are scored: down a tree with a logistic at each node (hierarchical softmax), by a
+softmax over all labels, or by one logistic a label (one versus all, negative sampling).
+
+Labels are fastText's and so are the probabilities, to 1e-5 whatever the compiler does with sums.
+A text's result does not depend on the texts beside it.
+"""
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from corpus_assets.kernels.fasttext_features import mean_rows
+from corpus_assets.kernels.fasttext_model import (
+    HIERARCHICAL,
+    SOFTMAX,
+    Bytes,
+    FastTextModel,
+    Floats,
+    Ints,
+    Offsets,
+)
+
+SIGMOID_STEPS, SIGMOID_END = 512, 8  # fastText looks logistics up in a table of this size
+LEAST = np.float32(1e-5)  # it adds this to every probability
+
+
+def identify(
+    model: FastTextModel, data: Bytes, offsets: Offsets, k: int = 3
+) -> tuple[npt.NDArray[np.int32], Floats]:
+    """The `k` likeliest labels of each text and their probabilities, best first.
+
+    Text d is `data[offsets[d]:offsets[d + 1]]`, UTF-8. int32[n, k], -1 where fastText gives
+    fewer, and float32[n, k].
+    """
+    hidden, counts = mean_rows(model, data, offsets)
+    found = np.full((len(counts), k), -1, dtype=np.int32)
+    scores = np.zeros((len(counts), k), dtype=np.float32)
+    _likeliest(
+        hidden, counts, model.output, model.left, model.right, model.loss, len(model.labels),
+        _logistic_table(), found, scores,
+    )  # fmt: skip
+    return found, scores
+
+
+def label_scores(model: FastTextModel, data: Bytes, offsets: Offsets) -> Floats:
+    """float32[n, labels]: the probability of every label; all NaN for a text without a row, 0 for
+    a label that fastText does not give."""
+    hidden, counts = mean_rows(model, data, offsets)
+    scores = np.full((len(counts), len(model.labels)), np.nan, dtype=np.float32)
+    _all_scores(
+        hidden, counts, model.output, model.left, model.right, model.loss, _logistic_table(), scores
+    )
+    return scores
+
+
+def _logistic_table() -> Floats:
+    steps = np.arange(SIGMOID_STEPS + 1, dtype=np.float32)
+    places = steps * np.float32(2 * SIGMOID_END) / np.float32(SIGMOID_STEPS) - SIGMOID_END
+    return (1.0 / (1.0 + np.exp(-places.astype(np.float64)))).astype(np.float32)
+
+
+@njit(cache=True)
+def _score_tree(total: Floats, output: Floats, left: Ints, right: Ints, score: Floats) -> None:
+    """score[:labels]: the logarithm of each leaf's probability; minus infinity below 1e-5."""
+    n_labels = (len(score) + 1) // 2
+    least = np.float32(np.log(1e-5))
+    score[2 * n_labels - 2] = 0
+    for node in range(2 * n_labels - 2, n_labels - 1, -1):
+        if score[node] < least:
+            score[left[node]] = score[right[node]] = -np.inf
+            continue
+        dot = np.float32(0)
+        for place in range(len(total)):
+            dot += output[node - n_labels, place] * total[place]
+        chance = np.float32(1.0 / np.float64(np.float32(1) + np.exp(-dot)))
+        no = np.float32(np.log(np.float64(np.float32(1.0 - np.float64(chance))) + 1e-5))
+        yes = np.float32(np.log(np.float64(chance) + 1e-5))
+        score[left[node]] = score[node] + no
+        score[right[node]] = score[node] + yes
+    for label in range(n_labels):
+        if score[label] < least:
+            score[label] = -np.inf
+
+
+@njit(cache=True)
+def _score_flat(
+    total: Floats, output: Floats, is_softmax: bool, table: Floats, score: Floats
+) -> None:
+    """score[:labels]: the logarithm of each label's probability."""
+    n_labels = output.shape[1]
+    for label in range(n_labels):
+        score[label] = 0
+    for place in range(len(total)):  # labels side by side: sums in order, many at once
+        factor = total[place]
+        for label in range(n_labels):
+            score[label] += factor * output[place, label]
+    if is_softmax:
+        most = score[0]
+        for label in range(n_labels):
+            most = max(most, score[label])
+        whole = np.float32(0)
+        for label in range(n_labels):
+            score[label] = np.exp(score[label] - most)
+            whole += score[label]
+        for label in range(n_labels):
+            score[label] /= whole
+    else:
+        for label in range(n_labels):
+            x = score[label]
+            if x < -SIGMOID_END:
+                score[label] = 0
+            elif x > SIGMOID_END:
+                score[label] = 1
+            else:
+                step = np.int64((x + SIGMOID_END) * SIGMOID_STEPS / SIGMOID_END / 2)
+                score[label] = table[step]
+    for label in range(n_labels):
+        score[label] = np.float32(np.log(np.float64(score[label]) + 1e-5))
+
+
+@njit(cache=True)
+def _likeliest(
+    hidden: Floats, counts: Offsets, output: Floats, left: Ints, right: Ints, loss: int,
+    n_labels: int, table: Floats, found: Ints, scores: Floats,
+) -> None:  # fmt: skip
+    score = np.empty(2 * n_labels - 1, dtype=np.float32)
+    for d in range(len(counts)):
+        if counts[d] == 0:
+            continue
+        if loss == HIERARCHICAL:
+            _score_tree(hidden[d], output, left, right, score)
+        else:
+            _score_flat(hidden[d], output, loss == SOFTMAX, table, score)
+        for rank in range(found.shape[1]):
+            best = -1
+            for label in range(n_labels):
+                if score[label] > -np.inf and (best < 0 or score[label] > score[best]):
+                    best = label
+            if best < 0:
+                break
+            found[d, rank] = best
+            scores[d, rank] = np.exp(score[best])
+            score[best] = -np.inf
+
+
+@njit(cache=True)
+def _all_scores(
+    hidden: Floats, counts: Offsets, output: Floats, left: Ints, right: Ints, loss: int,
+    table: Floats, scores: Floats,
+) -> None:  # fmt: skip
+    n_labels = scores.shape[1]
+    score = np.empty(2 * n_labels - 1, dtype=np.float32)
+    for d in range(len(counts)):
+        if counts[d] == 0:
+            continue
+        if loss == HIERARCHICAL:
+            _score_tree(hidden[d], output, left, right, score)
+        else:
+            _score_flat(hidden[d], output, loss == SOFTMAX, table, score)
+        for label in range(n_labels):
+            scores[d, label] = np.exp(score[label])

@@ -1,0 +1,146 @@
+"""Tasks of decontamination: the index, the search, common items; and what cleaning asks of them."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpus_assets.documents import HITS
+from corpus_assets.pipeline.counting import count, values
+from corpus_assets.pipeline.kept_rows import kept_hits
+from corpus_assets.stages import source_exclusions
+from corpus_assets.stages.contamination import REASON, ScanSettings, scan
+from corpus_assets.stages.contamination_verdicts import (
+    CommonSettings,
+    Span,
+    VerdictSettings,
+    count_items,
+    cuts,
+    find_common,
+    judge,
+    lineage_of,
+    merged,
+    names_of,
+    verdicts,
+)
+from corpus_assets.stages.decisions import Drop
+from corpus_assets.stages.eval_index import (
+    EvalIndex,
+    EvalIndexSettings,
+    build_eval_index,
+    load_eval_index,
+    parse_eval_index,
+)
+from corpus_assets.stages.eval_suites import EvalSuite, read_suites
+from corpus_assets.stages.source_exclusions import Exclusions, ExclusionSettings
+from corpus_assets.task import TaskContext
+
+STAGE = "contamination"
+
+
+def eval_index(context: TaskContext) -> None:
+    suites = [
+        (EvalSuite.model_validate(raw), [Path(path) for path in paths])
+        for raw, paths in context.param("suites")
+    ]
+    items = read_suites(suites)
+    data = build_eval_index(items, context.settings(EvalIndexSettings, "index"))
+    context.write_bytes("eval_index.bin", data)
+    metrics = parse_eval_index(data).metrics()
+    context.counts["items"] = len(items)
+    context.counts["unindexed_items"] = metrics["unindexed"]
+    context.notes["items_by_benchmark"] = dict(sorted(Counter(i.benchmark for i in items).items()))
+    too_short = Counter(benchmark for benchmark, _ in metrics["unindexed_items"])
+    context.notes["unindexed_by_benchmark"] = dict(sorted(too_short.items()))
+
+
+@lru_cache(maxsize=1)
+def _index(path: Path) -> EvalIndex:
+    """The index of the part before this one is nearly always that of this one."""
+    return load_eval_index(path)
+
+
+def contamination(context: TaskContext) -> None:
+    hits = kept_hits(context)
+    if hits is None:
+        table = context.table("documents", ["doc_id", "domain", "text"])
+        hits = scan(table, _index(context.path("eval_index")), context.settings(ScanSettings))
+    context.write_table("hits.parquet", hits)
+    rows = context.task.inputs["documents"].rows
+    count(context, rows, rows)
+    context.counts["hits"] = hits.num_rows
+    context.notes["hits_by_benchmark"] = dict(sorted(Counter(values(hits["benchmark"])).items()))
+
+
+def common_items(context: TaskContext) -> None:
+    verdict = VerdictSettings(drop_share=context.task.settings["drop_share"])
+    limit = context.settings(CommonSettings, "common").common_documents
+    common = find_common(_counted(context, verdict), limit)
+    context.write_table("common_items.parquet", common)
+    context.counts["common_items"] = common.num_rows
+
+
+def _counted(context: TaskContext, settings: VerdictSettings) -> Iterator[pa.Table]:
+    for name in context.names(""):
+        if name.endswith("/hits"):
+            texts = context.table(f"{name.removesuffix('/hits')}/texts", ["text_id"])
+            yield count_items(context.table(name), texts["text_id"], settings)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What decontamination says about the documents of a part."""
+
+    hits: pa.Table  # with share and verdict
+    drops: dict[int, Drop] = field(default_factory=dict)
+    cuts: dict[int, list[Span]] = field(default_factory=dict)
+
+    def with_cuts(
+        self, rows: Sequence[int], others: Sequence[Sequence[Span]]
+    ) -> list[Sequence[Span]]:
+        """Places to cut out of some rows, together with what else is cut there."""
+        own = [self.cuts.get(row, []) for row in rows]
+        if not others:
+            return own if any(own) else []
+        return [merged([*a, *b]) for a, b in zip(own, others, strict=True)]
+
+
+def judged(context: TaskContext) -> Judged:
+    """Drops and cuts of a part, from its hits, the common items and the places left out."""
+    hits = context.table("hits") if context.has("hits") else HITS.empty_table()
+    settings = context.settings(VerdictSettings, "verdict")
+    common = names_of(context.table("common_items")) if context.has("common_items") else frozenset()
+    drops: dict[int, Drop] = {}
+    for hit in verdicts(hits, settings, common).to_pylist():
+        detail = f"{hit['benchmark']}/{hit['item_id']}"
+        drops[hit["row"]] = Drop(STAGE, REASON, detail)
+    places = {
+        name: ExclusionSettings.model_validate(raw)
+        for name, raw in context.task.settings.get("exclude", {}).items()
+    }
+    if places:
+        keys = context.table("documents", ["url_key", "host"])
+        for row, place in Exclusions(places).matches(keys).items():
+            drops[row] = Drop(STAGE, source_exclusions.REASON, place)
+    found = judge(hits, settings, common)
+    return Judged(found, drops, cuts(found))
+
+
+def write_hits(context: TaskContext, found: Judged, dropped: Collection[int]) -> None:
+    """The part's lineage of hits, and counts of what was cut out of the rows that were kept."""
+    context.write_table("benchmark_hits.parquet", lineage_of(found.hits))
+    done = [spans for row, spans in found.cuts.items() if row not in dropped]
+    context.counts["cut_documents"] = len(done)
+    context.counts["cut_chars"] = sum(end - start for spans in done for start, end in spans)
+    verdict = Counter(values(found.hits["verdict"]))
+    context.notes["hit_verdicts"] = dict(sorted(verdict.items()))
+    is_cut = pc.equal(found.hits["verdict"], "cut")
+    by_benchmark: Counter[str] = Counter()
+    pairs = found.hits.filter(is_cut).select(["row", "benchmark"]).to_pylist()
+    for row, benchmark in {(pair["row"], pair["benchmark"]) for pair in pairs}:
+        by_benchmark[benchmark] += row not in dropped
+    context.notes["cut_by_benchmark"] = dict(sorted(by_benchmark.items()))

@@ -1,0 +1,102 @@
+"""What cleaning needs beside the text: lists of hashes, recognizers, and the counts it leaves."""
+
+from collections import Counter
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from corpus_assets.lock import PinnedFile
+from corpus_assets.scrub.recognizers import Recognizer, load_recognizer
+from corpus_assets.scrub.text_hashes import HashList
+from corpus_assets.stages.clean_text import CleanTextSettings
+from corpus_assets.stages.scrub import RecognizerSettings
+from corpus_assets.task import TaskContext
+
+if TYPE_CHECKING:
+    from corpus_assets.pipeline.graph import Pipeline
+
+SCRUBBED = "scrubbed_"
+"""Begins the names of counts of personal data; the kind follows."""
+
+
+def hash_list_files(graph: "Pipeline") -> list[tuple[str, Path]]:
+    """(form, file) of each list of hashes that the recipe names."""
+    return [
+        (entry.form, path)
+        for entry in graph.recipe.clean_text.text_hashes
+        for path in graph.locations.files((entry.path,), "clean_text.text_hashes")
+    ]
+
+
+def hash_list_inputs(graph: "Pipeline") -> tuple[dict[str, str], dict[str, Any]]:
+    """The lists as inputs of a task, by digest, and where they lie."""
+    files = hash_list_files(graph)
+    if not files:
+        return {}, {}
+    digests = {
+        f"text_hashes/{number:04d}/{form}": graph.digest_of(path)
+        for number, (form, path) in enumerate(files)
+    }
+    return digests, {"text_hashes": [[form, str(path)] for form, path in files]}
+
+
+def hash_list_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
+    """The lists for the lock."""
+    files = hash_list_files(graph)
+    if not files:
+        return {}
+    return {
+        "text_hashes": tuple(
+            PinnedFile(name=path.name, bytes=path.stat().st_size, sha256=graph.digest_of(path))
+            for _, path in files
+        )
+    }
+
+
+def hash_lists(context: TaskContext) -> list[HashList]:
+    """The lists of the task that is running."""
+    listed = context.task.params.get("text_hashes", [])
+    return [HashList.from_file(Path(path), form) for form, path in listed]
+
+
+def recognizer_settings(graph: "Pipeline") -> dict[str, Any]:
+    """Identities of the recognizers of the recipe; loads them, so that a missing one is told
+    before anything is computed."""
+    entries = graph.recipe.clean_text.scrub.recognizers
+    if not entries:
+        return {}
+    return {"recognizers": [_loaded(entry.model_dump_json())[1] for entry in entries]}
+
+
+def recognizers(context: TaskContext) -> list[Recognizer]:
+    """The recognizers of the task that is running."""
+    settings = context.settings(CleanTextSettings, "clean_text").scrub
+    return [_loaded(entry.model_dump_json())[0] for entry in settings.recognizers]
+
+
+@lru_cache(maxsize=8)
+def _loaded(entry: str) -> tuple[Recognizer, str]:
+    """A recognizer and its identity, loaded once a process."""
+    settings = RecognizerSettings.model_validate_json(entry)
+    return load_recognizer(settings.engine, settings.options)
+
+
+def count_scrubbed(context: TaskContext, final: pa.Table) -> None:
+    """Add up the personal data of a part, by kind; kinds that the recipe treats count as 0."""
+    settings = context.settings(CleanTextSettings, "clean_text").scrub
+    totals: Counter[str] = Counter(
+        {kind: 0 for kind in settings.actions(context.task.settings["domain"])}
+    )
+    for counts in final["scrubbed"].to_pylist():
+        totals.update(dict(counts or ()))
+    for kind, n in sorted(totals.items()):
+        context.counts[SCRUBBED + kind] = n
+
+
+def scrubbed_totals(counts: dict[str, int]) -> dict[str, int]:
+    """The counts of personal data among a result's counts, by kind."""
+    return {
+        name.removeprefix(SCRUBBED): n for name, n in counts.items() if name.startswith(SCRUBBED)
+    }

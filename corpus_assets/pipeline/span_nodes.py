@@ -1,0 +1,93 @@
+"""The nodes that find repeated spans of a snapshot: four small steps, and nothing where pinned."""
+
+from typing import TYPE_CHECKING, Any
+
+from corpus_assets.pipeline.contamination_nodes import verdict_inputs, verdict_settings
+from corpus_assets.stages import repeated_spans
+from corpus_assets.store import Output
+from corpus_assets.task import Task
+
+if TYPE_CHECKING:
+    from corpus_assets.pipeline.graph import Pipeline
+
+
+def span_prints_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
+    return _part_tasks(graph, snapshot, "span_prints", {})
+
+
+def common_prints_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
+    return _merging_task(graph, snapshot, "common_prints", "span_prints", "prints.parquet")
+
+
+def span_grams_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
+    if not _is_asked(graph, snapshot):
+        return []
+    (prints,) = graph.results("common_prints", snapshot)
+    return _part_tasks(graph, snapshot, "span_grams", {"prints": prints.outputs["prints.parquet"]})
+
+
+def repeated_spans_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
+    return _merging_task(graph, snapshot, "repeated_spans", "span_grams", "grams.parquet")
+
+
+def span_inputs(graph: "Pipeline", snapshot: str) -> dict[str, Output]:
+    """What cleaning reads of it, where the recipe asks for it."""
+    if not _compares(graph, snapshot):
+        return {}
+    return {"repeated_spans": graph.calibration("repeated_spans", snapshot)}
+
+
+def span_calibrations(graph: "Pipeline") -> dict[str, Output]:
+    """The calibrations of all snapshots by their name in a lock."""
+    return {
+        f"repeated_spans/{snapshot}": graph.calibration("repeated_spans", snapshot)
+        for snapshot in graph.recipe.snapshots
+        if _compares(graph, snapshot)
+    }
+
+
+def _compares(graph: "Pipeline", snapshot: str) -> bool:
+    settings = graph.recipe.clean_text.repeated_spans
+    return settings is not None and graph.recipe.source_of(snapshot).domain in settings.domains
+
+
+def _is_asked(graph: "Pipeline", snapshot: str) -> bool:
+    return _compares(graph, snapshot) and not graph.pin_of("repeated_spans", snapshot)
+
+
+def _part_tasks(
+    graph: "Pipeline", snapshot: str, node: str, shared: dict[str, Output]
+) -> list[Task]:
+    if not _is_asked(graph, snapshot):
+        return []
+    settings = _settings(graph) | verdict_settings(graph)
+    members = graph.results("clusters", snapshot)[0]
+    selected = graph.results("selection", snapshot)
+    hits = verdict_inputs(graph, snapshot)
+    tasks = []
+    for i, part in enumerate(graph.results("documents", snapshot)):
+        inputs = {
+            "documents": part.outputs["documents.parquet"],
+            "selection": selected[i].outputs["selection.parquet"],
+            "members": members.outputs[f"members-{i:05d}.parquet"],
+        } | shared
+        inputs |= hits[i]
+        label = f"{snapshot} part {i}"
+        tasks.append(Task(node, repeated_spans.VERSION, settings, inputs, label=label))
+    return tasks
+
+
+def _merging_task(
+    graph: "Pipeline", snapshot: str, node: str, before: str, file: str
+) -> list[Task]:
+    if not _is_asked(graph, snapshot):
+        return []
+    inputs = {
+        f"{i:05d}": part.outputs[file] for i, part in enumerate(graph.results(before, snapshot))
+    }
+    return [Task(node, repeated_spans.VERSION, _settings(graph), inputs, label=snapshot)]
+
+
+def _settings(graph: "Pipeline") -> dict[str, Any]:
+    settings = graph.recipe.clean_text.repeated_spans
+    return {"spans": settings.identity()} if settings is not None else {}

@@ -1,0 +1,44 @@
+"""Tasks that find repeated spans; see `stages.repeated_spans` for the passes."""
+
+import pyarrow as pa
+
+from corpus_assets.pipeline.counting import count
+from corpus_assets.pipeline.writing_tasks import drops_before_cleaning
+from corpus_assets.stages import repeated_spans as stage
+from corpus_assets.stages.repeated_spans import RepeatedSpanSettings
+from corpus_assets.task import TaskContext
+
+
+def span_prints(context: TaskContext) -> None:
+    found = stage.count_prints(_compared(context)["text"], _settings(context))
+    context.write_table("prints.parquet", found)
+
+
+def common_prints(context: TaskContext) -> None:
+    tables = (context.table(name) for name in context.names(""))
+    context.write_table("prints.parquet", stage.merge_prints(tables, _settings(context)))
+
+
+def span_grams(context: TaskContext) -> None:
+    found = stage.count_grams(_compared(context), context.table("prints"), _settings(context))
+    context.write_table("grams.parquet", found)
+
+
+def repeated_spans(context: TaskContext) -> None:
+    tables = (context.table(name) for name in context.names(""))
+    found = stage.merge_grams(tables, _settings(context))
+    context.write_table("repeated_spans.parquet", found)
+    context.counts["repeated_grams"] = found.num_rows
+
+
+def _settings(context: TaskContext) -> RepeatedSpanSettings:
+    return context.settings(RepeatedSpanSettings, "spans")
+
+
+def _compared(context: TaskContext) -> pa.Table:
+    """The documents that no earlier stage drops."""
+    table = context.table("documents", ["doc_id", "text"])
+    drops = drops_before_cleaning(context, context.table("selection", ["reason"]))
+    rows = [row for row in range(table.num_rows) if row not in drops]
+    count(context, table.num_rows, table.num_rows)
+    return table.take(pa.array(rows, pa.int64()))

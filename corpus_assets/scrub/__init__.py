@@ -1,0 +1,1 @@
+"""Personal data: what it looks like, and where it stands in a text."""

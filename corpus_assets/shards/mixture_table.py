@@ -1,0 +1,137 @@
+"""A mix as rows for people: what is there, what a run draws, how often, and what may be."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from corpus_assets.errors import RecipeError
+from corpus_assets.shards.manifest import Phase
+from corpus_assets.shards.mixture import MixedGroup, MixtureSettings, phases_from, wish_of
+
+By = Literal["group", "tier", "domain"]
+
+
+@dataclass(frozen=True)
+class Mix:
+    """A recipe's mix over the groups there are. Where it is refused, `problem` says why, the
+    rows are what was asked for, and there are no phases to draw from."""
+
+    rows: tuple[dict[str, Any], ...]
+    phases: tuple[dict[str, Any], ...]
+    problem: str | None
+    run_tokens: int
+    longest_run: int | None
+    """Tokens of the longest run with these weights inside all limits."""
+    unseen: tuple[str, ...]  # groups too small for one sample in a block
+    block_samples: int
+    block_samples_for_all: int  # a block in which every group has a sample
+
+
+def mixture_table(groups: Sequence[MixedGroup], phases: Sequence[Phase]) -> list[dict[str, Any]]:
+    """One row a group, for display: what is there, what the run draws, and how often."""
+    draws = {
+        group.id: Fraction(sum(phase.blocks * phase.counts.get(group.id, 0) for phase in phases))
+        for group in groups
+    }
+    return _rows(groups, draws)
+
+
+def mix_of(groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int) -> Mix:
+    """What a run over a corpus would see; costs milliseconds, reads nothing."""
+    wish = wish_of(groups, settings, seq_len)
+    problem: str | None = None
+    counts: list[dict[str, Fraction]] = list(wish.ideals)
+    try:
+        made = phases_from(groups, settings, seq_len)
+        counts = [{name: Fraction(n) for name, n in phase.counts.items()} for phase in made]
+    except RecipeError as error:
+        problem = str(error)
+    draws = {group.id: Fraction(0) for group in groups}
+    by_phase: dict[str, dict[str, Fraction]] = {}
+    for name, blocks, count in zip(wish.phases, wish.blocks, counts, strict=True):
+        by_phase[name] = {group.id: blocks * count.get(group.id, Fraction(0)) for group in groups}
+        for group in groups:
+            draws[group.id] += by_phase[name][group.id]
+    rows = _rows(groups, draws)
+    shares = {
+        name: {row["group"]: row["share"] for row in _rows(groups, drawn)}
+        for name, drawn in by_phase.items()
+    }
+    for row in rows:
+        row["allowed"], row["limit"] = settings.limit(row["domain"], row["tier"])
+        row["phases"] = {name: share[row["group"]] for name, share in shares.items()}
+    wanted = [value for ideal in wish.ideals for value in ideal.values() if value]
+    asked = {group.id for group in wish.groups if wish.draws(group)}
+    return Mix(
+        rows=tuple(rows),
+        phases=tuple(
+            _phase(groups, name, blocks, by_phase[name])
+            for name, blocks in zip(wish.phases, wish.blocks, strict=True)
+        ),
+        problem=problem,
+        run_tokens=wish.run_tokens,
+        longest_run=wish.longest_run(settings),
+        unseen=tuple(sorted(name for name in asked if not draws[name])),
+        block_samples=settings.block_samples,
+        block_samples_for_all=-(-settings.block_samples // min(wanted)) if wanted else 1,
+    )
+
+
+def gathered(rows: Sequence[dict[str, Any]], by: By) -> list[dict[str, Any]]:
+    """Rows of `mix_of`, those of one domain (and tier) as one row."""
+    if by == "group":
+        return list(rows)
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        name = row["domain"] if by == "domain" else f"{row['domain']}/{row['tier']}"
+        found.setdefault(name, []).append(row)
+    return [_gathered(name, members) for name, members in sorted(found.items())]
+
+
+def _gathered(name: str, members: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    summed = ("samples", "tokens", "drawn_samples", "drawn_tokens", "share")
+    row: dict[str, Any] = {key: sum(member[key] for member in members) for key in summed}
+    tightest = min(members, key=lambda member: (member["allowed"], member["limit"]))
+    return {
+        "group": name,
+        "domain": members[0]["domain"],
+        "tier": members[0]["tier"],
+        **row,
+        "epochs": row["drawn_tokens"] / row["tokens"] if row["tokens"] else 0.0,
+        "allowed": tightest["allowed"],
+        "limit": tightest["limit"],
+        "phases": {
+            phase: sum(member["phases"][phase] for member in members)
+            for phase in members[0]["phases"]
+        },
+    }
+
+
+def _rows(groups: Sequence[MixedGroup], draws: dict[str, Fraction]) -> list[dict[str, Any]]:
+    drawn = {
+        group.id: draws[group.id] * group.tokens / group.samples if group.samples else Fraction(0)
+        for group in groups
+    }
+    total = sum(drawn.values(), Fraction(0))
+    return [
+        {
+            "group": group.id,
+            "domain": group.domain,
+            "tier": group.tier,
+            "samples": group.samples,
+            "tokens": group.tokens,
+            "drawn_samples": round(draws[group.id]),
+            "drawn_tokens": round(drawn[group.id]),
+            "share": float(drawn[group.id] / total) if total else 0.0,
+            "epochs": float(draws[group.id] / group.samples) if group.samples else 0.0,
+        }
+        for group in sorted(groups, key=lambda group: group.id)
+    ]
+
+
+def _phase(
+    groups: Sequence[MixedGroup], name: str, blocks: int, draws: dict[str, Fraction]
+) -> dict[str, Any]:
+    tokens = sum(row["drawn_tokens"] for row in _rows(groups, draws))
+    return {"name": name, "blocks": blocks, "tokens": tokens}

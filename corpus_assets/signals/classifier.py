@@ -1,0 +1,101 @@
+"""A score by a fastText classifier: one that the corpus trains itself, or a pinned one."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pydantic import Field, StringConstraints
+
+from corpus_assets.errors import RecipeError
+from corpus_assets.kernels.fasttext_labels import label_scores
+from corpus_assets.kernels.fasttext_model import LABEL, FastTextModel, load_model
+from corpus_assets.kernels.spaced_words import spaced_words
+from corpus_assets.signals.base import SignalFamily, TextBatch, model_path
+
+POSITIVE = "positive"
+NEGATIVE = "negative"
+MAX_CHARS = 20_000
+DECIMALS = 4
+MODEL = "classifier:"
+"""Begins the names in `SignalFamily.needs` that are classifiers of the recipe."""
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
+Reading = Literal["words", "plain"]
+
+
+class Classifier(SignalFamily):
+    """`NAME_score`: how much a text is of the kind that the classifier looks for.
+
+    The probability of a label, or a weighted sum of several (a grade of 0 to 5, say). Rounded to
+    four decimals, float32; null for a text without words.
+    """
+
+    version: ClassVar[int] = 1
+
+    family: Literal["classifier"] = "classifier"
+    name: Name = Field(
+        default="quality",
+        description="the classifier, under `classifiers`; begins the column's name",
+    )
+    labels: dict[str, float] = Field(
+        default={POSITIVE: 1.0},
+        min_length=1,
+        description="labels of the model and what each counts; the one of models trained here is "
+        "`positive`",
+    )
+    text: Reading = Field(
+        default="words",
+        description="`words`: small letters, punctuation apart; `plain`: as it is, on one line",
+    )
+    max_chars: int | None = Field(
+        default=MAX_CHARS, ge=1, description="read of each text, in training too; null: all"
+    )
+
+    def columns(self) -> dict[str, pa.DataType]:
+        return {f"{self.name}_score": pa.float32()}
+
+    def needs(self) -> tuple[str, ...]:
+        return (f"{MODEL}{self.name}",)
+
+    def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        model = load_model(model_path(models, f"{MODEL}{self.name}", self.family))
+        lines = read_batch(batch, self.text, self.max_chars)
+        scores = label_scores(model, lines.data, lines.offsets)
+        weighted = scores.astype(np.float64) * self._weights(model)
+        values = rounded_scores(weighted.sum(axis=1))
+        empty = batch.words.counts == 0 if self.text == "plain" else np.diff(lines.offsets) == 0
+        column = pa.array(values, pa.float32(), mask=empty | np.isnan(values))
+        return self.record_batch({f"{self.name}_score": column})
+
+    def _weights(self, model: FastTextModel) -> npt.NDArray[np.float32]:
+        weights = np.zeros(len(model.labels), dtype=np.float32)
+        for label, weight in self.labels.items():
+            name = label.removeprefix(LABEL)
+            if name not in model.labels:
+                raise RecipeError(
+                    f"signals.families ({self.name}): the model has no label {name!r}; it has "
+                    f"{', '.join(model.labels[:20])}"
+                )
+            weights[model.labels.index(name)] = weight
+        return weights
+
+
+def read_batch(batch: TextBatch, text: Reading, max_chars: int | None) -> TextBatch:
+    """The texts as a classifier reads them. Setting punctuation apart also takes the power from
+    strings that fastText obeys inside a text: a `__label__` prefix and the mark `</s>`."""
+    if text == "plain" and (max_chars is None or not (batch.n_chars > max_chars).any()):
+        return batch
+    cut = [each[:max_chars] for each in batch.texts.to_pylist()]
+    if text == "plain":
+        return TextBatch.from_arrow(pa.array(cut, pa.large_string()))
+    small = TextBatch.from_arrow(pa.array([each.lower() for each in cut], pa.large_string()))
+    return TextBatch.from_bytes(*spaced_words(small.data, small.offsets))
+
+
+def rounded_scores(scores: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Scores with four decimals; fastText may exceed 1 by a rounding error, so near 1 it is 1."""
+    whole = np.where((scores > 1) & (scores < 1 + 2e-5), 1.0, scores.astype(np.float64))
+    return np.round(whole, DECIMALS)

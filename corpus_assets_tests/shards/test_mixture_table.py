@@ -1,0 +1,161 @@
+"""What a mix says of itself before anyone trains."""
+
+from typing import Any
+
+import pytest
+
+from corpus_assets.errors import RecipeError
+from corpus_assets.shards.mixture import MixtureSettings, phases_from
+from corpus_assets.shards.mixture_table import gathered, mix_of, mixture_table
+from corpus_assets_tests.shards.test_mixture import SEQ_LEN, WEB_AND_CODE, Size, full, mix
+
+
+def by_group(rows: Any) -> dict[str, dict[str, Any]]:
+    return {row["group"]: row for row in rows}
+
+
+def test_a_mix_shows_tokens_shares_epochs_and_limits_of_every_group() -> None:
+    setting = mix(max_epochs_by_tier={"low": 1}, max_epochs_by_domain={"code": 3})
+    made = mix_of(WEB_AND_CODE, setting, SEQ_LEN)
+    assert made.problem is None
+    rows = by_group(made.rows)
+    high = rows["A/web/high"]
+    assert (high["tokens"], high["drawn_tokens"], high["epochs"]) == (100_000, 200_000, 2.0)
+    assert high["share"] == high["phases"]["main"] == 0.25
+    assert (rows["A/web/low"]["allowed"], rows["A/web/low"]["limit"]) == (
+        1,
+        "max_epochs_by_tier.low",
+    )
+    assert rows["A/code/mid"]["allowed"] == 3
+    assert sum(row["share"] for row in made.rows) == pytest.approx(1)
+
+
+def test_the_table_of_phases_is_that_of_the_manifest() -> None:
+    made = mix_of(WEB_AND_CODE, mix(), SEQ_LEN)
+    table = by_group(mixture_table(WEB_AND_CODE, phases_from(WEB_AND_CODE, mix(), SEQ_LEN)))
+    for row in made.rows:
+        assert row["drawn_tokens"] == table[row["group"]]["drawn_tokens"]
+        assert row["epochs"] == table[row["group"]]["epochs"]
+
+
+def test_a_cooldown_that_drops_low_tiers_and_lifts_high_ones_shows_in_its_column() -> None:
+    phases = [
+        {"name": "main", "share": 0.85},
+        {"name": "cooldown", "share": 0.15, "tiers": {"low": 0, "high": 4.0}},
+    ]
+    made = mix_of(WEB_AND_CODE, mix(phases=phases, run_tokens=16_000_000), SEQ_LEN)
+    rows = by_group(made.rows)
+    assert rows["A/web/low"]["phases"]["cooldown"] == 0
+    assert rows["A/web/high"]["phases"]["cooldown"] > rows["A/web/high"]["phases"]["main"]
+    tokens = {phase["name"]: phase["tokens"] for phase in made.phases}
+    assert tokens["main"] / sum(tokens.values()) == pytest.approx(0.85, abs=0.01)
+
+
+def test_a_mix_that_asks_for_too_much_is_shown_as_asked_with_the_reason() -> None:
+    made = mix_of(WEB_AND_CODE, mix(run_tokens=10_000_000), SEQ_LEN)
+    assert made.problem is not None
+    assert "allowed are 4 by mixture.max_epochs" in made.problem
+    assert any(row["epochs"] > row["allowed"] for row in made.rows)
+
+
+@pytest.mark.parametrize("run_tokens", [3_000_000, 10_000_000, 10**12])
+@pytest.mark.parametrize("block", [7, 64, 800])
+def test_the_longest_run_that_a_refusal_names_is_accepted(run_tokens: int, block: int) -> None:
+    setting = mix(run_tokens=run_tokens, block_samples=block, max_epochs_by_domain={"code": 1.5})
+    made = mix_of(WEB_AND_CODE, setting, SEQ_LEN)
+    assert made.longest_run is not None
+    with pytest.raises(RecipeError, match=f"lower run_tokens to {made.longest_run:,}"):
+        phases_from(WEB_AND_CODE, setting, SEQ_LEN)
+    shorter = setting.model_copy(update={"run_tokens": made.longest_run})
+    assert phases_from(WEB_AND_CODE, shorter, SEQ_LEN)
+
+
+def test_where_no_run_is_short_enough_a_smaller_block_is_named() -> None:
+    groups = [full("A/web/mid", 10), full("A/code/mid", 2)]
+    with pytest.raises(RecipeError, match="lower block_samples, since the corpus is smaller"):
+        phases_from(groups, mix(domains={"web": 1, "code": 1}), SEQ_LEN)
+
+
+def test_replay_may_be_allowed_for_one_group_and_refused_for_another() -> None:
+    setting = mix(
+        run_tokens=1_200_000,
+        max_epochs=1.0,
+        max_epochs_by_domain={"web": 1.0, "code": 8},
+        max_epochs_by_group={"web/high": 6},
+    )
+    rows = by_group(mix_of(WEB_AND_CODE, setting, SEQ_LEN).rows)
+    assert rows["A/web/high"]["epochs"] > 1
+    assert rows["A/web/low"]["epochs"] <= 1
+    refused = mix_of(WEB_AND_CODE, mix(run_tokens=1_200_000, max_epochs=1.0), SEQ_LEN)
+    assert refused.problem is not None
+    assert "and too many of 2 other groups" in refused.problem
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ({}, (4.0, "max_epochs")),
+        ({"max_epochs_by_domain": {"web": 2}}, (2.0, "max_epochs_by_domain.web")),
+        ({"max_epochs_by_tier": {"low": 9}}, (9.0, "max_epochs_by_tier.low")),
+        (
+            {"max_epochs_by_domain": {"web": 2}, "max_epochs_by_tier": {"low": 1}},
+            (1.0, "max_epochs_by_tier.low"),
+        ),
+        (
+            {"max_epochs_by_tier": {"low": 1}, "max_epochs_by_group": {"web/low": 3}},
+            (3.0, "max_epochs_by_group.web/low"),
+        ),
+    ],
+)
+def test_the_closest_limit_counts(limits: dict[str, Any], expected: tuple[float, str]) -> None:
+    assert MixtureSettings(**limits).limit("web", "low") == expected
+
+
+def test_groups_too_small_for_a_block_are_named_with_the_block_that_has_them() -> None:
+    groups = [full("A/web/mid", 9_999), full("B/web/mid", 1)]
+    made = mix_of(groups, MixtureSettings(block_samples=10), SEQ_LEN)
+    assert made.unseen == ("B/web/mid",)
+    assert made.block_samples_for_all == 10_000
+    whole = MixtureSettings(block_samples=made.block_samples_for_all)
+    assert mix_of(groups, whole, SEQ_LEN).unseen == ()
+
+
+def test_a_domain_of_many_small_groups_keeps_its_share() -> None:
+    """Of 300 snapshots each would round to nothing in a block of 256; together they must not."""
+    many = [
+        full(f"S{number:03d}/web/{tier}", 100) for number in range(150) for tier in ("high", "low")
+    ]
+    groups = [*many, full("A/code/mid", 10_000)]
+    setting = MixtureSettings(domains={"web": 0.5, "code": 0.5}, block_samples=256)
+    [phase] = phases_from(groups, setting, SEQ_LEN)
+    counts: dict[str, int] = {}
+    for name, count in phase.counts.items():
+        domain, tier = name.split("/")[1:]
+        for key in (domain, f"{domain}/{tier}"):
+            counts[key] = counts.get(key, 0) + count
+    assert counts["web"] == counts["code"] == 128
+    assert (counts["web/high"], counts["web/low"]) == (102, 26)  # 2 : 0.5
+
+
+def test_rows_can_be_gathered_by_tier_and_domain() -> None:
+    rows = mix_of(WEB_AND_CODE, mix(), SEQ_LEN).rows
+    tiers, domains = by_group(gathered(rows, "tier")), by_group(gathered(rows, "domain"))
+    assert set(tiers) == {"web/high", "web/low", "code/mid"}
+    assert tiers["web/high"]["tokens"] == 200_000
+    assert tiers["web/high"]["epochs"] == 2.0
+    assert domains["web"]["share"] == domains["web"]["phases"]["main"] == 0.75
+    assert gathered(rows, "group") == list(rows)
+
+
+def test_thousands_of_groups_are_mixed_exactly() -> None:
+    groups = [
+        Size(f"S{n:04d}/{domain}/mid", 1000 + n, (1000 + n) * 90 + n)
+        for n in range(700)
+        for domain in ("web", "code")
+    ]
+    setting = mix(domains={"web": 0.7, "code": 0.3}, block_samples=100_000)
+    made = mix_of(groups, setting, SEQ_LEN)
+    assert made.problem is None
+    assert sum(row["share"] for row in made.rows if row["domain"] == "web") == pytest.approx(
+        0.7, abs=0.0005
+    )

@@ -1,0 +1,165 @@
+"""Repeated spans: the three passes against a plain count of all word runs."""
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from corpus_assets.documents import DOC_ID
+from corpus_assets.stages.repeated_spans import (
+    RepeatedSpanSettings,
+    count_grams,
+    count_prints,
+    find_cuts,
+    merge_grams,
+    merge_prints,
+)
+
+EIGHT = RepeatedSpanSettings(min_words=8)
+FIFTY = RepeatedSpanSettings()
+
+Corpus = dict[bytes, str]
+
+
+def table(corpus: Corpus) -> pa.Table:
+    ids = pa.array(list(corpus), DOC_ID)
+    return pa.table({"doc_id": ids, "text": pa.array(list(corpus.values()), pa.large_string())})
+
+
+def cuts_of(
+    corpus: Corpus, settings: RepeatedSpanSettings, parts: int = 1
+) -> dict[bytes, list[tuple[int, int]]]:
+    """All passes over the corpus in so many parts."""
+    whole = table(corpus)
+    size = -(-whole.num_rows // parts)
+    tables = [whole.slice(k * size, size) for k in range(parts)]
+    prints = merge_prints([count_prints(t["text"], settings) for t in tables], settings)
+    repeated = merge_grams([count_grams(t, prints, settings) for t in tables], settings)
+    cuts = [cut for t in tables for cut in find_cuts(t, repeated, settings)]
+    return dict(zip(corpus, cuts, strict=True))
+
+
+def left_of(corpus: Corpus, settings: RepeatedSpanSettings, parts: int = 1) -> dict[bytes, str]:
+    left = {}
+    for doc_id, cuts in cuts_of(corpus, settings, parts).items():
+        text, place, out = corpus[doc_id], 0, []
+        for start, end in cuts:
+            out.append(text[place:start])
+            place = end
+        left[doc_id] = "".join([*out, text[place:]])
+    return left
+
+
+def plain_left(corpus: Corpus, n: int) -> dict[bytes, list[str]]:
+    """The reference: words left, for texts of plain words with single spaces."""
+    words = {doc_id: text.split() for doc_id, text in corpus.items()}
+    runs = {
+        doc_id: [tuple(w[i : i + n]) for i in range(len(w) - n + 1)] for doc_id, w in words.items()
+    }
+    places = Counter(run for own in runs.values() for run in own)
+    keeper = {run: min(d for d, own in runs.items() if run in own) for run in places}
+    left = {}
+    for doc_id, own in runs.items():
+        gone: set[int] = set()
+        first: dict[tuple[str, ...], int] = {}
+        for i, run in enumerate(own):
+            if places[run] < 2:
+                continue
+            if keeper[run] == doc_id and i < first.setdefault(run, i) + n:
+                continue
+            gone.update(range(i, i + n))
+        left[doc_id] = [word for i, word in enumerate(words[doc_id]) if i not in gone]
+    return left
+
+
+def doc(number: int) -> bytes:
+    return number.to_bytes(16, "big")
+
+
+def salad(random: np.random.Generator, n: int, vocabulary: int = 5000) -> str:
+    return " ".join(f"w{k}" for k in random.integers(0, vocabulary, n))
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("parts", [1, 3])
+def test_random_texts_with_shared_runs_are_cut_as_the_plain_count_cuts_them(
+    seed: int, parts: int
+) -> None:
+    random = np.random.default_rng(seed)
+    pool = [salad(random, int(n)) for n in random.integers(3, 30, 6)]
+    corpus = {}
+    for number in random.permutation(12):
+        pieces = []
+        for _ in range(random.integers(0, 6)):
+            own = salad(random, int(random.integers(0, 15)), vocabulary=[3, 5000][seed % 2])
+            pieces += [own, pool[random.integers(len(pool))]]
+        corpus[doc(int(number))] = " ".join(filter(None, pieces))
+    left = left_of(corpus, EIGHT, parts)
+    assert {d: text.split() for d, text in left.items()} == plain_left(corpus, 8)
+
+
+def test_a_passage_of_fifty_words_stays_in_one_document_and_goes_from_the_others() -> None:
+    random = np.random.default_rng(7)
+    passage = salad(random, 50)
+    corpus = {doc(k): f"{salad(random, 60)}\n{passage}\n{salad(random, 60)}" for k in (3, 1, 2)}
+    left = left_of(corpus, FIFTY)
+    assert [passage in left[doc(k)] for k in (1, 2, 3)] == [True, False, False]
+    assert left[doc(2)].count("\n") == 1, "what follows a cut passage begins where it began"
+
+
+def test_forty_nine_common_words_are_no_repeated_span() -> None:
+    random = np.random.default_rng(8)
+    passage = salad(random, 49)
+    corpus = {doc(k): f"{salad(random, 60)} {passage} {salad(random, 60)}" for k in (1, 2)}
+    assert left_of(corpus, FIFTY) == corpus
+
+
+def test_a_passage_twice_in_one_document_is_kept_where_it_first_stands() -> None:
+    random = np.random.default_rng(9)
+    passage, between = salad(random, 55), salad(random, 20)
+    corpus = {doc(1): f"{passage} {between} {passage}"}
+    assert left_of(corpus, FIFTY)[doc(1)] == f"{passage} {between} "
+
+
+def test_one_word_a_million_times_keeps_its_first_span() -> None:
+    corpus = {doc(1): "spam " * 1_000_000, doc(2): "spam " * 70}
+    left = left_of(corpus, FIFTY)
+    assert len(left[doc(1)].split()) == 50 and left[doc(2)] == ""
+
+
+def test_case_and_punctuation_do_not_hide_a_copy() -> None:
+    random = np.random.default_rng(10)
+    passage = salad(random, 52)
+    loud = passage.upper().replace(" ", ", ")
+    corpus = {doc(1): f"one two {passage} three", doc(2): f"four {loud}! five"}
+    assert left_of(corpus, FIFTY)[doc(2)].split() == ["four", "five"]
+
+
+def test_chinese_is_compared_by_characters_and_cut_at_whole_ones() -> None:
+    random = np.random.default_rng(11)
+    letters = [chr(0x4E00 + int(k)) for k in random.integers(0, 3000, 300)]
+    passage = "".join(letters[:60])
+    corpus = {doc(1): passage + "".join(letters[60:150]), doc(2): "甲乙" + passage + "丙。丁"}
+    assert left_of(corpus, FIFTY)[doc(2)] == "甲乙丙。丁"
+
+
+@pytest.mark.parametrize("text", ["", " ", "...!?", "one", "مرحبا بالعالم " * 3, "😀" * 400])
+def test_texts_with_little_to_compare_are_left_alone(text: str) -> None:
+    corpus = {doc(1): text, doc(2): text}
+    assert left_of(corpus, FIFTY) == corpus
+
+
+def test_no_documents_give_empty_tables() -> None:
+    assert cuts_of({}, FIFTY) == {}
+
+
+def test_what_is_pinned_holds_no_text_and_cuts_a_document_that_came_later() -> None:
+    random = np.random.default_rng(12)
+    passage = salad(random, 80)
+    corpus = {doc(1): passage, doc(2): passage + " tail"}
+    prints = merge_prints([count_prints(table(corpus)["text"], FIFTY)], FIFTY)
+    repeated = merge_grams([count_grams(table(corpus), prints, FIFTY)], FIFTY)
+    later = {doc(0): "head " + passage}
+    assert find_cuts(table(later), repeated, FIFTY) == [[(5, 5 + len(passage))]]
+    assert repeated.column_names == ["gram", "check", "keeper", "places"]
