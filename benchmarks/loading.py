@@ -5,9 +5,9 @@
 
 Made-up documents are packed into shards; the same samples are written by each peer's own writer
 in its own format. Then everybody reads all of them, one process, files in the page cache: ours in
-the global shuffled order of a run, the peers in file order (which spares them the jumps) and, where
-they have it, by index in the order of our run. Every peer's tokens are compared with ours once,
-outside the clock. A bare copy is `numpy.copyto` of as many rows, one by one in the same order, from
+the global shuffled order of a run, the peers in file order (which spares them the jumps), sample by
+sample and stacked to batches, and sample by sample with jumps. Every peer's tokens are compared
+with ours once, outside the clock. A bare copy is `numpy.copyto` of as many rows, one by one in the same order, from
 an array in memory. Figures are samples a CPU second, the best of the rounds, the sides in turn.
 """
 
@@ -186,7 +186,8 @@ def measure_peers(
     folder: Path, rows: np.ndarray, options: argparse.Namespace
 ) -> dict[str, tuple[float, str]]:
     np.save(folder / "rows.npy", rows)
-    command = [options.peer_python, PEER, folder / "rows.npy", folder / "peers", options.rounds]
+    command = [options.peer_python, PEER, folder / "rows.npy", folder / "peers",
+               options.rounds, options.batch]  # fmt: skip
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(done.stderr)

@@ -39,7 +39,7 @@ from corpus_assets.pipeline.version_columns import Ruling, columns_of_version
 from corpus_assets.pipeline.whatif import compare
 from corpus_assets.pipeline.whatif_answer import answer_of
 from corpus_assets.recipe import Recipe, load_recipe
-from corpus_assets.session import find_recipe
+from corpus_assets.recipe_files import find_recipe
 from corpus_assets.sources.suppressions import Suppressions
 from corpus_assets.stages.selection import resolve_cutoffs, select
 from corpus_assets.step import canonical_json
@@ -237,7 +237,8 @@ def main() -> None:
         print("\n".join("    " + line for line in done.stdout.splitlines()[:11]))
         with timed("  of it: start of Python and imports", resource.RUSAGE_CHILDREN):
             imports = (
-                "import corpus_assets.cli, corpus_assets.session, corpus_assets.pipeline.whatif"
+                "import corpus_assets.cli, catalog.registry, corpus_assets.pipeline.peek, "
+                "corpus_assets.pipeline.whatif_answer, corpus_assets.signals_screens"
             )
             subprocess.run([sys.executable, "-c", imports], check=True)
         steps(Home.resolve(str(root / "home")), recipe)

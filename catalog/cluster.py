@@ -51,13 +51,13 @@ def _described(lineage: Lineage, member: Row, policy: str) -> Row:
     record: Row = records[0] if records else {}
     known = record | (signals[0] if signals else {})
     # Of captures that stand twice in a part, the member's own is the one with its fate.
-    own = [row for row in decided if bool(row["kept"]) == bool(member["kept"])]
+    own = [row for row in decided if bool(row["kept"]) == bool(member["kept"])] or decided
     return member | {
         "url": record.get("url") or record.get("url_key"),
         "fetched_at": record.get("fetched_at"),
         "n_chars": known.get("n_chars"),
         "compared": known.get(POLICIES.get(policy, "")),
-        "fate": fate((own or decided or [None])[0]),
+        "fate": fate(own[0] if own else None),
     }
 
 

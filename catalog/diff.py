@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from catalog.changes import changed_keys
 from catalog.files import Store
 from catalog.lineage import Lineage
 from catalog.registry import Registry
@@ -35,30 +36,6 @@ def diff(registry: Registry, store: Store, before: str, after: str) -> dict[str,
         "documents": _documents(registry, store, before, after),
         "tokens": _tokens(old_shards, new_shards),
     }
-
-
-def changed_keys(before: Any, after: Any) -> list[dict[str, Any]]:
-    """Dotted keys whose values differ; None stands for a key that is not there."""
-    old, new = dict(_flat(before)), dict(_flat(after))
-    return [
-        {"key": key, "before": old.get(key), "after": new.get(key)}
-        for key in sorted(old.keys() | new.keys())
-        if old.get(key) != new.get(key) or (key in old) != (key in new)
-    ]
-
-
-def _flat(value: Any, key: str = "") -> list[tuple[str, Any]]:
-    if isinstance(value, dict) and value:
-        return [
-            item
-            for name, inner in value.items()
-            for item in _flat(inner, f"{key}.{name}" if key else str(name))
-        ]
-    if isinstance(value, list) and any(isinstance(inner, dict | list) for inner in value):
-        return [
-            item for place, inner in enumerate(value) for item in _flat(inner, f"{key}[{place}]")
-        ]
-    return [(key, value)]
 
 
 def _shards(before: list[ShardRow], after: list[ShardRow]) -> dict[str, Any]:

@@ -5,19 +5,21 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
+from corpus_assets.cli_contamination import contamination
 from corpus_assets.cli_export import check_export_command, export_command
 from corpus_assets.cli_options import HOME_OPTION, JSON_OPTION, SET_OPTION, overrides_of
 from corpus_assets.cli_signals import canary, signals, whatif
 from corpus_assets.cli_snapshots import snapshots
 from corpus_assets.cli_tokens import mix, plan_tokens, tokenizer
-from corpus_assets.display import LiveBars, PlainLog
 from corpus_assets.errors import CorpusError
 from corpus_assets.home import Home
-from corpus_assets.summary import plan_lines, status_lines, summary_lines
+
+if TYPE_CHECKING:  # a command imports what it needs: half of the time of a short one is imports
+    from corpus_assets.display import LiveBars, PlainLog
 
 LOCK_OPTION = click.option(
     "--lock",
@@ -42,6 +44,7 @@ cli.add_command(snapshots)
 cli.add_command(signals)
 cli.add_command(whatif)
 cli.add_command(canary)
+cli.add_command(contamination)
 cli.add_command(tokenizer)
 cli.add_command(mix)
 cli.add_command(plan_tokens)
@@ -70,6 +73,7 @@ def build(
     from corpus_assets.defs.build import build as run_build
     from corpus_assets.pipeline.version import check_version_name
     from corpus_assets.session import open_session
+    from corpus_assets.summary import summary_lines
 
     if version is not None:
         check_version_name(version)
@@ -131,6 +135,7 @@ def plan(
     """Say what a build would run and what is cached, without running anything."""
     from corpus_assets.pipeline.plan import plan as make_plan
     from corpus_assets.session import open_session
+    from corpus_assets.summary import plan_lines
 
     with open_session(recipe, Home.resolve(home), 1, overrides_of(settings), lock) as session:
         lines = make_plan(session.pipeline)
@@ -145,6 +150,8 @@ def plan(
 @JSON_OPTION
 def status(home: str | None, as_json: bool) -> None:
     """Show versions, snapshots and the size of what is stored."""
+    from corpus_assets.summary import status_lines
+
     place = Home.resolve(home)
     described = status_lines(place, as_json)
     _print(described)
@@ -220,7 +227,11 @@ def fetch() -> None:
     _print([f"language identifier: {fetch_lid176(default_folder())}"])
 
 
-def _display() -> LiveBars | PlainLog:
+def _display() -> "LiveBars | PlainLog":
+    from rich.console import Console
+
+    from corpus_assets.display import LiveBars, PlainLog
+
     console = Console(stderr=True)
     if console.is_terminal:
         return LiveBars(console)
@@ -237,10 +248,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from catalog.errors import CatalogError
 
     try:
-        cli.main(args=list(arguments) if arguments is not None else None, prog_name="corpus",
-                 standalone_mode=False)  # fmt: skip
-    except click.exceptions.Exit as done:
-        return done.exit_code
+        done = cli.main(args=list(arguments) if arguments is not None else None,
+                        prog_name="corpus", standalone_mode=False)  # fmt: skip
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -252,7 +261,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "corpus: stopped; finished parts are kept, run the same command to go on", err=True
         )
         return 130
-    return 0
+    return done if isinstance(done, int) else 0  # a command that ends with `Exit`: its status
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def show(
     from corpus_assets.signals_screens import show_signals
 
     place = Home.resolve(home)
-    registry, columns = _open_version(place, version)
+    registry, columns = open_version(place, version)
     name = columns.title.removeprefix("version ")
     with Lineage(registry, CatalogStore(place.store_url), name) as lineage:
         answer = signals_of(columns, lineage, doc_id, with_text)
@@ -83,7 +83,7 @@ def whatif(
     from corpus_assets.pipeline.whatif import compare
     from corpus_assets.pipeline.whatif_answer import answer_of
     from corpus_assets.recipe import load_recipe
-    from corpus_assets.session import find_recipe
+    from corpus_assets.recipe_files import find_recipe
     from corpus_assets.signals_screens import show_whatif
     from corpus_assets.store import open_store
 
@@ -129,7 +129,7 @@ def canary(version: str, per_reason: int, chars: int, out: Path | None, home: st
     from corpus_assets.pipeline.canary import draw_canary
     from corpus_assets.pipeline.canary_page import render_canary
 
-    _, columns = _open_version(Home.resolve(home), version)
+    _, columns = open_version(Home.resolve(home), version)
     page = render_canary(version, draw_canary(columns, per_reason), chars)
     target = out or Path(f"{version}-canary.html")
     try:
@@ -139,7 +139,7 @@ def canary(version: str, per_reason: int, chars: int, out: Path | None, home: st
     click.echo(f"canary of {version}: {target} (it holds text; delete it when you have looked)")
 
 
-def _open_version(home: Home, version: str | None) -> tuple[Any, "VersionColumns"]:
+def open_version(home: Home, version: str | None) -> tuple[Any, "VersionColumns"]:
     """The registry, and the columns of a live version."""
     from catalog.registry import Registry
     from corpus_assets.pipeline.version_columns import columns_of_version
@@ -160,17 +160,18 @@ def _columns_for(home: Home, recipe: str, name: str, version: str | None) -> "Ve
     """The version asked for; else the newest of the recipe's name; else what the recipe has."""
     from catalog.registry import Registry
     from corpus_assets.pipeline.version_columns import columns_of_recipe
-    from corpus_assets.session import open_session
 
     if version is None:
         registry = Registry(home.catalog_url, home.catalog_busy_s)
         live = [row for row in registry.versions() if row.status == "live"]
         named = [row for row in live if registry.recipe(row.recipe_digest).name == name]
         if not named:
+            from corpus_assets.session import open_session  # all of the graph, and rarely asked
+
             with open_session(recipe, home) as session:
                 return columns_of_recipe(session.pipeline)
         version = named[-1].name
-    return _open_version(home, version)[1]
+    return open_version(home, version)[1]
 
 
 def _described(

@@ -23,24 +23,14 @@ BY_OPTION = click.option(
 SIZES = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
 
 
-class Amount(click.ParamType):
+def number(written: str) -> float:
     """A large number as people write it: 7e9, 7B, 1.5T, 320000000."""
-
-    name = "number"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        found = re.fullmatch(
-            r"([0-9.]+(?:e[+-]?\d+)?)([kmbgt]?)", str(value).replace("_", "").lower()
-        )
-        try:
-            number = float(found[1]) * SIZES[found[2]] if found else 0.0
-        except ValueError:
-            number = 0.0
-        if not 1 <= number < 1e30:
-            self.fail(f"{value!r} is no amount; write it like 7e9, 7B or 320000000", param, ctx)
-        return number
+    plain = written.replace("_", "").lower()
+    found = re.fullmatch(r"(\d+\.?\d*(?:e[+-]?\d+)?)([kmbgt]?)", plain)
+    value = float(found[1]) * SIZES[found[2]] if found else 0.0
+    if not 1 <= value < 1e30:
+        raise click.BadParameter(f"{written!r} is no amount; write it like 7e9, 7B or 320000000")
+    return value
 
 
 @click.group()
@@ -149,7 +139,7 @@ def name_slots_command(file: Path, names: Sequence[str], out: Path) -> None:
 @click.command()
 @click.argument("version_or_recipe")
 @SET_OPTION
-@click.option("--tokens", type=Amount(), help="Length of the run, for example 2e12 or 300B.")
+@click.option("--tokens", type=number, help="Length of the run, for example 2e12 or 300B.")
 @click.option("--against", metavar="VERSION_OR_RECIPE", help="Compare with another mix.")
 @click.option(
     "--plot", type=click.Path(path_type=Path, dir_okay=False), help="Write a .svg or .html too."
@@ -211,7 +201,7 @@ def _mix_answer(source: "MixSource", tokens: float | None, by: str | None) -> di
 
 
 @click.command("plan-tokens")
-@click.option("--params", type=Amount(), required=True, help="Parameters, for example 7e9 or 7B.")
+@click.option("--params", type=number, required=True, help="Parameters, for example 7e9 or 7B.")
 @click.option(
     "--regime",
     type=click.Choice(["chinchilla", "overtrain"]),
@@ -219,7 +209,7 @@ def _mix_answer(source: "MixSource", tokens: float | None, by: str | None) -> di
     show_default=True,
     help="20 tokens a parameter, or 1,875 as Llama 3 8B.",
 )
-@click.option("--tokens-per-param", type=Amount(), help="Tokens a parameter, instead of a regime.")
+@click.option("--tokens-per-param", type=number, help="Tokens a parameter, instead of a regime.")
 @click.option("--version", metavar="NAME", help="Which version or recipe [the newest version].")
 @BY_OPTION
 @HOME_OPTION

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
 
-from corpus_assets.demo.generate import generate
 from corpus_assets.errors import RecipeError, SourceError
 from corpus_assets.home import Home
 from corpus_assets.sources.transport import host_of, is_remote, shown
@@ -24,6 +23,8 @@ class Locations:
     def resolve(self, location: str) -> str:
         """A local path or glob pattern; an https:// or s3:// address as it is."""
         if location.startswith(DEMO):
+            from corpus_assets.demo.generate import generate  # only the demo needs its maker
+
             return str(generate(self.home.demo_sources) / location.removeprefix(DEMO))
         if location.startswith("file://"):
             return location.removeprefix("file://")

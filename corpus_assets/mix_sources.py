@@ -8,7 +8,7 @@ from catalog.registry import Registry
 from catalog.rows import VersionRow
 from corpus_assets.errors import CorpusError, MissingInput
 from corpus_assets.home import Home
-from corpus_assets.pipeline.publish import load_published_recipe
+from corpus_assets.pipeline.published import load_published_recipe
 from corpus_assets.pipeline.version import make_groups
 from corpus_assets.recipe import Recipe, changed_recipe
 from corpus_assets.session import open_home, open_session

@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,9 @@ from corpus_assets.locations import Locations
 from corpus_assets.lock import Lock, check_recipe, import_calibrations, load_lock
 from corpus_assets.pipeline.graph import Pipeline
 from corpus_assets.pipeline.progress import Progress, Silent
-from corpus_assets.pipeline.publish import load_published_recipe, published_pins
+from corpus_assets.pipeline.published import load_published_recipe, published_pins
 from corpus_assets.recipe import load_recipe
+from corpus_assets.recipe_files import find_recipe
 from corpus_assets.sources.gates import Suppressions
 from corpus_assets.store import Output, Store, open_store
 
@@ -34,28 +34,6 @@ class Session:
     lock: Lock | None = None  # what goes in must be what it names
     replaces: tuple[str, ...] = ()  # versions that what is published takes the place of
     requests: tuple[int, ...] = ()  # takedowns that it is built for
-
-
-def find_recipe(name: str) -> Path:
-    """A recipe by path, or by the name of one that ships with the project."""
-    path = Path(name)
-    if path.suffix in (".yaml", ".yml") or path.exists():
-        return path.resolve()
-    shipped = shipped_file(f"recipes/{name}.yaml")
-    if shipped is None:
-        raise RecipeError(
-            f"{name}: neither a recipe file nor a recipe that ships with corpus-assets"
-        )
-    return shipped
-
-
-def shipped_file(relative: str) -> Path | None:
-    """A file of the project, from the installed package or from a source checkout."""
-    package = Path(str(resources.files("corpus_assets")))
-    for base in (package, package.parent):
-        if (base / relative).is_file():
-            return base / relative
-    return None
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from corpus_assets.locations import Locations
 from corpus_assets.pipeline.delivery import OpenPlace
 from corpus_assets.pipeline.graph import Pipeline
 from corpus_assets.recipe import Recipe, load_recipe
-from corpus_assets.session import find_recipe
+from corpus_assets.recipe_files import find_recipe
 from corpus_assets.source_entry import SourceEntry
 from corpus_assets.sources.crawl import choose
 from corpus_assets.sources.crawl_settings import CrawlSettings, Take

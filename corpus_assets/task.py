@@ -4,6 +4,7 @@ A task is plain data, so any engine can ship it to any process. Its function is 
 name in `corpus_assets.pipeline.tasks`.
 """
 
+import contextlib
 import io
 import json
 import resource
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from corpus_assets.errors import CorruptArtifact
+from corpus_assets.file_spool import FileSpool
 from corpus_assets.step import Settings, fingerprint
 from corpus_assets.store import (
     Output,
@@ -76,7 +78,7 @@ class TaskContext:
         self.counts: dict[str, int] = {}
         self.notes: dict[str, Any] = {}
         self.spent_elsewhere = 0.0
-        self._files: dict[str, tuple[bytes, int]] = {}
+        self._files = FileSpool()
 
     def spend(self, cpu_seconds: float) -> None:
         """Count CPU time that a process of the task's own took."""
@@ -111,15 +113,16 @@ class TaskContext:
         return read_table(self.store, self.task.inputs[name], columns)
 
     def write_table(self, name: str, table: pa.Table, row_group_size: int | None = None) -> None:
-        self._files[name] = (parquet_bytes(table, row_group_size), table.num_rows)
+        self._files.add(name, parquet_bytes(table, row_group_size), table.num_rows)
 
     def write_bytes(self, name: str, data: bytes, rows: int = 0) -> None:
-        self._files[name] = (data, rows)
+        self._files.add(name, data, rows)
 
     def commit(self) -> Result:
-        return commit_result(
-            self.store, self.task.stage, self.task.fingerprint, self._files, self.counts, self.notes
-        )
+        with contextlib.closing(self._files) as files:
+            return commit_result(
+                self.store, self.task.stage, self.task.fingerprint, files, self.counts, self.notes
+            )
 
 
 def read_table(store: Store, output: Output, columns: list[str] | None = None) -> pa.Table:

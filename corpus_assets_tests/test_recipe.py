@@ -71,8 +71,21 @@ def test_the_demo_recipe_is_whole() -> None:
         ("mixture.tiers", {"high": 1}, "mixture.tiers: tier low of the selection has no multipl"),
         ("calibrate_on", ["crawl-9"], "calibrate_on names the unknown snapshot crawl-9; known: cr"),
         ("calibrate_on", [], "calibrate_on is empty; name a snapshot, or leave it out"),
-        ("quality_model", None, "quality_model: a signal family needs it"),
-        ("quality_model.positives", [], "quality_model.positives: Tuple should have at least 1"),
+        ("classifiers", {}, "classifiers.quality: a signal family needs it"),
+        ("classifiers.quality.positives", [], "classifiers.quality: say `positives` and `negat"),
+        ("classifiers.quality.pinned", "m.bin", "classifiers.quality: say either `pinned` or"),
+        ("classifiers.quality", {"pinned": "m.bin"}, "classifiers.quality: a pinned classifier"),
+        (
+            "classifiers.other",
+            {"positives": ["a.jsonl"], "negatives": ["b.jsonl"]},
+            "classifiers.other: no signal family reads it",
+        ),
+        (
+            "classifiers.quality.negatives",
+            [{"snapshots": ["crawl-9"]}],
+            "classifiers.quality.negatives: the recipe has no snapshot crawl-9; known: crawl-1",
+        ),
+        ("language_model.path", "lid.bin", "language_model: a language model by path needs its"),
         (
             "tokenizer.sample.shares",
             {"web": 2},
@@ -199,7 +212,7 @@ class TestDigest:
                 "sources.web.snapshots.crawl-1": "/elsewhere/*.warc.gz",
                 "blocklists": ["/elsewhere/blocklist.txt"],
                 "eval_suites": ["/elsewhere/*.jsonl"],
-                "quality_model.positives": ["/elsewhere/positives.jsonl"],
+                "classifiers.quality.positives": ["/elsewhere/positives.jsonl"],
             },
         )
         assert moved.digest == load_recipe(path).digest

@@ -30,7 +30,8 @@ from corpus_assets.pipeline.version import (
     make_lock,
     make_version,
 )
-from corpus_assets.session import Session, refresh_orders, shipped_file
+from corpus_assets.recipe_files import shipped_file
+from corpus_assets.session import Session, refresh_orders
 from corpus_assets.store import LocalStore, read_output
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}

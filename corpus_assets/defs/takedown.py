@@ -29,7 +29,7 @@ from corpus_assets.home import Home
 from corpus_assets.pipeline.certificate import Change, Proof, write_certificates
 from corpus_assets.pipeline.cluster_changes import cluster_changes
 from corpus_assets.pipeline.gc import collect
-from corpus_assets.pipeline.publish import load_published_recipe
+from corpus_assets.pipeline.published import load_published_recipe
 from corpus_assets.pipeline.removed import distinct, of_request, removed_documents
 from corpus_assets.pipeline.residue import Residue, search_live
 from corpus_assets.pipeline.turns import collecting, is_gone, owner_name, takedown_run

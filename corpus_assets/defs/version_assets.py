@@ -41,6 +41,7 @@ def corpus_version_asset(context: dg.AssetExecutionContext, corpus: CorpusResour
             "tokens": sum(group.tokens for group in groups),
             "samples": sum(group.samples for group in groups),
             "shards": sum(len(group.shards) for group in groups),
+            "utilisation": version.manifest.utilisation,
             "tokens_by_group": dg.MetadataValue.json({g.id: g.tokens for g in groups}),
             "lock_digest": version.lock.digest,
             "removed_documents": removed,

@@ -141,7 +141,7 @@ def compare_sketches(sketches: Any, left: Any, right: Any) -> tuple[Any, Any]:
 
 
 @njit(cache=True)
-def _sum_bytes(value: Any) -> int:
+def _sum_bytes(value: Any) -> Any:
     pairs = (value & _EVEN_BYTES) + ((value >> _EIGHT) & _EVEN_BYTES)
     return np.int64((pairs * _SUM) >> _TOP)
 

@@ -72,9 +72,7 @@ def split_tokens(data: Any, offsets: Any, style: int, fixed: Any) -> Any:
 
 
 @njit(cache=True)
-def code_hashes(
-    data: Any, offsets: Any, style: int, fixed: Any, length: int
-) -> tuple[Any, Any]:
+def code_hashes(data: Any, offsets: Any, style: int, fixed: Any, length: int) -> tuple[Any, Any]:
     """Hashes (uint64) of all n-grams of `length` tokens, and each text's first (int64)."""
     n_texts = offsets.size - 1
     hashes = np.empty(offsets[n_texts] - offsets[0] + 1, np.uint64)
@@ -125,7 +123,8 @@ def make_code_grams(
 def _same(left: Any, at: Any, stop: Any, right: Any, other: Any, other_stop: Any) -> bool:
     if stop - at != other_stop - other:
         return False
-    for i in range(stop - at):
+    size = stop - at
+    for i in range(size):  # noqa: SIM110 - no generators in a kernel
         if left[at + i] != right[other + i]:
             return False
     return True

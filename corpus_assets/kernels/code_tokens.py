@@ -15,7 +15,7 @@ name. Memory: the last n tokens, whatever the length of the text.
 Tokens are found by a scan that suits most languages; only how comments begin differs (`HASH`:
 Python, Ruby, shell; `SLASH`: C, Java, JavaScript and their like). A quote that is not closed on
 its line is punctuation, and so is a comment that is never closed: both are remembered, so that
-hostile text is scanned twice at most.
+hostile text is scanned a few times at most.
 
 Hashes are uint64 modulo 2^64 on purpose; positions are int64.
 """
@@ -130,6 +130,17 @@ def _after_string(data: Any, pos: Any, end: Any, memo: Any) -> tuple[Any, Any]:
 
 
 @njit(cache=True)
+def _is_prefix(data: Any, pos: Any, stop: Any) -> bool:
+    """Whether a name is what may stand before a string: r, b, u, f, in either case, or two."""
+    if stop - pos > 2:
+        return False
+    for i in range(pos, stop):
+        if data[i] | 32 not in (114, 98, 117, 102):
+            return False
+    return True
+
+
+@njit(cache=True)
 def next_token(
     data: Any, pos: Any, end: Any, style: int, fixed: Any, after_dot: bool, memo: Any
 ) -> tuple[Any, Any, Any, Any]:
@@ -163,8 +174,13 @@ def next_token(
         while stop < end and (_is_name_byte(data[stop]) or (is_number and data[stop] == _DOT)):
             value = (value ^ np.uint64(data[stop])) * _FNV_PRIME
             stop += 1
-        if stop - pos <= 2 and stop < end and data[stop] in (_QUOTE, _APOSTROPHE):
-            pos = stop  # r"..." and its like
+        if (
+            stop < end
+            and data[stop] in (_QUOTE, _APOSTROPHE)
+            and _is_prefix(data, pos, stop)
+            and _after_string(data, stop, end, memo)[0] > stop
+        ):
+            pos = stop
             value = _FNV_OFFSET
             continue
         key = mix64(value)

@@ -139,7 +139,7 @@ def _find_ngrams(
                 bit = kept[bucket >> np.uint32(5)] >> (bucket & np.uint32(31))
                 put += np.uint64(bit & np.uint32(1))
         i += one
-    return np.int64(put)
+    return int(put)
 
 
 @njit(cache=True)
@@ -157,15 +157,32 @@ def _add_rows(rows: Floats, numbers: Ints, first: int, count: int, total: Floats
 @njit(cache=True)
 def _add_usual(rows: Floats, numbers: Ints, first: int, count: int, total: Floats) -> None:
     """The same for rows of 16: sums that stay in registers."""
-    a, b, c, d, e, f, g, h = total[0], total[1], total[2], total[3], total[4], total[5], total[6], total[7]  # fmt: skip # noqa: E501
-    i, j, k, l, m, n, o, p = total[8], total[9], total[10], total[11], total[12], total[13], total[14], total[15]  # fmt: skip # noqa: E501, E741
+    t0, t1, t2, t3 = total[0], total[1], total[2], total[3]
+    t4, t5, t6, t7 = total[4], total[5], total[6], total[7]
+    t8, t9, t10, t11 = total[8], total[9], total[10], total[11]
+    t12, t13, t14, t15 = total[12], total[13], total[14], total[15]
     for place in range(first, first + count):
         row = np.uint64(numbers[place])
-        a += rows[row, 0]; b += rows[row, 1]; c += rows[row, 2]; d += rows[row, 3]
-        e += rows[row, 4]; f += rows[row, 5]; g += rows[row, 6]; h += rows[row, 7]
-        i += rows[row, 8]; j += rows[row, 9]; k += rows[row, 10]; l += rows[row, 11]
-        m += rows[row, 12]; n += rows[row, 13]; o += rows[row, 14]; p += rows[row, 15]
-    for place, value in enumerate((a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p)):
+        t0 += rows[row, 0]
+        t1 += rows[row, 1]
+        t2 += rows[row, 2]
+        t3 += rows[row, 3]
+        t4 += rows[row, 4]
+        t5 += rows[row, 5]
+        t6 += rows[row, 6]
+        t7 += rows[row, 7]
+        t8 += rows[row, 8]
+        t9 += rows[row, 9]
+        t10 += rows[row, 10]
+        t11 += rows[row, 11]
+        t12 += rows[row, 12]
+        t13 += rows[row, 13]
+        t14 += rows[row, 14]
+        t15 += rows[row, 15]
+    for place, value in enumerate((
+        t0, t1, t2, t3, t4, t5, t6, t7,
+        t8, t9, t10, t11, t12, t13, t14, t15,
+    )):  # fmt: skip
         total[place] = value
 
 
@@ -260,10 +277,10 @@ def _mean_rows(
                 at += 1
             size = at - start
             if size > KNOWN_BYTES:
-                first = np.int64(0)
+                first = 0
                 found = _word_rows(
                     data, start, at, value, kept, bucket_row, slots, word_bytes, word_starts,
-                    end_of_line, min_n, max_n, wide, firsts, once, first,
+                    end_of_line, min_n, max_n, wide, firsts, once, 0,
                 )  # fmt: skip
             else:
                 slot = np.int64(
@@ -271,9 +288,8 @@ def _mean_rows(
                 )
                 name = (np.int64(size) << np.int64(32)) | np.int64(value)
                 if known[slot, 0] != name or not _same(data, start, spelled, known[slot, 1], size):
-                    if (
-                        used[0] + size > len(spelled)
-                        or used[1] + max_n * (size + 2) + 1 > len(pool)
+                    if used[0] + size > len(spelled) or used[1] + max_n * (size + 2) + 1 > len(
+                        pool
                     ):
                         known[:, 0] = 0
                         used[:] = 0

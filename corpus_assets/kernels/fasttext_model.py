@@ -154,9 +154,9 @@ class _Dictionary:
 
 def _parse(reader: _Reader) -> FastTextModel:
     magic, version = reader.take("ii")
-    args = reader.take("12i")
+    args: tuple[int, ...] = reader.take("12i")
     reader.take("d")
-    dim, word_ngrams, loss, kind, buckets, min_n, max_n = args[0], *args[5:11]
+    dim, word_ngrams, loss, kind, buckets, min_n, max_n = (args[0], *args[5:11])
     if magic != MAGIC or version not in VERSIONS or kind != SUPERVISED:
         raise ValueError("unknown kind of model")
     if loss not in (HIERARCHICAL, NEGATIVE, SOFTMAX, ONE_VS_ALL) or dim <= 0 or buckets < 0:

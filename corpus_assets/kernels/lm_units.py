@@ -52,12 +52,25 @@ def fold(texts: pa.LargeStringArray) -> tuple[npt.NDArray[np.uint8], npt.NDArray
 
 
 @njit(cache=True)
+def _joins(data: Bytes, at: int, high: int, point: int, kinds: Bytes) -> bool:
+    """Whether an apostrophe at `at`, after a character of a word, has another one behind it."""
+    width = 1 if point == _STRAIGHT else 3
+    if (point != _STRAIGHT and point != _CURLY) or at + width >= high:
+        return False
+    after, _ = decode(data, at + width, high)
+    return bool(kinds[after] == WORD)
+
+
+@njit(cache=True)
 def _walk(data: Bytes, low: int, high: int, kinds: Bytes, out: Ints, k: int, store: bool) -> int:
     """Units of one text from place `k` on; returns the place after them. Counting and storing
     are one function, so that they cannot disagree."""
     in_line = 0
     at = low
     while at < high:
+        if data[at] == 0x20:
+            at += 1
+            continue
         point, width = decode(data, at, high)
         kind = kinds[point]
         if point == NEWLINE:
@@ -83,15 +96,14 @@ def _walk(data: Bytes, low: int, high: int, kinds: Bytes, out: Ints, k: int, sto
                 chars += 1
         elif kind == WORD:
             while at < high:
+                byte = data[at]
+                if byte < 0x80 and kinds[byte] == WORD:  # most of most texts
+                    at += 1
+                    chars += 1
+                    continue
                 next_point, next_width = decode(data, at, high)
-                if kinds[next_point] != WORD:
-                    if next_point != _STRAIGHT and next_point != _CURLY:
-                        break
-                    if at + next_width >= high:
-                        break
-                    after, _ = decode(data, at + next_width, high)
-                    if kinds[after] != WORD:
-                        break
+                if kinds[next_point] != WORD and not _joins(data, at, high, next_point, kinds):
+                    break
                 at += next_width
                 chars += 1
         if store:

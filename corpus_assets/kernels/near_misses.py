@@ -2,11 +2,10 @@
 
 1. Seeds: short n-grams of words (5) that the known texts share with the text, by a rolling hash,
    a bitmap and a hash table. Seeds that many known texts have say nothing and are left out.
-2. A known text with enough seeds inside a stretch about as long as itself is a candidate, at the
-   stretch that has most (the first of several).
-3. Candidates are aligned with the stretch: edit distance in words, free at both ends of the
-   stretch, inside a band around the diagonal of the middle seed. Similarity is
-   1 - distance / words of the known text.
+2. A known text with enough seeds near one diagonal (place in the text minus place in the known
+   text) is a candidate, at the diagonal that has most, the first of several.
+3. Candidates are aligned there: edit distance in words, free at both ends, inside a band around
+   the diagonal. Similarity is 1 - distance / words of the known text.
 
 Cost: one hash and one bit for a word; for a candidate, its words times the width of the band.
 Each known text is aligned once a text at most. Words are compared by 64-bit hash: good enough to
@@ -31,7 +30,6 @@ from corpus_assets.kernels.words import (
 
 MAX_BAND = 64
 MAX_POSTINGS = 16
-_SLACK = 8
 _SEEDS_FOR = 8  # one more seed is asked for with every so many words
 
 
@@ -109,12 +107,18 @@ def seeds_needed(n_words: Any) -> Any:
 
 
 @njit(cache=True)
+def band_of(n_words: Any) -> Any:
+    """How far from the diagonal an alignment looks: words put in less words left out."""
+    return min(MAX_BAND, 16 + n_words // 8)
+
+
+@njit(cache=True)
 def align(known: Any, words: Any, n_words: Any, diagonal: Any) -> tuple[Any, Any, Any]:
     """(edit distance, first word, behind the last word) of `known` in words[:n_words].
 
     Only places near the diagonal (place in the text minus place in `known`) are looked at.
     """
-    band = min(MAX_BAND, 16 + known.size // 8)
+    band = band_of(known.size)
     width = 2 * band + 1
     far = known.size + 1
     costs = np.zeros(width + 1, np.int64)
@@ -146,15 +150,15 @@ def align(known: Any, words: Any, n_words: Any, diagonal: Any) -> tuple[Any, Any
 
 
 @njit(cache=True)
-def _best_stretch(places: Any, count: Any, span: Any) -> tuple[Any, Any]:
-    """(most places inside a stretch of `span`, number of the middle one); places ascend."""
+def _densest(diagonals: Any, span: Any) -> tuple[Any, Any]:
+    """(most diagonals inside `span`, the middle one of them); they ascend, the first of ties."""
     most, middle, low = 0, 0, 0
-    for high in range(count):
-        while places[high] - places[low] > span:
+    for high in range(diagonals.size):
+        while diagonals[high] - diagonals[low] > span:
             low += 1
         if high - low + 1 > most:
             most, middle = high - low + 1, (low + high) // 2
-    return most, middle
+    return most, diagonals[middle]
 
 
 @njit(cache=True)
@@ -232,11 +236,10 @@ def find_near_misses(
             at = item_count[item]
             first, last = seeds.firsts[item], seeds.firsts[item + 1]
             size = last - first
-            most, middle = _best_stretch(met_places[mine], mine.size, size + size // 4 + _SLACK)
+            diagonals = np.sort(met_places[mine] - seeds.places[met_seeds[mine]])
+            most, diagonal = _densest(diagonals, band_of(size))
             if most < seeds_needed(size):
                 continue
-            m = mine[middle]
-            diagonal = met_places[m] - seeds.places[met_seeds[m]]
             distance, begin, stop = align(seeds.words[first:last], words, n_words, diagonal)
             share = 1 - distance / size
             if share < min_similarity or stop <= begin:

@@ -15,7 +15,14 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from corpus_assets.kernels.characters import IGNORED, code_point
+from corpus_assets.kernels.characters import (
+    IGNORED,
+    MARK,
+    OWN_WORD,
+    SEPARATOR,
+    WORD,
+    code_point,
+)
 from corpus_assets.kernels.words import (
     next_word,
     ngram_hash,
@@ -26,6 +33,7 @@ from corpus_assets.kernels.words import (
 )
 
 _SPACE = 0x20
+_FRESH, _INSIDE, _BEHIND = 0, 1, 2  # before the first word, inside one, behind one
 
 
 class Grams(NamedTuple):
@@ -118,25 +126,44 @@ def ngram_hashes(data: Any, offsets: Any, tables: Any, length: int) -> tuple[Any
 def is_spelled(data: Any, pos: Any, end: Any, tables: Any, grams: Any, gram: Any) -> bool:
     """Whether the words of the text from `pos` on begin with the words of the gram."""
     codes, at, stop = grams.codes, grams.starts[gram], grams.stops[gram]
-    is_first = True
+    ascii_fold, classes, folded = tables.ascii, tables.classes, tables.folded
+    state = _FRESH
     while at < stop:
-        start, word_end = next_word(data, pos, end, tables)
-        if start == word_end:
+        if pos >= end:
             return False
-        if not is_first:
-            if codes[at] != _SPACE:
+        code, width = np.int64(data[pos]), 1
+        if code >= 0x80:
+            code, width = code_point(data, pos, end)
+            kind, letter = classes[code], folded[code]
+        else:
+            letter = np.uint32(ascii_fold[code])
+            kind = WORD if letter else SEPARATOR
+        pos += width
+        if kind == IGNORED or (kind == MARK and state != _INSIDE):
+            continue
+        if kind == SEPARATOR:
+            state = state if state == _FRESH else _BEHIND
+            continue
+        if state == _BEHIND or (state == _INSIDE and kind == OWN_WORD):
+            if codes[at] != _SPACE or at + 1 == stop:
                 return False
             at += 1
-        is_first = False
-        pos = start
-        while pos < word_end:
-            code, width = code_point(data, pos, word_end)
-            pos += width
-            if tables.classes[code] == IGNORED:
-                continue
-            if at == stop or codes[at] != tables.folded[code]:
-                return False
-            at += 1
+        if codes[at] != letter:
+            return False
+        at += 1
+        state = _BEHIND if kind == OWN_WORD else _INSIDE
+    return state == _BEHIND or _ends_word(data, pos, end, tables)
+
+
+@njit(cache=True)
+def _ends_word(data: Any, pos: Any, end: Any, tables: Any) -> bool:
+    """Whether nothing at `pos` belongs to the word before it."""
+    while pos < end:
+        code, width = code_point(data, pos, end)
+        kind = tables.classes[code]
+        if kind != IGNORED:
+            return bool(kind in (SEPARATOR, OWN_WORD))
+        pos += width
     return True
 
 
@@ -218,63 +245,86 @@ def find_items(
 
 @njit(cache=True)
 def item_places(
-    data: Any, tables: Any, grams: Any, lookup: Any, wanted: Any, gap: int
-) -> tuple[Any, Any, Any]:
-    """(item, start, stop) of every stretch of one text, in bytes, that n-grams of wanted items
-    cover, int64 each; `wanted` is a bool an item.
+    data: Any,
+    offsets: Any,
+    tables: Any,
+    grams: Any,
+    lookup: Any,
+    texts: Any,
+    wanted: Any,
+    gap: int,
+) -> tuple[Any, Any, Any, Any]:
+    """(text, item, start, stop) of every stretch that n-grams of an item cover in a text.
 
-    Stretches of an item with at most `gap` words between them are one: an edited word inside a
-    quotation belongs to it.
+    `texts` (ascending) and `wanted` name pairs of text and item, as `find_items` gives them.
+    Results are int64, start and stop in bytes from the start of the text. Stretches of an item
+    with at most `gap` words between them are one: an edited word inside a quotation belongs to it.
     """
-    offsets = np.array([0, data.size])
     words, starts = word_room(offsets)
-    n_words = scan_words(data, 0, data.size, tables, words, starts)
     n_items = grams.item_totals.size
+    asked = np.full(n_items, -1, np.int64)
     begins, ends = np.full(n_items, -1, np.int64), np.full(n_items, -1, np.int64)
-    items, lows, highs = np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int64)
+    found = (np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int64))
+    found_text = np.empty(64, np.int64)
     n_found = 0
-    for length in lookup.lengths:
-        weight = power(length)
-        window = np.uint64(0)
-        for i in range(n_words):
-            leaving = words[i - length] if i >= length else np.uint64(0)
-            window = roll(window, words[i], leaving, weight)
-            key = ngram_hash(window, length)
-            if i + 1 < length or not is_in_bitmap(key, lookup.bitmap):
-                continue
-            gram = first_gram(key, grams.hashes, lookup.slots)
-            while 0 <= gram < grams.hashes.size and grams.hashes[gram] == key:
+    pair = 0
+    while pair < texts.size:
+        text, first_pair = texts[pair], pair
+        while pair < texts.size and texts[pair] == text:
+            asked[wanted[pair]] = text
+            begins[wanted[pair]] = -1
+            pair += 1
+        base, end = offsets[text], offsets[text + 1]
+        n_words = scan_words(data, base, end, tables, words, starts)
+        first_found = n_found
+        for length in lookup.lengths:
+            weight = power(length)
+            window = np.uint64(0)
+            for i in range(n_words):
+                leaving = words[i - length] if i >= length else np.uint64(0)
+                window = roll(window, words[i], leaving, weight)
+                key = ngram_hash(window, length)
+                if i + 1 < length or not is_in_bitmap(key, lookup.bitmap):
+                    continue
                 low = i + 1 - length
-                is_wanted = False
-                for p in range(grams.posting_offsets[gram], grams.posting_offsets[gram + 1]):
-                    is_wanted = is_wanted or wanted[grams.posting_items[p]]
-                if (
-                    is_wanted
-                    and grams.hashed[gram] == length
-                    and is_spelled(data, starts[low], data.size, tables, grams, gram)
-                ):
-                    for p in range(grams.posting_offsets[gram], grams.posting_offsets[gram + 1]):
-                        item = grams.posting_items[p]
-                        if not wanted[item]:
-                            continue
-                        if begins[item] >= 0 and low > ends[item] + gap:
-                            if n_found == items.size:
-                                items, lows, highs = longer(items), longer(lows), longer(highs)
-                            items[n_found], lows[n_found] = item, begins[item]
-                            highs[n_found] = ends[item]
-                            n_found += 1
-                            begins[item] = -1
-                        if begins[item] < 0:
-                            begins[item], ends[item] = low, low
-                        ends[item] = max(ends[item], low + grams.lengths[gram])
-                gram += 1
-    for item in range(n_items):
-        if begins[item] >= 0:
-            if n_found == items.size:
-                items, lows, highs = longer(items), longer(lows), longer(highs)
-            items[n_found], lows[n_found], highs[n_found] = item, begins[item], ends[item]
-            n_found += 1
-    for k in range(n_found):
-        lows[k] = next_word(data, starts[lows[k]], data.size, tables)[0]
-        highs[k] = next_word(data, starts[highs[k] - 1], data.size, tables)[1]
-    return items[:n_found], lows[:n_found], highs[:n_found]
+                gram = first_gram(key, grams.hashes, lookup.slots)
+                while 0 <= gram < grams.hashes.size and grams.hashes[gram] == key:
+                    if grams.hashed[gram] == length and is_spelled(
+                        data, starts[low], end, tables, grams, gram
+                    ):
+                        for p in range(
+                            grams.posting_offsets[gram], grams.posting_offsets[gram + 1]
+                        ):
+                            item = grams.posting_items[p]
+                            if asked[item] != text:
+                                continue
+                            if begins[item] >= 0 and low > ends[item] + gap:
+                                found_text, found = _noted(found_text, found, n_found)
+                                found_text[n_found] = text
+                                found[0][n_found] = item
+                                found[1][n_found] = begins[item]
+                                found[2][n_found] = ends[item]
+                                n_found += 1
+                                begins[item] = -1
+                            if begins[item] < 0:
+                                begins[item], ends[item] = low, low
+                            ends[item] = max(ends[item], low + grams.lengths[gram])
+                    gram += 1
+        for item in wanted[first_pair:pair]:
+            if begins[item] >= 0:
+                found_text, found = _noted(found_text, found, n_found)
+                found_text[n_found], found[0][n_found] = text, item
+                found[1][n_found], found[2][n_found] = begins[item], ends[item]
+                n_found += 1
+        for k in range(first_found, n_found):
+            found[1][k] = next_word(data, starts[found[1][k]], end, tables)[0] - base
+            found[2][k] = next_word(data, starts[found[2][k] - 1], end, tables)[1] - base
+    return found_text[:n_found], found[0][:n_found], found[1][:n_found], found[2][:n_found]
+
+
+@njit(cache=True)
+def _noted(texts: Any, found: Any, count: Any) -> tuple[Any, Any]:
+    """The same arrays, or longer ones where they are full."""
+    if count < texts.size:
+        return texts, found
+    return longer(texts), (longer(found[0]), longer(found[1]), longer(found[2]))

@@ -103,7 +103,9 @@ def join_equal(keys: Any, members: Any, parent: Any) -> None:
     begin = np.int64(0)
     for chunk in range(_CHUNKS):
         end = starts[chunk]  # moved on to the chunk's end by the scattering above
-        _join_chunk(chunk_keys[begin:end], chunk_members[begin:end], slot_keys, slot_members, parent)
+        _join_chunk(
+            chunk_keys[begin:end], chunk_members[begin:end], slot_keys, slot_members, parent
+        )
         begin = end
 
 

@@ -63,7 +63,9 @@ def score_sample(context: TaskContext) -> None:
     place = places(table["doc_id"], settings["seed"])
     rows = np.sort(np.argsort(place, kind="stable")[: settings["max_documents"]])
     drawn = table.take(pa.array(rows))
-    scores = compute_signals(drawn, context.settings(SignalSettings, "signals"), model_files(context))
+    scores = compute_signals(
+        drawn, context.settings(SignalSettings, "signals"), model_files(context)
+    )
     chosen = scores.select(settings["scores"]).append_column("place", pa.array(place[rows]))
     context.write_table("scores.parquet", chosen)
     count(context, table.num_rows, drawn.num_rows)

@@ -1,7 +1,7 @@
 """Tasks of decontamination: the index, the search, common items; and what cleaning asks of them."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +15,7 @@ from corpus_assets.pipeline.kept_rows import kept_hits
 from corpus_assets.stages import source_exclusions
 from corpus_assets.stages.contamination import REASON, ScanSettings, scan
 from corpus_assets.stages.contamination_verdicts import (
+    CUT,
     CommonSettings,
     Span,
     VerdictSettings,
@@ -37,7 +38,7 @@ from corpus_assets.stages.eval_index import (
 )
 from corpus_assets.stages.eval_suites import EvalSuite, read_suites
 from corpus_assets.stages.source_exclusions import Exclusions, ExclusionSettings
-from corpus_assets.task import TaskContext
+from corpus_assets.task import LOOKUP_ROWS, TaskContext
 
 STAGE = "contamination"
 
@@ -98,10 +99,11 @@ class Judged:
     hits: pa.Table  # with share and verdict
     drops: dict[int, Drop] = field(default_factory=dict)
     cuts: dict[int, list[Span]] = field(default_factory=dict)
+    worst: dict[int, str] = field(default_factory=dict)  # row -> benchmark that drops it
 
     def with_cuts(
         self, rows: Sequence[int], others: Sequence[Sequence[Span]]
-    ) -> list[Sequence[Span]]:
+    ) -> list[list[Span]]:
         """Places to cut out of some rows, together with what else is cut there."""
         own = [self.cuts.get(row, []) for row in rows]
         if not others:
@@ -115,9 +117,11 @@ def judged(context: TaskContext) -> Judged:
     settings = context.settings(VerdictSettings, "verdict")
     common = names_of(context.table("common_items")) if context.has("common_items") else frozenset()
     drops: dict[int, Drop] = {}
+    worst: dict[int, str] = {}
     for hit in verdicts(hits, settings, common).to_pylist():
         detail = f"{hit['benchmark']}/{hit['item_id']}"
         drops[hit["row"]] = Drop(STAGE, REASON, detail)
+        worst[hit["row"]] = hit["benchmark"]
     places = {
         name: ExclusionSettings.model_validate(raw)
         for name, raw in context.task.settings.get("exclude", {}).items()
@@ -127,20 +131,27 @@ def judged(context: TaskContext) -> Judged:
         for row, place in Exclusions(places).matches(keys).items():
             drops[row] = Drop(STAGE, source_exclusions.REASON, place)
     found = judge(hits, settings, common)
-    return Judged(found, drops, cuts(found))
+    return Judged(found, drops, cuts(found), worst)
 
 
-def write_hits(context: TaskContext, found: Judged, dropped: Collection[int]) -> None:
-    """The part's lineage of hits, and counts of what was cut out of the rows that were kept."""
-    context.write_table("benchmark_hits.parquet", lineage_of(found.hits))
-    done = [spans for row, spans in found.cuts.items() if row not in dropped]
+def write_hits(context: TaskContext, found: Judged, drops: Mapping[int, Drop]) -> None:
+    """The part's lineage of hits, and counts by benchmark of what they did in the end.
+
+    `drops` are all of the part: a document that an earlier stage dropped is not counted here.
+    """
+    context.write_table("benchmark_hits.parquet", lineage_of(found.hits), LOOKUP_ROWS)
+    done = {row: spans for row, spans in found.cuts.items() if row not in drops}
     context.counts["cut_documents"] = len(done)
-    context.counts["cut_chars"] = sum(end - start for spans in done for start, end in spans)
-    verdict = Counter(values(found.hits["verdict"]))
-    context.notes["hit_verdicts"] = dict(sorted(verdict.items()))
-    is_cut = pc.equal(found.hits["verdict"], "cut")
-    by_benchmark: Counter[str] = Counter()
+    context.counts["cut_chars"] = sum(end - start for own in done.values() for start, end in own)
+    own = {row: drop for row, drop in drops.items() if drop.stage == STAGE}
+    removed = Counter(
+        found.worst[row]
+        for row, drop in own.items()
+        if drop.reason == REASON and row in found.worst
+    )
+    places = Counter(drop.detail for drop in own.values() if drop.reason != REASON)
+    is_cut = pc.equal(found.hits["verdict"], CUT)
     pairs = found.hits.filter(is_cut).select(["row", "benchmark"]).to_pylist()
-    for row, benchmark in {(pair["row"], pair["benchmark"]) for pair in pairs}:
-        by_benchmark[benchmark] += row not in dropped
-    context.notes["cut_by_benchmark"] = dict(sorted(by_benchmark.items()))
+    cut = Counter(name for row, name in {(p["row"], p["benchmark"]) for p in pairs} if row in done)
+    for name, counted in (("removed", removed), ("cut", cut), ("excluded", places)):
+        context.notes[f"{name}_by_benchmark"] = dict(sorted(counted.items()))

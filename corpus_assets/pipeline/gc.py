@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from catalog.registry import Registry
 from catalog.rows import ArtifactRow
-from corpus_assets.pipeline.publish import published_pins
+from corpus_assets.pipeline.published import published_pins
 from corpus_assets.store import RESULT, Store, artifact_folder, load_result
 
 ARTIFACT_FILE = re.compile(r"artifacts/(?P<stage>[a-z_]+)/(?P<fingerprint>[0-9a-f]{64})/[^/]+")

@@ -6,21 +6,20 @@ replaces and why, in one transaction. Publishing the same version twice has no e
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
 from catalog.errors import OrdersChanged
 from catalog.registry import Registry
 from catalog.rows import ActionRow, LineageRow, LockRow, ModelRow, RecipeRow, ShardRow, VersionRow
 from corpus_assets.errors import CorpusError
-from corpus_assets.lock import Lock, calibration_path
+from corpus_assets.lock import calibration_path
 from corpus_assets.pipeline.certificate import Change
 from corpus_assets.pipeline.classifier_nodes import classifier_files
 from corpus_assets.pipeline.graph import Pipeline
 from corpus_assets.pipeline.key_tasks import key_rows
+from corpus_assets.pipeline.published import recipe_path
 from corpus_assets.pipeline.report import render_report
 from corpus_assets.pipeline.turns import publishing
 from corpus_assets.pipeline.version import Version
-from corpus_assets.recipe import Recipe, parse_recipe
 from corpus_assets.shards.manifest import (
     Group,
     Manifest,
@@ -28,7 +27,7 @@ from corpus_assets.shards.manifest import (
     parse_manifest,
 )
 from corpus_assets.step import canonical_json
-from corpus_assets.store import Output, Store, read_output, sha256_hex
+from corpus_assets.store import Output, read_output, sha256_hex
 
 
 def is_published(pipeline: Pipeline, version: Version) -> bool:
@@ -101,27 +100,7 @@ def _save_recipe(pipeline: Pipeline) -> None:
         "folder": str(pipeline.locations.recipe_folder),
         "recipe": pipeline.recipe.model_dump(mode="json"),
     }
-    pipeline.store.write(_recipe_path(pipeline.recipe.digest), canonical_json(body))
-
-
-def _recipe_path(digest: str) -> str:
-    return f"sources/recipes/{digest}.json"
-
-
-def load_published_recipe(store: Store, digest: str) -> tuple[Recipe, Path]:
-    """A recipe that a version was published from, and the folder its locations start at."""
-    raw = json.loads(store.read(_recipe_path(digest)))
-    return parse_recipe(raw["recipe"], f"published recipe {digest[:12]}"), Path(raw["folder"])
-
-
-def published_pins(store: Store, version: str) -> dict[str, Output]:
-    """The calibrations that a published version's lock pins, as files of the store."""
-    folder = f"versions/{version}"
-    lock = Lock.model_validate_json(store.read(f"{folder}/lock.json"))
-    return {
-        name: Output(calibration_path(folder, pin), pin.sha256, pin.bytes, 0)
-        for name, pin in lock.calibrations.items()
-    }
+    pipeline.store.write(recipe_path(pipeline.recipe.digest), canonical_json(body))
 
 
 def _register(

@@ -42,6 +42,7 @@ from corpus_assets.stages.tie_tables import tie_tables
 from corpus_assets.store import Output
 from corpus_assets.task import LOOKUP_ROWS, TaskContext, read_table
 
+
 def documents(context: TaskContext) -> None:
     settings = context.task.settings
     purging = "purge" in context.task.params  # of what was read under the listed orders already

@@ -14,6 +14,7 @@ from corpus_assets.pipeline.charts import STYLE, funnel_bars, horizontal_bars, t
 from corpus_assets.pipeline.drift import Shape, shape_of
 from corpus_assets.pipeline.funnel import funnel
 from corpus_assets.pipeline.graph import Pipeline
+from corpus_assets.pipeline.report_contamination import contamination_section
 from corpus_assets.pipeline.report_signals import selection_section
 from corpus_assets.pipeline.scrubbing import scrubbed_totals
 from corpus_assets.shards.manifest import Manifest
@@ -32,7 +33,7 @@ def render_report(pipeline: Pipeline, manifest: Manifest) -> str:
         _beside(pipeline),
         selection_section(pipeline),
         _clusters(pipeline),
-        _contamination(pipeline),
+        contamination_section(pipeline),
         _scrub(pipeline),
         _tokens(manifest),
         _mixture(manifest),
@@ -58,7 +59,8 @@ def _head(pipeline: Pipeline, manifest: Manifest) -> str:
     return (
         f"<h1>{escape(manifest.version)}</h1><p>Recipe {escape(manifest.recipe.name)} "
         f"<code>{manifest.recipe.digest[:16]}</code>, lock <code>{manifest.lock_digest[:16]}</code>, "
-        f"seed {manifest.seed}, samples of {manifest.seq_len} tokens.</p>"
+        f"seed {manifest.seed}, samples of {manifest.seq_len} tokens, "
+        f"{manifest.utilisation:.2%} of them filled.</p>"
         f'<div class="big">{shown}</div>'
     )
 
@@ -159,18 +161,6 @@ def _clusters(pipeline: Pipeline) -> str:
     return (
         "<h2>Duplicates</h2><p>Kept documents by the number of copies that gave way to them.</p>"
         + horizontal_bars(rows[:30])
-    )
-
-
-def _contamination(pipeline: Pipeline) -> str:
-    hits: Counter[str] = Counter()
-    for snapshot in pipeline.recipe.snapshots:
-        for result in pipeline.results("contamination", snapshot):
-            hits.update(result.notes["hits_by_benchmark"])
-    rows = [(name, count, f"{count:,}") for name, count in hits.most_common()]
-    return (
-        "<h2>Benchmark items found</h2><p>Pairs of document and item, near misses included; "
-        "those above the drop share are in the funnel.</p>" + horizontal_bars(rows)
     )
 
 

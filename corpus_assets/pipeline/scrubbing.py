@@ -1,6 +1,7 @@
 """What cleaning needs beside the text: lists of hashes, recognizers, and the counts it leaves."""
 
 from collections import Counter
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,7 +88,7 @@ def count_scrubbed(context: TaskContext, final: pa.Table) -> None:
     """Add up the personal data of a part, by kind; kinds that the recipe treats count as 0."""
     settings = context.settings(CleanTextSettings, "clean_text").scrub
     totals: Counter[str] = Counter(
-        {kind: 0 for kind in settings.actions(context.task.settings["domain"])}
+        dict.fromkeys(settings.actions(context.task.settings["domain"]), 0)
     )
     for counts in final["scrubbed"].to_pylist():
         totals.update(dict(counts or ()))
@@ -95,7 +96,7 @@ def count_scrubbed(context: TaskContext, final: pa.Table) -> None:
         context.counts[SCRUBBED + kind] = n
 
 
-def scrubbed_totals(counts: dict[str, int]) -> dict[str, int]:
+def scrubbed_totals(counts: Mapping[str, int]) -> dict[str, int]:
     """The counts of personal data among a result's counts, by kind."""
     return {
         name.removeprefix(SCRUBBED): n for name, n in counts.items() if name.startswith(SCRUBBED)

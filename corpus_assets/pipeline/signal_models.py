@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from corpus_assets.errors import ModelError
 from corpus_assets.pipeline.classifier_nodes import learned_inputs
 from corpus_assets.pipeline.perplexity_nodes import model_inputs
-from corpus_assets.signals.base import FILE
+from corpus_assets.pipeline.pins import file_digest
+from corpus_assets.signals.base import FILE, FOLDER
+from corpus_assets.step import digest
 from corpus_assets.store import Output
 from corpus_assets.task import TaskContext
 
@@ -19,8 +22,8 @@ def signal_models(
 ) -> tuple[dict[str, Output], dict[str, str], dict[str, Any]]:
     """Inputs from the store, digests of files outside it, and where those lie (parameters)."""
     shared, extra, files = model_inputs(graph, needs)
-    for found, more in zip((shared, extra, files), learned_inputs(graph, needs), strict=True):
-        found.update(more)  # type: ignore[arg-type]
+    learned = learned_inputs(graph, needs)
+    shared, extra, files = shared | learned[0], extra | learned[1], files | learned[2]
     params: dict[str, Any] = {}
     if "lid" in needs:
         path, extra["lid"] = graph.language_model()
@@ -30,9 +33,27 @@ def signal_models(
             (path,) = graph.locations.files((name.removeprefix(FILE),), "signals.families")
             extra[name] = graph.digest_of(path)
             files[name] = str(path)
+        elif name.startswith(FOLDER):
+            sha256, _, stated = name.removeprefix(FOLDER).partition(":")
+            folder = Path(graph.locations.resolve(stated))
+            extra[name] = folder_digest(folder)
+            if extra[name] != sha256:
+                raise ModelError(
+                    f"signals.families: the folder {folder} has the digest {extra[name]}, the "
+                    f"recipe says {sha256 or 'none'}: fetch it again, or correct the recipe"
+                )
+            files[name] = str(folder)
     if files:
         params["files"] = files
     return shared, extra, params
+
+
+def folder_digest(folder: Path) -> str:
+    """What makes two folders one: names and contents of all files in them."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    if not paths:
+        raise ModelError(f"signals.families: {folder} is no folder with a model; correct its path")
+    return digest([[path.relative_to(folder).as_posix(), file_digest(path)] for path in paths])
 
 
 def model_files(context: TaskContext) -> dict[str, Path]:

@@ -9,6 +9,7 @@ otherwise. Nothing here reads text.
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +19,16 @@ import pyarrow.parquet as pq
 from catalog.registry import Registry
 from catalog.rows import VersionRow
 from corpus_assets.errors import CorruptArtifact, MissingInput, RecipeError
-from corpus_assets.pipeline.graph import Pipeline
-from corpus_assets.pipeline.publish import load_published_recipe, published_pins
+from corpus_assets.pipeline.published import load_published_recipe, published_pins
 from corpus_assets.recipe import Recipe
 from corpus_assets.sources.suppressions import Suppressions
 from corpus_assets.stages.selection import Cutoffs, resolve_cutoffs
 from corpus_assets.stages.selection_rules import SelectionSettings
 from corpus_assets.step import digest
 from corpus_assets.store import Store, read_output
+
+if TYPE_CHECKING:
+    from corpus_assets.pipeline.graph import Pipeline
 
 BATCH_ROWS = 1 << 20
 
@@ -76,7 +79,8 @@ class VersionColumns:
         """Columns of one file; a signal that was never computed is an error to act on."""
         try:
             file = pq.ParquetFile(self.store.local(path))
-            absent = [name for name in columns if name not in file.schema_arrow.names]
+            stored = set(file.schema_arrow.names)  # the schema is built anew each time
+            absent = [name for name in columns if name not in stored]
             if absent:
                 raise RecipeError(
                     f"{self.title} has no signal {absent[0]!r}; only stored columns can be asked. "
@@ -169,7 +173,7 @@ def columns_of_version(
     return VersionColumns(title, recipe, ruling, store, parts, spans, members, orders)
 
 
-def columns_of_recipe(pipeline: Pipeline) -> VersionColumns:
+def columns_of_recipe(pipeline: "Pipeline") -> VersionColumns:
     """The columns of a recipe that has signals and no version; MissingInput without signals."""
     recipe = pipeline.recipe
     parts = [

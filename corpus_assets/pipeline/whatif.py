@@ -230,28 +230,30 @@ class _Batch:
             counted[tuple(reversed(labels_of))] += numbers
 
     def add_effects(self, effects: dict[str, RuleEffect], side: int) -> None:
+        """One pass gives what each rule is the first to fail, and what it alone fails."""
         failed = self.failed[side]
         times = np.zeros(self.columns.n, np.int16)
         for mask in failed:
             times += mask
-        once = times == 1
+        first = self.first[side].astype(np.int64) + 1
+        alone = np.where(times == 1, first, 0)
         for k, rule in enumerate(self.rulings[side].settings.rules):
-            effect = effects[rule.name]
-            for into, mask in (
-                (effect.fails, failed[k]),
-                (effect.first, self.first[side] == k),
-                (effect.only, failed[k] & once),
-            ):
-                documents, chars = self._size(mask)
-                into[0] += documents
-                into[1] += chars
+            documents, chars = self._size(failed[k])
+            effects[rule.name].fails[0] += documents
+            effects[rule.name].fails[1] += chars
+        for code, into in ((first, "first"), (alone, "only")):
+            # Sums of characters are whole numbers below 2**53: exact in float64.
+            documents_by = np.bincount(code, minlength=len(failed) + 1)
+            chars_by = np.bincount(code, weights=self.chars, minlength=len(failed) + 1)
+            for k, rule in enumerate(self.rulings[side].settings.rules):
+                counted = getattr(effects[rule.name], into)
+                counted[0] += int(documents_by[k + 1])
+                counted[1] += int(chars_by[k + 1])
 
     def _size(self, mask: Mask) -> tuple[int, int]:
         """Documents and characters; a rule that both sides have is counted once."""
         if id(mask) not in self._counted:
             size = (int(np.count_nonzero(mask)), int(self.chars[mask].sum()))
-            if not any(mask is kept for failed in self.failed for kept in failed):
-                return size
             self._counted[id(mask)] = size
         return self._counted[id(mask)]
 

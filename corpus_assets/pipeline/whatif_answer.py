@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from catalog.diff import changed_keys
+from catalog.changes import changed_keys
 from corpus_assets.pipeline.whatif import KEPT, Cell, Comparison, RuleEffect
 from corpus_assets.stages.selection_rules import SelectionSettings
 

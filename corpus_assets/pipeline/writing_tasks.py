@@ -51,7 +51,7 @@ def clean_text(context: TaskContext) -> None:
     )
     context.write_table("final.parquet", final, LOOKUP_ROWS)
     context.write_table("decisions.parquet", decisions, LOOKUP_ROWS)
-    write_hits(context, hits, drops.keys())
+    write_hits(context, hits, drops)
     _summarise_final(context, decisions, final)
 
 

@@ -61,9 +61,10 @@ def _card(doc: bytes, match: re.Match[bytes]) -> Span | None:
     while True:
         digits = digits_of(doc[start:end])
         if luhn(digits) and len(set(digits)) > 1:
-            is_called_card = has_word(doc, (start, end), _CARD_WORD)
             # Twelve and thirteen digits are as many as an article in a shop has.
-            if is_called_card or (len(digits) > 13 and is_issued(digits)):
+            if len(digits) > 13 and is_issued(digits):
+                return start, end
+            if has_word(doc, (start, end), _CARD_WORD):
                 return start, end
         last = max(doc.rfind(b" ", start, end), doc.rfind(b"-", start, end))
         if last < 0 or end != match.end():

@@ -32,7 +32,7 @@ _NAME_SERVERS = frozenset((b"1.1.1.1", b"1.0.0.1", b"8.8.8.8", b"8.8.4.4", b"9.9
 _ADDRESS_TAIL = re.compile(rb":[0-9]{2,5}(?![0-9])|/[0-9]{1,2}(?![0-9.])")
 _ADDRESS_WORD = re.compile(
     rb"(?<![A-Za-z])(?:ip|ipv4|host|server|servers|dns|ping|address|adresse|addr|router|gateway"
-    rb"|proxy|client|remote|login)(?![A-Za-z])|://|\xd0\xb0\xd0\xb4\xd1\x80\xd0\xb5\xd1\x81"
+    rb"|proxy|client|remote|login)(?![A-Za-z])|://\Z|\xd0\xb0\xd0\xb4\xd1\x80\xd0\xb5\xd1\x81"
     rb"|\xe5\x9c\xb0\xe5\x9d\x80",
     re.IGNORECASE,
 )

@@ -154,7 +154,7 @@ RULES: tuple[Rule, ...] = (
     _id("ru_snils", rb"[0-9]{3}-[0-9]{3}-[0-9]{3}[ -][0-9]{2}", ru_snils, leads((3, b"-"))),
     _id("ru_inn", rb"[0-9]{12}", ru_inn, leads((12, None)), r"(?<![A-Za-z])inn(?![A-Za-z])|ИНН"),
     _id("cn_resident_id", rb"[1-9][0-9]{16}[0-9Xx]", cn_resident_id, leads((17, None), (18, None))),
-    _id("kr_rrn", rb"[0-9]{6}-[1-8][0-9]{6}", kr_rrn, leads((6, b"-"))),
+    _id("kr_rrn", rb"[0-9]{6}-[0-9]{7}", kr_rrn, leads((6, b"-"))),
     _id(
         "jp_my_number", rb"[0-9]{4}([ -]?)[0-9]{4}\1[0-9]{4}", jp_my_number, leads((4, b" -"), (12, None)),
         r"マイナンバー|個人番号|my number",

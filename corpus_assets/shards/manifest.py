@@ -148,6 +148,12 @@ class Manifest(_Part):
                 )
         return self
 
+    @property
+    def utilisation(self) -> float:
+        """Share of the samples' places that hold a document's token; the rest is padding."""
+        places = sum(group.samples for group in self.groups) * self.seq_len
+        return sum(group.tokens for group in self.groups) / places if places else 1.0
+
     def dump(self) -> bytes:
         """The one byte string that stands for this manifest."""
         plain = self.model_dump(mode="json")

@@ -53,6 +53,11 @@ class Segments:
     cu_seqlens: npt.NDArray[np.int32]
     is_padding: npt.NDArray[np.bool_]
 
+    @property
+    def max_seqlen(self) -> int:
+        """Tokens of the longest segment, which variable-length attention asks for too."""
+        return int(np.diff(self.cu_seqlens).max(initial=0))
+
 
 @dataclass(frozen=True, slots=True)
 class ShardPaths:

@@ -29,7 +29,8 @@ class StepDataset:
         return len(self.loader)
 
     def __getitem__(self, step: int) -> dict[str, Any]:
-        """Tensors of one step: int32 tokens, segment ids and boundaries, int64 positions."""
+        """Tensors of one step: int32 tokens, segment ids and boundaries, int64 positions, and the
+        length of the longest segment as a number."""
         import torch
 
         batch = self.loader.at(step)
@@ -38,5 +39,6 @@ class StepDataset:
             "tokens": torch.from_numpy(batch.tokens),
             "segment_ids": torch.from_numpy(segments.ids),
             "cu_seqlens": torch.from_numpy(segments.cu_seqlens),
+            "max_seqlen": segments.max_seqlen,
             "positions": torch.from_numpy(batch.positions),
         }

@@ -27,6 +27,9 @@ from corpus_assets.step import Settings
 FILE = "file:"
 """Begins the names in `SignalFamily.needs` that are paths of files, as the recipe writes them."""
 
+FOLDER = "folder:"
+"""Begins those of folders: `folder:DIGEST:PATH`."""
+
 
 class Spans:
     """Words, lines or paragraphs of a batch: `spans: int64[k, 3]` of (start, end, characters).

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -95,7 +95,8 @@ def read_batch(batch: TextBatch, text: Reading, max_chars: int | None) -> TextBa
     return TextBatch.from_bytes(*spaced_words(small.data, small.offsets))
 
 
-def rounded_scores(scores: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def rounded_scores(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Scores with four decimals; fastText may exceed 1 by a rounding error, so near 1 it is 1."""
-    whole = np.where((scores > 1) & (scores < 1 + 2e-5), 1.0, scores.astype(np.float64))
+    whole = scores.copy()
+    whole[(scores > 1) & (scores < 1 + 2e-5)] = 1.0
     return np.round(whole, DECIMALS)

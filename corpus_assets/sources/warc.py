@@ -31,8 +31,7 @@ DOCUMENT_TYPES = ("response", "resource", "conversion", "revisit")
 OTHER_TYPES = ("request", "metadata", "warcinfo")
 HEAD_BYTES = 1 << 16
 
-_VERSION_LINE = re.compile(rb"WARC/1\.[01]\r\n")
-_FIELD = re.compile(rb"([A-Za-z0-9-]{1,64}): ([\t\x20-\x7e]*)\r\n")
+_HEAD = re.compile(rb"WARC/1\.[01]\r\n(?:[A-Za-z0-9-]{1,64}: [\t\x20-\x7e]*\r\n)+\r\n")
 VERSION_BYTES = len(b"WARC/1.0\r\n")
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
 
@@ -166,23 +165,27 @@ def _only_record(member: bytes, limit: int) -> _Found | None:
     Plain `Name: value` lines in ASCII, no name twice, a block as long as declared, and the two
     empty lines after it. Nearly every record there is, at a third of the cost.
     """
-    end = member.find(b"\r\n\r\n", 0, HEAD_BYTES) + 2
-    lines = _FIELD.findall(member, VERSION_BYTES, end) if _VERSION_LINE.match(member) else []
-    values = {name.lower(): value for name, value in lines}
-    size = VERSION_BYTES + sum(len(name) + len(value) + 4 for name, value in lines)
+    head = _HEAD.match(member, 0, HEAD_BYTES)
+    if head is None:
+        return None
+    start = head.end()
+    lines = member[VERSION_BYTES : start - 4].split(b"\r\n")
+    values: dict[bytes, bytes] = {}
+    for line in lines:
+        name, _, value = line.partition(b": ")
+        values[name.lower()] = value
     declared = values.get(b"content-length", b"").strip()
     kind = values.get(b"warc-type", b"").strip().decode()
     if (
-        size != end
-        or len(values) != len(lines)
+        len(values) != len(lines)
         or not declared.isdigit()
-        or len(member) != end + 2 + int(declared) + 4
+        or len(member) != start + int(declared) + 4
         or int(declared) > limit + HEAD_BYTES
         or not member.endswith(b"\r\n\r\n")
         or kind not in (*DOCUMENT_TYPES, *OTHER_TYPES)
     ):
         return None
-    block = member[end + 2 : -4] if kind in DOCUMENT_TYPES else b""
+    block = member[start:-4] if kind in DOCUMENT_TYPES else b""
     return _found(kind, lambda name: values.get(name, b"").decode(), block, 0, False, None)
 
 

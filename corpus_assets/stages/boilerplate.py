@@ -15,7 +15,7 @@ from pydantic import Field
 
 from corpus_assets.kernels.blake2b import hash_with_prefix
 from corpus_assets.kernels.pieces import pieces_in_chars
-from corpus_assets.kernels.text import CHARS, END, START, Hashes, Ints
+from corpus_assets.kernels.text import CHARS, END, START, Bytes, Hashes, Ints
 from corpus_assets.signals import TextBatch
 from corpus_assets.step import Settings
 
@@ -74,10 +74,9 @@ def repeated_lines(
         return {}
     document = np.searchsorted(rows, hits, side="right") - 1
     pieces = np.empty((len(hits), 2), dtype=np.int64)
-    data = memoryview(batch.data)
     for k, (hit, row) in enumerate(zip(hits.tolist(), document.tolist(), strict=True)):
         pieces[k] = _with_break(
-            data, spans[hit], int(batch.offsets[row]), int(batch.offsets[row + 1])
+            batch.data, spans[hit], int(batch.offsets[row]), int(batch.offsets[row + 1])
         )
     hit_rows = np.searchsorted(document, np.arange(len(batch) + 1)).astype(np.int64)
     places = pieces_in_chars(batch.data, batch.offsets, pieces, hit_rows).tolist()
@@ -87,7 +86,7 @@ def repeated_lines(
     return out
 
 
-def _with_break(data: memoryview, span: Ints, low: int, high: int) -> tuple[int, int]:
+def _with_break(data: Bytes, span: Ints, low: int, high: int) -> tuple[int, int]:
     """A stripped line with the white space around it and its line break."""
     start, end = int(span[START]), int(span[END])
     while start > low and data[start - 1] != 10:

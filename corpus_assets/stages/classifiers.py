@@ -9,6 +9,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -204,11 +205,10 @@ def _measure(model: FastTextModel, good: list[str], poor: list[str]) -> dict[str
 
 def _weights(model: FastTextModel, examples: list[tuple[str, str]], top: int) -> dict[str, Any]:
     """The words that pull hardest to either side: their vectors times the labels' difference."""
-    starts = model.word_starts.tolist()
     spelled = model.word_bytes.tobytes()
     words = [
         spelled[start:end].decode("utf-8", "replace")
-        for start, end in zip(starts, starts[1:], strict=False)
+        for start, end in pairwise(model.word_starts.tolist())
     ]
     texts_with = Counter(word for text, _ in examples for word in set(text.split(" ")))
     output: npt.NDArray[np.float32] = model.output

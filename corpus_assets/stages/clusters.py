@@ -151,16 +151,24 @@ def _tie_near(
     parent: npt.NDArray[np.int32],
     best: npt.NDArray[np.float32],
 ) -> None:
-    """Band by band, so that only one band's buckets are in memory at a time."""
+    """Band by band, so that only one band's buckets are in memory at a time.
+
+    Copies of one document meet the same centre in most of their bands, so each member's last
+    comparison is remembered and not made again.
+    """
+    last = np.full(order.size, -1, np.int32)
+    known = np.zeros(order.size, np.float64)
     for band in range(near.bands):
         keys, members = group(near.band(band)[order[able]], able)
         for _ in range(settings.max_rounds):
             keys, centres, members = star_pairs(keys, members)
             if not members.size:
                 break
-            alike = near.similarities(order[centres], order[members])
+            new = np.flatnonzero(last[members] != centres)
+            known[members[new]] = near.similarities(order[centres[new]], order[members[new]])
+            last[members] = centres
             keys, members = settle(
-                keys, centres, members, alike, settings.min_similarity, parent, best
+                keys, centres, members, known[members], settings.min_similarity, parent, best
             )
 
 

@@ -24,6 +24,7 @@ from corpus_assets.stages.contamination_verdicts import (
     VERDICTS,
     CommonSettings,
     VerdictSettings,
+    merged,
     verdicts,
 )
 from corpus_assets.stages.eval_index import EvalIndex
@@ -48,7 +49,7 @@ VERSION = 2
 TEXT, CODE = "text", "code"
 
 _ROWS_PER_BATCH = 1 << 16
-_GAP_WORDS = 13  # stretches of an item that are no farther apart are one place
+_GAP_WORDS = 3  # stretches of an item that are no farther apart are one place
 
 Ints = npt.NDArray[np.int64]
 
@@ -80,8 +81,6 @@ class ScanSettings(Settings):
     code_domains: tuple[str, ...] | None = Field(
         default=None, description="domains searched for the code of suites; null: all"
     )
-
-
 
 
 class ContaminationSettings(ScanSettings, VerdictSettings, CommonSettings):
@@ -165,7 +164,7 @@ def _scan_batch(
                     "total": total,
                     "similarity": one.similarity,
                     "confirmed": one.matched > 0,
-                    "places": [{"start": low, "end": high} for low, high in one.places],
+                    "places": [{"start": low, "end": high} for low, high in merged(one.places)],
                 }
 
 
@@ -180,11 +179,14 @@ def _words_found(
     hits = find_items(data, offsets, tables, index.grams, index.lookup, settings.report_share)
     for row, item, matched in zip(*(part.tolist() for part in hits), strict=True):
         by_row.setdefault(row, {})[item] = _Found(matched)
+    places = item_places(
+        data, offsets, tables, index.grams, index.lookup, hits[0], hits[1], _GAP_WORDS
+    )
+    edges = np.searchsorted(places[0], np.arange(len(texts) + 1))
     for row, found in by_row.items():
-        wanted = np.zeros(len(index.item_ids), np.bool_)
-        wanted[list(found)] = True
         part = data[offsets[row] : offsets[row + 1]]
-        where = item_places(part, tables, index.grams, index.lookup, wanted, _GAP_WORDS)
+        own = slice(edges[row], edges[row + 1])
+        where = (places[1][own], places[2][own], places[3][own])
         _add_places(found, texts[row].as_py(), part, where)
     near = settings.near_misses
     if near is not None:
@@ -196,10 +198,9 @@ def _words_found(
             found = by_row.setdefault(int(row), {})
             one = found.setdefault(int(item), _Found())
             one.similarity = float(share)
-            if not one.places:
-                part = data[offsets[row] : offsets[row + 1]]
-                place = (np.array([int(item)]), np.array([low]), np.array([high]))
-                _add_places(found, texts[int(row)].as_py(), part, place)
+            part = data[offsets[row] : offsets[row + 1]]
+            place = (np.array([int(item)]), np.array([low]), np.array([high]))
+            _add_places(found, texts[int(row)].as_py(), part, place)
     return by_row
 
 

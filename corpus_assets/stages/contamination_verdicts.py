@@ -83,9 +83,7 @@ def judge(hits: pa.Table, settings: VerdictSettings, common: Items = frozenset()
     )
 
 
-def verdicts(
-    hits: pa.Table, settings: VerdictSettings, common: Items = frozenset()
-) -> pa.Table:
+def verdicts(hits: pa.Table, settings: VerdictSettings, common: Items = frozenset()) -> pa.Table:
     """Schema VERDICTS, by row: documents to drop, each with its worst confirmed hit.
 
     Worst is the largest share, then the longest item, then (benchmark, item_id).

@@ -35,6 +35,7 @@ __all__ = [
     "EvalIndexSettings",
     "EvalItem",
     "build_eval_index",
+    "items_by_benchmark",
     "load_eval_index",
     "parse_eval_index",
     "read_items",
@@ -286,3 +287,19 @@ def parse_eval_index(data: bytes) -> EvalIndex:
 
 def _numbers(column: pa.Array, dtype: Any) -> npt.NDArray[Any]:
     return np.array(column.to_numpy(), dtype=dtype)  # a copy: writable, like every Grams array
+
+
+def items_by_benchmark(data: bytes) -> dict[str, tuple[int, int]]:
+    """Benchmark -> (items, those too short to be searched for), of an index as it was written."""
+    table = pa.ipc.open_file(pa.BufferReader(data)).read_all()
+    items = table.column("items").chunk(0).flatten()
+    settings = EvalIndexSettings.model_validate_json(table.schema.metadata[b"settings"])
+    found = _numbers(items.field("n_grams"), np.int64) > 0
+    languages = items.field("language").to_pylist()
+    for code in build_code_indexes(items.field("code"), languages, settings.code_ngram):
+        found[code.items[code.grams.item_totals > 0]] = True
+    counts: dict[str, tuple[int, int]] = {}
+    for name, is_found in zip(items.field("benchmark").to_pylist(), found.tolist(), strict=True):
+        total, short = counts.get(name, (0, 0))
+        counts[name] = (total + 1, short + (not is_found))
+    return counts

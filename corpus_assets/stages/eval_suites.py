@@ -66,9 +66,7 @@ class EvalSuite(Settings):
         description="`code`: the fields in `fields.code` are searched for with identifiers "
         "renamed alike, beside the words of the question",
     )
-    language: str = Field(
-        default="python", description="of the code: says how its comments begin"
-    )
+    language: str = Field(default="python", description="of the code: says how its comments begin")
     fields: SuiteFields = SuiteFields()
     exclude: ExclusionSettings = Field(
         default=ExclusionSettings(), description="places known to hold the benchmark"

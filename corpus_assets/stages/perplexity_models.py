@@ -7,7 +7,7 @@ word, which is spelled by pairs of bytes; so the model gives every text a probab
 A model is a calibration: trained once from texts that the recipe names, pinned by digest in the
 lock. It is a function of the set of texts, in whatever order they come.
 
-Training takes about 50 bytes of memory and 0.4 microseconds a character for each order.
+Training takes about 50 bytes of memory and 0.4 microseconds a character at order 4.
 """
 
 from collections.abc import Iterable, Iterator
@@ -36,7 +36,7 @@ BATCH_CHARS = 4_000_000
 
 
 class NgramSettings(Settings):
-    """What the model is, and what bounds it: 20 bytes an n-gram, 28 a word."""
+    """What the model is, and what bounds it: up to 20 bytes an n-gram, 36 a word."""
 
     order: int = Field(default=4, ge=2, le=MAX_ORDER, description="words of the longest n-grams")
     max_vocabulary: int = Field(
@@ -58,8 +58,10 @@ class NgramSettings(Settings):
         description="read of all texts together, which are drawn by keyed hash",
     )
     min_texts: int = Field(default=10, ge=2, description="distinct texts needed")
-    holdout_share: float = Field(default=0.05, gt=0, lt=1)
-    seed: int = Field(default=0, ge=0, lt=2**31)
+    holdout_share: float = Field(
+        default=0.05, gt=0, lt=1, description="texts that are not trained on but measured with"
+    )
+    seed: int = Field(default=0, ge=0, lt=2**31, description="of the drawing of texts")
 
 
 class PerplexityModelEntry(Settings):
@@ -72,13 +74,13 @@ class PerplexityModelEntry(Settings):
         default_factory=dict,
         description="fields and the values they must have, say {lang: de}: other rows are left out",
     )
-    train: NgramSettings = NgramSettings()
+    train: NgramSettings = Field(default=NgramSettings(), description="how it is trained")
     kenlm: str | None = Field(default=None, description="a KenLM model, instead of `texts`")
-    sha256: str | None = None
+    sha256: str | None = Field(default=None, description="digest of the KenLM model")
     sentencepiece: str | None = Field(
         default=None, description="cuts texts into pieces for the KenLM model, as in CCNet"
     )
-    sentencepiece_sha256: str | None = None
+    sentencepiece_sha256: str | None = Field(default=None, description="its digest")
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -103,7 +105,9 @@ class PerplexityModelEntry(Settings):
 class PerplexitySettings(Settings):
     """Language models by name; the families `perplexity` and `token_divergence` use them."""
 
-    models: dict[ModelName, PerplexityModelEntry] = Field(min_length=1)
+    models: dict[ModelName, PerplexityModelEntry] = Field(
+        min_length=1, description="names that families use, often those of languages"
+    )
 
     def identity(self) -> dict[str, Any]:
         return {"models": {name: entry.identity() for name, entry in self.models.items()}}

@@ -160,9 +160,13 @@ def find_by_rules(data: Bytes, offsets: Ints, kinds: frozenset[str]) -> dict[int
     )
     places = iter(pieces_in_chars(data, offsets, pieces, rows).tolist())
     return {
-        document: [Finding(*next(places), kind) for _, _, kind in found[document]]
+        document: [_finding(next(places), kind) for _, _, kind in found[document]]
         for document in sorted(found)
     }
+
+
+def _finding(place: Sequence[int], kind: str) -> Finding:
+    return Finding(place[0], place[1], kind)
 
 
 def with_recognized(

@@ -93,13 +93,17 @@ def sketch_bytes(sketches: npt.NDArray[np.uint8]) -> bytes:
 
 
 def parse_sketches(data: bytes) -> npt.NDArray[np.uint8]:
-    """The sketches of such a file; one copy."""
+    """The sketches of such a file, read-only and not copied."""
+    source = io.BytesIO(data)
     try:
-        array = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+        if np.lib.format.read_magic(source) != (1, 0):
+            raise ValueError("another version of the format")
+        shape, is_column_major, dtype = np.lib.format.read_array_header_1_0(source)
+        flat = np.frombuffer(data, np.uint8, offset=source.tell())
     except ValueError as error:
         raise CorruptArtifact(f"these are no sketches: {error}; build the part again") from error
-    if array.dtype != np.uint8 or array.ndim != 2 or array.shape[1] != BINS:
+    if dtype != np.uint8 or is_column_major or shape != (flat.size // BINS, BINS):
         raise CorruptArtifact(
-            f"an array of {array.dtype} {array.shape} is no array of sketches: build the part again"
+            f"an array of {dtype} {shape} is no array of sketches: build the part again"
         )
-    return array
+    return flat.reshape(shape)

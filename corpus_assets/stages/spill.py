@@ -72,14 +72,14 @@ class ArraySpill:
 
     def append(self, region: int, rows: npt.NDArray[np.generic]) -> None:
         at = int(self._starts[region]) + int(self._filled[region]) * self._width
-        write_at(self._file, np.ascontiguousarray(rows), at)
+        write_at(self._file, np.ascontiguousarray(rows).data, at)
         self._filled[region] += len(rows)
 
     def read(self, region: int) -> npt.NDArray[np.uint8]:
         """A region as uint8[rows, row_bytes]."""
         size = int(self._rows[region]) * self._width
         found = np.empty(size, np.uint8)
-        view = memoryview(found)
+        view = found.data
         at = int(self._starts[region])
         done = 0
         while done < size:
@@ -96,7 +96,7 @@ class ArraySpill:
         self._file.close()
 
 
-def write_at(file: IO[bytes], data: "pa.Buffer | npt.NDArray[np.generic]", at: int) -> None:
+def write_at(file: IO[bytes], data: "pa.Buffer | memoryview", at: int) -> None:
     """Write all of it, or say what is wrong."""
     view = memoryview(data).cast("B")
     done = 0

@@ -22,6 +22,8 @@ def in_chars(text: str, searched: npt.NDArray[np.uint8], starts: Ints, stops: In
 
     `searched` is the UTF-8 of `text` or of `nfkc` of it.
     """
+    if text.isascii():
+        return np.stack([starts, stops], axis=1).astype(np.int64)
     before = np.cumsum((searched & 0xC0) != 0x80)  # characters up to and with each byte
     lead = np.concatenate([np.zeros(1, np.int64), before])
     low, high = lead[starts], lead[stops]
@@ -41,8 +43,7 @@ def _is_utf8_of(text: str, searched: npt.NDArray[np.uint8]) -> bool:
 def _pieces(text: str) -> tuple[Ints, Ints]:
     """Where each piece begins, and (its characters, its characters in NFKC)."""
     codes = np.frombuffer(text.encode("utf-32-le", "replace"), "<u4")
-    order = char_tables().order[codes]
-    is_border = order == 0
+    is_border = _begins_piece(codes)
     is_border[0] = True
     begins = np.flatnonzero(is_border).astype(np.int64)
     sizes = np.diff(np.append(begins, codes.size))
@@ -53,3 +54,14 @@ def _pieces(text: str) -> tuple[Ints, Ints]:
         pieces = pa.array([text[start : start + size] for start, size in spans], pa.large_string())
         normal[foreign] = pc.utf8_length(to_nfkc(pieces)).to_numpy()
     return begins, np.stack([sizes, normal], axis=1)
+
+
+def _begins_piece(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+    """Whether nothing before a character can change with it: by itself, or by what it becomes."""
+    order = char_tables().order
+    is_border = order[codes] == 0
+    known, where = np.unique(codes[~is_border], return_inverse=True)
+    became = to_nfkc(pa.array([chr(code) for code in known.tolist()], pa.large_string()))
+    begins = [bool(text) and order[ord(text[0])] == 0 for text in became.to_pylist()]
+    is_border[~is_border] = np.array(begins, np.bool_)[where]
+    return is_border

@@ -109,7 +109,7 @@ class TieFile:
 
     @property
     def bands(self) -> int:
-        return self.starts.shape[0] - BANDS
+        return len(self.starts) - BANDS
 
     def read(self, table: int, first: int, stop: int) -> tuple[Keys, Rows]:
         """Keys and rows of the ranges [first, stop) of a table."""

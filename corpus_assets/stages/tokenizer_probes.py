@@ -63,8 +63,8 @@ CONTROLS = "".join(map(chr, range(0x20))) + "\x7f\x80\x9f\xad\u2028\u2029\ufffd\
 JSON_TEXT = (
     '{"a": [1, -2.5e10, null, true], "b\\n\\u00e9": {"c": "\\"quoted\\" \\\\ /"}, "d": ""}\n'
 )
-LONG_WORDS = " ".join(f"word{number * 7919 % 99991}" for number in range(12_000))
-LONG_RUNS = "x" * 20_000 + "7" * 9_999 + "=" * 20_000 + " " * 10_000 + "é" * 5_000 + "字" * 5_000
+LONG_WORDS = " ".join(f"word{number * 7919 % 99991}" for number in range(3_000))
+LONG_RUNS = "x" * 5_000 + "7" * 2_999 + "=" * 5_000 + " " * 3_000 + "é" * 1_000 + "字" * 1_000
 
 PROBES: Mapping[str, str] = {
     "code, 4 spaces": PYTHON,

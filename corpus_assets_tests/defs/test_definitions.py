@@ -24,7 +24,7 @@ STAGES = {
     "source_files", "documents", "signals", "selection", "signatures", "clusters",
     "contamination", "clean_text", "shards", "lineage_keys",
 }  # fmt: skip
-CALIBRATIONS = {"eval_index", "quality_model", "perplexity_models", "quality_cutoffs", "tokenizer"}
+CALIBRATIONS = {"eval_index", "classifiers", "perplexity_models", "score_ranks", "quality_cutoffs", "tokenizer"}
 
 
 @pytest.fixture

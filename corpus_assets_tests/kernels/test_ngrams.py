@@ -31,6 +31,7 @@ def make_grams(
     return Grams(
         hashes=np.array([forced.get(gram, gram_hash(list(gram))) for gram in order], np.uint64),
         lengths=np.array([len(gram) for gram in order], np.int64),
+        hashed=np.array([len(gram) for gram in order], np.int64),
         starts=np.array([stop - len(t) for stop, t in zip(stops, spellings, strict=True)]),
         stops=stops.astype(np.int64),
         codes=np.array([ord(char) for text in spellings for char in text], np.uint32),
@@ -117,6 +118,7 @@ def test_an_index_without_grams_finds_nothing() -> None:
     empty = Grams(
         hashes=np.empty(0, np.uint64),
         lengths=np.empty(0, np.int64),
+        hashed=np.empty(0, np.int64),
         starts=np.empty(0, np.int64),
         stops=np.empty(0, np.int64),
         codes=np.empty(0, np.uint32),

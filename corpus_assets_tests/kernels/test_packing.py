@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpus_assets.kernels.packing import best_fit
+from corpus_assets.kernels.packing import best_fit, lay_best_fit, lay_end_to_end
 
 
 def best_fit_naive(lengths: list[int], capacity: int) -> list[int]:
@@ -83,3 +83,56 @@ def test_no_bin_is_overfull_and_waste_is_small() -> None:
 def test_pieces_that_no_bin_can_hold_are_refused(lengths: list[int]) -> None:
     with pytest.raises(ValueError, match=r"1\.\.8"):
         best_fit(np.array(lengths, dtype=np.int32), 8)
+
+
+Pieces = list[tuple[int, int, int, int, int]]
+
+
+def lay_best_fit_naive(lengths: list[int], capacity: int) -> Pieces:
+    """Cut, give full pieces bins of their own, put the rest where `best_fit_naive` says."""
+    pieces = [
+        (document, start, min(capacity, length - start))
+        for document, length in enumerate(lengths)
+        for start in range(0, length, capacity)
+    ]
+    whole = [piece for piece in pieces if piece[2] == capacity]
+    rest = [piece for piece in pieces if piece[2] < capacity]
+    bins = dict(zip(rest, best_fit_naive([piece[2] for piece in rest], capacity), strict=True))
+    filled: dict[int, int] = {}
+    laid = []
+    for piece in pieces:
+        document, start, length = piece
+        place = whole.index(piece) if piece in whole else len(whole) + bins[piece]
+        laid.append((document, place, filled.get(place, 0), length, start))
+        filled[place] = filled.get(place, 0) + length
+    return laid
+
+
+def lay_end_to_end_naive(lengths: list[int], capacity: int) -> Pieces:
+    """One token after another."""
+    laid: Pieces = []
+    at = 0
+    for document, length in enumerate(lengths):
+        for token in range(length):
+            place, offset = divmod(at, capacity)
+            if token and offset:
+                *same, count, start = laid[-1]
+                laid[-1] = (*same, count + 1, start)  # type: ignore[assignment]
+            else:
+                laid.append((document, place, offset, 1, token))
+            at += 1
+    return laid
+
+
+def rows(columns: tuple[np.ndarray, ...]) -> Pieces:
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_documents_are_laid_as_the_naive_references_lay_them(data: st.DataObject) -> None:
+    capacity = data.draw(st.sampled_from([1, 2, 3, 8, 64]))
+    lengths = data.draw(st.lists(st.integers(1, 3 * capacity), max_size=30))
+    given_lengths = np.array(lengths, dtype=np.int64)
+    assert rows(lay_best_fit(given_lengths, capacity)) == lay_best_fit_naive(lengths, capacity)
+    assert rows(lay_end_to_end(given_lengths, capacity)) == lay_end_to_end_naive(lengths, capacity)

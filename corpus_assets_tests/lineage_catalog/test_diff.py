@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from catalog.diff import changed_keys, diff
+from catalog.changes import changed_keys
+from catalog.diff import diff
 from catalog.errors import UnknownName
 from corpus_assets_tests.lineage_catalog.corpus import SNAPSHOTS, build, pages
 

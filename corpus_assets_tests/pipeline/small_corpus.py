@@ -176,16 +176,17 @@ documents:
   gates:
     robots: {agents: [ExampleBot]}
     optout: {headers: [noai], meta: [noai]}
-quality_model:
-  positives: [quality/positives.jsonl]
-  negatives: [quality/negatives.jsonl]
-  train: {epochs: 60, dim: 8, bucket: 1000}
+classifiers:
+  quality:
+    positives: [quality/positives.jsonl]
+    negatives: [quality/negatives.jsonl]
+    train: {epochs: 60, dim: 8, bucket: 1000}
 signals:
   families:
     - {family: language}
     - {family: gopher_quality}
     - {family: repetition}
-    - {family: quality}
+    - {family: classifier, name: quality}
 selection:
   rules:
     - {name: language, signal: language, in: [en], domains: [web]}

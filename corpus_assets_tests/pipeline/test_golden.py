@@ -6,7 +6,7 @@ A node that makes something else of the same input under the same version is the
 nodes behind it only see other input.
 
 Hashes are of values, not of Parquet, Arrow or JSON bytes, which follow the libraries. Left out:
-- `quality.bin` and its scores (the column `quality_score`): fastText's floating point follows
+- `classifier.bin` and its scores (the column `quality_score`): fastText's floating point follows
   the processor;
 - the digests in a shard's header, which are of Parquet bytes; all else in a shard is in.
 `selection` stays in: all scores of the small corpus are far from the threshold on them.
@@ -37,15 +37,21 @@ REFRESH = "CORPUS_GOLDEN_REFRESH"
 HERE = "corpus_assets_tests/pipeline/test_golden.py"
 
 FILES = {
+    "common_items": "contamination_verdicts",
     "line_counts": "boilerplate",
     "quality_cutoffs": "selection",
+    "classifier_sample": "classifiers",
+    "score_sample": "signals",
+    "score_ranks": "signals",
+    "tokenizer_amounts": "tokenizer",
+    "tokenizer_draw": "tokenizer",
     "tokenizer_sample": "tokenizer",
     "shard_counts": "shards",
     "tokens": "shards",
 }
 """Nodes whose VERSION stands in another stage's file."""
 
-SKIPPED_FILES = ("quality.bin",)
+SKIPPED_FILES = ("classifier.bin",)
 SKIPPED_COLUMNS = ("quality_score",)
 
 Row = dict[str, Any]

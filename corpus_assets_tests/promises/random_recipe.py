@@ -41,7 +41,8 @@ def draw_sources(draw: random.Random, formats: Sequence[str]) -> list[dict[str, 
 def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: Path) -> Recipe:
     """A recipe over given sources. `tokenizer` is pinned by its digest."""
     keep = draw.choice(("longest", "earliest", "best_quality"))
-    families = ["gopher_quality", *(["quality"] if keep == "best_quality" else [])]
+    learned = ["classifier", "ensemble"] if keep == "best_quality" else []
+    families = ["gopher_quality", *learned]
     bands, rows = draw.choice(SIGNATURES)
     tiers = {
         "signal": "mean_word_chars",
@@ -52,7 +53,7 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
     }
     learns = {
         "positives": ["good.jsonl"],
-        "negatives": ["poor.jsonl"],
+        "negatives": ["poor.jsonl", {"snapshots": ["s0"], "max_documents": 9}],
         "train": {"epochs": 5, "dim": 4, "bucket": 100, "word_ngrams": 1},
     }
     domains = {"web": 0.7, "notes": 0.3}
@@ -78,7 +79,7 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
         "perplexity": {"models": {"m": {"texts": ["good.jsonl"], "train": {"min_texts": 2}}}}
         if has_model
         else None,
-        "quality_model": learns if keep == "best_quality" else None,
+        "classifiers": {"quality": learns} if keep == "best_quality" else {},
         "selection": {
             "rules": [
                 {"name": "few_words", "signal": "n_words", "min": 20},
@@ -101,6 +102,11 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
             "exact": draw.random() < 0.9,
         },
         "eval_suites": ["evals/*.jsonl"] if draw.random() < 0.7 else [],
+        # Two recipes in five cut items out; in one of five an item in two texts is common.
+        "contamination": {
+            "action": "cut" if seed % 5 < 2 else "drop",
+            "common_documents": 1 if seed % 5 == 4 else 100,
+        },
         "clean_text": {
             "boilerplate": {"min_documents": 3},
             "repeated_spans": {"min_words": 12} if seed % 4 == 1 else None,

@@ -9,8 +9,8 @@ import pytest
 from corpus_assets_tests.demo_build import VERSION, hashes, run_corpus
 
 EVERYTHING = {
-    "source_files", "documents", "eval_index", "quality_model", "perplexity_models", "signals",
-    "quality_cutoffs",
+    "source_files", "documents", "eval_index", "classifiers", "perplexity_models", "score_ranks",
+    "signals", "quality_cutoffs",
     "selection", "signatures", "clusters", "contamination", "clean_text", "tokenizer", "shards",
     "lineage_keys",
 }  # fmt: skip
@@ -39,7 +39,7 @@ def test_a_changed_threshold_recomputes_no_text_signal_signature_or_tokenizer(
 ) -> None:
     cached = _cached(demo_home, change)
     assert cached >= {
-        "documents", "signals", "tokenizer", "signatures", "contamination", "quality_model",
+        "documents", "signals", "tokenizer", "signatures", "contamination", "classifiers",
         "eval_index",
     }  # fmt: skip
     assert "selection" not in cached

@@ -3,15 +3,17 @@
 import importlib.util
 import json
 import pickle
+import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from corpus_assets.errors import MissingExtra, ShardError
+from corpus_assets.errors import CorruptArtifact, MissingExtra, ShardError
 from corpus_assets.shards.loader import Loader
-from corpus_assets.shards.manifest import Manifest
+from corpus_assets.shards.manifest import Manifest, ShardRef
 from corpus_assets.shards.reader import Shard
 from corpus_assets.shards.torch_dataset import StepDataset
 from corpus_assets_tests.shards.small_corpus import PAD, make_documents, make_store
@@ -194,15 +196,166 @@ def test_a_loader_travels_to_a_worker_process_without_its_open_files(
     assert np.array_equal(copy.at(5).tokens, expected)
 
 
-def test_a_damaged_or_foreign_shard_is_refused_when_it_is_reached(tmp_path: Path) -> None:
-    made = make_store(tmp_path, {"S/web/mid": make_documents(9, 20, 80)}, [(2, {"S/web/mid": 4})])
-    damaged = next(shard for shard in made.groups[0].shards if shard.samples)
-    path = tmp_path / damaged.bin.path
+@pytest.fixture
+def own_store(tmp_path: Path) -> tuple[Manifest, Path]:
+    groups = {"S/web/mid": make_documents(9, 40, 80)}
+    return make_store(tmp_path, groups, [(2, {"S/web/mid": 4})]), tmp_path
+
+
+def last_shard(manifest: Manifest) -> ShardRef:
+    return [shard for shard in manifest.groups[0].shards if shard.samples][-1]
+
+
+@pytest.mark.parametrize("kind", ["bin", "idx", "spans", "header"])
+@pytest.mark.parametrize("fault", ["missing", "truncated", "garbled"])
+def test_a_damaged_shard_is_refused_by_name_before_the_first_step(
+    own_store: tuple[Manifest, Path], kind: str, fault: str
+) -> None:
+    manifest, root = own_store
+    path = root / getattr(last_shard(manifest), kind).path
+    content = path.read_bytes()
+    if fault == "missing":
+        path.unlink()
+    elif fault == "truncated":
+        path.write_bytes(content[:-4])
+    else:
+        path.write_bytes(b"\xff" * len(content))
+    if (kind, fault) == ("bin", "garbled"):
+        Loader(manifest, root, global_batch=4)  # only hashes can tell
+    else:
+        with pytest.raises(ShardError, match=re.escape(path.name)):
+            Loader(manifest, root, global_batch=4)
+    with pytest.raises((ShardError, CorruptArtifact), match=re.escape(path.name)):
+        Loader(manifest, root, global_batch=4, check="hashes")
+
+
+@pytest.mark.parametrize("kind", ["bin", "idx", "spans"])
+def test_one_flipped_bit_is_found_by_a_loader_that_hashes(
+    own_store: tuple[Manifest, Path], kind: str
+) -> None:
+    manifest, root = own_store
+    Loader(manifest, root, global_batch=4, check="hashes")
+    path = root / getattr(last_shard(manifest), kind).path
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 8
+    path.write_bytes(bytes(content))
+    with pytest.raises(CorruptArtifact, match=re.escape(path.name)):
+        Loader(manifest, root, global_batch=4, check="hashes")
+
+
+def test_unchecked_shards_are_refused_when_they_are_reached(
+    own_store: tuple[Manifest, Path],
+) -> None:
+    manifest, root = own_store
+    path = root / last_shard(manifest).bin.path
     path.write_bytes(path.read_bytes()[:-4])
+    loader = Loader(manifest, root, global_batch=4, check="none")
     with pytest.raises(ShardError, match=rf"{path.name} is truncated"):
-        batches(Loader(made, tmp_path, global_batch=4))
-    with pytest.raises(ShardError, match="cannot be read"):
-        Loader(made, tmp_path / "elsewhere", global_batch=4).at(0)
+        batches(loader)
+
+
+def test_another_tokenizer_is_refused_in_shards_and_in_the_trainer(
+    own_store: tuple[Manifest, Path],
+) -> None:
+    manifest, root = own_store
+    own = manifest.tokenizer.sha256
+    Loader(manifest, root, global_batch=4, tokenizer_sha256=own)
+    with pytest.raises(ShardError, match="the trainer has"):
+        Loader(manifest, root, global_batch=4, tokenizer_sha256="0" * 64)
+    stranger = manifest.tokenizer.model_copy(update={"sha256": "0" * 64})
+    with pytest.raises(ShardError, match=r"shard_00000\.header\.json was made with tokenizer"):
+        Loader(manifest.model_copy(update={"tokenizer": stranger}), root, global_batch=4)
+
+
+def test_a_shard_in_the_place_of_another_is_refused(tmp_path: Path) -> None:
+    groups = {"A/web/mid": make_documents(1, 20, 60), "B/web/mid": make_documents(1, 20, 60)}
+    made = make_store(tmp_path, groups, [(2, {"A/web/mid": 2, "B/web/mid": 2})])
+    raw = json.loads(made.dump())
+    raw["groups"][0]["shards"] = raw["groups"][1]["shards"]
+    with pytest.raises(ShardError, match="samples of group B/web/mid"):
+        Loader(Manifest.model_validate(raw), tmp_path, global_batch=4)
+
+
+def test_views_are_the_rows_of_a_batch_without_a_copy(manifest: Manifest, root: Path) -> None:
+    loader = Loader(manifest, root, global_batch=6)
+    batch = loader.at(5)
+    for row, view in enumerate(loader.views(5)):
+        assert np.array_equal(view, batch.tokens[row])
+        assert not view.flags.writeable
+        assert np.shares_memory(view, loader.shard(int(batch.shards[row])).samples)
+
+
+def test_views_and_batches_outlive_a_closed_loader(manifest: Manifest, root: Path) -> None:
+    loader = Loader(manifest, root, global_batch=6)
+    expected = loader.at(5).tokens.copy()
+    views = loader.views(5)
+    loader.close()
+    assert np.array_equal(np.stack(views), expected)
+    assert np.array_equal(loader.at(5).tokens, expected)
+
+
+def test_a_batch_can_be_copied_into_a_buffer_of_the_trainers(
+    manifest: Manifest, root: Path
+) -> None:
+    loader = Loader(manifest, root, global_batch=6)
+    buffer = np.empty((6, 64), dtype=np.int32)
+    batch = loader.at(4, buffer)
+    assert batch.tokens is buffer
+    assert np.array_equal(buffer, loader.at(4).tokens)
+    read_only = np.empty((6, 64), dtype=np.int32)
+    read_only.flags.writeable = False
+    for wrong in (
+        np.empty((5, 64), np.int32),
+        np.empty((6, 64), np.int64),
+        np.empty((64, 6), np.int32).T,
+        read_only,
+    ):
+        with pytest.raises(ShardError, match="buffer"):
+            loader.at(4, wrong)
+
+
+def test_samples_can_be_taken_at_any_positions(manifest: Manifest, root: Path) -> None:
+    loader = Loader(manifest, root, global_batch=6)
+    every = np.concatenate(batches(Loader(manifest, root, global_batch=1)))
+    wanted = [7, 0, 7, len(every) - 1, 31]
+    taken = loader.take(wanted)
+    assert np.array_equal(taken.tokens, every[wanted])
+    assert taken.positions.tolist() == wanted
+    for outside in (-1, len(every)):
+        with pytest.raises(ShardError, match="positions of this run"):
+            loader.take([0, outside])
+
+
+@pytest.mark.parametrize("prefetch_steps", [0, 1, 5, 1000])
+def test_hints_to_the_kernel_change_nothing(
+    manifest: Manifest, root: Path, prefetch_steps: int
+) -> None:
+    plain = [Loader(manifest, root, global_batch=6).at(step).tokens for step in range(28)]
+    hinted = Loader(manifest, root, global_batch=6, prefetch_steps=prefetch_steps)
+    assert np.array_equal(np.stack(plain), np.stack(batches(hinted)))
+
+
+@pytest.mark.parametrize("most", [1, 2, 512])
+def test_threads_that_share_a_loader_get_what_one_gets(
+    manifest: Manifest, root: Path, most: int
+) -> None:
+    expected = batches(Loader(manifest, root, global_batch=6))
+    loader = Loader(manifest, root, global_batch=6, max_open_shards=most)
+    steps = [step for step in range(len(loader)) for _ in range(4)]
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        found = list(pool.map(lambda step: loader.at(step).tokens, steps))
+    for step, tokens in zip(steps, found, strict=True):
+        assert np.array_equal(tokens, expected[step])
+
+
+def test_a_version_is_opened_by_its_manifest(tmp_path: Path) -> None:
+    made = make_store(tmp_path, GROUPS, PHASES)
+    place = tmp_path / "versions" / "v1"
+    place.mkdir(parents=True)
+    (place / "manifest.json").write_bytes(made.dump())
+    loader = Loader.open(place / "manifest.json", 3, global_batch=6)
+    expected = Loader(made, tmp_path, 3, global_batch=6)
+    assert np.array_equal(loader.at(2).tokens, expected.at(2).tokens)
 
 
 @pytest.mark.parametrize(
@@ -246,6 +399,11 @@ def test_the_torch_dataset_gives_tensors_or_says_what_is_missing(
     items = list(DataLoader(dataset, batch_size=None, num_workers=0))
     assert len(items) == len(loader)
     assert np.array_equal(items[3]["tokens"].numpy(), loader.at(3).tokens)
+    bounds = loader.segments(loader.at(3)).cu_seqlens
+    assert np.array_equal(items[3]["cu_seqlens"].numpy(), bounds)
+    assert items[3]["max_seqlen"] == np.diff(bounds).max()
+    resumed = DataLoader(dataset, batch_size=None, sampler=range(20, len(dataset)), num_workers=2)
+    assert np.array_equal(next(iter(resumed))["tokens"].numpy(), loader.at(20).tokens)
 
 
 def test_batches_are_copies_so_writing_into_one_harms_nothing(

@@ -12,6 +12,7 @@ from corpus_assets.shards.pack import (
     Packing,
     PackSettings,
     document_order,
+    lay,
     pack,
     shard_of,
     shards_of,
@@ -146,3 +147,22 @@ def test_impossible_input_is_refused() -> None:
         pack(1, [doc_id_of("a")], TokenBatch.of([[]]), PackSettings(), PAD)
     with pytest.raises(ShardError, match="0 shards"):
         shards_of(1, [doc_id_of("a")], 0)
+
+
+def test_utilisation_is_the_share_of_places_that_hold_tokens() -> None:
+    best = lay(np.array([5, 3, 8, 12]), PackSettings(seq_len=8))
+    assert (best.samples, best.utilisation) == (4, 28 / 32)
+    concat = lay(np.array([5, 3, 8, 12]), PackSettings(seq_len=8, packing="concat"))
+    assert (concat.samples, concat.utilisation) == (4, 28 / 32)
+    wasteful = lay(np.array([5, 5, 5]), PackSettings(seq_len=8))
+    assert (wasteful.samples, wasteful.utilisation) == (3, 15 / 24)
+    assert lay(np.array([], dtype=np.int64), PackSettings()).utilisation == 1.0
+
+
+def test_best_fit_cuts_only_what_is_longer_than_a_sample() -> None:
+    lengths = np.random.default_rng(4).integers(1, 300, 500)
+    laid = lay(lengths, PackSettings(seq_len=128))
+    pieces = np.bincount(laid.document, minlength=500)
+    assert np.array_equal(pieces, -(-lengths // 128))
+    assert (laid.length[laid.doc_token_offset > 0] <= 128).all()
+    assert (laid.doc_token_offset % 128 == 0).all()

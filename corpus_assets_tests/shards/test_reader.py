@@ -72,6 +72,7 @@ def test_segments_of_a_batch_never_cross_samples() -> None:
     assert segments.ids.tolist() == [[0, 0, 1, 1], [0, 0, 0, -1], [0, 0, -1, -1]]
     assert segments.cu_seqlens.tolist() == [0, 2, 4, 7, 8, 10, 12]
     assert segments.is_padding.tolist() == [False, False, False, True, False, True]
+    assert segments.max_seqlen == 3
 
 
 def test_an_empty_shard_opens_and_has_no_samples(tmp_path: Path) -> None:

@@ -1,6 +1,4 @@
-import gzip
 import hashlib
-import json
 from typing import Any
 
 import numpy as np
@@ -21,8 +19,7 @@ from corpus_assets.stages.clusters import (
 )
 from corpus_assets.stages.near_rows import HeldRows
 from corpus_assets.stages.signatures import SignatureSettings, compute_signatures
-from corpus_assets_tests.kernels.word_reference import NASTY, ngrams_of, words_of
-from corpus_assets_tests.shared_data import shared_data
+from corpus_assets_tests.kernels.word_reference import NASTY
 from corpus_assets_tests.stages.cluster_reference import Row, naive_clusters
 
 SNAPSHOTS = ("S0", "S1", "S2")
@@ -183,7 +180,9 @@ def test_each_kind_of_tie_is_named_by_the_closest_and_has_a_reason() -> None:
     assert table.schema == CLUSTER_MEMBERS
     assert table["row"].to_pylist() == [0, 1, 2, 3, 4, 5, 7, 8]
     assert table["kind"].to_pylist() == [kind for kind in KINDS for _ in range(2)]
-    assert table["similarity"].to_pylist() == [1.0] * 6 + [pytest.approx((255 * 0.875 - 1) / 254)] * 2
+    assert (
+        table["similarity"].to_pylist() == [1.0] * 6 + [pytest.approx((255 * 0.875 - 1) / 254)] * 2
+    )
     assert sum(table["kept"].to_pylist()) == 4
     assert set(REASONS) == set(KINDS)
 
@@ -233,48 +232,6 @@ def test_templated_pages_with_different_content_are_not_merged() -> None:
         content = [f"c{value}" for value in random.integers(0, 10**6, 200)]
         texts.append(" ".join([*frame, *content, *foot]))
     assert of_texts(texts).num_rows == 0
-
-
-def prose(length: int) -> list[list[str]]:
-    with gzip.open(shared_data("text/prose.jsonl.gz")) as lines:
-        words = [json.loads(line)["text"].split() for line in lines]
-    return [text[:length] for text in words if len(text) >= length]
-
-
-def edited(words: list[str], jaccard: float, random: np.random.Generator) -> str:
-    """Replace the fewest words that bring the exact Jaccard of word 5-grams to `jaccard`."""
-    original = set(ngrams_of(words_of(" ".join(words)), 5))
-    places = random.permutation(len(words)).tolist()
-
-    def change(count: int) -> str:
-        chosen = set(places[:count])
-        return " ".join(f"edit{i}" if i in chosen else word for i, word in enumerate(words))
-
-    low, high = 0, len(words)
-    while low < high:
-        middle = (low + high) // 2
-        grams = set(ngrams_of(words_of(change(middle)), 5))
-        if len(original & grams) / len(original | grams) <= jaccard:
-            high = middle
-        else:
-            low = middle + 1
-    return change(low)
-
-
-def test_near_copies_of_real_text_are_found_and_half_copies_are_left_alone() -> None:
-    random = np.random.default_rng(10)
-    originals = prose(400)[:150]
-    count = len(originals)
-    plain = [" ".join(words) for words in originals]
-    near = [edited(words, 0.9, random) for words in originals]
-    half = [edited(words, 0.5, random) for words in originals]
-
-    found = pairs_of(of_texts(plain + near))
-    expected = {(i, i + count) for i in range(count)}
-    assert len(found & expected) >= 0.99 * count
-    assert found <= expected
-    table = of_texts(plain + half)
-    assert table.num_rows == 0
 
 
 def test_a_missing_column_is_named() -> None:

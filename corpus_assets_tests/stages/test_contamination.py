@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from corpus_assets.documents import HITS
 from corpus_assets.kernels.ngrams import build_lookup
+from corpus_assets.stages.code_names import FIXED_NAMES
 from corpus_assets.stages.contamination import (
     VERDICTS,
     ContaminationSettings,
@@ -18,6 +19,13 @@ from corpus_assets.stages.contamination import (
     VerdictSettings,
     scan,
     verdicts,
+)
+from corpus_assets.stages.contamination_verdicts import (
+    count_items,
+    cuts,
+    find_common,
+    judge,
+    names_of,
 )
 from corpus_assets.stages.eval_index import (
     EvalIndex,
@@ -206,3 +214,157 @@ def test_hostile_documents_each_get_a_result_in_bounded_time() -> None:
     assert found[first + 2] == "han"
     assert found[first + 4] == "rtl"
     assert len(found) == 50_003
+
+
+def test_places_are_characters_of_the_text_itself() -> None:
+    index = make_index({"item": numbered(20)})
+    quote = numbered(20)
+    text = f"Ａ naïve ﬁrst line…\n{quote}. Then\u0301 more, and again: {quote}!"
+    (hit,) = scan(as_documents(["x", text]), index, ScanSettings()).to_pylist()
+    assert [text[place["start"] : place["end"]] for place in hit["places"]] == [quote, quote]
+
+
+def test_an_edited_word_inside_a_quotation_belongs_to_its_place() -> None:
+    words = numbered(60).split()
+    quote = " ".join([*words[:30], "other", *words[31:]])
+    (hit,) = scan(as_documents([f"a {quote} b"]), make_index({"i": numbered(60)}), ScanSettings()).to_pylist()  # fmt: skip
+    assert hit["matched"] < hit["total"]
+    assert [(place["start"], place["end"]) for place in hit["places"]] == [(2, 2 + len(quote))]
+
+
+@pytest.mark.parametrize("edits", [1, 2, 3])
+def test_lightly_edited_items_are_near_misses_and_drop_nothing(edits: int) -> None:
+    words = numbered(24).split()
+    for edit in range(edits):
+        words[4 + 6 * edit] = "other"
+    text = f"before {' '.join(words)} after"
+    index = make_index({"item": numbered(24)})
+    hits = scan(as_documents([text]), index, ScanSettings())
+    (hit,) = hits.to_pylist()
+    assert hit["similarity"] == pytest.approx(1 - edits / 24)
+    assert text[hit["places"][0]["start"] : hit["places"][-1]["end"]] == " ".join(words)
+    assert judge(hits, VerdictSettings())["verdict"].to_pylist() == ["near_miss"]
+    assert verdicts(hits, VerdictSettings(drop_share=0.3)).num_rows == 0 or edits == 1
+    silent = ScanSettings(near_misses=None)
+    assert scan(as_documents([text]), index, silent).num_rows <= (edits == 1)
+
+
+def test_clean_text_has_no_near_misses() -> None:
+    hits = scan(as_documents([*prose()]), real_index(), ScanSettings(report_share=0.01))
+    assert hits["similarity"].null_count == hits.num_rows
+
+
+SOLUTION = """def nearest(values, limit):
+    best = None
+    for value in values:
+        if best is None or abs(value - limit) < abs(best - limit):
+            best = value
+    return best
+"""
+RENAMED = SOLUTION.replace("value", "v").replace("best", "found").replace("nearest", "g")
+
+
+def code_index() -> EvalIndex:
+    item = EvalItem("c", "he", "Write a function.", code=SOLUTION, language="python")
+    return parse_eval_index(build_eval_index([item], EvalIndexSettings()))
+
+
+def test_renamed_code_is_found_in_source_files_and_in_pages() -> None:
+    page = f"Don't miss this answer:\n\n```python\n{RENAMED}```\n\nIt's short. # 1"
+    texts: list[str | None] = [
+        f"import os\n\n\n{RENAMED}\nprint(g([1], 2))\n",
+        page,
+        "x = 1\n" * 50,
+    ]
+    hits = scan(as_documents(texts), code_index(), ScanSettings())
+    assert [(h["row"], h["kind"], h["matched"] == h["total"]) for h in hits.to_pylist()] == [
+        (0, "code", True),
+        (1, "code", True),
+    ]
+    for hit in hits.to_pylist():
+        (place,) = hit["places"]
+        found = (texts[hit["row"]] or "")[place["start"] : place["end"]]
+        assert found == RENAMED.strip()
+    assert dropped(texts, code_index()) == {0: "c", 1: "c"}
+
+
+def test_code_is_searched_for_only_in_the_domains_of_the_recipe() -> None:
+    table = as_documents([RENAMED, RENAMED]).append_column("domain", pa.array(["web", "code"]))
+    hits = scan(table, code_index(), ScanSettings(code_domains=("code",)))
+    assert hits["row"].to_pylist() == [1]
+
+
+def test_trivial_code_is_not_searched_for() -> None:
+    item = EvalItem("add", "he", "", code="def add(a, b):\n    return a + b\n", language="python")
+    index = parse_eval_index(build_eval_index([item], EvalIndexSettings()))
+    assert index.metrics()["unindexed_items"] == [("he", "add")]
+    assert scan(as_documents(["def add(x, y):\n    return x + y\n"]), index, ScanSettings()).num_rows == 0  # fmt: skip
+
+
+def test_real_solutions_are_found_renamed_and_no_real_code_is_flagged() -> None:
+    with gzip.open(shared_data("evals/mbpp.jsonl.gz")) as lines:
+        rows = [json.loads(line) for line in lines][::10]
+    items = [EvalItem(r["id"], "mbpp", "", code=r["answer"], language="python") for r in rows]
+    index = parse_eval_index(build_eval_index(items, EvalIndexSettings()))
+    with gzip.open(shared_data("text/code.jsonl.gz")) as lines:
+        files: list[str | None] = [json.loads(line)["text"] for line in lines]
+    assert dropped(files, index) == {}
+    searched = {item.id for item in items} - {
+        name for _, name in index.metrics()["unindexed_items"]
+    }
+    known = [item for item in items if item.id in searched]
+    planted_in = [f"{files[i]}\n{_renamed(item.code)}\n" for i, item in enumerate(known)]
+    assert dropped([*planted_in], index) == {i: item.id for i, item in enumerate(known)}
+
+
+def _renamed(code: str) -> str:
+    import io
+    import keyword
+    import tokenize
+
+    names: dict[str, str] = {}
+    out, before = [], ""
+    for token in tokenize.generate_tokens(io.StringIO(code).readline):
+        text = token.string
+        is_name = token.type == tokenize.NAME and not keyword.iskeyword(text) and before != "."
+        if is_name and text not in FIXED_NAMES:
+            text = names.setdefault(text, f"renamed_{len(names)}")
+        out.append((token.type, text))
+        before = token.string
+    return tokenize.untokenize(out)
+
+
+def test_common_items_are_listed_and_do_not_drop() -> None:
+    index = make_index({"phrase": numbered(14, "common"), "leak": numbered(20, "leak")})
+    texts: list[str | None] = [f"{numbered(14, 'common')} text {i % 4}" for i in range(6)]
+    texts.append(numbered(20, "leak"))
+    hits = scan(as_documents(texts), index, ScanSettings())
+    ids = pa.chunked_array([pa.array([str(text)[-16:].encode() for text in texts])])
+    counted = count_items(hits, ids, VerdictSettings())
+    assert find_common([counted], 4).num_rows == 0  # copies count once
+    common = find_common([counted, counted], 3)
+    assert common.to_pylist() == [{"benchmark": "bench", "item_id": "phrase", "documents": 4}]
+    assert find_common([counted], None).num_rows == 0
+    judged = judge(hits, VerdictSettings(), names_of(common))
+    assert judged["verdict"].to_pylist() == ["common"] * 6 + ["drop"]
+    assert verdicts(hits, VerdictSettings(), names_of(common))["row"].to_pylist() == [6]
+
+
+def test_cuts_join_the_places_of_all_items() -> None:
+    index = make_index({"a": numbered(20), "b": " ".join(numbered(30).split()[10:])})
+    text = f"left {numbered(30)} right {numbered(20)} end"
+    hits = scan(as_documents([text, "none"]), index, ScanSettings())
+    assert verdicts(hits, VerdictSettings(action="cut")).num_rows == 0
+    (spans,) = cuts(judge(hits, VerdictSettings(action="cut"))).values()
+    left = "".join(text[a:b] for a, b in zip([0, *(e for _, e in spans)], [*(s for s, _ in spans), len(text)], strict=True))  # fmt: skip
+    assert left == "left  right  end"
+    assert cuts(judge(hits, VerdictSettings())) == {}
+
+
+def test_a_document_of_fifty_megabytes_is_searched_whole() -> None:
+    filler = "lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod\n" * 720_000
+    item = numbered(30)
+    hits = scan(as_documents([filler + item]), make_index({"i": item}), ScanSettings())
+    (hit,) = hits.to_pylist()
+    assert hit["places"] == [{"start": len(filler), "end": len(filler) + len(item)}]
+    assert (hit["matched"], hit["total"]) == (18, 18)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from corpus_assets.stages.scrub import Finding, ScrubSettings, find_personal_data
 
-ALL = ScrubSettings()
+ALL = ScrubSettings(secrets=True)
 
 
 def found(text: str, settings: ScrubSettings = ALL) -> list[str]:
@@ -159,6 +159,21 @@ HOSTILE = {
     "spaced colons": " ::",
     "version words": "version 1.1.1.1 ",
     "spaces": "version  ",
+    "numbers": "+49 30 1 ",
+    "groups": "1 1 1 1 1 1 1 1 ",
+    "brackets": "(1)(1)",
+    "cards": "4111 1111 1111 1111 ",
+    "words for telephone": "tel 1234567 fax ",
+    "accounts": "DE89 3704 ",
+    "letters and digits": "AB 12 34 56 ",
+    "tokens": "eyJ-eyJ.",
+    "keys": "sk-aB3-",
+    "headers": "-----BEGIN PRIVATE KEY-----\n",
+    "lines of a key": "-----BEGIN PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEAwJal\n" * 40,
+    "assignments": "key='a1B2",
+    "equal signs": "=",
+    "right to left": "הטלפון 03-1234567 ",
+    "lone surrogates": "\ud8001@",
 }
 
 

@@ -99,11 +99,11 @@ def test_the_identity_holds_every_familys_settings_and_version(
 
 def test_model_needs_are_gathered_and_their_absence_is_named() -> None:
     settings = SignalSettings.model_validate(
-        {"families": [{"family": "quality"}, {"family": "language"}]}
+        {"families": [{"family": "classifier"}, {"family": "language"}]}
     )
-    assert settings.needs() == ("lid", "quality")
+    assert settings.needs() == ("classifier:quality", "lid")
     none: Mapping[str, Path] = {}
-    with pytest.raises(ModelError, match="'quality' needs the model 'quality'"):
+    with pytest.raises(ModelError, match="'classifier' needs the model 'classifier:quality'"):
         compute_signals(documents(["text"]), settings, none)
 
 

@@ -136,7 +136,10 @@ def test_scripts_without_spaces_get_shingles_of_characters_where_the_recipe_says
 
 
 def test_a_switched_off_script_leaves_other_words_alone() -> None:
-    texts: list[str | None] = ["plain English words and no others at all", "ελληνικά καί العربية too"]
+    texts: list[str | None] = [
+        "plain English words and no others at all",
+        "ελληνικά καί العربية too",
+    ]
     assert equal(sign(texts), sign(texts, character_shingles=False))
 
 

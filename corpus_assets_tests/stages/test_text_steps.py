@@ -17,8 +17,8 @@ from corpus_assets.signals import TextBatch
 from corpus_assets.signals.c4_lines import C4Lines
 from corpus_assets.signals.text_step import Rewriting, TextStep, cut
 from corpus_assets.stages.clean_text import CleanTextSettings, clean_documents
-from corpus_assets.stages.text_edits import apply_edits
 from corpus_assets.stages.signals import SignalSettings, compute_signals
+from corpus_assets.stages.text_edits import apply_edits
 from corpus_assets.stages.text_steps import (
     Edit,
     compose,

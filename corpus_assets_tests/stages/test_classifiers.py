@@ -1,4 +1,4 @@
-"""Training, measuring and using the quality model."""
+"""Training, measuring and using classifiers."""
 
 import hashlib
 import os
@@ -13,10 +13,10 @@ import pytest
 
 from corpus_assets.errors import ModelError, RecipeError
 from corpus_assets.signals import TextBatch
-from corpus_assets.signals.quality import Quality, normalise_text
-from corpus_assets.stages.quality_model import QualityModelSettings, auc, train_quality_model
+from corpus_assets.signals.classifier import Classifier, read_batch
+from corpus_assets.stages.classifiers import TrainedClassifier, TrainSettings, auc, train_classifier
 
-SMALL = QualityModelSettings(bucket=1_000, dim=4, epochs=10)
+SMALL = TrainSettings(bucket=1_000, dim=4, epochs=10)
 
 
 def examples(n: int = 60) -> tuple[list[str], list[str]]:
@@ -33,13 +33,23 @@ def examples(n: int = 60) -> tuple[list[str], list[str]]:
 
 TRAIN = """
 import hashlib, sys
-from corpus_assets.stages.quality_model import train_quality_model
-from corpus_assets_tests.stages.test_quality_model import SMALL, examples
+from corpus_assets.signals.classifier import Classifier
+from corpus_assets.stages.classifiers import train_classifier
+from corpus_assets_tests.stages.test_classifiers import SMALL, examples
 good, poor = examples()
 if sys.argv[1] == "reversed":
     good, poor = good[::-1], poor[::-1]
-print(hashlib.sha256(train_quality_model(good, poor, SMALL).model).hexdigest())
+print(hashlib.sha256(train_classifier(good, poor, Classifier(), SMALL).model).hexdigest())
 """
+
+
+def train(good: list[str], poor: list[str], settings: TrainSettings) -> TrainedClassifier:
+    return train_classifier(good, poor, Classifier(), settings)
+
+
+def normalise_text(text: str, max_chars: int = 20_000) -> str:
+    batch = TextBatch.from_arrow(pa.array([text], pa.large_string()))
+    return str(read_batch(batch, "words", max_chars).texts[0])
 
 
 def test_two_processes_train_the_same_bytes_whatever_the_order_and_hash_seed() -> None:
@@ -55,59 +65,61 @@ def test_two_processes_train_the_same_bytes_whatever_the_order_and_hash_seed() -
         ).stdout.strip()
         for order, seed in (("given", "1"), ("reversed", "2"))
     ]
-    here = hashlib.sha256(train_quality_model(*examples(), SMALL).model).hexdigest()
+    here = hashlib.sha256(train(*examples(), SMALL).model).hexdigest()
     assert digests == [here, here]
 
 
 def test_the_model_tells_good_from_poor_and_says_why() -> None:
-    metrics = train_quality_model(*examples(), SMALL).metrics
+    metrics = train(*examples(), SMALL).metrics
     assert metrics["auc"] > 0.95
     assert metrics["precision"] > 0.9
     assert metrics["recall"] > 0.9
     assert metrics["n_holdout_positives"] == metrics["n_holdout_negatives"] == 12
     assert metrics["n_train_positives"] == 48
-    assert "theorem" in [item["word"] for item in metrics["good_words"]]
-    assert "cheap" in [item["word"] for item in metrics["poor_words"]]
+    assert "theorem" in [item["word"] for item in metrics["positive_words"]]
+    assert "cheap" in [item["word"] for item in metrics["negative_words"]]
 
 
 def test_the_signal_scores_with_the_trained_file(tmp_path: Path) -> None:
     path = tmp_path / "quality.bin"
-    path.write_bytes(train_quality_model(*examples(), SMALL).model)
+    path.write_bytes(train(*examples(), SMALL).model)
     texts = ["Proof of the THEOREM:\nbecause history is", "click and buy the cheap offer", "", None]
     batch = TextBatch.from_arrow(pa.array(texts, pa.large_string()))
-    scores = Quality().compute(batch, {"quality": path}).column("quality_score")
+    scores = Classifier().compute(batch, {"classifier:quality": path}).column("quality_score")
     assert scores.type == pa.float32()
     good, poor, empty, null = scores.to_pylist()
     assert good > 0.5 > poor
     assert empty is None
     assert null is None
     assert np.float32(round(good, 4)) == np.float32(good)
-    nothing = Quality().compute(TextBatch.from_arrow(pa.array([], pa.string())), {"quality": path})
+    nothing = Classifier().compute(
+        TextBatch.from_arrow(pa.array([], pa.string())), {"classifier:quality": path}
+    )
     assert nothing.num_rows == 0
 
 
 def test_too_few_examples_say_how_many_are_needed() -> None:
     good, poor = examples()
     with pytest.raises(RecipeError, match=r"1 distinct negative texts, needed: 10"):
-        train_quality_model(good, poor[:1] * 50, SMALL)
+        train(good, poor[:1] * 50, SMALL)
     with pytest.raises(RecipeError, match=r"0 distinct positive texts"):
-        train_quality_model(["", " \n"], poor, SMALL)
+        train(["", " \n"], poor, SMALL)
 
 
 def test_a_text_on_both_sides_trains_neither() -> None:
     good, poor = examples()
-    metrics = train_quality_model([*good, poor[0]], poor, SMALL).metrics
+    metrics = train([*good, poor[0]], poor, SMALL).metrics
     assert metrics["n_ambiguous"] == 1
     assert metrics["n_train_negatives"] + metrics["n_holdout_negatives"] == len(poor) - 1
 
 
 def test_labels_and_sentence_ends_inside_texts_have_no_power() -> None:
     good, poor = examples()
-    hostile = [f"</s> __label__good __label__new {text} \0 \n </s>" for text in poor]
-    metrics = train_quality_model(good, hostile, SMALL).metrics
+    hostile = [f"</s> __label__positive __label__new {text} \0 \n </s>" for text in poor]
+    metrics = train(good, hostile, SMALL).metrics
     assert metrics["n_train_negatives"] == 48
     assert metrics["auc"] > 0.95
-    assert "__label__" not in normalise_text("x__label__good")
+    assert "__label__" not in normalise_text("x__label__positive")
     assert normalise_text("A\0b</s>\u3000C.D") == "a b < / s > c . d"
 
 
@@ -117,14 +129,18 @@ def test_the_vocabulary_and_the_file_stay_bounded() -> None:
         [" ".join(f"{side}{draw.randrange(100_000)}" for _ in range(2_000)) for _ in range(40)]
         for side in "gp"
     )
-    trained = train_quality_model(good, poor, QualityModelSettings(epochs=1))
+    trained = train(good, poor, TrainSettings(epochs=1))
     assert trained.metrics["min_count"] > 1
     assert len(trained.model) < 5_000_000
     assert trained.metrics["model_bytes"] == len(trained.model)
 
 
 def test_long_texts_are_cut_alike_in_training_and_scoring() -> None:
-    assert QualityModelSettings().max_chars == Quality().max_chars
+    good, poor = examples()
+    said = [f"{text} {'tail ' * 9}" for text in good]
+    cut = train_classifier(said, poor, Classifier(max_chars=60), SMALL)
+    short = train_classifier([t[:60] for t in good], [t[:60] for t in poor], Classifier(), SMALL)
+    assert cut.model == short.model
     assert normalise_text("abc def", max_chars=5) == "abc d"
 
 
@@ -135,8 +151,8 @@ def test_training_that_blows_up_is_a_model_error(monkeypatch: pytest.MonkeyPatch
         raise RuntimeError("Encountered NaN.")
 
     monkeypatch.setattr(fasttext, "train_supervised", explode)
-    with pytest.raises(ModelError, match=r"Encountered NaN.*lower quality_model.lr"):
-        train_quality_model(*examples(), SMALL)
+    with pytest.raises(ModelError, match=r"Encountered NaN.*lower classifiers.quality.train.lr"):
+        train(*examples(), SMALL)
 
 
 def test_auc_equals_counting_all_pairs() -> None:

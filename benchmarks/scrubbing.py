@@ -1,0 +1,278 @@
+"""Personal data: what is found, what is missed, and at what cost beside `re` and datatrove.
+
+    python -m venv PEER && PEER/bin/pip install -r benchmarks/requirements-scrubbing.txt
+    python benchmarks/scrubbing.py --labelled PII.jsonl.gz --texts TEXTS.jsonl.gz ... \\
+        --demo FOLDER --peer-python PEER/bin/python
+
+`--labelled`: lines of {text, spans: [{type, start, end}]}; a span counts as found where a finding
+of its kind touches it. `--texts`: lines with a `text` or `main_content`. `--demo`: a folder for
+the demo sources, made where it is empty; what was planted there is compared with what is found.
+
+"plain re" scans every text with the same expressions from left to right, and must find the same.
+CPU time of one process, by turns, the smaller of two rounds.
+"""
+
+import argparse
+import gzip
+import json
+import subprocess
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import trafilatura
+from fastwarc.warc import ArchiveIterator, WarcRecordType
+
+from corpus_assets.demo.generate import generate
+from corpus_assets.scrub.find import Found, find_in_batch, strongest, table_of
+from corpus_assets.signals import TextBatch
+from corpus_assets.stages.boilerplate import count_lines, line_key, merge_counts
+from corpus_assets.stages.clean_text import CleanTextSettings, clean, clean_documents
+from corpus_assets.stages.scrub import Finding, ScrubSettings, find_personal_data
+
+PEER = Path(__file__).with_name("scrubbing_peer.py")
+TYPES = {
+    "EMAIL_ADDRESS": "email", "IP_ADDRESS": "ip", "PHONE_NUMBER": "phone",
+    "CREDIT_CARD": "credit_card", "IBAN_CODE": "iban", "US_SSN": "national_id",
+}  # fmt: skip
+TWO = frozenset({"email", "ip"})
+SETTINGS = ScrubSettings()
+ALL = frozenset(SETTINGS.actions("web"))
+HOSTILE = {
+    "a million @": "@" * 1_000_000,
+    "a@a@a@ ...": "a@" * 500_000,
+    "one number of a million digits": "1" * 1_000_000,
+    "digits and gaps": "1 (1)-" * 170_000,
+    "card after card": "4111 1111 1111 1111 " * 50_000,
+    "telephone after telephone": "tel 1234567 fax " * 62_500,
+    "right to left": "הטלפון 03-1234567 " * 40_000,
+    "lone surrogates": "\ud800@1" * 200_000,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--labelled", type=Path, required=True)
+    parser.add_argument("--texts", type=Path, nargs="+", required=True)
+    parser.add_argument("--demo", type=Path, required=True)
+    parser.add_argument("--peer-python", type=Path)
+    parser.add_argument("--plain-mb", type=float, default=3.0, help="text for `re` with all rules")
+    options = parser.parse_args()
+    labelled(options.labelled)
+    demo(options.demo)
+    texts = [text for path in options.texts for text in texts_of(path)]
+    n_bytes = sum(len(text.encode()) for text in texts)
+    print(f"\n{len(texts):,} texts, {n_bytes / 1e6:.1f} MB\n")
+    two_kinds(texts, n_bytes, options.peer_python)
+    some = texts[:: max(1, round(n_bytes / 1e6 / options.plain_mb))]
+    all_kinds(some)
+    whole_stage(texts, n_bytes)
+    hostile()
+
+
+def texts_of(path: Path) -> Iterator[str]:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for row in map(json.loads, lines):
+            text = row.get("text") or row.get("main_content")
+            if isinstance(text, str):
+                yield text
+
+
+def labelled(path: Path) -> None:
+    right: Counter[str] = Counter()
+    missed: Counter[str] = Counter()
+    wrong: Counter[str] = Counter()
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for row in map(json.loads, lines):
+            wanted = [
+                Finding(span["start"], span["end"], TYPES[span["type"]])
+                for span in row["spans"]
+                if span["type"] in TYPES
+            ]
+            found = find_personal_data(row["text"], SETTINGS)
+            for one in wanted:
+                (right if any(touch(one, other) for other in found) else missed)[one.kind] += 1
+            for one in found:
+                wrong[one.kind] += not any(touch(one, other) for other in wanted)
+    print(f"{path.name}\n\n| kind | labelled | recall | precision |\n|---|---|---|---|")
+    for kind in sorted(set(right) | set(missed) | set(wrong)):
+        total = right[kind] + missed[kind]
+        precision = right[kind] / max(1, right[kind] + wrong[kind])
+        print(f"| {kind} | {total} | {right[kind] / max(1, total):.3f} | {precision:.3f} |")
+
+
+def touch(one: Finding, other: Finding) -> bool:
+    return one.kind == other.kind and one.start < other.end and other.start < one.end
+
+
+def demo(folder: Path) -> None:
+    """Pages of the demo crawls: planted addresses, counted by page."""
+    source = generate(folder)
+    planted = {}
+    for line in (source / "manifest.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        if "personal_data" in row["planted"] and row["key"].startswith("http"):
+            planted[row["snapshot"], row["key"]] = Counter(email=row["emails"], ip=row["ips"])
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    pages = 0
+    for path in sorted(source.glob("web/*/*.warc.gz")):
+        for record in ArchiveIterator(path.open("rb"), record_types=WarcRecordType.response):
+            text = trafilatura.extract(record.reader.read()) or ""
+            found = Counter(one.kind for one in find_personal_data(text, SETTINGS))
+            expected = planted.get((path.parent.name, record.headers.get("WARC-Target-URI")), {})
+            pages += 1
+            for kind in set(found) | set(expected):
+                both = min(found[kind], expected.get(kind, 0))
+                counts[kind].update(
+                    right=both, missed=expected.get(kind, 0) - both, wrong=found[kind] - both
+                )
+    print(f"\ndemo crawls, {pages:,} pages\n\n| kind | planted | recall | precision |")
+    print("|---|---|---|---|")
+    for kind, n in sorted(counts.items()):
+        total = n["right"] + n["missed"]
+        precision = n["right"] / max(1, n["right"] + n["wrong"])
+        print(f"| {kind} | {total} | {n['right'] / max(1, total):.3f} | {precision:.3f} |")
+
+
+def plain_scan(texts: list[str], kinds: frozenset[str]) -> dict[int, list[Found]]:
+    """Every expression over every text."""
+    table = table_of(kinds)
+    out = {}
+    for row, text in enumerate(texts):
+        doc = text.encode()
+        found: dict[str, list[Found]] = {kind: [] for kind in table.kinds}
+        for rule in table.rules:
+            at = 0
+            while match := rule.pattern.search(doc, at):
+                span = rule.check(doc, match)
+                at = match.start() + 1
+                if span is not None:
+                    found[rule.kind].append((*span, rule.kind))
+                    at = max(at, span[1])
+        if spans := strongest(found.values()):
+            out[row] = spans
+    return out
+
+
+def ours(texts: list[str], kinds: frozenset[str]) -> dict[int, list[Found]]:
+    batch = TextBatch.from_arrow(pa.array(texts, pa.large_string()))
+    return find_in_batch(batch.data, batch.offsets, kinds)
+
+
+def timed(function: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.process_time()
+    answer = function()
+    return time.process_time() - start, answer
+
+
+def two_kinds(texts: list[str], n_bytes: int, peer_python: Path | None) -> None:
+    ours(texts[:3], TWO)
+    seconds: dict[str, float] = {}
+    for _ in range(2):
+        for name, function in (
+            ("ours", lambda: ours(texts, TWO)),
+            ("plain re", lambda: plain_scan(texts, TWO)),
+        ):
+            spent, found = timed(function)
+            seconds[name] = min(spent, seconds.get(name, spent))
+            assert name == "ours" or found == first
+            first = found
+    if peer_python is not None:
+        with tempfile.TemporaryDirectory() as scratch:
+            source, target = Path(scratch) / "texts.jsonl", Path(scratch) / "out.json"
+            source.write_text("\n".join(map(json.dumps, texts)), encoding="utf-8")
+            for _ in range(2):
+                subprocess.run([peer_python, PEER, source, target], check=True)
+                spent = json.loads(target.read_text(encoding="utf-8"))["cpu_seconds"]
+                name = "datatrove PIIFormatter (no IPv6)"
+                seconds[name] = min(spent, seconds.get(name, spent))
+    report("e-mail and IP addresses", seconds, n_bytes)
+
+
+def all_kinds(texts: list[str]) -> None:
+    n_bytes = sum(len(text.encode()) for text in texts)
+    fast, found = timed(lambda: ours(texts, ALL))
+    slow, expected = timed(lambda: plain_scan(texts, ALL))
+    assert found == expected
+    report(
+        f"all {len(ALL)} kinds, {n_bytes / 1e6:.1f} MB", {"ours": fast, "plain re": slow}, n_bytes
+    )
+
+
+def whole_stage(texts: list[str], n_bytes: int) -> None:
+    """Cleaning as the stage does it, beside a loop over lines and findings."""
+    table = pa.table(
+        {
+            "doc_id": pa.array([row.to_bytes(16, "big") for row in range(len(texts))], pa.binary(16)),
+            "domain": pa.array(["web"] * len(texts)),
+            "host": pa.array([f"{row % 40}.example.org" for row in range(len(texts))]),
+            "text_id": pa.array([row.to_bytes(16, "big") for row in range(len(texts))], pa.binary(16)),
+            "text": pa.array(texts, pa.large_string()),
+        }
+    )  # fmt: skip
+    settings = CleanTextSettings(min_chars=1)
+    scrub = ScrubSettings(**{name: False for name in (
+        "phones", "credit_cards", "ibans", "national_ids", "api_keys", "private_keys")})  # fmt: skip
+    settings = settings.model_copy(update={"scrub": scrub})
+    counts = count_lines(table, settings.boilerplate)
+    lines = frozenset(merge_counts([counts], settings.boilerplate)["line_key"].to_pylist())
+    labels = pa.chunked_array([["all"] * len(texts)])
+    seconds = {}
+    seconds["ours"], (final, _) = timed(
+        lambda: clean_documents(table, labels, labels, lines, settings)
+    )
+    seconds["a loop with hashlib and re"], plain = timed(
+        lambda: plain_clean(texts, table["host"].to_pylist(), lines, settings)
+    )
+    assert final["text"].to_pylist() == [text for text in plain if text.strip()]
+    report("the cleaning stage, e-mail and IP addresses", seconds, n_bytes)
+
+
+def plain_clean(
+    texts: list[str], hosts: list[str], lines: frozenset[int], settings: CleanTextSettings
+) -> list[str]:
+    out = []
+    found = plain_scan(texts, TWO)
+    for row, (text, host) in enumerate(zip(texts, hosts, strict=True)):
+        repeated = []
+        start = 0
+        for line in text.split("\n"):
+            end = min(start + len(line) + 1, len(text))
+            if len(line.strip()) >= 12 and line_key(host, line) in lines:
+                repeated.append((start, end))
+            start = end
+        doc = text.encode()
+        findings = [
+            Finding(len(doc[:low].decode()), len(doc[:high].decode()), kind)
+            for low, high, kind in found.get(row, ())
+        ]
+        out.append(clean(text, repeated, findings, settings.scrub).text or "")
+    return out
+
+
+def hostile() -> None:
+    print("\n| hostile text | MB | CPU s | CPU s of half of it |\n|---|---|---|---|")
+    for name, text in HOSTILE.items():
+        whole, _ = timed(lambda text=text: find_personal_data(text, SETTINGS))
+        half, _ = timed(lambda text=text: find_personal_data(text[: len(text) // 2], SETTINGS))
+        n_bytes = len(text.encode("utf-8", "surrogatepass"))
+        print(f"| {name} | {n_bytes / 1e6:.1f} | {whole:.2f} | {half:.2f} |")
+    long = ("The harbour keeps a notebook of tides, 12 pages a year. " * 900_000)[:50_000_000]
+    spent, _ = timed(lambda: find_personal_data(long + " jane@example.org", SETTINGS))
+    print(f"| prose, one document | 50.0 | {spent:.2f} | |")
+
+
+def report(title: str, seconds: dict[str, float], n_bytes: int) -> None:
+    print(f"| {title} | CPU s | MB a CPU second | ratio |\n|---|---|---|---|")
+    for name, spent in seconds.items():
+        rate, ratio = n_bytes / 1e6 / spent, spent / seconds["ours"]
+        print(f"| {name} | {spent:.3f} | {rate:.1f} | {ratio:.1f} |")
+    print()
+
+
+if __name__ == "__main__":
+    main()

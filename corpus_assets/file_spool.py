@@ -1,0 +1,38 @@
+"""The files that a task has written and not committed yet: in memory while they are small.
+
+Beyond 128 MiB together they wait in an unnamed temporary file (in TMPDIR), so that a task with a
+thousand outputs, as the clusters of a large snapshot have, does not hold them all.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping
+
+HELD_BYTES = 128 << 20
+
+
+class FileSpool(Mapping[str, tuple[bytes, int]]):
+    """File name -> (bytes, rows), in the order in which they were added."""
+
+    def __init__(self, held_bytes: int = HELD_BYTES) -> None:
+        self._spool = tempfile.SpooledTemporaryFile(held_bytes)  # noqa: SIM115 - closed by close()
+        self._places: dict[str, tuple[int, int, int]] = {}
+
+    def add(self, name: str, data: bytes, rows: int) -> None:
+        """Add a file, or put another in the place of one with its name."""
+        at = self._spool.seek(0, 2)
+        self._spool.write(data)
+        self._places[name] = (at, len(data), rows)
+
+    def __getitem__(self, name: str) -> tuple[bytes, int]:
+        at, size, rows = self._places[name]
+        self._spool.seek(at)
+        return self._spool.read(size), rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def close(self) -> None:
+        self._spool.close()

@@ -1,0 +1,121 @@
+"""A score by a regression on an embedding model, in the manner of FineWeb-Edu (Penedo et al. 2024).
+
+The model is a folder on this machine, pinned by digest. Engines that run such folders are
+plug-ins: entry points of the group `corpus_assets.text_scorers`, each a function of the folder and
+the longest input that gives a `TextScorer`. `transformers` is built in and works where that
+library and torch are installed; nothing of the project needs them otherwise.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pydantic import Field
+
+from corpus_assets.errors import ModelError
+from corpus_assets.signals.base import FOLDER, SignalFamily, TextBatch, model_path
+from corpus_assets.signals.classifier import Name
+
+PLUG_INS = "corpus_assets.text_scorers"
+DECIMALS = 3
+
+
+class TextScorer(Protocol):
+    """What an engine gives. A text's score must not depend on the texts beside it."""
+
+    def score(self, texts: Sequence[str]) -> Sequence[float]: ...
+
+
+class EmbeddingScore(SignalFamily):
+    """`NAME_score`: what the model's one output says of a text. Rounded to three decimals,
+    float32; null for a text without words."""
+
+    version: ClassVar[int] = 1
+
+    family: Literal["embedding_score"] = "embedding_score"
+    name: Name = Field(default="edu", description="begins the column's name")
+    folder: str = Field(default="", description="the model's folder")
+    sha256: str = Field(default="", description="its digest: of names and contents of its files")
+    engine: str = Field(default="transformers", description="a plug-in that runs such folders")
+    max_tokens: int = Field(default=512, ge=1, description="read of each text")
+    max_chars: int = Field(default=20_000, ge=1, description="handed to the engine at most")
+
+    def columns(self) -> dict[str, pa.DataType]:
+        return {f"{self.name}_score": pa.float32()}
+
+    def needs(self) -> tuple[str, ...]:
+        return (f"{FOLDER}{self.sha256}:{self.folder}",)
+
+    def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        folder = model_path(models, self.needs()[0], self.family)
+        scorer = load_scorer(self.engine, folder, self.max_tokens)
+        rows = np.flatnonzero(batch.words.counts).tolist()
+        texts = batch.texts.take(pa.array(rows, pa.int64())).to_pylist()
+        scores = np.asarray(scorer.score([t[: self.max_chars] for t in texts]), dtype=np.float64)
+        if scores.shape != (len(rows),):
+            raise ModelError(
+                f"the engine {self.engine!r} gave {scores.shape} scores for {len(rows)} texts: the "
+                f"model of {self.name!r} must have one output"
+            )
+        values: list[float | None] = [None] * len(batch)
+        for row, score in zip(rows, np.round(scores, DECIMALS).tolist(), strict=True):
+            values[row] = score
+        return self.record_batch({f"{self.name}_score": values})
+
+
+@lru_cache(maxsize=2)
+def load_scorer(engine: str, folder: Path, max_tokens: int) -> TextScorer:
+    """The engine's scorer for a folder, once a process."""
+    found = {point.name: point for point in entry_points(group=PLUG_INS)}
+    if engine in found:
+        make: Callable[[Path, int], TextScorer] = found[engine].load()
+        return make(folder, max_tokens)
+    if engine == "transformers":
+        return Transformers(folder, max_tokens)
+    raise ModelError(
+        f"no plug-in runs the engine {engine!r}; known: "
+        f"{', '.join(sorted({*found, 'transformers'}))}"
+    )
+
+
+class Transformers:
+    """Folders that the library `transformers` wrote: a sequence classifier with one output."""
+
+    def __init__(self, folder: Path, max_tokens: int) -> None:
+        try:
+            import torch
+            import transformers
+        except ImportError as error:
+            raise ModelError(
+                f"the signal family 'embedding_score' needs the library {error.name}, which is not "
+                "installed: `pip install transformers torch`, or take the family out of the recipe"
+            ) from error
+        self._torch: Any = torch
+        self._max_tokens = max_tokens
+        try:
+            self._tokens: Any = transformers.AutoTokenizer.from_pretrained(
+                folder, local_files_only=True
+            )
+            kind = transformers.AutoModelForSequenceClassification
+            self._model: Any = kind.from_pretrained(folder, local_files_only=True).eval()
+        except (OSError, ValueError, KeyError) as error:
+            raise ModelError(
+                f"{folder} is not a folder that transformers can read ({error})"
+            ) from error
+
+    def score(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """One text at a time and one thread, so that no text's rounding depends on another's."""
+        self._torch.set_num_threads(1)
+        found = np.empty(len(texts), dtype=np.float32)
+        with self._torch.inference_mode():
+            for row, text in enumerate(texts):
+                read = self._tokens(
+                    text, return_tensors="pt", truncation=True, max_length=self._max_tokens
+                )
+                found[row] = self._model(**read).logits.squeeze(-1).float().item()
+        return found

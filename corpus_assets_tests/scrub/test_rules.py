@@ -1,0 +1,355 @@
+"""Every rule: what it finds in several languages, and what looks like it and is left alone."""
+
+import pytest
+
+from corpus_assets.scrub.find import KINDS, RULES
+from corpus_assets.stages.scrub import ScrubSettings, find_personal_data
+
+ALL = ScrubSettings(secrets=True)
+
+
+def found(text: str, kind: str) -> list[str]:
+    return [text[f.start : f.end] for f in find_personal_data(text, ALL) if f.kind == kind]
+
+
+PHONES = [
+    ("Call +1 (604) 696-5272 now.", "+1 (604) 696-5272"),
+    ("Ring +44 (0)20 7946 0958 or write.", "+44 (0)20 7946 0958"),
+    ("+447700900123", "+447700900123"),
+    ("(+33 1 23 45 67 89)", "+33 1 23 45 67 89"),
+    ("tel:+49-30-901820", "+49-30-901820"),
+    ("Звоните +7 (495) 123-45-67.", "+7 (495) 123-45-67"),
+    ("電話+81-3-1234-5678まで", "+81-3-1234-5678"),
+    ("联系电话：+86 10 6552 9988", "+86 10 6552 9988"),
+    ("اتصل على +971 4 123 4567", "+971 4 123 4567"),
+    ("whois: +1.6502530000", "+1.6502530000"),
+    ("Büro: 0049 30 901820", "0049 30 901820"),
+    ("Fax 604-696-5272 x565 today", "604-696-5272 x565"),
+    ("(212) 555-0199", "(212) 555-0199"),
+    ("or 212.555.0199, any time", "212.555.0199"),
+    ("1-800-555-0199", "1-800-555-0199"),
+    ("Appelez le 01.84.17.61.18 !", "01.84.17.61.18"),
+    ("au 06 12 34 56 78 le soir", "06 12 34 56 78"),
+    ("London: 020 7946 0958", "020 7946 0958"),
+    ("Praxis (030) 1234 5678", "(030) 1234 5678"),
+    ("unter 0171/1234567 erreichbar", "0171/1234567"),
+    ("Chiama lo 06 1234 5678", "06 1234 5678"),
+    ("東京03-1234-5678です", "03-1234-5678"),
+    ("010-1234-5678로 연락", "010-1234-5678"),
+    ("Ligue (11) 91234-5678", "(11) 91234-5678"),
+    ("8 (495) 123-45-67", "8 (495) 123-45-67"),
+    ("手机 138 1234 5678", "138 1234 5678"),
+    ("手机13812345678。", "13812345678"),
+    ("Llámanos al 912 34 56 78", "912 34 56 78"),
+    ("Teléfono: 655 437 108", "655 437 108"),
+    ("Telefon: 737 219 628", "737 219 628"),
+    ("My phone number is 99 668472", "99 668472"),
+    ("тел. 123-45-67", "123-45-67"),
+    ("फोन: 98765 43210", "98765 43210"),
+    ("טלפון 03-1234567", "03-1234567"),
+    ("โทร 02 123 4567", "02 123 4567"),
+    ("Phone:\n467 3395\n", "467 3395"),
+    ("Phone 467 3395, 467 3396", "467 3395"),
+]
+
+
+@pytest.mark.parametrize(("text", "number"), PHONES)
+def test_a_telephone_number_is_found(text: str, number: str) -> None:
+    assert number in found(text, "phone")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "on 2024-01-15 at 12:30:45", "15.01.2024, 01/02/2024 10:00", "1999-2003 and 1990–1995",
+        "20240115123045", "1,234,567 people and 1.234.567,89 EUR", "$1 000 000 or €2.500.000",
+        "ISBN 978-3-16-148410-0", "ISBN 0-306-40615-2", "ISSN 0317-8471",
+        "48.8583701, 2.2944813", "-33.856784, 151.215297", "+48.8583701 +2.2944813",
+        "order 0123-456-789", "Bestellnummer 030 1234 5678", "invoice no. 212-555-0199",
+        "3.14159265358979", "+3.14159265", "0.123456789", "pi+3141592653",
+        "192.168.100.200", "v1.22.333.4444", "1234567890123456789",
+        "https://example.org/view/212-555-0199/page", "05 12 23 34 45", "01 02 03 04 05 06 07",
+        "0043 0063 0073 ; [.1FD7", "CVE-2021-44228", "RFC 2119, 8174 and 7231",
+        "Nature (2019) 567 1234-1245", "+200 000 000 people", "12 345 678", "1 2 3 4 5 6 7 8 9",
+        "call of duty sold 30 000 000", "Platz 1: 9876543 Punkte", "GTIN 04012345678901",
+    ],
+)  # fmt: skip
+def test_dates_prices_books_orders_and_coordinates_are_no_telephones(text: str) -> None:
+    assert found(text, "phone") == []
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "4111 1111 1111 1111", "4012888888881881", "5555-5555-5555-4444", "2223003122003222",
+        "378282246310005", "3782 822463 10005", "6011111111111117", "30569309025904",
+        "3056 930902 5904", "3530111333300000", "6200000000000005", "6759649826438453",
+    ],
+)  # fmt: skip
+def test_a_card_is_found(number: str) -> None:
+    for text in (f"pay with {number}, please", f"カード番号は{number}です", f"карта: {number}"):
+        assert found(text, "credit_card") == [number]
+
+
+def test_the_code_behind_a_card_stays_outside_of_it() -> None:
+    assert found("4111 1111 1111 1111 123", "credit_card") == ["4111 1111 1111 1111"]
+
+
+def test_short_numbers_are_cards_only_where_a_word_says_so() -> None:
+    assert found("my card 4222222222222 is lost", "credit_card") == ["4222222222222"]
+    assert found("article 4222222222222 is sold out", "credit_card") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "4111 1111 1111 1112", "4111111111111111111111", "x4111111111111111", "4111111111111111x",
+        "0.4111111111111111", "1111111111111117", "0000 0000 0000 0000", "4111 111 1111 11111",
+        "https://example.org/p?id=4111111111111111", "ca-pub-4111111111111111", "20240115123045",
+        "9780306406157", "4006381333931",
+    ],
+)  # fmt: skip
+def test_what_fails_a_check_or_stands_in_a_longer_number_is_no_card(text: str) -> None:
+    assert found(text, "credit_card") == []
+
+
+@pytest.mark.parametrize(
+    "account",
+    [
+        "GB29 NWBK 6016 1331 9268 19", "GB29NWBK60161331926819", "gb29nwbk60161331926819",
+        "DE89 3704 0044 0532 0130 00", "FR14 2004 1010 0505 0001 3M02 606", "NL91ABNA0417164300",
+        "ES91 2100 0418 4502 0005 1332", "NO93 8601 1117 947", "CH93 0076 2011 6238 5295 7",
+        "PL61 1090 1014 0000 0712 1981 2874", "MT84MALT011000012345MTLCAST001S",
+    ],
+)  # fmt: skip
+def test_a_bank_account_is_found(account: str) -> None:
+    for text in (f"IBAN: {account}.", f"{account} IS MY ACCOUNT", f"账号{account}，谢谢"):
+        assert found(text, "iban") == [account]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GB29NWBK60161331926818", "GB29NWBK6016133192681", "GB29NWBK601613319268190",
+        "XX29NWBK60161331926819", "de89 3704 0044 0532 0130 00", "ab12cd34ef56ab12cd34",
+        "sha DE893704004405320130001f",
+    ],
+)  # fmt: skip
+def test_what_is_too_long_or_does_not_add_up_is_no_account(text: str) -> None:
+    assert found(text, "iban") == []
+
+
+IDS = {
+    "us_ssn": ("078-05-1120", ""), "us_ssn_plain": ("078 05 1120", "SSN "),
+    "us_itin": ("912-90-3456", ""), "ca_sin": ("046 454 286", "Social insurance number "),
+    "br_cpf": ("111.444.777-35", ""), "br_cpf_plain": ("11144477735", "CPF: "),
+    "ar_cuit": ("20-12345678-6", ""), "cl_rut": ("12.345.678-5", ""),
+    "cl_rut_plain": ("12345678-5", "RUT "), "fr_nir": ("2 55 08 14 168 025 38", ""),
+    "es_dni": ("12345678Z", ""), "es_nie": ("X1234567L", ""),
+    "de_tax_id": ("86 095 742 719", "Steuer-ID: "), "nl_bsn": ("111222333", "BSN "),
+    "pl_pesel": ("44051401359", "PESEL "), "be_nrn": ("85.07.30-033.28", ""),
+    "be_nrn_plain": ("85073003328", "Rijksregisternummer "), "se_pnr": ("640823-3234", ""),
+    "no_fnr": ("150765 00565", ""), "fi_hetu": ("131052-308T", ""),
+    "dk_cpr": ("211062-5629", "CPR-nummer "), "ch_ahv": ("756.9217.0769.85", ""),
+    "ch_ahv_plain": ("7569217076985", "AHV-Nummer "), "cz_birth_number": ("710319/2745", ""),
+    "ro_cnp": ("1630615123457", "CNP "), "bg_egn": ("7523169263", "ЕГН "),
+    "hr_oib": ("33392005961", "OIB "), "tr_tckn": ("17291716060", "TC Kimlik No "),
+    "ru_snils": ("112-233-445 95", ""), "ru_inn": ("500100732259", "ИНН "),
+    "cn_resident_id": ("11010519491231002X", "身份证"), "kr_rrn": ("971013-9019902", ""),
+    "jp_my_number": ("1234 5678 9018", "マイナンバー"), "in_aadhaar": ("2341 2341 2346", "आधार "),
+    "za_id": ("7503305044089", "ID "), "il_id": ("039337423", "תעודת זהות "),
+    "au_tfn": ("123 456 782", "TFN "), "pt_nif": ("501964843", "NIF "),
+    "at_svnr": ("1237 010180", "SVNR "), "ie_pps": ("6433435F", "PPS number "),
+    "passport": ("963545637", "Passport No. "), "gb_nino": ("AB 12 34 56 C", ""),
+    "gb_nino_plain": ("AB123456C", "National Insurance number "),
+    "it_fiscal_code": ("RCCMNL83S18D969H", ""), "in_pan": ("ACUPA7085R", "PAN "),
+    "sg_nric": ("S1234567D", ""), "hk_id": ("G123456(A)", ""), "tw_id": ("A123456789", "身分證"),
+    "mx_curp": ("BOXW310820HNERXN09", ""), "passport_mixed": ("C01X00T47", ""),
+}  # fmt: skip
+del IDS["passport_mixed"]
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_a_national_id_is_found(name: str) -> None:
+    number, word = IDS[name]
+    for text in (f"{word}{number}, and so on", f"Nachweis: {word}{number}.", f"漢{word}{number}漢"):
+        assert found(text, "national_id") == [number]
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_a_national_id_with_another_digit_inside_a_word_or_without_its_word_is_left(
+    name: str,
+) -> None:
+    number, word = IDS[name]
+    assert found(f"{word}x{number}", "national_id") == []
+    assert found(f"{word}{number}0", "national_id") == []
+    if word and name != "cn_resident_id":
+        assert found(f"serial {number} of the lot", "national_id") == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    sorted(set(IDS) - {"us_ssn", "us_ssn_plain", "us_itin", "dk_cpr", "passport", "in_pan",
+                       "gb_nino", "gb_nino_plain"}),
+)  # fmt: skip
+def test_one_digit_changed_is_no_national_id(name: str) -> None:
+    number, word = IDS[name]
+    places = [k for k, char in enumerate(number) if char.isdigit()]
+    at = places[-2]
+    changed = number[:at] + str((int(number[at]) + 1) % 10) + number[at + 1 :]
+    assert found(f"{word}{changed}, and so on", "national_id") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "000-12-3456", "666-12-3456", "123-00-4567", "123-45-0000", "900-12-3456",
+        "SSN 123456789012", "CAS 7732-18-5", "part 123-45-67890", "GB 12 34 56 C", "ZZ123456C",
+    ],
+)  # fmt: skip
+def test_numbers_that_were_never_given_out_are_left_alone(text: str) -> None:
+    assert found(text, "national_id") == []
+
+
+KEYS = [
+    "AKIAIOSFODNN7EXAMPLE", "ghp_" + "a1B2c3D4e" * 4, "gho_" + "a1B2c3D4e" * 4,
+    "github_pat_" + "11ABCDEFG0_" * 6, "glpat-" + "aB3dE6gH9jK2mN5pQ8sT",
+    "xoxb-" + "123456789012-1234567890123-abcDEF", "AIza" + "SyA1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q"[:35],
+    "sk_" + "live_a1B2c3D4e5F6g7H8", "rk_" + "live_a1B2c3D4e5F6g7H8", "hf_" + "aBcDeFgHiJ" * 3 + "kLmN",
+    "npm_" + "a1B2c3D4e" * 4, "SG." + "a1B2c3D4e5F" * 2 + "." + "a1B2c3D4e5F" * 3 + "a1B2c3D4e5",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
+    "sk-" + "proj-aB3dE6gH9jK2mN5pQ8sTaB3dE6gH9jK2", "sk-" + "ant-api03-aB3dE6gH9jK2mN5pQ8sTaB3dE6",
+    "123456789:AA" + "Hk3_dE6gH9jK2mN5pQ8sTaB3dE6gH9jK2", "dop_v1_" + "0123456789abcdef" * 4,
+    "shpat_" + "0123456789abcdef" * 2, "whsec_" + "a1B2c3D4e5F6g7H8i9J0k1L2",
+    "GOCSPX-" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4", "ya29." + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5",
+    "pypi-AgE" + "IcHlwaS5vcmcCJDU" * 4, "AGE-SECRET-KEY-1" + "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7LQ" * 2,
+]  # fmt: skip
+KEYS[-1] = KEYS[-1][: 16 + 58]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key[:8])
+def test_a_key_of_a_service_is_found(key: str) -> None:
+    for text in (f'token = "{key}"', f"curl -H Bearer:{key} x", f"钥匙{key}。"):
+        assert found(text, "api_key") == [key]
+
+
+def test_a_cloud_secret_is_found_by_its_name() -> None:
+    secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+    for text in (f"aws_secret_access_key = {secret}", f'"SecretKey": "{secret}"'):
+        assert found(text, "api_key") == [secret]
+    assert found(f"digest = {secret}", "api_key") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "AKIA", "AKIAIOSFODNN7EXAMPL", "AKIAIOSFODNN7EXAMPLEX", "xAKIAIOSFODNN7EXAMPLE",
+        "ghp_short", "class sk-spinner-double-bounce-fading-circle-nine-ten", "eyJhbGciOiJIUzI1NiJ9",
+        "eyJ.eyJ.x", "AIza-something", "sk-learn and sk-image", "hf_hub_download(repo_id)", "xoxo",
+    ],
+)  # fmt: skip
+def test_what_only_begins_like_a_key_is_left_alone(text: str) -> None:
+    assert found(text, "api_key") == []
+
+
+@pytest.mark.parametrize("label", ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "])
+def test_a_private_key_goes_from_begin_to_end(label: str) -> None:
+    body = "MIIEpAIBAAKCAQEAwJalrXUtnFEMI\n" * 5
+    key = f"-----BEGIN {label}PRIVATE KEY-----\n{body}-----END {label}PRIVATE KEY-----"
+    assert found(f"# key\n{key}\nrest", "private_key") == [key]
+    escaped = key.replace("\n", "\\n")
+    assert found(f'"key": "{escaped}",', "private_key") == [escaped]
+
+
+def test_a_private_key_without_its_end_goes_as_far_as_its_lines() -> None:
+    head = "-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEAwJal\nrXUtnFEMIK7MDENGbPxR\n"
+    assert found(head + "And then a sentence.", "private_key") == [head]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0B\n-----END PUBLIC KEY-----",
+        "-----BEGIN CERTIFICATE-----\nMIIBIjANBgkqhkiG9w0B\n-----END CERTIFICATE-----",
+        "the header is -----BEGIN PRIVATE KEY----- and nothing follows",
+        "-----BEGIN",
+    ],
+)
+def test_what_is_public_or_only_named_is_no_private_key(text: str) -> None:
+    assert found(text, "private_key") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password = 'Xk29fLq0Zr81mNpT'", 'api_key: "Xk29fLq0Zr81mNpT"', "TOKEN=Xk29fLq0Zr81mNpT",
+        "client_secret => 'Xk29fLq0Zr81mNpT'",
+    ],
+)  # fmt: skip
+def test_an_assigned_secret_is_found_where_it_is_asked_for(text: str) -> None:
+    assert found(text, "secret") == ["Xk29fLq0Zr81mNpT"]
+    assert find_personal_data(text, ScrubSettings()) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password = input('Your password please: ')", "token: the_name_of_some_thing",
+        "digest = Xk29fLq0Zr81mNpT", "key = short1A", "secret = 1234567890123456",
+    ],
+)  # fmt: skip
+def test_what_does_not_look_random_is_no_secret(text: str) -> None:
+    assert found(text, "secret") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "logo@2x.png and icon@3x.webp", "git@github.com:user/repo.git", "y = x@weights.mean()",
+        "lodash@4.17.21", "@decorator.setter", "style@media.css",
+    ],
+)  # fmt: skip
+def test_what_programs_write_with_an_at_sign_is_no_address(text: str) -> None:
+    assert found(text, "email") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("an müller@bücher.example schreiben", "müller@bücher.example"),
+        ("пишите: иван@почта.рф", "иван@почта.рф"),
+        ("a@b.xn--p1ai", "a@b.xn--p1ai"),
+        ("...jane@example.org", "jane@example.org"),
+        ("@user@mastodon.example", "user@mastodon.example"),
+    ],
+)
+def test_addresses_of_other_alphabets_are_found_whole(text: str, address: str) -> None:
+    assert found(text, "email") == [address]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ECMA-262, Edition 5, 15.4.4.18", "Chrome/38.0.0.1", "section 17.13.4.2", "§ 1.2.3.4",
+        "версия 10.2.30.41", "版本 93.184.216.34", "versión 93.184.216.34", "2.0.0.0",
+        "rev. 93.184.216.34", "100.64.0.1 and 198.18.0.1", "2002:808:808::1 and 3fff::1",
+    ],
+)  # fmt: skip
+def test_sections_and_versions_are_no_addresses(text: str) -> None:
+    assert found(text, "ip") == []
+
+
+@pytest.mark.parametrize("text", ["server 12.30.4.18", "12.30.4.18:8080", "ping 12.30.4.18"])
+def test_four_small_numbers_are_an_address_where_the_text_says_so(text: str) -> None:
+    assert found(text, "ip") == ["12.30.4.18"]
+
+
+def test_every_rule_has_a_kind_that_a_recipe_knows() -> None:
+    assert {rule.kind for rule in RULES} == set(KINDS)
+    assert len({rule.name for rule in RULES}) == len(RULES)
+    assert {rule.name for rule in RULES if rule.kind == "national_id"} == {*IDS, "passport_mixed"}
+
+
+def test_a_stronger_kind_wins_where_two_overlap() -> None:
+    assert [f.kind for f in find_personal_data("card 4111 1111 1111 1111", ALL)] == ["credit_card"]
+    assert [f.kind for f in find_personal_data("Tel. 078-05-1120", ALL)] == ["national_id"]

@@ -1,0 +1,41 @@
+"""Commands import what they need: a question of seconds must not wait for what builds a corpus."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+QUESTION = (
+    "corpus_assets.cli",
+    "catalog.registry",
+    "corpus_assets.pipeline.peek",
+    "corpus_assets.pipeline.whatif_answer",
+    "corpus_assets.recipe_files",
+    "corpus_assets.signals_screens",
+)
+
+
+@pytest.fixture(scope="module")
+def loaded() -> dict[str, set[str]]:
+    """Modules in a fresh process after importing the command line, and what `whatif` imports."""
+    code = (
+        "import json, sys, corpus_assets.cli; first = list(sys.modules); "
+        f"import {', '.join(QUESTION)}; print(json.dumps([first, list(sys.modules)]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    first, then = json.loads(done.stdout)
+    return {"cli": set(first), "whatif": set(then)}
+
+
+def test_the_command_line_alone_loads_no_numeric_library_and_no_database(
+    loaded: dict[str, set[str]],
+) -> None:
+    heavy = {"numpy", "numba", "pyarrow", "sqlalchemy", "alembic", "duckdb", "dagster", "rich"}
+    assert not loaded["cli"] & heavy
+
+
+def test_whatif_loads_nothing_that_migrates_runs_or_builds(loaded: dict[str, set[str]]) -> None:
+    heavy = {"dagster", "alembic", "duckdb", "trafilatura", "fasttext"}
+    building = {"corpus_assets.pipeline.graph", "corpus_assets.session", "corpus_assets.demo"}
+    assert not loaded["whatif"] & (heavy | building)

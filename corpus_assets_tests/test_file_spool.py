@@ -1,0 +1,19 @@
+import pytest
+
+from corpus_assets.file_spool import FileSpool
+
+
+@pytest.mark.parametrize("held_bytes", [0, 5, 1 << 20], ids=["on disk", "both", "in memory"])
+def test_files_come_back_as_they_went_in_memory_or_not(held_bytes: int) -> None:
+    spool = FileSpool(held_bytes)
+    files = {"a": (b"one", 1), "empty": (b"", 0), "b": (b"\x00two\n" * 99, 7)}
+    for name, (data, rows) in files.items():
+        spool.add(name, data, rows)
+    assert dict(spool) == files
+    assert list(spool) == ["a", "empty", "b"]
+    spool.add("a", b"again", 2)
+    assert spool["a"] == (b"again", 2)
+    assert len(spool) == 3
+    with pytest.raises(KeyError):
+        spool["c"]
+    spool.close()
