@@ -45,6 +45,8 @@ def main() -> None:
         rows = np.concatenate([loader.at(step).tokens for step in range(len(loader))])
         np.save(folder / "rows.npy", rows)
         print(f"{len(rows)} samples of {options.seq_len} tokens, {rows.nbytes / 2**20:.0f} MiB\n")
+        small = make_plan(manifest, manifest.digest(), "datatrove", tokens=4 * options.seq_len)
+        export(manifest, manifest.dump(), folder / "store", small, folder / "kernels")  # compiled
         print("| format | files | MiB | written, MiB of tokens a CPU second |")
         print("|---|---|---|---|")
         for layout in FORMATS:

@@ -19,7 +19,7 @@ from corpus_assets.kernels.landmarks import find_landmarks
 from corpus_assets.sources.base import RawRecord
 from corpus_assets.sources.blocklist import Blocklist
 from corpus_assets.sources.categories import CategoryIndex, build_category_index
-from corpus_assets.sources.charset import decode
+from corpus_assets.sources.charset import read_page
 from corpus_assets.sources.gates import (
     GateSettings,
     absurd_markup,
@@ -87,7 +87,7 @@ def report(pages: list[tuple[RawRecord, Address]], settings: GateSettings, lists
             page_licence(r.payload, found.hosts) for (r, _), found in zip(pages, marks, strict=True)
         ),
         "absurd markup": lambda: (absurd_markup(r.payload, settings) for r, _ in pages),
-        "(decoding)": lambda: (decode(r.payload, r.content_type) for r, _ in pages),
+        "(charset)": lambda: (read_page(r.payload, r.content_type) for r, _ in pages),
     }
     print(
         f"{len(pages)} pages, {len(lists.sites or ())} hosts, {len(lists.categories or ())} entries"

@@ -103,7 +103,7 @@ def make_store(folder: Path, options: argparse.Namespace) -> Manifest:
                 samples=header.samples,
                 tokens=header.tokens,
                 documents=header.documents,
-            )  # fmt: skip
+            )
         )
     totals = {
         what: sum(getattr(ref, what) for ref in refs) for what in ("samples", "tokens", "documents")

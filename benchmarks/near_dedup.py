@@ -155,7 +155,8 @@ def cpu() -> float:
 def measure_cost(pages: list[Page], python: str) -> None:
     copies = planted(pages, 0.9, 99)
     texts = [" ".join(page) for page in [*pages, *copies]]
-    documents = pa.table({"doc_id": pa.nulls(len(texts), pa.binary(16)), "text": texts})
+    column = pa.array(texts, pa.large_string())
+    documents = pa.table({"doc_id": pa.nulls(len(texts), pa.binary(16)), "text": column})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "texts.jsonl"
         rows = (json.dumps({"text": text, "number": i}) for i, text in enumerate(texts))

@@ -65,8 +65,10 @@ def _compression(reports: Sequence[Report]) -> None:
                     bar(row["bytes_per_token"] / best, 16),
                 )
             )
-        heads = [f"bytes per token: {one_line(report['of'])}" for report in reports]
-        print_columns((kind, "texts", "bytes", *heads, "tokens per word", ""), rows)
+        print_columns(
+            (kind, "texts", "bytes", *_heads("bytes per token", reports), "tokens per word", ""),
+            rows,
+        )
 
 
 def _probes(reports: Sequence[Report]) -> None:
@@ -77,10 +79,19 @@ def _probes(reports: Sequence[Report]) -> None:
         cells = [report["probes"][name] for report in reports]
         shown = [f"{cell['tokens']:,}" + ("" if cell["exact"] else " inexact") for cell in cells]
         rows.append((name, f"{probe['bytes']:,}", *shown))
-    heads = [f"tokens: {one_line(report['of'])}" for report in reports]
     print_columns(
-        ("probe", "bytes", *heads), rows, [not p["exact"] for p in reports[0]["probes"].values()]
+        ("probe", "bytes", *_heads("tokens", reports)),
+        rows,
+        [not p["exact"] for p in reports[0]["probes"].values()],
     )
+
+
+def _heads(what: str, reports: Sequence[Report]) -> list[str]:
+    """One tokenizer needs no name; of several, each column has its own."""
+    if len(reports) == 1:
+        return [what]
+    print_line(f"{what}, by tokenizer:")
+    return [one_line(report["of"]) for report in reports]
 
 
 def _vocabulary(reports: Sequence[Report]) -> None:

@@ -212,7 +212,7 @@ class TestDigest:
                 "sources.web.snapshots.crawl-1": "/elsewhere/*.warc.gz",
                 "blocklists": ["/elsewhere/blocklist.txt"],
                 "eval_suites": ["/elsewhere/*.jsonl"],
-                "classifiers.quality.positives": ["/elsewhere/positives.jsonl"],
+                "classifiers.quality.negatives": ["/elsewhere/negatives.jsonl"],
             },
         )
         assert moved.digest == load_recipe(path).digest

@@ -35,11 +35,9 @@ class RunStream:
 
     def __init__(self, manifest: Manifest, store: Path | Opener, plan: ExportPlan) -> None:
         self.plan = plan
-        seeds = sorted({one.seed for one in plan.passes})
-        self._loaders = {
-            seed: Loader(manifest, store, seed, global_batch=1, check="none") for seed in seeds
-        }
-        self.loader = self._loaders[seeds[0]]
+        self.loader = Loader(manifest, store, global_batch=1, check="none")
+        seeds = {one.seed for one in plan.passes}
+        self._loaders = {seed: self.loader.with_seed(seed) for seed in seeds}
         self._ends = np.cumsum([one.samples for one in plan.passes])
         sizes = np.array([shard.samples for shard in self.loader.shards], dtype=np.int64)
         self._shard_starts = np.cumsum(sizes) - sizes
@@ -64,7 +62,9 @@ class RunStream:
             one = self.plan.passes[number]
             stop = min(first + rows, end, int(self._ends[number]))
             begin = one.first + first - (int(self._ends[number]) - one.samples)
-            batch = self._loaders[one.seed].take(np.arange(begin, begin + stop - first))
+            positions = np.arange(begin, begin + stop - first)
+            self._loaders[one.seed].announce(positions)  # read side by side, not one by one
+            batch = self._loaders[one.seed].take(positions)
             found = None
             if spans is not None:
                 found = spans.of(self._shard_starts[batch.shards] + batch.samples)

@@ -134,7 +134,7 @@ def _is_prefix(data: Any, pos: Any, stop: Any) -> bool:
     """Whether a name is what may stand before a string: r, b, u, f, in either case, or two."""
     if stop - pos > 2:
         return False
-    for i in range(pos, stop):
+    for i in range(pos, stop):  # noqa: SIM110 - no generators in a kernel
         if data[i] | 32 not in (114, 98, 117, 102):
             return False
     return True

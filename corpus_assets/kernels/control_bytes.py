@@ -2,7 +2,8 @@
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from corpus_assets.kernels.byte_search import byte_kernel
 
 _ALLOWED = b"\t\n\f\r\x1b\0"
 _CONTROLS = np.uint32(sum(1 << byte for byte in range(32) if byte not in _ALLOWED))
@@ -16,7 +17,7 @@ def count_control_bytes(data: bytes) -> int:
     return int(_count(np.frombuffer(data, dtype=np.uint8)))
 
 
-@njit(cache=True)
+@byte_kernel
 def is_control(byte: int) -> int:
     """1 for a control byte that text has no use for, else 0."""
     if byte >= 32:  # nearly always, so the processor guesses right
@@ -24,7 +25,7 @@ def is_control(byte: int) -> int:
     return int((_CONTROLS >> np.uint32(byte)) & np.uint32(1))
 
 
-@njit(cache=True)
+@byte_kernel
 def _count(data: npt.NDArray[np.uint8]) -> int:
     found = 0
     for byte in data:

@@ -2,8 +2,7 @@
 
 For each text, as fastText does with one line:
 
-1. words between ASCII white space, each with its n-grams of `min_n` to `max_n` characters and
-   the marks `<` and `>` around it; FNV-1a of the n-gram, modulo the buckets, names its row;
+1. words between ASCII white space, each with its n-grams of characters (`fasttext_words`);
 2. runs of two to `word_ngrams` words, named by a hash of the words' hashes, modulo the buckets;
 3. the mean of all these rows, and of the end-of-line word's.
 
@@ -25,11 +24,11 @@ from corpus_assets.kernels.fasttext_model import (
     Offsets,
     fnv_step,
 )
+from corpus_assets.kernels.fasttext_words import IS_END, IS_LABEL, word_rows
 
 ROWS_AT_ONCE = 1 << 13
 LONG_TEXT = 1 << 16
-IS_LABEL, IS_END = -1, -2
-USUAL_BUCKETS, USUAL_DIM = 2_000_000, 16  # of lid.176: with constants the compiler does better
+USUAL_DIM = 16  # of lid.176: with a constant the compiler does better
 END_HASH = np.uint32(3617362777)  # FNV-1a of "</s>"
 
 
@@ -68,78 +67,6 @@ def _longest_word(data: Bytes, offsets: Offsets) -> int:
                 start = at + 1
             longest = max(longest, at + 1 - start)
     return longest
-
-
-@njit(cache=True)
-def _word_at(
-    data: Bytes, start: int, end: int, value: np.uint32, slots: Ints, word_bytes: Bytes,
-    word_starts: Offsets,
-) -> int:  # fmt: skip
-    mask = np.uint32(len(slots) - 1)
-    slot = value & mask
-    while slots[slot] >= 0:
-        word = slots[slot]
-        first = word_starts[word]
-        if word_starts[word + 1] - first == end - start:
-            same = True
-            for place in range(end - start):
-                if word_bytes[first + place] != data[start + place]:
-                    same = False
-                    break
-            if same:
-                return int(word)
-        slot = (slot + np.uint32(1)) & mask
-    return -1
-
-
-@njit(cache=True)
-def _spell(data: Bytes, start: int, end: int, wide: Bits, firsts: Ints) -> int:
-    """The bytes of `<word>` as FNV-1a takes them, and where each character begins; how many."""
-    wide[0] = 60
-    firsts[0] = 0
-    n_chars = size = 1
-    for at in range(start, end):
-        byte = np.uint32(data[at])
-        if byte & np.uint32(0xC0) != np.uint32(0x80):
-            firsts[n_chars] = size
-            n_chars += 1
-        wide[size] = byte | np.uint32(0xFFFFFF00) if byte > np.uint32(127) else byte
-        size += 1
-    wide[size] = 62
-    firsts[n_chars] = size
-    firsts[n_chars + 1] = size + 1
-    return n_chars + 1
-
-
-@njit(cache=True)
-def _find_ngrams(
-    wide: Bits, firsts: Ints, n_chars: int, min_n: int, max_n: int, kept: Bits, buckets: int,
-    numbers: Ints, at: int,
-) -> int:  # fmt: skip
-    """Write the kept buckets of a word's n-grams to `numbers` from `at` on; where they end."""
-    n_buckets, usual = np.uint32(buckets), np.uint32(USUAL_BUCKETS)
-    # Unsigned places throughout: a signed one is checked for being negative at each look-up.
-    put, one, size = np.uint64(at), np.uint64(1), np.uint64(n_chars)
-    least, most = np.uint64(min_n), np.uint64(max_n)
-    i = np.uint64(0)
-    while i < size:
-        value = np.uint32(2166136261)
-        end = min(i + most, size)
-        j = i
-        place = np.uint64(firsts[i])
-        while j < end:
-            stop = np.uint64(firsts[j + one])
-            while place < stop:
-                value = np.uint32((value ^ wide[place]) * np.uint32(16777619))
-                place += one
-            j += one
-            if j - i >= least and not (j - i == one and (i == np.uint64(0) or j == size)):
-                bucket = value % usual if n_buckets == usual else value % n_buckets
-                numbers[put] = bucket  # without a branch that nothing could predict
-                bit = kept[bucket >> np.uint32(5)] >> (bucket & np.uint32(31))
-                put += np.uint64(bit & np.uint32(1))
-        i += one
-    return int(put)
 
 
 @njit(cache=True)
@@ -188,64 +115,30 @@ def _add_usual(rows: Floats, numbers: Ints, first: int, count: int, total: Float
 
 @njit(cache=True)
 def _add_word_ngrams(
-    hashes: Bits, n_words: int, word_ngrams: int, kept: Bits, rows: Floats, bucket_row: Ints,
-    total: Floats,
+    hashes: Bits, n_words: int, word_ngrams: int, kept: Bits, bucket_row: Ints, rows: Floats,
+    numbers: Ints, total: Floats,
 ) -> int:  # fmt: skip
-    """Add the rows of runs of words; how many. Hashes are signed in it, as fastText has them."""
+    """Add the rows of runs of words; how many. Hashes are signed in it, as fastText has them.
+
+    Numbers of many rows are found before any is added: rows lie far apart, and so the processor
+    fetches several at once.
+    """
     buckets = np.uint64(len(bucket_row))
-    found = 0
+    count = found = 0
     for i in range(n_words):
         value = np.uint64(np.int64(np.int32(hashes[i])))
         for j in range(i + 1, min(n_words, i + word_ngrams)):
             value = value * np.uint64(116049371) + np.uint64(np.int64(np.int32(hashes[j])))
-            bucket = np.uint32(value % buckets)
-            if (kept[bucket >> np.uint32(5)] >> (bucket & np.uint32(31))) & np.uint32(1):
-                row = bucket_row[bucket]
-                for d in range(rows.shape[1]):
-                    total[d] += rows[row, d]
-                found += 1
-    return found
-
-
-@njit(cache=True)
-def _is_label(data: Bytes, start: int, end: int) -> bool:
-    mark = (95, 95, 108, 97, 98, 101, 108, 95, 95)  # __label__
-    if end - start < 9:
-        return False
-    for place in range(9):  # noqa: SIM110  numba
-        if data[start + place] != mark[place]:
-            return False
-    return True
-
-
-@njit(cache=True)
-def _word_rows(
-    data: Bytes, start: int, end: int, value: np.uint32, kept: Bits, bucket_row: Ints,
-    slots: Ints, word_bytes: Bytes, word_starts: Offsets, end_of_line: int, min_n: int, max_n: int,
-    wide: Bits, firsts: Ints, numbers: Ints, at: int,
-) -> int:  # fmt: skip
-    """Write the rows of a word and its n-grams to `numbers` from `at` on; how many there are, or
-    IS_LABEL, IS_END for words that mean something to fastText."""
-    count = 0
-    word = _word_at(data, start, end, value, slots, word_bytes, word_starts)
-    if word >= 0:
-        if word == end_of_line:
-            return IS_END
-        numbers[at] = word
-        count = 1
-    elif _is_label(data, start, end):
-        return IS_LABEL
-    elif end_of_line < 0 and _is_end(data, start, end):
-        return IS_END
-    if max_n > 0:
-        n_chars = _spell(data, start, end, wide, firsts)
-        last = _find_ngrams(
-            wide, firsts, n_chars, min_n, max_n, kept, len(bucket_row), numbers, at + count
-        )
-        for place in range(at + count, last):
-            numbers[place] = bucket_row[numbers[place]]
-        count = last - at
-    return count
+            bucket = value % buckets
+            numbers[count] = bucket_row[bucket]
+            bit = kept[bucket >> np.uint64(5)] >> np.uint32(bucket & np.uint64(31))
+            count += bit & np.uint32(1)
+            if count == len(numbers):
+                _add_rows(rows, numbers, 0, count, total)
+                found += count
+                count = 0
+    _add_rows(rows, numbers, 0, count, total)
+    return found + count
 
 
 @njit(cache=True)
@@ -278,7 +171,7 @@ def _mean_rows(
             size = at - start
             if size > KNOWN_BYTES:
                 first = 0
-                found = _word_rows(
+                found = word_rows(
                     data, start, at, value, kept, bucket_row, slots, word_bytes, word_starts,
                     end_of_line, min_n, max_n, wide, firsts, once, 0,
                 )  # fmt: skip
@@ -296,7 +189,7 @@ def _mean_rows(
                     for place in range(size):
                         spelled[used[0] + place] = data[start + place]
                     known[slot, 0], known[slot, 1], known[slot, 2] = name, used[0], used[1]
-                    known[slot, 3] = _word_rows(
+                    known[slot, 3] = word_rows(
                         data, start, at, value, kept, bucket_row, slots, word_bytes, word_starts,
                         end_of_line, min_n, max_n, wide, firsts, pool, used[1],
                     )  # fmt: skip
@@ -331,7 +224,7 @@ def _mean_rows(
         if word_ngrams > 1 and len(bucket_row) > 0:
             hashes[n_words] = END_HASH
             n_rows += _add_word_ngrams(
-                hashes, n_words + 1, word_ngrams, kept, rows, bucket_row, total
+                hashes, n_words + 1, word_ngrams, kept, bucket_row, rows, numbers, total
             )
         counts[d] = n_rows
         if n_rows > 0:
@@ -346,12 +239,3 @@ def _same(data: Bytes, start: int, other: Bytes, first: int, size: int) -> bool:
         if data[start + place] != other[first + place]:
             return False
     return True
-
-
-@njit(cache=True)
-def _is_end(data: Bytes, start: int, end: int) -> bool:
-    """Whether a word is `</s>`."""
-    return end - start == 4 and (
-        data[start] == 60 and data[start + 1] == 47 and data[start + 2] == 115
-        and data[start + 3] == 62
-    )  # fmt: skip

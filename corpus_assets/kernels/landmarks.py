@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from corpus_assets.kernels.byte_search import find_byte
+from corpus_assets.kernels.byte_search import byte_kernel, find_byte
 
 Bytes = npt.NDArray[np.uint8]
 Places = npt.NDArray[np.int64]
@@ -46,10 +45,11 @@ def find_landmarks(markup: bytes) -> Landmarks:
     hosts = np.empty(MAX_HOSTS, dtype=np.int64)
     dates = np.empty(MAX_DATES, dtype=np.int64)
     metas = np.empty(_FEW, dtype=np.int64)
-    n_metas, n_hosts, n_dates, is_dated = _find(data, metas, hosts, dates)
+    likely = np.empty(max(len(data) - 2, 0) // BLOCK_BYTES, dtype=np.uint8)
+    n_metas, n_hosts, n_dates, is_dated = _find(data, likely, metas, hosts, dates)
     if n_metas > _FEW:
         metas = np.empty(n_metas, dtype=np.int64)
-        _find(data, metas, hosts, dates)
+        _find(data, likely, metas, hosts, dates)
     return Landmarks(
         metas[:n_metas].tolist(), hosts[:n_hosts].tolist(), dates[:n_dates].tolist(), bool(is_dated)
     )
@@ -84,23 +84,22 @@ def _joined(words: tuple[bytes, ...]) -> tuple[Bytes, Places]:
     return np.frombuffer(b"".join(words), dtype=np.uint8), ends
 
 
-@njit(cache=True)
+@byte_kernel
 def _stands(data: Bytes, at: int, word: Bytes) -> bool:
     if at < 0 or at + len(word) > len(data):
         return False
-    for place in range(len(word)):
-        if data[at + place] != word[place]:
-            return False
-    return True
+    place = 0
+    while place < len(word) and data[at + place] == word[place]:
+        place += 1
+    return place == len(word)
 
 
-@njit(cache=True)
-def _likely_blocks(data: Bytes) -> Bytes:
+@byte_kernel
+def _mark_blocks(data: Bytes, blocks: Bytes) -> None:
     """For each block that two bytes follow, whether `<m`, `v.c`, `ubl` or `ubd` begins in it.
 
     A loop of its own over all bytes, written so that the compiler makes vectors of it.
     """
-    blocks = np.empty(max(len(data) - 2, 0) // BLOCK_BYTES, dtype=np.uint8)
     for block in range(len(blocks)):
         found = np.uint8(0)
         for place in range(BLOCK_BYTES):
@@ -113,10 +112,9 @@ def _likely_blocks(data: Bytes) -> Bytes:
                 | ((byte == 117) & (second == 98) & ((third == 108) | (third == 100)))
             )
         blocks[block] = found
-    return blocks
 
 
-@njit(cache=True)
+@byte_kernel
 def _is_meta(data: Bytes, at: int) -> bool:
     """Letters are folded by setting bit 5."""
     return (
@@ -128,12 +126,14 @@ def _is_meta(data: Bytes, at: int) -> bool:
     )
 
 
-@njit(cache=True)
-def _find(data: Bytes, metas: Places, hosts: Places, dates: Places) -> tuple[int, int, int, bool]:
+@byte_kernel
+def _find(
+    data: Bytes, likely: Bytes, metas: Places, hosts: Places, dates: Places
+) -> tuple[int, int, int, bool]:
     n = len(data)
     n_metas = n_hosts = n_dates = 0
     is_dated = False
-    likely = _likely_blocks(data)
+    _mark_blocks(data, likely)
     at = 0
     while at < n:
         block = at // BLOCK_BYTES
@@ -158,7 +158,7 @@ def _find(data: Bytes, metas: Places, hosts: Places, dates: Places) -> tuple[int
     return n_metas, n_hosts, n_dates, is_dated
 
 
-@njit(cache=True)
+@byte_kernel
 def _is_dated(data: Bytes, at: int) -> bool:
     """Whether the 'u' at `at` is that of `datePublished`, `datepublished` or `pubdate`."""
     if _stands(data, at - _PUBDATE_ANCHOR, _PUBDATE):
@@ -174,7 +174,7 @@ def _is_dated(data: Bytes, at: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@byte_kernel
 def _select(
     data: Bytes, places: Places, letters: Bytes, ends: Places, max_bytes: int, with_nested: bool
 ) -> int:
@@ -189,7 +189,7 @@ def _select(
     return selected
 
 
-@njit(cache=True)
+@byte_kernel
 def _holds(data: Bytes, start: int, end: int, letters: Bytes, ends: Places) -> bool:
     first = 0
     for last in ends:

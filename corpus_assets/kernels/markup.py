@@ -11,9 +11,8 @@ sibling (`p`, `li`, `td` ...) do not nest; comments, scripts and styles hold no 
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from corpus_assets.kernels.byte_search import find_byte
+from corpus_assets.kernels.byte_search import byte_kernel, find_byte
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -83,17 +82,17 @@ def markup_extent(markup: bytes, max_depth: int, max_attributes: int) -> tuple[i
     return int(depth), int(attributes)
 
 
-@njit(cache=True)
+@byte_kernel
 def _is_space(byte: int) -> bool:
     return byte == 32 or (9 <= byte <= 13 and byte != 11)
 
 
-@njit(cache=True)
+@byte_kernel
 def _is_letter(byte: int) -> bool:
     return 97 <= (byte | 32) <= 122
 
 
-@njit(cache=True)
+@byte_kernel
 def _read_name(data: Bytes, at: int) -> tuple[int, np.uint64]:
     """End of the element name at `at` and its hash, upper case folded."""
     value = _FNV_OFFSET
@@ -108,7 +107,7 @@ def _read_name(data: Bytes, at: int) -> tuple[int, np.uint64]:
     return at, value
 
 
-@njit(cache=True)
+@byte_kernel
 def _read_attributes(data: Bytes, at: int, limit: int) -> tuple[int, int, bool]:
     """Place after the tag's '>', its attributes (up to limit + 1), whether it ends in '/>'."""
     n = len(data)
@@ -142,7 +141,7 @@ def _read_attributes(data: Bytes, at: int, limit: int) -> tuple[int, int, bool]:
     return n, count, False
 
 
-@njit(cache=True)
+@byte_kernel
 def _after_comment(data: Bytes, at: int) -> int:
     """Place after the comment whose two dashes begin at `at`; -1 where it never ends."""
     n = len(data)
@@ -156,7 +155,7 @@ def _after_comment(data: Bytes, at: int) -> int:
     return -1
 
 
-@njit(cache=True)
+@byte_kernel
 def _after_raw(data: Bytes, at: int, name: np.uint64) -> int:
     """Place of the end tag that closes a raw element, or the end of the page."""
     n = len(data)
@@ -170,7 +169,7 @@ def _after_raw(data: Bytes, at: int, name: np.uint64) -> int:
     return n
 
 
-@njit(cache=True)
+@byte_kernel
 def _kind(name: np.uint64) -> int:
     slot = name % np.uint64(_SLOTS)
     while _KINDS[slot] and _HASHES[slot] != name:
@@ -178,10 +177,8 @@ def _kind(name: np.uint64) -> int:
     return int(_KINDS[slot])
 
 
-@njit(cache=True)
-def _extent(
-    data: Bytes, stack: npt.NDArray[np.uint64], max_attributes: int
-) -> tuple[int, int]:
+@byte_kernel
+def _extent(data: Bytes, stack: npt.NDArray[np.uint64], max_attributes: int) -> tuple[int, int]:
     n = len(data)
     depth = deepest = most = 0
     comments_end = True

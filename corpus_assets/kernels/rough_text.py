@@ -10,8 +10,8 @@ Good enough to tell a page's language and whether there is any text, in about 1 
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from corpus_assets.kernels.byte_search import byte_kernel, find_byte
 from corpus_assets.kernels.markup import (
     _after_comment,
     _is_letter,
@@ -29,11 +29,13 @@ _SKIPPED = np.array([name_hash(name) for name in SKIPPED_ELEMENTS], dtype=np.uin
 def rough_text(markup: bytes, max_bytes: int) -> tuple[bytes, int]:
     """Text of a page in UTF-8, at most `max_bytes` of it, and its characters that are no space."""
     out = np.empty(min(len(markup), max_bytes) + 4, dtype=np.uint8)
-    size, chars = _strip(np.frombuffer(markup, dtype=np.uint8), out, max_bytes, _SKIPPED)
+    data = np.frombuffer(markup, dtype=np.uint8)
+    elements_end = np.empty(len(_SKIPPED), dtype=np.bool_)
+    size, chars = _strip(data, out, max_bytes, _SKIPPED, elements_end)
     return out[:size].tobytes(), int(chars)
 
 
-@njit(cache=True)
+@byte_kernel
 def _after_tag(data: Bytes, at: int) -> int:
     """Place after the '>' that ends a tag; quotes hold theirs back."""
     n = len(data)
@@ -47,29 +49,28 @@ def _after_tag(data: Bytes, at: int) -> int:
                 at += 1
             if at < n and (data[at] == 34 or data[at] == 39):
                 quote = data[at]
-                at += 1
-                while at < n and data[at] != quote:
-                    at += 1
+                at = find_byte(data, quote, at + 1)
             else:
                 continue
         at += 1
     return n
 
 
-@njit(cache=True)
+@byte_kernel
 def _after_element(data: Bytes, at: int, name: np.uint64) -> int:
     """Place after the end tag of an element, or -1 where it has none."""
     n = len(data)
+    at = find_byte(data, 60, at)
     while at + 2 < n:
-        if data[at] == 60 and data[at + 1] == 47 and _is_letter(data[at + 2]):
+        if data[at + 1] == 47 and _is_letter(data[at + 2]):
             end, found = _read_name(data, at + 2)
             if found == name:
                 return _after_tag(data, end)
-        at += 1
+        at = find_byte(data, 60, at + 1)
     return -1
 
 
-@njit(cache=True)
+@byte_kernel
 def _read_entity(data: Bytes, at: int) -> tuple[int, int]:
     """Place after the entity whose '&' is at `at`, and its code point; 32 for a named one.
 
@@ -109,7 +110,7 @@ def _read_entity(data: Bytes, at: int) -> tuple[int, int]:
     return at, 0
 
 
-@njit(cache=True)
+@byte_kernel
 def _write(out: Bytes, size: int, code: int) -> int:
     """Append a code point in UTF-8."""
     if code < 0x80:
@@ -131,15 +132,19 @@ def _write(out: Bytes, size: int, code: int) -> int:
     return size + 4
 
 
-@njit(cache=True)
+@byte_kernel
 def _strip(
-    data: Bytes, out: Bytes, max_bytes: int, skipped: npt.NDArray[np.uint64]
+    data: Bytes,
+    out: Bytes,
+    max_bytes: int,
+    skipped: npt.NDArray[np.uint64],
+    elements_end: npt.NDArray[np.bool_],
 ) -> tuple[int, int]:
     n = len(data)
     at = size = chars = 0
     pending = False  # a space that is written when a character follows
     comments_end = True
-    elements_end = np.ones(len(skipped), dtype=np.bool_)
+    elements_end[:] = True
     while at < n and size < max_bytes:
         byte = data[at]
         if byte == 60 and at + 1 < n:

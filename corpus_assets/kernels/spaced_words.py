@@ -9,6 +9,7 @@ from numba import njit
 
 from corpus_assets.kernels.text import Bytes, Ints, decode, is_space
 
+PLAIN, BLANK, MARK, WIDE = 0, 1, 2, 3  # kinds of bytes
 SPACE = np.uint8(32)
 
 
@@ -16,34 +17,46 @@ def spaced_words(data: Bytes, offsets: Ints) -> tuple[Bytes, Ints]:
     """The texts anew, `uint8[bytes]` and `int64[n + 1]`; at most three bytes for one."""
     written = np.empty(3 * int(offsets[-1] - offsets[0]), dtype=np.uint8)
     ends = np.zeros(len(offsets), dtype=np.int64)
-    _spaced_words(data, offsets, written, ends)
+    _spaced_words(data, offsets, _kinds(), written, ends)
     return written[: ends[-1]], ends
 
 
-@njit(cache=True)
-def is_punctuation(byte: int) -> bool:
-    """ASCII marks, all of them."""
-    return 33 <= byte <= 47 or 58 <= byte <= 64 or 91 <= byte <= 96 or 123 <= byte <= 126
+def _kinds() -> Bytes:
+    """The kind of each byte: ASCII marks, white space with NUL, and bytes of longer characters."""
+    kinds = np.full(256, PLAIN, dtype=np.uint8)
+    kinds[[0, *range(9, 14), *range(28, 33)]] = BLANK
+    kinds[[*range(33, 48), *range(58, 65), *range(91, 97), *range(123, 127)]] = MARK
+    kinds[128:] = WIDE
+    return kinds
 
 
 @njit(cache=True)
-def _spaced_words(data: Bytes, offsets: Ints, written: Bytes, ends: Ints) -> None:
-    put = 0
+def _spaced_words(data: Bytes, offsets: Ints, kinds: Bytes, written: Bytes, ends: Ints) -> None:
+    one, put = np.uint64(1), np.uint64(0)  # unsigned: no check for being negative at each byte
     for d in range(len(offsets) - 1):
-        at, end, first = offsets[d], offsets[d + 1], put
+        at, end, first = np.uint64(offsets[d]), np.uint64(offsets[d + 1]), put
         in_word = False
         while at < end:
-            point, width = decode(data, at, end)
-            if point == 0 or is_space(point):
+            byte = data[at]
+            kind = kinds[byte]
+            width = one
+            if kind == WIDE:
+                point, size = decode(data, int(at), int(end))
+                width = np.uint64(size)
+                kind = np.uint8(BLANK) if is_space(point) else np.uint8(PLAIN)
+            if kind == BLANK:
                 in_word = False
-            else:
-                is_mark = is_punctuation(point)
-                if put > first and (is_mark or not in_word):
-                    written[put] = SPACE
-                    put += 1
-                for place in range(width):
-                    written[put] = data[at + place]
-                    put += 1
-                in_word = not is_mark
-            at += width
+                at += width
+                continue
+            if put > first and (kind == MARK or not in_word):
+                written[put] = SPACE
+                put += one
+            written[put] = byte
+            put += one
+            at += one
+            for _ in range(width - one):
+                written[put] = data[at]
+                put += one
+                at += one
+            in_word = kind == PLAIN
         ends[d + 1] = put

@@ -16,6 +16,10 @@ from corpus_assets.kernels.characters import (
     SEPARATOR,
     WORD,
     code_point,
+    is_pair,
+    is_triple,
+    pair,
+    triple,
 )
 
 MAX_NGRAM = 64
@@ -71,7 +75,19 @@ def scan_words(data: Any, pos: Any, end: Any, tables: Any, hashes: Any, starts: 
         width = 1
         kind = classes[0]
         if letter:
-            code, width = code_point(data, pos, end)
+            if is_pair(data, pos, end):
+                code = pair(data, pos)
+                if classes[code] == WORD:
+                    value = (value ^ np.uint64(folded[code])) * _FNV_PRIME
+                    inside = 1
+                    pos += 2
+                    continue
+                width = 2
+            elif is_triple(data, pos, end):
+                code = triple(data, pos)
+                width = 3
+            else:
+                code, width = code_point(data, pos, end)
             kind = classes[code]
             if kind == WORD or (kind == MARK and inside):
                 value = (value ^ np.uint64(folded[code])) * _FNV_PRIME

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -97,15 +96,16 @@ def _texts(context: TaskContext, side: str) -> list[str]:
             tables = [context.table(name) for name in context.names(f"{key}/")]
             texts += first_drawn(tables, entry["max_documents"])["text"].to_pylist()
         else:
-            texts += _read_files(context.param("files")[key], entry)
+            texts += read_files(context.param("files")[key], entry["text"])
     return texts
 
 
-def _read_files(paths: Sequence[str], entry: dict[str, Any]) -> list[str]:
+def read_files(paths: Sequence[str], field: str) -> list[str]:
+    """All texts of JSONL and Parquet files; one without a text is an error, they are curated."""
     texts: list[str] = []
     for path in paths:
         is_parquet = path.endswith(".parquet")
-        texts += _read_parquet(path, entry["text"]) if is_parquet else read_texts([path])
+        texts += _read_parquet(path, field) if is_parquet else read_texts([path], field=field)
     return texts
 
 

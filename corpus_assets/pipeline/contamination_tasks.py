@@ -101,9 +101,7 @@ class Judged:
     cuts: dict[int, list[Span]] = field(default_factory=dict)
     worst: dict[int, str] = field(default_factory=dict)  # row -> benchmark that drops it
 
-    def with_cuts(
-        self, rows: Sequence[int], others: Sequence[Sequence[Span]]
-    ) -> list[list[Span]]:
+    def with_cuts(self, rows: Sequence[int], others: Sequence[Sequence[Span]]) -> list[list[Span]]:
         """Places to cut out of some rows, together with what else is cut there."""
         own = [self.cuts.get(row, []) for row in rows]
         if not others:

@@ -12,8 +12,10 @@ import zstandard
 from corpus_assets.errors import SourceError
 
 
-def read_texts(paths: Sequence[str], where: Mapping[str, str] | None = None) -> list[str]:
-    """The `text` field of every line; a line without one is an error, training data is curated.
+def read_texts(
+    paths: Sequence[str], where: Mapping[str, str] | None = None, field: str = "text"
+) -> list[str]:
+    """The `text` field (or another) of every line; a line without one is an error, training data is curated.
 
     `where` names fields and the values that a line must have in them; others are left out.
     """
@@ -25,7 +27,7 @@ def read_texts(paths: Sequence[str], where: Mapping[str, str] | None = None) -> 
                 for number, line in enumerate(handle, 1):
                     row = _row(line, path, number) if line.strip() else None
                     if row is not None and all(row.get(k) == v for k, v in (where or {}).items()):
-                        texts.append(_text(row, path, number))
+                        texts.append(_text(row, path, number, field))
         except (OSError, EOFError, UnicodeDecodeError, zlib.error, zstandard.ZstdError) as error:
             raise SourceError(
                 f"{path} line {number + 1}: cannot be read ({error}); fetch the file again or "
@@ -52,10 +54,10 @@ def _row(line: str, path: str, number: int) -> dict[str, Any]:
     return row
 
 
-def _text(row: dict[str, Any], path: str, number: int) -> str:
-    if "text" not in row:
-        raise SourceError(f"{path} line {number}: expected a JSON object with `text`")
-    text = row["text"]
+def _text(row: dict[str, Any], path: str, number: int, field: str) -> str:
+    if field not in row:
+        raise SourceError(f"{path} line {number}: expected a JSON object with `{field}`")
+    text = row[field]
     if not isinstance(text, str):
-        raise SourceError(f"{path} line {number}: `text` is not a string")
+        raise SourceError(f"{path} line {number}: `{field}` is not a string")
     return text

@@ -91,8 +91,9 @@ class MappedShards:
         """Ask the kernel to read these samples before they are needed; mapped shards only."""
         mapped = self._table.mapped
         for number, sample in zip(shards.tolist(), samples.tolist(), strict=True):
-            if number in mapped:
-                self._known[number].will_need(sample)
+            shard = self._known.get(number) if number in mapped else None
+            if shard is not None:
+                shard.will_need(sample)
 
     def shard(self, number: int) -> Shard:
         """Shard `refs[number]`, opened and checked against the manifest on first use."""
@@ -111,7 +112,7 @@ class MappedShards:
         """
 
         def one(number: int) -> None:
-            shard = self.shard(number)
+            shard = self._known.get(number) or self._open(number)  # headers add up: none is kept
             if hashes:
                 shard.verify()
 
@@ -159,7 +160,7 @@ class MappedShards:
             for number in spare[: max(0, len(mapped) + len(missing) - self.most)]:
                 del mapped[number]
                 addresses[number] = 0
-                self._known[number].close()
+                self._known.pop(number).close()
             for number in missing:
                 mapped[number] = self.shard(number).samples
                 addresses[number] = mapped[number].ctypes.data

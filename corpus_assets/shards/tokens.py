@@ -8,12 +8,10 @@ and stands nowhere else; the padding id stands in no document at all.
 
 import functools
 import hashlib
-import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,14 +19,12 @@ from tokenizers import Tokenizer
 
 from corpus_assets.errors import ModelError, ShardError
 from corpus_assets.shards.fast_engine import FastEncode, load_fast_engine
+from corpus_assets.shards.tokenizer_file import byte_table, parse_tokenizer, refuse_lossy
 
 END_OF_DOCUMENT = "<|end_of_document|>"
 PAD = "<|pad|>"
 
 ONE_THREAD = {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"}
-
-MAX_IDS = 2**31
-"""Shards hold ids as signed 32-bit integers."""
 
 SAMPLE_STEP = 256
 """The oracle encodes one text in so many once more, and one of every batch at least."""
@@ -123,18 +119,18 @@ class Encoder:
         fast: bool = True,
     ) -> None:
         self.sha256 = hashlib.sha256(tokenizer_json).hexdigest()
-        definition = _parse(tokenizer_json)
+        definition = parse_tokenizer(tokenizer_json)
         try:
             self._tokenizer = Tokenizer.from_str(tokenizer_json.decode("utf-8"))
         except Exception as error:  # the library raises plain Exception
             raise ModelError(
                 f"tokenizer cannot be loaded: {error}; give the tokenizer.json of a BPE tokenizer"
             ) from error
-        _refuse_lossy(definition)
+        refuse_lossy(definition)
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self._tokenizer.encode_special_tokens = True
-        self._table = _byte_table(self._tokenizer)
+        self._table = byte_table(self._tokenizer)
         self.vocab_size = len(self._table)
         self.eod_id = self._special_id(eod_token)
         self.pad_id = self._special_id(pad_token)
@@ -254,95 +250,6 @@ class Encoder:
 def encoder_of(tokenizer_json: bytes, eod_token: str, pad_token: str) -> Encoder:
     """The encoder of a tokenizer, made once a process: many tasks in a row ask for the same."""
     return Encoder(tokenizer_json, eod_token=eod_token, pad_token=pad_token)
-
-
-def unicode_of_bytes() -> list[str]:
-    """The character that stands for each byte in byte-level vocabularies (GPT-2's alphabet).
-
-    Bytes that print in Latin-1 stand for themselves, the others for U+0100 onwards.
-    """
-    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    alphabet: list[str] = []
-    moved = 0
-    for byte in range(256):
-        if byte in printable:
-            alphabet.append(chr(byte))
-        else:
-            alphabet.append(chr(0x100 + moved))
-            moved += 1
-    return alphabet
-
-
-def _parse(tokenizer_json: bytes) -> dict[str, Any]:
-    try:
-        definition = json.loads(tokenizer_json)
-    except ValueError as error:
-        raise ModelError(f"tokenizer.json is not JSON: {error}; restore the file") from error
-    if not isinstance(definition, dict) or not isinstance(definition.get("model"), dict):
-        raise ModelError("tokenizer.json has no model; give the file of a trained tokenizer")
-    return definition
-
-
-def _refuse_lossy(definition: dict[str, Any]) -> None:
-    kind = definition["model"].get("type", "BPE")
-    if kind != "BPE":
-        raise ModelError(
-            f"tokenizer is a {kind} model, whose tokens do not spell every text exactly; "
-            "pin a byte-level BPE tokenizer, or train one"
-        )
-    if definition.get("normalizer") is not None:
-        raise ModelError(
-            "tokenizer has a normalizer, so tokens would not lead back to the text; remove it "
-            'from a copy of the file (`"normalizer": null`) and pin that'
-        )
-    if "Metaspace" in _step_types(definition.get("pre_tokenizer")):
-        raise ModelError(
-            "tokenizer writes spaces as a letter of its own (Metaspace), so a text that holds "
-            "that letter would change; pin a byte-level BPE tokenizer, or train one"
-        )
-    if definition["model"].get("dropout"):
-        raise ModelError(
-            "tokenizer has BPE dropout, so encoding would differ from run to run; remove it"
-        )
-
-
-def _step_types(step: dict[str, Any] | None) -> set[str]:
-    """The types of a pre-tokenizer and of the steps inside it."""
-    if step is None:
-        return set()
-    inner = (_step_types(one) for one in step.get("pretokenizers", ()))
-    return {str(step.get("type"))}.union(*inner)
-
-
-def _byte_table(tokenizer: Tokenizer) -> list[bytes]:
-    """Bytes of each id. Ids that no token owns, and special tokens, have none."""
-    byte_of = {character: byte for byte, character in enumerate(unicode_of_bytes())}
-    added = tokenizer.get_added_tokens_decoder()
-    vocabulary: dict[str, int] = tokenizer.get_vocab(with_added_tokens=True)
-    missing = sum(character not in vocabulary for character in byte_of)
-    if missing:
-        raise ModelError(
-            f"tokenizer lacks {missing} of the 256 byte symbols, so some text has no tokens; "
-            "train it byte-level with the whole byte alphabet"
-        )
-    last = max(vocabulary.values())
-    if last >= min(MAX_IDS, 4 * len(vocabulary) + 2**16):
-        raise ModelError(
-            f"tokenizer has {len(vocabulary)} tokens and ids up to {last}; shards hold ids below "
-            "2^31, and a trainer needs a row for each: number the tokens without gaps"
-        )
-    table = [b""] * (last + 1)
-    for token, number in vocabulary.items():
-        if number in added:
-            table[number] = b"" if added[number].special else added[number].content.encode("utf-8")
-            continue
-        try:
-            table[number] = bytes([byte_of[character] for character in token])
-        except KeyError as error:
-            raise ModelError(
-                f"token {token!r} is not made of byte symbols; use a byte-level tokenizer"
-            ) from error
-    return table
 
 
 def _chunks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from pydantic import Field, StringConstraints
 
 from corpus_assets.errors import RecipeError
+from corpus_assets.kernels.blank_texts import blank_texts
 from corpus_assets.kernels.fasttext_labels import label_scores
 from corpus_assets.kernels.fasttext_model import LABEL, FastTextModel, load_model
 from corpus_assets.kernels.spaced_words import spaced_words
@@ -66,7 +67,7 @@ class Classifier(SignalFamily):
         scores = label_scores(model, lines.data, lines.offsets)
         weighted = scores.astype(np.float64) * self._weights(model)
         values = rounded_scores(weighted.sum(axis=1))
-        empty = batch.words.counts == 0 if self.text == "plain" else np.diff(lines.offsets) == 0
+        empty = blank_texts(lines.data, lines.offsets)
         column = pa.array(values, pa.float32(), mask=empty | np.isnan(values))
         return self.record_batch({f"{self.name}_score": column})
 

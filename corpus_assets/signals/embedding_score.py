@@ -8,16 +8,17 @@ library and torch are installed; nothing of the project needs them otherwise.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field
 
 from corpus_assets.errors import ModelError
+from corpus_assets.kernels.blank_texts import blank_texts
 from corpus_assets.signals.base import FOLDER, SignalFamily, TextBatch, model_path
 from corpus_assets.signals.classifier import Name
 
@@ -54,7 +55,7 @@ class EmbeddingScore(SignalFamily):
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
         folder = model_path(models, self.needs()[0], self.family)
         scorer = load_scorer(self.engine, folder, self.max_tokens)
-        rows = np.flatnonzero(batch.words.counts).tolist()
+        rows = np.flatnonzero(~blank_texts(batch.data, batch.offsets)).tolist()
         texts = batch.texts.take(pa.array(rows, pa.int64())).to_pylist()
         scores = np.asarray(scorer.score([t[: self.max_chars] for t in texts]), dtype=np.float64)
         if scores.shape != (len(rows),):
@@ -88,8 +89,7 @@ class Transformers:
 
     def __init__(self, folder: Path, max_tokens: int) -> None:
         try:
-            import torch
-            import transformers
+            torch, transformers = import_module("torch"), import_module("transformers")
         except ImportError as error:
             raise ModelError(
                 f"the signal family 'embedding_score' needs the library {error.name}, which is not "
@@ -108,14 +108,14 @@ class Transformers:
                 f"{folder} is not a folder that transformers can read ({error})"
             ) from error
 
-    def score(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+    def score(self, texts: Sequence[str]) -> list[float]:
         """One text at a time and one thread, so that no text's rounding depends on another's."""
         self._torch.set_num_threads(1)
-        found = np.empty(len(texts), dtype=np.float32)
+        found: list[float] = []
         with self._torch.inference_mode():
-            for row, text in enumerate(texts):
+            for text in texts:
                 read = self._tokens(
                     text, return_tensors="pt", truncation=True, max_length=self._max_tokens
                 )
-                found[row] = self._model(**read).logits.squeeze(-1).float().item()
+                found.append(self._model(**read).logits.squeeze(-1).float().item())
         return found

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import pyarrow as pa
 
+from corpus_assets.kernels.blank_texts import blank_texts
 from corpus_assets.kernels.fasttext_labels import identify
 from corpus_assets.kernels.fasttext_model import load_model
 from corpus_assets.signals.base import SignalFamily, TextBatch, model_path
@@ -40,9 +42,7 @@ class Language(SignalFamily):
         labels, scores = identify(model, batch.data, batch.offsets)
         names = list(self.columns())
         values: dict[str, list[Any]] = {name: [None] * len(batch) for name in names}
-        for row, n_words in enumerate(batch.words.counts.tolist()):
-            if n_words == 0:
-                continue
+        for row in np.flatnonzero(~blank_texts(batch.data, batch.offsets)).tolist():
             for rank, (label, score) in enumerate(zip(labels[row], scores[row], strict=True)):
                 if label >= 0:
                     values[names[2 * rank]][row] = model.labels[label]

@@ -35,7 +35,7 @@ class LanguageModelFamily(SignalFamily):
     decimals: ClassVar[int]
 
     models: tuple[ModelName, ...] = Field(
-        min_length=1, description="models of the recipe's `perplexity`; a column each"
+        default=(), description="models of the recipe's `perplexity`; a column each"
     )
     languages: dict[str, ModelName] | None = Field(
         default=None,

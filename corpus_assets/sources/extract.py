@@ -10,10 +10,15 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from corpus_assets.kernels.trim_markup import trim_markup
 from corpus_assets.sources.charset import normalise
 from corpus_assets.sources.engines import engine_version
 from corpus_assets.sources.page_worker import PageResult, WorkerSpec, borrow_worker, give_back
 from corpus_assets.step import Settings
+
+TRIMMED = ("resiliparse 1.1.0",)
+"""Releases that were compared, page by page, with and without `trim_markup`; all others get pages
+whole."""
 
 
 class ExtractionSettings(Settings):
@@ -41,16 +46,19 @@ class Extractor:
     """The extractor of one part. Pages of all parts of a process go through one child."""
 
     def __init__(self, settings: ExtractionSettings) -> None:
-        engine_version(settings.engine)  # a missing package is said now, not page by page
+        release = engine_version(settings.engine)  # a missing package is said now
         options = json.dumps(engine_options(settings), sort_keys=True)
+        self._trims = release in TRIMMED
         self._spec = WorkerSpec(options, settings.max_seconds, settings.max_memory_mb)
         self.cpu_seconds = 0.0  # spent elsewhere
 
     def extract(self, html: str | bytes) -> PageResult:
-        """Of a page, as text or in UTF-8.
+        """Of a page, as text or in valid UTF-8.
 
         Main text in normal form, empty when there is none, or the reason why not.
         """
+        if self._trims and isinstance(html, bytes):
+            html = trim_markup(html)  # what it never looks at: the text is the same
         worker = borrow_worker(self._spec)
         found = worker.extract(html)
         give_back(worker)

@@ -116,7 +116,7 @@ def _is_obeyed(word: str) -> bool:
 
 
 def _order(text: str, settings: TrainSettings) -> tuple[int, str]:
-    key = f"classifier-{settings.seed}".encode()
+    key = f"quality-model-{settings.seed}".encode()  # another one would change every model
     return keyed_hash(key, text.encode("utf-8", "replace")), text
 
 

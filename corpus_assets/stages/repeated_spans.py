@@ -47,7 +47,7 @@ class RepeatedSpanSettings(Settings):
     """Which passages count as repeated, and where."""
 
     domains: tuple[str, ...] = Field(default=("web",), description="whose documents are compared")
-    min_words: int = Field(default=50, ge=8, le=MAX_NGRAM)
+    min_words: int = Field(default=50, ge=8, le=MAX_NGRAM, description="words of a passage")
     min_places: int = Field(default=2, ge=2, description="places that make a passage repeated")
 
     @property

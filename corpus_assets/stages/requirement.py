@@ -41,7 +41,8 @@ def requirement(
     if rule.cutoff is not None:
         values, is_upper = rule_cutoff(rule.cutoff, cutoffs)
         bound = cutoff_for(values, domain, language)
-        ends = (None, bound) if is_upper else (bound, None)
-        return Requirement(*ends, cutoff=rule.cutoff)
+        if is_upper:
+            return Requirement(max=bound, cutoff=rule.cutoff)
+        return Requirement(min=bound, cutoff=rule.cutoff)
     bounds = rule.bounds_for(domain, language)
     return Requirement(min=bounds.min, max=bounds.max)

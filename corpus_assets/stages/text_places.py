@@ -59,7 +59,7 @@ def _pieces(text: str) -> tuple[Ints, Ints]:
 def _begins_piece(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
     """Whether nothing before a character can change with it: by itself, or by what it becomes."""
     order = char_tables().order
-    is_border = order[codes] == 0
+    is_border: npt.NDArray[np.bool_] = order[codes] == 0
     known, where = np.unique(codes[~is_border], return_inverse=True)
     became = to_nfkc(pa.array([chr(code) for code in known.tolist()], pa.large_string()))
     begins = [bool(text) and order[ord(text[0])] == 0 for text in became.to_pylist()]

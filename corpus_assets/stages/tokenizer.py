@@ -16,7 +16,8 @@ from pydantic import Field, model_validator
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from corpus_assets.errors import ModelError
-from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD, one_thread, unicode_of_bytes
+from corpus_assets.shards.tokenizer_file import unicode_of_bytes
+from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD, one_thread
 from corpus_assets.step import Settings
 
 VERSION = 2

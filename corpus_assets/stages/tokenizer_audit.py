@@ -112,7 +112,7 @@ class Subject:
 
     def decode(self, ids: Sequence[int]) -> str:
         if self.encoder is not None:
-            return self.encoder.decode_bytes(ids).decode("utf-8", errors="replace")
+            return self.encoder.decode_bytes(ids).decode("utf-8", errors="backslashreplace")
         return str(self._as_text.decode(list(ids), skip_special_tokens=False))
 
     def _spelled(self) -> list[bytes]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from corpus_assets.shards.tokens import unicode_of_bytes
+from corpus_assets.shards.tokenizer_file import unicode_of_bytes
 
 SHOWN = 20
 

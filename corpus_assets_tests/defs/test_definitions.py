@@ -24,7 +24,9 @@ STAGES = {
     "source_files", "documents", "signals", "selection", "signatures", "clusters",
     "contamination", "clean_text", "shards", "lineage_keys",
 }  # fmt: skip
-CALIBRATIONS = {"eval_index", "classifiers", "perplexity_models", "score_ranks", "quality_cutoffs", "tokenizer"}
+CALIBRATIONS = {
+    "eval_index", "classifiers", "perplexity_models", "score_ranks", "quality_cutoffs", "common_items", "tokenizer",
+}  # fmt: skip
 
 
 @pytest.fixture

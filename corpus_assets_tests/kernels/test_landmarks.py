@@ -3,17 +3,26 @@ import re
 
 import pytest
 
-from corpus_assets.kernels.landmarks import MAX_HOSTS, find_landmarks
+from corpus_assets.kernels.landmarks import (
+    BLOCK_BYTES,
+    MAX_DATES,
+    MAX_HOSTS,
+    find_landmarks,
+    tags_with,
+)
 
 PIECES = [b"<meta", b"<META", b"<MeTa ", b"<met", b"meta", b"<", b"<<meta", b"creativecommons.org",
           b"CreativeCommons.ORG", b"creativecommons.or", b"commons.org", b".", b"x", b"\xff",
-          b"\0", b" "]  # fmt: skip
+          b"\0", b" ", b'"datePublished"', b"datePublished", b"datepublished", b"pubdate", b"published",
+          b"x" * 61]  # fmt: skip
 
 
-def reference(page: bytes) -> tuple[list[int], list[int]]:
+def reference(page: bytes) -> tuple[list[int], list[int], list[int], bool]:
     metas = [found.start() for found in re.finditer(rb"<meta", page, re.IGNORECASE)]
     hosts = [found.start() for found in re.finditer(rb"creativecommons\.org", page)]
-    return metas, hosts[:MAX_HOSTS]
+    dates = [found.start() for found in re.finditer(rb'(?="datePublished")', page)]
+    is_dated = re.search(rb"date[Pp]ublished|pubdate", page) is not None
+    return metas, hosts[:MAX_HOSTS], dates[:MAX_DATES], is_dated
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -30,3 +39,41 @@ def test_random_pages_have_the_landmarks_that_a_plain_search_finds(seed: int) ->
 )  # fmt: skip
 def test_edges_and_floods_are_found_too(page: bytes) -> None:
     assert find_landmarks(page) == reference(page)
+
+
+@pytest.mark.parametrize("size", range(BLOCK_BYTES - 20, BLOCK_BYTES + 3))
+def test_landmarks_may_lie_across_blocks(size: int) -> None:
+    for mark in (
+        b"<meta",
+        b"creativecommons.org",
+        b'"datePublished"',
+        b"datepublished",
+        b"pubdate",
+    ):
+        page = b"x" * size + mark
+        assert find_landmarks(page) == reference(page)
+        assert find_landmarks(page + b"y" * 200) == reference(page)
+
+
+def selected(page: bytes, places: list[int], words: tuple[bytes, ...], nested: bool) -> list[int]:
+    found, end = [], 0
+    for at in places:
+        if at >= end or nested:
+            end = page.find(b">", at, at + 30)
+            end = end if end >= 0 else at + 30
+            if any(word in page[at:end].lower() for word in words):
+                found.append(at)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_tags_with_a_word_are_those_that_a_plain_search_selects(seed: int) -> None:
+    draw = random.Random(seed)
+    pieces = [b"<meta ", b"NoAi", b"noai", b"no", b">", b" content=", b"dat", b"x", b"\xce"]
+    for _ in range(60):
+        page = b"".join(draw.choices(pieces, k=draw.randrange(40)))
+        places = find_landmarks(page).metas
+        for words in ((b"noai",), (b"noai", b"dat"), ()):
+            for nested in (False, True):
+                expected = selected(page, places, words, nested)
+                assert tags_with(page, places, words, 30, nested) == expected, page

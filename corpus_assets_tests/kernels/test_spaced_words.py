@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from corpus_assets.kernels.blank_texts import blank_texts
 from corpus_assets.kernels.spaced_words import spaced_words
 from corpus_assets.signals import TextBatch
 from corpus_assets_tests.signals.texts import ADVERSARIAL
@@ -30,6 +31,12 @@ def test_hostile_and_random_texts_equal_the_reference() -> None:
     texts = ["".join(draw.choices(alphabet, k=draw.randrange(60))) for _ in range(2_000)]
     texts += [*ADVERSARIAL, "", " ", "...", "a", ".a", "a.", "</s> __label__x"]
     assert spaced(texts) == [reference(text) for text in texts]
+
+
+def test_texts_without_a_word_are_known_by_their_spaces() -> None:
+    texts = [*ADVERSARIAL, "", " ", "\u3000\x85\x1c\n", "\u2028x", "\u200b", "\0"]
+    batch = TextBatch.from_arrow(pa.array(texts, pa.large_string()))
+    assert blank_texts(batch.data, batch.offsets).tolist() == [not text.split() for text in texts]
 
 
 def test_a_slice_of_a_batch_is_read_where_it_begins() -> None:

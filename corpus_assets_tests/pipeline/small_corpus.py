@@ -178,7 +178,7 @@ documents:
     optout: {headers: [noai], meta: [noai]}
 classifiers:
   quality:
-    positives: [quality/positives.jsonl]
+    positives: [quality/positives.jsonl, {snapshots: [books-1], max_documents: 4}]
     negatives: [quality/negatives.jsonl]
     train: {epochs: 60, dim: 8, bucket: 1000}
 signals:
@@ -187,6 +187,7 @@ signals:
     - {family: gopher_quality}
     - {family: repetition}
     - {family: classifier, name: quality}
+    - {family: ensemble}
 selection:
   rules:
     - {name: language, signal: language, in: [en], domains: [web]}

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from corpus_assets.errors import ModelError, RecipeError
+from corpus_assets.errors import ModelError, RecipeError, SourceError
 from corpus_assets.home import Home
+from corpus_assets.pipeline.classifier_tasks import read_files
 from corpus_assets.pipeline.graph import Pipeline
 from corpus_assets.pipeline.run import pin_snapshot
 from corpus_assets.pipeline.version import Version, make_version
@@ -20,7 +21,21 @@ from corpus_assets.task import read_table
 from corpus_assets_tests.pipeline.small_corpus import make_small_corpus, prose, spam
 from corpus_assets_tests.promises.erasure_build import run_all
 
-GERMAN = "der die das und ist nicht ein haus fluss weil schreiben während größe".split()
+GERMAN = [
+    "der",
+    "die",
+    "das",
+    "und",
+    "ist",
+    "nicht",
+    "ein",
+    "haus",
+    "fluss",
+    "weil",
+    "schreiben",
+    "während",
+    "größe",
+]
 
 
 def fasttext_file(path: Path, texts: dict[str, list[str]]) -> str:
@@ -92,7 +107,7 @@ def changes(folder: Path) -> dict[str, Any]:
         },
         "selection.tiers": {"signal": "ensemble_bucket", "names": ["high", "low"], "bounds": [2],
                             "default": "low"},
-        "tokenizer": {"train": {"vocab_size": 300, "reserved_tokens": 2}},
+        "tokenizer.sample.languages": None,
     }  # fmt: skip
 
 
@@ -167,7 +182,7 @@ def test_languages_have_the_model_s_own_labels_and_books_are_not_lost_to_them(
     assert chosen
     assert all(row["kept"] for row in chosen)
     web = rows(pipeline, "selection", "selection.parquet", "crawl-1")
-    assert {"advertising"} <= {row["reason"] for row in web}
+    assert any("advertising" in row["failed_rules"] for row in web)
 
 
 def test_a_file_with_another_digest_is_refused(folder: Path, built: object) -> None:
@@ -184,16 +199,20 @@ def test_a_file_with_another_digest_is_refused(folder: Path, built: object) -> N
             session.pipeline.tasks("signals", "crawl-1")
 
 
-def test_a_field_that_the_files_do_not_have_is_named(folder: Path, built: object) -> None:
-    home = Home.resolve(str(folder / "home"))
-    overrides = changes(folder) | {
-        "classifiers.cited.positives": [{"files": ["good.parquet"], "text": "txet"}]
-    }
-    with (
-        open_session(str(folder / "small.yaml"), home, overrides=overrides) as session,
-        pytest.raises(Exception, match="good.parquet: cannot be read as Parquet with the column"),
-    ):
-        run_all(session)
+def test_a_column_that_the_files_do_not_have_is_named(folder: Path, tmp_path: Path) -> None:
+    good = str(folder / "good.parquet")
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text('{"body": "one"}\n{"body": "two"}\n', encoding="utf-8")
+    assert read_files([good, str(lines)], "body")[-3:] == [prose("column", 19), "one", "two"]
+    with pytest.raises(SourceError, match="lines.jsonl line 1: expected a JSON object with `text`"):
+        read_files([str(lines)], "text")
+    with pytest.raises(SourceError, match=r"good.parquet: cannot be read .* column 'txet'"):
+        read_files([good], "txet")
+    with pytest.raises(SourceError, match="good.parquet: 'n' must be a string in every row"):
+        read_files([good], "n")
+    (tmp_path / "bad.parquet").write_bytes(b"no Parquet")
+    with pytest.raises(SourceError, match="bad.parquet: cannot be read as Parquet"):
+        read_files([str(tmp_path / "bad.parquet")], "text")
 
 
 def test_an_ensemble_of_unknown_scores_is_refused_with_the_recipe(folder: Path) -> None:

@@ -235,8 +235,8 @@ class TestTokenizer:
         assert found["held_out"]["bytes_per_token"] > 2 * plain["held_out"]["bytes_per_token"]
         assert other["of"] == f"version {VERSION}"
         shown = said(capsys, *words, "--home", str(small_build.home))
-        assert "bytes per token: a.json" in shown
-        assert "bytes per token: b.json" in shown
+        assert "bytes per token, by tokenizer:" in shown
+        assert f"a.json  b.json  version {VERSION}" in shown
 
     def test_a_tokenizer_that_fails_ends_with_status_1_and_its_problems(
         self, small_build: Place, tmp_path: Path, capsys: Captured

@@ -11,8 +11,8 @@ from corpus_assets_tests.demo_build import VERSION, hashes, run_corpus
 EVERYTHING = {
     "source_files", "documents", "eval_index", "classifiers", "perplexity_models", "score_ranks",
     "signals", "quality_cutoffs",
-    "selection", "signatures", "clusters", "contamination", "clean_text", "tokenizer", "shards",
-    "lineage_keys",
+    "selection", "signatures", "clusters", "contamination", "common_items", "clean_text", "tokenizer",
+    "shards", "lineage_keys",
 }  # fmt: skip
 
 

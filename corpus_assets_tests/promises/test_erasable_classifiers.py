@@ -57,7 +57,6 @@ LEARNS = {
     "classifiers.quality.train": {"min_examples": 3, "epochs": 1, "dim": 4, "bucket": 100},
     "selection.rules": [{"name": "few_words", "signal": "n_words", "min": 5}],
     "selection.cutoffs": {},
-    "tokenizer.train.vocab_size": 300,
 }
 
 

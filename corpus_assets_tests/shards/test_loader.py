@@ -348,6 +348,20 @@ def test_threads_that_share_a_loader_get_what_one_gets(
         assert np.array_equal(tokens, expected[step])
 
 
+def test_another_seed_shares_files_and_nothing_else(manifest: Manifest, root: Path) -> None:
+    loader = Loader(manifest, root, 3, global_batch=6)
+    next(iter(loader))
+    other = loader.with_seed(4)
+    assert (other.step, loader.step, loader.seed) == (0, 1, 3)
+    assert np.array_equal(
+        other.at(9).tokens, Loader(manifest, root, 4, global_batch=6).at(9).tokens
+    )
+    assert np.array_equal(
+        loader.at(9).tokens, Loader(manifest, root, 3, global_batch=6).at(9).tokens
+    )
+    assert other._files is loader._files
+
+
 def test_a_version_is_opened_by_its_manifest(tmp_path: Path) -> None:
     made = make_store(tmp_path, GROUPS, PHASES)
     place = tmp_path / "versions" / "v1"

@@ -31,6 +31,13 @@ def test_a_manifest_survives_the_way_to_disk_and_back(manifest: Manifest, tmp_pa
     assert loaded.digest() == manifest.digest()
 
 
+def test_utilisation_is_the_share_of_places_that_hold_tokens(manifest: Manifest) -> None:
+    tokens = sum(len(ids) for documents in GROUPS.values() for ids in documents.values())
+    places = 64 * sum(shard.samples for group in manifest.groups for shard in group.shards)
+    assert manifest.utilisation == tokens / places < 1
+    assert manifest.model_copy(update={"groups": ()}).utilisation == 1.0
+
+
 def test_the_manifest_has_exactly_the_documented_fields(manifest: Manifest) -> None:
     plain = json.loads(manifest.dump())
     assert set(plain) == {

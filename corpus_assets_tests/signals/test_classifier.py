@@ -19,8 +19,36 @@ from corpus_assets.stages.selection_rules import SelectionSettings
 from corpus_assets_tests.signals.texts import ADVERSARIAL
 
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
-CALM = "the library opens at nine and the garden path leads to a quiet lake".split()
-RUDE = "you stupid worthless idiots shut up and get lost you disgusting scum".split()
+CALM = [
+    "the",
+    "library",
+    "opens",
+    "at",
+    "nine",
+    "and",
+    "the",
+    "garden",
+    "path",
+    "leads",
+    "to",
+    "a",
+    "quiet",
+    "lake",
+]
+RUDE = [
+    "you",
+    "stupid",
+    "worthless",
+    "idiots",
+    "shut",
+    "up",
+    "and",
+    "get",
+    "lost",
+    "you",
+    "disgusting",
+    "scum",
+]
 
 
 def texts_of(words: list[str], n: int, seed: int) -> list[str]:
@@ -57,7 +85,9 @@ def spelled(text: str) -> str:
 def test_scores_are_those_of_fasttext_s_predict(toxicity: Path) -> None:
     model = load_fasttext(toxicity)
     texts = [*ADVERSARIAL, *texts_of(RUDE, 50, 3), *texts_of(CALM, 50, 4), "YOU IDIOTS! " * 3_000]
-    for text, score in zip(texts, scores(Classifier(name="toxicity"), toxicity, texts), strict=True):
+    for text, score in zip(
+        texts, scores(Classifier(name="toxicity"), toxicity, texts), strict=True
+    ):
         line = spelled(text)
         if not line:
             assert score is None

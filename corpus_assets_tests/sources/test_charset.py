@@ -2,7 +2,7 @@ import unicodedata
 
 import pytest
 
-from corpus_assets.sources.charset import charset_of_label, decode, is_utf8_of, normalise
+from corpus_assets.sources.charset import PageText, charset_of_label, decode, normalise, read_page
 
 RUSSIAN = "Смотритель маяка считал корабли каждый вечер. " * 20
 CHINESE = "灯塔看守人每天晚上都数船。" * 20
@@ -120,10 +120,17 @@ def test_a_payload_is_its_text_in_utf8_only_where_nothing_was_changed() -> None:
         b"plain", "Grüße".encode(), b"\xef\xbb\xbfmarked", b"a\0b", b"bad \xff byte" * 9,
         "replaced \ufffd".encode(), "Grüße".encode("latin-1"), "wide".encode("utf-16-le"), b"",
     ):  # fmt: skip
-        text, charset = decode(payload)
-        if text is not None and is_utf8_of(text, payload, charset):
-            assert text.encode() == payload
-    assert is_utf8_of("Grüße", "Grüße".encode(), "utf-8")
-    assert not is_utf8_of("ab", b"a\0b", "utf-8")
-    assert not is_utf8_of("a", b"\xef\xbb\xbfa", "utf-8")
-    assert not is_utf8_of("\xe4", b"\xe4", "cp1252")
+        page = read_page(payload)
+        if isinstance(page, PageText):
+            assert page.utf8 == page.text.encode()
+            assert page.beginning(1000) == page.text
+            assert page.text == decode(payload).text
+    same = read_page("Grüße".encode())
+    assert isinstance(same, PageText)
+    assert same.utf8 is same.payload
+
+
+def test_the_beginning_of_a_page_never_ends_in_half_a_character() -> None:
+    page = read_page(("ä" * 100).encode())
+    assert isinstance(page, PageText)
+    assert page.beginning(7) == "äää"

@@ -273,7 +273,7 @@ def planted_texts(seed: int, n: int) -> list[str]:
 
 @pytest.mark.parametrize("with_steps", [False, True])
 def test_a_batch_is_cleaned_as_each_document_alone(with_steps: bool) -> None:
-    texts = planted_texts(5, 300)
+    texts = planted_texts(5, 40 if with_steps else 300)
     steps = [C4Lines(end_marks="", min_words=1)] if with_steps else []
     tiers = pa.chunked_array([["high"] * len(texts)], pa.string())
     final, reasons = clean_documents(

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -211,3 +213,13 @@ def test_a_full_disk_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(StoreError, match="TMPDIR"):
         spill.append(0, pa.table({"n": [1]}))
     spill.close()
+
+
+def test_memory_hardly_grows_with_the_window(tmp_path: Path) -> None:
+    """320,000 documents have 229 MB of tie tables and sketches; 9 bytes each are 3 MB. The full
+    scale is `benchmarks/clustering.py`."""
+    command = [sys.executable, "-m", "corpus_assets_tests.stages.window_memory", "16"]
+    done = subprocess.run([*command, str(tmp_path)], check=True, capture_output=True, text=True)
+    grown_mib, members = done.stdout.split()
+    assert int(members) > 100_000
+    assert float(grown_mib) < 60

@@ -159,6 +159,8 @@ HOSTILE = {
     "spaced colons": " ::",
     "version words": "version 1.1.1.1 ",
     "spaces": "version  ",
+}
+HOSTILE_NUMBERS = {
     "numbers": "+49 30 1 ",
     "groups": "1 1 1 1 1 1 1 1 ",
     "brackets": "(1)(1)",
@@ -192,6 +194,13 @@ def test_hostile_input_costs_linear_time(unit: str) -> None:
     """Four times the input: about 4 times the time, where backtracking would take 16 or more."""
     text = "@ ::: " + unit * (200_000 // len(unit) + 1)  # so that no scan is passed over
     assert cost(text[:200_000]) < 9 * max(cost(text[:50_000]), 1e-3)
+
+
+@pytest.mark.parametrize("unit", HOSTILE_NUMBERS.values(), ids=HOSTILE_NUMBERS.keys())
+def test_hostile_numbers_and_keys_cost_linear_time(unit: str) -> None:
+    """The same; here every few bytes are worth a closer look, so the texts are shorter."""
+    text = unit * (24_000 // len(unit) + 1)
+    assert cost(text[:24_000]) < 9 * max(cost(text[:6_000]), 1e-3)
 
 
 def test_a_finding_says_where_and_what() -> None:

@@ -9,7 +9,8 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 from tokenizers import trainers as train
 
 from corpus_assets.errors import ModelError
-from corpus_assets.shards.tokens import Encoder, unicode_of_bytes
+from corpus_assets.shards.tokenizer_file import unicode_of_bytes
+from corpus_assets.shards.tokens import Encoder
 from corpus_assets.stages.tokenizer import TokenizerSettings, train_tokenizer
 from corpus_assets.stages.tokenizer_audit import Passage, audit
 from corpus_assets.stages.tokenizer_probes import PROBES

@@ -77,6 +77,8 @@ def test_no_document_is_on_both_sides_and_the_sample_is_bounded(
     corpus = Corpus(seed, sizes)
     drawn = corpus.draw(setting)
     at = corpus.places(setting)
+    there: dict[str, int] = {}
+    taken: dict[str, int] = {}
     for domain, row in drawn.items():
         trained, held = sides(at[domain], row)
         assert not (trained & held).any()
@@ -85,7 +87,10 @@ def test_no_document_is_on_both_sides_and_the_sample_is_bounded(
         assert lengths[trained].sum() == row["chars"]
         if sizes[domain] > 1 and held_out:
             assert held.sum() >= 1
-        assert trained.sum() >= 1 or room < len(sizes)
+        there[domain] = int(lengths[~held].sum())
+        taken[domain] = int(trained.sum())
+    quotas = divided(room, there, {})
+    assert all(taken[domain] >= 1 for domain in sizes if quotas[domain])
     longest = max(int(lengths.max()) for _, lengths, _ in corpus.documents.values())
     assert sum(chars(drawn).values()) <= room + longest * len(sizes)
 

@@ -1,6 +1,7 @@
 """Which documents a classifier learns from."""
 
 import random
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,10 +37,7 @@ def test_the_first_by_keyed_hash_are_drawn_however_parts_are_cut() -> None:
     assert whole.schema == SAMPLE
     assert whole["doc_id"].to_pylist() == order[:40]
     for cuts in ((0, 100, 300), (0, 7, 8, 200, 300)):
-        parts = [
-            draw_documents(table.slice(a, b - a), 7, 40)
-            for a, b in zip(cuts, cuts[1:], strict=False)
-        ]
+        parts = [draw_documents(table.slice(a, b - a), 7, 40) for a, b in pairwise(cuts)]
         assert all(part.num_rows <= 40 for part in parts)
         assert first_drawn(parts, 40).equals(whole)
     assert draw_documents(table, 8, 40)["doc_id"].to_pylist() != order[:40]
