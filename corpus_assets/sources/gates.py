@@ -18,8 +18,7 @@ They are asked in this order, and the first refusal is the record's reason:
 | `absurd_markup` | nesting or attributes that would hold a parser for minutes |
 | `gate_too_short`, `gate_language` | by the roughly stripped text, where the recipe asks |
 
-What each costs a page is measured by `benchmarks/gates.py`: together about 0.4 ms for pages of
-94 KB, half of it the look for absurd markup; extraction takes tens of milliseconds.
+What each costs a page is measured by `benchmarks/gates.py`.
 """
 
 import re

@@ -12,7 +12,6 @@ resident memory than allowed is told so even if it got through.
 It leaves when its parent is gone: the pipe ends, or a thread sees it within a second.
 """
 
-import gc
 import json
 import os
 import resource
@@ -46,8 +45,6 @@ def main() -> None:
     engine = make_engine(json.loads(start["options"]))
     max_memory = int(start["max_memory_mb"]) * MIB
     limit_memory(max_memory)
-    gc.collect()
-    gc.freeze()  # what is loaded stays: no collection need look at it again
     _answer(answers, TEXT, b"", 0.0)
     counted = time.process_time()
     while (page := _receive(source)) is not None:

@@ -318,6 +318,24 @@ def _part_tables(docs: list[Doc]) -> Tables:
             ],
             SIGNALS,
         ),
+        "benchmark_hits": pa.Table.from_pylist(
+            [
+                {
+                    "doc_id": doc.doc_id,
+                    "benchmark": "quiz",
+                    "item_id": "item-1",
+                    "kind": "text",
+                    "matched": 3,
+                    "total": 10,
+                    "share": 0.3,
+                    "similarity": 0.3,
+                    "verdict": "near_miss",
+                    "places": [{"start": 0, "end": 5}],
+                }
+                for doc in texts[:1]
+            ],
+            schemas.BENCHMARK_HITS,
+        ),
         "texts": pa.Table.from_pylist(
             [
                 {

@@ -181,6 +181,9 @@ classifiers:
     positives: [quality/positives.jsonl, {snapshots: [books-1], max_documents: 4}]
     negatives: [quality/negatives.jsonl]
     train: {epochs: 60, dim: 8, bucket: 1000}
+perplexity:
+  models:
+    good: {texts: [quality/positives.jsonl], train: {min_texts: 2}}
 signals:
   families:
     - {family: language}
@@ -188,6 +191,7 @@ signals:
     - {family: repetition}
     - {family: classifier, name: quality}
     - {family: ensemble}
+    - {family: perplexity, models: [good]}
 selection:
   rules:
     - {name: language, signal: language, in: [en], domains: [web]}
@@ -208,6 +212,7 @@ eval_suites: [evals/*.jsonl]
 contamination: {drop_share: 0.8, report_share: 0.3}
 clean_text:
   boilerplate: {domains: [web], min_documents: 6}
+  repeated_spans: {min_words: 20}
 tokenizer:
   train: {vocab_size: 400, special_slots: 4}
   sample: {languages: [en]}
