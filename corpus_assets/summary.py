@@ -118,6 +118,7 @@ def _bar(count: int, total: int) -> str:
 def plan_lines(lines: Sequence[PlanLine]) -> list[str]:
     """One line an asset: cached, runs so many parts, or waits for what runs before it."""
     shown = []
+    width = max((len(line.asset) for line in lines), default=0) + 1
     for line in lines:
         if line.state == CACHED:
             text = f"cached   {line.cached} parts" if line.cached else "nothing to do"
@@ -127,7 +128,7 @@ def plan_lines(lines: Sequence[PlanLine]) -> list[str]:
                 text += ", more after these"
         else:
             text = f"waits    for its inputs ({line.cached} parts cached so far)"
-        shown.append(f"  {line.asset:<16}{text}")
+        shown.append(f"  {line.asset:<{width}}{text}")
     return shown
 
 
