@@ -133,7 +133,10 @@ FINAL_TEXT = pa.schema(
         ("tier", pa.string()),
         ("language", pa.string()),
         ("boilerplate_lines", pa.int32()),
-        ("scrubbed", pa.map_(pa.string(), pa.int32())),  # personal data by kind: how often, never what
+        (
+            "scrubbed",
+            pa.map_(pa.string(), pa.int32()),
+        ),  # personal data by kind: how often, never what
         ("edits", pa.list_(EDIT)),
         ("text", pa.large_string()),
     ]

@@ -6,6 +6,8 @@ thousand outputs, as the clusters of a large snapshot have, does not hold them a
 
 import tempfile
 from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import IO
 
 HELD_BYTES = 128 << 20
 
@@ -14,8 +16,13 @@ class FileSpool(Mapping[str, tuple[bytes, int]]):
     """File name -> (bytes, rows), in the order in which they were added."""
 
     def __init__(self, held_bytes: int = HELD_BYTES) -> None:
-        self._spool = tempfile.SpooledTemporaryFile(held_bytes)  # noqa: SIM115 - closed by close()
+        self._held_bytes = held_bytes
         self._places: dict[str, tuple[int, int, int]] = {}
+
+    @cached_property
+    def _spool(self) -> IO[bytes]:
+        """Made with the first file."""
+        return tempfile.SpooledTemporaryFile(self._held_bytes)
 
     def add(self, name: str, data: bytes, rows: int) -> None:
         """Add a file, or put another in the place of one with its name."""
@@ -35,4 +42,6 @@ class FileSpool(Mapping[str, tuple[bytes, int]]):
         return len(self._places)
 
     def close(self) -> None:
-        self._spool.close()
+        """Forget all files."""
+        if self._places:
+            self._spool.close()

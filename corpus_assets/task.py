@@ -119,10 +119,12 @@ class TaskContext:
         self._files.add(name, data, rows)
 
     def commit(self) -> Result:
-        with contextlib.closing(self._files) as files:
-            return commit_result(
-                self.store, self.task.stage, self.task.fingerprint, files, self.counts, self.notes
-            )
+        files, names = self._files, (self.task.stage, self.task.fingerprint)
+        return commit_result(self.store, *names, files, self.counts, self.notes)
+
+    def close(self) -> None:
+        """Let go of what was written; after `commit` it is in the store."""
+        self._files.close()
 
 
 def read_table(store: Store, output: Output, columns: list[str] | None = None) -> pa.Table:
@@ -169,8 +171,9 @@ def execute(task: Task, store: Store, function: Callable[[TaskContext], None]) -
         return Finished(found, 0.0, 0.0, cached=True)
     started, before = time.monotonic(), _cpu()
     context = TaskContext(task, store)
-    function(context)
-    result = context.commit()
+    with contextlib.closing(context):
+        function(context)
+        result = context.commit()
     spent = _cpu() - before + context.spent_elsewhere
     return Finished(result, spent, time.monotonic() - started, cached=False)
 

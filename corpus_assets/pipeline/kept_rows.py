@@ -6,7 +6,7 @@ text_id): the extracted text they stand for is the same, so is all that was comp
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -81,28 +81,39 @@ def kept_hits(context: TaskContext) -> pa.Table | None:
     return left.set_column(left.schema.get_field_index("row"), left.schema.field("row"), column)
 
 
-def kept_final_rows(
-    context: TaskContext, documents: pa.Table, chosen: pa.Table
-) -> tuple[pa.Table, list[int | None]]:
-    """The earlier final texts, and for each document its row in them, None where it has none.
+class EarlierTexts(NamedTuple):
+    """What cleaning made of a part before."""
+
+    final: pa.Table
+    rows: list[int | None]  # of each document in `final`, None where it has none
+    dropped: dict[int, str]  # documents that cleaning itself dropped, and the reason
+
+
+def kept_final_rows(context: TaskContext, documents: pa.Table, chosen: pa.Table) -> EarlierTexts:
+    """The earlier final texts, and which of the documents they stand for.
 
     A row counts when the document's tier and language (from the selection) are as they were.
     """
     earlier = Earlier.of(context)
     if earlier is None:
-        return FINAL_TEXT.empty_table(), [None] * documents.num_rows
-    decisions = earlier.output("decisions.parquet", ["stage", "kept"])
+        return EarlierTexts(FINAL_TEXT.empty_table(), [None] * documents.num_rows, {})
+    columns = ["stage", "kept", "reason", "tier", "language"]
+    decisions = earlier.output("decisions.parquet", columns)
     is_document = pc.fill_null(pc.not_equal(decisions["stage"], "documents"), True)
-    kept = decisions.filter(is_document)["kept"].to_numpy()
+    decided = decisions.filter(is_document)
+    kept = decided["kept"].to_numpy()
     final_row = np.where(kept, np.cumsum(kept) - 1, -1).tolist()
-    final = earlier.output("final.parquet")
-    labels = list(zip(final["tier"].to_pylist(), final["language"].to_pylist(), strict=True))
+    fates = list(zip(decided["stage"].to_pylist(), decided["reason"].to_pylist(), strict=True))
+    labels = list(zip(decided["tier"].to_pylist(), decided["language"].to_pylist(), strict=True))
     wanted = zip(chosen["tier"].to_pylist(), chosen["language"].to_pylist(), strict=True)
     rows: list[int | None] = []
+    dropped: dict[int, str] = {}
     for row, label in zip(earlier.rows_of(documents), wanted, strict=True):
-        found = -1 if row is None else final_row[row]
-        rows.append(found if found >= 0 and labels[found] == label else None)
-    return final, rows
+        found = -1 if row is None or labels[row] != label else final_row[row]
+        if row is not None and labels[row] == label and fates[row][0] == "clean_text":
+            dropped[len(rows)] = fates[row][1]
+        rows.append(found if found >= 0 else None)
+    return EarlierTexts(earlier.output("final.parquet"), rows, dropped)
 
 
 def known_tokens(context: TaskContext, final: pa.Table) -> dict[int, Any]:

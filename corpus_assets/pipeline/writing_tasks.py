@@ -59,7 +59,8 @@ def _final_text(
     context: TaskContext, table: pa.Table, chosen: pa.Table, drops: dict[int, Drop], hits: Judged
 ) -> pa.Table:
     """Final text of what was not dropped; whom cleaning drops is added to `drops`."""
-    before, place = kept_final_rows(context, table, chosen)
+    before, place, gone = kept_final_rows(context, table, chosen)
+    drops |= {row: Drop("clean_text", why) for row, why in gone.items() if row not in drops}
     todo = [i for i in range(table.num_rows) if i not in drops and place[i] is None]
     rows = pa.array(todo, pa.int64())
     lines = boilerplate.boilerplate_keys(context.table("boilerplate"))

@@ -11,7 +11,7 @@ import pytest
 from catalog.registry import Registry
 from catalog.rows import SuppressionRow
 from corpus_assets.home import Home
-from corpus_assets.pipeline import reading_tasks, writing_tasks
+from corpus_assets.pipeline import contamination_tasks, reading_tasks, writing_tasks
 from corpus_assets.pipeline.gc import collect
 from corpus_assets.pipeline.publish import publish
 from corpus_assets.pipeline.run import pin_snapshot, run_asset
@@ -57,7 +57,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     counted(reading_tasks, "compute_signals")
     counted(reading_tasks, "compute_signatures")
-    counted(reading_tasks, "scan")
+    counted(contamination_tasks, "scan")
     counted(writing_tasks, "clean_documents")
     real_encode = Encoder.encode_batch
 

@@ -210,7 +210,7 @@ class TestTokenizer:
     ) -> None:
         shutil.rmtree(place.store / "artifacts/tokenizer_sample")
         found = answer(place, capsys, "tokenizer", "audit", VERSION)
-        assert found["held_out"]["documents"] == 39
+        assert found["held_out"]["documents"] == 38
         assert any("may have been trained on" in warning for warning in found["warnings"])
         shutil.rmtree(place.store / "artifacts/tokenizer")
         assert "went with a takedown" in failure(place, capsys, "tokenizer", "sample", VERSION)
