@@ -9,7 +9,12 @@ from catalog.history import cluster, fate
 from catalog.lineage import Lineage
 from catalog.lookups import records_of
 
-POLICIES = {"longest": "n_chars", "earliest": "fetched_at", "best_quality": "quality_score"}
+POLICIES = {
+    "longest": "n_chars",
+    "earliest": "fetched_at",
+    "latest": "fetched_at",
+    "best_quality": "quality_score",
+}
 """What each value of `clusters.keep` compares, in the snapshot that comes first."""
 DEFAULT_POLICY = "longest"
 

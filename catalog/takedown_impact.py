@@ -23,6 +23,7 @@ POLICIES = {
     "longest": ("signals", "n_chars", "policy DESC NULLS LAST"),
     "best_quality": ("signals", "quality_score", "policy DESC NULLS LAST"),
     "earliest": ("texts", "fetched_at", "coalesce(policy, '') = '', policy"),
+    "latest": ("texts", "fetched_at", "coalesce(policy, '') = '', policy DESC"),
 }
 
 

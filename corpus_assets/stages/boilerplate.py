@@ -1,12 +1,13 @@
 """Lines that a site repeats on page after page: found once per snapshot, pinned by hash.
 
 A line's key is BLAKE2b-64 over (host, line), so the calibration holds no text. Counting is a
-map over parts and a merge; a line goes when at least `min_documents` documents of its host in
-the snapshot hold it. Collisions: at 10^9 distinct lines, about 3% odds that any two share a key.
+map over parts and a merge; a line goes when at least `min_documents` documents of its bucket in
+the snapshot hold it. The bucket is the host, or all of the snapshot. Collisions: at 10^9 distinct lines, about 3% odds that any two share a key.
 """
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,15 @@ class BoilerplateSettings(Settings):
     domains: tuple[str, ...] = ("web",)
     min_chars: int = Field(default=12, ge=1)
     min_documents: int = Field(default=6, ge=2)
+    bucket: Literal["host", "snapshot"] = Field(
+        default="host", description="where a line's documents are counted: its site, or all sites"
+    )
+
+    def buckets(self, hosts: Iterable[str | None]) -> list[str]:
+        """The name under which each document's lines are counted."""
+        if self.bucket == "snapshot":
+            return ["" for _ in hosts]
+        return [host or "" for host in hosts]
 
 
 def line_key(host: str, line: str) -> int:
@@ -68,7 +78,7 @@ def repeated_lines(
     wanted = [domain in settings.domains for domain in domains]
     if not boilerplate or not any(wanted):
         return {}
-    spans, rows, keys = line_keys(batch, hosts, wanted, settings.min_chars)
+    spans, rows, keys = line_keys(batch, settings.buckets(hosts), wanted, settings.min_chars)
     hits = np.flatnonzero(np.isin(keys, np.array(sorted(boilerplate), dtype=np.uint64)))
     if len(hits) == 0:
         return {}
@@ -100,15 +110,16 @@ def count_lines(documents: pa.Table, settings: BoilerplateSettings) -> pa.Table:
     """Documents of the part that hold each line; one document counts once, and so do exact copies."""
     seen_texts: set[tuple[str, bytes]] = set()
     wanted: list[int] = []
-    columns = (documents[name].to_pylist() for name in ("domain", "host", "text_id"))
-    for row, (domain, host, text_id) in enumerate(zip(*columns, strict=True)):
-        if domain in settings.domains and (host, text_id) not in seen_texts:
-            seen_texts.add((host, text_id))
+    domains, text_ids = documents["domain"].to_pylist(), documents["text_id"].to_pylist()
+    buckets = settings.buckets(documents["host"].to_pylist())
+    for row, (domain, bucket, text_id) in enumerate(zip(domains, buckets, text_ids, strict=True)):
+        if domain in settings.domains and (bucket, text_id) not in seen_texts:
+            seen_texts.add((bucket, text_id))
             wanted.append(row)
     some = documents.take(pa.array(wanted, pa.int64()))
     batch = TextBatch.from_arrow(some["text"])
-    hosts = [host or "" for host in some["host"].to_pylist()]
-    _, rows, keys = line_keys(batch, hosts, [True] * len(batch), settings.min_chars)
+    own = [buckets[row] for row in wanted]
+    _, rows, keys = line_keys(batch, own, [True] * len(batch), settings.min_chars)
     document = np.repeat(np.arange(len(batch)), np.diff(rows))
     order = np.lexsort((document, keys))
     keys, document = keys[order], document[order]

@@ -78,7 +78,7 @@ class ClusterSettings(Settings):
     min_similarity: float = Field(default=0.8, gt=0, le=1)
     max_rounds: int = Field(default=3, ge=1)
     scope: Literal["per_snapshot", "all"] | Rolling = "per_snapshot"
-    keep: Literal["longest", "earliest", "best_quality"] = "longest"
+    keep: Literal["longest", "earliest", "latest", "best_quality"] = "longest"
 
 
 def find_clusters(
@@ -176,9 +176,10 @@ def _policy_keys(members: pa.Table, keep: str) -> list[npt.NDArray[np.generic]]:
     """Ascending sort keys, the last one first as `np.lexsort` has it."""
     if keep == "longest":
         return [-members.column("n_chars").to_numpy()]
-    if keep == "earliest":
+    if keep in ("earliest", "latest"):
         fetched = members.column("fetched_at").fill_null("")
-        return [_string_ranks(fetched), pc.equal(fetched, "").to_numpy()]
+        ranks = _string_ranks(fetched)
+        return [ranks if keep == "earliest" else -ranks, pc.equal(fetched, "").to_numpy()]
     quality = members.column("quality").cast(pa.float64()).fill_null(np.nan).to_numpy()
     unknown = np.isnan(quality)
     return [-np.where(unknown, 0.0, quality), unknown]

@@ -42,9 +42,17 @@ def check_gone(
 
 
 def check_shards(before: Built, old: State, after: Built, new: State) -> None:
-    """A shard with the same documents as before is the same object; any other is not."""
-    assert before.shards.keys() == after.shards.keys(), "the pinned shard counts were not kept"
+    """A shard with the same documents as before is the same object; any other is not.
+
+    New are only shards of groups that were empty: another member stands for a cluster now.
+    """
+    groups = {name.rpartition("/")[0] for name in before.shards}
+    added = after.shards.keys() - before.shards.keys()
+    assert not before.shards.keys() - after.shards.keys(), "the pinned shard counts were not kept"
+    assert not [name for name in added if name.rpartition("/")[0] in groups], "a group grew"
     for name, held in after.shards.items():
+        if name in added:
+            continue
         if new.shards[name] == old.shards[name]:
             assert held == before.shards[name], f"{name} was written anew"
         else:

@@ -49,6 +49,8 @@ def policy(row: Row, keep: str) -> tuple[Any, ...]:
         return (-row["n_chars"],)
     if keep == "earliest":
         return (row["fetched_at"] == "", row["fetched_at"])
+    if keep == "latest":
+        return (row["fetched_at"] == "", [-ord(letter) for letter in row["fetched_at"]])
     return (row["quality"] is None, -(row["quality"] or 0.0))
 
 

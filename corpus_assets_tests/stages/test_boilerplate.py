@@ -57,6 +57,18 @@ def test_sites_are_counted_apart() -> None:
     assert line_key("a.org", FOOTER) != line_key("b.org", FOOTER)
 
 
+def test_a_bucket_of_all_sites_counts_a_line_over_them_and_cuts_it_on_each() -> None:
+    everywhere = BoilerplateSettings(min_documents=4, bucket="snapshot")
+    rows = pages("a.org", 2) + pages("b.org", 2, FOOTER + " ") + [("c.org", "another line\n")]
+    table = documents([(host, f"{host} {text}") for host, text in rows])
+    found = keys(table, everywhere)
+    assert found == {line_key("", FOOTER)}
+    batch = TextBatch.from_arrow(table["text"])
+    hosts = table["host"].to_pylist()
+    cut = repeated_lines(batch, ["web"] * 5, hosts, frozenset(found), everywhere)
+    assert sorted(cut) == [0, 1, 2, 3]
+
+
 def test_a_page_that_repeats_a_line_counts_once() -> None:
     assert keys(documents([("a.org", f"{FOOTER}\n" * 9)])) == set()
 

@@ -131,6 +131,7 @@ def random_rows(seed: int) -> list[Row]:
 SETTINGS = [
     ClusterSettings(),
     ClusterSettings(keep="earliest", max_rounds=1),
+    ClusterSettings(keep="latest", max_rounds=2),
     ClusterSettings(keep="best_quality", min_similarity=0.5, max_rounds=2),
     ClusterSettings(url=False, exact=False),
     ClusterSettings(near=False),
@@ -204,13 +205,24 @@ def test_the_kept_member_is_of_the_earliest_snapshot_whatever_the_policy() -> No
         make_row(1, same, n_chars=9, quality=None, fetched_at=""),
         make_row(2, same, snapshot_rank=1, n_chars=99, quality=1.0, fetched_at="1"),
     ]
-    for keep, expected in (("longest", 1), ("earliest", 0), ("best_quality", 0)):
+    for keep, expected in (("longest", 1), ("earliest", 0), ("latest", 0), ("best_quality", 0)):
         settings = ClusterSettings(keep=keep)  # type: ignore[arg-type]
         for given in (rows, rows[:2]):
             table = clusters_of(given, settings)
             kept = [row["row"] for row in table.to_pylist() if row["kept"]]
             assert kept == [expected]
             assert set(table["kept_doc_id"].to_pylist()) == {make_id(expected)}
+
+
+def test_the_newest_fetch_of_an_address_stays_where_the_recipe_asks_for_it() -> None:
+    rows = [
+        make_row(0, [], url_key="com,a)/", fetched_at="2024-01-02T00:00:00Z"),
+        make_row(1, [], url_key="com,a)/", fetched_at="2024-03-01T00:00:00Z"),
+        make_row(2, [], url_key="com,a)/", fetched_at=""),
+    ]
+    for keep, expected in (("earliest", 0), ("latest", 1)):
+        table = clusters_of(rows, ClusterSettings(keep=keep))  # type: ignore[arg-type]
+        assert [row["row"] for row in table.to_pylist() if row["kept"]] == [expected]
 
 
 def test_documents_without_words_are_never_near_duplicates() -> None:
