@@ -20,6 +20,7 @@ from corpus_assets.stages import boilerplate, shards
 from corpus_assets.stages.boilerplate import BoilerplateSettings
 from corpus_assets.stages.clean_text import CleanTextSettings, clean_documents
 from corpus_assets.stages.clusters import REASONS
+from corpus_assets.stages.copies import tiers_by_copies
 from corpus_assets.stages.decisions import Drop, part_decisions
 from corpus_assets.stages.repeated_spans import find_cuts
 from corpus_assets.stages.signals import SignalSettings
@@ -42,7 +43,7 @@ def boilerplate_lines(context: TaskContext) -> None:
 
 
 def clean_text(context: TaskContext) -> None:
-    table, chosen = context.table("documents"), context.table("selection")
+    table, chosen = context.table("documents"), _chosen(context)
     hits = judged(context)
     drops = drops_before_cleaning(context, chosen, hits)
     final = _final_text(context, table, chosen, drops, hits)
@@ -88,6 +89,16 @@ def _final_text(
         if i not in drops
     ]
     return pa.concat_tables([before, cleaned]).take(pa.array(order, pa.int64()))
+
+
+def _chosen(context: TaskContext) -> pa.Table:
+    """The selection, its tiers by copies where the recipe asks for it."""
+    chosen = context.table("selection")
+    sizes = context.settings(CleanTextSettings, "clean_text").tiers_by_copies
+    if not sizes:
+        return chosen
+    tiers = tiers_by_copies(chosen["tier"], context.table("members"), sizes)
+    return chosen.set_column(chosen.schema.get_field_index("tier"), "tier", tiers)
 
 
 def _repeated(context: TaskContext, table: pa.Table) -> list[list[Stretch]]:

@@ -144,7 +144,7 @@ def _check_groups(groups: Sequence[MixedGroup], settings: MixtureSettings, seq_l
                 f"domain {group.domain!r} of group {group.id} has no weight; "
                 "add it to mixture.domains or leave its source out of the recipe"
             )
-        if group.tier not in settings.tiers:
+        if settings.base_tier(group.tier)[0] not in settings.tiers:
             raise RecipeError(
                 f"tier {group.tier!r} of group {group.id} has no multiplier; "
                 "add it to mixture.tiers"
@@ -168,9 +168,8 @@ def _ideal_counts(
     domain); divided by its fill, the tokens cancel and samples remain.
     """
     ratios = {**settings.domains, **(phase.domains or {})}
-    multipliers = {
-        tier: exact(value) for tier, value in {**settings.tiers, **(phase.tiers or {})}.items()
-    }
+    tiers = {group.tier for group in groups}
+    multipliers = {tier: settings.multiplier(tier, phase) for tier in tiers}
     weights: dict[str, Fraction] = {}
     for domain in sorted(ratios):
         members = [group for group in groups if group.domain == domain]

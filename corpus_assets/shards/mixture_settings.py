@@ -31,6 +31,10 @@ class MixtureSettings(Settings):
     """Ratio of tokens by domain; normalised, so any positive numbers will do."""
     tiers: dict[str, float] = Field(default={"high": 2.0, "mid": 1.0, "low": 0.5})
     """How often a token of a tier is seen, relative to the other tiers of its domain."""
+    copies: dict[int, float] = Field(
+        default={},
+        description="multipliers of `clean_text.tiers_by_copies`, on top of the tier's; 1 else",
+    )
     phases: tuple[PhaseSettings, ...] = (PhaseSettings(name="main", share=1.0),)
     block_samples: int = Field(default=1024, ge=1)
     """Samples after which the mix is exact."""
@@ -57,6 +61,7 @@ class MixtureSettings(Settings):
             if not weight > 0:
                 raise RecipeError(f"mixture.domains.{name} is {weight:g}; weights must be above 0")
         _not_negative("mixture.tiers", self.tiers)
+        _not_negative("mixture.copies", {str(size): weight for size, weight in self.copies.items()})
         if not self.domains or not self.phases:
             raise RecipeError("mixture needs at least one domain and one phase")
         if len({phase.name for phase in self.phases}) != len(self.phases):
@@ -78,8 +83,22 @@ class MixtureSettings(Settings):
         _known("mixture.max_epochs_by_group", self.max_epochs_by_group, groups)
         return self
 
+    def base_tier(self, tier: str) -> tuple[str, int]:
+        """The tier of the selection behind a tier, and from how many copies on it is one."""
+        name, dot, copies = tier.rpartition(".")
+        if tier in self.tiers or not dot or not copies.isdigit():
+            return tier, 1
+        return name, int(copies)
+
+    def multiplier(self, tier: str, phase: PhaseSettings) -> Fraction:
+        """How often a token of a tier is seen in a phase, relative to the domain's others."""
+        name, copies = self.base_tier(tier)
+        weights = {**self.tiers, **(phase.tiers or {})}
+        return exact(weights[name]) * exact(self.copies.get(copies, 1.0))
+
     def limit(self, domain: str, tier: str) -> tuple[float, str]:
         """How often tokens of a domain and tier may be seen, and the key that says so."""
+        tier = self.base_tier(tier)[0]
         group = f"{domain}/{tier}"
         if group in self.max_epochs_by_group:
             return self.max_epochs_by_group[group], f"max_epochs_by_group.{group}"

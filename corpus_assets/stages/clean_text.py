@@ -11,9 +11,10 @@ Python strings.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import pyarrow as pa
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from corpus_assets.documents import FINAL_TEXT
 from corpus_assets.kernels.pieces import count_chars, stripped
@@ -55,6 +56,16 @@ class CleanTextSettings(Settings):
         default=(), description="lists of texts that must not be in the corpus, by their hashes"
     )
     min_chars: int = Field(default=100, ge=1)
+    tiers_by_copies: tuple[Annotated[int, Field(ge=2)], ...] = Field(
+        default=(),
+        description="cluster sizes from which on kept documents form tiers of their own (`high.5`)",
+    )
+
+    @model_validator(mode="after")
+    def _ascending(self) -> "CleanTextSettings":
+        if list(self.tiers_by_copies) != sorted(set(self.tiers_by_copies)):
+            raise ValueError("tiers_by_copies must ascend; write each size once")
+        return self
 
     def identity(self) -> dict[str, object]:
         """Without the lists: they are inputs by digest, and where they lie is not identity."""

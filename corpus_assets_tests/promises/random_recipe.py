@@ -111,6 +111,7 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
             "boilerplate": {"min_documents": 3},
             "repeated_spans": {"min_words": 12} if seed % 4 == 1 else None,
             "min_chars": 40,
+            "tiers_by_copies": [2, 3] if seed % 5 == 2 else [],
         },
         "tokenizer": {
             "pinned": str(tokenizer),
@@ -126,6 +127,7 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
         "mixture": {
             "domains": {source["domain"]: domains[source["domain"]] for source in sources},
             "tiers": {"high": 2.0, "low": 1.0, "all": 1.0},
+            "copies": {2: 1.5, 3: 2},
             "block_samples": 16,
             "max_epochs": 1000,
         },
