@@ -67,8 +67,12 @@ class TokenizerEntry(Settings):
     sample: TokenizerSample = TokenizerSample()
     pinned: str | None = None
     sha256: str | None = None
-    end_of_document: str | None = None  # names of special tokens, pinned tokenizers only
-    pad: str | None = None
+    end_of_document: str | None = Field(
+        default=None, description="the special token that ends a document, if not the usual one"
+    )
+    pad: str | None = Field(
+        default=None, description="the special token that fills a sample, if not the usual one"
+    )
 
     @model_validator(mode="after")
     def _one_way(self) -> "TokenizerEntry":
@@ -76,6 +80,15 @@ class TokenizerEntry(Settings):
             raise ValueError("say either `train` or `pinned`")
         if self.pinned is not None and self.sha256 is None:
             raise ValueError("a pinned tokenizer needs its `sha256`")
+        eod, pad = self.special_names().values()
+        if eod == pad:
+            raise ValueError(f"{eod} cannot both end a document and fill a sample; name another")
+        named = self.train.special_tokens if self.train is not None else (eod, pad)
+        for needed in (eod, pad):
+            if needed not in named:
+                raise ValueError(
+                    f"train.special_tokens must hold {needed}: the shards are built on it"
+                )
         return self
 
     def special_names(self) -> dict[str, str]:

@@ -92,6 +92,17 @@ def test_the_demo_recipe_is_whole() -> None:
             "tokenizer.sample.shares.web: Input should be less",
         ),
         ("tokenizer.pinned", "t.json", "tokenizer: say either `train` or `pinned`"),
+        (
+            "tokenizer.end_of_document",
+            "<|eot|>",
+            "tokenizer: train.special_tokens must hold <|eot|>",
+        ),
+        ("tokenizer.pad", "<|end_of_document|>", "tokenizer: <|end_of_document|> cannot both"),
+        (
+            "tokenizer.train.special_tokens",
+            ["<|pad|>"],
+            "tokenizer: train.special_tokens must hold",
+        ),
         ("tokenizer", {"pinned": "t.json"}, "tokenizer: a pinned tokenizer needs its `sha256`"),
         ("survival", {"documnets": {}}, "survival.documnets: Input should be 'documents', 'sel"),
         ("survival", {"documents": {"min": 2}}, "survival.documents.min: Input should be less"),

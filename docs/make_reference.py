@@ -150,12 +150,9 @@ MEANINGS = {
     "TokenizerEntry.sample": "what it is trained on",
     "TokenizerEntry.pinned": "path of a `tokenizer.json`; not together with `train`",
     "TokenizerEntry.sha256": "digest of the pinned file; needed with `pinned`",
-    "TokenizerEntry.end_of_document": "special token that ends a document; null: "
-    "`<|end_of_document|>`",
-    "TokenizerEntry.pad": "special token that fills a sample; null: `<|pad|>`",
     "TokenizerSample.languages": "languages to take; null: all",
     "TokenizerSettings.split_pattern": "regular expression of pre-tokenization, after Llama 3",
-    "TokenizerSettings.special_tokens": "ids 0, 1, ... in this order; the two defaults must stay",
+    "TokenizerSettings.special_tokens": "ids 0, 1, ... in this order; those that end a document and fill a sample are among them",
     "TokenizerSettings.min_frequency": "a pair seen less often is not merged",
     "ShardSettings.pack": "samples and packing",
     "ShardSettings.tokens_per_shard": "aimed at, with 4 characters a token assumed; sets the "

@@ -61,9 +61,6 @@ class TokenizerSettings(Settings):
             raise ValueError("special_tokens repeats a token")
         if any(name.startswith(RESERVED) for name in names):
             raise ValueError(f"special_tokens names a reserved slot ({RESERVED}...)")
-        for needed in (END_OF_DOCUMENT, PAD):
-            if needed not in names:
-                raise ValueError(f"special_tokens must hold {needed}: the shards are built on it")
         if len(names) > self.special_slots:
             raise ValueError(
                 f"special_tokens has {len(names)} names, special_slots is {self.special_slots}; "

@@ -186,7 +186,6 @@ def test_a_file_that_is_no_tokenizer_is_refused(content: bytes) -> None:
     "wrong",
     [
         {"vocab_size": 270},
-        {"special_tokens": ("<|end_of_document|>",)},
         {"special_tokens": ("<|end_of_document|>", "<|pad|>", "<|pad|>")},
         {"special_tokens": ("<|end_of_document|>", "<|pad|>", "hello")},
         {"special_tokens": ("<|end_of_document|>", "<|pad|>", "<|_|>")},
