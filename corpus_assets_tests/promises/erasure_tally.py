@@ -57,7 +57,7 @@ def tally(
     named = {doc_id for one in asked for doc_id in one.named}
     keys = {row["url_key"] for row in before.records if row["doc_id"] in named}
     followed = [parents for parents in families if keys.intersection(parents or ())]
-    same = sum(before.shards[name] == held for name, held in after.shards.items())
+    same = sum(before.shards.get(name) == held for name, held in after.shards.items())
     return Counter(
         removed=len(gone),
         promoted=len(promoted),
