@@ -1,7 +1,6 @@
 """What must hold of every version that a takedown leaves, whatever it is compared with."""
 
 from collections import Counter
-from collections import Counter
 from collections.abc import Collection, Sequence
 
 from corpus_assets.pipeline.checks import check_version

@@ -40,7 +40,7 @@ def draw_sources(draw: random.Random, formats: Sequence[str]) -> list[dict[str, 
 
 def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: Path) -> Recipe:
     """A recipe over given sources. `tokenizer` is pinned by its digest."""
-    keep = draw.choice(("longest", "earliest", "latest", "best_quality"))
+    keep = draw.choice(("longest", "earliest", "best_quality"))
     learned = ["classifier", "ensemble"] if keep == "best_quality" else []
     families = ["gopher_quality", *learned]
     bands, rows = draw.choice(SIGNATURES)
