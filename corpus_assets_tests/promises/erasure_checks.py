@@ -1,9 +1,11 @@
 """What must hold of every version that a takedown leaves, whatever it is compared with."""
 
+import json
 from collections import Counter
 from collections.abc import Collection, Sequence
 
 from corpus_assets.pipeline.checks import check_version
+from corpus_assets.store import read_output
 from corpus_assets_tests.promises.erasure_build import Built, paths
 from corpus_assets_tests.promises.erasure_requests import Asked, descendants
 from corpus_assets_tests.promises.erasure_state import LEDGERS, Files, State
@@ -44,12 +46,13 @@ def check_gone(
 def check_shards(before: Built, old: State, after: Built, new: State) -> None:
     """A shard with the same documents as before is the same object; any other is not.
 
-    A group as a whole may come or go with its only document, where another member stands for a
-    cluster now; inside of a group the number of shards stays.
+    A group that the lock pins keeps its shards, empty or not. Another one comes and goes with its
+    only document, where another member stands for a cluster now.
     """
     was, now = (Counter(_group(name) for name in made.shards) for made in (before, after))
-    for group in was.keys() & now.keys():
-        assert was[group] == now[group], "the pinned shard counts were not kept"
+    pinned = _pinned_counts(after)
+    assert pinned == {group: now[group] for group in pinned}, "pinned shard counts were not kept"
+    assert {now[group] for group in now.keys() - pinned.keys()} <= {1}
     for name, held in after.shards.items():
         if _group(name) not in was:
             continue
@@ -57,6 +60,18 @@ def check_shards(before: Built, old: State, after: Built, new: State) -> None:
             assert held == before.shards[name], f"{name} was written anew"
         else:
             assert held[1] != before.shards[name][1], f"{name}: other documents, the same hash"
+
+
+def _pinned_counts(built: Built) -> dict[str, int]:
+    """Group -> shards, as the lock of a version says."""
+    pipeline = built.pipeline
+    return {
+        f"{snapshot}/{group}": count
+        for snapshot in pipeline.recipe.snapshots
+        for group, count in json.loads(
+            read_output(pipeline.store, pipeline.shard_counts_file(snapshot))
+        ).items()
+    }
 
 
 def _group(shard: str) -> str:
