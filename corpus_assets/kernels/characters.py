@@ -26,6 +26,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import njit
 
+from corpus_assets.kernels.byte_search import byte_kernel
+
 SEPARATOR, WORD, OWN_WORD, MARK, IGNORED = 0, 1, 2, 3, 4
 
 _SPACELESS = (
@@ -53,7 +55,7 @@ class CharTables(NamedTuple):
 def char_tables() -> CharTables:
     """Build the tables: about half a second and 7 MB, once a process."""
     codes = np.concatenate([np.arange(0xD800), np.arange(0xE000, 0x110000)]).astype(np.uint32)
-    chars = pa.array(list(map(chr, codes.tolist())), pa.large_string())
+    chars = _each_of(codes)
     marks = _matches(chars, r"\p{M}")
     lettered = _matches(chars, r"\p{L}\p{N}")
 
@@ -113,6 +115,14 @@ def _matches(chars: pa.Array, members: str) -> npt.NDArray[np.bool_]:
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
+def _each_of(codes: npt.NDArray[np.uint32]) -> pa.Array:
+    """Strings of one character each."""
+    widths = 1 + (codes >= 0x80).astype(np.int64) + (codes >= 0x800) + (codes >= 0x10000)
+    ends = np.concatenate([[0], np.cumsum(widths)])
+    data = codes.astype("<u4").tobytes().decode("utf-32-le").encode()
+    return pa.LargeStringArray.from_buffers(len(codes), pa.py_buffer(ends), pa.py_buffer(data))
+
+
 def _code_points(texts: pa.Array) -> npt.NDArray[np.uint32]:
     data, _ = text_buffers(texts)
     return np.frombuffer(data.tobytes().decode().encode("utf-32-le"), np.uint32)
@@ -142,7 +152,9 @@ def nfkc(texts: pa.Array) -> pa.Array:
     Canonical reordering takes quadratic time in the length of a run of combining marks (a
     hostile megabyte would take hours), so runs in texts to convert are cut at 30 marks first.
     """
-    plain = texts.cast(pa.large_string()).fill_null("")
+    plain = texts.cast(pa.large_string())
+    if plain.null_count:  # filling copies all of it
+        plain = plain.fill_null("")
     data, offsets = text_buffers(plain)
     state = in_nfkc(data, offsets, char_tables())
     if not state.any():
@@ -163,7 +175,7 @@ def _cut_mark_runs(texts: pa.Array) -> pa.Array:
     return pc.replace_substring_regex(texts, pattern=pattern, replacement=r"\1")
 
 
-@njit(cache=True)
+@byte_kernel
 def code_point(data: Any, pos: int, end: int) -> tuple[Any, int]:
     """Code point and byte width at `pos` of uint8 `data`; (U+FFFD, 1) where it is not UTF-8."""
     lead = np.int64(data[pos])

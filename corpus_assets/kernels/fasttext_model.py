@@ -18,12 +18,14 @@ import numpy.typing as npt
 from numba import njit
 
 from corpus_assets.errors import ModelError
+from corpus_assets.kernels.byte_search import byte_kernel
 
 Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint32]
+Numbers = npt.NDArray[np.uint64]
 
 MAGIC = 793712314
 VERSIONS = (11, 12)
@@ -34,30 +36,36 @@ END_OF_LINE = b"</s>"
 LABEL = "__label__"
 ENTRY_TAIL = 9  # of a dictionary entry: a count in 8 bytes and a type in one
 COPIED_BYTES = 1 << 28  # larger matrices stay in the file
-KNOWN_BITS = 16
-KNOWN_BYTES = 40  # longer words hardly come again
-SPELLED_BYTES = 1 << 20
-POOL_ROWS = 1 << 20
+KNOWN_WORDS = 1 << 17
+KNOWN_PARTS = 5  # eight bytes each: longer words hardly come again
+
+KNOWN_HEAD = 8  # numbers before the sum: with rows of 16 floats two lines of cache in all
+KNOWN_NUMBERS = 1 << 21
 
 
 class KnownWords:
-    """Rows of words that were seen, 7 MB: scratch memory of one process, never part of a result.
+    """Sums of the rows of words that were seen, at most 16 MB: scratch memory of one process,
+    never part of a result.
 
-    `known[slot]`: size and hash of a word, where it stands in `spelled`, where its rows begin in
-    `pool`, how many they are. A word takes the slot of an earlier one; when either store is full,
-    all of it is forgotten. `used`: how far the two are filled.
+    A word has a place by a hash of its bytes and takes it from the one before. `known[place]`:
+    the size of the word, its FNV-1a, how many rows it has (or what it means to fastText), its
+    bytes in `KNOWN_PARTS` numbers, and the sum of its rows, which `sums` shows as floats.
     """
 
-    def __init__(self) -> None:
-        self.known = np.zeros((1 << KNOWN_BITS, 4), dtype=np.int64)
-        self.spelled = np.zeros(SPELLED_BYTES, dtype=np.uint8)
-        self.pool = np.zeros(POOL_ROWS, dtype=np.int32)
-        self.used = np.zeros(2, dtype=np.int64)
+    def __init__(self, dim: int) -> None:
+        width = KNOWN_HEAD + (dim + 1) // 2
+        places = 1 << (max(KNOWN_NUMBERS // width, 1).bit_length() - 1)
+        self.known = np.zeros((min(places, KNOWN_WORDS), width), dtype=np.uint64)
+        self.sums = self.known.view(np.float32)[:, 2 * KNOWN_HEAD : 2 * KNOWN_HEAD + dim]
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.known[:] = 0
 
 
 @dataclass(frozen=True)
 class FastTextModel:
-    """A model as arrays. Rows are the words' first, then those of the buckets kept."""
+    """A model as arrays. Rows are the words' first, then those of the buckets kept, in order."""
 
     labels: tuple[str, ...]  # without the prefix
     loss: int
@@ -65,8 +73,8 @@ class FastTextModel:
     output: Floats  # [dim, labels], or [labels - 1, dim]: an inner node of the tree each
     left: Ints  # [2 * labels - 1], child of an inner node; empty without a tree
     right: Ints
-    kept: Bits  # one bit a bucket: most n-grams have no row, and this much fits a cache
-    bucket_row: Ints  # [buckets], row or -1
+    buckets: int
+    kept: Numbers  # see `kept_buckets`
     slots: Ints  # open addressing by FNV-1a, word or -1; a power of two of them
     word_bytes: Bytes
     word_starts: Offsets  # [words + 1]
@@ -74,7 +82,7 @@ class FastTextModel:
     min_n: int  # of character n-grams
     max_n: int
     word_ngrams: int  # longest run of words that has a bucket
-    words: KnownWords = field(default_factory=KnownWords, compare=False, repr=False)
+    words: KnownWords = field(compare=False, repr=False)
 
 
 def load_model(path: Path) -> FastTextModel:
@@ -175,6 +183,8 @@ def _parse(reader: _Reader) -> FastTextModel:
         raise ValueError("its matrices do not fit together")
     if len(rows) <= bucket_row.max(initial=n_words - 1):
         raise ValueError("fewer rows than words and buckets")
+    if n_kept >= 0:
+        rows = np.concatenate([rows[:n_words], rows[bucket_row[bucket_row >= 0]]])
     left, right = _tree(words.counts[n_words:]) if loss == HIERARCHICAL else (_none(), _none())
     flat = output[: n_labels - 1] if loss == HIERARCHICAL else output[:n_labels].T
     starts = words.starts[: n_words + 1]
@@ -188,10 +198,8 @@ def _parse(reader: _Reader) -> FastTextModel:
         output=np.ascontiguousarray(flat, dtype=np.float32),
         left=left,
         right=right,
-        kept=np.packbits(np.resize(bucket_row >= 0, (buckets + 31) // 32 * 32), bitorder="little")
-        .view("<u4")
-        .astype(np.uint32),
-        bucket_row=bucket_row,
+        buckets=buckets,
+        kept=kept_buckets(bucket_row >= 0, n_words),
         slots=_fill_slots(words.joined, starts, 1 << (2 * n_words).bit_length()),
         word_bytes=words.joined[: starts[n_words]].copy(),
         word_starts=starts.copy(),
@@ -199,6 +207,7 @@ def _parse(reader: _Reader) -> FastTextModel:
         min_n=min_n,
         max_n=max_n,
         word_ngrams=word_ngrams,
+        words=KnownWords(dim),
     )
 
 
@@ -214,6 +223,20 @@ def _bucket_rows(reader: _Reader, n_kept: int, buckets: int, n_words: int) -> In
     rows = np.full(buckets, -1, dtype=np.int32)
     rows[kept[:, 0]] = kept[:, 1] + n_words
     return rows
+
+
+def kept_buckets(is_kept: npt.NDArray[np.bool_], first: int) -> Numbers:
+    """For each 32 buckets their bits, and above these the row of the first one that is kept.
+
+    Most n-grams have no row. This tells which have and where, and fits a cache.
+    """
+    bits = np.zeros((len(is_kept) + 31) // 32 * 32, dtype=np.bool_)
+    bits[: len(is_kept)] = is_kept
+    counts = bits.reshape(-1, 32).sum(axis=1)
+    begins = (first + np.cumsum(counts) - counts).astype(np.uint64)
+    packed = np.packbits(bits, bitorder="little").view("<u4").astype(np.uint64)
+    kept: Numbers = packed | (begins << np.uint64(32))
+    return kept
 
 
 def _quantised(reader: _Reader, dim: int) -> Floats:
@@ -257,7 +280,7 @@ def _tree(counts: Offsets) -> tuple[Ints, Ints]:
     return left, right
 
 
-@njit(cache=True)
+@byte_kernel
 def fnv_step(value: np.uint32, byte: np.uint8) -> np.uint32:
     """A step of FNV-1a over signed bytes, as fastText has it."""
     wide = np.uint32(byte)

@@ -4,16 +4,19 @@ N-grams have `min_n` to `max_n` characters of the word with the marks `<` and `>
 of one, modulo the buckets, names its row.
 """
 
-import numpy as np
-from numba import njit
+from typing import Any
 
-from corpus_assets.kernels.fasttext_model import Bits, Bytes, Ints, Offsets
+import numpy as np
+
+from corpus_assets.kernels.byte_search import byte_kernel
+from corpus_assets.kernels.fasttext_model import Bits, Bytes, Ints, Numbers, Offsets
+from corpus_assets.kernels.unaligned import ones_in
 
 USUAL_BUCKETS = 2_000_000  # of lid.176: with a constant the compiler does better
 IS_LABEL, IS_END = -1, -2
 
 
-@njit(cache=True)
+@byte_kernel
 def _word_at(
     data: Bytes, start: int, end: int, value: np.uint32, slots: Ints, word_bytes: Bytes,
     word_starts: Offsets,
@@ -35,7 +38,7 @@ def _word_at(
     return -1
 
 
-@njit(cache=True)
+@byte_kernel
 def _spell(data: Bytes, start: int, end: int, wide: Bits, firsts: Ints) -> int:
     """The bytes of `<word>` as FNV-1a takes them, and where each character begins; how many."""
     wide[0] = 60
@@ -54,12 +57,21 @@ def _spell(data: Bytes, start: int, end: int, wide: Bits, firsts: Ints) -> int:
     return n_chars + 1
 
 
-@njit(cache=True)
+@byte_kernel
+def row_of(kept: Numbers, bucket: Any) -> tuple[Any, Any]:
+    """The row of a bucket and 1, or something and 0 where it has none."""
+    entry = kept[bucket >> np.uint64(5)]
+    place = bucket & np.uint64(31)
+    below = entry & ((np.uint64(1) << place) - np.uint64(1))
+    return (entry >> np.uint64(32)) + ones_in(below), (entry >> place) & np.uint64(1)
+
+
+@byte_kernel
 def _find_ngrams(
-    wide: Bits, firsts: Ints, n_chars: int, min_n: int, max_n: int, kept: Bits, buckets: int,
+    wide: Bits, firsts: Ints, n_chars: int, min_n: int, max_n: int, kept: Numbers, buckets: int,
     numbers: Ints, at: int,
 ) -> int:  # fmt: skip
-    """Write the kept buckets of a word's n-grams to `numbers` from `at` on; where they end."""
+    """Write the rows of a word's n-grams to `numbers` from `at` on; where they end."""
     n_buckets, usual = np.uint32(buckets), np.uint32(USUAL_BUCKETS)
     # Unsigned places throughout: a signed one is checked for being negative at each look-up.
     put, one, size = np.uint64(at), np.uint64(1), np.uint64(n_chars)
@@ -78,14 +90,14 @@ def _find_ngrams(
             j += one
             if j - i >= least and not (j - i == one and (i == np.uint64(0) or j == size)):
                 bucket = value % usual if n_buckets == usual else value % n_buckets
-                numbers[put] = bucket  # without a branch that nothing could predict
-                bit = kept[bucket >> np.uint32(5)] >> (bucket & np.uint32(31))
-                put += np.uint64(bit & np.uint32(1))
+                row, is_kept = row_of(kept, np.uint64(bucket))
+                numbers[put] = row  # without a branch that nothing could predict
+                put += is_kept
         i += one
     return int(put)
 
 
-@njit(cache=True)
+@byte_kernel
 def _is_label(data: Bytes, start: int, end: int) -> bool:
     mark = (95, 95, 108, 97, 98, 101, 108, 95, 95)  # __label__
     if end - start < 9:
@@ -96,7 +108,7 @@ def _is_label(data: Bytes, start: int, end: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@byte_kernel
 def _is_end(data: Bytes, start: int, end: int) -> bool:
     """Whether a word is `</s>`."""
     return end - start == 4 and (
@@ -105,9 +117,9 @@ def _is_end(data: Bytes, start: int, end: int) -> bool:
     )  # fmt: skip
 
 
-@njit(cache=True)
+@byte_kernel
 def word_rows(
-    data: Bytes, start: int, end: int, value: np.uint32, kept: Bits, bucket_row: Ints,
+    data: Bytes, start: Any, end: Any, value: np.uint32, kept: Numbers, buckets: int,
     slots: Ints, word_bytes: Bytes, word_starts: Offsets, end_of_line: int, min_n: int, max_n: int,
     wide: Bits, firsts: Ints, numbers: Ints, at: int,
 ) -> int:  # fmt: skip
@@ -126,10 +138,6 @@ def word_rows(
         return IS_END
     if max_n > 0:
         n_chars = _spell(data, start, end, wide, firsts)
-        last = _find_ngrams(
-            wide, firsts, n_chars, min_n, max_n, kept, len(bucket_row), numbers, at + count
-        )
-        for place in range(at + count, last):
-            numbers[place] = bucket_row[numbers[place]]
+        last = _find_ngrams(wide, firsts, n_chars, min_n, max_n, kept, buckets, numbers, at + count)
         count = last - at
     return count

@@ -3,10 +3,10 @@
 Parsing builds every attribute and extraction collapses every run of spaces, most of it for
 nothing. What goes, and why the text that comes out is the same:
 
-* attributes but `class`, `id`, `style`, `role`, `rel` and the few others that the rules read. Tree
-  construction (WHATWG HTML, section 13.2.6) reads none of the rest but those of `input` and of
-  formatting elements (section 13.2.4.3), whose tags stay as they are; `a` is the one formatting
-  element that is never in the list of active ones twice;
+* attributes that no rule reads (`trim_attributes`). Tree construction (WHATWG HTML, section 13.2.6)
+  reads none of them but those of `input` and of formatting elements (section 13.2.4.3), whose tags
+  stay as they are; `a` is the one formatting element that is never in the list of active ones
+  twice;
 * metadata in the head, since extraction begins at `body`;
 * what stands inside of comments;
 * runs of white space in text, as extraction collapses them anyway; none after a `pre`.
@@ -22,26 +22,13 @@ import numpy.typing as npt
 
 from corpus_assets.kernels.byte_search import byte_kernel, copy_bytes, find_byte
 from corpus_assets.kernels.html_tokens import comment_end, declaration_end, raw_end, text_end
-from corpus_assets.kernels.markup import (
-    _CLASSES,
-    _ENDS_ATTRIBUTE,
-    _ENDS_VALUE,
-    _FNV_OFFSET,
-    _FNV_PRIME,
-    _SPACE,
-    _is_letter,
-    _read_name,
-    name_hash,
-)
+from corpus_assets.kernels.markup import _CLASSES, _SPACE, _is_letter, _read_name, name_hash
+from corpus_assets.kernels.trim_attributes import NAME_SLOTS, name_table, write_attributes
 
 Bytes = npt.NDArray[np.uint8]
 Hashes = npt.NDArray[np.uint64]
 State = npt.NDArray[np.int64]
 
-KEPT_ATTRIBUTES = (
-    "aria-expanded", "aria-hidden", "class", "data-ad", "data-advertisement", "data-text-ad",
-    "hidden", "id", "itemprop", "rel", "role", "style",
-)  # fmt: skip
 AS_THEY_ARE = (
     "b", "big", "code", "em", "font", "i", "input", "nobr", "s", "small", "strike", "strong", "tt",
     "u",
@@ -55,25 +42,11 @@ DRAWING = (
 UNFORESEEABLE = ("frameset", "math", "plaintext", "template")
 PREFORMATTED = ("listing", "pre")
 
-_SLOTS = 2048
 _NORMAL, _AS_IT_IS, _METADATA, _RAW, _DRAWING, _UNFORESEEABLE, _PRE = range(7)
-_KEPT = 1
 _DRAWINGS, _IN_SELECT, _IN_HEAD, _IS_BEGUN, _COLLAPSES = range(5)  # what a scan keeps in mind
 
 
-def _table(groups: tuple[tuple[tuple[str, ...], int], ...]) -> tuple[Hashes, Bytes]:
-    """Hashes of names and what they are, each in its slot or the next free one."""
-    hashes, kinds = np.zeros(_SLOTS, dtype=np.uint64), np.zeros(_SLOTS, dtype=np.uint8)
-    for names, kind in groups:
-        for value in map(name_hash, names):
-            slot = value % _SLOTS
-            while kinds[slot]:
-                slot = (slot + 1) % _SLOTS
-            hashes[slot], kinds[slot] = value, kind
-    return hashes, kinds
-
-
-_ELEMENTS, _ELEMENT_KINDS = _table(
+_ELEMENTS, _ELEMENT_KINDS = name_table(
     (
         (AS_THEY_ARE, _AS_IT_IS),
         (METADATA, _METADATA),
@@ -83,15 +56,9 @@ _ELEMENTS, _ELEMENT_KINDS = _table(
         (PREFORMATTED, _PRE),
     )
 )
-_ATTRIBUTES, _ATTRIBUTE_KINDS = _table(((KEPT_ATTRIBUTES, _KEPT),))
-_INITIALS = np.zeros(max(map(len, KEPT_ATTRIBUTES)) + 1, dtype=np.int64)
-"""For each length of a name, a bit for each letter that a kept one of it begins with."""
-for _name in KEPT_ATTRIBUTES:
-    _INITIALS[len(_name)] |= 1 << (ord(_name[0]) & 31)
-
-_SCRIPT, _STYLE, _TITLE, _DESC, _SVG, _SELECT, _HTML, _HEAD = (
+_SCRIPT, _STYLE, _TITLE, _DESC, _SVG, _SELECT, _HTML, _HEAD, _DIV = (
     np.uint64(name_hash(name))
-    for name in ("script", "style", "title", "desc", "svg", "select", "html", "head")
+    for name in ("script", "style", "title", "desc", "svg", "select", "html", "head", "div")
 )
 _EMPTY_COMMENT = np.frombuffer(b"<!---->", dtype=np.uint8)
 
@@ -109,74 +76,10 @@ def trim_markup(page: bytes) -> bytes:
 
 @byte_kernel
 def _kind_of(name: np.uint64) -> int:
-    slot = name % np.uint64(_SLOTS)
+    slot = name % np.uint64(NAME_SLOTS)
     while _ELEMENT_KINDS[slot] and _ELEMENTS[slot] != name:
-        slot = (slot + np.uint64(1)) % np.uint64(_SLOTS)
+        slot = (slot + np.uint64(1)) % np.uint64(NAME_SLOTS)
     return int(_ELEMENT_KINDS[slot])
-
-
-@byte_kernel
-def _is_kept(data: Bytes, start: int, end: int) -> bool:
-    """Whether this is the name of an attribute that is kept."""
-    if end - start >= len(_INITIALS) or not (_INITIALS[end - start] >> (data[start] & 31)) & 1:
-        return False
-    value = _FNV_OFFSET
-    for place in range(start, end):
-        byte = data[place]
-        if 65 <= byte <= 90:
-            byte |= 32
-        value = (value ^ np.uint64(byte)) * _FNV_PRIME
-    slot = value % np.uint64(_SLOTS)
-    while _ATTRIBUTE_KINDS[slot] and _ATTRIBUTES[slot] != value:
-        slot = (slot + np.uint64(1)) % np.uint64(_SLOTS)
-    return bool(_ATTRIBUTE_KINDS[slot])
-
-
-@byte_kernel
-def _tag(data: Bytes, at: int, out: Bytes, size: int) -> tuple[int, int, bool]:
-    """Go through a tag from the end of its name on, writing the attributes that are kept.
-
-    Place after its '>' (-1: it has none), size of what is written, whether it closes itself.
-    """
-    n = len(data)
-    while at < n:
-        byte = data[at]
-        if byte == 62:
-            return at + 1, size, False
-        if byte == 47:
-            at += 1
-            if at < n and data[at] == 62:
-                return at + 1, size, True
-            continue
-        if _CLASSES[byte] & _SPACE:
-            at += 1
-            continue
-        start = at
-        at += 1  # a name has at least one byte, '=' included
-        while at < n and not _CLASSES[data[at]] & _ENDS_ATTRIBUTE:
-            at += 1
-        end = at
-        is_kept = _is_kept(data, start, end)
-        while at < n and _CLASSES[data[at]] & _SPACE:
-            at += 1
-        if at < n and data[at] == 61:
-            at += 1
-            while at < n and _CLASSES[data[at]] & _SPACE:
-                at += 1
-            if at < n and (data[at] == 34 or data[at] == 39):
-                at = find_byte(data, data[at], at + 1) + 1
-            else:
-                while at < n and not _CLASSES[data[at]] & _ENDS_VALUE:
-                    at += 1
-            end = at
-        else:
-            at = end
-        if end >= n:
-            return -1, size, False
-        if is_kept:
-            out[size] = 32
-            size = copy_bytes(data, start, end, out, size + 1)
-    return -1, size, False
 
 
 @byte_kernel
@@ -230,7 +133,7 @@ def _declaration(data: Bytes, at: int, out: Bytes, size: int, state: State) -> t
 @byte_kernel
 def _end_tag(data: Bytes, at: int, out: Bytes, size: int, state: State) -> tuple[int, int]:
     place, name = _read_name(data, at + 2)
-    end, _, _ = _tag(data, place, out, size)
+    end, _, _ = write_attributes(data, place, out, size, False)
     if end < 0:
         return -1, size
     if name == _SVG:
@@ -250,7 +153,7 @@ def _start_tag(data: Bytes, at: int, out: Bytes, begin: int, state: State) -> tu
     place, name = _read_name(data, at + 1)
     kind = _kind_of(name)
     size = copy_bytes(data, at, place, out, begin)
-    end, size, is_closed = _tag(data, place, out, size)
+    end, size, is_closed = write_attributes(data, place, out, size, name == _DIV)
     if end < 0 or _is_unforeseeable(name, kind, state):
         return -1, begin
     if kind == _AS_IT_IS:
@@ -268,7 +171,7 @@ def _start_tag(data: Bytes, at: int, out: Bytes, begin: int, state: State) -> tu
     if is_metadata and state[_IN_HEAD] and state[_IS_BEGUN]:
         if kind == _RAW:  # its end tag goes too
             place, _ = _read_name(data, close + 2)
-            close, _, _ = _tag(data, place, out, begin)
+            close, _, _ = write_attributes(data, place, out, begin, False)
         return close, begin
     if name == _SVG and not is_closed:
         state[_DRAWINGS] += 1

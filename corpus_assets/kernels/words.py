@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from corpus_assets.kernels.byte_search import byte_kernel
 from corpus_assets.kernels.characters import (
     IGNORED,
     MARK,
@@ -21,6 +22,7 @@ from corpus_assets.kernels.characters import (
     pair,
     triple,
 )
+from corpus_assets.kernels.unaligned import load64, zeros_below
 
 MAX_NGRAM = 64
 """Longest n-gram, in words, that settings may ask for."""
@@ -33,9 +35,17 @@ _MIX_1 = np.uint64(0xFF51AFD7ED558CCD)
 _MIX_2 = np.uint64(0xC4CEB9FE1A85EC53)
 _SHIFT = np.uint64(33)
 _SPACE = 0x20
+_EACH = np.uint64(0x0101010101010101)  # a factor that puts a byte into all eight
+_TOPS = np.uint64(0x80) * _EACH
+_LOWS = np.uint64(0x7F) * _EACH
+_CASE = np.uint64(0x20) * _EACH
+_FROM_A, _BEYOND_Z = np.uint64(0x80 - 0x61) * _EACH, np.uint64(0x80 - 0x7B) * _EACH
+_FROM_0, _BEYOND_9 = np.uint64(0x80 - 0x30) * _EACH, np.uint64(0x80 - 0x3A) * _EACH
+_BYTE = np.uint64(0xFF)
+_GATHER = np.uint64(0x0102040810204080)  # puts the lowest bits of eight bytes into the top one
 
 
-@njit(cache=True)
+@byte_kernel
 def mix64(value: Any) -> Any:
     """MurmurHash3's 64-bit finalizer, a bijection on uint64."""
     value = (value ^ (value >> _SHIFT)) * _MIX_1
@@ -52,49 +62,70 @@ def word_room(offsets: Any) -> tuple[Any, Any]:
     return np.empty(longest // 2 + 2, np.uint64), np.empty(longest // 2 + 2, np.int64)
 
 
-@njit(cache=True)
-def scan_words(data: Any, pos: Any, end: Any, tables: Any, hashes: Any, starts: Any) -> int:
-    """Write the hash (uint64) and start (int64) of each word of data[pos:end]; return how many.
+@byte_kernel
+def _no_letters(block: Any) -> Any:
+    """The top bit of each of eight bytes that is no ASCII letter or digit.
 
-    The hash is FNV-1a over folded code points, then `mix64`. Outputs from `word_room`: a word
-    takes two bytes at least, its end included, and one place is written ahead. Invisible characters may stand between a start and its word.
-    One flat loop, because mispredicted branches cost more here than all the arithmetic.
+    Sums stay inside of their bytes, since the top bits are taken off first.
     """
-    ascii_fold, classes, folded = tables.ascii, tables.classes, tables.folded
-    count = 0
+    low = block & _LOWS
+    lower = low | _CASE
+    letters = (lower + _FROM_A) & ~(lower + _BEYOND_Z)
+    digits = (low + _FROM_0) & ~(low + _BEYOND_9)
+    return (~(letters | digits) | block) & _TOPS
+
+
+@byte_kernel
+def _ends(data: Any, pos: Any, n_blocks: int) -> Any:
+    """A bit for each byte from `pos` on that is no ASCII letter or digit; up to eight blocks."""
+    found = np.uint64(0)
+    for i in range(n_blocks):
+        tops = _no_letters(load64(data, pos + 8 * i)) >> np.uint64(7)
+        found |= ((tops * _GATHER) >> np.uint64(56)) << np.uint64(8 * i)
+    return found
+
+
+@byte_kernel
+def _hash_ascii(data: Any, pos: Any, stop: Any) -> Any:
+    """The hash of a word of ASCII letters and digits; eight bytes from its last eighth on are
+    there. The hash after each byte is made and the last one picked, without a branch."""
+    value = _FNV_OFFSET
+    while stop - pos > 8:
+        block = load64(data, pos) | _CASE
+        for i in range(8):
+            value = (value ^ ((block >> np.uint64(8 * i)) & _BYTE)) * _FNV_PRIME
+        pos += 8
+    block = load64(data, pos) | _CASE
+    picked = value
+    for i in range(8):
+        value = (value ^ ((block >> np.uint64(8 * i)) & _BYTE)) * _FNV_PRIME
+        picked = value if i < stop - pos else picked
+    return mix64(picked)
+
+
+@byte_kernel
+def _any_word(
+    data: Any, pos: Any, end: Any, classes: Any, folded: Any, hashes: Any, starts: Any, count: int
+) -> tuple[Any, int]:
+    """Write the word at `pos`, whatever it is made of; the place after its end, and the count."""
     start = pos
     value = _FNV_OFFSET
     inside = 0
     while pos < end:
-        letter = ascii_fold[data[pos]]
-        if 0 < letter < 0x80:
-            value = (value ^ np.uint64(letter)) * _FNV_PRIME
+        code, width = np.int64(data[pos]), 1
+        if is_pair(data, pos, end):
+            code, width = pair(data, pos), 2
+        elif is_triple(data, pos, end):
+            code, width = triple(data, pos), 3
+        elif code >= 0x80:
+            code, width = code_point(data, pos, end)
+        kind = classes[code]
+        if kind == WORD or (kind == MARK and inside):
+            value = (value ^ np.uint64(folded[code])) * _FNV_PRIME
             inside = 1
-            pos += 1
+        if kind in (WORD, MARK, IGNORED):
+            pos += width
             continue
-        width = 1
-        kind = classes[0]
-        if letter:
-            if is_pair(data, pos, end):
-                code = pair(data, pos)
-                if classes[code] == WORD:
-                    value = (value ^ np.uint64(folded[code])) * _FNV_PRIME
-                    inside = 1
-                    pos += 2
-                    continue
-                width = 2
-            elif is_triple(data, pos, end):
-                code = triple(data, pos)
-                width = 3
-            else:
-                code, width = code_point(data, pos, end)
-            kind = classes[code]
-            if kind == WORD or (kind == MARK and inside):
-                value = (value ^ np.uint64(folded[code])) * _FNV_PRIME
-                inside = 1
-            if kind in (WORD, MARK, IGNORED):
-                pos += width
-                continue
         hashes[count] = mix64(value)
         starts[count] = start
         count += inside
@@ -102,14 +133,48 @@ def scan_words(data: Any, pos: Any, end: Any, tables: Any, hashes: Any, starts: 
             hashes[count] = mix64((_FNV_OFFSET ^ np.uint64(folded[code])) * _FNV_PRIME)
             starts[count] = pos
             count += 1
-        pos += width
-        start = pos
-        value = _FNV_OFFSET
-        inside = 0
+        return pos + width, count
     if inside:
         hashes[count] = mix64(value)
         starts[count] = start
         count += 1
+    return pos, count
+
+
+@byte_kernel
+def scan_words(data: Any, pos: Any, end: Any, tables: Any, hashes: Any, starts: Any) -> int:
+    """Write the hash (uint64) and start (int64) of each word of data[pos:end]; return how many.
+
+    The hash is FNV-1a over folded code points, then `mix64`. Outputs from `word_room`: a word
+    takes two bytes at least, its end included, and one place is written ahead. Invisible
+    characters may stand between a start and its word.
+
+    Nearly all words are ASCII. Their ends are found 64 bytes at a time, so that the next word can
+    be begun before the last one is hashed.
+    """
+    classes, folded = tables.classes, tables.folded
+    count = 0
+    start = pos  # of the word that is looked at; all before `pos` is letters
+    while start < end:
+        n_blocks = min((end - pos) >> 3, 8)
+        if data[start] >= 0x80 or n_blocks == 0:
+            start, count = _any_word(data, start, end, classes, folded, hashes, starts, count)
+            pos = start
+            continue
+        ends = _ends(data, pos, n_blocks)
+        following = pos + 8 * n_blocks
+        while ends:
+            stop = pos + np.int64(zeros_below(ends))
+            if data[stop] >= 0x80 or stop + 8 > data.size:
+                start, count = _any_word(data, start, end, classes, folded, hashes, starts, count)
+                following = start
+                break
+            hashes[count] = _hash_ascii(data, start, stop)
+            starts[count] = start
+            count += stop > start
+            start = stop + 1
+            ends &= ends - np.uint64(1)
+        pos = following
     return count
 
 

@@ -19,6 +19,7 @@ from corpus_assets.store import Output, read_output
 from corpus_assets.task import TaskContext, read_table
 
 KEYS = ["doc_id", "offset", "text_id"]
+FINAL = "final.parquet"
 
 
 class Earlier:
@@ -29,6 +30,8 @@ class Earlier:
         reuse = context.param("reuse")
         self._inputs = {name: Output(**raw) for name, raw in reuse["inputs"].items()}
         self._outputs = {name: Output(**raw) for name, raw in reuse["outputs"].items()}
+        self.counts: dict[str, int] = reuse["counts"]
+        self.notes: dict[str, Any] = reuse["notes"]
 
     @classmethod
     def of(cls, context: TaskContext) -> "Earlier | None":
@@ -39,6 +42,9 @@ class Earlier:
 
     def output(self, name: str, columns: list[str] | None = None) -> pa.Table:
         return read_table(self._store, self._outputs[name], columns)
+
+    def n_rows(self, name: str) -> int:
+        return self._outputs[name].rows
 
     def content(self, name: str) -> bytes:
         return read_output(self._store, self._outputs[name])
@@ -84,19 +90,26 @@ def kept_hits(context: TaskContext) -> pa.Table | None:
 class EarlierTexts(NamedTuple):
     """What cleaning made of a part before."""
 
-    final: pa.Table
-    rows: list[int | None]  # of each document in `final`, None where it has none
+    earlier: Earlier | None
+    rows: list[int | None]  # of each document in the final texts, None where it has none
     dropped: dict[int, str]  # documents that cleaning itself dropped, and the reason
+
+    def final(self) -> pa.Table:
+        return self.earlier.output(FINAL) if self.earlier else FINAL_TEXT.empty_table()
+
+    def are_all(self, order: list[int]) -> bool:
+        """Whether these rows, in this order, are all of the final texts as they stand."""
+        return self.earlier is not None and order == list(range(self.earlier.n_rows(FINAL)))
 
 
 def kept_final_rows(context: TaskContext, documents: pa.Table, chosen: pa.Table) -> EarlierTexts:
-    """The earlier final texts, and which of the documents they stand for.
+    """The earlier final texts, and which of the documents (KEYS) they stand for.
 
     A row counts when the document's tier and language (from the selection) are as they were.
     """
     earlier = Earlier.of(context)
     if earlier is None:
-        return EarlierTexts(FINAL_TEXT.empty_table(), [None] * documents.num_rows, {})
+        return EarlierTexts(None, [None] * documents.num_rows, {})
     columns = ["stage", "kept", "reason", "tier", "language"]
     decisions = earlier.output("decisions.parquet", columns)
     is_document = pc.fill_null(pc.not_equal(decisions["stage"], "documents"), True)
@@ -113,7 +126,7 @@ def kept_final_rows(context: TaskContext, documents: pa.Table, chosen: pa.Table)
         if row is not None and labels[row] == label and fates[row][0] == "clean_text":
             dropped[len(rows)] = fates[row][1]
         rows.append(found if found >= 0 else None)
-    return EarlierTexts(earlier.output("final.parquet"), rows, dropped)
+    return EarlierTexts(earlier, rows, dropped)
 
 
 def known_tokens(context: TaskContext, final: pa.Table) -> dict[int, Any]:

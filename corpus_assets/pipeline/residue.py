@@ -11,6 +11,7 @@ of texts and one-way digests of their 13-grams.
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,13 @@ import pyarrow.parquet as pq
 from tokenizers import Tokenizer
 
 from catalog.registry import Registry
+from corpus_assets.kernels.characters import text_buffers
 from corpus_assets.kernels.detokenize import spell_spans
 from corpus_assets.pipeline.gram_digests import DigestIndex
 from corpus_assets.shards.manifest import Manifest, parse_manifest
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.stages.contamination import ScanSettings, scan
-from corpus_assets.stages.documents import make_text_id
+from corpus_assets.stages.document_names import text_id_of
 from corpus_assets.stages.eval_index import (
     EvalIndexSettings,
     EvalItem,
@@ -136,7 +138,7 @@ class Search:
         ids: list[bytes] = (
             table["text_id"].to_pylist()
             if "text_id" in table.column_names
-            else [make_text_id(text) for text in table["text"].to_pylist()]
+            else _text_ids(table["text"])
         )
         self._texts += len(ids)
         self._exact.update(text_id for text_id in ids if text_id in self._whole)
@@ -200,6 +202,16 @@ def _texts(store: Store, path: str) -> Iterator[pa.Table]:
         yield file.read_row_group(number, columns=columns, use_threads=False)
 
 
+def _text_ids(texts: pa.ChunkedArray) -> list[bytes]:
+    """Ids from the bytes where they lie: no string is made of any text."""
+    ids = []
+    for chunk in texts.chunks:
+        data, offsets = text_buffers(chunk.cast(pa.large_string()))
+        view = memoryview(data.data)
+        ids += [text_id_of(view[a:b]) for a, b in pairwise(offsets.tolist())]
+    return ids
+
+
 def _decoded(
     flat: "np.ndarray[tuple[int], np.dtype[np.int32]]",
     spans: pa.Table,
@@ -225,7 +237,7 @@ def _decoded(
     is_first[1:] = (np.diff(number[order]) != 0) | (np.diff(copy[order]) != 0)
     firsts = np.append(np.flatnonzero(is_first), len(order)).astype(np.int64)
     starts = spans["sample"].to_numpy().astype(np.int64) * seq_len + spans["offset"].to_numpy()
-    table, offsets = encoder.byte_table()
+    table, offsets = encoder.byte_table
     data, ends = spell_spans(
         flat,
         starts[order],

@@ -66,7 +66,12 @@ def with_reuse(graph: Pipeline, node: str, snapshot: str | None, tasks: list[Tas
         if result is not None and _shared(tasks[i], REUSING[node]) == _shared(
             earlier[i], REUSING[node]
         ):
-            reuse = {"inputs": _plain(earlier[i].inputs), "outputs": _plain(result.outputs)}
+            reuse = {
+                "inputs": _plain(earlier[i].inputs),
+                "outputs": _plain(result.outputs),
+                "counts": dict(result.counts),
+                "notes": dict(result.notes),
+            }
             told[i] = replace(tasks[i], params=dict(tasks[i].params) | {"reuse": reuse})
     return told
 

@@ -11,8 +11,16 @@ import pyarrow.parquet as pq
 from corpus_assets.errors import CorruptArtifact
 from corpus_assets.pipeline.contamination_tasks import Judged, judged, write_hits
 from corpus_assets.pipeline.counting import count, values
-from corpus_assets.pipeline.kept_rows import joined, kept_final_rows, known_tokens
-from corpus_assets.pipeline.scrubbing import count_scrubbed, hash_lists, recognizers
+from corpus_assets.pipeline.kept_rows import (
+    FINAL,
+    KEYS,
+    Earlier,
+    EarlierTexts,
+    joined,
+    kept_final_rows,
+    known_tokens,
+)
+from corpus_assets.pipeline.scrubbing import SCRUBBED, count_scrubbed, hash_lists, recognizers
 from corpus_assets.shards.format import build_shard
 from corpus_assets.shards.pack import PackSettings
 from corpus_assets.shards.tokens import Encoder, TokenBatch, encoder_of
@@ -43,52 +51,79 @@ def boilerplate_lines(context: TaskContext) -> None:
 
 
 def clean_text(context: TaskContext) -> None:
-    table, chosen = context.table("documents"), _chosen(context)
-    hits = judged(context)
+    chosen, hits = _chosen(context), judged(context)
     drops = drops_before_cleaning(context, chosen, hits)
-    final = _final_text(context, table, chosen, drops, hits)
+    before = kept_final_rows(context, context.table("documents", KEYS), chosen)
+    drops |= {
+        row: Drop("clean_text", why) for row, why in before.dropped.items() if row not in drops
+    }
+    left = [row for row in range(chosen.num_rows) if row not in drops]
+    _write_final(context, before, chosen, left, drops, hits)
     decisions = part_decisions(
         context.table("records"), context.task.settings["domain"], chosen, drops
     )
-    context.write_table("final.parquet", final, LOOKUP_ROWS)
     context.write_table("decisions.parquet", decisions, LOOKUP_ROWS)
     write_hits(context, hits, drops)
-    _summarise_final(context, decisions, final)
+    _summarise_decisions(context, decisions)
 
 
-def _final_text(
-    context: TaskContext, table: pa.Table, chosen: pa.Table, drops: dict[int, Drop], hits: Judged
+def _write_final(
+    context: TaskContext,
+    before: EarlierTexts,
+    chosen: pa.Table,
+    left: list[int],
+    drops: dict[int, Drop],
+    hits: Judged,
+) -> None:
+    """Write the final text of the rows that are left; whom cleaning drops is added to `drops`.
+
+    Where an earlier result has all of it, no text is read.
+    """
+    todo = [row for row in left if before.rows[row] is None]
+    known = [place for row in left if (place := before.rows[row]) is not None]
+    if not todo and before.earlier is not None and before.are_all(known):
+        context.write_bytes(FINAL, before.earlier.content(FINAL), len(known))
+        _repeat_summary(context, before.earlier)
+        return
+    final = before.final()
+    if todo or before.earlier is None:
+        cleaned = _clean(context, chosen, todo, drops, hits)
+        fresh = iter(range(final.num_rows, final.num_rows + cleaned.num_rows))
+        final = pa.concat_tables([final, cleaned]) if final.num_rows else cleaned
+        known = [
+            next(fresh) if (place := before.rows[row]) is None else place
+            for row in left
+            if row not in drops
+        ]
+    if before.earlier is not None:
+        final = final.take(pa.array(known, pa.int64()))
+    context.write_table(FINAL, final, LOOKUP_ROWS)
+    _summarise_final(context, final)
+
+
+def _clean(
+    context: TaskContext, chosen: pa.Table, todo: list[int], drops: dict[int, Drop], hits: Judged
 ) -> pa.Table:
-    """Final text of what was not dropped; whom cleaning drops is added to `drops`."""
-    before, place, gone = kept_final_rows(context, table, chosen)
-    drops |= {row: Drop("clean_text", why) for row, why in gone.items() if row not in drops}
-    todo = [i for i in range(table.num_rows) if i not in drops and place[i] is None]
+    """Final text of rows that no earlier result has."""
     rows = pa.array(todo, pa.int64())
+    table = context.table("documents").take(rows)
     lines = boilerplate.boilerplate_keys(context.table("boilerplate"))
     has_steps = "steps" in context.task.settings
     cleaned, reasons = clean_documents(
-        table.take(rows),
+        table,
         chosen["tier"].take(rows),
         chosen["language"].take(rows),
         frozenset(lines.tolist()),
         context.settings(CleanTextSettings, "clean_text"),
         context.settings(SignalSettings, "steps").text_steps() if has_steps else (),
-        hits.with_cuts(todo, _repeated(context, table.take(rows))),
+        hits.with_cuts(todo, _repeated(context, table)),
         hash_lists(context),
         recognizers(context),
     )
     for row, reason in zip(todo, reasons, strict=True):
         if reason is not None:
             drops[row] = Drop("clean_text", reason)
-    if before.num_rows == 0:
-        return cleaned
-    fresh = iter(range(before.num_rows, before.num_rows + cleaned.num_rows))
-    order = [
-        next(fresh) if place[i] is None else place[i]
-        for i in range(table.num_rows)
-        if i not in drops
-    ]
-    return pa.concat_tables([before, cleaned]).take(pa.array(order, pa.int64()))
+    return cleaned
 
 
 def _chosen(context: TaskContext) -> pa.Table:
@@ -124,19 +159,23 @@ def drops_before_cleaning(
     return drops
 
 
-def _summarise_final(context: TaskContext, decisions: pa.Table, final: pa.Table) -> None:
+def _summarise_decisions(context: TaskContext, decisions: pa.Table) -> None:
     dropped = decisions.filter(pc.invert(decisions["kept"]))
     pairs = zip(values(dropped["stage"]), values(dropped["reason"]), strict=True)
     by_stage = Counter(f"{stage}/{reason}" for stage, reason in pairs)
+    kept = decisions.num_rows - dropped.num_rows
     entered = decisions.num_rows - sum(
         n for key, n in by_stage.items() if not key.startswith(("clean_text/", "contamination/"))
     )
     own = {k.partition("/")[2]: n for k, n in by_stage.items() if k.startswith("clean_text/")}
     contaminated = sum(n for k, n in by_stage.items() if k.startswith("contamination/"))
-    count(context, entered - contaminated, final.num_rows, Counter(own))
+    count(context, entered - contaminated, kept, Counter(own))
     context.counts["contaminated"] = contaminated
     context.counts["records"] = decisions.num_rows
-    context.notes["fates"] = dict(sorted(by_stage.items())) | {"kept": final.num_rows}
+    context.notes["fates"] = dict(sorted(by_stage.items())) | {"kept": kept}
+
+
+def _summarise_final(context: TaskContext, final: pa.Table) -> None:
     chars: Counter[str] = Counter()
     lengths = pc.utf8_length(final["text"]).to_pylist()
     for domain, tier, n in zip(
@@ -148,6 +187,15 @@ def _summarise_final(context: TaskContext, decisions: pa.Table, final: pa.Table)
     context.notes["chars_by_group"] = dict(sorted(chars.items()))
     context.counts["boilerplate_lines"] = pc.sum(final["boilerplate_lines"]).as_py() or 0
     count_scrubbed(context, final)
+
+
+def _repeat_summary(context: TaskContext, earlier: Earlier) -> None:
+    """What `_summarise_final` said of the same texts before."""
+    for name in ("languages", "chars_by_group"):
+        context.notes[name] = earlier.notes[name]
+    for name, number in earlier.counts.items():
+        if name == "boilerplate_lines" or name.startswith(SCRUBBED):
+            context.counts[name] = number
 
 
 def shard_counts(context: TaskContext) -> None:

@@ -209,6 +209,7 @@ class Encoder:
         """The bytes a token stands for; nothing for special tokens and unused ids."""
         return self._table[token]
 
+    @functools.cached_property
     def byte_table(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
         """What every id spells, end to end, and where each begins: for kernels."""
         offsets = np.zeros(len(self._table) + 1, np.int64)

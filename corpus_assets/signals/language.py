@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from corpus_assets.kernels.blank_texts import blank_texts
@@ -23,7 +24,7 @@ class Language(SignalFamily):
     which a processor adds. A text without words has no language: null.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     family: Literal["language"] = "language"
 
@@ -40,16 +41,23 @@ class Language(SignalFamily):
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
         model = load_model(model_path(models, "lid", self.family))
         labels, scores = identify(model, batch.data, batch.offsets)
-        names = list(self.columns())
-        values: dict[str, list[Any]] = {name: [None] * len(batch) for name in names}
-        for row in np.flatnonzero(~blank_texts(batch.data, batch.offsets)).tolist():
-            for rank, (label, score) in enumerate(zip(labels[row], scores[row], strict=True)):
-                if label >= 0:
-                    values[names[2 * rank]][row] = model.labels[label]
-                    values[names[2 * rank + 1]][row] = rounded(score)
-        return self.record_batch(values)
+        missing = (labels < 0) | blank_texts(batch.data, batch.offsets)[:, None]
+        rounded = rounded_scores(scores)
+        names = pa.array(model.labels)
+        columns: list[pa.Array] = []
+        for rank in range(labels.shape[1]):
+            gone = missing[:, rank]
+            columns.append(names.take(pa.array(labels[:, rank], mask=gone)))
+            columns.append(pa.array(rounded[:, rank], pa.float32(), mask=gone))
+        return self.record_batch(dict(zip(self.columns(), columns, strict=True)))
 
 
-def rounded(score: float) -> float:
-    """A probability with four decimals; fastText may exceed 1 by a rounding error."""
-    return round(min(max(float(score), 0.0), 1.0), DECIMALS)
+def rounded_scores(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    """Probabilities with four decimals; fastText may exceed 1 by a rounding error.
+
+    Products of a float32 with 10,000 are exact in double precision, so these are the numbers that
+    Python's `round` gives.
+    """
+    scaled = np.clip(scores.astype(np.float64), 0.0, 1.0) * 10**DECIMALS
+    rounded: npt.NDArray[np.float64] = np.rint(scaled) / 10**DECIMALS
+    return rounded

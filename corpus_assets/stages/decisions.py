@@ -6,7 +6,9 @@ Stages are asked in the order of the graph; the first that drops a record has th
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from corpus_assets.documents import DECISIONS
 
@@ -29,34 +31,26 @@ def part_decisions(
     Records and documents are both ordered by (doc_id, offset), so the i-th record without a
     reason is row i of the part's DOCUMENTS.
     """
-    languages = selection["language"].to_pylist()
-    tiers = selection["tier"].to_pylist()
-    failed = selection["failed_rules"].to_pylist()
-    rows: list[dict[str, object]] = []
-    document = 0
-    names = ("doc_id", "snapshot", "part", "offset", "reason", "detail")
-    for doc_id, snapshot, part, offset, reason, detail in zip(
-        *(records[name].to_pylist() for name in names), strict=True
-    ):
-        row: dict[str, object] = {
-            "doc_id": doc_id,
-            "snapshot": snapshot,
-            "part": part,
-            "offset": offset,
-            "domain": domain,
-        }
-        if reason is not None:
-            row |= {"kept": False, "stage": "documents", "reason": reason, "detail": detail}
-        else:
-            drop = drops.get(document)
-            row |= {
-                "kept": drop is None,
-                "language": languages[document],
-                "tier": tiers[document],
-                "failed_rules": failed[document],
-            }
-            if drop is not None:
-                row |= {"stage": drop.stage, "reason": drop.reason, "detail": drop.detail}
-            document += 1
-        rows.append(row)
-    return pa.Table.from_pylist(rows, schema=DECISIONS)
+    is_document = pc.is_null(records["reason"])
+    flags = is_document.to_numpy()
+    row = pa.array(np.cumsum(flags) - 1, pa.int64(), mask=~flags)
+    fates: list[Drop | None] = [drops.get(i) for i in range(selection.num_rows)]
+
+    def said(name: str) -> pa.ChunkedArray:
+        """What a stage after ingest said, where one dropped the document."""
+        values = [None if drop is None else getattr(drop, name) for drop in fates]
+        return pa.array(values, pa.string()).take(row)
+
+    n = records.num_rows
+    columns = {
+        **{name: records[name] for name in ("doc_id", "snapshot", "part", "offset")},
+        "domain": pa.repeat(pa.scalar(domain), n),
+        "kept": pa.array([drop is None for drop in fates], pa.bool_()).take(row).fill_null(False),
+        "stage": pc.if_else(is_document, said("stage"), "documents"),
+        "reason": pc.if_else(is_document, said("reason"), records["reason"]),
+        "detail": pc.if_else(is_document, said("detail"), records["detail"]),
+        **{name: selection[name].take(row) for name in ("language", "tier", "failed_rules")},
+    }
+    return pa.table([columns[name] for name in DECISIONS.names], names=DECISIONS.names).cast(
+        DECISIONS
+    )

@@ -56,7 +56,12 @@ def make_doc_id(source: str, snapshot: str, name: str, payload_digest: str) -> b
 def make_text_id(text: str) -> bytes:
     """The first 16 bytes of SHA-256 of text in normal form: whoever has the text or its SHA-256
     can name it."""
-    return hashlib.sha256(text.encode("utf-8")).digest()[:ID_BYTES]
+    return text_id_of(text.encode("utf-8"))
+
+
+def text_id_of(text: bytes | memoryview) -> bytes:
+    """The same for text in UTF-8, which is not copied."""
+    return hashlib.sha256(text).digest()[:ID_BYTES]
 
 
 def _parent_key(parent: str) -> str:

@@ -41,7 +41,7 @@ def _spelled(
 @pytest.mark.parametrize("seed", range(8))
 def test_documents_are_spelled_as_python_joins_them(seed: int) -> None:
     random = np.random.default_rng(seed)
-    table = [random.bytes(int(random.integers(0, 6))) for _ in range(50)]
+    table = [random.bytes(int(random.integers(0, 20))) for _ in range(50)]
     tokens = random.integers(-2, 53, 400).tolist()  # some ids are outside the table
     spans = [
         [

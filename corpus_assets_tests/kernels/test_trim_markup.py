@@ -45,6 +45,88 @@ def test_random_markup_gives_the_same_text(seed: int) -> None:
         check((start + "".join(body)).encode("utf-8"))
 
 
+NAMES = """article entry-x post storyline main_content body text page q q-r q_r q- -q q--r q__r grid col-3 nav
+site-nav menu-item drop-down breadcrumbs linkbar mylink linklist trends featured editors-picks related other-guides
+more_stories header site-header head footer right l-right copyright cookie fcontainer sidebar left-side-box one-third
+sticky-bar search searchbox skip-link scroll-up next prev-post pagination hidden is-hidden visually-hidden h-0 nocontent
+expandable-lg modal popup-window p-lightbox gallery carousel login sign-up account user-info google-ads ad ad_1f adx padding
+wide-ad widebanner sponsored promoted paid donate social share-btn sharing newsletter follow email likes feedback
+brand-engagement facebook twitter subscribe wa jp l-wa wafer comments no-comment user-reply brand-logo logotype print-x
+short-view-count spinner article-body articleBody contentBody main-content postcontent single-post ſearch &#110;av NAV
+Spinner consent legal recommended trending popular read-next invisible collapsed display-none menu dropdown  \t
+ad\tx syndication""".replace("\n", " ").split(" ")
+
+
+@pytest.mark.parametrize("tag", ["div", "section", "span", "a", "li", "td", "p"])
+@pytest.mark.parametrize(
+    "form", ["class='{}'", "id='{}'", "class='q' id='{}'", "class='{} q' id=r"]
+)
+def test_every_name_that_a_rule_knows_is_kept(tag: str, form: str) -> None:
+    for name in NAMES:
+        element = f"<{tag} {form.format(name)}>Words <a href=x>of a link</a>.</{tag}>"
+        check(f"<body><main><div><div>One. {element} Two.</div></div></main>".encode())
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_names_of_elements_give_the_same_text(seed: int) -> None:
+    draw = random.Random(seed)
+    tags = [
+        "div",
+        "div",
+        "p",
+        "td",
+        "section",
+        "span",
+        "a",
+        "li",
+        "ul",
+        "h2",
+        "article",
+        "blockquote",
+        "form",
+    ]
+
+    def attribute() -> str:
+        name = draw.choice(
+            ["class", "class", "id", "role", "style", "rel", "data-ad", "itemprop", "CLASS"]
+        )
+        values = {
+            "role": ["tab", "main", "x"],
+            "style": ["display:none", "color: red"],
+            "rel": ["tag", "main"],
+        }
+        value = " ".join(draw.choices(values.get(name, NAMES), k=draw.choice([1, 1, 2, 3])))
+        return draw.choice(
+            [
+                f' {name}="{value}"',
+                f" {name}='{value} '",
+                f" {name}={value.split()[0] if value.split() else 'q'}",
+            ]
+        )
+
+    def element(depth: int) -> str:
+        tag = draw.choice(tags)
+        inside = "".join(
+            element(depth + 1)
+            if depth < 7 and draw.random() < 0.55
+            else draw.choice(
+                [
+                    "Some words of text. ",
+                    "<a href=x>a link of some words</a> ",
+                    "more words, and more ",
+                ]
+            )
+            for _ in range(draw.randrange(1, 4))
+        )
+        return f"<{tag}{''.join(attribute() for _ in range(draw.choice([0, 1, 1, 2])))}>{inside}</{tag}>"
+
+    for _ in range(60):
+        body = "".join(element(0) for _ in range(3))
+        check(
+            f"<!doctype html><html><head><title>x</title></head><body>{body}</body></html>".encode()
+        )
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_random_bytes_give_the_same_text(seed: int) -> None:
     draw = random.Random(seed)
@@ -67,7 +149,10 @@ def test_real_pages_give_the_same_text_and_are_about_half_as_long() -> None:
 @pytest.mark.parametrize(
     ("page", "trimmed"),
     [
-        (b"<p CLASS=x data-y='1' onclick=\"a > b\">", b"<p CLASS=x>"),
+        (b"<p CLASS=menu data-y='1' onclick=\"a > b\">", b"<p CLASS=menu>"),
+        (b"<p class=q id='z'><div id=z class=q><div class=q><div id=q->", b"<p><div id=x><div class=x><div class=x>"),
+        (b"<td class=q role=tab><p class=q style=a><p class='' style=a>", b"<td role=tab class=x><p style=a class=x><p style=a>"),
+        (b"<div class=q class=menu><p id=q id=menu>", b"<div class=x><p>"),
         (b"<a href=x rel=tag>a</a>", b"<a rel=tag>a</a>"),
         (b"<html><head><meta charset=utf-8><title>t</title><style>a</style></head><p>", b"<html><head></head><p>"),
         (b"<title>t</title><!doctype html><p>", b"<title>t</title><!doctype html><p>"),

@@ -11,7 +11,7 @@ import pytest
 from corpus_assets.errors import ModelError
 from corpus_assets.models import find_model
 from corpus_assets.signals import TextBatch
-from corpus_assets.signals.language import Language, rounded
+from corpus_assets.signals.language import Language, rounded_scores
 from corpus_assets_tests.shared_data import shared_data
 from corpus_assets_tests.signals.texts import ADVERSARIAL
 
@@ -64,7 +64,13 @@ def test_scores_have_four_decimals_and_never_exceed_one(models: dict[str, Path])
         scores = found.column(name).drop_null().to_numpy()
         assert (scores == np.round(scores.astype(np.float64), 4).astype(np.float32)).all()
         assert scores.max() <= 1.0
-    assert rounded(1.00001) == 1.0
+
+
+def test_scores_are_rounded_as_python_rounds() -> None:
+    scores = np.random.default_rng(1).random(20_000, np.float32)
+    given = np.concatenate([scores, np.float32([0, 1, 1.00001, 0.00005, 0.99995, 0.5, 0.03125])])
+    expected = [round(min(float(score), 1.0), 4) for score in given]
+    assert rounded_scores(given).tolist() == expected
 
 
 def test_a_batch_and_single_texts_agree(models: dict[str, Path]) -> None:
