@@ -9,11 +9,11 @@ One definition of a word serves signatures and contamination:
 5. Everything else, the underscore and U+FFFD included, separates words.
 
 NFKC is slow (about 30 MB/s), and nearly all text is in that form up to separators already. So
-`in_nfkc` looks first, one table load a character, and only the other texts are converted.
+`in_nfkc` looks first, two table loads a character, and only the other texts are converted: by
+`compatible` where single characters change, by the library where they join others.
 
 All Unicode tables come from pyarrow (utf8proc and RE2), so a text has the same words under
-every Python. Bytes that are not UTF-8 read as U+FFFD, one byte each, never beyond the text's
-end; positions are int64.
+every Python. Positions are int64.
 """
 
 import functools
@@ -26,7 +26,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import njit
 
-from corpus_assets.kernels.byte_search import byte_kernel
+from corpus_assets.kernels.compatible import JOINED, Replacements, replace_alone, replacements_of
+from corpus_assets.kernels.unicode_text import (
+    code_point,
+    code_points,
+    each_of,
+    is_pair,
+    is_triple,
+    pair,
+    text_buffers,
+    triple,
+)
 
 SEPARATOR, WORD, OWN_WORD, MARK, IGNORED = 0, 1, 2, 3, 4
 
@@ -36,6 +46,7 @@ _SPACELESS = (
 )
 _INVISIBLE = r"\p{Cf}\x{34F}\x{180B}-\x{180D}\x{180F}\x{FE00}-\x{FE0F}\x{E0100}-\x{E01EF}"
 _NOT_NFKC = 255
+IN_FORM, ALONE, WHOLE, CUT = 0, 1, 2, 3  # what `in_nfkc` says
 _MAX_MARK_RUN = 30  # the Stream-Safe Text Format of UAX #15
 
 
@@ -55,7 +66,7 @@ class CharTables(NamedTuple):
 def char_tables() -> CharTables:
     """Build the tables: about half a second and 7 MB, once a process."""
     codes = np.concatenate([np.arange(0xD800), np.arange(0xE000, 0x110000)]).astype(np.uint32)
-    chars = _each_of(codes)
+    chars = each_of(codes)
     marks = _matches(chars, r"\p{M}")
     lettered = _matches(chars, r"\p{L}\p{N}")
 
@@ -66,7 +77,7 @@ def char_tables() -> CharTables:
     classes[codes[_matches(chars, _INVISIBLE)]] = IGNORED
 
     folded = np.arange(0x110000, dtype=np.uint32)
-    folded[codes] = _code_points(pc.utf8_lower(pc.utf8_upper(chars)))
+    folded[codes] = code_points(pc.utf8_lower(pc.utf8_upper(chars)))
 
     # A character is safe without conversion when NFKC leaves it alone and it cannot compose
     # with what stands before it; those that can are the tails of canonical decompositions.
@@ -75,7 +86,7 @@ def char_tables() -> CharTables:
     lengths = pc.utf8_length(decomposed).to_numpy()
     tails = np.ones(int(lengths.sum()), bool)
     tails[np.cumsum(lengths) - lengths] = False
-    order[_code_points(decomposed)[tails]] = _NOT_NFKC
+    order[code_points(decomposed)[tails]] = _NOT_NFKC
     for code in codes[marks].tolist():
         known = unicodedata.category(chr(code)) != "Cn"
         if order[code] != _NOT_NFKC:
@@ -83,7 +94,7 @@ def char_tables() -> CharTables:
 
     composed = pc.utf8_normalize(chars, "NFKC")
     lengths = pc.utf8_length(composed).to_numpy()
-    targets = _code_points(composed)
+    targets = code_points(composed)
     starts = np.cumsum(lengths) - lengths
     blank = np.add.reduceat((classes[targets] != SEPARATOR).astype(np.int64), starts) == 0
     first = targets[starts]
@@ -115,37 +126,6 @@ def _matches(chars: pa.Array, members: str) -> npt.NDArray[np.bool_]:
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
-def _each_of(codes: npt.NDArray[np.uint32]) -> pa.Array:
-    """Strings of one character each."""
-    widths = 1 + (codes >= 0x80).astype(np.int64) + (codes >= 0x800) + (codes >= 0x10000)
-    ends = np.concatenate([[0], np.cumsum(widths)])
-    data = codes.astype("<u4").tobytes().decode("utf-32-le").encode()
-    return pa.LargeStringArray.from_buffers(len(codes), pa.py_buffer(ends), pa.py_buffer(data))
-
-
-def _code_points(texts: pa.Array) -> npt.NDArray[np.uint32]:
-    data, _ = text_buffers(texts)
-    return np.frombuffer(data.tobytes().decode().encode("utf-32-le"), np.uint32)
-
-
-def text_buffers(texts: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """UTF-8 bytes and offsets of a large_string array without nulls, shared and read-only."""
-    _, offsets, data = texts.buffers()
-    if offsets is None or len(texts) == 0:
-        none = np.zeros(1, np.int64)
-        none.flags.writeable = False
-        return np.frombuffer(b"", np.uint8), none
-    at = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    if data is None:
-        return np.frombuffer(b"", np.uint8), at
-    start, stop = int(at[0]), int(at[-1])
-    if start == 0:
-        return np.frombuffer(data, np.uint8)[:stop], at
-    moved = at - start
-    moved.flags.writeable = False
-    return np.frombuffer(data, np.uint8)[start:stop], moved
-
-
 def nfkc(texts: pa.Array) -> pa.Array:
     """The texts as large_string in a form whose words are those of NFKC; null becomes empty.
 
@@ -156,13 +136,24 @@ def nfkc(texts: pa.Array) -> pa.Array:
     if plain.null_count:  # filling copies all of it
         plain = plain.fill_null("")
     data, offsets = text_buffers(plain)
-    state = in_nfkc(data, offsets, char_tables())
-    if not state.any():
+    state = in_nfkc(data, offsets, char_tables(), replacements().numbers)
+    if (state == ALONE).any():
+        data, offsets = replace_alone(data, offsets, state == ALONE, replacements())
+        plain = pa.LargeStringArray.from_buffers(
+            len(plain), pa.py_buffer(offsets), pa.py_buffer(data)
+        )
+    whole = pa.array(state >= WHOLE)
+    if not (state >= WHOLE).any():
         return plain
-    foreign = plain.filter(pa.array(state > 0))
-    if (state == 2).any():
+    foreign = plain.filter(whole)
+    if (state == CUT).any():
         foreign = _cut_mark_runs(foreign)
-    return pc.replace_with_mask(plain, pa.array(state > 0), pc.utf8_normalize(foreign, "NFKC"))
+    return pc.replace_with_mask(plain, whole, pc.utf8_normalize(foreign, "NFKC"))
+
+
+@functools.lru_cache(maxsize=1)
+def replacements() -> Replacements:
+    return replacements_of(char_tables().order)
 
 
 def to_nfkc(texts: pa.Array) -> pa.Array:
@@ -175,63 +166,6 @@ def _cut_mark_runs(texts: pa.Array) -> pa.Array:
     return pc.replace_substring_regex(texts, pattern=pattern, replacement=r"\1")
 
 
-@byte_kernel
-def code_point(data: Any, pos: int, end: int) -> tuple[Any, int]:
-    """Code point and byte width at `pos` of uint8 `data`; (U+FFFD, 1) where it is not UTF-8."""
-    lead = np.int64(data[pos])
-    if lead < 0x80:
-        return lead, 1
-    if 0xC2 <= lead < 0xE0:
-        width, code = 2, lead & 0x1F
-    elif 0xE0 <= lead < 0xF0:
-        width, code = 3, lead & 0x0F
-    elif 0xF0 <= lead < 0xF5:
-        width, code = 4, lead & 0x07
-    else:
-        return 0xFFFD, 1
-    if pos + width > end:
-        return 0xFFFD, 1
-    for i in range(pos + 1, pos + width):
-        tail = np.int64(data[i])
-        if tail & 0xC0 != 0x80:
-            return 0xFFFD, 1
-        code = (code << 6) | (tail & 0x3F)
-    if code > 0x10FFFF:
-        return 0xFFFD, 1
-    return code, width
-
-
-@njit(cache=True, inline="always")
-def is_pair(data: Any, pos: int, end: int) -> bool:
-    """Whether a character of two bytes stands at `pos`. With `pair`, and the same for three, what
-    `code_point` says in a fifth of the time: the next place does not wait for the decoding."""
-    return 0xC2 <= data[pos] < 0xE0 and pos + 1 < end and data[pos + 1] & 0xC0 == 0x80
-
-
-@njit(cache=True, inline="always")
-def pair(data: Any, pos: int) -> Any:
-    """The code point of two bytes."""
-    return ((np.int64(data[pos]) & 0x1F) << 6) | (np.int64(data[pos + 1]) & 0x3F)
-
-
-@njit(cache=True, inline="always")
-def is_triple(data: Any, pos: int, end: int) -> bool:
-    """Whether a character of three bytes stands at `pos`."""
-    return (
-        0xE0 <= data[pos] < 0xF0
-        and pos + 2 < end
-        and data[pos + 1] & 0xC0 == 0x80
-        and data[pos + 2] & 0xC0 == 0x80
-    )
-
-
-@njit(cache=True, inline="always")
-def triple(data: Any, pos: int) -> Any:
-    """The code point of three bytes."""
-    high = ((np.int64(data[pos]) & 0x0F) << 12) | ((np.int64(data[pos + 1]) & 0x3F) << 6)
-    return high | (np.int64(data[pos + 2]) & 0x3F)
-
-
 @njit(cache=True)
 def _is_ascii(data: Any, pos: int) -> Any:
     """Whether the eight bytes at `pos` are; one load, as it is compiled."""
@@ -242,18 +176,24 @@ def _is_ascii(data: Any, pos: int) -> Any:
 
 
 @njit(cache=True)
-def in_nfkc(data: Any, offsets: Any, tables: Any) -> Any:
-    """uint8 a text: 0 its words need no conversion, 1 convert, 2 convert and cut mark runs."""
+def in_nfkc(data: Any, offsets: Any, tables: Any, numbers: Any) -> Any:
+    """What has to be done to each text for its words to be those of NFKC, uint8.
+
+    IN_FORM, ALONE: characters replaced one by one, WHOLE: converted, or CUT: runs of marks cut
+    before that. `numbers` are those of `Replacements`.
+    """
     state = np.zeros(offsets.size - 1, np.uint8)
     orders = tables.order  # taken out of the tuple once: each time counts a reference, atomically
     for text in range(offsets.size - 1):
         pos, end = offsets[text], offsets[text + 1]
         last = np.int64(0)
         run = 0
+        after_change = is_joined = False  # whether the last character changes alone; whether not
         while pos < end:
             if data[pos] < 0x80:
                 last = np.int64(0)
                 run = 0
+                after_change = False
                 pos += 1
                 while pos + 8 <= end and _is_ascii(data, pos):
                     pos += 8
@@ -268,11 +208,17 @@ def in_nfkc(data: Any, offsets: Any, tables: Any) -> Any:
                 code, width = code_point(data, pos, end)
                 pos += width
             order = np.int64(orders[code])
+            number = numbers[code]
             if order == _NOT_NFKC or 0 < order < last:
-                state[text] = max(state[text], 1)
+                state[text] = max(state[text], ALONE)
+                is_joined |= number < 0
+            is_joined |= number == JOINED or (after_change and order != 0 and number < 0)
+            after_change = number >= 0
             last = order
             run = run + 1 if order != 0 else 0
             if run > _MAX_MARK_RUN:
-                state[text] = 2
+                state[text] = CUT
                 break
+        if state[text] == ALONE and is_joined:
+            state[text] = WHOLE
     return state

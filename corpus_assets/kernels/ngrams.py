@@ -15,14 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from corpus_assets.kernels.characters import (
-    IGNORED,
-    MARK,
-    OWN_WORD,
-    SEPARATOR,
-    WORD,
-    code_point,
-)
+from corpus_assets.kernels.characters import IGNORED, MARK, OWN_WORD, SEPARATOR, WORD
+from corpus_assets.kernels.unicode_text import code_point
 from corpus_assets.kernels.words import (
     ngram_hash,
     power,

@@ -10,19 +10,9 @@ import numpy as np
 from numba import njit
 
 from corpus_assets.kernels.byte_search import byte_kernel
-from corpus_assets.kernels.characters import (
-    IGNORED,
-    MARK,
-    OWN_WORD,
-    SEPARATOR,
-    WORD,
-    code_point,
-    is_pair,
-    is_triple,
-    pair,
-    triple,
-)
+from corpus_assets.kernels.characters import IGNORED, MARK, OWN_WORD, SEPARATOR, WORD
 from corpus_assets.kernels.unaligned import load64, zeros_below
+from corpus_assets.kernels.unicode_text import code_point, is_pair, is_triple, pair, triple
 
 MAX_NGRAM = 64
 """Longest n-gram, in words, that settings may ask for."""

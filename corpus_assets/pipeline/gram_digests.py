@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpus_assets.kernels.characters import char_tables, nfkc, text_buffers
+from corpus_assets.kernels.characters import char_tables, nfkc
 from corpus_assets.kernels.ngrams import ngram_hashes
+from corpus_assets.kernels.unicode_text import text_buffers
 
 NGRAM = 13
 ONE_IN = 8

@@ -140,14 +140,11 @@ def known_tokens(context: TaskContext, final: pa.Table) -> dict[int, Any]:
     before = earlier.input("final", ["doc_id", "text"])
     ids: list[bytes] = before["doc_id"].to_pylist()
     twice = {doc_id for doc_id, n in Counter(ids).items() if n > 1}
-    texts = dict(zip(ids, before["text"].to_pylist(), strict=True))
-    same = {
-        row: doc_id
-        for row, (doc_id, text) in enumerate(
-            zip(final["doc_id"].to_pylist(), final["text"].to_pylist(), strict=True)
-        )
-        if doc_id not in twice and texts.get(doc_id) == text
-    }
+    place = {doc_id: row for row, doc_id in enumerate(ids) if doc_id not in twice}
+    now: list[bytes] = final["doc_id"].to_pylist()
+    were = before["text"].take(pa.array([place.get(doc_id) for doc_id in now], pa.int64()))
+    is_same = pc.fill_null(pc.equal(were, final["text"]), False).to_numpy()
+    same = {int(row): now[row] for row in np.flatnonzero(is_same)}
     tokens: dict[bytes, Any] = {}
     for doc_ids, batch in read_tokens(earlier.content("tokens.parquet")):
         tokens.update((doc_id, batch[i]) for i, doc_id in enumerate(doc_ids))

@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 from tokenizers import Tokenizer
 
 from catalog.registry import Registry
-from corpus_assets.kernels.characters import text_buffers
 from corpus_assets.kernels.detokenize import spell_spans
+from corpus_assets.kernels.unicode_text import text_buffers
 from corpus_assets.pipeline.gram_digests import DigestIndex
 from corpus_assets.shards.manifest import Manifest, parse_manifest
 from corpus_assets.shards.tokens import Encoder

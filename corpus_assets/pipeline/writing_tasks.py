@@ -207,8 +207,8 @@ def shard_counts(context: TaskContext) -> None:
 def tokens(context: TaskContext) -> None:
     final = context.table("final", ["doc_id", "domain", "tier", "text"])
     known = known_tokens(context, final)
-    new = [text for i, text in enumerate(final["text"].to_pylist()) if i not in known]
-    computed = _encoder(context).encode_batch(new)
+    new = pa.array([row for row in range(final.num_rows) if row not in known], pa.int64())
+    computed = _encoder(context).encode_batch(final["text"].take(new).to_pylist())
     batch = joined(known, computed, final.num_rows) if known else computed
     data, slices = shards.route_tokens(
         final, batch, context.json("shard_counts"), context.task.settings["seed"]

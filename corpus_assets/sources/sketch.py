@@ -22,8 +22,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpus_assets.errors import RecipeError
-from corpus_assets.kernels.characters import char_tables, nfkc, text_buffers
+from corpus_assets.kernels.characters import char_tables, nfkc
 from corpus_assets.kernels.minhash import affine32_permutations, minhash_texts
+from corpus_assets.kernels.unicode_text import text_buffers
 
 VERSION = 1  # raise it whenever the sketch of any text could change
 PREFIX = f"v{VERSION}:"

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpus_assets.kernels.characters import text_buffers
 from corpus_assets.kernels.code_grams import (
     CodeGrams,
     CodeTokens,
@@ -19,6 +18,7 @@ from corpus_assets.kernels.code_grams import (
     split_tokens,
 )
 from corpus_assets.kernels.code_tokens import name_table
+from corpus_assets.kernels.unicode_text import text_buffers
 from corpus_assets.stages.code_names import FIXED_NAMES, comment_style
 
 

@@ -14,10 +14,11 @@ import pyarrow as pa
 from pydantic import Field, model_validator
 
 from corpus_assets.documents import HITS
-from corpus_assets.kernels.characters import char_tables, nfkc, text_buffers
+from corpus_assets.kernels.characters import char_tables, nfkc
 from corpus_assets.kernels.gram_places import item_places
 from corpus_assets.kernels.near_misses import find_near_misses
 from corpus_assets.kernels.ngrams import find_items
+from corpus_assets.kernels.unicode_text import text_buffers
 from corpus_assets.kernels.words import MAX_NGRAM
 from corpus_assets.stages.code_index import CodeIndex
 from corpus_assets.stages.contamination_verdicts import (

@@ -20,10 +20,11 @@ import pyarrow as pa
 from pydantic import Field, model_validator
 
 from corpus_assets.errors import RecipeError, SourceError
-from corpus_assets.kernels.characters import char_tables, nfkc, text_buffers
+from corpus_assets.kernels.characters import char_tables, nfkc
 from corpus_assets.kernels.code_tokens import MAX_TOKENS
 from corpus_assets.kernels.near_misses import Seeds, build_seeds, word_hashes
 from corpus_assets.kernels.ngrams import Grams, Lookup, build_lookup, ngram_hashes
+from corpus_assets.kernels.unicode_text import text_buffers
 from corpus_assets.kernels.words import MAX_NGRAM, spell_words
 from corpus_assets.stages.code_index import CodeIndex, build_code_indexes
 from corpus_assets.stages.eval_suites import EvalItem, read_items, read_suites

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from corpus_assets.documents import DOC_ID
-from corpus_assets.kernels.characters import char_tables, text_buffers
+from corpus_assets.kernels.characters import char_tables
 from corpus_assets.kernels.pieces import pieces_in_chars
 from corpus_assets.kernels.repeated_spans import (
     bitmap_of,
@@ -26,6 +26,7 @@ from corpus_assets.kernels.repeated_spans import (
     repeated_stretches,
     select_prints,
 )
+from corpus_assets.kernels.unicode_text import text_buffers
 from corpus_assets.kernels.words import MAX_NGRAM
 from corpus_assets.stages.text_steps import Stretch
 from corpus_assets.step import Settings

@@ -18,8 +18,9 @@ from pydantic import Field
 from corpus_assets.documents import SIGNATURES
 from corpus_assets.errors import CorruptArtifact
 from corpus_assets.kernels.buckets import band_keys
-from corpus_assets.kernels.characters import char_tables, nfkc, run_tables, text_buffers
+from corpus_assets.kernels.characters import char_tables, nfkc, run_tables
 from corpus_assets.kernels.minhash import BINS, affine32_permutations, sign_texts
+from corpus_assets.kernels.unicode_text import text_buffers
 from corpus_assets.step import Settings
 
 VERSION = 2

@@ -8,12 +8,15 @@ import pyarrow.compute as pc
 import pytest
 
 from corpus_assets.kernels.characters import (
+    ALONE,
+    CUT,
+    IN_FORM,
     char_tables,
-    code_point,
     in_nfkc,
     nfkc,
-    text_buffers,
+    replacements,
 )
+from corpus_assets.kernels.unicode_text import code_point, text_buffers
 from corpus_assets.kernels.words import spell_words
 from corpus_assets_tests.kernels.word_reference import NASTY
 
@@ -61,8 +64,29 @@ def test_conversion_is_spared_where_only_separators_would_change() -> None:
         "हिन्दी",
         "a" + "\u0301" * 31,
     ]
-    state = in_nfkc(*text_buffers(as_texts(texts)), char_tables())
-    assert state.tolist() == [0, 0, 0, 1, 0, 2]
+    state = in_nfkc(*text_buffers(as_texts(texts)), char_tables(), replacements().numbers)
+    assert state.tolist() == [IN_FORM, IN_FORM, IN_FORM, ALONE, IN_FORM, CUT]
+
+
+def test_what_is_converted_is_in_form_nfkc_to_the_byte() -> None:
+    random = np.random.default_rng(5)
+    changing = np.flatnonzero(replacements().numbers >= 0)
+    marks = np.flatnonzero((char_tables().order > 0) & (char_tables().order < 255))
+    plain = np.array([ord(char) for char in "ab 1éßя漢한\u1112\u1161\u11ab"])
+    kinds = [changing, plain, marks, np.arange(0xA0, 0x3100)]
+    texts = [
+        "".join(
+            chr(random.choice(kinds[random.choice(4, p=[0.3, 0.55, 0.05, 0.1])]))
+            for _ in range(random.integers(1, 9))
+        )
+        for _ in range(30_000)
+    ]
+    array = as_texts(texts)
+    state = in_nfkc(*text_buffers(array), char_tables(), replacements().numbers)
+    assert min(np.bincount(state, minlength=3)[:3]) > 2_000
+    expected = pc.utf8_normalize(array, "NFKC").to_pylist()
+    for found, whole, kind in zip(nfkc(array).to_pylist(), expected, state, strict=True):
+        assert found == whole or kind == IN_FORM
 
 
 @pytest.mark.timeout(60)

@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpus_assets.kernels.characters import text_buffers
 from corpus_assets.kernels.code_grams import (
     CodeTokens,
     code_hashes,
@@ -17,6 +16,7 @@ from corpus_assets.kernels.code_grams import (
     split_tokens,
 )
 from corpus_assets.kernels.code_tokens import HASH, SLASH, STRING, name_table
+from corpus_assets.kernels.unicode_text import text_buffers
 
 FIXED = frozenset({"def", "for", "in", "return", "if", "len"})
 TABLE = name_table(FIXED)

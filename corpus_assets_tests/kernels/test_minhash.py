@@ -4,7 +4,7 @@ import pytest
 from datasketch import MinHash
 
 from corpus_assets.kernels.buckets import compare_sketches
-from corpus_assets.kernels.characters import char_tables, nfkc, text_buffers
+from corpus_assets.kernels.characters import char_tables, nfkc
 from corpus_assets.kernels.minhash import (
     BINS,
     affine32_permutations,
@@ -16,6 +16,7 @@ from corpus_assets.kernels.minhash import (
     sign_texts,
     store_bins,
 )
+from corpus_assets.kernels.unicode_text import text_buffers
 from corpus_assets.stages.near_rows import similarity
 from corpus_assets_tests.kernels.word_reference import NASTY, gram_hash, ngrams_of, words_of
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpus_assets.kernels.characters import char_tables, nfkc, text_buffers
+from corpus_assets.kernels.characters import char_tables, nfkc
 from corpus_assets.kernels.near_misses import (
     MAX_POSTINGS,
     align,
@@ -14,6 +14,7 @@ from corpus_assets.kernels.near_misses import (
     find_near_misses,
     word_hashes,
 )
+from corpus_assets.kernels.unicode_text import text_buffers
 
 
 def distance(known: list[int], words: list[int]) -> int:

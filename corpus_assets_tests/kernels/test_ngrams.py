@@ -1,7 +1,7 @@
 import numpy as np
 import pyarrow as pa
 
-from corpus_assets.kernels.characters import char_tables, nfkc, text_buffers
+from corpus_assets.kernels.characters import char_tables, nfkc
 from corpus_assets.kernels.ngrams import (
     Grams,
     build_lookup,
@@ -10,6 +10,7 @@ from corpus_assets.kernels.ngrams import (
     is_in_bitmap,
     ngram_hashes,
 )
+from corpus_assets.kernels.unicode_text import text_buffers
 from corpus_assets_tests.kernels.word_reference import NASTY, gram_hash, ngrams_of, words_of
 
 Items = list[list[str]]

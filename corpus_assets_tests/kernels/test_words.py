@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pyarrow as pa
 
-from corpus_assets.kernels.characters import char_tables, nfkc, text_buffers
+from corpus_assets.kernels.characters import char_tables, nfkc
+from corpus_assets.kernels.unicode_text import text_buffers
 from corpus_assets.kernels.words import (
     next_word,
     ngram_hash,

@@ -7,8 +7,9 @@ import pyarrow as pa
 import pytest
 
 from corpus_assets.errors import RecipeError
-from corpus_assets.kernels.characters import char_tables, text_buffers
+from corpus_assets.kernels.characters import char_tables
 from corpus_assets.kernels.minhash import affine32_permutations, minhash_texts
+from corpus_assets.kernels.unicode_text import text_buffers
 from corpus_assets.sources import sketch
 from corpus_assets.sources.sketch import (
     BANDS,

@@ -4,7 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpus_assets.kernels.characters import nfkc, text_buffers
+from corpus_assets.kernels.characters import nfkc
+from corpus_assets.kernels.unicode_text import text_buffers
 from corpus_assets.stages.text_places import in_chars
 
 PIECES = ["word ", "é", "e\u0301", "ﬁ", "½", "…", "漢字", "ﾊﾟ", "\u1112\u1161\u11ab", "שלום ", "x\u0323\u0307",
