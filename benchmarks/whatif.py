@@ -156,7 +156,7 @@ def make_home(root: Path, documents: int) -> Path:
         save("decisions", snapshot, part, filled(DECISIONS, rows, {"doc_id": ids, "kept": kept}))
         save("final_text", snapshot, part, FINAL_TEXT.empty_table())
         kept_ids = ids.filter(kept)
-        copies = kept_ids.slice(0, len(kept_ids) // 2)  # every other kept one has a copy
+        copies = kept_ids.slice(0, len(kept_ids) // 2)  # every kept one has a copy
         rowsn = numbers.filter(kept).slice(len(kept_ids) // 2, len(copies))
         members = {
             "doc_id": kept_ids.slice(len(kept_ids) // 2, len(copies)),
@@ -165,9 +165,9 @@ def make_home(root: Path, documents: int) -> Path:
             "kept_doc_id": copies,
         }
         save("cluster_members", snapshot, part, filled(CLUSTER_MEMBERS, len(copies), members))
-        lengths = pa.array(draw.integers(50, 2000, len(kept_ids)), pa.int32())
-        spans = {"doc_id": kept_ids, "length": lengths}
-        save("spans", snapshot, part, filled(SPANS, len(kept_ids), spans))
+        lengths = pa.array(draw.integers(50, 2000, len(copies)), pa.int32())
+        spans = {"doc_id": copies, "length": lengths}  # those that stand for a cluster
+        save("spans", snapshot, part, filled(SPANS, len(copies), spans))
     _publish(store, registry, recipe, path, cutoffs, lineage, documents)
     return path
 
