@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpus_assets.pipeline.kept_rows import KEYS, Earlier
+from corpus_assets.pipeline.kept_rows import Earlier
 from corpus_assets.stages.clusters import MEMBERS
 from corpus_assets.stages.signatures import Signatures, parse_sketches
 from corpus_assets.stages.tie_tables import TieFile
@@ -23,7 +23,7 @@ def kept_signatures(context: TaskContext) -> Signatures | None:
     earlier = Earlier.of(context)
     if earlier is None:
         return None
-    rows = earlier.rows_of(context.table("documents", KEYS))
+    rows = earlier.rows_of_documents(context)
     if None in rows:
         return None
     places = np.array(rows, np.int64)

@@ -54,10 +54,13 @@ class Earlier:
         self.content(name)
         return self._store.local(self._outputs[name].path)
 
-    def rows_of(self, documents: pa.Table) -> list[int | None]:
-        """For each row of `documents` its row in the earlier documents, None where it is new."""
+    def rows_of_documents(self, context: TaskContext) -> list[int | None]:
+        """For each of the part's documents its row in the earlier ones, None where it is new."""
+        now = context.task.inputs["documents"]
+        if now.sha256 == self._inputs["documents"].sha256:
+            return list(range(now.rows))
         place = {key: row for row, key in enumerate(_keys(self.input("documents", KEYS)))}
-        return [place.get(key) for key in _keys(documents)]
+        return [place.get(key) for key in _keys(context.table("documents", KEYS))]
 
 
 def aligned_rows(context: TaskContext, name: str) -> pa.Table | None:
@@ -65,7 +68,7 @@ def aligned_rows(context: TaskContext, name: str) -> pa.Table | None:
     earlier = Earlier.of(context)
     if earlier is None:
         return None
-    rows = earlier.rows_of(context.table("documents", KEYS))
+    rows = earlier.rows_of_documents(context)
     if None in rows:
         return None
     return earlier.output(name).take(pa.array(rows, pa.int64()))
@@ -76,7 +79,7 @@ def kept_hits(context: TaskContext) -> pa.Table | None:
     earlier = Earlier.of(context)
     if earlier is None:
         return None
-    rows = earlier.rows_of(context.table("documents", KEYS))
+    rows = earlier.rows_of_documents(context)
     if None in rows:
         return None
     now = {old: new for new, old in enumerate(rows)}
@@ -102,31 +105,39 @@ class EarlierTexts(NamedTuple):
         return self.earlier is not None and order == list(range(self.earlier.n_rows(FINAL)))
 
 
-def kept_final_rows(context: TaskContext, documents: pa.Table, chosen: pa.Table) -> EarlierTexts:
-    """The earlier final texts, and which of the documents (KEYS) they stand for.
+def kept_final_rows(context: TaskContext, chosen: pa.Table) -> EarlierTexts:
+    """The earlier final texts, and which of the part's documents they stand for.
 
     A row counts when the document's tier and language (from the selection) are as they were.
     """
     earlier = Earlier.of(context)
     if earlier is None:
-        return EarlierTexts(None, [None] * documents.num_rows, {})
+        return EarlierTexts(None, [None] * chosen.num_rows, {})
     columns = ["stage", "kept", "reason", "tier", "language"]
     decisions = earlier.output("decisions.parquet", columns)
     is_document = pc.fill_null(pc.not_equal(decisions["stage"], "documents"), True)
     decided = decisions.filter(is_document)
     kept = decided["kept"].to_numpy()
-    final_row = np.where(kept, np.cumsum(kept) - 1, -1).tolist()
-    fates = list(zip(decided["stage"].to_pylist(), decided["reason"].to_pylist(), strict=True))
-    labels = list(zip(decided["tier"].to_pylist(), decided["language"].to_pylist(), strict=True))
-    wanted = zip(chosen["tier"].to_pylist(), chosen["language"].to_pylist(), strict=True)
-    rows: list[int | None] = []
-    dropped: dict[int, str] = {}
-    for row, label in zip(earlier.rows_of(documents), wanted, strict=True):
-        found = -1 if row is None or labels[row] != label else final_row[row]
-        if row is not None and labels[row] == label and fates[row][0] == "clean_text":
-            dropped[len(rows)] = fates[row][1]
-        rows.append(found if found >= 0 else None)
-    return EarlierTexts(earlier, rows, dropped)
+    final_row = pa.array(np.cumsum(kept) - 1, pa.int64(), mask=~kept)
+    were = pa.array(earlier.rows_of_documents(context), pa.int64())
+    same = were.is_valid()
+    for name in ("tier", "language"):
+        same = pc.and_(same, _is_equal(decided[name].take(were), chosen[name]))
+    places = pa.array(np.arange(len(were)), pa.int64())
+    cleaned = pc.fill_null(pc.equal(decided["stage"].take(were), "clean_text"), False)
+    dropped = places.filter(pc.and_(same, cleaned))
+    reasons = decided["reason"].take(were.take(dropped))
+    return EarlierTexts(
+        earlier,
+        final_row.take(pc.if_else(same, were, None)).to_pylist(),
+        dict(zip(dropped.to_pylist(), reasons.to_pylist(), strict=True)),
+    )
+
+
+def _is_equal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Whether values are equal; two that are missing are."""
+    both = pc.and_(pc.is_null(left), pc.is_null(right))
+    return pc.or_(both, pc.fill_null(pc.equal(left, right), False))
 
 
 def known_tokens(context: TaskContext, final: pa.Table) -> dict[int, Any]:

@@ -148,7 +148,7 @@ class Search:
         for row, removed in self._scan(table):
             self._close.setdefault(ids[new[row]], set()).add(removed)
         self._scanned.update(ids)
-        for doc_id, text_id in zip(doc_ids, ids, strict=True):
+        for doc_id, text_id in zip(doc_ids, ids, strict=True) if self._close else ():
             if text_id in self._close:
                 self._similar.setdefault(doc_id, set()).update(self._close[text_id])
 
@@ -159,7 +159,7 @@ class Search:
             data = self._store.read(ref.path)
             names = Tokenizer.from_str(data.decode())
             eod, pad = names.id_to_token(ref.eod_id) or "", names.id_to_token(ref.pad_id) or ""
-            self._decoders[ref.sha256] = Encoder(data, eod_token=eod, pad_token=pad)
+            self._decoders[ref.sha256] = Encoder(data, eod_token=eod, pad_token=pad, fast=False)
         return self._decoders[ref.sha256]
 
 

@@ -13,7 +13,6 @@ from corpus_assets.pipeline.contamination_tasks import Judged, judged, write_hit
 from corpus_assets.pipeline.counting import count, values
 from corpus_assets.pipeline.kept_rows import (
     FINAL,
-    KEYS,
     Earlier,
     EarlierTexts,
     joined,
@@ -53,7 +52,7 @@ def boilerplate_lines(context: TaskContext) -> None:
 def clean_text(context: TaskContext) -> None:
     chosen, hits = _chosen(context), judged(context)
     drops = drops_before_cleaning(context, chosen, hits)
-    before = kept_final_rows(context, context.table("documents", KEYS), chosen)
+    before = kept_final_rows(context, chosen)
     drops |= {
         row: Drop("clean_text", why) for row, why in before.dropped.items() if row not in drops
     }

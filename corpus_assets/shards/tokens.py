@@ -139,10 +139,14 @@ class Encoder:
                 f"{eod_token} and {pad_token} share id {self.eod_id}; "
                 "padding needs an id of its own, add a pad token to the tokenizer"
             )
-        self._fast: FastEncode | None = None
+        self._definition = definition
+        self._wants_fast = fast
         self._probe()
-        if fast:
-            self._fast = self._agreeing(load_fast_engine(definition))
+
+    @functools.cached_property
+    def _fast(self) -> FastEncode | None:
+        """Loaded for the first text: who only decodes need not wait for it."""
+        return self._agreeing(load_fast_engine(self._definition)) if self._wants_fast else None
 
     def _agreeing(self, engine: FastEncode | None) -> FastEncode | None:
         """The engine if it gives the oracle's ids for every probe."""
@@ -235,7 +239,8 @@ class Encoder:
         return int(found)
 
     def _probe(self) -> None:
-        batch = self.encode_batch(ROUND_TRIP_PROBES)
+        with one_thread():
+            batch = self._closed(self._oracle(ROUND_TRIP_PROBES))
         for number, text in enumerate(ROUND_TRIP_PROBES):
             ids = batch[number]
             forged = bool(np.isin(ids[:-1], (self.eod_id, self.pad_id)).any())
