@@ -1,6 +1,6 @@
 """The local store: whole files or none, and nothing half-written that a later run would trust.
 
-What every kind of store does is specified in `store_contract.py` and tested in `test_store_s3.py`.
+What every kind of store does is specified in `store_contract.py` and tested in `store_s3/test_store_s3.py`.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 import re
 
-from corpus_assets.kernels.personal_data import MIXED
+from corpus_assets.kernels.personal_triggers import MIXED
 from corpus_assets.scrub.check_digits import luhn, mod_97
 from corpus_assets.scrub.rule import HEAD, TAIL, Rule, Span, digits_of, has_word, in_address, leads
 from corpus_assets.scrub.rule import number as number_rule

@@ -7,7 +7,7 @@ around it.
 
 import re
 
-from corpus_assets.kernels.personal_data import AT
+from corpus_assets.kernels.personal_triggers import AT
 from corpus_assets.scrub.rule import Rule, Span
 
 _WIDE = rb"[\xc3-\xd3][\x80-\xbf]"  # U+00C0 to U+04FF

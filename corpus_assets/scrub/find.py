@@ -11,14 +11,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from corpus_assets.kernels.personal_data import (
+from corpus_assets.kernels.personal_data import find_places
+from corpus_assets.kernels.personal_triggers import (
     DETAIL,
     DOC,
     PLACE,
     TRIGGER,
     VALUE,
     byte_classes,
-    find_places,
     marks_of,
 )
 from corpus_assets.kernels.text import Bytes, Ints

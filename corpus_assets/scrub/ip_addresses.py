@@ -7,7 +7,7 @@ between patch releases of Python.
 import ipaddress
 import re
 
-from corpus_assets.kernels.personal_data import HEX, QUAD
+from corpus_assets.kernels.personal_triggers import HEX, QUAD
 from corpus_assets.scrub.rule import Rule, Span
 
 # What may touch an address is ASCII only: in Chinese or Japanese no space stands around it.

@@ -8,7 +8,7 @@ a prefix and the shape behind it. `secret` is the rest: what a program assigns t
 import re
 from collections.abc import Callable
 
-from corpus_assets.kernels.personal_data import MARK, NUMBER, VALUE
+from corpus_assets.kernels.personal_triggers import MARK, NUMBER, VALUE
 from corpus_assets.scrub.rule import Rule, Span, leads
 
 MAX_KEY_BYTES = 20_000

@@ -8,7 +8,7 @@ hundred, that is enough; elsewhere a word for the number must stand beside it.
 import re
 from collections.abc import Callable
 
-from corpus_assets.kernels.personal_data import MIXED
+from corpus_assets.kernels.personal_triggers import MIXED
 from corpus_assets.scrub.check_digits import luhn, mod_11_10, verhoeff
 from corpus_assets.scrub.national_id_checks import (
     anything,

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from corpus_assets.kernels.personal_data import NUMBER, lead
+from corpus_assets.kernels.personal_triggers import NUMBER, lead
 
 Span = tuple[int, int]
 Check = Callable[[bytes, re.Match[bytes]], Span | None]

@@ -5,7 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from corpus_assets.kernels.personal_data import byte_classes, find_places, marks_of
+from corpus_assets.kernels.personal_data import find_places
+from corpus_assets.kernels.personal_triggers import byte_classes, marks_of
 from corpus_assets.kernels.text import Bytes, Ints
 from corpus_assets.scrub import keys
 from corpus_assets.scrub.find import KINDS, RULES, Found, find_in_batch, strongest, table_of

@@ -1,0 +1,217 @@
+"""The catalog and a whole build on S3."""
+
+import json
+import os
+import sys
+import uuid
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from catalog.cli import main as catalog_main
+from catalog.errors import StoreFileError
+from catalog.files import Store as CatalogStore
+from corpus_assets.cli import main as corpus_main
+from corpus_assets.shards.loader import Loader
+from corpus_assets.shards.manifest import parse_manifest
+from corpus_assets.store import LocalStore
+from corpus_assets.store_s3 import S3Store
+from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
+from corpus_assets_tests.s3_server import (
+    BUCKET,
+    S3Server,
+    environment,
+)
+from corpus_assets_tests.store_s3.conftest import forget_environment
+
+VERSION = "small-t"
+
+
+class TestTheCatalogReadsIt:
+    def test_files_are_read_and_hashed(self, s3: S3Store, tmp_path: Path) -> None:
+        data = os.urandom(3_000_000)
+        s3.write("a/x", data)
+        LocalStore(tmp_path).write("a/x", data)
+        remote, local = CatalogStore(s3.url), CatalogStore(tmp_path)
+        assert remote.read("a/x") == data
+        assert remote.size("a/x") == len(data)
+        assert remote.sha256("a/x") == local.sha256("a/x")
+        with remote.open("a/x") as handle:
+            handle.seek(2_000_000)
+            assert handle.read(10) == data[2_000_000:2_000_010]
+
+    def test_an_empty_file_is_read(self, s3: S3Store) -> None:
+        s3.write("a/empty", b"")
+        assert CatalogStore(s3.url).read("a/empty") == b""
+
+    def test_missing_files_are_reported(self, s3: S3Store) -> None:
+        with pytest.raises(StoreFileError, match="a/x is missing from the store s3://"):
+            CatalogStore(s3.url).read("a/x")
+
+    def test_refused_credentials_are_one_line(
+        self, s3: S3Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        s3.write("a/x", b"x")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-wrong-secret")
+        with pytest.raises(StoreFileError, match="a/x cannot be read: access denied") as caught:
+            CatalogStore(s3.url).read("a/x")
+        assert "\n" not in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("name", "value", "message"),
+        [
+            ("AWS_ENDPOINT_URL", "nonsense", "not of the form https://"),
+            ("AWS_ALLOW_HTTP", "", "not encrypted"),
+            ("AWS_ACCESS_KEY_ID", "", "not set"),
+        ],
+    )
+    def test_settings_that_cannot_work_are_reported(
+        self, s3_url: str, monkeypatch: pytest.MonkeyPatch, name: str, value: str, message: str
+    ) -> None:
+        monkeypatch.setenv(name, value)
+        with pytest.raises(StoreFileError, match=f"cannot be opened: .*{message}"):
+            CatalogStore(s3_url)
+
+    def test_the_missing_library_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "obstore", None)
+        monkeypatch.setitem(sys.modules, "obstore.fsspec", None)
+        monkeypatch.setitem(sys.modules, "obstore.exceptions", None)
+        with pytest.raises(StoreFileError, match=r"install `corpus-assets\[s3\]`"):
+            CatalogStore("s3://bucket/x")
+
+
+def ask_catalog(*arguments: str) -> tuple[int, Any]:
+    """Exit code and JSON answer of a `catalog` command."""
+    done = CliRunner().invoke(catalog_main, [*arguments, "--json"])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.output
+    return done.exit_code, json.loads(done.stdout)
+
+
+class Built(NamedTuple):
+    local: LocalStore
+    s3: S3Store
+    home: Path  # of the build on S3
+    recipe: Path
+
+
+@pytest.fixture(scope="module")
+def built(server: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    folder = tmp_path_factory.mktemp("corpus")
+    recipe = make_small_corpus(folder / "sources")
+    build = ["build", str(recipe), "--version", VERSION, "--workers"]
+    with pytest.MonkeyPatch.context() as patch:
+        forget_environment(patch)
+        patch.setenv("CORPUS_HOME", str(folder / "local"))
+        assert corpus_main([*build, "1"]) == 0
+        for name, value in environment(server.endpoint).items():
+            patch.setenv(name, value)
+        url = f"s3://{BUCKET}/{uuid.uuid4().hex}"
+        patch.setenv("CORPUS_HOME", str(folder / "remote"))
+        patch.setenv("CORPUS_STORE_URL", url)
+        patch.setenv("CORPUS_CACHE", str(folder / "cache"))
+        assert corpus_main([*build, "2"]) == 0
+        return Built(LocalStore(folder / "local/store"), S3Store(url), folder / "remote", recipe)
+
+
+class TestACorpusOnS3:
+    """The small corpus, built once into a folder and once into a bucket, by the same commands."""
+
+    @pytest.fixture(autouse=True)
+    def _pointed_at_the_bucket(
+        self,
+        built: Built,
+        server: S3Server,
+        monkeypatch: pytest.MonkeyPatch,
+        _nothing_of_the_user: None,
+    ) -> None:
+        for name, value in environment(server.endpoint).items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("CORPUS_HOME", str(built.home))
+        monkeypatch.setenv("CORPUS_STORE_URL", built.s3.url)
+
+    def test_it_is_the_same_version_byte_for_byte(self, built: Built) -> None:
+        local, s3 = built.local, built.s3
+        manifest = f"versions/{VERSION}/manifest.json"
+        assert s3.read(manifest) == local.read(manifest)
+        for folder in ("versions", "artifacts"):
+            paths = list(local.list(folder))
+            assert list(s3.list(folder)) == paths
+            assert [p for p in paths if s3.read(p) != local.read(p)] == []
+
+    def test_nothing_of_it_lies_in_the_home(self, built: Built) -> None:
+        assert not (built.home / "store").exists()
+
+    def test_the_catalog_verifies_it(self) -> None:
+        code, answer = ask_catalog("verify", VERSION)
+        assert code == 0
+        assert answer["problems"] == []
+        assert answer["files"] > 0
+
+    def test_damage_in_the_bucket_is_found(self, built: Built) -> None:
+        s3 = built.s3
+        manifest = json.loads(s3.read(f"versions/{VERSION}/manifest.json"))
+        path = manifest["groups"][0]["shards"][0]["bin"]["path"]
+        whole = s3.read(path)
+        s3.write(path, whole[:-1] + bytes([whole[-1] ^ 1]))
+        try:
+            code, answer = ask_catalog("verify", VERSION)
+        finally:
+            s3.write(path, whole)
+        assert code != 0
+        assert path in {problem["subject"] for problem in answer["problems"]}
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "SELECT stage, reason, count(*) AS n FROM decisions GROUP BY ALL ORDER BY ALL",
+            "SELECT shard, snapshot, sum(length) FROM spans GROUP BY ALL ORDER BY ALL",
+            "SELECT snapshot, part, count(*) FROM final_text GROUP BY ALL ORDER BY ALL",
+        ],
+    )
+    def test_lineage_is_queried_in_place(
+        self,
+        built: Built,
+        monkeypatch: pytest.MonkeyPatch,
+        query: str,
+    ) -> None:
+        there = ask_catalog("sql", query)
+        monkeypatch.setenv("CORPUS_STORE_URL", built.local.url)
+        here = ask_catalog("sql", query)
+        assert there == here
+        assert there[0] == 0
+        assert there[1]["rows"]
+
+    def test_a_query_may_not_read_other_objects(self, built: Built) -> None:
+        url = f"{built.s3.url}/versions/{VERSION}/lock.json"
+        done = CliRunner().invoke(catalog_main, ["sql", f"SELECT * FROM '{url}'"])
+        assert done.exit_code != 0
+        assert "Cannot access file" in done.stderr
+
+    def test_a_token_is_traced_in_place(
+        self, built: Built, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        manifest = json.loads(built.s3.read(f"versions/{VERSION}/manifest.json"))
+        group = manifest["groups"][0]
+        shard = f"{group['id']}/{group['shards'][0]['name']}"
+        there = ask_catalog("trace", VERSION, shard, "0", "0")
+        assert there[0] == 0
+        monkeypatch.setenv("CORPUS_STORE_URL", built.local.url)
+        assert ask_catalog("trace", VERSION, shard, "0", "0") == there
+
+    def test_a_second_build_computes_nothing(
+        self, built: Built, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert corpus_main(["plan", str(built.recipe), "--json"]) == 0
+        plan = json.loads(capsys.readouterr().out)
+        assert sum(line["to_run"] for line in plan.values()) == 0
+
+    def test_the_loader_reads_it_through_the_cache(self, built: Built) -> None:
+        local, s3 = built.local, built.s3
+        manifest = parse_manifest(s3.read(f"versions/{VERSION}/manifest.json"))
+        there = Loader(manifest, s3.local, global_batch=4)
+        here = Loader(manifest, local.root, global_batch=4)
+        for step in range(min(20, len(here))):
+            assert np.array_equal(there.at(step).tokens, here.at(step).tokens)
