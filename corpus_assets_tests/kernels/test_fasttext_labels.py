@@ -57,8 +57,29 @@ def check(model: FastTextModel, reference: Any, texts: list[str]) -> None:
         if model.loss not in TABLED:  # whose probabilities come from a table, and tie
             assert found == expected, lines[row][:80]
         assert len(found) == len(expected)
-        # fastText's own sums of many float32 are off by more than ours: see the next test.
-        assert np.abs(scores[row, : len(found)] - probabilities).max(initial=0) <= 5e-5
+        if np.abs(scores[row, : len(found)] - probabilities).max(initial=0) > 1e-5:
+            check_is_nearer(model, reference, lines[row])
+
+
+def check_is_nearer(model: FastTextModel, reference: Any, line: str) -> None:
+    """fastText adds thousands of float32 one by one; where that shows, ours must be nearer."""
+    (ours,), _ = mean_rows(model, *batch([line]))
+    exact, _ = exact_mean(reference, line)
+    theirs = reference.get_sentence_vector(line.encode("utf-8", "replace").decode())
+    assert np.abs(ours - exact).max() < np.abs(theirs - exact).max(), line[:80]
+
+
+def exact_mean(reference: Any, line: str) -> tuple[Any, int]:
+    """The mean of the rows of a line and how many they are, in double precision."""
+    words, times = np.unique(line.encode("utf-8", "replace").decode().split(), return_counts=True)
+    total = reference.get_input_vector(reference.get_word_id("</s>")).astype(np.float64)
+    n_rows = 1
+    for word, count in zip(words.tolist(), times.tolist(), strict=True):
+        own = reference.get_subwords(word)[1].tolist()
+        n_rows += count * len(own)
+        for number in own:
+            total += count * reference.get_input_vector(number).astype(np.float64)
+    return total / n_rows, n_rows
 
 
 def test_labels_and_probabilities_are_fasttext_s_on_real_sentences(path: Path) -> None:
@@ -75,16 +96,9 @@ def test_means_are_exact_but_for_the_last_bits(path: Path) -> None:
              " ".join(f"word{i} größe" for i in range(500))]  # fmt: skip
     found, counts = mean_rows(load_model(path), *batch(texts))
     for row, text in enumerate(texts):
-        words, times = np.unique(text.split(), return_counts=True)
-        ids = [reference.get_subwords(word)[1] for word in words]
-        total = np.zeros(found.shape[1])
-        for own, count in zip(ids, times, strict=True):
-            for number in own:
-                total += count * reference.get_input_vector(int(number)).astype(np.float64)
-        total += reference.get_input_vector(reference.get_word_id("</s>"))
-        n_rows = sum(count * len(own) for own, count in zip(ids, times, strict=True)) + 1
+        exact, n_rows = exact_mean(reference, text)
         assert counts[row] == n_rows
-        assert np.abs(found[row] - total / n_rows).max() <= 1e-5
+        assert np.abs(found[row] - exact).max() <= 1e-5
 
 
 def test_labels_and_probabilities_are_fasttext_s_on_hostile_text(path: Path) -> None:
