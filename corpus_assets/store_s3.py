@@ -11,6 +11,7 @@ import hashlib
 import os
 import re
 import shutil
+import stat
 import time
 import uuid
 from collections.abc import Iterator, Mapping
@@ -333,12 +334,15 @@ def _remove_others(copy: Path) -> None:
     """Drop old copies and downloads that were killed.
 
     What was used a short while ago stays: somebody may have its name and not have opened it yet.
-    Maps of a deleted copy stay valid.
+    Maps of a deleted copy stay valid. Others write and tidy here too, so what was listed may be
+    gone at the next look.
     """
     before = time.time() - UNUSED_S
     for other in copy.parent.iterdir():
-        if other != copy and other.is_file() and other.stat().st_mtime < before:
-            other.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            found = other.lstat()
+            if other != copy and stat.S_ISREG(found.st_mode) and found.st_mtime < before:
+                other.unlink()
 
 
 def _cache_message(path: str, error: OSError) -> str:

@@ -11,7 +11,7 @@ import hashlib
 import os
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,8 +22,6 @@ from corpus_assets.sources.remote_file import pinned_stat
 from corpus_assets.sources.transport import shown
 from corpus_assets.step import digest
 
-HASH_BYTES = 1 << 20
-
 
 class FileCache:
     def __init__(self, folder: Path, max_bytes: int) -> None:
@@ -33,21 +31,29 @@ class FileCache:
     @contextmanager
     def open(self, file: SourceFile, fetcher: Fetcher) -> Iterator[tuple[BinaryIO, str]]:
         """The copy, fetched where there is none or a damaged one; and its SHA-256."""
-        copy = self._copy(file)
         try:
-            sha256 = self._checked(copy, file) or self._fetch(copy, file, fetcher)
-            with copy.open("rb") as stream:
-                yield stream, sha256
+            stream, sha256 = self._opened(file, fetcher)
         except OSError as error:
             raise SourceError(
                 f"cannot keep {shown(file.uri)} in {self.folder}: {error.strerror}; free some "
                 "space, or set `cache: none`"
             ) from error
+        with stream:
+            yield stream, sha256
 
     def forget(self, file: SourceFile) -> None:
         """Remove a file's copy; readers who have it open keep theirs."""
         self._copy(file).unlink(missing_ok=True)
         self._copy(file).with_suffix(".sha256").unlink(missing_ok=True)
+
+    def _opened(self, file: SourceFile, fetcher: Fetcher) -> tuple[BinaryIO, str]:
+        copy = self._copy(file)
+        sha256 = self._checked(copy, file)
+        if sha256 is not None:
+            with suppress(FileNotFoundError):  # another process just made room
+                return copy.open("rb"), sha256
+        sha256 = self._fetch(copy, file, fetcher)
+        return copy.open("rb"), sha256
 
     def _copy(self, file: SourceFile) -> Path:
         return self.folder / digest([file.name, file.size, file.sha256])
@@ -58,10 +64,11 @@ class FileCache:
             recorded = copy.with_suffix(".sha256").read_text(encoding="ascii")
             with copy.open("rb") as stream:
                 found = hashlib.file_digest(stream, "sha256").hexdigest()
+                size = os.fstat(stream.fileno()).st_size
             os.utime(copy)
         except (OSError, UnicodeDecodeError):
             return None
-        return found if found == recorded and copy.stat().st_size == file.size else None
+        return found if found == recorded and size == file.size else None
 
     def _fetch(self, copy: Path, file: SourceFile, fetcher: Fetcher) -> str:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -95,14 +102,13 @@ class FileCache:
         lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            copies = [
-                path
-                for path in self.folder.iterdir()
-                if not path.name.startswith(".") and path.suffix != ".sha256"
-            ]
-            sizes = {path: path.stat() for path in copies}
+            sizes: dict[Path, os.stat_result] = {}
+            for path in self.folder.iterdir():
+                if not path.name.startswith(".") and path.suffix != ".sha256":
+                    with suppress(FileNotFoundError):  # forgotten since it was listed
+                        sizes[path] = path.stat()
             total = sum(found.st_size for found in sizes.values())
-            for path in sorted(copies, key=lambda each: (sizes[each].st_mtime_ns, each.name)):
+            for path in sorted(sizes, key=lambda each: (sizes[each].st_mtime_ns, each.name)):
                 if total <= self.max_bytes:
                     break
                 if path != newest:

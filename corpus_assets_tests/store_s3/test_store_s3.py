@@ -5,14 +5,22 @@ import pickle
 import stat
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from corpus_assets.errors import StoreError
 from corpus_assets.store import LocalStore, Store, open_store
-from corpus_assets.store_s3 import SINGLE_PUT_BYTES, UNUSED_S, S3Store, cache_folder
+from corpus_assets.store_s3 import (
+    SINGLE_PUT_BYTES,
+    UNUSED_S,
+    S3Store,
+    _remove_others,
+    cache_folder,
+)
 from corpus_assets_tests.s3_server import (
     WRITER,
     S3Server,
@@ -117,6 +125,28 @@ class TestCache:
         new = s3.local("a/x")
         found = {path for path in cache_folder().rglob("*") if path.is_file()}
         assert found == {recent, new}
+
+    def test_downloads_that_end_while_another_tidies_up(self, s3: S3Store) -> None:
+        s3.write("a/x", b"text")
+        copy = s3.local("a/x")
+        tidied = threading.Event()
+
+        def come_and_go(number: int) -> None:
+            while not tidied.is_set():
+                for name in (f".{number}-{each}.tmp" for each in range(50)):
+                    copy.with_name(name).touch()
+                    copy.with_name(name).unlink()
+
+        with ThreadPoolExecutor(3) as pool:
+            others = [pool.submit(come_and_go, number) for number in range(3)]
+            try:
+                for _ in range(2000):
+                    _remove_others(copy)
+            finally:
+                tidied.set()
+            for other in others:
+                other.result()
+        assert copy.read_bytes() == b"text"
 
     def test_a_look_at_a_copy_keeps_it_in_use(self, s3: S3Store) -> None:
         s3.write("a/x", b"text")
