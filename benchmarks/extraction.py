@@ -23,6 +23,7 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -88,7 +89,7 @@ def run(file: Path, keys: dict[int, str], options: Any, folder: Path) -> None:
         for name, settings in ours.items():
             spent, texts[name] = ingest(file, keys, settings)
             seconds.setdefault(name, []).append(spent)
-            with mock.patch.object(Extractor, "extract", refuse):
+            with mock.patch.object(Extractor, "extract_all", refuse):
                 spent, _ = ingest(file, keys, settings)
             before.setdefault(name, []).append(spent)
     truth = read_truth(options.truth) if options.truth else {}
@@ -96,9 +97,9 @@ def run(file: Path, keys: dict[int, str], options: Any, folder: Path) -> None:
     report(len(keys), seconds, before, texts, truth)
 
 
-def refuse(_extractor: Extractor, _page: object) -> PageResult:
+def refuse(_extractor: Extractor, pages: Sequence[bytes]) -> list[PageResult]:
     """Instead of extraction."""
-    return PageResult("", "not_extracted", None, 0.0)
+    return [PageResult("", "not_extracted", None, 0.0) for _ in pages]
 
 
 def report(

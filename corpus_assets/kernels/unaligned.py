@@ -1,8 +1,9 @@
-"""Eight bytes at once, from and to any place of a byte array, and the ones of a number.
+"""Eight or 64 bytes at once, from and to any place of a byte array, and the ones of a number.
 
 numba reads an array element by element, and its compiler may not join the reads where arrays
-could overlap. These are single machine instructions on every usual processor. Little-endian: byte
-`at` is the lowest of the number. Nothing is checked: the caller says that eight bytes are there.
+could overlap. These are one or a few machine instructions on every usual processor. Little-endian:
+byte `at` is the lowest of the number, or its lowest bit where bytes are compared. Nothing is
+checked: the caller says that the bytes are there.
 """
 
 from typing import Any
@@ -12,13 +13,17 @@ from numba import types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
+BLOCK_BYTES = 64
+
 _WORD = ir.IntType(64)
+_BYTE = ir.IntType(8)
+_BLOCK = ir.VectorType(_BYTE, BLOCK_BYTES)
 _view: Any = make_array
 
 
-def _place(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
+def _place(context: Any, builder: Any, kind: Any, array: Any, at: Any, what: Any = _WORD) -> Any:
     first = _view(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(first, [at], inbounds=True), _WORD.as_pointer())
+    return builder.bitcast(builder.gep(first, [at], inbounds=True), what.as_pointer())
 
 
 def _load64(typing: Any, data: Any, at: Any) -> Any:
@@ -41,6 +46,22 @@ def _store64(typing: Any, data: Any, at: Any, value: Any) -> Any:
     return types.void(data, types.uint64, types.uint64), generate
 
 
+def _compared(operator: str) -> Any:
+    def compare(typing: Any, data: Any, at: Any, byte: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            array, at, byte = values
+            place = _place(context, builder, signature.args[0], array, at, _BLOCK)
+            block = builder.load(place, align=1)
+            one = builder.insert_element(_BLOCK(ir.Undefined), byte, ir.IntType(32)(0))
+            all_same = ir.Constant(ir.VectorType(ir.IntType(32), BLOCK_BYTES), [0] * BLOCK_BYTES)
+            bytes_of_it = builder.shuffle_vector(one, _BLOCK(ir.Undefined), all_same)
+            return builder.bitcast(builder.icmp_unsigned(operator, block, bytes_of_it), _WORD)
+
+        return types.uint64(data, types.uint64, types.uint8), generate
+
+    return compare
+
+
 def _zeros_below(typing: Any, value: Any) -> Any:
     """How many bits of uint64 `value` are zero below its lowest one; 64 for zero."""
 
@@ -61,5 +82,9 @@ def _ones_in(typing: Any, value: Any) -> Any:
 
 load64: Any = intrinsic(_load64)
 store64: Any = intrinsic(_store64)
+equal64: Any = intrinsic(_compared("=="))
+"""Which of the 64 bytes of uint8 `data` from `at` on are `byte`, a bit each."""
+above64: Any = intrinsic(_compared(">"))
+"""Which of them are greater."""
 zeros_below: Any = intrinsic(_zeros_below)
 ones_in: Any = intrinsic(_ones_in)

@@ -6,6 +6,7 @@ uniform. It runs in a process of its own (`page_worker`), so that no page can ho
 """
 
 import json
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import Field
@@ -52,18 +53,22 @@ class Extractor:
         self._spec = WorkerSpec(options, settings.max_seconds, settings.max_memory_mb)
         self.cpu_seconds = 0.0  # spent elsewhere
 
-    def extract(self, html: str | bytes) -> PageResult:
-        """Of a page, as text or in valid UTF-8.
-
-        Main text in normal form, empty when there is none, or the reason why not.
-        """
-        if self._trims and isinstance(html, bytes):
-            html = trim_markup(html)  # what it never looks at: the text is the same
+    def extract_all(self, pages: Sequence[bytes]) -> list[PageResult]:
+        """Of pages in valid UTF-8: main text in normal form, empty when there is none, or the
+        reason why not."""
+        if self._trims:
+            pages = [trim_markup(page) for page in pages]  # what it never looks at: same text
         worker = borrow_worker(self._spec)
-        found = worker.extract(html)
+        found = worker.extract_all(pages)
         give_back(worker)
-        self.cpu_seconds += found.cpu_seconds
-        return found._replace(text=normalise(found.text))
+        self.cpu_seconds += sum(page.cpu_seconds for page in found)
+        return [page._replace(text=normalise(page.text)) for page in found]
+
+    def extract(self, html: str | bytes) -> PageResult:
+        """Of one page, as text or in valid UTF-8."""
+        page = html if isinstance(html, bytes) else html.encode("utf-8", "surrogatepass")
+        [found] = self.extract_all([page])
+        return found
 
 
 def engine_options(settings: ExtractionSettings) -> dict[str, Any]:

@@ -35,13 +35,13 @@ class BodyTooLarge(Exception):
     """The decoded body is larger than allowed."""
 
 
-def parse_head(block: bytes) -> HttpHead | None:
+def parse_head(block: bytes | memoryview) -> HttpHead | None:
     """Status and headers of a response; None when it does not begin like one."""
     status = _STATUS.match(block)
     if status is None:
         return None
     end = _HEAD_END.search(block)
-    head = block[: end.start()] if end else block
+    head = bytes(block[: end.start()] if end else block)
     headers: list[tuple[str, str]] = []
     for line in head.split(b"\n")[1:]:
         line = line.rstrip(b"\r")

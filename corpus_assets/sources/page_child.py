@@ -1,9 +1,10 @@
 """The process that extracts pages, one after the other, under limits the kernel enforces.
 
-Started by `page_worker`, which sends a page and waits for its text:
+Started by `page_worker`, which sends some pages and waits for their texts:
 
 1. first message: the extractor's options and the limits, as JSON; answered when all is loaded;
-2. every other message: a page in UTF-8; answered with its text, or with what went wrong.
+2. every other message: pages in UTF-8; answered, when all are done, with the text of each, or with
+   what went wrong.
 
 CPU time is limited anew for each page (RLIMIT_CPU: the kernel ends the process whatever it is
 doing, C code included). Memory is limited by the address space, and a page that took more
@@ -24,7 +25,7 @@ from typing import Any, BinaryIO
 
 from corpus_assets.sources.engines import Engine, make_engine
 
-SIZE = struct.Struct("<Q")
+SIZE = struct.Struct("<Q")  # how many pages, and of each how many bytes
 ANSWER = struct.Struct("<BQQ")  # status, bytes that follow, CPU microseconds
 TEXT, FAILED, MEMORY = 0, 1, 2
 MIB = 1 << 20
@@ -40,21 +41,24 @@ def main() -> None:
     first = _receive(source)
     if first is None:
         return
-    start: dict[str, Any] = json.loads(first)
+    start: dict[str, Any] = json.loads(first[0])
     threading.Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()
     engine = make_engine(json.loads(start["options"]))
     max_memory = int(start["max_memory_mb"]) * MIB
     limit_memory(max_memory)
-    _answer(answers, TEXT, b"", 0.0)
+    _send(answers, [_answer(TEXT, b"", 0.0)])
     counted = time.process_time()
-    while (page := _receive(source)) is not None:
-        limit_cpu(time.process_time(), start["max_seconds"])
-        status, content = _extract(engine, page)
-        if may_have_held(max_memory) and peak_memory() > max_memory:
-            status, content = MEMORY, b""
-        spent = time.process_time() - counted  # receiving the page included
-        counted += spent
-        _answer(answers, status, content, spent)
+    while (pages := _receive(source)) is not None:
+        done = []
+        for page in pages:
+            limit_cpu(time.process_time(), start["max_seconds"])
+            status, content = _extract(engine, page)
+            if may_have_held(max_memory) and peak_memory() > max_memory:
+                status, content = MEMORY, b""
+            spent = time.process_time() - counted  # receiving the pages included
+            counted += spent
+            done.append(_answer(status, content, spent))
+        _send(answers, done)
 
 
 def _extract(engine: Engine, page: bytes) -> tuple[int, bytes]:
@@ -113,18 +117,28 @@ def peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * RSS_UNIT
 
 
-def _receive(source: BinaryIO) -> bytes | None:
+def _receive(source: BinaryIO) -> list[bytes] | None:
+    """All pages of a message; they are read before the first is answered, since whoever sends them
+    does not read meanwhile."""
     head = source.read(SIZE.size)
     if len(head) < SIZE.size:
         return None
-    (size,) = SIZE.unpack(head)
-    content = source.read(size)
-    return content if len(content) == size else None
+    (count,) = SIZE.unpack(head)
+    sizes = source.read(count * SIZE.size)
+    if len(sizes) < count * SIZE.size:
+        return None
+    pages = [source.read(size) for (size,) in SIZE.iter_unpack(sizes)]
+    is_whole = sum(map(len, pages)) == sum(size for (size,) in SIZE.iter_unpack(sizes))
+    return pages if is_whole else None
 
 
-def _answer(answers: BinaryIO, status: int, content: bytes, cpu_seconds: float) -> None:
-    answers.write(ANSWER.pack(status, len(content), int(cpu_seconds * 1e6)))
-    answers.write(content)
+def _answer(status: int, content: bytes, cpu_seconds: float) -> bytes:
+    return ANSWER.pack(status, len(content), int(cpu_seconds * 1e6)) + content
+
+
+def _send(answers: BinaryIO, done: list[bytes]) -> None:
+    """All at once: whoever waits for them has a limit for the first byte."""
+    answers.write(b"".join(done))
     answers.flush()
 
 

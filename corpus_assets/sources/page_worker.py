@@ -1,7 +1,8 @@
 """Pages handed to a process that can be ended: no page stops a part, whatever C code it hangs in.
 
-One child a process, started when the first page comes (0.3 s) and kept; a page costs two copies
-through a pipe, about 0.1 ms. What can become of a page:
+One child a process, started when the first page comes (0.3 s) and kept. Several pages go to it at
+once: a page costs two copies through a pipe, a turn of both processes costs more than that. What
+can become of a page:
 
 * text;
 * `extraction_failed`: the extractor raised;
@@ -10,7 +11,8 @@ through a pipe, about 0.1 ms. What can become of a page:
 * `extraction_memory`: more memory than the recipe allows;
 * `extraction_crashed`: the process died of the page (a fault in C code).
 
-Before one of the last three is said, the page gets a second try alone in a fresh process.
+Before one of the last three is said, the page is sent by itself, and then once more to a fresh
+process: so it does not matter which pages it came with.
 """
 
 import contextlib
@@ -21,8 +23,9 @@ import signal
 import subprocess
 import sys
 import weakref
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from corpus_assets.errors import EngineError
 from corpus_assets.sources.page_child import ANSWER, FAILED, MEMORY, SIZE
@@ -32,6 +35,7 @@ START_TIME_LIMIT_S = 300
 PIPE_BYTES = 1 << 20
 PAGES_PER_CHILD = 20_000  # libxml2 keeps every name it has ever seen
 TRIES = 2
+Answer = tuple[int, bytes, float]  # status, content, CPU seconds
 OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -70,8 +74,24 @@ class PageWorker:
         self._wall_limit_s = 10 * spec.max_seconds + 60
         self._child: _Child | None = None
 
+    def extract_all(self, pages: Sequence[bytes]) -> list[PageResult]:
+        """Texts of pages in UTF-8. Where one of them goes wrong, each is sent by itself."""
+        if len(pages) > 1:
+            try:
+                answers = self._ask(pages, is_alone=False)
+            except _Died:
+                pass
+            except BaseException:
+                self.close()
+                raise
+            else:
+                if not any(status == MEMORY for status, _, _ in answers):
+                    return [_result(*answer) for answer in answers]
+                self.close()
+        return [self.extract(page) for page in pages]
+
     def extract(self, html: str | bytes) -> PageResult:
-        """Text of a page, given as text or in UTF-8.
+        """Text of one page, given as text or in UTF-8.
 
         Raises EngineError when somebody else keeps ending the child.
         """
@@ -81,7 +101,7 @@ class PageWorker:
         killed_outside = False
         for attempt in range(TRIES):
             try:
-                status, content, spent = self._ask(page, is_alone=attempt > 0)
+                [(status, content, spent)] = self._ask([page], is_alone=attempt > 0)
             except _Died as death:
                 killed_outside = -death.how in OUTSIDE
                 reason, detail = self._reason(death.how)
@@ -102,10 +122,7 @@ class PageWorker:
                     "memory runs out: run the same command again with fewer --workers"
                 )
             return PageResult("", reason, detail, cpu_seconds)
-        if status == FAILED:
-            name = content.decode("utf-8", "replace")
-            return PageResult("", "extraction_failed", name, cpu_seconds)
-        return PageResult(content.decode("utf-8", "surrogatepass"), None, None, cpu_seconds)
+        return _result(status, content, cpu_seconds)
 
     def close(self) -> None:
         """End the child now; the next page starts another."""
@@ -113,13 +130,13 @@ class PageWorker:
             self._child.end()
             self._child = None
 
-    def _ask(self, page: bytes, is_alone: bool) -> tuple[int, bytes, float]:
+    def _ask(self, pages: Sequence[bytes], is_alone: bool) -> list[Answer]:
         if is_alone or (self._child is not None and self._child.pages >= PAGES_PER_CHILD):
             self.close()
         if self._child is None:
             self._child = _Child(json.dumps(asdict(self.spec)).encode())
         try:
-            return self._child.ask(page, self._wall_limit_s)
+            return self._child.ask(pages, self._wall_limit_s)
         except _Died:
             self._child = None
             raise
@@ -130,6 +147,13 @@ class PageWorker:
         with contextlib.suppress(ValueError):
             return "extraction_crashed", signal.Signals(-how).name
         return "extraction_crashed", f"exit {how}"
+
+
+def _result(status: int, content: bytes, cpu_seconds: float) -> PageResult:
+    if status == FAILED:
+        name = content.decode("utf-8", "replace")
+        return PageResult("", "extraction_failed", name, cpu_seconds)
+    return PageResult(content.decode("utf-8", "surrogatepass"), None, None, cpu_seconds)
 
 
 class _Child:
@@ -146,7 +170,7 @@ class _Child:
         self.pages = 0
         _widen(self._process)
         try:
-            self.ask(start_message, START_TIME_LIMIT_S)
+            self.ask([start_message], START_TIME_LIMIT_S)
         except _Died as death:
             raise EngineError(
                 f"the extraction process could not be started ({death.how}): "
@@ -154,20 +178,25 @@ class _Child:
             ) from death
         self.pages = 0
 
-    def ask(self, message: bytes, wall_limit_s: float) -> tuple[int, bytes, float]:
-        """Send a message, wait for its answer: status, content, CPU seconds."""
+    def ask(self, pages: Sequence[bytes], wall_limit_s: float) -> list[Answer]:
+        """Send pages, wait until all are done."""
         stdin, stdout = self._process.stdin, self._process.stdout
         if stdin is None or stdout is None:
             raise EngineError("the extraction process has no pipes")
+        head = [SIZE.pack(len(pages)), *(SIZE.pack(len(page)) for page in pages)]
         try:
-            stdin.write(SIZE.pack(len(message)))
-            stdin.write(message)
+            stdin.write(b"".join([*head, *pages]))
             stdin.flush()
         except BrokenPipeError:
             raise self._death() from None
         if not _readable(stdout.fileno(), wall_limit_s):
             self.end()
             raise _Died(0)
+        answers = [self._answer(stdout) for _ in pages]
+        self.pages += len(pages)
+        return answers
+
+    def _answer(self, stdout: IO[bytes]) -> Answer:
         head = stdout.read(ANSWER.size)
         if len(head) < ANSWER.size:
             raise self._death()
@@ -175,7 +204,6 @@ class _Child:
         content = stdout.read(size)
         if len(content) < size:
             raise self._death()
-        self.pages += 1
         return status, content, cpu_microseconds / 1e6
 
     def end(self) -> None:

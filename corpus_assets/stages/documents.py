@@ -7,9 +7,11 @@ For each record, in file order:
 3. decoding and extraction, once for each distinct payload of the part;
 4. one row in RECORDS, and one in DOCUMENTS when text came out of it.
 
+Records that passed the gates wait until there are enough of them to be extracted at once.
+
 A record's rows depend on that record, the settings, the lists and the orders only. That a
 payload was met before in the same part saves its extraction and changes nothing else.
-Memory: the part's texts, one record, and fixed buffers.
+Memory: the part's texts, what waits (1 MB and one record), and fixed buffers.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -38,6 +40,7 @@ from corpus_assets.sources.gates import (
 from corpus_assets.sources.language_gate import LanguageGate, with_sample
 from corpus_assets.sources.licence import UNKNOWN, page_licence, text_licence
 from corpus_assets.sources.page_metadata import page_date, page_language, page_title
+from corpus_assets.sources.page_worker import PageResult
 from corpus_assets.sources.readers import read_records
 from corpus_assets.sources.sketch import sketch_texts
 from corpus_assets.sources.url_lists import UrlLists
@@ -56,6 +59,8 @@ __all__ = [
 
 VERSION = 2
 PROGRESS_EVERY = 50
+WAITING_RECORDS = 64
+WAITING_BYTES = 1_000_000
 
 
 class IngestSettings(Settings):
@@ -82,10 +87,10 @@ give the same row."""
 class _Page(NamedTuple):
     """A payload as text; `markup` is compatible with ASCII."""
 
+    seen: tuple[str, str, str]  # what pages share whose text is the same
     html: PageText
-    kind: str
     markup: bytes = b""
-    landmarks: Landmarks | None = None
+    landmarks: Landmarks | None = None  # of a page with markup
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,16 @@ class _Text:
     title: str | None = None
     language: str | None = None
     published_at: str | None = None
+
+
+class _Waiting(NamedTuple):
+    """A record whose rows are to be written, once the text of its page is there."""
+
+    record: RawRecord
+    names: Names
+    spdx: str
+    found: _Text
+    page: _Page | None = None
 
 
 def ingest_part(
@@ -130,6 +145,7 @@ def ingest_part(
         done += 1
         if on_progress is not None and done % PROGRESS_EVERY == 0:
             on_progress(done)
+    ingest.catch_up()
     if on_progress is not None:
         on_progress(done)
     if on_cost is not None:
@@ -165,21 +181,42 @@ class _Ingest:
         rough = settings.gates.language_gate
         self._language_gate = None if rough is None else LanguageGate(rough, lid)
         self._extracted: dict[tuple[str, str, str], _Text] = {}
+        self._waiting: list[_Waiting] = []
+        self._waiting_bytes = 0
         self._records: list[dict[str, Any]] = []
         self._documents: list[dict[str, Any]] = []
 
     def add(self, record: RawRecord) -> None:
+        """Take a record in; its rows may have to wait for its text."""
         names = names_of(record, self._spec.name, self._snapshot)
         spdx = record.licence or self._spec.licence
-        refusal, found = self._refused_early(record, names), None
-        if refusal is None and record.text is not None:
-            spdx, found = self._ready_text(record, record.text, spdx)
-        elif refusal is None:
-            spdx, found = self._page(record, names, spdx)
-        if found is not None:
-            refusal = found.refusal
-            if refusal is None and self._suppressions.match_text(found.text_id, names.parents):
-                refusal = Refusal(SUPPRESSED)
+        refusal = self._refused_early(record, names)
+        if refusal is not None:
+            waiting = _Waiting(record, names, spdx, _Text(refusal))
+        elif record.text is not None:
+            waiting = self._ready_text(record, names, record.text, spdx)
+        else:
+            waiting = self._page(record, names, spdx)
+        self._waiting.append(waiting)
+        self._waiting_bytes += len(record.payload) + len(record.text or "")
+        if len(self._waiting) >= WAITING_RECORDS or self._waiting_bytes >= WAITING_BYTES:
+            self.catch_up()
+
+    def catch_up(self) -> None:
+        """Extract what waits for it, and write the rows of all that waits."""
+        self._extract(waiting.page for waiting in self._waiting if waiting.page is not None)
+        for waiting in self._waiting:
+            self._finish(waiting)
+        self._waiting.clear()
+        self._waiting_bytes = 0
+
+    def _finish(self, waiting: _Waiting) -> None:
+        record, names, spdx, found, page = waiting
+        if page is not None:
+            found = self._found(record, page, found.refusal)
+        refusal = found.refusal
+        if refusal is None and self._suppressions.match_text(found.text_id, names.parents):
+            refusal = Refusal(SUPPRESSED)
         row: dict[str, Any] = {
             "doc_id": names.doc_id,
             "source": self._spec.name,
@@ -202,7 +239,7 @@ class _Ingest:
         if refusal is not None and refusal.reason == SUPPRESSED:
             row |= SUPPRESSED_COLUMNS
         self._records.append(row)
-        if refusal is None and found is not None:
+        if refusal is None:
             self._documents.append(
                 {
                     "doc_id": names.doc_id,
@@ -252,69 +289,79 @@ class _Ingest:
             return Refusal(SUPPRESSED)
         return gate_record(record, names.address, self._gates, self._blocklist, self._lists)
 
-    def _ready_text(self, record: RawRecord, raw: str, spdx: str) -> tuple[str, _Text]:
+    def _ready_text(self, record: RawRecord, names: Names, raw: str, spdx: str) -> _Waiting:
         if self._spec.licence_in_text and record.licence is None:
             spdx = text_licence(raw) or spdx
         refusal = gate_text(record, raw, spdx, self._gates, self._code)
         if refusal is not None:
-            return spdx, _Text(refusal)
+            return _Waiting(record, names, spdx, _Text(refusal))
         text = normalise(raw)
         if not text.strip():
-            return spdx, _Text(Refusal("no_text"))
+            return _Waiting(record, names, spdx, _Text(Refusal("no_text")))
         title = None if record.title is None else normalise(record.title)
-        return spdx, _Text(None, text, make_text_id(text), title, record.language)
+        found = _Text(None, text, make_text_id(text), title, record.language)
+        return _Waiting(record, names, spdx, found)
 
-    def _page(self, record: RawRecord, names: Names, spdx: str) -> tuple[str, _Text]:
+    def _page(self, record: RawRecord, names: Names, spdx: str) -> _Waiting:
         html = read_page(record.payload, record.content_type)
         if not isinstance(html, PageText):
-            return spdx, _Text(Refusal("undecodable", html.charset))
+            return _Waiting(record, names, spdx, _Text(Refusal("undecodable", html.charset)))
         kind = media_type(record)
-        page = _Page(html, kind)
+        seen = names.payload_digest, html.charset, kind
+        page = _Page(seen, html)
         if kind != "text/plain":
             wide = html.charset.startswith("utf-16")
             markup = html.text.encode("utf-8", "replace") if wide else record.payload
             landmarks = find_landmarks(markup)
-            page = _Page(html, kind, markup, landmarks)
+            page = _Page(seen, html, markup, landmarks)
             spdx = page_licence(markup, landmarks.hosts) or spdx
             refusal = gate_page(markup, spdx, self._gates, landmarks.metas)
         else:
             refusal = licence(spdx, self._gates)
+        is_wanted = refusal is None
         gate = self._language_gate
         if refusal is None and gate is not None:
             is_utf8 = html.charset == "utf-8"
             refusal = gate.refuse(record.payload if is_utf8 else html.text.encode())
-            if refusal is not None and gate.is_sampled(names.doc_id):
-                found = self._extract_once(names, page)
-                refusal = with_sample(refusal, gate.is_wanted(found.text))
-        if refusal is not None:
-            return spdx, _Text(refusal)
-        found = self._extract_once(names, page)
+            is_wanted = refusal is None or gate.is_sampled(names.doc_id)
+        return _Waiting(record, names, spdx, _Text(refusal), page if is_wanted else None)
+
+    def _extract(self, pages: Iterable[_Page]) -> None:
+        """Texts of pages whose payload was not met before in this part."""
+        new = {page.seen: page for page in pages if page.seen not in self._extracted}
+        marked = [page for page in new.values() if page.landmarks is not None]
+        found = self._extractor.extract_all([page.html.utf8 for page in marked]) if marked else ()
+        for page, result in zip(marked, found, strict=True):
+            self._extracted[page.seen] = _text_of(page, result)
+        for page in new.values():
+            if page.landmarks is None:
+                self._extracted[page.seen] = _as_text(normalise(page.html.text))
+
+    def _found(self, record: RawRecord, page: _Page, refusal: Refusal | None) -> _Text:
+        """What was made of a page, or of one that the language gate refused and that was extracted
+        as a sample of those."""
+        found = self._extracted[page.seen]
+        if refusal is not None and self._language_gate is not None:
+            return _Text(with_sample(refusal, self._language_gate.is_wanted(found.text)))
         if found.refusal is None and found.language is None:
             declared = record.header("content-language")
-            language = record.language or page_language("", declared)
-            found = replace(found, language=language)
-        return spdx, found
-
-    def _extract_once(self, names: Names, page: _Page) -> _Text:
-        seen = (names.payload_digest, page.html.charset, page.kind)
-        found = self._extracted.get(seen)
-        if found is None:
-            found = self._extracted[seen] = self._extract(page)
+            found = replace(found, language=record.language or page_language("", declared))
         return found
 
-    def _extract(self, page: _Page) -> _Text:
-        html = page.html
-        if page.kind == "text/plain":
-            text, title, language, published = normalise(html.text), None, None, None
-        else:
-            found = self._extractor.extract(html.utf8)
-            if found.reason is not None:
-                return _Text(Refusal(found.reason, found.detail))
-            text, title, language = found.text, page_title(html), page_language(html)
-            published = page_date(page.markup, page.landmarks)
-        if not text.strip():
-            return _Text(Refusal("no_text"))
-        return _Text(None, text, make_text_id(text), title, language, published)
+
+def _text_of(page: _Page, result: PageResult) -> _Text:
+    if result.reason is not None:
+        return _Text(Refusal(result.reason, result.detail))
+    published = page_date(page.markup, page.landmarks)
+    return _as_text(result.text, page_title(page.html), page_language(page.html), published)
+
+
+def _as_text(
+    text: str, title: str | None = None, language: str | None = None, published: str | None = None
+) -> _Text:
+    if not text.strip():
+        return _Text(Refusal("no_text"))
+    return _Text(None, text, make_text_id(text), title, language, published)
 
 
 def _table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:

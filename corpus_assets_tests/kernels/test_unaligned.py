@@ -3,7 +3,14 @@
 import numpy as np
 from numba import njit
 
-from corpus_assets.kernels.unaligned import load64, ones_in, store64, zeros_below
+from corpus_assets.kernels.unaligned import (
+    above64,
+    equal64,
+    load64,
+    ones_in,
+    store64,
+    zeros_below,
+)
 
 
 @njit
@@ -19,6 +26,23 @@ def stored(data, at, value):  # type: ignore[no-untyped-def]
 @njit
 def counted(value):  # type: ignore[no-untyped-def]
     return zeros_below(value), ones_in(value)
+
+
+@njit
+def compared(data, at, byte):  # type: ignore[no-untyped-def]
+    return equal64(data, at, byte), above64(data, at, byte)
+
+
+def test_64_bytes_are_compared_from_any_place() -> None:
+    draw = np.random.default_rng(2)
+    for at in range(70):
+        data = draw.choice(np.array([0, 1, 60, 127, 128, 129, 254, 255], np.uint8), 134)
+        data.flags.writeable = bool(at % 2)
+        for byte in (0, 1, 60, 127, 128, 255):
+            equal, above = compared(data, at, np.uint8(byte))
+            block = data[at : at + 64].tolist()
+            assert int(equal) == sum((each == byte) << place for place, each in enumerate(block))
+            assert int(above) == sum((each > byte) << place for place, each in enumerate(block))
 
 
 def test_eight_bytes_are_read_from_any_place() -> None:

@@ -1,6 +1,7 @@
 import json
 import zlib
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -238,13 +239,13 @@ def test_a_payload_is_extracted_once_and_its_copies_are_documents_of_their_own(
     write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[int] = []
-    real = Extractor.extract
+    real = Extractor.extract_all
 
-    def counted(extractor: Extractor, html: str | bytes) -> PageResult:
-        calls.append(len(html))
-        return real(extractor, html)
+    def counted(extractor: Extractor, pages: Sequence[bytes]) -> list[PageResult]:
+        calls.extend(map(len, pages))
+        return real(extractor, pages)
 
-    monkeypatch.setattr(Extractor, "extract", counted)
+    monkeypatch.setattr(Extractor, "extract_all", counted)
     copies = [response(f"http://a.test/{n}", story(1)) for n in range(4)]
     _, documents = ingest(write(members(*copies)))
     assert len(calls) == 1
@@ -280,13 +281,13 @@ def test_a_language_gate_refuses_before_extraction_and_samples_what_it_refused(
     }
     path = write(members(*(response(url, body) for url, body in pages.items())))
     calls: list[int] = []
-    real = Extractor.extract
+    real = Extractor.extract_all
 
-    def counted(extractor: Extractor, html: str | bytes) -> PageResult:
-        calls.append(len(html))
-        return real(extractor, html)
+    def counted(extractor: Extractor, pages: Sequence[bytes]) -> list[PageResult]:
+        calls.extend(map(len, pages))
+        return real(extractor, pages)
 
-    monkeypatch.setattr(Extractor, "extract", counted)
+    monkeypatch.setattr(Extractor, "extract_all", counted)
     reasons = {}
     for share in (0.0, 1.0):
         gate = LanguageGateSettings(languages=("en",), min_chars=20, sample_share=share)
