@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, types
 
+from corpus_assets.kernels.unaligned import BLOCK_BYTES, copy64, equal64, zeros_below
+
 Bytes = npt.NDArray[np.uint8]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -50,3 +52,24 @@ def find_byte(data: Bytes, byte: int, at: int) -> int:
     base = data.ctypes.data
     found = _memchr(base + np.uint64(at), byte, np.uint64(n - at))
     return int(np.int64(found - base)) if found != 0 else n
+
+
+@byte_kernel
+def append_bytes(data: Bytes, start: int, end: int, out: Bytes, at: int) -> int:
+    """As `copy_bytes`, quicker for a few, where nothing that counts stands after them in `out`."""
+    is_short = end - start <= BLOCK_BYTES
+    if is_short and start + BLOCK_BYTES <= len(data) and at + BLOCK_BYTES <= len(out):
+        copy64(data, start, out, at)
+        return at + end - start
+    return copy_bytes(data, start, end, out, at)
+
+
+@byte_kernel
+def find_near_byte(data: Bytes, byte: int, at: int) -> int:
+    """As `find_byte`, quicker where it is one of the next 64."""
+    if at + BLOCK_BYTES <= len(data):
+        found = equal64(data, at, byte)
+        if found:
+            return at + int(zeros_below(found))
+        at += BLOCK_BYTES
+    return find_byte(data, byte, at)

@@ -69,18 +69,21 @@ def tags_with(
     if not places or not words:
         return []
     where = np.array(places, dtype=np.int64)
-    letters, ends = _joined(words)
+    letters, ends, firsts = _joined(words)
     data = np.frombuffer(markup, dtype=np.uint8)
-    n = _select(data, where, letters, ends, max_bytes, with_nested)
+    n = _select(data, where, letters, ends, firsts, max_bytes, with_nested)
     selected: list[int] = where[:n].tolist()
     return selected
 
 
 @lru_cache(maxsize=16)
-def _joined(words: tuple[bytes, ...]) -> tuple[Bytes, Places]:
-    """The words one after the other, and where each ends."""
+def _joined(words: tuple[bytes, ...]) -> tuple[Bytes, Places, Bytes]:
+    """The words one after the other, where each ends, and which bytes begin one."""
     ends = np.cumsum(np.array([len(word) for word in words], dtype=np.int64))
-    return np.frombuffer(b"".join(words), dtype=np.uint8), ends
+    firsts = np.zeros(256, dtype=np.uint8)
+    for word in words:
+        firsts[[word[0], word[:1].upper()[0]]] = 1
+    return np.frombuffer(b"".join(words), dtype=np.uint8), ends, firsts
 
 
 @byte_kernel
@@ -169,34 +172,44 @@ def _is_dated(data: Bytes, at: int) -> bool:
 
 @byte_kernel
 def _select(
-    data: Bytes, places: Places, letters: Bytes, ends: Places, max_bytes: int, with_nested: bool
+    data: Bytes,
+    places: Places,
+    letters: Bytes,
+    ends: Places,
+    firsts: Bytes,
+    max_bytes: int,
+    with_nested: bool,
 ) -> int:
     end = selected = 0
     for at in places:
         if at < end and not with_nested:
             continue
         end = find_byte(data[: at + max_bytes], 62, at)
-        if _holds(data, at, end, letters, ends):
+        if _holds(data, at, end, letters, ends, firsts):
             places[selected] = at
             selected += 1
     return selected
 
 
 @byte_kernel
-def _holds(data: Bytes, start: int, end: int, letters: Bytes, ends: Places) -> bool:
-    first = 0
-    for last in ends:
-        length = last - first
-        for at in range(start, end - length + 1):
-            place = 0
-            while place < length:
-                byte = data[at + place]
-                if 65 <= byte <= 90:
-                    byte |= 32
-                if byte != letters[first + place]:
-                    break
-                place += 1
-            if place == length:
+def _holds(data: Bytes, start: int, end: int, letters: Bytes, ends: Places, firsts: Bytes) -> bool:
+    for at in range(start, end):
+        if not firsts[data[at]]:
+            continue
+        first = 0
+        for last in ends:
+            if at + last - first <= end and _is_word(data, at, letters, first, last):
                 return True
-        first = last
+            first = last
     return False
+
+
+@byte_kernel
+def _is_word(data: Bytes, at: int, letters: Bytes, first: int, last: int) -> bool:
+    for place in range(first, last):
+        byte = data[at + place - first]
+        if 65 <= byte <= 90:
+            byte |= 32
+        if byte != letters[place]:
+            return False
+    return True

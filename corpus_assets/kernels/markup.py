@@ -12,7 +12,7 @@ sibling (`p`, `li`, `td` ...) do not nest; comments, scripts and styles hold no 
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.kernels.byte_search import byte_kernel, find_byte
+from corpus_assets.kernels.byte_search import byte_kernel, find_byte, find_near_byte
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -134,7 +134,7 @@ def _read_attributes(data: Bytes, at: int, limit: int) -> tuple[int, int, bool]:
         while at < n and _CLASSES[data[at]] & _SPACE:
             at += 1
         if at < n and (data[at] == 34 or data[at] == 39):
-            at = find_byte(data, data[at], at + 1) + 1
+            at = find_near_byte(data, data[at], at + 1) + 1
         else:
             while at < n and not _CLASSES[data[at]] & _ENDS_VALUE:
                 at += 1
@@ -213,5 +213,5 @@ def _extent(data: Bytes, stack: npt.NDArray[np.uint64], max_attributes: int) -> 
                     return deepest, most
         else:
             at += 1
-        at = find_byte(data, 60, at)
+        at = find_near_byte(data, 60, at)
     return deepest, most

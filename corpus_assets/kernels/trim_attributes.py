@@ -10,7 +10,7 @@ attributes are read beside one only: there a name stays that matches as little.
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.kernels.byte_search import byte_kernel, copy_bytes, find_byte
+from corpus_assets.kernels.byte_search import append_bytes, byte_kernel, find_near_byte
 from corpus_assets.kernels.class_names import HAS_DOUBLE, HAS_STEM, name_flags
 from corpus_assets.kernels.markup import (
     _CLASSES,
@@ -114,7 +114,7 @@ def write_attributes(
                 at += 1
             value = at
             if at < n and (data[at] == 34 or data[at] == 39):
-                at = find_byte(data, data[at], at + 1) + 1
+                at = find_near_byte(data, data[at], at + 1) + 1
             else:
                 while at < n and not _CLASSES[data[at]] & _ENDS_VALUE:
                     at += 1
@@ -132,7 +132,7 @@ def write_attributes(
         elif kind:
             is_named_for |= kind == _BESIDE
             out[size] = 32
-            size = copy_bytes(data, start, end, out, size + 1)
+            size = append_bytes(data, start, end, out, size + 1)
     return -1, size, False
 
 
@@ -156,13 +156,13 @@ def _names(
         for start, end in ((classes[0], classes[2]), (ids[0], ids[2])):
             if end > 0:
                 out[size] = 32
-                size = copy_bytes(data, start, end, out, size + 1)
+                size = append_bytes(data, start, end, out, size + 1)
         return size
     if not is_named_for or (of_class < 0 and of_id < 0):
         return size
     if of_id < 0 or of_class == HAS_DOUBLE or of_id == HAS_DOUBLE:
-        return copy_bytes(_PLAIN_CLASS, 0, len(_PLAIN_CLASS), out, size)
-    return copy_bytes(_PLAIN_ID, 0, len(_PLAIN_ID), out, size)
+        return append_bytes(_PLAIN_CLASS, 0, len(_PLAIN_CLASS), out, size)
+    return append_bytes(_PLAIN_ID, 0, len(_PLAIN_ID), out, size)
 
 
 @byte_kernel

@@ -20,10 +20,11 @@ is left as it is.
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.kernels.byte_search import byte_kernel, copy_bytes, find_byte
+from corpus_assets.kernels.byte_search import append_bytes, byte_kernel, copy_bytes, find_byte
 from corpus_assets.kernels.html_tokens import comment_end, declaration_end, raw_end, text_end
 from corpus_assets.kernels.markup import _CLASSES, _SPACE, _is_letter, _read_name, name_hash
 from corpus_assets.kernels.trim_attributes import NAME_SLOTS, name_table, write_attributes
+from corpus_assets.kernels.unaligned import BLOCK_BYTES, copy64, equal64, zeros_below
 
 Bytes = npt.NDArray[np.uint8]
 Hashes = npt.NDArray[np.uint64]
@@ -86,26 +87,52 @@ def _kind_of(name: np.uint64) -> int:
 def _text(data: Bytes, at: int, out: Bytes, size: int, collapses: bool) -> tuple[int, int, bool]:
     """Write text up to the next '<'; whether it is all white space comes with it."""
     n = len(data)
-    is_blank = True
     if not collapses:
         end = find_byte(data, 60, at)
         return end, copy_bytes(data, at, end, out, size), False
+    is_blank = True
     after_space = False
-    while at < n:
-        byte = data[at]
-        if byte == 60:
-            break
-        if _CLASSES[byte] & _SPACE:
-            if not after_space:
-                out[size] = 32
+    while at < n and data[at] != 60:
+        if at + BLOCK_BYTES <= n:
+            here, is_plain, is_empty = _plain_text(data, at, after_space)
+            if is_plain or is_empty:
+                if is_plain:
+                    copy64(data, at, out, size)
+                    size += here
+                elif not after_space:
+                    out[size] = 32
+                    size += 1
+                at += here
+                is_blank &= is_empty
+                after_space = is_empty or data[at - 1] == 32
+                continue
+        end = min(at + BLOCK_BYTES, n)
+        while at < end and data[at] != 60:
+            byte = data[at]
+            if _CLASSES[byte] & _SPACE:
+                if not after_space:
+                    out[size] = 32
+                    size += 1
+                after_space = True
+            else:
+                out[size] = byte
                 size += 1
-            after_space = True
-        else:
-            out[size] = byte
-            size += 1
-            after_space = is_blank = False
-        at += 1
+                after_space = is_blank = False
+            at += 1
     return at, size, is_blank
+
+
+@byte_kernel
+def _plain_text(data: Bytes, at: int, after_space: bool) -> tuple[int, bool, bool]:
+    """How many of 64 bytes come before a '<', at least one; whether their white space is single
+    spaces, none of them first after another; whether they are nothing but white space."""
+    here = int(zeros_below(equal64(data, at, 60)))
+    inside = ~np.uint64(0) >> np.uint64(BLOCK_BYTES - here)
+    spaces = equal64(data, at, 32) & inside
+    others = equal64(data, at, 9) | equal64(data, at, 10)
+    others = (others | equal64(data, at, 12) | equal64(data, at, 13)) & inside
+    doubles = spaces & ((spaces << np.uint64(1)) | np.uint64(after_space))
+    return here, others | doubles == 0, spaces | others == inside
 
 
 @byte_kernel
@@ -145,19 +172,19 @@ def _end_tag(data: Bytes, at: int, out: Bytes, size: int, state: State) -> tuple
         state[_IN_SELECT] = 0
     if name != _HEAD:
         state[_IN_HEAD] = 0
-    return end, copy_bytes(data, at, end, out, size)
+    return end, append_bytes(data, at, end, out, size)
 
 
 @byte_kernel
 def _start_tag(data: Bytes, at: int, out: Bytes, begin: int, state: State) -> tuple[int, int]:
     place, name = _read_name(data, at + 1)
     kind = _kind_of(name)
-    size = copy_bytes(data, at, place, out, begin)
+    size = append_bytes(data, at, place, out, begin)
     end, size, is_closed = write_attributes(data, place, out, size, name == _DIV)
     if end < 0 or _is_unforeseeable(name, kind, state):
         return -1, begin
     if kind == _AS_IT_IS:
-        size = copy_bytes(data, at, end, out, begin)
+        size = append_bytes(data, at, end, out, begin)
     else:
         size = _close(out, size, is_closed, end == place + 2)
     close = _content_end(data, end, name, kind, is_closed, state)
@@ -179,7 +206,7 @@ def _start_tag(data: Bytes, at: int, out: Bytes, begin: int, state: State) -> tu
         state[_IN_SELECT] = 1
     elif kind == _PRE:
         state[_COLLAPSES] = 0
-    return close, copy_bytes(data, end, close, out, size)
+    return close, append_bytes(data, end, close, out, size)
 
 
 @byte_kernel

@@ -2,18 +2,24 @@ import random
 
 import numpy as np
 
-from corpus_assets.kernels.byte_search import copy_bytes, find_byte
+from corpus_assets.kernels.byte_search import (
+    append_bytes,
+    copy_bytes,
+    find_byte,
+    find_near_byte,
+)
 
 
 def test_a_byte_is_found_where_a_plain_search_finds_it() -> None:
     draw = random.Random(3)
-    for _ in range(200):
-        data = bytes(draw.choices(b"abc", k=draw.randrange(40)))
-        at = draw.randrange(45)
-        found = data.find(b"c", at)
-        assert find_byte(np.frombuffer(data, np.uint8), 99, at) == (
-            found if found >= 0 else len(data)
-        )
+    for weights in ((1, 1, 1), (50, 50, 1)):
+        for _ in range(200):
+            data = bytes(draw.choices(b"abc", weights, k=draw.randrange(200)))
+            at = draw.randrange(len(data) + 5)
+            found = data.find(b"c", at)
+            expected = found if found >= 0 else len(data)
+            for find in (find_byte, find_near_byte):
+                assert find(np.frombuffer(data, np.uint8), 99, at) == expected
 
 
 def test_copied_bytes_stand_where_they_were_asked_to_and_nowhere_else() -> None:
@@ -22,3 +28,18 @@ def test_copied_bytes_stand_where_they_were_asked_to_and_nowhere_else() -> None:
     assert out[5:15].tolist() == list(range(10, 20))
     assert set(out[:5]) | set(out[15:]) == {255}
     assert copy_bytes(data, 10, 10, out, 5) == 5
+
+
+def test_appended_bytes_follow_each_other_and_stay_inside() -> None:
+    draw = random.Random(4)
+    data = np.arange(200, dtype=np.uint8)
+    for _ in range(100):
+        room = np.full(600, 255, dtype=np.uint8)
+        out, size, expected = room[:500], 0, b""
+        while size < 400:
+            start = draw.randrange(len(data) + 1)
+            end = min(start + draw.choice([0, 1, 5, 63, 64, 65, 100]), len(data))
+            size = append_bytes(data, start, end, out, size)
+            expected += data[start:end].tobytes()
+        assert out[:size].tobytes() == expected
+        assert set(room[500:]) == {255}

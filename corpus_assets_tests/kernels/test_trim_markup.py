@@ -1,6 +1,7 @@
 """The text that resiliparse finds in a page is the reference: it must not change."""
 
 import random
+import re
 
 import pytest
 
@@ -125,6 +126,17 @@ def test_random_names_of_elements_give_the_same_text(seed: int) -> None:
         check(
             f"<!doctype html><html><head><title>x</title></head><body>{body}</body></html>".encode()
         )
+
+
+@pytest.mark.parametrize("length", [*range(60, 70), *range(124, 132), 300])
+def test_white_space_of_texts_of_every_length_is_collapsed(length: int) -> None:
+    draw = random.Random(length)
+    after = b"x" * draw.choice([0, 200])
+    for pieces in (b"a", b"ab ", b"a \t", b" ", b" \n", b"ab\n\f\r\x0b\xc3\xa9"):
+        for _ in range(20):
+            text = bytes(draw.choices(pieces, k=length))
+            expected = re.sub(rb"[ \t\n\f\r]+", b" ", text)
+            assert trim_markup(b"<p>" + text + b"<p>" + after) == b"<p>" + expected + b"<p>" + after
 
 
 @pytest.mark.parametrize("seed", range(4))
