@@ -8,6 +8,9 @@ nothing. What goes, and why the text that comes out is the same:
   stay as they are; `a` is the one formatting element that is never in the list of active ones
   twice;
 * metadata in the head, since extraction begins at `body`;
+* scripts and styles but for their first 1,536 bytes that are not blank. They count as text where it
+  is measured how much of an element is links, which matters in elements of up to 1,500 bytes, or
+  of any size in `ul` and `footer`: so they stay whole where one of these may be open;
 * what stands inside of comments;
 * runs of white space in text, as extraction collapses them anyway; none after a `pre`.
 
@@ -24,7 +27,14 @@ from corpus_assets.kernels.byte_search import append_bytes, byte_kernel, copy_by
 from corpus_assets.kernels.html_tokens import comment_end, declaration_end, raw_end, text_end
 from corpus_assets.kernels.markup import _CLASSES, _SPACE, _is_letter, _read_name, name_hash
 from corpus_assets.kernels.trim_attributes import NAME_SLOTS, name_table, write_attributes
-from corpus_assets.kernels.unaligned import BLOCK_BYTES, copy64, equal64, zeros_below
+from corpus_assets.kernels.unaligned import (
+    BLOCK_BYTES,
+    above64,
+    copy64,
+    equal64,
+    ones_in,
+    zeros_below,
+)
 
 Bytes = npt.NDArray[np.uint8]
 Hashes = npt.NDArray[np.uint64]
@@ -42,9 +52,13 @@ DRAWING = (
 )  # fmt: skip
 UNFORESEEABLE = ("frameset", "math", "plaintext", "template")
 PREFORMATTED = ("listing", "pre")
+ENCLOSING = ("applet", "caption", "marquee", "object", "select", "table", "td", "th")
+"""While one of these is open, the end tag of what was opened before it is ignored."""
+KEPT_CONTENT_BYTES = 1536
 
-_NORMAL, _AS_IT_IS, _METADATA, _RAW, _DRAWING, _UNFORESEEABLE, _PRE = range(7)
+_NORMAL, _AS_IT_IS, _METADATA, _RAW, _DRAWING, _UNFORESEEABLE, _PRE, _ENCLOSING = range(8)
 _DRAWINGS, _IN_SELECT, _IN_HEAD, _IS_BEGUN, _COLLAPSES = range(5)  # what a scan keeps in mind
+_LISTS, _FOOTERS, _MAY_BE_OPEN = range(5, 8)  # how many at most; whether nobody knows any more
 
 
 _ELEMENTS, _ELEMENT_KINDS = name_table(
@@ -55,12 +69,15 @@ _ELEMENTS, _ELEMENT_KINDS = name_table(
         (DRAWING, _DRAWING),
         (UNFORESEEABLE, _UNFORESEEABLE),
         (PREFORMATTED, _PRE),
+        (ENCLOSING, _ENCLOSING),
     )
 )
-_SCRIPT, _STYLE, _TITLE, _DESC, _SVG, _SELECT, _HTML, _HEAD, _DIV = (
+_SCRIPT, _STYLE, _TITLE, _DESC, _SVG, _SELECT, _HTML, _HEAD, _DIV, _UL, _FOOTER = (
     np.uint64(name_hash(name))
-    for name in ("script", "style", "title", "desc", "svg", "select", "html", "head", "div")
-)
+    for name in (
+        "script", "style", "title", "desc", "svg", "select", "html", "head", "div", "ul", "footer",
+    )
+)  # fmt: skip
 _EMPTY_COMMENT = np.frombuffer(b"<!---->", dtype=np.uint8)
 
 
@@ -71,7 +88,7 @@ def trim_markup(page: bytes) -> bytes:
     """
     data = np.frombuffer(page, dtype=np.uint8)
     out = np.empty(len(data) + len(data) // 4 + 64, dtype=np.uint8)
-    state = np.array([0, 0, 1, 0, 1], dtype=np.int64)
+    state = np.array([0, 0, 1, 0, 1, 0, 0, 0], dtype=np.int64)
     return out[: _trim(data, out, state)].tobytes()
 
 
@@ -170,6 +187,10 @@ def _end_tag(data: Bytes, at: int, out: Bytes, size: int, state: State) -> tuple
             return -1, size
     elif name == _SELECT:
         state[_IN_SELECT] = 0
+    elif name == _UL:
+        state[_LISTS] = max(state[_LISTS] - 1, 0)
+    elif name == _FOOTER:
+        state[_FOOTERS] = max(state[_FOOTERS] - 1, 0)
     if name != _HEAD:
         state[_IN_HEAD] = 0
     return end, append_bytes(data, at, end, out, size)
@@ -206,7 +227,40 @@ def _start_tag(data: Bytes, at: int, out: Bytes, begin: int, state: State) -> tu
         state[_IN_SELECT] = 1
     elif kind == _PRE:
         state[_COLLAPSES] = 0
+    is_in_list = _is_in_list(name, kind, state)
+    if name in (_SCRIPT, _STYLE) and not is_in_list:
+        return close, _cut(data, end, close, out, size)
     return close, append_bytes(data, end, close, out, size)
+
+
+@byte_kernel
+def _is_in_list(name: np.uint64, kind: int, state: State) -> bool:
+    """Whether a `ul` or `footer` may be open after this start tag.
+
+    No more of them are open than were counted: an end tag closes the last that is open, if any,
+    but where an element encloses it.
+    """
+    state[_LISTS] += name == _UL
+    state[_FOOTERS] += name == _FOOTER
+    is_in_list = bool(state[_LISTS] + state[_FOOTERS] > 0)
+    if kind == _ENCLOSING and is_in_list:
+        state[_MAY_BE_OPEN] = 1
+    return is_in_list or bool(state[_MAY_BE_OPEN] == 1)
+
+
+@byte_kernel
+def _cut(data: Bytes, at: int, end: int, out: Bytes, size: int) -> int:
+    """Write as much of a text as counts, up to the end of a character."""
+    start = at
+    kept = 0
+    while kept < KEPT_CONTENT_BYTES and at + BLOCK_BYTES <= end:
+        kept += int(ones_in(above64(data, at, 32)))
+        at += BLOCK_BYTES
+    if at + BLOCK_BYTES > end:
+        at = end
+    while at < end and data[at] & 0xC0 == 0x80:
+        at += 1
+    return append_bytes(data, start, at, out, size)
 
 
 @byte_kernel

@@ -139,6 +139,75 @@ def test_white_space_of_texts_of_every_length_is_collapsed(length: int) -> None:
             assert trim_markup(b"<p>" + text + b"<p>" + after) == b"<p>" + expected + b"<p>" + after
 
 
+BLOCKS = ["ul", "footer", "div", "div id=x", "article", "section", "li", "p", "a", "table", "tr", "td",
+          "caption", "select", "option", "object", "marquee", "button", "nav", "b"]  # fmt: skip
+CODE = [
+    "a = b; ",
+    "\n\t\x0b  ",
+    "<!-- ",
+    "-->",
+    "<!-",
+    "</",
+    "</scrip",
+    "<scr",
+    "</style",
+    "é語",
+    "x" * 90,
+]
+
+
+def code(draw: random.Random, length: int) -> str:
+    pieces: list[str] = []
+    while sum(map(len, pieces)) < length:
+        pieces.append(draw.choice(CODE) if draw.random() < 0.4 else "code(); ")
+    return "".join(pieces)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_scripts_of_any_length_in_any_element_give_the_same_text(seed: int) -> None:
+    draw = random.Random(seed)
+    cut = 0
+    for _ in range(60):
+        page, opened = "<!doctype html><body>" + "<section>" * draw.randrange(7), []
+        for number in range(30):
+            kind = draw.randrange(6)
+            if kind == 0 or kind == 1:
+                opened.append(draw.choice(BLOCKS))
+                page += f"<{opened[-1]}>"
+            elif kind == 2 and opened:
+                place = -1 if draw.random() < 0.8 else draw.randrange(len(opened))
+                page += f"</{opened.pop(place).split()[0]}>"
+            elif kind == 3:
+                name = draw.choice(["script", "style"])
+                page += f"<{name}>{code(draw, draw.choice([9, 400, 1490, 1700, 6000]))}</{name}>"
+            elif kind == 4:
+                page += f"<a>link{number}{'l' * draw.choice([1, 90, 900, 3000])}</a>"
+            else:
+                page += f" text{number}{' t' * draw.choice([1, 50, 600])} "
+        raw = page.encode()
+        check(raw)
+        cut += len(trim_markup(raw)) < len(raw) - 1000
+    assert cut > 5
+
+
+@pytest.mark.parametrize("before", ["ul", "footer", "div id=x", "div class=x", "div", "article"])
+@pytest.mark.parametrize(
+    "inside",
+    ["", "<table><tr><td></ul></footer>", "<select></ul></footer></select>", "<object></ul></footer>",
+     "<ul></footer>", "<footer></ul>", "<ul></ul>", "<ul></ul></ul></footer></footer>", "<b></ul></footer>"],
+)  # fmt: skip
+def test_scripts_count_in_full_where_links_are_measured(before: str, inside: str) -> None:
+    sizes = (0, 100, 300, 700, 1400, 2000, 9000)
+    for depth in (1, 3, 6):
+        for link in sizes:
+            for script in sizes:
+                check(
+                    f"<!doctype html><body>{'<section>' * depth}<{before}><p>text {'t' * 20}"
+                    f"<a>{'l' * link}</a>{inside}<p>more<a>{'l' * link}</a>"
+                    f"<script>{'s' * script}</script><p>last".encode()
+                )
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_random_bytes_give_the_same_text(seed: int) -> None:
     draw = random.Random(seed)
