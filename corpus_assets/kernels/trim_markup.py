@@ -54,9 +54,13 @@ UNFORESEEABLE = ("frameset", "math", "plaintext", "template")
 PREFORMATTED = ("listing", "pre")
 ENCLOSING = ("applet", "caption", "marquee", "object", "select", "table", "td", "th")
 """While one of these is open, the end tag of what was opened before it is ignored."""
+OBSERVED = ("desc", "footer", "head", "html", "svg", "ul")
+"""What comes after them is seen otherwise."""
 KEPT_CONTENT_BYTES = 1536
 
-_NORMAL, _AS_IT_IS, _METADATA, _RAW, _DRAWING, _UNFORESEEABLE, _PRE, _ENCLOSING = range(8)
+_NORMAL, _AS_IT_IS, _METADATA, _RAW, _DRAWING, _UNFORESEEABLE, _PRE, _ENCLOSING, _OBSERVED = range(
+    9
+)
 _DRAWINGS, _IN_SELECT, _IN_HEAD, _IS_BEGUN, _COLLAPSES = range(5)  # what a scan keeps in mind
 _LISTS, _FOOTERS, _MAY_BE_OPEN = range(5, 8)  # how many at most; whether nobody knows any more
 
@@ -70,6 +74,7 @@ _ELEMENTS, _ELEMENT_KINDS = name_table(
         (UNFORESEEABLE, _UNFORESEEABLE),
         (PREFORMATTED, _PRE),
         (ENCLOSING, _ENCLOSING),
+        (OBSERVED, _OBSERVED),
     )
 )
 _SCRIPT, _STYLE, _TITLE, _DESC, _SVG, _SELECT, _HTML, _HEAD, _DIV, _UL, _FOOTER = (
@@ -175,9 +180,17 @@ def _declaration(data: Bytes, at: int, out: Bytes, size: int, state: State) -> t
 
 
 @byte_kernel
+def _attributes(data: Bytes, at: int, out: Bytes, size: int, is_div: bool) -> tuple[int, int, bool]:
+    """As `write_attributes`, quicker for a tag that has none."""
+    if at < len(data) and data[at] == 62:
+        return at + 1, size, False
+    return write_attributes(data, at, out, size, is_div)
+
+
+@byte_kernel
 def _end_tag(data: Bytes, at: int, out: Bytes, size: int, state: State) -> tuple[int, int]:
     place, name = _read_name(data, at + 2)
-    end, _, _ = write_attributes(data, place, out, size, False)
+    end, _, _ = _attributes(data, place, out, size, False)
     if end < 0:
         return -1, size
     if name == _SVG:
@@ -201,9 +214,12 @@ def _start_tag(data: Bytes, at: int, out: Bytes, begin: int, state: State) -> tu
     place, name = _read_name(data, at + 1)
     kind = _kind_of(name)
     size = append_bytes(data, at, place, out, begin)
-    end, size, is_closed = write_attributes(data, place, out, size, name == _DIV)
+    end, size, is_closed = _attributes(data, place, out, size, name == _DIV)
     if end < 0 or _is_unforeseeable(name, kind, state):
         return -1, begin
+    if kind == _NORMAL:
+        state[_IN_HEAD] = 0
+        return end, _close(out, size, is_closed, end == place + 2)
     if kind == _AS_IT_IS:
         size = append_bytes(data, at, end, out, begin)
     else:
