@@ -44,7 +44,6 @@ def parse_head(block: bytes | memoryview) -> HttpHead | None:
     head = bytes(block[: end.start()] if end else block)
     headers: list[tuple[str, str]] = []
     for line in head.split(b"\n")[1:]:
-        line = line.rstrip(b"\r")
         if line[:1] in (b" ", b"\t") and headers:  # a folded line goes on with the last value
             name, value = headers[-1]
             headers[-1] = (name, f"{value} {_decode(line.strip())}")

@@ -31,8 +31,7 @@ DOCUMENT_TYPES = ("response", "resource", "conversion", "revisit")
 OTHER_TYPES = ("request", "metadata", "warcinfo")
 HEAD_BYTES = 1 << 16
 
-_OTHER = OTHER_TYPES[0]
-_OTHER_LINES = [b"\r\nwarc-type: %s\r\n" % kind.encode() for kind in OTHER_TYPES]
+_REQUEST, _METADATA, _WARCINFO = (b"\r\nwarc-type: %s\r\n" % kind.encode() for kind in OTHER_TYPES)
 
 _HEAD = re.compile(rb"WARC/1\.[01]\r\n(?:[A-Za-z0-9-]{1,64}: [\t\x20-\x7e]*\r\n)+\r\n")
 VERSION_BYTES = len(b"WARC/1.0")
@@ -71,10 +70,14 @@ class _Found:
     fault: str | None
 
 
+_NO_DOCUMENT = _Found("", None, None, "", "", "", "", "", None, b"", 0, False, None)
+"""A sound record that is none."""
+
+
 def _read_members(file: ArchiveFile, name: str, limit: int) -> Iterator[RawRecord]:
-    while file.peek(1):
+    while magic := file.peek(len(GZIP)):
         start = file.position
-        if file.peek(len(GZIP)) != GZIP:
+        if magic != GZIP:
             end = file.next_member(start + 1)
             file.seek(file.size if end is None else end)
             yield damaged(name, start, file.position - start, "not_gzip")
@@ -83,8 +86,9 @@ def _read_members(file: ArchiveFile, name: str, limit: int) -> Iterator[RawRecor
         if whole is not None:
             found = _only_record(whole, limit)
             if found is not None:
-                length = file.position - start
-                yield from _finish(found, name, start, length, None, limit)
+                if found is not _NO_DOCUMENT:
+                    length = file.position - start
+                    yield from _finish(found, name, start, length, None, limit)
                 continue
             file.seek(start)
         member = GzipMember(file)
@@ -177,7 +181,7 @@ def _only_record(member: bytes, limit: int) -> _Found | None:
     if block_bytes > limit + HEAD_BYTES:
         return None
     if _is_other(head.lower(), block_bytes):
-        return _found(_OTHER, _no_header, b"", 0, False, None)
+        return _NO_DOCUMENT
     lines = [line.partition(": ") for line in head[2:-2].decode("ascii").split("\r\n")]
     values = {name.lower(): value for name, _, value in lines}
     declared = values.get("content-length", "").strip()
@@ -202,12 +206,8 @@ def _is_other(head: bytes, block_bytes: int) -> bool:
         b"\r\ncontent-length: %d\r\n" % block_bytes in head
         and head.count(b"\r\ncontent-length: ") == 1
         and head.count(b"\r\nwarc-type: ") == 1
-        and any(line in head for line in _OTHER_LINES)
+        and (_REQUEST in head or _METADATA in head or _WARCINFO in head)
     )
-
-
-def _no_header(_name: str) -> None:
-    return None
 
 
 def _read_block(record: WarcRecord, limit: int) -> _Found:
