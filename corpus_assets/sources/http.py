@@ -18,6 +18,7 @@ _STATUS = re.compile(rb"HTTP/\d(?:\.\d)?\s+(\d{3})")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,8})[ \t]*(?:;[^\r\n]{0,256})?\r?\n")
 _CHUNK_END = re.compile(rb"\r?\n")
+_BLANK = " \t\n\r\v\f"
 _CODINGS = ("gzip", "x-gzip", "deflate", "br", "zstd")
 
 
@@ -42,16 +43,36 @@ def parse_head(block: bytes | memoryview) -> HttpHead | None:
         return None
     end = _HEAD_END.search(block)
     head = bytes(block[: end.start()] if end else block)
+    headers = _folded_headers(head) if b"\n " in head or b"\n\t" in head else _headers(head)
+    return HttpHead(int(status[1]), tuple(headers), end.end() if end else len(block))
+
+
+def _headers(head: bytes) -> list[tuple[str, str]]:
+    if head.isascii():  # decoded at once; else each value may be in a charset of its own
+        texts = [line.partition(":") for line in head.decode("ascii").split("\n")[1:]]
+        return [
+            (name.strip(_BLANK).lower(), value.strip(_BLANK))
+            for name, colon, value in texts
+            if colon
+        ]
+    lines = [line.partition(b":") for line in head.split(b"\n")[1:]]
+    return [
+        (_decode(name.strip()).lower(), _decode(value.strip()))
+        for name, colon, value in lines
+        if colon
+    ]
+
+
+def _folded_headers(head: bytes) -> list[tuple[str, str]]:
+    """A line that begins with a blank goes on with the value before it."""
     headers: list[tuple[str, str]] = []
     for line in head.split(b"\n")[1:]:
-        if line[:1] in (b" ", b"\t") and headers:  # a folded line goes on with the last value
+        if line[:1] in (b" ", b"\t") and headers:
             name, value = headers[-1]
             headers[-1] = (name, f"{value} {_decode(line.strip())}")
-            continue
-        raw_name, colon, raw_value = line.partition(b":")
-        if colon:
-            headers.append((_decode(raw_name.strip()).lower(), _decode(raw_value.strip())))
-    return HttpHead(int(status[1]), tuple(headers), end.end() if end else len(block))
+        else:
+            headers += _headers(b"\n" + line)
+    return headers
 
 
 def decode_body(body: bytes, transfer_coding: str, content_coding: str, limit: int) -> bytes:

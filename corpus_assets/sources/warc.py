@@ -33,6 +33,7 @@ HEAD_BYTES = 1 << 16
 
 _REQUEST, _METADATA, _WARCINFO = (b"\r\nwarc-type: %s\r\n" % kind.encode() for kind in OTHER_TYPES)
 
+_RESPONSE = b"\r\nWARC-Type: response\r\n"
 _HEAD = re.compile(rb"WARC/1\.[01]\r\n(?:[A-Za-z0-9-]{1,64}: [\t\x20-\x7e]*\r\n)+\r\n")
 VERSION_BYTES = len(b"WARC/1.0")
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
@@ -180,7 +181,7 @@ def _only_record(member: bytes, limit: int) -> _Found | None:
     head = member[VERSION_BYTES : start - 2]
     if block_bytes > limit + HEAD_BYTES:
         return None
-    if _is_other(head.lower(), block_bytes):
+    if _RESPONSE not in head and _is_other(head.lower(), block_bytes):
         return _NO_DOCUMENT
     lines = [line.partition(": ") for line in head[2:-2].decode("ascii").split("\r\n")]
     values = {name.lower(): value for name, _, value in lines}
