@@ -11,7 +11,7 @@ from numba import njit
 
 from corpus_assets.kernels.byte_search import byte_kernel
 from corpus_assets.kernels.characters import IGNORED, MARK, OWN_WORD, SEPARATOR, WORD
-from corpus_assets.kernels.unaligned import load64, zeros_below
+from corpus_assets.kernels.unaligned import above64, load64, zeros_below
 from corpus_assets.kernels.unicode_text import code_point, is_pair, is_triple, pair, triple
 
 MAX_NGRAM = 64
@@ -68,6 +68,12 @@ def _no_letters(block: Any) -> Any:
 @byte_kernel
 def _ends(data: Any, pos: Any, n_blocks: int) -> Any:
     """A bit for each byte from `pos` on that is no ASCII letter or digit; up to eight blocks."""
+    if n_blocks == 8:
+        return ~(
+            (above64(data, pos, 0x60) & ~above64(data, pos, 0x7A))
+            | (above64(data, pos, 0x40) & ~above64(data, pos, 0x5A))
+            | (above64(data, pos, 0x2F) & ~above64(data, pos, 0x39))
+        )
     found = np.uint64(0)
     for i in range(n_blocks):
         tops = _no_letters(load64(data, pos + 8 * i)) >> np.uint64(7)

@@ -63,6 +63,16 @@ def test_random_mixtures_have_the_words_of_the_reference() -> None:
     assert kernel_hashes(texts) == [[word_hash(w) for w in words] for words in expected]
 
 
+def test_long_texts_of_any_ascii_have_the_words_of_the_reference() -> None:
+    random = np.random.default_rng(3)
+    some = [chr(code) for code in range(1, 128)]
+    for alphabet in (some, [*some, "é", "漢"], list("aZ09@[`{/: ")):
+        texts = ["".join(random.choice(alphabet, random.integers(50, 400))) for _ in range(300)]
+        expected = [words_of(text) for text in texts]
+        assert kernel_words(texts) == expected
+        assert kernel_hashes(texts) == [[word_hash(w) for w in words] for words in expected]
+
+
 def test_real_texts_in_many_languages_have_the_words_of_the_reference() -> None:
     with gzip.open(shared_data("text/multilingual.jsonl.gz")) as lines:
         texts = [json.loads(line)["text"][:2000] for line in lines][::4]
