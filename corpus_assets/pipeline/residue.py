@@ -134,7 +134,6 @@ class Search:
             self._tokens += shard.tokens
 
     def _look(self, table: pa.Table) -> None:
-        doc_ids: list[bytes] = table["doc_id"].to_pylist()
         ids: list[bytes] = (
             table["text_id"].to_pylist()
             if "text_id" in table.column_names
@@ -143,14 +142,14 @@ class Search:
         self._texts += len(ids)
         self._exact.update(text_id for text_id in ids if text_id in self._whole)
         new = [row for row, text_id in enumerate(ids) if text_id not in self._scanned]
-        if len(new) < len(ids):
-            table = table.take(pa.array(new, pa.int64()))
-        for row, removed in self._scan(table):
+        some = table.take(pa.array(new, pa.int64())) if len(new) < len(ids) else table
+        for row, removed in self._scan(some):
             self._close.setdefault(ids[new[row]], set()).add(removed)
         self._scanned.update(ids)
-        for doc_id, text_id in zip(doc_ids, ids, strict=True) if self._close else ():
-            if text_id in self._close:
-                self._similar.setdefault(doc_id, set()).update(self._close[text_id])
+        close = [row for row, text_id in enumerate(ids) if text_id in self._close]
+        doc_ids = table["doc_id"].take(pa.array(close, pa.int64())).to_pylist()
+        for row, doc_id in zip(close, doc_ids, strict=True):
+            self._similar.setdefault(doc_id, set()).update(self._close[ids[row]])
 
     def _decoder(self, manifest: Manifest) -> Encoder:
         """The version's tokenizer, its special tokens named by the ids that the manifest gives."""

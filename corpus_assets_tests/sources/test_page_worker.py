@@ -57,6 +57,35 @@ def test_pages_come_back_one_by_one_through_one_child(worker: PageWorker) -> Non
     assert worker._child is first
 
 
+def test_pages_sent_together_come_back_in_their_order(worker: PageWorker) -> None:
+    pages = [b"%d " % number * 40_000 for number in range(40)]  # more than the pipes hold
+    pages[7], pages[9] = b"", b"raise an error"
+    found = worker.extract_all(pages)
+    assert [page.text.encode() for page in found] == [*pages[:9], b"", *pages[10:]]
+    assert [page.reason for page in found if page.reason] == ["extraction_failed"]
+    first = worker._child
+    assert worker.extract_all([]) == []
+    assert [page.text for page in worker.extract_all([b"one"])] == ["one"]
+    assert worker._child is first
+
+
+@pytest.mark.parametrize(
+    ("page", "reason"),
+    [
+        (b"hang in C", "extraction_timeout"),
+        (b"eat memory", "extraction_memory"),
+        (b"eat all memory", "extraction_memory"),
+        (b"segfault", "extraction_crashed"),
+    ],
+)
+def test_a_bad_page_costs_those_sent_with_it_nothing(
+    worker: PageWorker, page: bytes, reason: str
+) -> None:
+    found = worker.extract_all([b"first", page, b"raise an error", b"last"])
+    assert [each.text for each in found] == ["first", "", "", "last"]
+    assert [each.reason for each in found] == [None, reason, "extraction_failed", None]
+
+
 def test_an_error_inside_the_extractor_is_a_reason_without_its_message(worker: PageWorker) -> None:
     found = worker.extract("raise an error")
     assert (found.text, found.reason, found.detail) == ("", "extraction_failed", "RecursionError")

@@ -19,6 +19,7 @@ from corpus_assets.sources.gates import Blocklist, GateSettings, Suppressions
 from corpus_assets.sources.language_gate import LanguageGateSettings
 from corpus_assets.sources.page_worker import PageResult, close_idle_workers
 from corpus_assets.sources.urls import url_key
+from corpus_assets.stages import documents as documents_stage
 from corpus_assets.stages.documents import IngestSettings, ingest_part, make_text_id
 from corpus_assets.stages.purge import purge_part
 from corpus_assets_tests.shared_data import shared_data
@@ -268,6 +269,27 @@ def test_a_page_that_breaks_the_extractor_is_a_reason_and_the_part_goes_on(
     assert by_url(records)["http://a.test/1"] == ("extraction_failed", "RecursionError")
     assert by_url(records)["http://a.test/2"] == ("extraction_crashed", "SIGSEGV")
     assert documents.num_rows == 1
+
+
+@pytest.mark.parametrize(("records", "size"), [(1, 10**9), (2, 10**9), (64, 1), (64, 5000)])
+def test_it_does_not_matter_how_many_pages_are_extracted_at_once(
+    write: Any, monkeypatch: pytest.MonkeyPatch, records: int, size: int
+) -> None:
+    pages = [story(0), story(1), story(0), b"", page("Der Gemeinderat hat es beschlossen. " * 9)]
+    pages += [b"plain text \xff\xfe\x00", story(2), story(1), *(story(n) for n in range(3, 20))]
+    kinds = {6: "text/plain", 8: "image/png"}
+    captures = [
+        response(f"http://a.test/{n}", body, headers=f"Content-Type: {kinds.get(n, 'text/html')}")
+        for n, body in enumerate(pages)
+    ]
+    path = write(members(*captures))
+    gate = LanguageGateSettings(languages=("en",), min_chars=20, sample_share=1.0)
+    expected = ingest(path, language_gate=gate)
+    monkeypatch.setattr(documents_stage, "WAITING_RECORDS", records)
+    monkeypatch.setattr(documents_stage, "WAITING_BYTES", size)
+    found = ingest(path, language_gate=gate)
+    check_conserving(*found)
+    assert all(one.equals(other) for one, other in zip(found, expected, strict=True))
 
 
 def test_a_language_gate_refuses_before_extraction_and_samples_what_it_refused(
