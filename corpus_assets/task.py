@@ -143,7 +143,7 @@ def parquet_bytes(table: pa.Table, row_group_size: int | None = None) -> bytes:
         table.cast(_with_plain_lists(table.schema)).combine_chunks(),
         sink,
         compression="zstd",
-        compression_level=3,
+        compression_level=2,  # 3 takes half as long again for 3% less room
         row_group_size=row_group_size or 20_000,
         store_schema=True,
         write_statistics=True,

@@ -26,7 +26,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import njit
 
+from corpus_assets.kernels.byte_search import byte_kernel
 from corpus_assets.kernels.compatible import JOINED, Replacements, replace_alone, replacements_of
+from corpus_assets.kernels.unaligned import BLOCK_BYTES, above64, load64, zeros_below
 from corpus_assets.kernels.unicode_text import (
     code_point,
     code_points,
@@ -47,6 +49,7 @@ _SPACELESS = (
 _INVISIBLE = r"\p{Cf}\x{34F}\x{180B}-\x{180D}\x{180F}\x{FE00}-\x{FE0F}\x{E0100}-\x{E01EF}"
 _NOT_NFKC = 255
 IN_FORM, ALONE, WHOLE, CUT = 0, 1, 2, 3  # what `in_nfkc` says
+_TOP_BITS = np.uint64(0x8080808080808080)
 _MAX_MARK_RUN = 30  # the Stream-Safe Text Format of UAX #15
 
 
@@ -166,13 +169,19 @@ def _cut_mark_runs(texts: pa.Array) -> pa.Array:
     return pc.replace_substring_regex(texts, pattern=pattern, replacement=r"\1")
 
 
-@njit(cache=True)
-def _is_ascii(data: Any, pos: int) -> Any:
-    """Whether the eight bytes at `pos` are; one load, as it is compiled."""
-    bits = np.uint8(0)
-    for i in range(8):
-        bits |= data[pos + i]
-    return bits < 0x80
+@byte_kernel
+def _after_ascii(data: Any, pos: Any, end: Any) -> Any:
+    """Place of the first byte from `pos` on that is not ASCII; `end` if none is."""
+    while pos + BLOCK_BYTES <= end:
+        others = above64(data, pos, 0x7F)
+        if others:
+            return pos + np.int64(zeros_below(others))
+        pos += BLOCK_BYTES
+    while pos + 8 <= end and load64(data, pos) & _TOP_BITS == 0:
+        pos += 8
+    while pos < end and data[pos] < 0x80:
+        pos += 1
+    return pos
 
 
 @njit(cache=True)
@@ -194,9 +203,7 @@ def in_nfkc(data: Any, offsets: Any, tables: Any, numbers: Any) -> Any:
                 last = np.int64(0)
                 run = 0
                 after_change = False
-                pos += 1
-                while pos + 8 <= end and _is_ascii(data, pos):
-                    pos += 8
+                pos = _after_ascii(data, pos, end)
                 continue
             if is_pair(data, pos, end):
                 code = pair(data, pos)

@@ -4,7 +4,7 @@ fastwarc reads records; the gzip members around them are opened here, one at a t
 itself fastwarc ends at the first corrupt member, says nothing of a file that stops in the middle
 of one, and with a wrong Content-Length reads on through the records that follow. With members
 walled off from each other a fault costs its own member, and the next one is found again.
-Reading this way takes about 0.5 ms a page, fastwarc alone 0.2, extraction 30.
+Nearly all members hold one plain record, which is read without fastwarc.
 
 What comes out, in file order:
 
