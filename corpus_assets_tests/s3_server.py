@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,19 +91,24 @@ class S3Server:
             for left in Path("/tmp").glob(f"seaweedfs-*-{port}.sock"):
                 left.unlink(missing_ok=True)
 
-    def _wait(self, until: float) -> None:
-        """Until a write succeeds; the owner's first write makes the bucket."""
-        from obstore.exceptions import BaseError
+    def client(self, **more: Any) -> Any:
+        """The owner's way to the bucket, past everything that is tested."""
         from obstore.store import S3Store
 
-        client = S3Store(
+        return S3Store(
             BUCKET,
             endpoint=self.endpoint,
             access_key_id=OWNER["key"],
             secret_access_key=OWNER["secret"],
             client_options={"allow_http": True},
-            retry_config={"max_retries": 0},
+            **more,
         )
+
+    def _wait(self, until: float) -> None:
+        """Until a write succeeds; the owner's first write makes the bucket."""
+        from obstore.exceptions import BaseError
+
+        client = self.client(retry_config={"max_retries": 0})
         while True:
             try:
                 client.put("ready", b"")

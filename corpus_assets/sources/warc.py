@@ -179,7 +179,7 @@ def _only_record(member: bytes, limit: int) -> _Found | None:
     start = found.end()
     block_bytes = len(member) - start - 4
     head = member[VERSION_BYTES : start - 2]
-    if block_bytes > limit + HEAD_BYTES:
+    if not 0 <= block_bytes <= limit + HEAD_BYTES:
         return None
     if _RESPONSE not in head and _is_other(head.lower(), block_bytes):
         return _NO_DOCUMENT

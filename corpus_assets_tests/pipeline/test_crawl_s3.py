@@ -13,7 +13,7 @@ from corpus_assets.sources.fetch_settings import FetchSettings
 from corpus_assets.sources.remote import Fetcher
 from corpus_assets_tests.crawl_server import CrawlServer, every_other
 from corpus_assets_tests.pipeline.crawl_corpus import FIRST, SECOND, Place, two_crawls
-from corpus_assets_tests.s3_server import BUCKET, OWNER, S3Server, environment, running_s3
+from corpus_assets_tests.s3_server import BUCKET, S3Server, environment, running_s3
 
 pytest.importorskip("obstore", reason="obstore is not installed")
 
@@ -40,16 +40,8 @@ def over_http(tmp_path_factory: pytest.TempPathFactory) -> Place:
 @pytest.fixture(scope="module")
 def weed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """A real S3 server that holds the crawls below `mirror/`."""
-    from obstore.store import S3Store
-
     with running_s3(tmp_path_factory.mktemp("s3")) as started:
-        client = S3Store(
-            BUCKET,
-            endpoint=started.endpoint,
-            access_key_id=OWNER["key"],
-            secret_access_key=OWNER["secret"],
-            client_options={"allow_http": True},
-        )
+        client = started.client()
         for path, data in two_crawls().items():
             client.put(f"mirror/{path}", data)
         yield started

@@ -221,6 +221,13 @@ def test_the_quick_way_through_a_member_finds_what_the_careful_one_finds(
         FIVE[0] + FIVE[1],
         record(b"GET / HTTP/1.1\r\n\r\n", kind="request"),
         record(b"x", kind="continuation"),
+        *(record(b"GET", kind="request", length=n) for n in (0, 2, 4, "03", " 3", "3 ", "+3", "")),
+        *(record(b"", kind="metadata", length=n)[: n or None] for n in (0, -4, -2, -3)),
+        record(b"GET", kind="request", extra="Content-Length: 3"),
+        record(b"GET", kind="request", extra="warc-type: response"),
+        record(b"GET", kind="request", extra="X: \u00e4"),
+        record(b"GET", kind="request") + b"\r\n",
+        record(b"GET", kind="request") + FIVE[1],
     ]
     rest = shared_data("web/genuine-crawl.warc.gz").read_bytes()
     broken = bytearray(rest[:300_000])
