@@ -3,8 +3,13 @@
 For each element with either, extraction of the main content searches the two with up to twenty
 regular expressions, which is most of its time. Every match but one kind holds one of the stems
 below, so names without a stem can be spared that. The exception is the rule for articles, which
-also matches where separators are doubled or stand at an end. Bytes beyond ASCII (which fold case
-in their own ways) and character references count as a stem.
+also matches where separators are doubled or stand at an end. What it matches is kept, whatever
+the rules after it say; so a name that it matches for sure needs a stem of an earlier rule to
+mean anything.
+
+A stem begins with a blank where the rule wants the beginning of a name, and ends with `$` where it
+wants the end of all. Bytes beyond ASCII (which fold case in their own ways) and character
+references count as a stem of any rule.
 """
 
 from collections import deque
@@ -15,29 +20,51 @@ import numpy.typing as npt
 from corpus_assets.kernels.byte_search import byte_kernel
 
 Bytes = npt.NDArray[np.uint8]
+Steps = npt.NDArray[np.uint16]
 
-STEMS = (
+
+def _after(starts: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(start + word for start in starts for word in words)
+
+
+EARLY_STEMS = (
+    # hidden elements, links that lead elsewhere
+    *_after((" ", "is-", "is_", "visually-", "visually_"), ("hidden", "h-0")),
+    "display-none", "invisible", "collapsed", "nocontent", "expandable",
+    *_after((" ", "link", "link-", "link_"), ("skip", "scroll", "next", "prev")),
+    "permalink", "pagination",
+    # accounts, social media
+    "login", "log-in", "log_in", "signin", "sign-in", "sign_in", "signup", "sign-up", "sign_up",
+    "account", "user-", "user_",
+    "social", "syndication", "newsletter", "follow", "feedback", "engagement", "facebook",
+    "twitter", "subscribe",
+    *_after((" ", "-", "_"), ("shar", "email", "like", "wa", "jp")),
+    # logos, advertisements, counters
+    "logo",
+    " google", " wide", " advert", " ad_", " ad$", " sponsor", " promoted", " paid", " banner",
+    " donate",
+    "short-view-count", "spinner",
+    # what selects the root of the text
+    "article-body", "articlebody", "contentbody", "article-text", "main-content", "postcontent",
+    "post-content", "single-pos",
+)  # fmt: skip
+"""Of what is tried before the rule for articles."""
+
+LATE_STEMS = (
     # articles, headers and footers, navigation, what else there is to read
     "article", "entry", "post", "story", "content", "body", "text", "page",
     "head", "foot", "right", "cookie", "consent", "legal", "fcontainer",
     "nav", "menu", "drop", "bread", "link",
     "trend", "recommended", "featured", "popular", "picks", "related", "next", "guide", "stories",
-    # beside the text, over it, hidden
-    "side", "sticky", "third", "search", "skip", "scroll", "prev", "pagination",
-    "display", "hidden", "invisible", "collapsed", "h-0", "expandable",
-    "modal", "popup", "lightbox", "gallery", "carousel", "print", "logo", "short-view", "spinner",
-    # accounts, advertisements, social media, comments
-    "log", "sign", "account", "user",
-    "google", "wide", " ad", "sponsor", "promoted", "paid", "banner", "donate",
-    "social", "shar", "syndication", "newsletter", "follow", "email", "like", "feedback",
-    "engagement", "facebook", "twitter", "subscribe", "wa", "jp", "comment", "reply",
-    # what selects the root of the text
-    "main",
+    # beside the text, over it, in print, said about it
+    "side", "sticky", "third", "search", "modal", "popup", "lightbox", "gallery", "carousel",
+    "print", "comment", "reply",
 )  # fmt: skip
+"""Of the rule for articles and of what is tried after it."""
 
-HAS_STEM, HAS_DOUBLE = 1, 2
-_OTHER, _DASH, _BLANK, _ZERO, _SCORE, _STRANGE = 0, 27, 28, 29, 30, 31
-_N_CLASSES = 32
+_OTHER, _DASH, _BLANK, _ZERO, _SCORE, _STRANGE, _END = 0, 27, 28, 29, 30, 31, 32
+_N_CLASSES = 33
+_FOUND = 0
 
 
 def _classes() -> Bytes:
@@ -51,15 +78,16 @@ def _classes() -> Bytes:
     return classes
 
 
-def _automaton(stems: tuple[str, ...], classes: Bytes) -> npt.NDArray[np.uint16]:
-    """States of a search for all stems at once (Aho and Corasick 1975); state 0 is a find, state 1
-    the start. One row a state, one column a class of bytes."""
+def _automaton(stems: tuple[str, ...], classes: Bytes) -> Steps:
+    """States of a search for all stems at once (Aho and Corasick 1975), each a row with a column for
+    each class of bytes and known by where it begins; the first is the find, the second the start.
+    """
     trie: list[dict[int, int]] = [{}, {}]
     found = {0}
     for stem in stems:
         state = 1
-        for byte in stem.encode():
-            mark = int(classes[byte])
+        for char in stem:
+            mark = _END if char == "$" else int(classes[ord(char)])
             if mark not in trie[state]:
                 trie.append({})
                 trie[state][mark] = len(trie) - 1
@@ -83,26 +111,43 @@ def _automaton(stems: tuple[str, ...], classes: Bytes) -> npt.NDArray[np.uint16]
                 table[state, mark] = longer
     table[np.isin(table, sorted(found))] = 0
     table[:, _STRANGE] = 0
-    table[0, :] = 0
-    return table
+    return (table * np.uint16(_N_CLASSES)).ravel()
 
 
 _CLASSES = _classes()
-_NEXT = _automaton(STEMS, _CLASSES)
-_BEGIN = int(_NEXT[1, _BLANK])  # a name begins as after a blank
+_EARLY, _LATE = _automaton(EARLY_STEMS, _CLASSES), _automaton(LATE_STEMS, _CLASSES)
 
 
 @byte_kernel
-def name_flags(data: Bytes, start: int, end: int) -> int:
-    """HAS_STEM, or HAS_DOUBLE where separators meet each other or an end, of data[start:end]."""
-    state = np.uint64(_BEGIN)
-    was_separator, has_double = True, False
+def has_early_stem(data: Bytes, start: int, end: int) -> bool:
+    """Whether a value of class or id, data[start:end], has a stem of EARLY_STEMS."""
+    return _has_stem(_EARLY, data, start, end)
+
+
+@byte_kernel
+def has_late_stem(data: Bytes, start: int, end: int) -> bool:
+    """Whether it has a stem of LATE_STEMS."""
+    return _has_stem(_LATE, data, start, end)
+
+
+@byte_kernel
+def has_double(data: Bytes, start: int, end: int) -> bool:
+    """Whether separators meet each other or an end in it."""
+    was_separator = True
     for at in range(start, end):
         mark = _CLASSES[data[at]]
-        state = np.uint64(_NEXT[state, mark])
-        if state == 0:
-            return HAS_STEM
         is_separator = mark in (_DASH, _BLANK, _SCORE)
-        has_double |= is_separator and was_separator
+        if is_separator and was_separator:
+            return True
         was_separator = is_separator
-    return HAS_DOUBLE if has_double or was_separator else 0
+    return was_separator
+
+
+@byte_kernel
+def _has_stem(steps: Steps, data: Bytes, start: int, end: int) -> bool:
+    state = np.uint64(steps[_N_CLASSES + _BLANK])  # a name begins as after a blank
+    for at in range(start, end):
+        state = np.uint64(steps[state + np.uint64(_CLASSES[data[at]])])
+        if state == _FOUND:
+            return True
+    return bool(steps[state + np.uint64(_END)] == _FOUND)

@@ -1,17 +1,19 @@
 """Which attributes of an element are kept where `trim_markup` cuts a page down.
 
-Kept are `class`, `id`, `style`, `role`, `rel` and the few others that resiliparse's rules for main
-content read; but names in `class` and `id` that no rule could match go too (`class_names`). The
-rules are tried on elements that have either, at some microseconds each, and an element without a
-match is kept, whatever it has. Only `div` is treated otherwise without any name, and some
-attributes are read beside one only: there a name stays that matches as little.
+Kept are those that resiliparse's rules for main content read, and of these only what could make a
+difference: `hidden` and marks of advertisements always, `role`, `rel` and some others with the
+values that a rule names, `style` where something in it could be hidden, `class` and `id` with names
+that a rule could match (`class_names`). The rules are tried on elements that have a class or an id,
+at some microseconds each, and an element without a match is kept, whatever it has. Only `div` is
+treated otherwise without any name, and some attributes are read beside one only: there a name
+stays that does as much. An id does that at half the cost of a class, since fewer rules read it.
 """
 
 import numpy as np
 import numpy.typing as npt
 
 from corpus_assets.kernels.byte_search import append_bytes, byte_kernel, find_near_byte
-from corpus_assets.kernels.class_names import HAS_DOUBLE, HAS_STEM, name_flags
+from corpus_assets.kernels.class_names import has_double, has_early_stem, has_late_stem
 from corpus_assets.kernels.markup import (
     _CLASSES,
     _ENDS_ATTRIBUTE,
@@ -25,13 +27,28 @@ from corpus_assets.kernels.markup import (
 Bytes = npt.NDArray[np.uint8]
 Hashes = npt.NDArray[np.uint64]
 
-KEPT_ATTRIBUTES = ("aria-expanded", "aria-hidden", "hidden", "itemprop", "rel")
-READ_BESIDE_NAMES = ("data-ad", "data-advertisement", "data-text-ad", "role", "style")
-"""Looked at only where an element has a class or an id."""
+MARKS_OF_ADS = ("data-ad", "data-advertisement", "data-text-ad")
+"""They, `role` and `style` are looked at only where an element has a class or an id; but a `main`
+role is looked for on its own."""
+
+VALUES_READ = {
+    "aria-expanded": ("false",),
+    "aria-hidden": ("true",),
+    "itemprop": ("author", "datepublished", "url"),
+    "rel": ("author", "icon", "main", "next", "prev", "search", "tag"),
+    "role": (
+        "alert", "banner", "checkbox", "comment", "complementary", "contentinfo", "dialog", "img",
+        "main", "menu", "menubar", "menuitem", "navigation", "presentation", "radio", "search",
+        "searchbox", "separator", "tab", "toolbar", "tooltip",
+    ),
+}  # fmt: skip
 
 NAME_SLOTS = 2048
-_KEPT, _BESIDE, _CLASS_NAME, _ID = 1, 2, 3, 4
-_PLAIN_CLASS = np.frombuffer(b" class=x", dtype=np.uint8)
+_HIDDEN, _AD, _CLASS_NAME, _ID, _STYLE = range(1, 6)
+_VALUED = {name: _STYLE + 1 + place for place, name in enumerate(VALUES_READ)}
+_ROLE = _VALUED["role"]
+ARTICLE_ID = np.frombuffer(b" id=_", dtype=np.uint8)
+"""An id that passes for an article."""
 _PLAIN_ID = np.frombuffer(b" id=x", dtype=np.uint8)
 
 
@@ -49,13 +66,22 @@ def name_table(groups: tuple[tuple[tuple[str, ...], int], ...]) -> tuple[Hashes,
 
 _ATTRIBUTES, _ATTRIBUTE_KINDS = name_table(
     (
-        (KEPT_ATTRIBUTES, _KEPT),
-        (READ_BESIDE_NAMES, _BESIDE),
+        (("hidden",), _HIDDEN),
+        (MARKS_OF_ADS, _AD),
         (("class",), _CLASS_NAME),
         (("id",), _ID),
+        (("style",), _STYLE),
+        *(((name,), kind) for name, kind in _VALUED.items()),
     )
 )
-_ALL_KEPT = (*KEPT_ATTRIBUTES, *READ_BESIDE_NAMES, "class", "id")
+_READ, _IS_READ = name_table(
+    tuple((tuple(f"{name}={value}" for value in values), 1) for name, values in VALUES_READ.items())
+)
+_READ_START = np.zeros(_STYLE + 1 + len(_VALUED), dtype=np.uint64)
+"""For each kind of attribute with values, the hash of its name and '='."""
+for _name, _kind in _VALUED.items():
+    _READ_START[_kind] = name_hash(f"{_name}=")
+_ALL_KEPT = ("hidden", *MARKS_OF_ADS, "class", "id", "style", *VALUES_READ)
 _INITIALS = np.zeros(max(map(len, _ALL_KEPT)) + 1, dtype=np.int64)
 """For each length of a name, a bit for each letter that a kept one of it begins with."""
 for _name in _ALL_KEPT:
@@ -90,6 +116,7 @@ def write_attributes(
     n = len(data)
     class_start = class_value = class_end = id_start = id_value = id_end = 0
     is_named_for = is_div
+    met = 0
     while at < n:
         byte = data[at]
         is_closed = byte == 47 and at + 1 < n and data[at + 1] == 62
@@ -123,14 +150,15 @@ def write_attributes(
             at = end
         if end >= n:
             return -1, size, False
+        if kind == 0 or (met >> kind & 1 and kind != _AD):  # of two, the first counts
+            continue
+        met |= 1 << kind
         if kind == _CLASS_NAME:
-            if class_end == 0:  # of two, the first counts
-                class_start, class_value, class_end = start, value, end
+            class_start, class_value, class_end = start, value, end
         elif kind == _ID:
-            if id_end == 0:
-                id_start, id_value, id_end = start, value, end
-        elif kind:
-            is_named_for |= kind == _BESIDE
+            id_start, id_value, id_end = start, value, end
+        elif kind <= _AD or _is_read(data, kind, value, end):
+            is_named_for |= kind in (_AD, _STYLE, _ROLE)
             out[size] = 32
             size = append_bytes(data, start, end, out, size + 1)
     return -1, size, False
@@ -150,24 +178,66 @@ def _names(
     Names that match nothing go, or where having any makes a difference, become one that does as
     much: a class alone always passes for an article, since a blank follows it.
     """
-    of_class = _value_flags(data, classes[1], classes[2])
-    of_id = _value_flags(data, ids[1], ids[2])
-    if (max(of_class, 0) | max(of_id, 0)) & HAS_STEM:
+    class_start, class_end = _inside(data, classes[1], classes[2])
+    id_start, id_end = _inside(data, ids[1], ids[2])
+    has_class, has_id = class_end > class_start, id_end > id_start
+    could_match = has_class and has_early_stem(data, class_start, class_end)
+    is_article = True
+    if has_id and not could_match:
+        could_match = has_early_stem(data, id_start, id_end)
+        is_article = has_double(data, id_start, id_end)
+        if has_class:
+            is_article |= has_double(data, class_start, class_end)
+        if not is_article:
+            could_match |= has_late_stem(data, id_start, id_end)
+            could_match |= has_class and has_late_stem(data, class_start, class_end)
+    if could_match:
         for start, end in ((classes[0], classes[2]), (ids[0], ids[2])):
             if end > 0:
                 out[size] = 32
                 size = append_bytes(data, start, end, out, size + 1)
-        return size
-    if not is_named_for or (of_class < 0 and of_id < 0):
-        return size
-    if of_id < 0 or of_class == HAS_DOUBLE or of_id == HAS_DOUBLE:
-        return append_bytes(_PLAIN_CLASS, 0, len(_PLAIN_CLASS), out, size)
-    return append_bytes(_PLAIN_ID, 0, len(_PLAIN_ID), out, size)
+    elif is_named_for and (has_class or has_id):
+        name = ARTICLE_ID if is_article else _PLAIN_ID
+        size = append_bytes(name, 0, len(name), out, size)
+    return size
 
 
 @byte_kernel
-def _value_flags(data: Bytes, start: int, end: int) -> int:
-    """`name_flags` of a value in its quotes or without; -1 for none."""
+def _is_read(data: Bytes, kind: int, start: int, end: int) -> bool:
+    """Whether a rule could name this value, in its quotes or without, of such an attribute."""
+    start, end = _inside(data, start, end)
+    if kind == _STYLE:
+        return _could_hide(data, start, end)
+    value = _READ_START[kind]
+    for place in range(start, end):
+        byte = data[place] | 32
+        if byte < 97 or byte > 122:
+            return True  # blanks around it, a character reference
+        value = (value ^ np.uint64(byte)) * _FNV_PRIME
+    slot = value % np.uint64(NAME_SLOTS)
+    while _IS_READ[slot] and _READ[slot] != value:
+        slot = (slot + np.uint64(1)) % np.uint64(NAME_SLOTS)
+    return bool(_IS_READ[slot])
+
+
+@byte_kernel
+def _could_hide(data: Bytes, start: int, end: int) -> bool:
+    """Whether a style has something like "none" or "hidden" in it, or what could be read as that."""
+    for place in range(start, end):
+        byte = data[place]
+        if byte == 38 or byte >= 128:
+            return True
+        byte |= 32
+        is_none = byte == 110 and place + 4 <= end and data[place + 3] | 32 == 101
+        is_hidden = byte == 104 and place + 6 <= end and data[place + 5] | 32 == 110
+        if is_none or is_hidden:
+            return True
+    return False
+
+
+@byte_kernel
+def _inside(data: Bytes, start: int, end: int) -> tuple[int, int]:
+    """Where a value begins and ends inside of its quotes, if it has any."""
     if end - start >= 2 and (data[start] == 34 or data[start] == 39):
-        start, end = start + 1, end - 1
-    return name_flags(data, start, end) if end > start else -1
+        return start + 1, end - 1
+    return start, end

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from corpus_assets.kernels.trim_markup import trim_markup
 from corpus_assets.sources.charset import normalise
-from corpus_assets.sources.engines import engine_version
+from corpus_assets.sources.engines import engine_version, pack_trimmed
 from corpus_assets.sources.page_worker import PageResult, WorkerSpec, borrow_worker, give_back
 from corpus_assets.step import Settings
 
@@ -48,8 +48,8 @@ class Extractor:
 
     def __init__(self, settings: ExtractionSettings) -> None:
         release = engine_version(settings.engine)  # a missing package is said now
-        options = json.dumps(engine_options(settings), sort_keys=True)
         self._trims = release in TRIMMED
+        options = json.dumps(engine_options(settings) | {"is_trimmed": self._trims}, sort_keys=True)
         self._spec = WorkerSpec(options, settings.max_seconds, settings.max_memory_mb)
         self.cpu_seconds = 0.0  # spent elsewhere
 
@@ -57,7 +57,8 @@ class Extractor:
         """Of pages in valid UTF-8: main text in normal form, empty when there is none, or the
         reason why not."""
         if self._trims:
-            pages = [trim_markup(page) for page in pages]  # what it never looks at: same text
+            # what is never looked at goes: same text
+            pages = [pack_trimmed(*trim_markup(page)) for page in pages]
         worker = borrow_worker(self._spec)
         found = worker.extract_all(pages)
         give_back(worker)

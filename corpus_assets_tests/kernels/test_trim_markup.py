@@ -5,15 +5,18 @@ import re
 
 import pytest
 
+from corpus_assets.kernels.skipped_elements import ANY_SKIPPED, SKIPPED, names_in
 from corpus_assets.kernels.trim_markup import trim_markup
 from corpus_assets.sources.charset import decode
-from corpus_assets.sources.engines import make_engine
+from corpus_assets.sources.engines import make_engine, pack_trimmed
 from corpus_assets.sources.warc import read_warc
 from corpus_assets_tests.shared_data import shared_data
 
 pytest.importorskip("resiliparse")
 
-EXTRACT = make_engine({"engine": "resiliparse", "include_comments": False})
+OPTIONS = {"engine": "resiliparse", "include_comments": False}
+EXTRACT = make_engine(OPTIONS)
+EXTRACT_TRIMMED = make_engine(OPTIONS | {"is_trimmed": True})
 
 PIECES = """<!doctype html>|<html lang=en>|<head>|</head>|<body class="a b">|</body>|<title>T & t</title>
 <meta name=a content="b>c">|<link rel=next href=x>|<base href=/>|<noscript>|</noscript>|<style>p > a {}</style>
@@ -29,12 +32,19 @@ PIECES = """<!doctype html>|<html lang=en>|<head>|</head>|<body class="a b">|</b
  with words \n\n and spaces. |   \t\n |&nbsp;|&amp; more|語の文|<header role=banner>|</header>|<footer>|</footer>
 <article itemprop=x style="display: none">|</article>|<main role="main">|</main>|<section aria-hidden=true x>|</section>
 <p/class=q/>|<p =x class=y>|<p class="a" class="nav">|<p\fid=a\rx>|<frameset>|<plaintext>|<h1 onclick="a('>')">|</h1>
+<div class=q>|<div class='q r' id=s>|<div id=q- >|<div class=q>|</div>|</div>|<figure>|</figure>|<figcaption>|<label for=x>
+</label>|<button>|</button>|<noscript>|<video src=x>|</video>|<audio>|<map>|<area alt=x>|<embedimg>|</embedimg>|<dl>|</dl>
+<dt>|<dd>|</dd>|<h2>|</h2>|<h3>|<form>|</form>|<center>|</center>|<details>|<summary>|<search>|</search>|<ruby>|<rt>|<address>
+<th>|<marquee>|</marquee>|</object>|<span class=q role=tab style="color: red">|</span>|<ol>|</ol>|<blockquote>|</blockquote>
 <nav>|</nav>|<time datetime=1>|</time>|<em x>|</em>|<xmp> <b> </xmp>|<noembed><p></noembed>|<caption>|<col>|<object data=x>"""
 PIECE_LIST = [piece for line in PIECES.split("\n") for piece in line.split("|")]
 
 
 def check(page: bytes) -> None:
-    assert EXTRACT(trim_markup(page)) == EXTRACT(page), page
+    trimmed = trim_markup(page)
+    text = EXTRACT(page)
+    assert EXTRACT(trimmed.markup) == text, page
+    assert EXTRACT_TRIMMED(pack_trimmed(*trimmed)) == text, page
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -54,7 +64,8 @@ expandable-lg modal popup-window p-lightbox gallery carousel login sign-up accou
 wide-ad widebanner sponsored promoted paid donate social share-btn sharing newsletter follow email likes feedback
 brand-engagement facebook twitter subscribe wa jp l-wa wafer comments no-comment user-reply brand-logo logotype print-x
 short-view-count spinner article-body articleBody contentBody main-content postcontent single-post ſearch &#110;av NAV
-Spinner consent legal recommended trending popular read-next invisible collapsed display-none menu dropdown  \t
+overflow-hidden log_in sign_up givefeedback give_feedback m-like c-jp __wa address ad-box text-center linknext link_prev
+visually_invisible is_h-0 advertisement advertiselink google_ad Spinner consent legal recommended trending popular read-next invisible collapsed display-none menu dropdown  \t
 ad\tx syndication""".replace("\n", " ").split(" ")
 
 
@@ -136,7 +147,8 @@ def test_white_space_of_texts_of_every_length_is_collapsed(length: int) -> None:
         for _ in range(20):
             text = bytes(draw.choices(pieces, k=length))
             expected = re.sub(rb"[ \t\n\f\r]+", b" ", text)
-            assert trim_markup(b"<p>" + text + b"<p>" + after) == b"<p>" + expected + b"<p>" + after
+            trimmed = trim_markup(b"<p>" + text + b"<p>" + after).markup
+            assert trimmed == b"<p>" + expected + b"<p>" + after
 
 
 BLOCKS = ["ul", "footer", "div", "div id=x", "article", "section", "li", "p", "a", "table", "tr", "td",
@@ -186,7 +198,7 @@ def test_scripts_of_any_length_in_any_element_give_the_same_text(seed: int) -> N
                 page += f" text{number}{' t' * draw.choice([1, 50, 600])} "
         raw = page.encode()
         check(raw)
-        cut += len(trim_markup(raw)) < len(raw) - 1000
+        cut += len(trim_markup(raw).markup) < len(raw) - 1000
     assert cut > 5
 
 
@@ -215,7 +227,7 @@ def test_random_bytes_give_the_same_text(seed: int) -> None:
         check(bytes(draw.choices(b"<>/!-=\"' apbi\n", k=draw.randrange(160))))
 
 
-def test_real_pages_give_the_same_text_and_are_about_half_as_long() -> None:
+def test_real_pages_give_the_same_text_and_are_less_than_half_as_long() -> None:
     before = after = 0
     with shared_data("web/snapshot-B.warc.gz").open("rb") as stream:
         for number, record in enumerate(read_warc(stream, "b", 2_000_000)):
@@ -223,17 +235,23 @@ def test_real_pages_give_the_same_text_and_are_about_half_as_long() -> None:
             if text is not None and number % 6 == 0:
                 page = text.encode("utf-8")
                 check(page)
-                before, after = before + len(page), after + len(trim_markup(page))
-    assert after < 0.65 * before
+                before, after = before + len(page), after + len(trim_markup(page).markup)
+    assert after < 0.55 * before
 
 
 @pytest.mark.parametrize(
     ("page", "trimmed"),
     [
-        (b"<p CLASS=menu data-y='1' onclick=\"a > b\">", b"<p CLASS=menu>"),
-        (b"<p class=q id='z'><div id=z class=q><div class=q><div id=q->", b"<p><div id=x><div class=x><div class=x>"),
-        (b"<td class=q role=tab><p class=q style=a><p class='' style=a>", b"<td role=tab class=x><p style=a class=x><p style=a>"),
-        (b"<div class=q class=menu><p id=q id=menu>", b"<div class=x><p>"),
+        (b"<p CLASS=logo data-y='1' onclick=\"a > b\">", b"<p CLASS=logo>"),
+        (b"<p class=q id='z'><div id=z class=q><div class=q><div id=q->", b"<p><div id=x><div id=_><div id=_>"),
+        (b"<p class=nav><p id=nav><p id=nav_><p class=nav id=q>", b"<p><p id=nav><p><p class=nav id=q>"),
+        (b"<td class=q role=tab><p class=q style=a><p class='' style=none>", b"<td role=tab id=_><p><p style=none>"),
+        (b"<p id=q style='a:Hidden' role=x><p id=q style=&#110;><p class=q style=b>", b"<p style='a:Hidden' id=x><p style=&#110; id=x><p>"),
+        (b"<div class=q class=logo><p id=q id=logo><a rel=x rel=tag style=a style=none>", b"<div id=_><p><a>"),
+        (b"<a rel='nofollow' role=button itemprop=name aria-hidden=false aria-expanded=true>", b"<a>"),
+        (b"<a rel='tag ' role=Main itemprop=datePublished aria-hidden=true hidden>", b"<a rel='tag ' role=Main itemprop=datePublished aria-hidden=true hidden>"),
+        (b"<div class=q>a<div id=q-1>b</div><div>c</div></div>", b"<main    >a<div id=x>b</div><div>c</div></main>"),
+        (b"<DIV class=q>a<ul><li><b>b</ul><p></DIV >", b"<main    >a<ul><li><b>b</ul><p></main>"),
         (b"<a href=x rel=tag>a</a>", b"<a rel=tag>a</a>"),
         (b"<html><head><meta charset=utf-8><title>t</title><style>a</style></head><p>", b"<html><head></head><p>"),
         (b"<title>t</title><!doctype html><p>", b"<title>t</title><!doctype html><p>"),
@@ -250,7 +268,18 @@ def test_real_pages_give_the_same_text_and_are_about_half_as_long() -> None:
     ],
 )  # fmt: skip
 def test_only_what_is_never_read_goes(page: bytes, trimmed: bytes) -> None:
-    assert trim_markup(page) == trimmed
+    assert trim_markup(page).markup == trimmed
+
+
+def test_elements_that_are_skipped_are_noted_where_they_are_met() -> None:
+    for place, name in enumerate(SKIPPED):
+        content = f"<p>a <{name}>b</{name}> c".encode()
+        skipped = trim_markup(content).skipped
+        assert skipped == 1 << place, name
+        assert names_in(skipped) == [name]
+    assert trim_markup(b"<p>a <img alt=x> <!-- <svg> --> b").skipped == 0
+    assert trim_markup(b"<p>a <math> b").skipped == ANY_SKIPPED
+    assert trim_markup(b"<p>a <label x='").skipped == ANY_SKIPPED
 
 
 @pytest.mark.parametrize(
@@ -261,4 +290,4 @@ def test_only_what_is_never_read_goes(page: bytes, trimmed: bytes) -> None:
     ],
 )  # fmt: skip
 def test_floods_come_out_no_longer_than_they_went_in(page: bytes) -> None:
-    assert len(trim_markup(page)) <= len(page)
+    assert len(trim_markup(page).markup) <= len(page)
