@@ -228,7 +228,7 @@ def _could_hide(data: Bytes, start: int, end: int) -> bool:
         if byte == 38 or byte >= 128:
             return True
         byte |= 32
-        is_none = byte == 110 and place + 4 <= end and data[place + 3] | 32 == 101
+        is_none = byte == 110 and place + 4 <= end and data[place + 1] | 32 == 111
         is_hidden = byte == 104 and place + 6 <= end and data[place + 5] | 32 == 110
         if is_none or is_hidden:
             return True
