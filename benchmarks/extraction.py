@@ -3,14 +3,16 @@
     python benchmarks/extraction.py FILE.warc.gz --peer-python PATH [--pages 400] [--rounds 2]
         [--truth extraction-truth.jsonl.gz]
 
-Cuts the file to its first pages and runs, by turns, datatrove (WarcReader and its Trafilatura
-step, same trafilatura, same settings, no deduplication) and our documents stage (reading, gates,
-extraction, tables) in four ways. In each round a way of ours is run until it has taken
-`MIN_SECONDS` of CPU time, as long as datatrove takes about, so that a quiet moment of the machine
-favours nobody. Prints CPU milliseconds a page, the mean of a round, all processes counted and start
-not, and ratios; and what of it is reading and gates: the same part run with every page refused
-where its extraction would begin, so everything that a page costs before (reading, inflating,
-digest, names, all gates, charset, its row in the ledger). `--truth` is JSON lines with `record_id`
+Cuts the file to its first pages and runs datatrove (WarcReader and its Trafilatura step, same
+trafilatura, same settings, no deduplication) and our documents stage (reading, gates, extraction,
+tables) in four ways. A machine's speed may change by half from one minute to the next, so in each
+round everything takes turns: our ways for about `TURN_SECONDS` of CPU time each, `TURNS` times
+over, and datatrove before, in the middle and after. Prints CPU milliseconds a page, the mean of a
+round, all processes counted and start not; the ratio to datatrove in the same round; and what of
+it is reading and gates: the same part run with every page refused where its extraction would
+begin, so everything that a page costs before (reading, inflating, digest, names, all gates,
+charset, its row in the ledger), by turns with the rest. Of all rounds the median is printed.
+`--truth` is JSON lines with `record_id`
 and `main_content`; F1 is over words, the mean of all pages that have a truth, a page without text
 counting 0, and of those with text.
 PATH is a Python with `requirements-extraction.txt` and the same trafilatura installed.
@@ -23,6 +25,7 @@ import os
 import re
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -43,7 +46,8 @@ from corpus_assets.stages.documents import IngestSettings, ingest_part
 PEER = Path(__file__).with_name("extraction_peer.py")
 WEB = SourceSpec(name="web", format="warc")
 MAX_BYTES = 20_000_000
-MIN_SECONDS = 8.0
+TURNS = 4
+TURN_SECONDS = 2.0
 GATES = {"max_bytes": MAX_BYTES, "content_types": ("text/html", "application/xhtml+xml")}
 
 OURS: dict[str, IngestSettings] = {
@@ -60,6 +64,7 @@ OURS: dict[str, IngestSettings] = {
     ),
 }
 Texts = dict[str, str]
+Round = tuple[dict[str, float], dict[str, float]]  # seconds of each way, of what comes before
 
 
 def main() -> None:
@@ -83,22 +88,63 @@ def run(file: Path, keys: dict[int, str], options: Any, folder: Path) -> None:
     small, small_keys = cut(file, folder / "warm.warc.gz", 3)
     for settings in ours.values():
         ingest(small, small_keys, settings)
-    seconds: dict[str, list[float]] = {}
-    before: dict[str, list[float]] = {}
+    rounds: list[Round] = []
     texts: dict[str, Texts] = {}
-    for _ in range(options.rounds):
-        for name in ("datatrove precision", "datatrove fast"):
-            spent, texts[name] = peer(options.peer_python, file, folder, "fast" in name)
-            seconds.setdefault(name, []).append(spent)
-        for name, settings in ours.items():
-            spent, texts[name] = mean_of(file, keys, settings)
-            seconds.setdefault(name, []).append(spent)
-            with mock.patch.object(Extractor, "extract_all", refuse):
-                spent, _ = mean_of(file, keys, settings)
-            before.setdefault(name, []).append(spent)
+    for number in range(options.rounds):
+        rounds.append(one_round(file, keys, options.peer_python, folder, ours, texts))
+        print(f"round {number + 1} of {options.rounds}", file=sys.stderr)
     truth = read_truth(options.truth) if options.truth else {}
     truth = {key: text for key, text in truth.items() if key in set(keys.values())}
-    report(len(keys), seconds, before, texts, truth)
+    report(len(keys), rounds, texts, truth)
+
+
+def one_round(
+    file: Path,
+    keys: dict[int, str],
+    python: Path,
+    folder: Path,
+    ours: dict[str, IngestSettings],
+    texts: dict[str, Texts],
+) -> Round:
+    """Mean CPU seconds of each way, and of what comes before its extraction; texts are added."""
+    seconds: dict[str, list[float]] = {}
+    before: dict[str, list[float]] = {}
+    for turn in range(TURNS):
+        if turn in (0, TURNS // 2):
+            run_peers(python, file, folder, seconds, texts)
+        for name, settings in ours.items():
+            texts[name] = take_turn(file, keys, settings, seconds.setdefault(name, []))
+            with mock.patch.object(Extractor, "extract_all", refuse):
+                take_turn(file, keys, settings, before.setdefault(name, []))
+    run_peers(python, file, folder, seconds, texts)
+    return (
+        {name: statistics.fmean(runs) for name, runs in seconds.items()},
+        {name: statistics.fmean(runs) for name, runs in before.items()},
+    )
+
+
+def run_peers(
+    python: Path,
+    file: Path,
+    folder: Path,
+    seconds: dict[str, list[float]],
+    texts: dict[str, Texts],
+) -> None:
+    for name in ("datatrove precision", "datatrove fast"):
+        spent, texts[name] = peer(python, file, folder, "fast" in name)
+        seconds.setdefault(name, []).append(spent)
+
+
+def take_turn(
+    file: Path, keys: dict[int, str], settings: IngestSettings, runs: list[float]
+) -> Texts:
+    """Run for about `TURN_SECONDS`, at least once; the time of each run is added to `runs`."""
+    taken = 0.0
+    while taken < TURN_SECONDS:
+        spent, texts = ingest(file, keys, settings)
+        runs.append(spent)
+        taken += spent
+    return texts
 
 
 def refuse(_extractor: Extractor, pages: Sequence[bytes]) -> list[PageResult]:
@@ -106,27 +152,26 @@ def refuse(_extractor: Extractor, pages: Sequence[bytes]) -> list[PageResult]:
     return [PageResult("", "not_extracted", None, 0.0) for _ in pages]
 
 
-def report(
-    n_pages: int,
-    seconds: dict[str, list[float]],
-    before: dict[str, list[float]],
-    texts: dict[str, Texts],
-    truth: Texts,
-) -> None:
-    """One line for each way; the smaller of the rounds, as noise only ever adds."""
-    base = min(seconds["datatrove precision"])
+def report(n_pages: int, rounds: list[Round], texts: dict[str, Texts], truth: Texts) -> None:
+    """One line for each way."""
+
+    def ratio(name: str, to: str) -> float:
+        return statistics.median(seconds[to] / seconds[name] for seconds, _ in rounds)
+
     print(f"{n_pages} pages, {sum(key in truth for key in texts['fast'])} with a truth")
     print("| | CPU ms a page | reading and gates | ratio to datatrove | texts | F1 | F1 of texts |")
     print("|---|---|---|---|---|---|---|")
-    for name, rounds in seconds.items():
-        share = f"{min(before[name]) / min(rounds):.1%}" if name in before else ""
+    for name in rounds[0][0]:
+        spent = statistics.median(seconds[name] for seconds, _ in rounds)
+        shares = [before[name] / seconds[name] for seconds, before in rounds if name in before]
         print(
-            f"| {name} | {1000 * min(rounds) / n_pages:.2f} | {share} | {base / min(rounds):.2f} "
+            f"| {name} | {1000 * spent / n_pages:.2f} "
+            f"| {f'{statistics.median(shares):.1%}' if shares else ''} "
+            f"| {ratio(name, 'datatrove precision'):.2f} "
             f"| {len(texts[name])} | {f1(texts[name], truth)} "
             f"| {f1(texts[name], {key: truth[key] for key in truth.keys() & texts[name].keys()})} |"
         )
-    quick = min(seconds["datatrove fast"]) / min(seconds["fast"])
-    print(f"fast beside datatrove in fast mode: {quick:.2f}")
+    print(f"fast beside datatrove in fast mode: {ratio('fast', 'datatrove fast'):.2f}")
     for mode in ("precision", "fast"):
         mine, its = texts[mode], texts[f"datatrove {mode}"]
         both = mine.keys() & its.keys()
@@ -149,15 +194,6 @@ def cut(file: Path, target: Path, pages: int) -> tuple[Path, dict[int, str]]:
         stream.seek(0)
         target.write_bytes(stream.read(end))
     return target, keys
-
-
-def mean_of(file: Path, keys: dict[int, str], settings: IngestSettings) -> tuple[float, Texts]:
-    """As `ingest`, the mean of as many runs as it takes."""
-    runs: list[float] = []
-    while not runs or sum(runs) < MIN_SECONDS:
-        spent, texts = ingest(file, keys, settings)
-        runs.append(spent)
-    return statistics.fmean(runs), texts
 
 
 def ingest(file: Path, keys: dict[int, str], settings: IngestSettings) -> tuple[float, Texts]:

@@ -17,6 +17,7 @@ others take one decode.
 import codecs
 import re
 import unicodedata
+from functools import lru_cache
 from typing import NamedTuple
 
 from corpus_assets.kernels.control_bytes import count_control_bytes
@@ -190,6 +191,7 @@ def normalise(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
+@lru_cache(maxsize=256)
 def charset_of_label(label: str) -> str | None:
     """The codec a browser would use for a charset label; None for one it does not know."""
     label = label.strip().lower()

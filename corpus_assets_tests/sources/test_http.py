@@ -1,4 +1,6 @@
 import gzip
+import random
+import re
 import zlib
 
 import brotli
@@ -35,6 +37,18 @@ def test_a_head_with_bare_line_feeds_and_odd_bytes_is_read() -> None:
     assert head is not None
     assert head.headers == (("server", "caf\xe9"), ("name", "caf\xe9"))
     assert block[head.body_start :] == b"body"
+
+
+def test_the_first_empty_line_ends_a_head_whatever_its_line_ends_are() -> None:
+    draw = random.Random(3)
+    pieces = [b"\r\n", b"\r\n", b"\n", b"\r", b"a: b", b"c", b" d", b"x" * 1500]
+    for _ in range(2000):
+        block = b"HTTP/1.1 200 OK" + b"".join(draw.choices(pieces, k=draw.randrange(12)))
+        empty = re.search(rb"\r?\n\r?\n", block)
+        for given in (block, memoryview(block)):
+            head = parse_head(given)
+            assert head is not None
+            assert head.body_start == (empty.end() if empty else len(block)), block
 
 
 def test_what_does_not_begin_like_http_has_no_head() -> None:

@@ -225,7 +225,27 @@ def test_the_quick_way_through_a_member_finds_what_the_careful_one_finds(
         *(record(b"", kind="metadata", length=n)[: n or None] for n in (0, -4, -2, -3)),
         record(b"GET", kind="request", extra="Content-Length: 3"),
         record(b"GET", kind="request", extra="warc-type: response"),
-        record(b"GET", kind="request", extra="X: \u00e4"),
+        *(
+            record(b"GET", kind="request", extra=extra)
+            for extra in (
+                "X: \u00e4",
+                "X: a\nContent-Length: 5",
+                "X: a\rContent-Length: 5",
+                "Content-Length:5",
+                "Content-Length : 5",
+                " Content-Length: 5",
+                "X: a\r\n b",
+                "X: a\r\n\tb",
+                "no colon",
+                "WARC-Type :response",
+                "X: WARC-Type",
+                ": x",
+                "X:\x00",
+            )
+        ),
+        record(b"GET", kind="request").replace(b"WARC/1.0", b"WARC/0.9"),
+        record(b"GET", kind="request").replace(b"WARC/1.0\r\n", b"WARC/1.0\n"),
+        record(b"GET", kind="request").replace(b"WARC-Type: request", b"WARC-Type: request\r\n x"),
         record(b"GET", kind="request") + b"\r\n",
         record(b"GET", kind="request") + FIVE[1],
     ]
