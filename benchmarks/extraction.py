@@ -9,9 +9,10 @@ tables) in four ways. A machine's speed may change by half from one minute to th
 round everything takes turns: our ways for about `TURN_SECONDS` of CPU time each, `TURNS` times
 over, and datatrove before, in the middle and after. Prints CPU milliseconds a page, the mean of a
 round, all processes counted and start not; the ratio to datatrove in the same round; and what of
-it is reading and gates: the same part run with every page refused where its extraction would
-begin, so everything that a page costs before (reading, inflating, digest, names, all gates,
-charset, its row in the ledger), by turns with the rest. Of all rounds the median is printed.
+it comes before extraction, by turns with the rest: the same part run with every page refused where
+its extraction would begin. That is reading and gates (inflating, heads, charset, address, all
+gates), and, timed inside of these runs, ids and ledger (SHA-256 of the payload, document id, the
+tables). Of all rounds the median is printed.
 `--truth` is JSON lines with `record_id`
 and `main_content`; F1 is over words, the mean of all pages that have a truth, a page without text
 counting 0, and of those with text.
@@ -29,7 +30,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -41,6 +43,7 @@ from corpus_assets.sources.gates import Blocklist, GateSettings, Suppressions
 from corpus_assets.sources.language_gate import LanguageGateSettings
 from corpus_assets.sources.page_worker import PageResult
 from corpus_assets.sources.warc import read_warc
+from corpus_assets.stages import document_names, documents
 from corpus_assets.stages.documents import IngestSettings, ingest_part
 
 PEER = Path(__file__).with_name("extraction_peer.py")
@@ -64,7 +67,13 @@ OURS: dict[str, IngestSettings] = {
     ),
 }
 Texts = dict[str, str]
-Round = tuple[dict[str, float], dict[str, float]]  # seconds of each way, of what comes before
+Seconds = dict[str, float]
+Round = tuple[Seconds, Seconds, Seconds]  # of each way, of what comes before, of ids and ledger
+IDS_AND_LEDGER = (
+    (document_names, "content_digest"),
+    (document_names, "make_doc_id"),
+    (documents, "_table"),
+)
 
 
 def main() -> None:
@@ -106,21 +115,48 @@ def one_round(
     ours: dict[str, IngestSettings],
     texts: dict[str, Texts],
 ) -> Round:
-    """Mean CPU seconds of each way, and of what comes before its extraction; texts are added."""
+    """Mean CPU seconds of each way, of what comes before its extraction, and of ids and ledger
+    among that; texts are added."""
     seconds: dict[str, list[float]] = {}
     before: dict[str, list[float]] = {}
+    named: dict[str, list[float]] = {}
     for turn in range(TURNS):
         if turn in (0, TURNS // 2):
             run_peers(python, file, folder, seconds, texts)
         for name, settings in ours.items():
             texts[name] = take_turn(file, keys, settings, seconds.setdefault(name, []))
-            with mock.patch.object(Extractor, "extract_all", refuse):
-                take_turn(file, keys, settings, before.setdefault(name, []))
+            with mock.patch.object(Extractor, "extract_all", refuse), timed(IDS_AND_LEDGER) as ids:
+                runs = before.setdefault(name, [])
+                done = len(runs)
+                take_turn(file, keys, settings, runs)
+            named.setdefault(name, []).append(sum(ids) / (len(runs) - done))
     run_peers(python, file, folder, seconds, texts)
     return (
         {name: statistics.fmean(runs) for name, runs in seconds.items()},
         {name: statistics.fmean(runs) for name, runs in before.items()},
+        {name: statistics.fmean(runs) for name, runs in named.items()},
     )
+
+
+@contextmanager
+def timed(functions: Sequence[tuple[Any, str]]) -> Iterator[list[float]]:
+    """CPU seconds of each call of these functions, given by where they are looked up."""
+    spent: list[float] = []
+
+    def with_timer(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            began = time.process_time()
+            result = function(*arguments)
+            spent.append(time.process_time() - began)
+            return result
+
+        return call
+
+    with ExitStack() as stack:
+        for place, name in functions:
+            replaced = mock.patch.object(place, name, with_timer(getattr(place, name)))
+            stack.enter_context(replaced)
+        yield spent
 
 
 def run_peers(
@@ -156,17 +192,25 @@ def report(n_pages: int, rounds: list[Round], texts: dict[str, Texts], truth: Te
     """One line for each way."""
 
     def ratio(name: str, to: str) -> float:
-        return statistics.median(seconds[to] / seconds[name] for seconds, _ in rounds)
+        return statistics.median(seconds[to] / seconds[name] for seconds, _, _ in rounds)
+
+    def share(name: str, what: Callable[[Round], float]) -> str:
+        if name not in rounds[0][1]:
+            return ""
+        return f"{statistics.median(what(found) / found[0][name] for found in rounds):.1%}"
 
     print(f"{n_pages} pages, {sum(key in truth for key in texts['fast'])} with a truth")
-    print("| | CPU ms a page | reading and gates | ratio to datatrove | texts | F1 | F1 of texts |")
-    print("|---|---|---|---|---|---|---|")
+    print(
+        "| | CPU ms a page | reading and gates | ids and ledger | ratio to datatrove | texts | F1 "
+        "| F1 of texts |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
     for name in rounds[0][0]:
-        spent = statistics.median(seconds[name] for seconds, _ in rounds)
-        shares = [before[name] / seconds[name] for seconds, before in rounds if name in before]
+        spent = statistics.median(seconds[name] for seconds, _, _ in rounds)
+        reading = share(name, lambda found, name=name: found[1][name] - found[2][name])
+        ids = share(name, lambda found, name=name: found[2][name])
         print(
-            f"| {name} | {1000 * spent / n_pages:.2f} "
-            f"| {f'{statistics.median(shares):.1%}' if shares else ''} "
+            f"| {name} | {1000 * spent / n_pages:.2f} | {reading} | {ids} "
             f"| {ratio(name, 'datatrove precision'):.2f} "
             f"| {len(texts[name])} | {f1(texts[name], truth)} "
             f"| {f1(texts[name], {key: truth[key] for key in truth.keys() & texts[name].keys()})} |"
@@ -202,12 +246,12 @@ def ingest(file: Path, keys: dict[int, str], settings: IngestSettings) -> tuple[
     pinned = SourceFile(file.name, str(file), size, sha256)
     spent: list[float] = []
     began = time.process_time()
-    _, documents = ingest_part(
+    _, table = ingest_part(
         WEB, "bench", 0, pinned, settings, Blocklist(()), Suppressions.from_rows([]),
         lid=find_model("lid.176"), on_cost=spent.append,
     )  # fmt: skip
     here = time.process_time() - began
-    rows = documents.select(["offset", "text"]).to_pylist()
+    rows = table.select(["offset", "text"]).to_pylist()
     return here + sum(spent), {keys[row["offset"]]: row["text"] for row in rows}
 
 

@@ -23,10 +23,7 @@ class Names:
 
 
 def names_of(record: RawRecord, source: str, snapshot: str) -> Names:
-    content = record.payload if record.text is None else record.text.encode("utf-8", "replace")
-    digest = record.payload_digest
-    if content or not digest:
-        digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    digest = content_digest(record)
     address = address_of(record.url) if record.url else None
     if address is not None:
         name, key = address.canonical, address.key
@@ -41,6 +38,14 @@ def names_of(record: RawRecord, source: str, snapshot: str) -> Names:
         doc_id=make_doc_id(source, snapshot, name, digest),
         parents=tuple(_parent_key(parent) for parent in record.derived_from),
     )
+
+
+def content_digest(record: RawRecord) -> str:
+    """Of what the record holds; as its source declares it where it holds nothing."""
+    content = record.payload if record.text is None else record.text.encode("utf-8", "replace")
+    if record.payload_digest and not content:
+        return record.payload_digest
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 def make_doc_id(source: str, snapshot: str, name: str, payload_digest: str) -> bytes:
