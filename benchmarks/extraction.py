@@ -9,10 +9,10 @@ tables) in four ways. A machine's speed may change by half from one minute to th
 round everything takes turns: our ways for about `TURN_SECONDS` of CPU time each, `TURNS` times
 over, and datatrove before, in the middle and after. Prints CPU milliseconds a page, the mean of a
 round, all processes counted and start not; the ratio to datatrove in the same round; and what of
-it comes before extraction, by turns with the rest: the same part run with every page refused where
-its extraction would begin. That is reading and gates (inflating, heads, charset, address, all
-gates), and, timed inside of these runs, ids and ledger (SHA-256 of the payload, document id, the
-tables). Of all rounds the median is printed.
+it is reading and gates, by turns with the rest: the same part run with every page refused where its
+extraction would begin, so everything that a page costs before (reading, inflating, digest, names,
+all gates, charset, its row in the ledger). Ids and ledger are the part of that which is SHA-256 of
+the payload, the document's id and the tables. Of all rounds the median is printed.
 `--truth` is JSON lines with `record_id`
 and `main_content`; F1 is over words, the mean of all pages that have a truth, a page without text
 counting 0, and of those with text.
@@ -201,13 +201,13 @@ def report(n_pages: int, rounds: list[Round], texts: dict[str, Texts], truth: Te
 
     print(f"{n_pages} pages, {sum(key in truth for key in texts['fast'])} with a truth")
     print(
-        "| | CPU ms a page | reading and gates | ids and ledger | ratio to datatrove | texts | F1 "
+        "| | CPU ms a page | reading and gates | ids and ledger in it | ratio to datatrove | texts | F1 "
         "| F1 of texts |"
     )
     print("|---|---|---|---|---|---|---|---|")
     for name in rounds[0][0]:
         spent = statistics.median(seconds[name] for seconds, _, _ in rounds)
-        reading = share(name, lambda found, name=name: found[1][name] - found[2][name])
+        reading = share(name, lambda found, name=name: found[1][name])
         ids = share(name, lambda found, name=name: found[2][name])
         print(
             f"| {name} | {1000 * spent / n_pages:.2f} | {reading} | {ids} "
