@@ -291,3 +291,14 @@ def test_elements_that_are_skipped_are_noted_where_they_are_met() -> None:
 )  # fmt: skip
 def test_floods_come_out_no_longer_than_they_went_in(page: bytes) -> None:
     assert len(trim_markup(page).markup) <= len(page)
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [b"<div id=_></div>", b"<div/id=-></div>", b'<b a=""c=d><p hidden="">', b'<p role="tab"id=->'],
+)
+def test_what_grows_has_room_for_it(tags: bytes) -> None:
+    page = tags * 50_000
+    trimmed = trim_markup(page).markup
+    assert len(trimmed) <= 1.2 * len(page)
+    check(tags * 200)
