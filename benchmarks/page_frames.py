@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from isal import igzip
+from deflate import gzip_compress
 
 from corpus_assets.sources.warc import read_warc
 
@@ -87,7 +87,7 @@ def response_record(url: str, page: bytes, number: int) -> bytes:
         f"WARC-Target-URI: {url}\r\nContent-Type: application/http; msgtype=response\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
     )
-    return bytes(igzip.compress(head.encode() + body + b"\r\n\r\n", compresslevel=1))
+    return bytes(gzip_compress(head.encode() + body + b"\r\n\r\n", 1))
 
 
 def drawn_words(

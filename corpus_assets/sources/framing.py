@@ -2,87 +2,82 @@
 
 import re
 import zlib
+from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from isal import isal_zlib  # twice as fast; whatever it refuses, zlib decides
+from deflate import DeflateError, gzip_decompress  # whatever it refuses, zlib decides
+
+from corpus_assets.kernels.gzip_starts import find_gzip_starts
 
 GZIP = b"\x1f\x8b\x08"
 WARC = b"WARC/"
 CHUNK_BYTES = 1 << 16
+MEMBER_BYTES = 18  # of the smallest: head, an empty block, checksum and size
 MAX_INFLATED_BYTES = 1 << 30  # per record: a second of inflating, then it is called a bomb
 
+_FLAGS_AT, _FLAGS = 3, 0b11101  # those known, less a checksum of the head, which is not checked
 _GZIP_START = re.compile(re.escape(GZIP))
 _WARC_START = re.compile(rb"(?<=\n)WARC/1\.\d\r?\n")
 
 
 class ArchiveFile:
-    """A file with a position that knows about bytes read ahead and given back."""
+    """A file with a position, seen through a window of bytes that are read already."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        self._ahead = b""
-        self._read = 0
+        self._window = memoryview(b"")
+        self._at = 0  # the position, in the window
+        self._end = 0  # the window's end, in the file
+        self._starts: list[int] = []  # of gzip members in the window, as it seems
         self.size = stream.seek(0, 2)
         self.seek(0)
 
     @property
     def position(self) -> int:
-        return self._read - len(self._ahead)
+        return self._end - len(self._window) + self._at
 
     def seek(self, position: int) -> None:
-        self._stream.seek(position)
-        self._read = position
-        self._ahead = b""
+        start = self._end - len(self._window)
+        if start <= position <= self._end:
+            self._at = position - start
+        else:
+            self._show(b"")
+            self._end = position
+        self._stream.seek(self._end)
 
     def take(self) -> bytes:
-        """The next bytes, as many as are at hand; empty at the end."""
-        if self._ahead:
-            chunk, self._ahead = self._ahead, b""
-        else:
-            chunk = self._stream.read(CHUNK_BYTES)
-            self._read += len(chunk)
-        return chunk
+        """The next bytes, at most 64 KiB; empty at the end."""
+        if self._at == len(self._window):
+            self._read_on()
+        piece = bytes(self._window[self._at : self._at + CHUNK_BYTES])
+        self._at += len(piece)
+        return piece
 
-    def give_back(self, rest: bytes) -> None:
-        self._ahead = rest
+    def give_back(self, n_bytes: int) -> None:
+        """The last so many bytes that were taken are the next ones again."""
+        self._at -= n_bytes
 
     def peek(self, size: int) -> bytes:
-        while len(self._ahead) < size:
-            chunk = self._stream.read(CHUNK_BYTES)
-            if not chunk:
-                break
-            self._read += len(chunk)
-            self._ahead += chunk
-        return self._ahead[:size]
+        while len(self._window) - self._at < size and self._read_on():
+            pass
+        return bytes(self._window[self._at : self._at + size])
 
-    def whole_member(self, most_bytes: int) -> bytes | None:
+    def whole_member(self, most_bytes: int) -> bytearray | None:
         """The member that begins here, inflated and checked, and the place after it.
 
-        None, with the place as it was, for one that is broken, cut off or larger.
+        None, with the place as it was, for one that is broken, cut off or larger, and in doubt.
+        Only the next place that looks like a start counts as its end: were it passed over for a
+        later one, bytes that belong to no member could take a sound member with them.
         """
-        start = self.position
-        inflater: Any = isal_zlib.decompressobj(31)
-        pieces: list[bytes] = []
-        left = most_bytes
-        try:
-            while left > 0 and not inflater.eof:
-                chunk = self.take()
-                if not chunk:
-                    break
-                piece = inflater.decompress(chunk, left)
-                left -= len(piece)
-                pieces.append(piece)
-                if inflater.unconsumed_tail:
-                    break
-        except (zlib.error, isal_zlib.error):  # type: ignore[misc]
-            pass
-        else:
-            if inflater.eof:
-                self.give_back(inflater.unused_data)
-                return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        self.seek(start)
-        return None
+        next_start = bisect_right(self._starts, self._at)
+        while next_start == len(self._starts):
+            if len(self._window) - self._at > most_bytes:
+                return None
+            if not self._read_on():
+                return self._inflate(len(self._window), most_bytes)
+            next_start = bisect_right(self._starts, self._at)
+        return self._inflate(self._starts[next_start], most_bytes)
 
     def next_member(self, start: int) -> int | None:
         """First place from `start` on where a gzip member with a WARC record begins."""
@@ -103,6 +98,37 @@ class ArchiveFile:
             self.seek(at)
             return at
         return None
+
+    def _inflate(self, end: int, most_bytes: int) -> bytearray | None:
+        """The member from here to `end` in the window, its size in its last four bytes."""
+        member = self._window[self._at : end]
+        if len(member) < MEMBER_BYTES or member[_FLAGS_AT] & ~_FLAGS:
+            return None
+        size = int.from_bytes(member[-4:], "little")
+        if not 0 < size <= most_bytes:
+            return None
+        try:
+            inflated: bytearray = gzip_decompress(member, size)
+        except DeflateError:
+            return None
+        if len(inflated) < size:
+            return None
+        self._at = end
+        return inflated
+
+    def _read_on(self) -> bool:
+        """Leave what lies behind and read as much again as lies ahead; False at the end."""
+        rest = self._window[self._at :]
+        piece = self._stream.read(max(CHUNK_BYTES, len(rest)))
+        if piece:
+            self._show(b"".join((rest, piece)) if rest else piece)
+            self._end += len(piece)
+        return bool(piece)
+
+    def _show(self, window: bytes) -> None:
+        self._window = memoryview(window)
+        self._at = 0
+        self._starts = find_gzip_starts(window)
 
     def _places(self, start: int, pattern: re.Pattern[bytes], longest: int) -> Iterator[int]:
         """Where `pattern` matches (at most `longest` bytes, one looked behind)."""
@@ -136,7 +162,7 @@ class PlainView:
     def read(self, size: int = -1) -> bytes:
         chunk = self._file.take()
         if 0 <= size < len(chunk):
-            self._file.give_back(chunk[size:])
+            self._file.give_back(len(chunk) - size)
             chunk = chunk[:size]
         self._told += len(chunk)
         return chunk
@@ -172,7 +198,7 @@ class GzipMember(PlainView):
                 self.failure = "corrupt_gzip"
                 break
             rest = self._inflater.unused_data if self._inflater.eof else None
-            self._file.give_back(self._inflater.unconsumed_tail if rest is None else rest)
+            self._file.give_back(len(self._inflater.unconsumed_tail if rest is None else rest))
             if out:
                 self._told += len(out)
                 self._inflated += len(out)

@@ -12,7 +12,8 @@ What comes out, in file order:
 2. one `damaged_record` for each stretch that could not be read, whatever it once was.
 
 Requests, metadata and warcinfo are not documents and stay out. Memory: one record's block, at
-most `max_payload_bytes` and a head's worth, and 64 KiB buffers. A larger block is passed over.
+most `max_payload_bytes` and a head's worth, its member as it is stored, and 64 KiB buffers. A
+larger block is passed over.
 """
 
 import re
@@ -167,7 +168,7 @@ def _walk(view: PlainView, limit: int) -> Iterator[tuple[_Found, bool]]:
         yield held, True
 
 
-def _only_record(member: bytes, limit: int) -> _Found | None:
+def _only_record(member: bytes | bytearray, limit: int) -> _Found | None:
     """The one record of a member that leaves nothing to doubt; None where a reader must look.
 
     Plain `Name: value` lines in ASCII, no name twice, a block as long as declared, and the two
@@ -198,7 +199,7 @@ def _only_record(member: bytes, limit: int) -> _Found | None:
     return _found(kind, values.get, block, 0, False, None)
 
 
-def _is_other(head: bytes, block_bytes: int) -> bool:
+def _is_other(head: bytes | bytearray, block_bytes: int) -> bool:
     """Whether a head in lower case is that of a sound record which is no document.
 
     Two of three records in a crawl are, so no more is read of them than shows it.
