@@ -13,6 +13,7 @@ from corpus_assets.kernels.gzip_starts import find_gzip_starts
 GZIP = b"\x1f\x8b\x08"
 WARC = b"WARC/"
 CHUNK_BYTES = 1 << 16
+READ_BYTES = 1 << 18
 MEMBER_BYTES = 18  # of the smallest: head, an empty block, checksum and size
 MAX_INFLATED_BYTES = 1 << 30  # per record: a second of inflating, then it is called a bomb
 
@@ -119,7 +120,7 @@ class ArchiveFile:
     def _read_on(self) -> bool:
         """Leave what lies behind and read as much again as lies ahead; False at the end."""
         rest = self._window[self._at :]
-        piece = self._stream.read(max(CHUNK_BYTES, len(rest)))
+        piece = self._stream.read(max(READ_BYTES, len(rest)))
         if piece:
             self._show(b"".join((rest, piece)) if rest else piece)
             self._end += len(piece)

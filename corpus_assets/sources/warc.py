@@ -12,7 +12,7 @@ What comes out, in file order:
 2. one `damaged_record` for each stretch that could not be read, whatever it once was.
 
 Requests, metadata and warcinfo are not documents and stay out. Memory: one record's block, at
-most `max_payload_bytes` and a head's worth, its member as it is stored, and 64 KiB buffers. A
+most `max_payload_bytes` and a head's worth, its member as it is stored, and 256 KiB of the file. A
 larger block is passed over.
 """
 

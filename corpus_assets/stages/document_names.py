@@ -3,6 +3,8 @@
 import hashlib
 from dataclasses import dataclass
 
+from blake3 import blake3
+
 from corpus_assets.sources.base import RawRecord
 from corpus_assets.sources.charset import normalise
 from corpus_assets.sources.urls import Address, address_of
@@ -45,7 +47,7 @@ def content_digest(record: RawRecord) -> str:
     content = record.payload if record.text is None else record.text.encode("utf-8", "replace")
     if record.payload_digest and not content:
         return record.payload_digest
-    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+    return f"blake3:{blake3(content).hexdigest()}"
 
 
 def make_doc_id(source: str, snapshot: str, name: str, payload_digest: str) -> bytes:

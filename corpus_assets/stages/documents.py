@@ -57,7 +57,7 @@ __all__ = [
     "make_text_id",
 ]
 
-VERSION = 2
+VERSION = 3
 PROGRESS_EVERY = 50
 WAITING_RECORDS = 64
 WAITING_BYTES = 1_000_000

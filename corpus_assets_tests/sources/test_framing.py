@@ -9,7 +9,7 @@ from typing import BinaryIO
 import pytest
 
 from corpus_assets.sources.base import RawRecord
-from corpus_assets.sources.framing import CHUNK_BYTES, GZIP, ArchiveFile
+from corpus_assets.sources.framing import CHUNK_BYTES, GZIP, READ_BYTES, ArchiveFile
 from corpus_assets.sources.warc import read_warc
 from corpus_assets_tests.sources.warc_bytes import member, page, response
 
@@ -37,7 +37,7 @@ def packed(raw: bytes, flags: int = 0, fields: bytes = b"", level: int = 6) -> b
 
 ONE, TWO, THREE = (response(f"http://example.com/{n}", page(title=f"Page {n}")) for n in "123")
 BAIT = response("http://example.com/bait", b"<p>" + GZIP * 20 + b"\0\0\0\0\0\xff" + GZIP)
-NOISE = random.Random(5).randbytes(3 * CHUNK_BYTES)
+NOISE = random.Random(5).randbytes(3 * READ_BYTES)
 LARGE = response("http://example.com/large", b"<p>" + NOISE)
 SIZE = struct.pack("<I", len(ONE))
 
@@ -116,7 +116,7 @@ def test_a_position_can_be_taken_up_again_inside_and_outside_of_what_was_read() 
     file.give_back(100)
     assert file.position == CHUNK_BYTES - 100
     assert file.peek(200) == data[CHUNK_BYTES - 100 :][:200]
-    for place in (CHUNK_BYTES - 50, 7, 2 * CHUNK_BYTES + 1, len(data), 0):
+    for place in (CHUNK_BYTES - 50, 7, 2 * READ_BYTES + 1, len(data), 0):
         file.seek(place)
         assert file.position == place
         rest = b"".join(iter(file.take, b""))

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 import pytest
+from blake3 import blake3
 
 from corpus_assets.documents import DOCUMENTS, RECORDS
 from corpus_assets.errors import SourceError
@@ -198,7 +199,7 @@ def test_what_a_document_s_row_holds(write: Any) -> None:
     assert entry["file"] == "part/a.warc.gz"
     assert (entry["part"], entry["snapshot"], entry["source"]) == (3, "2024-10", "web")
     assert entry["length"] == path.stat().st_size
-    assert entry["payload_digest"].startswith("sha256:")
+    assert entry["payload_digest"] == f"blake3:{blake3(body).hexdigest()}"
 
 
 def test_a_lying_charset_does_not_spoil_the_text(write: Any) -> None:
@@ -396,7 +397,7 @@ def test_ready_text_goes_in_under_its_key_with_its_parents(write: Any) -> None:
     assert rows[1]["derived_from"] == ["test,p)/?a=1&b=2", "books:9"]
     assert (rows[1]["generator"], rows[1]["licence"]) == ("m", "CC0-1.0")
     assert (rows[2]["url_key"], rows[2]["licence"]) == ("test,u)/x", "MIT")
-    assert rows[3]["url_key"].startswith("made:sha256:")
+    assert rows[3]["url_key"].startswith("made:blake3:")
     assert rows[6]["text"] == "lone \ufffd surrogate"
     reasons = {row["offset"]: row["reason"] for row in records.to_pylist()}
     assert reasons == {
