@@ -14,7 +14,7 @@ GZIP = b"\x1f\x8b\x08"
 WARC = b"WARC/"
 CHUNK_BYTES = 1 << 16
 READ_BYTES = 1 << 18
-MEMBER_BYTES = 18  # of the smallest: head, an empty block, checksum and size
+MEMBER_BYTES = 20  # of the smallest: head, an empty block, checksum and size
 MAX_INFLATED_BYTES = 1 << 30  # per record: a second of inflating, then it is called a bomb
 
 _FLAGS_AT, _FLAGS = 3, 0b11101  # those known, less a checksum of the head, which is not checked
