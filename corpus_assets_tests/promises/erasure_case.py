@@ -220,7 +220,7 @@ class Erasure:
             gone = {doc_id for one in batch for doc_id in descendants(one.named, self.state)}
             self.registry.add_suppressions([SuppressionRow("doc_id", one) for one in hex_ids(gone)])
         else:
-            self._match()
+            self.match()
         return batch
 
     def drawn(self) -> Asked:
@@ -249,7 +249,7 @@ class Erasure:
 
     def die(self, tasks: int) -> None:
         """A run that is killed after some tasks: what it finished stays in the store."""
-        self._match()
+        self.match()
         line = self.draw.choice(self.lines)
         with reopen_session(self.home, line.live) as session:
             try:
@@ -258,7 +258,7 @@ class Erasure:
                 self.counts["killed"] += 1
                 self.history.append(f"a run died after {tasks} tasks")
 
-    def _match(self) -> None:
+    def match(self) -> None:
         """Look for copies and descendants, as a run does first."""
         takedown.rematch(self.registry, CatalogStore(self.home.store_url), self._pending())
 

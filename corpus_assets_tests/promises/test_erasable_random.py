@@ -128,5 +128,6 @@ def test_what_a_dead_run_left_is_collected_once_an_order_covers_it(kit: Kit) -> 
     case.file(first)
     case.die(tasks=1)  # it has filtered the part for the first order: the second text is in it
     case.file(second)
+    case.match()
     case.carry_out(1, [first, second])
     case.collect()
