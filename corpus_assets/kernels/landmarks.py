@@ -35,7 +35,7 @@ class Landmarks(NamedTuple):
     """Byte positions, ascending."""
 
     metas: list[int]  # `<meta` in either case
-    hosts: list[int]  # the licences' host, in small letters: the first 256
+    hosts: list[int]  # the licences' host in either case: the first 256
     dates: list[int]  # `"datePublished"` in its quotes: the first 200
     is_dated: bool  # `datePublished`, `datepublished` or `pubdate` stands somewhere
 
@@ -97,12 +97,15 @@ def _stands(data: Bytes, at: int, word: Bytes) -> bool:
 
 @byte_kernel
 def _likely(data: Bytes, at: int) -> np.uint64:
-    """Where among 64 places, which two bytes follow, `<m`, `v.c`, `ubl` or `ubd` begins."""
+    """Where among 64 places, which two bytes follow, `<m`, `v.c`, `ubl` or `ubd` begins; the
+    first two in either case."""
     small, capital = equal64(data, at + 1, 109), equal64(data, at + 1, 77)
     ends = equal64(data, at + 2, 108) | equal64(data, at + 2, 100)
+    v = equal64(data, at, 118) | equal64(data, at, 86)
+    c = equal64(data, at + 2, 99) | equal64(data, at + 2, 67)
     found: np.uint64 = (
         (equal64(data, at, 60) & (small | capital))
-        | (equal64(data, at, 118) & equal64(data, at + 2, 99))
+        | (v & c)
         | (equal64(data, at, 117) & equal64(data, at + 1, 98) & ends)
     )
     return found
@@ -118,6 +121,12 @@ def _is_meta(data: Bytes, at: int) -> bool:
         and data[at + 3] | 32 == 116
         and data[at + 4] | 32 == 97
     )
+
+
+@byte_kernel
+def _is_host(data: Bytes, at: int) -> bool:
+    n = len(_HOST)
+    return at >= 0 and at + n <= len(data) and _is_word(data, at, _HOST, 0, n)
 
 
 @byte_kernel
@@ -142,7 +151,7 @@ def _find(data: Bytes, places: Places) -> tuple[int, int, int, bool]:
             if _METAS + n_metas < len(places):
                 places[_METAS + n_metas] = at
             n_metas += 1
-        elif byte == 118 and n_hosts < MAX_HOSTS and _stands(data, at - _HOST_ANCHOR, _HOST):
+        elif byte | 32 == 118 and n_hosts < MAX_HOSTS and _is_host(data, at - _HOST_ANCHOR):
             places[n_hosts] = at - _HOST_ANCHOR
             n_hosts += 1
         elif byte == 117:

@@ -12,14 +12,14 @@ from corpus_assets.kernels.landmarks import (
 )
 
 PIECES = [b"<meta", b"<META", b"<MeTa ", b"<met", b"meta", b"<", b"<<meta", b"creativecommons.org",
-          b"CreativeCommons.ORG", b"creativecommons.or", b"commons.org", b".", b"x", b"\xff",
+          b"CreativeCommons.ORG", b"CREATIVECOMMONS.org", b"creatiVecommons.or", b"commons.org", b".", b"x", b"\xff",
           b"\0", b" ", b'"datePublished"', b"datePublished", b"datepublished", b"pubdate", b"published",
           b"x" * 61]  # fmt: skip
 
 
 def reference(page: bytes) -> tuple[list[int], list[int], list[int], bool]:
     metas = [found.start() for found in re.finditer(rb"<meta", page, re.IGNORECASE)]
-    hosts = [found.start() for found in re.finditer(rb"creativecommons\.org", page)]
+    hosts = [found.start() for found in re.finditer(rb"creativecommons\.org", page, re.I)]
     dates = [found.start() for found in re.finditer(rb'(?="datePublished")', page)]
     is_dated = re.search(rb"date[Pp]ublished|pubdate", page) is not None
     return metas, hosts[:MAX_HOSTS], dates[:MAX_DATES], is_dated
@@ -46,6 +46,7 @@ def test_landmarks_may_lie_across_blocks(size: int) -> None:
     for mark in (
         b"<meta",
         b"creativecommons.org",
+        b"CREATIVECOMMONS.ORG",
         b'"datePublished"',
         b"datepublished",
         b"pubdate",

@@ -1,6 +1,7 @@
 import pytest
 
 from corpus_assets.sources.licence import page_licence, text_licence
+from corpus_assets.sources.spdx import allows
 
 BY = '<a rel="license" href="https://creativecommons.org/licenses/by/4.0/">CC BY</a>'
 SA = '<a href="http://creativecommons.org/licenses/by-sa/3.0/deed.de">this picture</a>'
@@ -15,7 +16,11 @@ SA = '<a href="http://creativecommons.org/licenses/by-sa/3.0/deed.de">this pictu
         (SA, "CC-BY-SA-3.0"),
         (BY + SA, "CC-BY-4.0"),  # the marked link speaks for the page
         (SA + SA.replace("3.0", "4.0"), None),  # two plain links that disagree
-        (BY + BY.replace("/by/", "/by-nc-nd/"), None),
+        (BY + BY.replace("/by/", "/by-nc-nd/"), "CC-BY-4.0 AND CC-BY-NC-ND-4.0"),
+        (
+            BY.replace("/by/4.0/", "/by-nc/3.0/us/") + BY.replace("/by/", "/by-nc/") + SA,
+            "CC-BY-NC-3.0 AND CC-BY-NC-4.0",
+        ),
         ("<p>see https://creativecommons.org/licenses/by/4.0/ for more</p>", None),
         ('<a href="https://creativecommons.org/about/">about</a>', None),
         ('<a href="https://creativecommons.org/licenses/xyz/4.0/">?</a>', None),
@@ -50,6 +55,59 @@ SA = '<a href="http://creativecommons.org/licenses/by-sa/3.0/deed.de">this pictu
 )
 def test_a_page_names_its_creative_commons_licence(page: str, expected: str | None) -> None:
     assert page_licence(page.lower().encode()) == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("https://creativecommons.org", "HTTPS://CreativeCommons.org", "CC-BY-4.0"),
+        ("https://creativecommons.org/licenses/by/", "//CREATIVECOMMONS.ORG/LICENSES/BY/", "CC-BY-4.0"),
+        ("//creativecommons", "//www.creativecommons", "CC-BY-4.0"),
+        ("https://creativecommons", "creativecommons", "CC-BY-4.0"),  # its scheme forgotten
+        ("//creativecommons", "//notcreativecommons", None),
+        ("//creativecommons", "//evil-creativecommons", None),
+        ("//creativecommons", "//x.test/?u=creativecommons", None),
+        ("//creativecommons", "//x.test/creativecommons", None),
+        ("creativecommons.org/", "creativecommons.org.x.test/", None),
+        ("//creativecommons.org/licenses/", "&#x2F;&#47;creativecommons.org&#x2F;licenses&#47;", "CC-BY-4.0"),
+        ("<a rel=", "<span rel=", "CC-BY-4.0"),
+        ('rel="license" href', 'rel="dct:license" resource', "CC-BY-4.0"),
+        ('<a rel="license" href', '<span rel="dct:license" resource', "CC-BY-4.0"),
+        ('<a rel="license" href', '<span property="dct:license" content', "CC-BY-4.0"),
+        ('<a rel="license" href', '<img title="a licence" longdesc', None),
+    ],
+)  # fmt: skip
+def test_an_address_counts_however_it_is_written_but_only_that_of_creative_commons(
+    old: str, new: str, expected: str | None
+) -> None:
+    page = BY.replace(old, new)
+    assert page != BY
+    assert page_licence(page.encode()) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("sa/1.0", "CC-SA-1.0"),
+        ("nc/1.0", "LicenseRef-CC-NC-1.0"),
+        ("nd/1.0", "LicenseRef-CC-ND-1.0"),
+        ("nd-nc/1.0", "LicenseRef-CC-ND-NC-1.0"),
+        ("nc-sa/1.0", "LicenseRef-CC-NC-SA-1.0"),
+        ("sampling+/1.0", "LicenseRef-CC-Sampling-Plus-1.0"),
+    ],
+)
+def test_a_retired_licence_is_one_that_no_list_allows_by_accident(kind: str, expected: str) -> None:
+    page = BY.replace("by/4.0", kind).encode()
+    assert page_licence(page) == expected
+    assert allows(expected, [expected])
+    assert not allows(expected, ["CC-BY-4.0", "CC0-1.0"])
+
+
+def test_a_page_under_several_licences_passes_only_where_all_are_allowed() -> None:
+    named = page_licence((BY + BY.replace("/by/", "/by-nc/")).encode())
+    assert named is not None
+    assert not allows(named, ["CC-BY-4.0"])
+    assert allows(named, ["CC-BY-4.0", "CC-BY-NC-4.0"])
 
 
 def test_a_file_names_its_licence_in_an_spdx_line() -> None:
