@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.kernels.byte_search import byte_kernel, find_byte
+from corpus_assets.kernels.byte_search import byte_kernel, find_byte, find_near_byte
 from corpus_assets.kernels.unaligned import BLOCK_BYTES, equal64, zeros_below
 
 Bytes = npt.NDArray[np.uint8]
@@ -20,6 +20,7 @@ Places = npt.NDArray[np.int64]
 HOST = b"creativecommons.org"
 MAX_HOSTS = 256
 MAX_DATES = 200
+MAX_LONGER_TAGS = 256
 _FEW = 1024
 _METAS = MAX_HOSTS + MAX_DATES  # where theirs begin among the places, after hosts and dates
 
@@ -57,25 +58,40 @@ def find_landmarks(markup: bytes) -> Landmarks:
 
 
 def tags_with(
-    markup: bytes,
-    places: Sequence[int],
-    words: tuple[bytes, ...],
-    max_bytes: int,
-    with_nested: bool = False,
+    markup: bytes, places: Sequence[int], words: tuple[bytes, ...], max_bytes: int
 ) -> list[int]:
     """Those of the tags that begin at `places` (ascending) in which one of the words stands.
 
-    Words of two letters or more are given in small ones and found in either case. A tag ends at its first '>', at
-    latest after `max_bytes`; one that begins inside of another is passed over, or not.
+    Words of two letters or more are given in small ones and found in either case. A tag ends at
+    its first '>', at latest after `max_bytes`.
     """
     if not places or not words:
         return []
     where = np.array(places, dtype=np.int64)
     letters, ends = _joined(words)
-    data = np.frombuffer(markup, dtype=np.uint8)
-    n = _select(data, where, letters, ends, max_bytes, with_nested)
+    n = _select(np.frombuffer(markup, dtype=np.uint8), where, letters, ends, max_bytes)
     selected: list[int] = where[:n].tolist()
     return selected
+
+
+def quoted_tags_with(
+    markup: bytes, places: Sequence[int], words: tuple[bytes, ...], max_bytes: int
+) -> list[tuple[int, int]]:
+    """As `tags_with`, begin and end of each, where a '>' in a quoted value ends no tag.
+
+    A tag that begins before the first '>' of another is passed over. The first 256 tags that have
+    a '>' in quotes are read past it: more would take time in proportion to the square of a page.
+    """
+    if not places or not words:
+        return []
+    begins = np.array(places, dtype=np.int64)
+    stops = np.empty_like(begins)
+    letters, ends = _joined(words)
+    data = np.frombuffer(markup, dtype=np.uint8)
+    n = _select_quoted(data, begins, stops, letters, ends, max_bytes)
+    if not n:
+        return []
+    return list(zip(begins[:n].tolist(), stops[:n].tolist(), strict=True))
 
 
 @lru_cache(maxsize=16)
@@ -179,23 +195,54 @@ def _is_dated(data: Bytes, at: int) -> bool:
 
 
 @byte_kernel
-def _select(
-    data: Bytes,
-    places: Places,
-    letters: Bytes,
-    ends: Places,
-    max_bytes: int,
-    with_nested: bool,
-) -> int:
-    end = selected = 0
+def _select(data: Bytes, places: Places, letters: Bytes, ends: Places, max_bytes: int) -> int:
+    selected = 0
     for at in places:
-        if at < end and not with_nested:
-            continue
         end = find_byte(data[: at + max_bytes], 62, at)
         if _holds(data, at, end, letters, ends):
             places[selected] = at
             selected += 1
     return selected
+
+
+@byte_kernel
+def _select_quoted(
+    data: Bytes, begins: Places, stops: Places, letters: Bytes, ends: Places, max_bytes: int
+) -> int:
+    first = selected = n_longer = 0
+    for at in begins:
+        if at < first:
+            continue
+        until = data[: at + max_bytes]
+        first = find_near_byte(until, 62, at)
+        stop = _past_quotes(until, at, first) if n_longer < MAX_LONGER_TAGS else first
+        n_longer += stop > first
+        if _holds(data, at, stop, letters, ends):
+            begins[selected], stops[selected] = at, stop
+            selected += 1
+    return selected
+
+
+@byte_kernel
+def _past_quotes(data: Bytes, at: int, end: int) -> int:
+    """Where a tag ends whose first '>' is at `end`: there, or at the first outside of quotes.
+
+    A quote counts after '=' only. One that is not closed in `data` is none.
+    """
+    place = at
+    while True:
+        place = find_near_byte(data[:end], 61, place) + 1
+        while place < end and data[place] <= 32:
+            place += 1
+        if place >= end:
+            return end
+        if data[place] == 34 or data[place] == 39:
+            close = find_near_byte(data, data[place], place + 1)
+            if close == len(data):
+                return end
+            place = close + 1
+            if close > end:
+                end = find_byte(data, 62, place)
 
 
 @byte_kernel

@@ -203,7 +203,10 @@ def size_in_bytes(size: int, settings: GateSettings) -> Refusal | None:
 
 def header_refusal(record: RawRecord, settings: GateSettings) -> Refusal | None:
     tags = [value for name, value in record.headers if name == "x-robots-tag"]
-    found = header_opt_out(tags, record.header("tdm-reservation"), settings.optout)
+    reservation = record.header("tdm-reservation")
+    has_markup = reservation and media_type(record) != "text/plain"
+    markup = record.payload if has_markup else b""
+    found = header_opt_out(tags, reservation, settings.optout, markup)
     return None if found is None else Refusal("opted_out", f"header {found}")
 
 

@@ -4,8 +4,9 @@
   addressed to one agent (`gptbot: noai`, `<meta name="ccbot" ...>`). By default it counts
   whoever it names: a publisher who tells one crawler of training data means the practice. The
   recipe can name the agents that count instead.
-* `tdm-reservation: 1`, as header or `<meta>` (W3C TDM Reservation Protocol). Markup goes before
-  headers, and headers before the site's `tdmrep.json`: a page can reserve, or free, itself.
+* `tdm-reservation: 1`, as header or `<meta>`. Markup goes before headers, and headers before the
+  site's `tdmrep.json` (W3C TDM Reservation Protocol, section 6.4): a page can reserve, or free,
+  itself.
 
 `noimageai` speaks of images only and `noindex` of search, so both are left to the recipe.
 """
@@ -17,10 +18,11 @@ from html import unescape
 
 from pydantic import Field
 
-from corpus_assets.kernels.landmarks import find_landmarks, tags_with
+from corpus_assets.kernels.landmarks import find_landmarks, quoted_tags_with
+from corpus_assets.sources.tdm_reservation import is_freed, is_reserved
 from corpus_assets.step import Settings
 
-MAX_TAG_BYTES = 2048  # of one <meta>; a longer one is read as several
+MAX_TAG_BYTES = 1 << 16  # of one <meta>; what a longer one says after them is not read
 MAX_HEADER_CHARS = 8192
 
 AI_AGENTS = frozenset(
@@ -35,11 +37,14 @@ AI_AGENTS = frozenset(
 are taken for agents anyway."""
 
 _VALUED = ("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview")
-_SCOPE = re.compile(r"\s*([a-z0-9_*-]{1,64})\s*:")
+_SCOPE = re.compile(r"[\s\"']*([a-z0-9_*.-]{1,64})(?:/[a-z0-9_.+-]{0,64})?\s*:")
+_BETWEEN_WORDS = re.compile(r"[\s,;:\"']+")
 _ATTRIBUTE = re.compile(
-    rb"(?:^|(?<=[\s\"'/]))(name|content|http-equiv)\s*=\s*"
-    rb"(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'<>`]+))"
+    rb"(?<![^\s\"'>/=])([^\s\"'>/=]++)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|"
+    rb"((?:(?!/(?:\Z|(?:name|content|http-equiv)\s*=))[^\s\"'<>`])++))"
 )
+"""An attribute and its value. A bare value may hold a slash, and so `name=robots/content=noai/` is
+one attribute to a browser; its writer meant two."""
 
 
 class OptOutSettings(Settings):
@@ -56,10 +61,17 @@ class OptOutSettings(Settings):
 
 
 def header_opt_out(
-    robots_tags: Iterable[str], tdm_reservation: str, settings: OptOutSettings
+    robots_tags: Iterable[str],
+    tdm_reservation: str,
+    settings: OptOutSettings,
+    markup: bytes = b"",
 ) -> str | None:
-    """The directive in the HTTP headers that rules the page out, or None."""
-    if settings.tdm_reservation and tdm_reservation.strip().startswith("1"):
+    """The directive in the HTTP headers that rules the page out, or None.
+
+    `markup` is that of the page, which can free itself from a reservation in the headers.
+    """
+    is_reserving = settings.tdm_reservation and is_reserved(tdm_reservation)
+    if is_reserving and not frees_itself(markup, tdm_reservation):
         return "tdm-reservation"
     for tag in robots_tags:
         found = _refused(_in_scope(tag, settings), settings.headers, settings.noindex)
@@ -79,7 +91,7 @@ def meta_opt_out(
     places = find_landmarks(markup).metas if metas is None else metas
     for name, content in _meta_tags(markup, places, _needles(settings)):
         if name == "tdm-reservation":
-            if settings.tdm_reservation and content.strip().startswith("1"):
+            if settings.tdm_reservation and is_reserved(content):
                 return "tdm-reservation"
         elif _counts(name, settings):
             words = _words(content)
@@ -96,8 +108,8 @@ def frees_itself(markup: bytes, tdm_reservation: str) -> bool:
     metas = find_landmarks(markup).metas
     for name, content in _meta_tags(markup, metas, (b"tdm-reservation",)):
         if name == "tdm-reservation":
-            return content.strip() == "0"
-    return tdm_reservation.strip() == "0"
+            return is_freed(content)
+    return is_freed(tdm_reservation)
 
 
 def _counts(name: str, settings: OptOutSettings) -> bool:
@@ -109,9 +121,10 @@ def _counts(name: str, settings: OptOutSettings) -> bool:
 
 
 def _in_scope(tag: str, settings: OptOutSettings) -> set[str]:
-    """The directives of an X-Robots-Tag that count: `noindex, gptbot: noai, noimageai`.
+    """The directives of an X-Robots-Tag that count: `noindex, gptbot/1.1: noai, noimageai`.
 
-    A name with a colon begins a scope, unless it is a directive with a value of its own.
+    A name with a colon begins a scope, unless it is a directive with a value of its own. Versions
+    of agents are passed over.
     """
     words: set[str] = set()
     counts = True
@@ -130,7 +143,7 @@ def _in_scope(tag: str, settings: OptOutSettings) -> set[str]:
 
 
 def _words(content: str) -> set[str]:
-    return set(re.split(r"[\s,;:]+", content.lower()[:MAX_HEADER_CHARS]))
+    return set(_BETWEEN_WORDS.split(content.lower()[:MAX_HEADER_CHARS]))
 
 
 def _refused(words: set[str], refused: tuple[str, ...], noindex: bool) -> str | None:
@@ -154,14 +167,11 @@ def _meta_tags(
     markup: bytes, metas: Sequence[int], needles: tuple[bytes, ...]
 ) -> Iterator[tuple[str, str]]:
     """Name and content of the `<meta>` tags that hold a needle; all others are passed over."""
-    for at in tags_with(markup, metas, needles, MAX_TAG_BYTES):
-        end = markup.find(b">", at, at + MAX_TAG_BYTES)
-        end = end if end >= 0 else at + MAX_TAG_BYTES
-        tag = markup[at + 5 : end].lower()
-        if any(needle in tag for needle in needles):
-            found = {
-                name: unescape((double or single or bare).decode("latin-1"))
-                for name, double, single, bare in _ATTRIBUTE.findall(tag)
-            }
-            name = found.get(b"name") or found.get(b"http-equiv") or ""
-            yield name.strip(), found.get(b"content", "")
+    for at, end in quoted_tags_with(markup, metas, needles, MAX_TAG_BYTES):
+        found: dict[bytes, str] = {}
+        for name, double, single, bare in _ATTRIBUTE.findall(markup[at + 5 : end].lower()):
+            found.setdefault(name, unescape((double or single or bare).decode("latin-1")))
+        yield (
+            (found.get(b"name") or found.get(b"http-equiv") or "").strip(),
+            found.get(b"content", ""),
+        )

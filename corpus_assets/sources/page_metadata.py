@@ -89,7 +89,7 @@ def page_date(markup: bytes, landmarks: Landmarks | None = None) -> str | None:
     `landmarks` are its own where they are known.
     """
     known = landmarks or find_landmarks(markup)
-    metas = tags_with(markup, known.metas[:MAX_PLACES], _DATE_WORDS, MAX_TAG_BYTES, True)
+    metas = tags_with(markup, known.metas[:MAX_PLACES], _DATE_WORDS, MAX_TAG_BYTES)
     best, best_rank = None, len(DATE_NAMES)
     for tag in _tags(markup, metas):
         if not _DATE_WORD.search(tag):

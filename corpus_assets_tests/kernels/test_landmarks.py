@@ -7,7 +7,9 @@ from corpus_assets.kernels.landmarks import (
     BLOCK_BYTES,
     MAX_DATES,
     MAX_HOSTS,
+    MAX_LONGER_TAGS,
     find_landmarks,
+    quoted_tags_with,
     tags_with,
 )
 
@@ -56,16 +58,40 @@ def test_landmarks_may_lie_across_blocks(size: int) -> None:
         assert find_landmarks(page + b"y" * 200) == reference(page)
 
 
-def selected(
-    page: bytes, places: list[int], words: tuple[bytes, ...], longest: int, nested: bool
-) -> list[int]:
-    found, end = [], 0
+def selected(page: bytes, places: list[int], words: tuple[bytes, ...], longest: int) -> list[int]:
+    found = []
     for at in places:
-        if at >= end or nested:
-            end = page.find(b">", at, at + longest)
-            end = end if end >= 0 else at + longest
-            if any(word in page[at:end].lower() for word in words):
-                found.append(at)
+        end = page.find(b">", at, at + longest)
+        end = end if end >= 0 else at + longest
+        if any(word in page[at:end].lower() for word in words):
+            found.append(at)
+    return found
+
+
+def tag_end(tag: bytes) -> int:
+    """The first '>' outside of quotes that stand after '=' and are closed."""
+    at = 0
+    while True:
+        end = tag.find(b">", at) % (len(tag) + 1)  # its length where there is none
+        quote = re.compile(rb"=[\0-\x20]*([\"'])").search(tag, at, end)
+        close = tag.find(quote[1], quote.end()) if quote else -1
+        if close < 0:
+            return end
+        at = close + 1
+
+
+def selected_quoted(
+    page: bytes, places: list[int], words: tuple[bytes, ...], longest: int
+) -> list[tuple[int, int]]:
+    found, first = [], 0
+    for at in places:
+        if at < first:
+            continue
+        tag = page[at : at + longest]
+        first = at + tag.find(b">") % (len(tag) + 1)
+        end = tag_end(tag)
+        if any(word in tag[:end].lower() for word in words):
+            found.append((at, at + end))
     return found
 
 
@@ -73,12 +99,20 @@ def selected(
 def test_tags_with_a_word_are_those_that_a_plain_search_selects(seed: int) -> None:
     draw = random.Random(seed)
     pieces = [b"<meta ", b"NoAi", b"noai", b"no", b">", b" content=", b"dat", b"x", b"\xce"]
+    quoted = [b"='", b"'", b'= "', b'"', *pieces]
     for number in range(90):
-        rare = [b"y" * 9, b"n" * 5, b"N-", *pieces] if number % 2 else pieces
+        rare = [b"y" * 9, b"n" * 5, b"N-", *pieces] if number % 2 else quoted
         page = b"".join(draw.choices(rare, k=draw.randrange(40 if number % 3 else 400)))
         places = find_landmarks(page).metas
         for words in ((b"noai",), (b"noai", b"dat"), (b"n-", b"xx"), ()):
-            for nested in (False, True):
-                for longest in (30, 200):
-                    expected = selected(page, places, words, longest, nested)
-                    assert tags_with(page, places, words, longest, nested) == expected, page
+            for longest in (30, 200):
+                expected = selected(page, places, words, longest)
+                assert tags_with(page, places, words, longest) == expected, page
+                spans = selected_quoted(page, places, words, longest)
+                assert quoted_tags_with(page, places, words, longest) == spans, page
+
+
+def test_tags_past_the_first_256_with_a_sign_in_quotes_end_at_their_first_sign() -> None:
+    page = b"<meta a='>' noai>" * (MAX_LONGER_TAGS + 2)
+    spans = quoted_tags_with(page, find_landmarks(page).metas, (b"noai",), 100)
+    assert len(spans) == MAX_LONGER_TAGS

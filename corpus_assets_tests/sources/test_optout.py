@@ -65,6 +65,11 @@ def test_a_reservation_for_text_and_data_mining_is_honoured_unless_the_policy_sa
         (["unavailable_after: 25 Jun 2030 15:00:00 PST, noai"], ("GPTBot",), "noai"),
         (["max-snippet: 0, noai"], ("GPTBot",), "noai"),
         (["*: noai"], ("GPTBot",), "noai"),
+        (["otherbot/1.1: noai"], ("GPTBot",), None),
+        (["other.bot: noai"], ("GPTBot",), None),
+        (["GPTBot/1.1: noai"], ("GPTBot",), "noai"),
+        (['"noai, nofollow"'], ("GPTBot",), "noai"),
+        (['"otherbot: noai"'], ("GPTBot",), None),
         (["a" * 100_000 + ": noai"], ("GPTBot",), None),
     ],
 )
@@ -99,6 +104,58 @@ def test_a_header_written_as_a_meta_tag_counts() -> None:
     assert meta_opt_out(scoped, OptOutSettings(agents=("gptbot",))) is None
 
 
+def test_a_page_can_free_itself_from_the_reservation_in_its_headers() -> None:
+    free = b'<META name="tdm-reservation" content="0">'
+    assert header_opt_out([], "1", DEFAULT, free) is None
+    assert header_opt_out([], "1", DEFAULT, b"<p>") == "tdm-reservation"
+    assert header_opt_out([], "1", DEFAULT, free.replace(b"0", b"")) == "tdm-reservation"
+    assert header_opt_out(["noai"], "1", DEFAULT, free) == "noai"
+
+
+@pytest.mark.parametrize(
+    ("value", "reserved", "freed"),
+    [
+        ("1", True, False),
+        (' "1" ', True, False),
+        ("1.0", True, False),
+        ("1; policy=x", True, False),
+        ("10", False, False),
+        ("1.5", False, False),
+        ("0", False, True),
+        ("'0'", False, True),
+        ("0.0", False, True),
+        ("01", False, False),
+        ("", False, False),
+    ],
+)
+def test_a_reservation_is_read_leniently(value: str, reserved: bool, freed: bool) -> None:
+    assert (header_opt_out([], value, DEFAULT) is not None) is reserved
+    assert frees_itself(b"<p>", value) is freed
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "<meta data-x='>' name='robots' content='noai'>",
+        '<meta name="robots" data-x = ">" content="noai">',
+        "<meta data-x='" + "y" * 3000 + "' name='robots' content='noai'>",
+        "<meta " + "y " * 3000 + " name=robots content=noai>",
+        "<meta/name=robots/content=noai>",
+        "<meta name=robots/content=noai/>",
+        "<meta name='robots' data-y=\"content='all'\" content='noai'>",
+        "<meta name=description content='never closed><meta name=robots content=noai>",
+        "<meta name='a' content='never closed><meta name='robots' content='noai'>",
+    ],
+)
+def test_a_tag_is_read_whole_however_it_is_written(tag: str) -> None:
+    assert meta_opt_out(f"<html><head>{tag}<p>text".encode(), DEFAULT) == "noai"
+
+
+def test_what_stands_in_the_value_of_another_attribute_says_nothing() -> None:
+    page = b"<meta name=robots data-x=\"content='noai'\" content='all'>"
+    assert meta_opt_out(page, DEFAULT) is None
+
+
 def test_a_page_can_free_itself_from_the_reservation_of_its_site() -> None:
     assert frees_itself(b'<meta name="tdm-reservation" content="0">', "1")
     assert frees_itself(b"<p>", "0")
@@ -117,7 +174,15 @@ def test_an_unquoted_directive_after_a_megabyte_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", [b"<meta", b'<meta name="robots" content="', b"<meta namenamebot "]
+    "unit",
+    [
+        b"<meta",
+        b'<meta name="robots" content="',
+        b"<meta namenamebot ",
+        b'<meta noai=">"',
+        b"<meta noai='>",
+        b"noai=<meta",
+    ],
 )
 def test_a_flood_of_broken_tags_is_read_in_a_second_or_so(unit: bytes) -> None:
     page = unit * (2_000_000 // len(unit))
