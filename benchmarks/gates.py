@@ -121,7 +121,8 @@ def made_up_sites(folder: Path, hosts: int, pages: list[tuple[RawRecord, Address
     for number in range(1000):
         lines = [f"Disallow: /closed{number}/{n}/*.x$" for n in range(30)]
         content = "\n".join(["User-agent: *", *lines, "User-agent: GPTBot", *lines[:10]]).encode()
-        sets.append(to_bytes(robots_rules(content, AGENTS), ["-*.jpg"], ["-/reserved/"]))
+        rules = robots_rules(content, AGENTS)
+        sets.append(to_bytes(rules, [["-*.jpg"]] * len(AGENTS), ["-/reserved/"]))
     real = {site_hash(site_of(record.url or "", address) or "") for record, address in pages}
     random = np.random.default_rng(1).integers(0, 2**63, hosts, dtype=np.uint64)
     hashes = np.unique(np.concatenate([random, np.array(sorted(real), dtype=np.uint64)]))

@@ -60,14 +60,21 @@ def site_refusal(
                 return Refusal("robots_disallowed", NO_ROBOTS)
         else:
             closed = rules.disallowed(path)
-            if closed and (robots.rule == "any" or len(closed) == len(robots.agents)):
+            if _is_closed(len(closed), len(robots.agents), robots):
                 return Refusal("robots_disallowed", closed[0])
     if rules is None:
         return None
     if optout.tdm_reservation and rules.tdmrep and rules.reserved_by_tdmrep(path):
-        header = record.header("tdm-reservation")
-        if not frees_itself(record.payload.lower(), header):
+        markup = b"" if media_type == "text/plain" else record.payload
+        if not frees_itself(markup, record.header("tdm-reservation")):
             return Refusal("opted_out", "file tdmrep.json")
-    if optout.ai_txt and rules.ai_txt and rules.refused_by_ai_txt(path, media_type):
-        return Refusal("opted_out", "file ai.txt")
+    if optout.ai_txt and rules.ai_txt:
+        refused = rules.refused_by_ai_txt(path, media_type)
+        if _is_closed(len(refused), len(rules.ai_txt), robots):
+            return Refusal("opted_out", "file ai.txt")
     return None
+
+
+def _is_closed(n_refused: int, n_agents: int, robots: RobotsSettings | None) -> bool:
+    needed = n_agents if robots is not None and robots.rule == "all" else 1
+    return n_refused >= needed

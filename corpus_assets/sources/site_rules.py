@@ -4,18 +4,22 @@ Each file is boiled down to the rules that can decide anything here (`SiteRules`
 of JSON. Hosts that say the same, and that is most of them, share these bytes in the index.
 
 * robots.txt: the rules of each agent of the recipe (`sources.robots`).
-* ai.txt as Spawning defines it: the same grammar, rules for `*`. Its patterns mostly speak of
-  kinds of files (`*.html`), so a page is also compared as if its address ended in the suffix of
-  its media type.
+* ai.txt as Spawning defines it: the same grammar, the rules of the same agents; those for `*`
+  where the recipe names none. Its patterns mostly speak of kinds of files (`*.html`), so a page is
+  also compared as if its address ended in the suffix of its media type.
 * tdmrep.json of the TDM Reservation Protocol: path patterns with a reservation, longest first.
+
+What cannot be read is no rule, in all three: what answers there is often a page for people.
 """
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from corpus_assets.sources.path_rules import Rule, is_allowed, matches, pattern_rule
-from corpus_assets.sources.robots import MAX_BYTES, parse_robots, rules_for
+from corpus_assets.sources.robots import ANY_AGENT, MAX_BYTES, parse_robots, rules_for
+from corpus_assets.sources.tdm_reservation import is_reserved
 from corpus_assets.step import canonical_json
 
 ROBOTS, AI_TXT, TDMREP = "robots", "ai_txt", "tdmrep"
@@ -30,12 +34,19 @@ _SUFFIXES = {
 }
 MAX_TDM_RULES = 10_000
 
+_SURPLUS_COMMA = re.compile(r",(?=\s*[\]}])")
+_ABSOLUTE = re.compile(r"(?:https?:)?//([^/?#]*)(.*)", re.IGNORECASE | re.DOTALL)
+_USUAL_PORT = re.compile(r":(?:80|443)?\Z")
+
+
+AgentRules = tuple[tuple[str, tuple[Rule, ...]], ...]
+
 
 class SiteRules(NamedTuple):
     """The rules of one host, ready to be asked."""
 
-    agents: tuple[tuple[str, tuple[Rule, ...]], ...] | None  # None: no robots.txt is known
-    ai_txt: tuple[Rule, ...] = ()
+    agents: AgentRules | None  # None: no robots.txt is known
+    ai_txt: AgentRules = ()
     tdmrep: tuple[Rule, ...] = ()  # `allow` means: not reserved
 
     def disallowed(self, path: bytes) -> list[str]:
@@ -44,12 +55,10 @@ class SiteRules(NamedTuple):
             return []
         return [agent for agent, rules in self.agents if rules and not is_allowed(path, rules)]
 
-    def refused_by_ai_txt(self, path: bytes, media_type: str) -> bool:
+    def refused_by_ai_txt(self, path: bytes, media_type: str) -> list[str]:
+        """The agents that may not use a page, in the recipe's order; `*` where it names none."""
         paths = (path, *_SUFFIXES.get(media_type, ()))
-        for rule in self.ai_txt:
-            if any(matches(rule, each) for each in paths[: None if _is_kind(rule) else 1]):
-                return not rule.allow
-        return False
+        return [agent for agent, rules in self.ai_txt if _is_refused(paths, rules)]
 
     def reserved_by_tdmrep(self, path: bytes) -> bool:
         return not is_allowed(path, self.tdmrep)
@@ -61,23 +70,22 @@ def robots_rules(content: bytes, agents: Sequence[str]) -> list[list[str]]:
     return [_written(rules_for(groups, agent)) for agent in agents]
 
 
-def ai_txt_rules(content: bytes) -> list[str]:
-    return _written(rules_for(parse_robots(content), "*"))
+def ai_txt_rules(content: bytes, agents: Sequence[str]) -> list[list[str]]:
+    """As `robots_rules`; where no agent is given, the rules for any."""
+    return robots_rules(content, agents or (ANY_AGENT,))
 
 
-def tdmrep_rules(content: bytes) -> list[str]:
-    """Rules of a tdmrep.json; a file that is none reserves nothing."""
-    try:
-        listed = json.loads(content[:MAX_BYTES].decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        return []
+def tdmrep_rules(content: bytes, site: str) -> list[str]:
+    """Rules of the tdmrep.json of a host; a file that is none reserves nothing."""
+    listed = _lenient_json(content[:MAX_BYTES])
     if isinstance(listed, dict):
         listed = [listed]
     rules: list[Rule] = []
     for entry in listed[:MAX_TDM_RULES] if isinstance(listed, list) else ():
         location = entry.get("location") if isinstance(entry, dict) else None
-        if isinstance(location, str) and location:
-            raw = location if location.startswith(("/", "*")) else f"/{location}"
+        path = _path_on(site, location) if isinstance(location, str) else None
+        if path:
+            raw = path if path.startswith(("/", "*")) else f"/{path}"
             free = not is_reserved(entry.get("tdm-reservation"))
             rule = pattern_rule(free, raw.encode("utf-8", "replace"))
             rules += [rule] if rule else []
@@ -85,22 +93,17 @@ def tdmrep_rules(content: bytes) -> list[str]:
     return _written(ordered)
 
 
-def is_reserved(value: Any) -> bool:
-    """Whether the value of a `tdm-reservation` reserves: 1, as number or text."""
-    return str(value).strip() == "1" and not isinstance(value, bool)
-
-
 def to_bytes(
-    robots: list[list[str]] | None, ai_txt: list[str] | None, tdmrep: list[str] | None
+    robots: list[list[str]] | None, ai_txt: list[list[str]] | None, tdmrep: list[str] | None
 ) -> bytes:
     """The rules of a host in one canonical form; equal rules give equal bytes."""
     body: dict[str, Any] = {}
-    if robots is not None:
-        sets = sorted({tuple(rules) for rules in robots})
-        body["a"] = [sets.index(tuple(rules)) for rules in robots]
-        body["s"] = [list(rules) for rules in sets]
-    if ai_txt:
-        body["i"] = ai_txt
+    by_agent = {"a": robots, "i": ai_txt if ai_txt and any(ai_txt) else None}
+    sets = sorted({tuple(rules) for each in by_agent.values() for rules in each or ()})
+    for key, listed in by_agent.items():
+        if listed is not None:
+            body[key] = [sets.index(tuple(rules)) for rules in listed]
+            body["s"] = [list(rules) for rules in sets]
     if tdmrep:
         body["t"] = tdmrep
     return canonical_json(body)
@@ -108,11 +111,47 @@ def to_bytes(
 
 def from_bytes(data: bytes, agents: Sequence[str]) -> SiteRules:
     body = json.loads(data)
-    by_agent = None
-    if "a" in body:
-        sets = [_read(rules) for rules in body["s"]]
-        by_agent = tuple(zip(agents, (sets[number] for number in body["a"]), strict=True))
-    return SiteRules(by_agent, _read(body.get("i", ())), _read(body.get("t", ())))
+    sets = [_read(rules) for rules in body.get("s", ())]
+    robots = _by_agent(body.get("a"), agents, sets)
+    ai_txt = _by_agent(body.get("i"), agents or (ANY_AGENT,), sets)
+    return SiteRules(robots, ai_txt or (), _read(body.get("t", ())))
+
+
+def _by_agent(
+    numbers: list[int] | None, agents: Sequence[str], sets: Sequence[tuple[Rule, ...]]
+) -> AgentRules | None:
+    if numbers is None:
+        return None
+    return tuple(zip(agents, (sets[number] for number in numbers), strict=True))
+
+
+def _lenient_json(content: bytes) -> Any:
+    """What a JSON file says, commas after a last entry forgiven; None when it is none."""
+    text = content.decode("utf-8-sig", "replace")
+    for attempt in (text, _SURPLUS_COMMA.sub("", text)):
+        try:
+            return json.loads(attempt)
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def _path_on(site: str, location: str) -> str | None:
+    """The path of a location on a host, with or without its `www.`; None when it is elsewhere."""
+    absolute = _ABSOLUTE.fullmatch(location)
+    if absolute is None:
+        return location
+    host = _USUAL_PORT.sub("", absolute[1].lower())
+    is_here = host.removeprefix("www.") == site.removeprefix("www.")
+    return (absolute[2] or "/") if is_here else None
+
+
+def _is_refused(paths: Sequence[bytes], rules: Sequence[Rule]) -> bool:
+    """Whether the first rule that matches refuses; only one for a kind of files is asked of all."""
+    for rule in rules:
+        if any(matches(rule, each) for each in paths[: None if _is_kind(rule) else 1]):
+            return not rule.allow
+    return False
 
 
 def _written(rules: Sequence[Rule]) -> list[str]:

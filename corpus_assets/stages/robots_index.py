@@ -38,7 +38,7 @@ from corpus_assets.sources.site_rules import (
 from corpus_assets.sources.warc import read_warc
 from corpus_assets.step import Settings, canonical_json
 
-VERSION = 1
+VERSION = 2
 MAX_FILE_BYTES = 16 << 20  # robots.txt is cut at 500 KiB when it is parsed, not when it is read
 MAX_REDIRECTS = 5
 
@@ -58,7 +58,7 @@ SITE_FILES = pa.schema(
 
 
 class SiteFileSettings(Settings):
-    """Whose rules are taken from robots.txt."""
+    """Whose rules are taken from robots.txt and ai.txt."""
 
     agents: tuple[str, ...] = Field(default=(), description="product tokens, such as GPTBot")
 
@@ -192,11 +192,11 @@ def _answer(record: RawRecord, site: str, kind: str, settings: SiteFileSettings)
         if PATHS.get("/" + target.partition("//")[2].partition("/")[2]) != kind:
             redirect = None  # to a page that is no such file: there are no rules
     if success:
-        rules = _rules(record.payload, kind, settings)
+        rules = _rules(record.payload, kind, site, settings)
     elif status >= 500 and kind == ROBOTS:
         rules = canonical_json([[DISALLOW_ALL]] * len(settings.agents))
     else:
-        rules = _rules(b"", kind, settings)
+        rules = _rules(b"", kind, site, settings)
     return SiteFile(
         site_hash(site),
         KINDS.index(kind),
@@ -220,14 +220,15 @@ def _from_folder(
         whole = SourceFile(member.name, f"{file.uri}/{member.name}", member.size, member.sha256)
         with open_file(whole) as stream:
             content = stream.read()
-        rules = _rules(content, kind, settings)
+        rules = _rules(content, kind, site, settings)
         yield SiteFile(site_hash(site), KINDS.index(kind), True, 0, 0, 0, rules)
 
 
-def _rules(content: bytes, kind: str, settings: SiteFileSettings) -> bytes:
-    if kind == ROBOTS:
-        return canonical_json(robots_rules(content, settings.agents))
-    return canonical_json(ai_txt_rules(content) if kind == AI_TXT else tdmrep_rules(content))
+def _rules(content: bytes, kind: str, site: str, settings: SiteFileSettings) -> bytes:
+    if kind == TDMREP:
+        return canonical_json(tdmrep_rules(content, site))
+    read = robots_rules if kind == ROBOTS else ai_txt_rules
+    return canonical_json(read(content, settings.agents))
 
 
 def _moment(fetched_at: str) -> int:

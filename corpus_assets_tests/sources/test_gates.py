@@ -187,6 +187,32 @@ def test_the_site_s_other_files_are_opt_outs(tmp_path: Path) -> None:
     assert gate_site(text, lists, optout=off) == ("opted_out", "file ai.txt")
 
 
+@pytest.mark.parametrize(
+    ("rule", "url", "expected"),
+    [
+        ("any", "http://example.com/", ("opted_out", "file ai.txt")),
+        ("all", "http://example.com/", None),
+        ("all", "http://example.com/story/x", ("opted_out", "file ai.txt")),
+    ],
+)
+def test_ai_txt_closes_a_page_to_any_or_to_all_agents(
+    tmp_path: Path, rule: str, url: str, expected: tuple[str, str] | None
+) -> None:
+    lists = site_lists(tmp_path, ai=HALF_CLOSED)
+    robots = RobotsSettings.model_validate({"agents": ["GPTBot", "CCBot"], "rule": rule})
+    assert gate_site(change(url=url), lists, robots=robots) == expected
+
+
+def test_markup_goes_before_a_reservation_in_the_headers() -> None:
+    headers = (*PAGE.headers, ("tdm-reservation", "1"))
+    freed = b'<META name="tdm-reservation" content="0">' + PAGE.payload
+    refused = ("opted_out", "header tdm-reservation")
+    assert gate_site(change(headers=headers), UrlLists()) == refused
+    assert gate_site(change(headers=headers, payload=freed), UrlLists()) is None
+    plain = change(headers=headers, payload=freed, content_type="text/plain")
+    assert gate_site(plain, UrlLists()) == refused
+
+
 def test_a_page_of_a_blocked_category_is_refused_with_its_name(tmp_path: Path) -> None:
     (tmp_path / "domains").write_text("example.com\n")
     data, _ = build_category_index([("gambling", tmp_path / "domains")])

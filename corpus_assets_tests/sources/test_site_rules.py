@@ -17,7 +17,14 @@ from corpus_assets.sources.site_rules import (
         ('[{"location": "/*", "tdm-reservation": "1"}]', b"/x", True),
         ('{"location": "/", "tdm-reservation": 1}', b"/x", True),
         ('[{"location": "/", "tdm-reservation": 0}]', b"/x", False),
-        ('[{"location": "/", "tdm-reservation": true}]', b"/x", False),
+        ('[{"location": "/", "tdm-reservation": true}]', b"/x", True),
+        ('[{"location": "/", "tdm-reservation": 1.0}]', b"/x", True),
+        ('[{"location": "/", "tdm-reservation": 10}]', b"/x", False),
+        ('[{"location": "/", "tdm-reservation": 1,},]', b"/x", True),
+        ('[{"location": "https://a.test/paid", "tdm-reservation": 1}]', b"/paid/x", True),
+        ('[{"location": "https://a.test/paid", "tdm-reservation": 1}]', b"/x", False),
+        ('[{"location": "//WWW.A.test:443", "tdm-reservation": 1}]', b"/x", True),
+        ('[{"location": "https://b.test/", "tdm-reservation": 1}]', b"/x", False),
         ('[{"location": "/"}]', b"/x", False),
         (
             '[{"location": "/", "tdm-reservation": 1}, {"location": "/free/", "tdm-reservation": 0}]',
@@ -35,7 +42,7 @@ from corpus_assets.sources.site_rules import (
 def test_the_longest_location_of_a_tdmrep_file_decides(
     content: str, path: bytes, reserved: bool
 ) -> None:
-    rules = from_bytes(to_bytes(None, None, tdmrep_rules(content.encode())), ())
+    rules = from_bytes(to_bytes(None, None, tdmrep_rules(content.encode(), "a.test")), ())
     assert rules.reserved_by_tdmrep(path) is reserved
 
 
@@ -55,8 +62,26 @@ def test_the_longest_location_of_a_tdmrep_file_decides(
 def test_ai_txt_speaks_of_paths_and_of_kinds_of_files(
     content: str, path: bytes, kind: str, refused: bool
 ) -> None:
-    rules = from_bytes(to_bytes(None, ai_txt_rules(content.encode()), None), ())
-    assert rules.refused_by_ai_txt(path, kind) is refused
+    for agents in ((), ("GPTBot", "CCBot")):
+        rules = from_bytes(to_bytes(None, ai_txt_rules(content.encode(), agents), None), agents)
+        assert rules.refused_by_ai_txt(path, kind) == (list(agents or ("*",)) if refused else [])
+
+
+@pytest.mark.parametrize(
+    ("agents", "refused"),
+    [
+        ((), []),
+        (("GPTBot",), ["GPTBot"]),
+        (("CCBot", "GPTBot"), ["GPTBot"]),
+        (("ClaudeBot", "GPTBot"), ["ClaudeBot", "GPTBot"]),
+    ],
+)
+def test_a_group_of_ai_txt_counts_for_the_agents_of_the_recipe(
+    agents: tuple[str, ...], refused: list[str]
+) -> None:
+    content = b"User-Agent: GPTBot\nUser-agent: ClaudeBot\nDisallow: /\n"
+    rules = from_bytes(to_bytes(None, ai_txt_rules(content, agents), None), agents)
+    assert rules.refused_by_ai_txt(b"/x", "text/html") == refused
 
 
 def test_agents_with_the_same_rules_share_them() -> None:
