@@ -103,12 +103,18 @@ def _language_gate(pipeline: Pipeline) -> str:
             )
         refused = totals["gate_language"] + totals["gate_too_short"]
         sampled, wrong = totals["gate_sampled"], totals["gate_false_drops"]
-        rows.append((snapshot, refused, sampled, wrong, wrong / sampled if sampled else 0.0))
+        rows.append((snapshot, refused, sampled, wrong, _drop_rate(refused, sampled, wrong)))
     return (
         "<h2>Language gate</h2><p>Pages refused by their roughly stripped text; a sample of them "
         "was extracted all the same. A false drop gave text that the recipe wants.</p>"
         + table(("snapshot", "refused", "sampled", "false drops", "false-drop rate"), rows)
     )
+
+
+def _drop_rate(refused: int, sampled: int, wrong: int) -> float | str:
+    if sampled:
+        return wrong / sampled
+    return "not known: none was sampled, raise `sample_share`" if refused else "-"
 
 
 def _languages(pipeline: Pipeline) -> str:

@@ -6,7 +6,6 @@ line is ignored. So a list can be passed on where the texts must not be.
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
@@ -15,6 +14,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from corpus_assets.errors import SourceError
+from corpus_assets.normal_forms import nfkc
 from corpus_assets.step import Settings
 
 LISTED = "listed_text_hash"
@@ -63,8 +63,7 @@ def text_digest(text: str, form: Form) -> bytes:
 
 def normalized(text: str) -> str:
     """NFKC, case folded, every run of white space one space, none at the ends."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return " ".join(unicodedata.normalize("NFKC", folded).split())
+    return " ".join(nfkc(nfkc(text).casefold()).split())
 
 
 def _read(path: Path) -> Iterator[bytes]:

@@ -16,12 +16,12 @@ others take one decode.
 
 import codecs
 import re
-import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
 from corpus_assets.kernels.control_bytes import count_control_bytes
 from corpus_assets.kernels.utf8 import utf8_counts
+from corpus_assets.normal_forms import nfc
 
 SCAN_BYTES = 4096
 MAX_BAD_SHARE = 0.02  # control and replacement characters; more than this is not text
@@ -188,7 +188,7 @@ def normalise(text: str) -> str:
         text.encode("utf-8")
     except UnicodeEncodeError:
         text = _SURROGATE.sub("\ufffd", text)
-    return unicodedata.normalize("NFC", text)
+    return nfc(text)
 
 
 @lru_cache(maxsize=256)

@@ -18,6 +18,9 @@ _STATUS = re.compile(rb"HTTP/\d(?:\.\d)?\s+(\d{3})")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,8})[ \t]*(?:;[^\r\n]{0,256})?\r?\n")
 _CHUNK_END = re.compile(rb"\r?\n")
+MAX_CODINGS = 8  # one on top of the other
+MAX_MEMBERS = 1000
+
 _BLANK = " \t\n\r\v\f"
 _CODINGS = ("gzip", "x-gzip", "deflate", "br", "zstd")
 
@@ -80,7 +83,10 @@ def decode_body(body: bytes, transfer_coding: str, content_coding: str, limit: i
     if "chunked" in transfer_coding.lower():
         body = _dechunk(body)
     names = [name.strip() for name in content_coding.lower().split(",")]
-    for name in reversed([name for name in names if name in _CODINGS]):
+    known = [name for name in names if name in _CODINGS]
+    if len(known) > MAX_CODINGS:
+        raise BadHttp("codings")
+    for name in reversed(known):
         body = _decompress(body, name, limit)
     return body
 
@@ -124,10 +130,13 @@ def _decompress(body: bytes, coding: str, limit: int) -> bytes:
 
 
 def _inflate(body: bytes, window_bits: int, limit: int) -> bytes:
-    """Inflate all members of a zlib, gzip or raw deflate body."""
+    """Inflate all members of a zlib, gzip or raw deflate body.
+
+    Servers send one member. More cost a copy of the rest each, so they are few, or not taken.
+    """
     out: list[bytes] = []
     left = limit
-    while True:
+    for _ in range(MAX_MEMBERS):
         inflater = zlib.decompressobj(window_bits)
         piece = inflater.decompress(body, left + 1)
         if len(piece) > left:
@@ -139,6 +148,7 @@ def _inflate(body: bytes, window_bits: int, limit: int) -> bytes:
         body = inflater.unused_data
         if window_bits != 31 or body[:2] != b"\x1f\x8b":
             return b"".join(out)
+    raise BadHttp("members")
 
 
 def _unzstd(body: bytes, limit: int) -> bytes:

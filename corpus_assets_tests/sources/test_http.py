@@ -97,6 +97,20 @@ def test_broken_chunks_are_bad() -> None:
         decode_body(chunk(b"one", b"two")[:-9], "chunked", "", LIMIT)
 
 
+@pytest.mark.timeout(60)
+def test_very_many_members_or_codings_are_bad_and_few_are_read() -> None:
+    word, nothing = (gzip.compress(raw, mtime=0) for raw in (b"word ", b""))
+    assert decode_body(word * 500, "", "gzip", LIMIT) == b"word " * 500
+    with pytest.raises(BadHttp, match="gzip"):
+        decode_body(nothing * 400_000, "", "gzip", LIMIT)
+    body = word
+    for _ in range(3):
+        body = gzip.compress(body, mtime=0)
+    assert decode_body(body, "", "gzip, gzip,gzip, x-gzip", LIMIT) == b"word "
+    with pytest.raises(BadHttp, match="codings"):
+        decode_body(b"<p>" + b"x" * 1_900_000, "", ", ".join(["br"] * 15_000), LIMIT)
+
+
 @pytest.mark.parametrize(
     ("coding", "bomb"),
     [

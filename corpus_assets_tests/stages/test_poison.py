@@ -17,6 +17,8 @@ from corpus_assets_tests.sources.warc_bytes import http, member, page, record, r
 
 HTML = "Content-Type: text/html"
 PROSE = "A sentence of plain words that could stand in any article of a newspaper. " * 20
+MARKS = ("\u0315" * 200_000 + "\u0300" * 200_000).encode()
+"""To be sorted: by swapping neighbours that takes minutes."""
 REGEX_BAIT = (
     b"<!--" * 100_000,
     b"<title " * 100_000,
@@ -29,6 +31,7 @@ REGEX_BAIT = (
     b"<p class='" + b"a-" * 400_000 + b"'>x",
     b'"datePublished"' * 60_000,
     b"<a href='" + b"(" * 800_000,
+    b"<p>a" + MARKS,
 )
 
 
@@ -64,9 +67,12 @@ def poison() -> dict[str, bytes]:
         ("gzip-bomb", bomb, "gzip"),
         ("cut-gzip-body", gzip.compress(page(PROSE))[:-20], "gzip"),
         ("bomb-in-bomb", gzip.compress(bomb, 1), "gzip, gzip"),
+        ("many-members", gzip.compress(b"") * 90_000, "gzip"),
     ):
         url = f"http://p.test/{name}"
         records[url] = record(http(body, f"{HTML}\r\nContent-Encoding: {coding}"), url)
+    plain = http(b"a" + MARKS, "Content-Type: text/plain; charset=utf-8")
+    records["http://p.test/marks"] = record(plain, "http://p.test/marks")
     records["http://p.test/too-long"] = response("http://p.test/too-long", length=10**6)
     records["http://p.test/too-short"] = response("http://p.test/too-short", length=300)
     records["http://p.test/no-number"] = response("http://p.test/no-number").replace(
@@ -149,6 +155,8 @@ def test_poison_behind_the_usual_gates_costs_records_and_nothing_else(
         "http://p.test/gzip-bomb": "too_large",
         "http://p.test/bomb-in-bomb": "too_large",
         "http://p.test/cut-gzip-body": "bad_http",
+        "http://p.test/many-members": "bad_http",
+        "http://p.test/marks": None,
         "http://p.test/too-long": "damaged_record",
         "http://p.test/too-short": "damaged_record",
         "http://p.test/no-number": "damaged_record",
