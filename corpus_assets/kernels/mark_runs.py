@@ -22,15 +22,16 @@ def has_run(utf8: bytes, is_member: Bytes, length: int) -> bool:
 
 @byte_kernel
 def _has_run(data: Any, is_member: Any, length: int) -> bool:
-    pos, end = 0, len(data)
+    pos: Any = 0
+    end = len(data)
     run = 0
     while pos < end:
         if data[pos] < 0x80:
             run = 0
-            step = np.int64(1)
             if pos + BLOCK_BYTES <= end:
-                step = np.int64(zeros_below(above64(data, pos, 0x7F)))
-            pos += step
+                pos += np.int64(zeros_below(above64(data, pos, 0x7F)))
+            else:
+                pos += 1
             continue
         if is_pair(data, pos, end):
             code = pair(data, pos)
