@@ -24,8 +24,10 @@ from catalog.near_copies import KIND as NEAR_TEXT
 from catalog.near_copies import MIN_AGREEING, PREFIX
 from catalog.ranges import open_source
 from catalog.rows import FileRow
+from catalog.shared_members import shared_records
 
 MAX_INFLATED_BYTES = 1 << 30
+MAX_FETCHED_BYTES = 64 << 20  # for one record, where it has no range of its own
 GZIP = b"\x1f\x8b"
 
 
@@ -154,10 +156,8 @@ def _read(kind: str, file: FileRow, record: Row) -> tuple[bytes, bytes]:
 def _archived(stream: BinaryIO, file: FileRow, record: Row) -> tuple[bytes, bytes]:
     """A WARC record by its range."""
     if not record["length"]:
-        raise SourceUnavailable(
-            f"the record at {record['offset']} of {file.name} shares a gzip member with others, so "
-            "it has no range of its own; look into the file"
-        )
+        data = _shared(stream, file, record)
+        return data, data
     stream.seek(record["offset"])
     stored = stream.read(record["length"])
     data = _inflated(stored) if stored[:2] == GZIP else stored
@@ -167,6 +167,22 @@ def _archived(stream: BinaryIO, file: FileRow, record: Row) -> tuple[bytes, byte
             "was changed since it was ingested; restore it"
         )
     return stored, data
+
+
+def _shared(stream: BinaryIO, file: FileRow, record: Row) -> bytes:
+    """A record that has no range of its own; it has no stored form of its own either."""
+    if "://" in file.uri.removeprefix("file://") and file.bytes > MAX_FETCHED_BYTES:
+        raise SourceUnavailable(
+            f"the record at {record['offset']} of {file.name} shares a gzip member with others, so "
+            f"all of the file would have to be fetched; download {file.uri} and look into it"
+        )
+    for data in shared_records(stream, record["offset"], MAX_INFLATED_BYTES):
+        if _names(data, record["url"]):
+            return data
+    raise SourceUnavailable(
+        f"{file.uri} does not hold the record of this document at place {record['offset']}: it "
+        "was changed since it was ingested; restore it"
+    )
 
 
 def _inflated(stored: bytes) -> bytes:

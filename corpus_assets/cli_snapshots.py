@@ -45,7 +45,7 @@ def discover(
         click.echo(json.dumps([asdict(crawl) for crawl in found]))
         return
     if not found:
-        click.echo(f"recipe {book.recipe.name} has every crawl there is")
+        click.echo(f"recipe {book.recipe.name} has every crawl that could be taken")
     for crawl in found:
         size = f"{shown_bytes(crawl.bytes):>12}" if sizes else ""
         click.echo(

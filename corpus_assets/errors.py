@@ -3,6 +3,7 @@
     CorpusError                 something the person running us can act on
     +-- RecipeError             a recipe or lock says something that makes no sense
     +-- SourceError             a source file is missing, unreadable or not what it claims
+    |   +-- AbsentSource        there is no such file, here or on its server
     +-- StoreError              the store cannot be read or written
     |   +-- CorruptArtifact     bytes in the store do not match their recorded hash
     |   +-- DriftError          one fingerprint, two contents: a stage changed without its version
@@ -26,6 +27,10 @@ class RecipeError(CorpusError):
 
 class SourceError(CorpusError):
     """A source file cannot be used."""
+
+
+class AbsentSource(SourceError):
+    """There is no such source file."""
 
 
 class StoreError(CorpusError):

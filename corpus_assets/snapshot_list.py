@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from corpus_assets.added_snapshots import AddedSnapshot, add_snapshot, load_added, merge_added
-from corpus_assets.errors import MissingInput, RecipeError
+from corpus_assets.errors import AbsentSource, MissingInput, RecipeError
 from corpus_assets.home import Home
 from corpus_assets.locations import Locations
 from corpus_assets.pipeline.delivery import OpenPlace
@@ -87,25 +87,36 @@ def discover(
     sizes: bool,
     tell: Callable[[str], None],
 ) -> list[NewCrawl]:
-    """Crawls that exist and are not in the recipe, the newest first, at most `limit`."""
+    """Crawls that exist and are not in the recipe, the newest first, at most `limit`.
+
+    What has no list of the wanted files is no crawl that could be taken, and is passed over.
+    """
     have = set(source.snapshots.values())
     found: list[NewCrawl] = []
     with OpenPlace(settings, book.locations) as place:
-        fresh = [crawl for crawl in reversed(place.crawls()) if crawl not in have]
-        for crawl in fresh[:limit]:
+        for crawl in reversed(place.crawls()):
+            if len(found) == limit:
+                break
+            if crawl in have:
+                continue
             tell(f"looking at {crawl}")
-            paths = place.paths(crawl, settings.kind)
+            try:
+                paths = place.paths(crawl, settings.kind)
+            except AbsentSource:
+                tell(_passed_over(crawl, settings))
+                continue
             taken = choose(paths, settings.take_of(crawl), book.recipe.seed)
             size = sum(file.size for file in place.pin(taken)) if sizes else None
             found.append(NewCrawl(source.name, crawl, len(paths), len(taken), size))
     return found
 
 
-def follow(book: Book) -> list[AddedSnapshot]:
+def follow(book: Book, tell: Callable[[str], None]) -> list[AddedSnapshot]:
     """Add the crawls that have appeared to each source that follows them.
 
     Only crawls behind all the source has, and behind `crawl.after`: a snapshot's place is its
-    rank in deduplication, so an older one is never put at the end by itself.
+    rank in deduplication, so an older one is never put at the end by itself. And only crawls
+    with a list of the wanted files, which costs a request for each that would be added.
     """
     fresh: list[AddedSnapshot] = []
     names = set(book.recipe.snapshots)
@@ -115,13 +126,20 @@ def follow(book: Book) -> list[AddedSnapshot]:
             continue
         newest = max([settings.after or "", *source.snapshots.values()])
         with OpenPlace(settings, book.locations) as place:
-            listed = place.crawls()
-        for crawl in listed:
-            if crawl > newest and crawl not in names:
+            for crawl in place.crawls():
+                if crawl <= newest or crawl in names:
+                    continue
+                if not place.has_list(crawl, settings.kind):
+                    tell(_passed_over(crawl, settings))
+                    continue
                 entry = AddedSnapshot(source=source.name, snapshot=crawl, crawl=crawl)
                 fresh.append(add_snapshot(book.store, book.recipe.name, entry))
                 names.add(crawl)
     return fresh
+
+
+def _passed_over(crawl: str, settings: CrawlSettings) -> str:
+    return f"passed over {crawl}: it has no {settings.kind}.paths.gz"
 
 
 def make_entry(

@@ -2,6 +2,7 @@
 
 Files are bytes by path. Each GET asks `faults` what goes wrong this time; every request is noted,
 so that tests can count them. Range, If-Match, ETag and Content-Range work as on the real one.
+Folders can be listed as on S3, the first part of a path being the bucket.
 """
 
 import gzip
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
+from urllib.parse import parse_qs, urlsplit
 
 FAULTS = (
     "reset",
@@ -36,6 +38,8 @@ FAULTS = (
     "ignore_range",
 )
 """Every fault from which a reader can recover."""
+
+PAGE_KEYS = 1000
 
 SLOW_DOWN = (
     b"<?xml version='1.0'?><Error><Code>SlowDown</Code><Message>Please reduce your request rate."
@@ -143,6 +147,8 @@ class _Handler(BaseHTTPRequestHandler):
             return self._plain(int(fault), SLOW_DOWN)
         if fault is not None and fault.startswith("redirect:"):
             return self._plain(302, b"", ("Location", fault.removeprefix("redirect:")))
+        if "list-type=2" in path:
+            return self._plain(200, listing(self.owner.files, path))
         if path not in self.owner.files:
             return self._plain(404, b"not here")
         data = self.owner.files[path]
@@ -223,6 +229,38 @@ class _Handler(BaseHTTPRequestHandler):
             super().finish()
         except (OSError, ValueError):
             self.close_connection = True
+
+
+def listing(files: Mapping[str, bytes], request: str) -> bytes:
+    """A page of ListObjectsV2: keys of a bucket below a prefix, a thousand at most."""
+    asked = {name: values[0] for name, values in parse_qs(urlsplit(request).query).items()}
+    bucket = urlsplit(request).path.strip("/")
+    prefix, after = asked.get("prefix", ""), asked.get("continuation-token", "")
+    delimiter = asked.get("delimiter")
+    folders: set[str] = set()
+    keys: list[str] = []
+    for path in sorted(files):
+        key = path.removeprefix(f"{bucket}/")
+        if path == key or not key.startswith(prefix) or key <= after:
+            continue
+        name, found, _ = key.removeprefix(prefix).partition(delimiter or "\0")
+        if delimiter and found:
+            folders.add(f"{prefix}{name}{delimiter}")
+        else:
+            keys.append(key)
+    body = "".join(
+        f"<Contents><Key>{key}</Key><Size>{len(files[f'{bucket}/{key}'])}</Size>"
+        "<LastModified>2024-03-04T10:00:00.000Z</LastModified></Contents>"
+        for key in keys[:PAGE_KEYS]
+    )
+    body += "".join(
+        f"<CommonPrefixes><Prefix>{f}</Prefix></CommonPrefixes>" for f in sorted(folders)
+    )
+    more = len(keys) > PAGE_KEYS
+    body += f"<IsTruncated>{str(more).lower()}</IsTruncated>"
+    if more:
+        body += f"<NextContinuationToken>{keys[PAGE_KEYS - 1]}</NextContinuationToken>"
+    return f"<?xml version='1.0'?><ListBucketResult>{body}</ListBucketResult>".encode()
 
 
 def crawl_files(

@@ -14,7 +14,7 @@ from corpus_assets.snapshot_list import follow
 @dg.op
 def look_for_new_crawls(context: dg.OpExecutionContext, corpus: CorpusResource) -> None:
     """Add the crawls that have appeared to each source that follows them."""
-    added = follow(corpus.book())
+    added = follow(corpus.book(), context.log.info)
     context.log.info(f"{len(added)} new crawls")
     context.add_output_metadata({"crawls": [each.snapshot for each in added]})
 

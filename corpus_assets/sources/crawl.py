@@ -8,6 +8,8 @@
 Names in lists are not trusted: a path is below its crawl's folder, or the list is refused.
 """
 
+import gzip
+import io
 import json
 import math
 import re
@@ -17,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import cast
 
-from corpus_assets.errors import SourceError
+from corpus_assets.errors import AbsentSource, SourceError
 from corpus_assets.sources.base import SourceFile, file_sha256
 from corpus_assets.sources.crawl_settings import (
     COMMON_CRAWL,
@@ -33,7 +35,10 @@ from corpus_assets.step import keyed_hash
 
 MAX_LIST_BYTES = 64 << 20
 MAX_INFLATED_BYTES = 1 << 30  # a million paths are 150 MB
+PIECE_BYTES = 1 << 20
 LIST_FROM = 5  # from so many files in a folder on, one listing is cheaper than asking for each
+
+LIST_ADVICE = "run the same command again; if it stays so, restore the list at `crawl.base`"
 
 OnProgress = Callable[[int, int], None]
 
@@ -59,13 +64,18 @@ class CrawlPlace:
         try:
             return Path(self.address(path)).read_bytes()
         except OSError as error:
-            raise SourceError(
+            kind = AbsentSource if isinstance(error, FileNotFoundError) else SourceError
+            raise kind(
                 f"{self.address(path)}: cannot be read ({error.strerror}); check the crawl's "
                 "name and `crawl.base`"
             ) from error
 
     def crawls(self) -> list[str]:
-        """The names of all crawls, in order: the oldest first."""
+        """The names of what may be crawls, in order: the oldest first.
+
+        On S3 and in a folder these are all folders beside the crawls, such as CC-NEWS, and a
+        list may name a crawl before its files are there. `has_list` and `paths` tell.
+        """
         listed = self.settings.list_url
         if listed is None and self.base == COMMON_CRAWL:
             listed = COMMON_CRAWL_LIST
@@ -74,11 +84,23 @@ class CrawlPlace:
         where = listed or self.address("collinfo.json")
         return _crawl_names(self.fetcher.read(where, MAX_LIST_BYTES), where)
 
+    def has_list(self, crawl: str, listed: str) -> bool:
+        """Whether a crawl has a list of such files; one request."""
+        address = self.address(_list_path(crawl, listed))
+        if not self.is_remote:
+            return Path(address).is_file()
+        try:
+            self.fetcher.stat(address)
+        except AbsentSource:
+            return False
+        return True
+
     def paths(self, crawl: str, listed: str, below: str | None = None) -> list[str]:
-        """The paths that a crawl's list names, in its order; `listed` is warc, wet, ..."""
-        if not CRAWL_NAME.fullmatch(crawl):
-            raise SourceError(f"{crawl!r} is not the name of a crawl, such as CC-MAIN-2024-10")
-        name = f"crawl-data/{crawl}/{listed}.paths.gz"
+        """The paths that a crawl's list names, in its order; `listed` is warc, wet, ...
+
+        `AbsentSource` where the crawl has no such list.
+        """
+        name = _list_path(crawl, listed)
         return parse_paths(self.read(name), name, below or f"crawl-data/{crawl}/")
 
     def pin(self, paths: Sequence[str], tell: OnProgress | None = None) -> list[SourceFile]:
@@ -161,13 +183,7 @@ def robots_path(path: str) -> str:
 
 def parse_paths(data: bytes, name: str, below: str) -> list[str]:
     """The lines of a `paths.gz`; each a plain path below the folder `below`."""
-    inflater = zlib.decompressobj(31)
-    try:
-        text = inflater.decompress(data, MAX_INFLATED_BYTES)
-    except zlib.error as error:
-        raise SourceError(f"{name}: is not gzip; check `crawl.base`") from error
-    if not inflater.eof:
-        raise SourceError(f"{name}: is cut short or absurdly long; check `crawl.base`")
+    text = _inflated(data, name)
     paths = [line.strip() for line in text.decode("utf-8", "replace").splitlines() if line.strip()]
     for path in paths:
         if not path.startswith(below) or not _PATH.fullmatch(path) or ".." in path.split("/"):
@@ -175,6 +191,32 @@ def parse_paths(data: bytes, name: str, below: str) -> list[str]:
     if not paths:
         raise SourceError(f"{name}: names no file")
     return list(dict.fromkeys(paths))
+
+
+def _inflated(data: bytes, name: str) -> bytearray:
+    """Every member of a gzip file, to its last byte."""
+    text = bytearray()
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as members:
+            while piece := members.read(PIECE_BYTES):
+                text += piece
+                if len(text) > MAX_INFLATED_BYTES:
+                    raise SourceError(f"{name}: is absurdly long; check `crawl.base`")
+    except EOFError as error:
+        raise SourceError(f"{name}: is cut short; {LIST_ADVICE}") from error
+    except (gzip.BadGzipFile, zlib.error) as error:
+        if not data.startswith(b"\x1f\x8b"):
+            raise SourceError(f"{name}: is not gzip; check `crawl.base`") from error
+        raise SourceError(
+            f"{name}: is damaged, or has bytes behind its end that are not gzip; {LIST_ADVICE}"
+        ) from error
+    return text
+
+
+def _list_path(crawl: str, listed: str) -> str:
+    if not CRAWL_NAME.fullmatch(crawl):
+        raise SourceError(f"{crawl!r} is not the name of a crawl, such as CC-MAIN-2024-10")
+    return f"crawl-data/{crawl}/{listed}.paths.gz"
 
 
 def _crawl_names(data: bytes, where: str) -> list[str]:

@@ -11,7 +11,8 @@ Each of the others is a record too, with its place and address from the index an
 | `index_language` | none of the languages in `crawl.index.languages` |
 | `index_truncated` | the crawler cut the payload off, and `crawl.index.truncated` is `skip` |
 
-A value that the index does not have rules nothing out.
+A value that the index does not have rules nothing out. A media type is unknown where the index
+says so (`unk`) or says nothing: then the detected one counts, if there is one.
 """
 
 import io
@@ -60,6 +61,7 @@ COLUMNS = {
     "content_truncated": pa.string(),
     "content_digest": pa.string(),
 }
+UNKNOWN_TYPES = ("unk", "-", "")  # Common Crawl writes `unk` where a server declared no type
 REQUIRED = (FILE, "warc_record_offset", "warc_record_length", "url")
 
 
@@ -243,13 +245,20 @@ def _plain(columns: dict[str, pa.ChunkedArray]) -> pa.Table:
             "fetched_at": times.cast(pa.string()),
             "http_status": values["fetch_status"],
             "content_type": pc.coalesce(
-                values["content_mime_type"], values["content_mime_detected"]
+                _known(values["content_mime_type"]), _known(values["content_mime_detected"])
             ),
             "languages": values["content_languages"],
             "truncated": values["content_truncated"],
             "payload_digest": prefixed.cast(pa.string()),
         }
     )
+
+
+def _known(types: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Media types, null where one is unknown."""
+    plain = pc.utf8_lower(pc.utf8_trim_whitespace(types))
+    unknown = pc.is_in(plain, pa.array(UNKNOWN_TYPES, pa.string()))
+    return pc.if_else(unknown, pa.scalar(None, pa.string()), types)
 
 
 def _once(rows: pa.Table) -> pa.Table:

@@ -13,7 +13,10 @@ class FetchSettings(Settings):
     """How remote files are fetched. None of it is identity: it cannot change a byte."""
 
     requests_per_second: float = Field(
-        default=4.0, gt=0, le=1000, description="to one server, all processes of a machine together"
+        default=4.0,
+        gt=0,
+        le=1000,
+        description="to one server, all processes of a machine with this home together",
     )
     connections: int = Field(default=4, ge=1, le=256, description="open at once, counted likewise")
     cache: Literal["none", "files"] = Field(

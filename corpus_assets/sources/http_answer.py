@@ -38,7 +38,7 @@ class HttpAnswer:
         self.status = response.status
         self.start = 0
         self.is_whole = response.status == 200
-        self._is_sound = True  # its headers agree with each other
+        self._is_sound = True  # its headers agree with each other and with its body
         self._expected: int | None = None
 
     def header(self, name: str) -> str:
@@ -81,6 +81,7 @@ class HttpAnswer:
             except LINE_ERRORS as error:
                 raise Trouble(line_trouble(error)) from error
             if not piece:
+                self._is_sound = False
                 raise Trouble("the transfer ended early")
             left -= len(piece)
             yield piece

@@ -30,6 +30,7 @@ from corpus_assets.sources.http_answer import (
 )
 from corpus_assets.sources.transport import (
     Limits,
+    OneMore,
     Refused,
     Stat,
     Trouble,
@@ -44,13 +45,14 @@ MAX_REDIRECTS = 4
 class HttpTransport:
     """`base` is the recipe's own address: what it is allowed to be, others may be too."""
 
-    def __init__(self, base: str, allow_http: bool = False) -> None:
+    def __init__(self, base: str, one_more: OneMore, allow_http: bool = False) -> None:
         host = urlsplit(base).hostname or host_of(base)
         self._is_plain = base.startswith("http://")
         if self._is_plain and not allow_http and not _is_loopback(host):
             raise SourceError(
                 f"{shown(base)} is not encrypted; use https://, or set `allow_http: true`"
             )
+        self._one_more = one_more
         self._base_host = host
         self._inside: bool | None = None
         self._idle: dict[tuple[int, str], http.client.HTTPConnection] = {}  # by thread, server
@@ -110,6 +112,7 @@ class HttpTransport:
             target = urljoin(url, answer.header("location"))
             answer.close()
             self._check_redirect(target)
+            self._one_more(target)
             url = target
         else:
             raise Refused(f"more than {MAX_REDIRECTS} redirects")
@@ -121,7 +124,7 @@ class HttpTransport:
 
     def _send(self, url: str, headers: dict[str, str], limits: Limits, size: int) -> "HttpAnswer":
         """One request on a kept or a new connection. A kept one that the server has closed in
-        the meantime says nothing about the server: a new one is opened at once."""
+        the meantime says nothing about the server: a new one is opened at the next turn."""
         host_of(url)
         parts = urlsplit(url)
         path = parts.path or "/"
@@ -137,6 +140,7 @@ class HttpTransport:
                 return HttpAnswer(keep, kept, response, limits.deadline_s(size))
             except (ConnectionError, http.client.RemoteDisconnected):
                 kept.close()
+                self._one_more(url)
             except LINE_ERRORS as error:
                 kept.close()
                 raise Trouble(line_trouble(error)) from error

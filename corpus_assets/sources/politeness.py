@@ -1,10 +1,11 @@
-"""One pace for all processes of a machine that ask the same server.
+"""One pace for all processes of a machine that ask the same server from the same home.
 
 Two files a server in a folder of the home, guarded by file locks, which the system releases when
 a process dies:
 
-- `*.turn` holds the time of the next free turn. Whoever wants to ask takes it and moves it on by
-  1 / requests_per_second. A server that asks for time moves it on for everybody.
+- `*.turn` holds the time of the next free turn, and the time until which nobody asks. Whoever
+  wants to ask takes the first and moves it on by 1 / requests_per_second. A server that asks for
+  time moves both on for everybody, those included who have a turn and wait for it.
 - `*.line-N` is locked while connection N is in use.
 
 Times are the system's monotonic clock, which all processes of a machine share; one from before
@@ -22,6 +23,8 @@ from corpus_assets.errors import SourceError
 
 LONGEST_S = 600.0
 POLL_S = 0.05
+
+_TIMES = re.compile(r"(\d+(?:\.\d+)?)(?: (\d+(?:\.\d+)?))?")
 
 
 class Pace:
@@ -45,7 +48,7 @@ class Pace:
         self._clock = clock
         self._sleep = sleep
         self._random = random
-        self._next = 0.0
+        self._times = (0.0, 0.0)
         if folder is not None:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -58,31 +61,44 @@ class Pace:
     def turn(self) -> Iterator[None]:
         """Wait for a free connection, then for the next turn; hold the connection inside."""
         with self._line():
+            self.wait()
+            yield
+
+    def wait(self) -> None:
+        """Wait for the next turn, and for another one where a hold-off has come over it."""
+        while True:
+            at, _ = self._move(lambda free, held: (free + self._between, held))
             now = self._clock()
-            at = self._move(lambda stored: (stored, stored + self._between))
             if at > now:
                 self._sleep(at - now)
-            yield
+            _, held = self._move(lambda free, held: (free, held))
+            if held <= max(at, self._clock()):
+                return
 
     def hold_off(self, seconds: float) -> None:
         """Nobody asks this server for a while."""
         until = self._clock() + min(seconds, LONGEST_S)
-        self._move(lambda stored: (stored, max(stored, until)))
+        self._move(lambda free, held: (max(free, until), max(held, until)))
 
-    def _move(self, step: Callable[[float], tuple[float, float]]) -> float:
-        """Take the stored time (not in the past), write its successor; both under the lock."""
+    def _move(self, step: Callable[[float, float], tuple[float, float]]) -> tuple[float, float]:
+        """Take the next free turn (not in the past) and the end of the hold-off, write what
+        follows them; both under the lock."""
         if self._folder is None:
-            taken, self._next = step(max(self._next, self._clock()))
+            taken = (max(self._times[0], self._clock()), self._times[1])
+            self._times = step(*taken)
             return taken
         descriptor = self._open(f"{self._name}.turn")
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             now = self._clock()
             text = os.pread(descriptor, 64, 0).decode("ascii", "replace").strip()
-            stored = float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else 0.0
-            taken, after = step(max(now, stored if stored <= now + LONGEST_S else 0.0))
+            stored = _TIMES.fullmatch(text)
+            times = [float(time or 0) for time in stored.groups()] if stored else [0.0, 0.0]
+            free, held = (time if time <= now + LONGEST_S else 0.0 for time in times)
+            taken = (max(now, free), held)
+            after = step(*taken)
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"{after:.6f}".encode(), 0)
+            os.pwrite(descriptor, "{:.6f} {:.6f}".format(*after).encode(), 0)
             return taken
         finally:
             os.close(descriptor)

@@ -8,7 +8,7 @@ What may pass (resets, timeouts, short bodies, 403, 429, 5xx) is tried again aft
 up to a bound that doubles (exponential back-off with full jitter), or after what the server asks
 for in Retry-After. The budget is `attempts` for each range, and one more for each MiB that
 arrived, so that the number of requests is bounded whatever the server does. When the server
-says it is overloaded, all processes of this machine hold off.
+says it is overloaded, all processes of this machine that share the home hold off.
 """
 
 import random
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Self, TypeVar, cast
 
-from corpus_assets.errors import SourceError
+from corpus_assets.errors import AbsentSource, SourceError
 from corpus_assets.sources.fetch_settings import MIB, FetchSettings
 from corpus_assets.sources.http_transport import HttpTransport
 from corpus_assets.sources.politeness import Pace
@@ -182,14 +182,20 @@ class Fetcher:
             )
         return self._paces[server]
 
+    def _one_more(self, url: str) -> None:
+        """A turn for a further request inside one: on the connection that is held already."""
+        self._pace(url).wait()
+
     def _transport(self, url: str) -> Transport:
         kind = "s3" if url.startswith("s3://") else "http"
         if kind not in self._transports:
             if kind == "s3":
-                self._transports[kind] = S3Transport()
+                self._transports[kind] = S3Transport(self._one_more)
             else:
                 base = self._base if self._base.startswith("http") else url
-                self._transports[kind] = HttpTransport(base, self.settings.allow_http)
+                self._transports[kind] = HttpTransport(
+                    base, self._one_more, self.settings.allow_http
+                )
         return self._transports[kind]
 
 
@@ -227,7 +233,7 @@ def _final(url: str, error: Exception) -> SourceError:
             "restore the file, or pin the snapshot anew under another name"
         )
     if isinstance(error, Missing):
-        return SourceError(
+        return AbsentSource(
             f"{shown(url)}: is not there ({error}); check the address and the snapshot's name"
         )
     return SourceError(f"{shown(url)}: cannot be read: {error}")

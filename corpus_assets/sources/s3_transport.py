@@ -20,6 +20,7 @@ from corpus_assets.sources.transport import (
     Changed,
     Limits,
     Missing,
+    OneMore,
     Refused,
     Stat,
     Trouble,
@@ -29,13 +30,15 @@ from corpus_assets.sources.transport import (
 from corpus_assets.store_s3 import CREDENTIALS, refuse_after_fork, server_address
 
 BAD_CREDENTIALS = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken")
+PAGE_KEYS = 1000  # what S3 gives a request
 WRONG_REGION = "incorrectly configured region"
 
 
 class S3Transport:
     """Clients are made on first use, one a bucket."""
 
-    def __init__(self) -> None:
+    def __init__(self, one_more: OneMore) -> None:
+        self._one_more = one_more
         self._clients: dict[str, Any] = {}
 
     def stat(self, url: str, limits: Limits) -> Stat:
@@ -61,14 +64,16 @@ class S3Transport:
         return S3Answer(start, lambda: found.stream(min_chunk_size=PIECE_BYTES))
 
     def listed(self, url: str) -> Iterator[tuple[str, Stat]]:
-        """Objects below a prefix, a thousand a request."""
+        """Objects below a prefix, a thousand a request, and a turn for each request."""
         client, key = self._at(url, Limits())
         prefix = key.rstrip("/")
         with _explained():
-            for chunk in client.list(prefix or None):
-                for meta in chunk:
+            for page in client.list(prefix or None, chunk_size=PAGE_KEYS):
+                for meta in page:
                     name = meta["path"].removeprefix(prefix).lstrip("/")
                     yield name, _stat(meta)
+                if len(page) == PAGE_KEYS:  # else it was the last
+                    self._one_more(url)
 
     def folders(self, url: str) -> list[str]:
         client, key = self._at(url, Limits())

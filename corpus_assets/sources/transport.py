@@ -1,7 +1,9 @@
 """One request for a range of a remote file, and what its answer means.
 
-A transport makes a request once and never waits or tries again: that is `remote.Fetcher`'s work,
-so that one place decides how patient and how polite we are. What can go wrong has four names:
+A transport makes a request once and never tries again: that is `remote.Fetcher`'s work, so that
+one place decides how patient and how polite we are. Where one question takes several requests
+(redirects, pages of a listing), it asks for a turn before each but the first: `OneMore`. What can
+go wrong has four names:
 
 | raised | meaning | what helps |
 |---|---|---|
@@ -12,13 +14,16 @@ so that one place decides how patient and how polite we are. What can go wrong h
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from corpus_assets.errors import SourceError
 
 PIECE_BYTES = 1 << 16
+
+OneMore = Callable[[str], None]
+"""Waits until the server of an address may be asked once more."""
 
 
 @dataclass(frozen=True, slots=True)

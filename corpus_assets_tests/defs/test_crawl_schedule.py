@@ -6,13 +6,14 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster import AddDynamicPartitionsRequest
 
 from corpus_assets.definitions import defs
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.schedules import crawl_list_job, weekly_crawl_check
 from corpus_assets.defs.sensors import new_snapshots
 from corpus_assets_tests.crawl_server import CrawlServer, crawl_list, every_other
-from corpus_assets_tests.pipeline.crawl_corpus import FIRST, SECOND, Place, two_crawls
+from corpus_assets_tests.pipeline.crawl_corpus import FIRST, SECOND, Place, two_crawls, write_mirror
 
 MONDAY = datetime(2024, 5, 6, 5, 17, tzinfo=UTC)
 
@@ -28,12 +29,21 @@ def resource(place: Place) -> CorpusResource:
     return CorpusResource(recipe=str(place.recipe), home=str(place.home), workers=1)
 
 
-def requested(corpus: CorpusResource, instance: dg.DagsterInstance) -> list[tuple[str, str]]:
-    """Partitions and run keys that one tick of the sensor asks for."""
+def ticked(
+    corpus: CorpusResource, instance: dg.DagsterInstance, add: bool = True
+) -> list[tuple[str, str]]:
+    """Partitions and run keys that one tick of the sensor asks for.
+
+    Dagster adds the partitions that a tick asks for, then starts its runs. `add` False: it died
+    before both.
+    """
     with dg.build_sensor_context(instance=instance, resources={"corpus": corpus}) as context:
         answer = new_snapshots(context)
-        assert isinstance(answer, dg.SensorResult)
-        return [(str(r.partition_key), str(r.run_key)) for r in answer.run_requests or ()]
+    assert isinstance(answer, dg.SensorResult)
+    for request in answer.dynamic_partitions_requests or () if add else ():
+        assert isinstance(request, AddDynamicPartitionsRequest)
+        instance.add_dynamic_partitions(request.partitions_def_name, list(request.partition_keys))
+    return [(str(r.partition_key), str(r.run_key)) for r in answer.run_requests or ()]
 
 
 def test_the_code_location_has_the_schedule() -> None:
@@ -47,19 +57,41 @@ def test_a_new_crawl_is_added_once_and_its_run_is_started_once(
     corpus = resource(Place(tmp_path, server.base, follow="new", files=1))
     server.faults = every_other()
     with dg.DagsterInstance.ephemeral() as instance:
-        instance.add_dynamic_partitions("snapshot", [FIRST])
-        assert requested(corpus, instance) == []
+        assert [name for name, _ in ticked(corpus, instance)] == [FIRST]
+        assert ticked(corpus, instance) == []
         for _ in range(2):
             done = crawl_list_job.execute_in_process(
                 instance=instance, resources={"corpus": corpus}
             )
             assert done.success
         assert corpus.book().recipe.snapshots == (FIRST, SECOND), "2023-50 is older: left alone"
-        ticks = [requested(corpus, instance) for _ in range(2)]
+        ticks = [ticked(corpus, instance, add) for add in (False, True)]
         assert [name for name, _ in ticks[0]] == [SECOND]
         assert ticks[0] == ticks[1], "a double tick asks for the same run, which starts once"
-        instance.add_dynamic_partitions("snapshot", [SECOND])
-        assert requested(corpus, instance) == []
+        assert instance.get_dynamic_partitions("snapshot") == [FIRST, SECOND]
+        assert ticked(corpus, instance) == []
+
+
+def test_a_folder_beside_the_crawls_is_not_followed(tmp_path: Path) -> None:
+    mirror = write_mirror(tmp_path / "mirror")
+    corpus = resource(Place(tmp_path, str(mirror), follow="new"))
+    with dg.DagsterInstance.ephemeral() as instance:
+        crawl_list_job.execute_in_process(instance=instance, resources={"corpus": corpus})
+    assert corpus.book().recipe.snapshots == (FIRST, SECOND)
+
+
+def test_a_crawl_whose_files_are_not_there_yet_waits_for_the_next_week(
+    server: CrawlServer, tmp_path: Path
+) -> None:
+    corpus = resource(Place(tmp_path, server.base, follow="new"))
+    path = f"crawl-data/{SECOND}/warc.paths.gz"
+    later = server.files.pop(path)
+    with dg.DagsterInstance.ephemeral() as instance:
+        crawl_list_job.execute_in_process(instance=instance, resources={"corpus": corpus})
+        assert corpus.book().recipe.snapshots == (FIRST,)
+        server.files[path] = later
+        crawl_list_job.execute_in_process(instance=instance, resources={"corpus": corpus})
+    assert corpus.book().recipe.snapshots == (FIRST, SECOND)
 
 
 def test_only_crawls_behind_the_named_one_are_followed(server: CrawlServer, tmp_path: Path) -> None:

@@ -87,7 +87,10 @@ def test_the_sensor_adds_new_snapshots_and_asks_for_their_runs(corpus: CorpusRes
         first = new_snapshots(context)
         assert isinstance(first, dg.SensorResult)
         assert [request.partition_key for request in first.run_requests or ()] == list(SNAPSHOTS)
-        instance.add_dynamic_partitions("snapshot", list(SNAPSHOTS))
+        for request in first.dynamic_partitions_requests or ():
+            instance.add_dynamic_partitions(
+                str(request.partitions_def_name), list(request.partition_keys)
+            )
         second = new_snapshots(context)
         assert isinstance(second, dg.SensorResult)
         assert second.skip_reason is not None

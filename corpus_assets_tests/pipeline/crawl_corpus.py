@@ -1,5 +1,6 @@
 """Two small crawls in Common Crawl's layout, and a recipe that takes them."""
 
+import gzip
 import io
 import json
 from datetime import UTC, datetime
@@ -22,6 +23,9 @@ from corpus_assets_tests.pipeline.small_corpus import first_crawl, second_crawl,
 from corpus_assets_tests.sources.warc_bytes import record
 
 FIRST, SECOND = "CC-MAIN-2024-10", "CC-MAIN-2024-18"
+NEWS = {"crawl-data/CC-NEWS/2024/03/warc.paths.gz": gzip.compress(b"crawl-data/CC-NEWS/x.gz\n")}
+"""As in Common Crawl's bucket: a folder that sorts behind all crawls, with a list a month."""
+
 RECIPE = """\
 name: crawl
 seed: 7
@@ -116,6 +120,14 @@ def two_crawls() -> dict[str, bytes]:
     files |= index_files(FIRST, index_of(files))
     files |= crawl_files(SECOND, archives(second_crawl(), SECOND))
     return files | {"collinfo.json": crawl_list(FIRST, SECOND)}
+
+
+def write_mirror(folder: Path) -> Path:
+    """Both crawls in a folder, and beside them the news crawl, which has no list of its own."""
+    for path, data in (two_crawls() | NEWS).items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)
+    return folder
 
 
 class Place:

@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,9 +15,9 @@ from corpus_assets.home import Home
 from corpus_assets.session import open_session
 from corpus_assets.sources.crawl import choose, parse_paths, robots_path
 from corpus_assets.sources.crawl_settings import CrawlSettings, Take
-from corpus_assets_tests.crawl_server import FAULTS, CrawlServer, every_other
+from corpus_assets_tests.crawl_server import FAULTS, CrawlServer, crawl_list, every_other
 from corpus_assets_tests.demo_build import version_files
-from corpus_assets_tests.pipeline.crawl_corpus import FIRST, SECOND, Place, two_crawls
+from corpus_assets_tests.pipeline.crawl_corpus import FIRST, SECOND, Place, two_crawls, write_mirror
 
 
 @pytest.fixture(scope="module")
@@ -71,10 +71,7 @@ def test_a_pinned_crawl_is_not_asked_for_again(clean: Place, server: CrawlServer
 def test_a_local_copy_of_the_crawl_gives_the_same_documents(
     clean: Place, server: CrawlServer, tmp_path: Path
 ) -> None:
-    for path, data in server.files.items():
-        (tmp_path / "mirror" / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "mirror" / path).write_bytes(data)
-    place = Place(tmp_path, str(tmp_path / "mirror"))
+    place = Place(tmp_path, str(write_mirror(tmp_path / "mirror")))
     place.ingest()
     assert place.rows("documents") == clean.rows("documents")
     assert place.rows("records") == clean.rows("records")
@@ -120,6 +117,33 @@ def test_discover_lists_the_crawls_that_are_not_in_the_recipe(
     assert 0 < sizes < sum(len(d) for p, d in server.files.items() if SECOND in p)
     assert place.run("snapshots", "discover") == 0
     assert f"{SECOND}" in capsys.readouterr().out
+
+
+def test_a_folder_beside_the_crawls_is_passed_over_with_a_word(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = Place(tmp_path, str(write_mirror(tmp_path / "mirror")), files=1)
+    assert place.run("snapshots", "discover", "--json", "--limit", "1") == 0
+    told = capsys.readouterr()
+    assert [found["crawl"] for found in json.loads(told.out)] == [SECOND]
+    assert "passed over CC-NEWS: it has no warc.paths.gz" in told.err
+
+
+def test_a_listed_crawl_without_its_files_does_not_hide_the_others(
+    server: CrawlServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = Place(tmp_path, server.base)
+    listed = server.files["collinfo.json"]
+    server.files["collinfo.json"] = crawl_list("CC-MAIN-2023-50", FIRST, SECOND, "CC-MAIN-2024-22")
+    try:
+        assert place.run("snapshots", "discover", "--json", "--limit", "1") == 0
+    finally:
+        server.files["collinfo.json"] = listed
+    told = capsys.readouterr()
+    assert [found["crawl"] for found in json.loads(told.out)] == [SECOND]
+    assert "passed over CC-MAIN-2024-22" in told.err
+    assert server.requests("CC-MAIN-2024-22") == 1
+    assert not server.requests("CC-MAIN-2023-50"), "no more is asked for than is shown"
 
 
 def test_added_snapshots_are_part_of_the_recipe_from_then_on(
@@ -200,6 +224,39 @@ def test_a_larger_number_of_files_contains_the_smaller() -> None:
 def test_a_list_that_names_other_places_is_refused(line: str) -> None:
     data = gzip.compress(f"crawl-data/C/ok.warc.gz\n{line}\n".encode())
     with pytest.raises(SourceError, match="not a path below crawl-data/C/"):
+        parse_paths(data, "warc.paths.gz", "crawl-data/C/")
+
+
+def test_a_list_of_several_gzip_members_is_read_to_its_end() -> None:
+    lines = [f"crawl-data/C/{number}.warc.gz" for number in range(3)]
+    data = b"".join(gzip.compress(f"{line}\n".encode()) for line in lines)
+    assert parse_paths(data, "warc.paths.gz", "crawl-data/C/") == lines
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda data: data[:-3], "is cut short; run the same command again"),
+        (lambda data: data + data[: len(data) // 2], "is cut short"),
+        (lambda data: data + b"garbage", "has bytes behind its end"),
+        (lambda data: data[:-8] + b"\0" + data[-7:], "is damaged"),
+        (lambda data: data[:12] + b"\xff\xff\xff" + data[15:], "is damaged"),
+        (lambda data: b"<html>no</html>", "is not gzip; check `crawl.base`"),
+        (lambda data: b"", "names no file"),
+    ],
+)
+def test_a_list_that_is_not_whole_is_refused(
+    change: Callable[[bytes], bytes], message: str
+) -> None:
+    data = gzip.compress(b"crawl-data/C/a.warc.gz\ncrawl-data/C/b.warc.gz\n", mtime=0)
+    with pytest.raises(SourceError, match=message):
+        parse_paths(change(data), "warc.paths.gz", "crawl-data/C/")
+
+
+def test_a_list_that_inflates_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("corpus_assets.sources.crawl.MAX_INFLATED_BYTES", 1000)
+    data = gzip.compress(b"crawl-data/C/a\n" * 50) * 2
+    with pytest.raises(SourceError, match="absurdly long"):
         parse_paths(data, "warc.paths.gz", "crawl-data/C/")
 
 

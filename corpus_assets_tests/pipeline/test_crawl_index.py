@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -124,6 +125,29 @@ def test_media_types_follow_the_gates() -> None:
     records = read(archive("text/html; charset=utf-8", "image/png", "", "application/pdf"))
     assert Counter(record.damage for record in records) == {"index_content_type": 2, None: 2}
     assert {r.detail for r in records} == {"image/png", "application/pdf", None}
+
+
+@pytest.mark.parametrize("declared", ["unk", "-", "", " UNK ", None])
+def test_an_unknown_media_type_is_none_and_the_detected_one_counts(declared: str | None) -> None:
+    data = archive("", "", "", "", "image/png")
+    (part,) = index_of({NAME: data}, parts=1).values()
+    table = pq.read_table(io.BytesIO(part))
+    changed = {
+        "content_mime_type": [declared] * 4 + ["image/png"],
+        "content_mime_detected": ["text/html", "image/png", declared, None, "text/html"],
+    }
+    for name, values in changed.items():
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, name, pa.array(values, pa.string()))
+    sink = io.BytesIO()
+    pq.write_table(table, sink)
+    rows = index_rows([("index", io.BytesIO(sink.getvalue()))], [NAME])[NAME]
+    assert rows["content_type"].to_pylist() == ["text/html", "image/png", None, None, "image/png"]
+    records = read_indexed(io.BytesIO(data), NAME, len(data), rows, IndexSettings(), GateSettings())
+    found = {str(record.url)[-1]: (record.damage, record.detail) for record in records}
+    ruled_out = ("index_content_type", "image/png")
+    kept = (None, None)
+    assert found == {"0": kept, "1": ruled_out, "2": kept, "3": kept, "4": ruled_out}
 
 
 def test_records_keep_their_place_in_the_file() -> None:

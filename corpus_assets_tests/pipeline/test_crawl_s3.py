@@ -8,11 +8,16 @@ from pathlib import Path
 import pytest
 import yaml
 
+from catalog.cli import main as catalog
+from catalog.errors import SourceUnavailable
+from catalog.ranges import open_source
 from corpus_assets.errors import SourceError
+from corpus_assets.home import Home
+from corpus_assets.snapshot_list import Book, follow
 from corpus_assets.sources.fetch_settings import FetchSettings
 from corpus_assets.sources.remote import Fetcher
 from corpus_assets_tests.crawl_server import CrawlServer, every_other
-from corpus_assets_tests.pipeline.crawl_corpus import FIRST, SECOND, Place, two_crawls
+from corpus_assets_tests.pipeline.crawl_corpus import FIRST, NEWS, SECOND, Place, two_crawls
 from corpus_assets_tests.s3_server import BUCKET, S3Server, environment, running_s3
 
 pytest.importorskip("obstore", reason="obstore is not installed")
@@ -42,7 +47,7 @@ def weed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """A real S3 server that holds the crawls below `mirror/`."""
     with running_s3(tmp_path_factory.mktemp("s3")) as started:
         client = started.client()
-        for path, data in two_crawls().items():
+        for path, data in (two_crawls() | NEWS).items():
             client.put(f"mirror/{path}", data)
         yield started
 
@@ -78,9 +83,19 @@ def test_crawls_on_s3_are_found_by_their_folders(
 ) -> None:
     place = Place(tmp_path, bucket)
     assert place.run("snapshots", "discover", "--json", "--sizes") == 0
-    (found,) = json.loads(capsys.readouterr().out)
+    told = capsys.readouterr()
+    (found,) = json.loads(told.out)
     assert (found["crawl"], found["files"]) == (SECOND, 4)
     assert found["bytes"] > 0
+    assert "passed over CC-NEWS" in told.err
+
+
+def test_only_crawls_on_s3_are_followed(bucket: str, tmp_path: Path) -> None:
+    place = Place(tmp_path, bucket, follow="new")
+    told: list[str] = []
+    added = follow(Book.open(str(place.recipe), Home.resolve(str(place.home))), told.append)
+    assert [each.snapshot for each in added] == [SECOND]
+    assert told == ["passed over CC-NEWS: it has no warc.paths.gz"]
 
 
 def test_a_public_bucket_is_read_without_credentials_and_with_every_fault(
@@ -130,3 +145,58 @@ def test_a_prefix_of_a_bucket_is_a_snapshot_too(
     place.recipe.write_text(yaml.safe_dump(raw))
     place.ingest()
     assert place.rows("documents") == over_http.rows("documents")
+
+
+def test_the_original_of_a_page_is_fetched_from_s3_again(bucket: str, tmp_path: Path) -> None:
+    place = Place(tmp_path, bucket, files=2)
+    place.build()
+    row = next(row for row in place.rows("records") if row["reason"] is None)
+    target = tmp_path / "record"
+    words = ["raw", row["doc_id"].hex(), "--stored", "-o", str(target), "--home", str(place.home)]
+    with pytest.raises(SystemExit) as done:
+        catalog(words)
+    assert done.value.code == 0
+    stored = two_crawls()[row["file"]][row["offset"] : row["offset"] + row["length"]]
+    assert target.read_bytes() == stored
+
+
+def test_an_original_on_s3_is_the_pinned_one_or_refused(weed: S3Server, bucket: str) -> None:
+    uri, data = f"{bucket}original.bin", bytes(range(256)) * 20
+    client = weed.client()
+    etag = str(client.put("mirror/original.bin", data)["e_tag"]).strip('"')
+    pin = f"etag:{len(data)}:{etag}"
+
+    def read() -> bytes:
+        with open_source(uri, len(data), pin, lambda seconds: None) as stream:
+            stream.seek(1000)
+            return stream.read(500)
+
+    assert read() == data[1000:1500]
+    client.put("mirror/original.bin", data[::-1])
+    with pytest.raises(SourceUnavailable, match="was changed since"):
+        read()
+    client.put("mirror/original.bin", data + b"more")
+    pin = ""
+    with pytest.raises(SourceUnavailable, match="was changed since"):
+        read()
+    client.delete("mirror/original.bin")
+    with pytest.raises(SourceUnavailable, match="not there any more"):
+        read()
+
+
+def test_an_original_that_s3_refuses_is_said_without_the_key(
+    bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "not-the-secret")
+    with (
+        open_source(f"{bucket}collinfo.json", 10, "", lambda seconds: None) as stream,
+        pytest.raises(SourceUnavailable, match="try again later") as info,
+    ):
+        stream.read(1)
+    assert "writer-key" not in str(info.value)
+    monkeypatch.delenv("AWS_ALLOW_HTTP")
+    with (
+        pytest.raises(SourceUnavailable, match="AWS_ALLOW_HTTP is not set"),
+        open_source(f"{bucket}collinfo.json", 10, "") as stream,
+    ):
+        stream.read(1)

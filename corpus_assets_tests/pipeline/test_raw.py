@@ -12,8 +12,12 @@ from catalog.cli import main as catalog
 from catalog.errors import SourceUnavailable
 from catalog.ranges import open_source
 from catalog.registry import Registry
-from corpus_assets_tests.crawl_server import CrawlServer
+from corpus_assets_tests.crawl_server import CrawlServer, crawl_files
 from corpus_assets_tests.pipeline.conftest import Place
+from corpus_assets_tests.pipeline.crawl_corpus import FIRST
+from corpus_assets_tests.pipeline.crawl_corpus import Place as CrawlPlace
+from corpus_assets_tests.pipeline.small_corpus import first_crawl
+from corpus_assets_tests.sources.warc_bytes import member
 
 
 def run(place: Place, *words: str) -> int:
@@ -101,6 +105,36 @@ def test_a_file_that_is_gone_or_changed_is_said(
     own.unlink()
     assert run(place, "raw", doc_id) == 2
     assert "put it back" in capsys.readouterr().err
+
+
+def test_records_that_share_a_gzip_member_are_found_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = first_crawl()
+    groups = [records[:1], records[1:9], records[9:10], records[10:]]
+    data = b"".join(member(b"".join(group)) for group in groups)
+    with CrawlServer(crawl_files(FIRST, {"a.warc.gz": data})) as server:
+        place = CrawlPlace(tmp_path, server.base)
+        place.build()
+        kept = [row for row in place.rows("records") if row["reason"] is None]
+        shared, *others = [row for row in kept if row["length"] == 0]
+        assert len(others) > 10
+        target = tmp_path / "record"
+        for row in kept:
+            words = ["raw", row["doc_id"].hex(), "-o", str(target), "--home", str(place.home)]
+            with pytest.raises(SystemExit) as done:
+                catalog(words)
+            assert done.value.code == 0
+            (wanted,) = [each for each in records if f"URI: {row['url']}\r\n".encode() in each]
+            assert target.read_bytes() == wanted
+            target.unlink()
+        monkeypatch.setattr("catalog.raw.MAX_FETCHED_BYTES", 1000)
+        server.seen.clear()
+        with pytest.raises(SystemExit) as done:
+            catalog(["raw", shared["doc_id"].hex(), "--home", str(place.home)])
+        assert done.value.code == 2
+        assert "all of the file would have to be fetched" in capsys.readouterr().err
+        assert not server.seen
 
 
 def test_ranges_over_http_are_patient_and_notice_changes() -> None:

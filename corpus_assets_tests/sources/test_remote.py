@@ -11,7 +11,6 @@ from corpus_assets.errors import SourceError
 from corpus_assets.sources.base import SourceFile
 from corpus_assets.sources.fetch_settings import FetchSettings
 from corpus_assets.sources.opening import Reach
-from corpus_assets.sources.politeness import Pace
 from corpus_assets.sources.remote import Fetcher
 from corpus_assets.sources.remote_file import RemoteFile, pin_of
 from corpus_assets.sources.transport import Stat, host_of, shown
@@ -183,62 +182,6 @@ def test_retry_after_is_honoured_and_bounded(server: CrawlServer) -> None:
     server.retry_after = "86400"
     reader.stat(f"{server.base}a.bin")
     assert max(slept) <= 300.0
-
-
-class _Clock:
-    """Time that passes only while somebody sleeps."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-
-
-def test_all_processes_share_one_pace(tmp_path: Path) -> None:
-    clock = _Clock()
-    paces = [Pace(tmp_path, "host", 10, 4, clock, clock.sleep, lambda: 0.0) for _ in range(3)]
-    for i in range(30):
-        with paces[i % 3].turn():
-            pass
-    assert clock.now == pytest.approx(1000.0 + 2.9)
-
-
-def test_an_overloaded_server_is_left_alone_by_everybody(tmp_path: Path) -> None:
-    clock = _Clock()
-    first, second = (Pace(tmp_path, "h", 10, 4, clock, clock.sleep, lambda: 0.0) for _ in range(2))
-    first.hold_off(30.0)
-    with second.turn():
-        pass
-    assert clock.now >= 1030.0
-
-
-def test_no_more_connections_than_allowed_are_open_at_once(tmp_path: Path) -> None:
-    clock = _Clock()
-    waits: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        waits.append(seconds)
-        if len(waits) > 3:
-            raise TimeoutError
-
-    one = Pace(tmp_path, "h", 1000, 1, clock, sleep, lambda: 0.0)
-    other = Pace(tmp_path, "h", 1000, 1, clock, sleep, lambda: 0.0)
-    with one.turn(), pytest.raises(TimeoutError), other.turn():
-        pass
-    waits.clear()
-    with other.turn():
-        assert waits == [] or max(waits) < 0.01
-
-
-def test_a_stale_turn_from_before_a_restart_does_not_block(tmp_path: Path) -> None:
-    clock = _Clock()
-    (tmp_path / "h.turn").write_text("99999999.0")
-    with Pace(tmp_path, "h", 10, 1, clock, clock.sleep, lambda: 0.0).turn():
-        assert clock.now == 1000.0
 
 
 @pytest.mark.parametrize(
