@@ -75,6 +75,7 @@ def may(content: str | bytes, url: str, agent: str = "GPTBot") -> bool:
         ("disallow : /Case", "/Case", False),
         ("Dissallow: /x", "/x", False),
         ("Disallow /x", "/x", False),
+        ("Disallow\t/x", "/x", False),
     ],
 )
 def test_rules_decide_as_the_standard_says(rules: str, path: str, expected: bool) -> None:
