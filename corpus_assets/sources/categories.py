@@ -1,9 +1,10 @@
 """Blocklists by category, in the layout of the UT1 lists of Toulouse: `CATEGORY/domains` with a
-host a line, `CATEGORY/urls` with a host and the begin of a path a line.
+host a line, `CATEGORY/urls` with a host and the begin of a path a line. An entry with a query
+(`example.com/watch?v=1`) is one address: it lists pages with the same path and the same query.
 
 Such lists have millions of lines, so they are turned once into sorted 64-bit hashes (9 bytes an
-entry) that every part maps into memory. A page is looked up by its host, each host above it, and
-each begin of its path: about 2 us each. An entry that is no host or address is passed over and
+entry) that every part maps into memory. A page is looked up by its address, each begin of its
+path, its host and each host above it: about 2 us each. An entry that is no host or address is passed over and
 counted. Two different entries share a hash once in 10^12 look-ups.
 """
 
@@ -21,7 +22,7 @@ from corpus_assets.errors import CorruptArtifact, SourceError
 from corpus_assets.sources.urls import Address, address_of, canonical_host
 from corpus_assets.step import Settings
 
-VERSION = 1
+VERSION = 2
 FILES = ("domains", "urls")
 MAX_PATH_PREFIXES = 32
 
@@ -112,8 +113,11 @@ class CategoryIndex:
 
 def _names(address: Address) -> Iterator[str]:
     """Every name under which a page could be listed, the most exact first."""
-    rest = address.canonical[7:].partition("?")[0].removesuffix("/")
-    host, _, path = rest.partition("/")
+    place, has_query, query = address.canonical[7:].partition("?")
+    place = place.removesuffix("/")
+    if has_query:
+        yield f"{place}?{query}"
+    host, _, path = place.partition("/")
     steps = path.split("/")[:MAX_PATH_PREFIXES] if path else []
     for count in range(len(steps), 0, -1):
         yield f"{host}/{'/'.join(steps[:count])}"
@@ -124,8 +128,8 @@ def _names(address: Address) -> Iterator[str]:
 
 
 def _canonical(entry: str) -> str:
-    """`example.com`, or `example.com/path` without a slash at its end."""
-    if "/" not in entry:
+    """`example.com`, `example.com/path` without a slash at its end, or that and `?query`."""
+    if "/" not in entry and "?" not in entry:
         try:
             return canonical_host(entry.removeprefix("*.").removeprefix("."))
         except ValueError:
@@ -133,7 +137,8 @@ def _canonical(entry: str) -> str:
     address = address_of(entry)
     if address is None:
         return ""
-    return address.canonical[7:].partition("?")[0].removesuffix("/")
+    place, has_query, query = address.canonical[7:].partition("?")
+    return place.removesuffix("/") + has_query + query
 
 
 def _hash(entry: str) -> int:

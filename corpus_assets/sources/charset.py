@@ -1,31 +1,34 @@
 """From bytes to text: which charset a page is in, whatever it says of itself.
 
 Order: byte order mark, HTTP header, `<meta>` or XML declaration in the first 4 KB, UTF-8 when the
-bytes are valid UTF-8, windows-1252. A declaration is a claim and is checked:
+bytes are valid UTF-8, a guess, windows-1252. A declaration is a claim and is checked:
 
 * declared otherwise but valid UTF-8: it is UTF-8 (prose of another charset practically never is,
   while any bytes at all decode as a single-byte charset, so that proves nothing);
 * declared, and invalid in it: the next claim; then the first claim in which good characters far
-  outnumber bad ones, these replaced by U+FFFD as browsers do; then windows-1252.
+  outnumber bad ones, these replaced by U+FFFD as browsers do; then the guess;
+* ASCII with the escape sequences of ISO-2022-JP is that.
 
-Labels are read as browsers read them (WHATWG Encoding Standard): `iso-8859-1` means windows-1252,
-`gb2312` means GB 18030, `shift_jis` means Windows-31J.
+The guess (`sources.charset_guess`) is for scripts other than Latin; all else is windows-1252.
+Labels are read as browsers read them (`sources.charset_labels`).
 Cost: pages in UTF-8 are checked, not decoded, until somebody asks for their text (`PageText`);
 others take one decode.
 """
 
 import codecs
 import re
-from functools import lru_cache
 from typing import NamedTuple
 
 from corpus_assets.kernels.control_bytes import count_control_bytes
 from corpus_assets.kernels.utf8 import utf8_counts
 from corpus_assets.normal_forms import nfc
+from corpus_assets.sources.charset_guess import guessed_text
+from corpus_assets.sources.charset_labels import MULTI_BYTE, charset_of_label
 
 SCAN_BYTES = 4096
 MAX_BAD_SHARE = 0.02  # control and replacement characters; more than this is not text
 FEW_CHARS = 16  # so few characters beyond ASCII may be valid UTF-8 by chance in GBK or Big5
+TO_JIS = (b"\x1b$B", b"\x1b$@")  # escape sequences of ISO-2022-JP
 GOOD_PER_BAD = 4  # valid sequences for each invalid one that still make a charset credible
 
 _META = re.compile(
@@ -35,68 +38,6 @@ _META = re.compile(
 )
 _PARAMETER = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-_ALIASES = {
-    "iso-8859-1": "cp1252",
-    "iso8859-1": "cp1252",
-    "iso_8859-1": "cp1252",
-    "latin1": "cp1252",
-    "latin-1": "cp1252",
-    "l1": "cp1252",
-    "ascii": "cp1252",
-    "us-ascii": "cp1252",
-    "windows-1252": "cp1252",
-    "x-cp1252": "cp1252",
-    "x-user-defined": "cp1252",
-    "iso-8859-9": "cp1254",
-    "latin5": "cp1254",
-    "iso-8859-11": "cp874",
-    "tis-620": "cp874",
-    "windows-874": "cp874",
-    "x-cp1250": "cp1250",
-    "x-cp1251": "cp1251",
-    "gb2312": "gb18030",
-    "gb_2312-80": "gb18030",
-    "gbk": "gb18030",
-    "x-gbk": "gb18030",
-    "chinese": "gb18030",
-    "big5": "big5hkscs",
-    "x-x-big5": "big5hkscs",
-    "shift_jis": "cp932",
-    "shift-jis": "cp932",
-    "sjis": "cp932",
-    "x-sjis": "cp932",
-    "windows-31j": "cp932",
-    "ms_kanji": "cp932",
-    "x-euc-jp": "euc_jp",
-    "euc-kr": "cp949",
-    "euckr": "cp949",
-    "ks_c_5601-1987": "cp949",
-    "ksc5601": "cp949",
-    "korean": "cp949",
-    "windows-949": "cp949",
-    "utf8": "utf-8",
-    "utf-16": "utf-16-le",
-    "unicode": "utf-16-le",
-    "unicode-1-1-utf-8": "utf-8",
-    "x-mac-roman": "mac_roman",
-    "macintosh": "mac_roman",
-    "x-mac-cyrillic": "mac_cyrillic",
-    "koi8-ru": "koi8-u",
-}
-_MULTI_BYTE = frozenset(
-    {
-        "big5hkscs", "cp932", "cp949", "euc_jp", "gb18030", "iso2022_jp",
-        "utf-16-be", "utf-16-le", "utf-8",
-    }
-)  # fmt: skip
-_SINGLE_BYTE = frozenset(
-    {
-        "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258",
-        "cp866", "cp874", "koi8-r", "koi8-u", "mac_cyrillic", "mac_roman",
-        *(f"iso8859-{part}" for part in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)),
-    }
-)  # fmt: skip
 
 
 class Decoded(NamedTuple):
@@ -158,7 +99,11 @@ def read_page(payload: bytes, content_type: str = "") -> PageText | Decoded:
     seven_bit = claims[:1] in (["iso2022_jp"], ["utf-16-le"], ["utf-16-be"])
     if not seven_bit:  # single-byte charsets cannot fail, UTF-8 can: ask it first
         counts = utf8_counts(payload)
-        is_foreign = claims and claims[0] in _MULTI_BYTE and claims[0] != "utf-8"
+        if counts.is_valid and not counts.non_ascii and _turns_to_jis(payload):
+            text = _strict(payload, "iso2022_jp")
+            if text is not None:
+                return _checked(text, payload, "iso2022_jp")
+        is_foreign = claims and claims[0] in MULTI_BYTE and claims[0] != "utf-8"
         if counts.is_valid and not (is_foreign and counts.non_ascii < FEW_CHARS):
             if counts.controls + counts.replacements > MAX_BAD_SHARE * counts.chars:
                 return Decoded(None, "utf-8")
@@ -173,7 +118,12 @@ def read_page(payload: bytes, content_type: str = "") -> PageText | Decoded:
         bad = text.count("\ufffd")
         if _non_ascii(text) - bad >= GOOD_PER_BAD * bad:
             return _checked(text, payload, charset)
-    return _checked(payload.decode("cp1252", "replace"), payload, "cp1252")
+    text, charset = guessed_text(payload) or (payload.decode("cp1252", "replace"), "cp1252")
+    return _checked(text, payload, charset)
+
+
+def _turns_to_jis(payload: bytes) -> bool:
+    return b"\x1b" in payload and any(each in payload for each in TO_JIS)
 
 
 def normalise(text: str) -> str:
@@ -189,20 +139,6 @@ def normalise(text: str) -> str:
     except UnicodeEncodeError:
         text = _SURROGATE.sub("\ufffd", text)
     return nfc(text)
-
-
-@lru_cache(maxsize=256)
-def charset_of_label(label: str) -> str | None:
-    """The codec a browser would use for a charset label; None for one it does not know."""
-    label = label.strip().lower()
-    if label in _ALIASES:
-        return _ALIASES[label]
-    try:
-        name = codecs.lookup(label).name
-    except (LookupError, ValueError):
-        return None
-    name = _ALIASES.get(name, name)
-    return name if name in _MULTI_BYTE or name in _SINGLE_BYTE else None
 
 
 def _strict(payload: bytes, charset: str) -> str | None:

@@ -23,9 +23,8 @@ What each costs a page is measured by `benchmarks/gates.py`.
 
 import re
 from collections.abc import Sequence
-from urllib.parse import unquote
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from corpus_assets.kernels.markup import markup_extent
 from corpus_assets.sources.base import RawRecord
@@ -39,6 +38,7 @@ from corpus_assets.sources.site_gates import RobotsSettings, site_refusal
 from corpus_assets.sources.spdx import allows
 from corpus_assets.sources.suppressions import Suppressions
 from corpus_assets.sources.url_lists import UrlLists
+from corpus_assets.sources.url_words import checked_word, first_word
 from corpus_assets.sources.urls import Address
 from corpus_assets.step import Settings
 
@@ -54,7 +54,6 @@ __all__ = [
     "media_type",
 ]
 
-_WORD = re.compile(r"[a-z0-9]+")
 _HTML_START = re.compile(rb"\s*(?:<!--.{0,512}?-->\s*)?<(?:!doctype\s+html|html)\b", re.I | re.S)
 
 
@@ -63,7 +62,9 @@ class GateSettings(Settings):
 
     blocked_hosts: tuple[str, ...] = ()
     blocked_url_words: tuple[str, ...] = Field(
-        default=(), description="words between non-letters of a URL, compared in lower case"
+        default=(),
+        description="words of any script that stand alone in an address as it is read, such as "
+        "`casino` or `free-porn`; without case",
     )
     http_statuses: tuple[int, ...] = (200,)
     content_types: tuple[str, ...] = ("text/html", "application/xhtml+xml", "text/plain")
@@ -85,6 +86,13 @@ class GateSettings(Settings):
     language_gate: LanguageGateSettings | None = Field(
         default=None, description="a cheap look at language and length before extraction"
     )
+
+    @field_validator("blocked_url_words")
+    @classmethod
+    def _words(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for word in value:
+            checked_word(word)
+        return value
 
 
 def gate_record(
@@ -169,11 +177,8 @@ def site_files(
 def blocked_url(address: Address, settings: GateSettings) -> Refusal | None:
     if not settings.blocked_url_words:
         return None
-    words = set(_WORD.findall(unquote(address.canonical).lower()))
-    for word in settings.blocked_url_words:
-        if word.lower() in words:
-            return Refusal("blocked_url", word.lower())
-    return None
+    found = first_word(address, settings.blocked_url_words)
+    return None if found is None else Refusal("blocked_url", found)
 
 
 def http_status(record: RawRecord, settings: GateSettings) -> Refusal | None:

@@ -1,7 +1,9 @@
 """Path patterns of robots.txt (RFC 9309, section 2.2): `*`, `$`, the longest match wins.
 
 Patterns and paths are brought into one spelling first (section 2.2.2): unreserved characters
-bare, all others percent-encoded in capitals. A literal `*` or `$` of a path is written `%2A` or
+bare, all others percent-encoded in capitals. Reserved ones stay as they came, since `/a%2Fb` is
+another path than `/a/b`; only in a query, where they separate nothing, `:` and `/` are the same
+bare and encoded (table 1). A literal `*` or `$` of a path is written `%2A` or
 `%24`, so that only a pattern's own are special. Matching splits a pattern at its stars and looks
 for the pieces from left to right: linear in the path for each piece, no regular expression.
 """
@@ -28,7 +30,8 @@ def one_spelling(raw: bytes) -> bytes:
     """Percent-encoding in its one form, stars and dollars as they are."""
     if _PLAIN.fullmatch(raw):
         return raw
-    return _TO_ESCAPE.sub(_escape, raw)
+    path, mark, query = _TO_ESCAPE.sub(_escape, raw).partition(b"?")
+    return path + mark + query.replace(b"%3A", b":").replace(b"%2F", b"/")
 
 
 def path_of(url: str) -> bytes:

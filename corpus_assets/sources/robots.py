@@ -48,7 +48,7 @@ def parse_robots(content: bytes) -> list[Group]:
     for line in _lines(content):
         key, colon, value = line.partition(b":")
         if not colon:
-            key, _, value = line.strip().partition(b" ")  # the colon that crawlers forgive
+            key, _, value = line.strip().replace(b"\t", b" ").partition(b" ")  # which is forgiven
         kind = _KEYS.get(key.strip().lower())
         if kind is None:
             continue

@@ -8,13 +8,15 @@ RESERVED = ":/?#[]@!$&'()*+,;="
 
 
 def spelled(text: bytes, special: str = "") -> str:
-    """Each character bare if unreserved, reserved ones as they came, all others as %XX."""
-    out = []
+    """Each character bare if unreserved, reserved ones as they came, all others as %XX; encoded
+    colons and slashes of a query are bare."""
+    out: list[str] = []
     for escape, raw in re.findall(rb"(%[0-9A-Fa-f]{2})|(.)", text, re.DOTALL):
         if escape:
             byte = unquote_to_bytes(escape)
             char = byte.decode("latin-1")
-            out.append(char if char in UNRESERVED else f"%{byte[0]:02X}")
+            bare = UNRESERVED + (":/" if "?" in out else "")
+            out.append(char if char in bare else f"%{byte[0]:02X}")
         else:
             char = raw.decode("latin-1")
             if char in "*$" and char not in special:

@@ -59,6 +59,31 @@ def test_a_page_is_looked_up_by_its_address_and_its_hosts(
     assert open_index(tmp_path, lists).match(address) == expected
 
 
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://www.video.test/watch?v=abc123", "adult"),
+        ("https://video.test/watch?v=abc123&utm_source=x", "adult"),
+        ("http://video.test/watch?v=other", None),
+        ("http://video.test/watch", None),
+        ("http://video.test/watch/abc?v=abc123", None),
+        ("http://forum.test/viewtopic.php?t=9&f=3", "adult"),  # in whatever order
+        ("http://forum.test/viewtopic.php?t=1", None),
+        ("http://root.test/?id=7", "adult"),
+        ("http://root.test/", None),
+    ],
+)
+def test_an_entry_with_a_query_lists_that_address_only(
+    tmp_path: Path, url: str, expected: str | None
+) -> None:
+    entries = "www.video.test/watch?v=abc123\nforum.test/viewtopic.php?f=3&t=9\nroot.test?id=7\n"
+    write(tmp_path, {"adult/urls": entries})
+    address = address_of(url)
+    assert address is not None
+    index = open_index(tmp_path, [("adult", tmp_path / "adult" / "urls")])
+    assert index.match(address) == expected
+
+
 def test_entries_are_counted_and_those_that_are_no_address_too(
     lists: list[tuple[str, Path]],
 ) -> None:

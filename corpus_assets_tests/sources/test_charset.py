@@ -1,13 +1,42 @@
+import codecs
+import gzip
+import itertools
+import json
 import unicodedata
 
 import pytest
+from resiliparse.parse.encoding import map_encoding_to_html5
 
-from corpus_assets.sources.charset import PageText, charset_of_label, decode, normalise, read_page
+from corpus_assets.sources.charset import PageText, decode, normalise, read_page
+from corpus_assets.sources.charset_labels import LABELS, charset_of_label
+from corpus_assets_tests.shared_data import shared_data
 
 RUSSIAN = "Смотритель маяка считал корабли каждый вечер. " * 20
 CHINESE = "灯塔看守人每天晚上都数船。" * 20
 JAPANESE = "灯台守は毎晩船を数えていた。" * 20
 GERMAN = "Der Wärter zählte größere Schiffe über Nacht, „jeden Tag“. " * 20
+
+
+KOREAN = "등대지기는 매일 저녁 배를 세어 긴 책에 적어 두었다. " * 20
+TRADITIONAL = "燈塔看守人每天晚上都數船，並把它們記在一本長長的書裡。" * 20
+GREEK = "Ο φύλακας του φάρου μετρούσε τα πλοία κάθε βράδυ και τα έγραφε. " * 20
+HEBREW = "שומר המגדלור ספר אוניות בכל ערב ורשם אותן בספר ארוך וישן. " * 20
+ARABIC = "كان حارس المنارة يعد السفن كل مساء ويكتبها في كتاب طويل قديم. " * 20
+FRENCH = "Le gardien du phare comptait les navires chaque soirée d’été, à côté de la forêt. " * 20
+SPANISH = "El farero contaba los barcos cada mañana; ¿quién lo leerá después, señor? " * 20
+WESTERN = ("de", "fr", "pt", "it", "sv", "da", "nl", "fi", "nb", "is", "ca", "ga", "eu", "sq", "af")
+MARKUP = "".join(f'<li class="item-{n}"><a href="/list/{n}">Item {n}</a></li>' for n in range(99))
+
+
+def read_as(raw: bytes, charset: str) -> str | None:
+    try:
+        return raw.decode(charset)
+    except UnicodeDecodeError:
+        return None
+
+
+def western(text: str) -> bytes:
+    return html(MARKUP + text.encode("cp1252", "ignore").decode("cp1252"), "cp1252")
 
 
 def html(text: str, charset: str, declared: str = "") -> bytes:
@@ -101,12 +130,94 @@ def test_bytes_that_are_no_text_are_undecodable(payload: bytes) -> None:
     assert decode(payload, "text/html").text is None
 
 
+ONE_NAME = {
+    "gbk": "gb18030", "big5": "big5hkscs", "shift_jis": "cp932", "euc_kr": "cp949",
+    "iso8859-11": "cp874",
+}  # fmt: skip
+"""What resiliparse calls a charset, where its superset is read instead."""
+
+
+def test_every_label_of_the_standard_is_known() -> None:
+    ours = {"latin-1", "x-user-defined", "x-mac-cyrillic", "x-mac-ukrainian"}
+    known = {label: codec for codec, labels in LABELS.items() for label in labels.split()}
+    assert len(known) == 228 - 6 + 1  # the standard's, less those that browsers refuse, and latin-1
+    for label, codec in known.items():
+        assert charset_of_label(label.upper()) == codec
+        if label not in ours:
+            other = codecs.lookup(map_encoding_to_html5(label, False)).name
+            assert codecs.lookup(ONE_NAME.get(other, other)) == codecs.lookup(codec), label
+    for label in ["csiso2022kr", "hz-gb-2312", "iso-2022-cn", "iso-2022-cn-ext", "iso-2022-kr"]:
+        assert charset_of_label(label) is None
+
+
+@pytest.mark.parametrize(
+    ("labels", "codec"),
+    [
+        ("iso-8859-8-i logical visual csiso88598i", "iso8859-8"),
+        ("iso_8859-9 iso88599 csisolatin5 x-cp1254 l5", "cp1254"),
+        ("cn-big5 csbig5 big5-hkscs", "big5hkscs"),
+        ("ksc_5601 csksc56011987 iso-ir-149 ks_c_5601-1989", "cp949"),
+        ("koi8 koi cskoi8r", "koi8-r"),
+        ("ucs-2 csunicode iso-10646-ucs-2 unicodefeff", "utf-16-le"),
+        ("unicodefffe utf-16be", "utf-16-be"),
+        ("csisolatin2 iso_8859-2:1987 l2", "iso8859-2"),
+        ("dos-874 iso885911", "cp874"),
+        ("sun_eu_greek elot_928", "iso8859-7"),
+        ("csgb2312 iso-ir-58 gb_2312", "gb18030"),
+        ("cseucpkdfmtjapanese", "euc_jp"),
+        ("ansi_x3.4-1968 cp819 ibm819", "cp1252"),
+    ],
+)
+def test_rare_labels_are_read_as_the_standard_lists_them(labels: str, codec: str) -> None:
+    assert {charset_of_label(label) for label in labels.split()} == {codec}
+
+
 def test_labels_are_read_as_browsers_read_them() -> None:
     assert charset_of_label(" Latin1 ") == "cp1252"
     assert charset_of_label("KS_C_5601-1987") == "cp949"
     assert charset_of_label("iso-8859-2") == "iso8859-2"
     for unsafe in ("utf-7", "rot13", "idna", "unicode_escape", "no-such", "zlib", "a\0b"):
         assert charset_of_label(unsafe) is None
+
+
+def test_a_page_that_declares_nothing_is_read_in_the_charset_its_bytes_speak_for() -> None:
+    for text, charset in (
+        (RUSSIAN, "cp1251"), (RUSSIAN, "koi8-r"), (RUSSIAN, "cp866"), (KOREAN, "cp949"),
+        (CHINESE, "gb18030"), (TRADITIONAL, "big5"), (JAPANESE, "cp932"), (JAPANESE, "euc_jp"),
+        (JAPANESE, "iso2022_jp"), (GREEK, "cp1253"), (HEBREW, "cp1255"), (ARABIC, "cp1256"),
+    ):  # fmt: skip
+        for page in (text, text[:40], MARKUP + text[:120]):
+            for declared in ("", "utf-8", "no-such"):
+                raw = html(page, charset, declared)
+                assert decode(raw).text == raw.decode(charset), (charset, declared, page[-40:])
+
+
+def test_a_western_page_that_declares_nothing_stays_windows_1252() -> None:
+    lines = gzip.decompress(shared_data("langid/sentences.jsonl.gz").read_bytes()).splitlines()
+    rows = [json.loads(line) for line in lines]
+    sentences = [row["text"] for row in rows if row["lang"] in WESTERN]
+    sentences += [GERMAN, FRENCH, SPANISH, "© 2024 — don’t", "5 € «\xa0oui\xa0» ÄÖÜ ß ñ ção ÇÃO"]
+    asked = 0
+    for text in [*sentences, " ".join(sentences)]:
+        raw = western(text)
+        if read_as(raw, "utf-8") is None:
+            asked += 1
+            assert decode(raw) == (raw.decode("cp1252"), "cp1252"), text
+    assert asked > 500
+
+
+def test_a_guess_does_not_depend_on_what_was_read_before() -> None:
+    pages = [html(RUSSIAN[:30], "cp1251"), html(JAPANESE, "cp932"), western(GERMAN)]
+    alone = [decode(page).charset for page in pages]
+    assert alone == ["cp1251", "cp932", "cp1252"]
+    for order in itertools.permutations(range(3)):
+        for number in order:
+            assert decode(pages[number]).charset == alone[number]
+
+
+def test_text_about_terminals_is_not_japanese() -> None:
+    for text in ("\x1b[1mbold\x1b[0m", "\x1b$Bodd", "\x1b$B\x7f\x7f\x1b(B"):
+        assert decode(text.encode()) == (text, "utf-8")
 
 
 def test_normal_form_is_nfc_with_line_feeds_and_no_lone_surrogates() -> None:

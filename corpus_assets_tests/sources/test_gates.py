@@ -81,6 +81,46 @@ def test_a_blocked_word_inside_another_word_is_no_reason() -> None:
     assert gate(change(url="http://essex.com/sussex"), blocked_url_words=("sex",)) is None
 
 
+@pytest.mark.parametrize(
+    ("word", "url", "blocked"),
+    [
+        ("казино", "http://a.test/казино/x", True),
+        ("казино", "http://a.test/%D0%9A%D0%B0%D0%B7%D0%B8%D0%BD%D0%BE", True),
+        ("КАЗИНО", "http://xn--80aodfsg.test/", True),
+        ("казино", "http://казино.test/", True),
+        ("казино", "http://a.test/казинозал", False),
+        ("über", "http://a.test/u%CC%88ber", True),
+        ("हिन", "http://a.test/हिनि", False),  # a mark goes on
+        ("free-porn", "http://a.test/free-porn/x", True),
+        ("free-porn", "http://free-porn.test/", True),
+        ("free-porn", "http://a.test/free/porn", False),
+        ("free-porn", "http://a.test/free-pornography/carefree-porn", False),
+        ("porn", "http://a.test/porn_x", True),
+        ("porn", "http://a.test/pornö", False),
+        ("http", "http://a.test/", False),
+    ],
+)
+def test_words_of_any_script_and_with_hyphens_are_found(word: str, url: str, blocked: bool) -> None:
+    expected = ("blocked_url", word.lower()) if blocked else None
+    assert gate(change(url=url), blocked_url_words=(word,)) == expected
+
+
+@pytest.mark.parametrize(
+    ("word", "advice"),
+    [
+        ("free porn", "several words as several entries"),
+        ("%D0%BA%D0%B0%D0%B7", "write 'каз'"),
+        ("xn--80aodfsg", "write 'казино'"),
+        ("", "begins and ends with a letter"),
+        ("-porn", "begins and ends with a letter"),
+        ("a/b", "'/' is no part of a word"),
+    ],
+)
+def test_a_word_that_no_address_could_hold_is_an_error(word: str, advice: str) -> None:
+    with pytest.raises(ValueError, match=advice):
+        GateSettings(blocked_url_words=("casino", word))
+
+
 def test_a_page_without_a_type_that_begins_like_html_is_html() -> None:
     assert gate(change(content_type="")) is None
 

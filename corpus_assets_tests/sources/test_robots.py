@@ -41,6 +41,10 @@ def may(content: str | bytes, url: str, agent: str = "GPTBot") -> bool:
         # section 2.2.2, table 1: percent-encoding
         ("Disallow: /foo/bar?baz=quz", "/foo/bar?baz=quz", False),
         ("Disallow: /foo/bar?baz=https://foo.bar", "/foo/bar?baz=https://foo.bar", False),
+        ("Disallow: /foo/bar?baz=https://foo.bar", "/foo/bar?baz=https%3A%2F%2Ffoo.bar", False),
+        ("Disallow: /foo/bar?baz=https%3a%2f%2ffoo.bar", "/foo/bar?baz=https://foo.bar", False),
+        ("Disallow: /foo/bar?a=1%26b", "/foo/bar?a=1&b", True),
+        ("Disallow: /foo%3A", "/foo:", True),
         ("Disallow: /foo/bar/\u30c4", "/foo/bar/%E3%83%84", False),
         ("Disallow: /foo/bar/%E3%83%84", "/foo/bar/\u30c4", False),
         ("Disallow: /foo/bar/%62%61%7a", "/foo/bar/baz", False),
@@ -71,6 +75,7 @@ def may(content: str | bytes, url: str, agent: str = "GPTBot") -> bool:
         ("disallow : /Case", "/Case", False),
         ("Dissallow: /x", "/x", False),
         ("Disallow /x", "/x", False),
+        ("Disallow\t/x", "/x", False),
     ],
 )
 def test_rules_decide_as_the_standard_says(rules: str, path: str, expected: bool) -> None:

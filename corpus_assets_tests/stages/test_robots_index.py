@@ -2,8 +2,10 @@ import gzip
 import itertools
 import json
 import random
+import zlib
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import pyarrow as pa
 import pytest
@@ -117,7 +119,7 @@ def moved(from_url: str, to: str) -> bytes:
     return robots(from_url, b"", 301, headers=f"Location: {to}")
 
 
-def test_redirects_are_followed_five_times_and_to_files_of_the_kind_only(tmp_path: Path) -> None:
+def test_redirects_are_followed_five_times_and_else_the_host_is_not_known(tmp_path: Path) -> None:
     index = indexed(
         tmp_path,
         robots("https://www.home.test/robots.txt", b"User-agent: *\nDisallow: /"),
@@ -135,8 +137,128 @@ def test_redirects_are_followed_five_times_and_to_files_of_the_kind_only(tmp_pat
     )
     assert closed(index, "http://away.test/x")
     for host in ("lost", "front", "a", "b", "same", "hop1"):
-        assert closed(index, f"http://{host}.test/x") == []
+        assert closed(index, f"http://{host}.test/x") is None
     assert closed(index, "http://hop2.test/x") == ["GPTBot", "CCBot"]
+
+
+CLOSED = b"User-agent: *\nDisallow: /\n"
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/en/robots.txt",
+        "/robots.txt?lang=en",
+        "https://cdn.test/rules/a%2etxt",
+        "/r\u00fcles.txt#x",
+    ],
+)
+def test_a_redirect_is_followed_to_whatever_path_it_names(tmp_path: Path, target: str) -> None:
+    stored = urljoin("http://a.test/", target).replace("%2e", ".")
+    tables = [
+        read_site_files([archive(tmp_path / f"{number}.warc.gz", each)], AGENTS)
+        for number, each in enumerate(
+            [moved("http://a.test/robots.txt", target), robots(stored, CLOSED)]
+        )
+    ]
+    for order in (tables, tables[::-1]):
+        index = index_of(tmp_path, *order)
+        assert closed(index, "http://a.test/x") == ["GPTBot", "CCBot"]
+        assert len(index) == 1  # what a redirect leads to is no host's own file
+
+
+def test_a_redirect_means_what_its_target_answers(tmp_path: Path) -> None:
+    index = indexed(
+        tmp_path,
+        moved("http://gone.test/robots.txt", "/gone.txt"),
+        robots("http://gone.test/gone.txt", CLOSED, 404),
+        moved("http://down.test/robots.txt", "/down.txt"),
+        robots("http://down.test/down.txt", b"", 503),
+        moved("http://front.test/robots.txt", "/"),
+        response("http://front.test/", b"<p>User-agent: *\nDisallow: /\n"),
+        moved("http://two.test/robots.txt", "/step"),
+        moved("http://two.test/step", "/en/robots.txt"),
+        response("http://two.test/en/robots.txt", CLOSED),  # rules by name, though called HTML
+        moved("http://loop.test/robots.txt", "/one"),
+        moved("http://loop.test/one", "/one"),
+        moved("http://mail.test/robots.txt", "mailto:somebody@mail.test"),
+        robots("http://nowhere.test/robots.txt", b"", 302),
+    )
+    assert closed(index, "http://gone.test/x") == []
+    assert closed(index, "http://down.test/x") == ["GPTBot", "CCBot"]
+    assert closed(index, "http://front.test/x") == []
+    assert closed(index, "http://two.test/x") == ["GPTBot", "CCBot"]
+    for host in ("loop", "mail", "nowhere"):
+        assert closed(index, f"http://{host}.test/x") is None
+
+
+def test_a_file_that_is_too_large_is_read_from_its_beginning(tmp_path: Path) -> None:
+    filler = b"# " + b"x" * 98 + b"\n"
+    large = CLOSED + filler * (17 * (1 << 20) // len(filler))
+    bomb = gzip.compress(large)
+    index = indexed(
+        tmp_path,
+        robots("http://a.test/robots.txt", large),
+        robots("http://b.test/robots.txt", bomb, headers="Content-Encoding: gzip"),
+        robots("http://c.test/robots.txt", filler * (17 * (1 << 20) // len(filler))),
+        robots("http://d.test/robots.txt", large, 404),
+        robots("http://e.test/robots.txt", CLOSED),
+    )
+    for host in "abe":
+        assert closed(index, f"http://{host}.test/x") == ["GPTBot", "CCBot"]
+    assert closed(index, "http://c.test/x") is None
+    assert closed(index, "http://d.test/x") == []
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_body_that_breaks_off_is_read_as_far_as_it_goes(tmp_path: Path, plain: bool) -> None:
+    noise = random.Random(1).randbytes(3000).hex().encode()
+    long = CLOSED + b"# " + noise + b"\nDisallow: /late"
+    chunk = b"%x\r\n%s\r\n" % (len(CLOSED), CLOSED)
+    bodies = {
+        "gzip": (gzip.compress(long)[:-200], "Content-Encoding: gzip"),
+        "deflate": (zlib.compress(long)[:-200], "Content-Encoding: deflate"),
+        "raw": (zlib.compress(long, wbits=-15)[:-200], "Content-Encoding: deflate"),
+        "broken": (gzip.compress(long)[:900] + b"\xff" * 900, "Content-Encoding: gzip"),
+        "chunked": (chunk + b"zz", "Transfer-Encoding: chunked"),
+        "decoded": (CLOSED, "Content-Encoding: deflate"),
+        "nothing": (gzip.compress(long)[:15], "Content-Encoding: gzip"),
+        "comment": (gzip.compress(b"# " + noise + b"\n" + long)[:3000], "Content-Encoding: gzip"),
+        "brotli": (b"\xff" * 99, "Content-Encoding: br"),
+    }
+    records = [
+        robots(f"http://{name}.test/robots.txt", body, headers=header)
+        for name, (body, header) in bodies.items()
+    ]
+    records.append(robots("http://last.test/robots.txt", CLOSED))
+    path = tmp_path / "a.warc"
+    path.write_bytes(b"".join(records) if plain else members(*records))
+    file = SourceFile(path.name, str(path), *file_sha256(str(path)))
+    index = index_of(tmp_path, read_site_files([file], AGENTS))
+    for name in ("gzip", "deflate", "raw", "broken", "chunked", "decoded", "last"):
+        assert closed(index, f"http://{name}.test/x") == ["GPTBot", "CCBot"], name
+    for name in ("nothing", "comment", "brotli"):
+        assert closed(index, f"http://{name}.test/x") is None, name
+
+
+def test_a_line_that_breaks_off_is_no_rule(tmp_path: Path) -> None:
+    content = b"User-agent: *\nDisallow: /\n"
+    cut = b"%x\r\n%s\r\nzz" % (len(content) - 1, content[:-1])
+    index = indexed(
+        tmp_path, robots("http://a.test/robots.txt", cut, headers="Transfer-Encoding: chunked")
+    )
+    assert closed(index, "http://a.test/x") == []
+
+
+def test_a_record_among_others_in_a_member_is_not_taken_for_its_neighbour(tmp_path: Path) -> None:
+    cut = gzip.compress(CLOSED * 9)[:-12]
+    broken = robots("http://a.test/robots.txt", cut, headers="Content-Encoding: gzip")
+    path = tmp_path / "a.warc.gz"
+    path.write_bytes(gzip.compress(robots("http://b.test/robots.txt") + broken + broken))
+    file = SourceFile(path.name, str(path), *file_sha256(str(path)))
+    index = index_of(tmp_path, read_site_files([file], AGENTS))
+    assert closed(index, "http://a.test/x") is None
+    assert closed(index, "http://b.test/x") == ["GPTBot"]
 
 
 def test_a_folder_of_files_by_host_is_read_like_an_archive(tmp_path: Path) -> None:
@@ -148,14 +270,16 @@ def test_a_folder_of_files_by_host_is_read_like_an_archive(tmp_path: Path) -> No
         "c.test/notes.txt": b"no rules",
         "stray.txt": b"no host",
         "not a host/robots.txt": ROBOTS,
+        "large.test/robots.txt": ROBOTS + b"#" * (17 << 20),
     }.items():
         path = tmp_path / "sites" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     parts = list_files(FOLDER, str(tmp_path / "sites"), "s")
     index = index_of(tmp_path, read_site_files(parts, AGENTS))
-    assert len(index) == 4
+    assert len(index) == 5
     assert closed(index, "http://a.test/x") == ["GPTBot"]
+    assert closed(index, "http://large.test/x") == ["GPTBot"]
     assert closed(index, "http://www.b.test/x") == []
     assert closed(index, "http://c.test/x") is None
     ai, tdm = index.find("b.test"), index.find("c.test")
