@@ -4,8 +4,8 @@ host a line, `CATEGORY/urls` with a host and the begin of a path a line. An entr
 
 Such lists have millions of lines, so they are turned once into sorted 64-bit hashes (9 bytes an
 entry) that every part maps into memory. A page is looked up by its address, each begin of its
-path, its host and each host above it: about 2 us each. An entry that is no host or address is passed over and
-counted. Two different entries share a hash once in 10^12 look-ups.
+path, its host and each host above it: about 2 us each. An entry that is no host or address is
+passed over and counted. Two different entries share a hash once in 10^12 look-ups.
 """
 
 import hashlib

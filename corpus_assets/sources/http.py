@@ -14,13 +14,13 @@ import zstandard
 
 Headers = tuple[tuple[str, str], ...]
 
-_STATUS = re.compile(rb"HTTP/\d(?:\.\d)?\s+(\d{3})")
-_HEAD_END = re.compile(rb"\r?\n\r?\n")
-_CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,8})[ \t]*(?:;[^\r\n]{0,256})?\r?\n")
-_CHUNK_END = re.compile(rb"\r?\n")
+CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,8})[ \t]*(?:;[^\r\n]{0,256})?\r?\n")
+CHUNK_END = re.compile(rb"\r?\n")
 MAX_CODINGS = 8  # one on top of the other
 MAX_MEMBERS = 1000
 
+_STATUS = re.compile(rb"HTTP/\d(?:\.\d)?\s+(\d{3})")
+_HEAD_END = re.compile(rb"\r?\n\r?\n")
 _BLANK = " \t\n\r\v\f"
 _CODINGS = ("gzip", "x-gzip", "deflate", "br", "zstd")
 
@@ -95,12 +95,12 @@ def _dechunk(body: bytes) -> bytes:
     at = 0
     chunks: list[bytes] = []
     while True:
-        size = _CHUNK_SIZE.match(body, at)
+        size = CHUNK_SIZE.match(body, at)
         length = int(size[1], 16) if size else 0
         if size is not None and length == 0:
             return b"".join(chunks)
         start = size.end() if size else at
-        end = _CHUNK_END.match(body, start + length)
+        end = CHUNK_END.match(body, start + length)
         if size is None or end is None:
             if at == 0:
                 return body  # not chunked at all: the crawler has taken the chunks off

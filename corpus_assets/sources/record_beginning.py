@@ -10,7 +10,7 @@ from typing import BinaryIO
 from fastwarc.warc import ArchiveIterator
 
 from corpus_assets.sources.base import RawRecord
-from corpus_assets.sources.http import HttpHead, parse_head
+from corpus_assets.sources.http import CHUNK_END, CHUNK_SIZE, HttpHead, parse_head
 
 HEAD_BYTES = 1 << 16
 CODING_BYTES = 1 << 20  # what chunks and stored blocks may add to a body
@@ -46,16 +46,16 @@ def _decoded(block: bytes, head: HttpHead, limit: int) -> bytes:
 
 def _without_chunk_sizes(body: bytes) -> bytes:
     chunks: list[bytes] = []
-    while body:
-        size, line_end, rest = body.partition(b"\n")
-        try:
-            length = int(size.partition(b";")[0], 16)
-        except ValueError:
+    at = 0
+    while size := CHUNK_SIZE.match(body, at):
+        length = int(size[1], 16)
+        if length == 0:
             break
-        if not line_end or length <= 0:
+        chunks.append(body[size.end() : size.end() + length])
+        end = CHUNK_END.match(body, size.end() + length)
+        if end is None:
             break
-        chunks.append(rest[:length])
-        body = rest[length:].removeprefix(b"\r").removeprefix(b"\n")
+        at = end.end()
     return b"".join(chunks) or body  # a crawler may have taken the chunks off
 
 

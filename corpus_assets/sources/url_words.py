@@ -9,6 +9,7 @@ import unicodedata
 from functools import lru_cache
 from urllib.parse import unquote
 
+from corpus_assets.normal_forms import nfc
 from corpus_assets.sources.urls import Address
 
 INSIDE = "-_."
@@ -66,7 +67,7 @@ def _is_part(char: str) -> bool:
 
 def _one_form(text: str) -> str:
     text = text.lower()
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
+    return nfc(text)
 
 
 def _host(host: str) -> str:
