@@ -30,6 +30,10 @@ from corpus_assets.sources.transport import (
 from corpus_assets.store_s3 import CREDENTIALS, refuse_after_fork, server_address
 
 BAD_CREDENTIALS = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken")
+NOT_SIGNED = (
+    "; requests are not signed, since AWS_ACCESS_KEY_ID is not set: set it if the bucket is not "
+    "public, for a profile by `eval $(aws configure export-credentials --format env)`"
+)
 PAGE_KEYS = 1000  # what S3 gives a request
 WRONG_REGION = "incorrectly configured region"
 
@@ -112,6 +116,10 @@ class S3Answer:
         """The client closes what is not read any more."""
 
 
+def _has_credentials() -> bool:
+    return any(os.environ.get(name) for name in CREDENTIALS)
+
+
 def _connect(bucket: str, limits: Limits) -> Any:
     try:
         from obstore.store import S3Store
@@ -123,7 +131,7 @@ def _connect(bucket: str, limits: Limits) -> Any:
     config: dict[str, Any] = {}
     if endpoint:
         config["endpoint"] = endpoint
-    if not any(os.environ.get(name) for name in CREDENTIALS):
+    if not _has_credentials():
         config["skip_signature"] = True
     return S3Store(
         bucket,
@@ -175,5 +183,7 @@ def _failure(answer: str) -> Exception:
         return Refused(f"HTTP {number} {name}".rstrip())
     if number:
         text = f"HTTP {number} {name}".rstrip()
+        if number == 403 and not _has_credentials():
+            text += NOT_SIGNED
         return Trouble(text, number in OVERLOADED or name == "SlowDown")
     return Trouble("the transfer broke" if "HTTP error" not in answer else "no answer")

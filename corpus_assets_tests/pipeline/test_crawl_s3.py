@@ -133,6 +133,21 @@ def test_wrong_credentials_are_never_shown(weed: S3Server, monkeypatch: pytest.M
     assert "not-the-secret" not in str(info.value)
 
 
+def test_a_bucket_that_is_not_public_says_that_requests_are_not_signed(
+    weed: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment(weed.endpoint).items():
+        if "KEY" not in name:
+            monkeypatch.setenv(name, value)
+    url = f"s3://{BUCKET}/mirror/collinfo.json"
+    settings = FetchSettings(attempts=3)
+    with (
+        Fetcher(settings, None, url, sleep=lambda seconds: None) as fetcher,
+        pytest.raises(SourceError, match="not signed, since AWS_ACCESS_KEY_ID"),
+    ):
+        fetcher.stat(url)
+
+
 def test_a_prefix_of_a_bucket_is_a_snapshot_too(
     bucket: str, over_http: Place, tmp_path: Path
 ) -> None:
