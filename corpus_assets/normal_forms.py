@@ -1,7 +1,7 @@
 """Unicode's normal forms of any text, in time that follows its length.
 
 To put the combining marks behind a letter into their order, the library moves each past the others
-one by one: 80 KB of marks take three seconds, 2 MB half an hour, in C code that nothing stops. Text
+one by one: a page of nothing but marks takes minutes to hours, in C code that nothing stops. Text
 written by people has few marks in a row. So texts are looked through for long runs of them, and
 these put into order before the library sees them, which changes nothing in the result.
 """

@@ -1,4 +1,4 @@
-"""Whether many characters of a kind follow each other in a text, about 1 ns a byte."""
+"""Whether many characters of a kind follow each other in a text."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from corpus_assets.kernels.byte_search import byte_kernel
 from corpus_assets.kernels.unaligned import BLOCK_BYTES, above64, zeros_below
-from corpus_assets.kernels.unicode_text import code_point, is_pair, is_triple, pair, triple
+from corpus_assets.kernels.unicode_text import code_point
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -33,15 +33,8 @@ def _has_run(data: Any, is_member: Any, length: int) -> bool:
             else:
                 pos += 1
             continue
-        if is_pair(data, pos, end):
-            code = pair(data, pos)
-            pos += 2
-        elif is_triple(data, pos, end):
-            code = triple(data, pos)
-            pos += 3
-        else:
-            code, width = code_point(data, pos, end)
-            pos += width
+        code, width = code_point(data, pos, end)
+        pos += width
         run = run + 1 if is_member[code] else 0
         if run >= length:
             return True

@@ -59,10 +59,7 @@ SITE_FILES = pa.schema(
     [
         ("file", pa.uint64()),  # hash of authority and path
         ("kind", pa.uint8()),  # number in KINDS
-        (
-            "site",
-            pa.uint64(),
-        ),  # hash of the authority, 0: not its own file, redirects may lead here
+        ("site", pa.uint64()),  # hash of the authority; 0: not its own, redirects may lead here
         ("success", pa.bool_()),
         ("fetched", pa.int64()),  # yyyymmddhhmmss; 0 when unknown
         ("redirect", pa.uint64()),  # the file of the same kind that stands for it, 0: none
