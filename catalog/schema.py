@@ -49,11 +49,16 @@ def check(database: Database, migrations: Path = MIGRATIONS) -> None:
     with database.read() as connection:
         present = _revision(connection)
     _refuse_newer(database, present, migrations)
-    revisions, before = _revisions(migrations)
-    newest = next(iter(revisions - before), None)
-    if present != newest:
-        state = "is empty" if present is None else f"has schema {present}, this package {newest}"
+    expected = newest(migrations)
+    if present != expected:
+        state = "is empty" if present is None else f"has schema {present}, this package {expected}"
         raise SchemaMismatch(f"the catalog at {database} {state}: run `catalog upgrade`")
+
+
+def newest(migrations: Path = MIGRATIONS) -> str:
+    """Name the revision that an upgrade ends at."""
+    revisions, before = _revisions(migrations)
+    return next(iter(revisions - before))
 
 
 def _revision(connection: Connection) -> str | None:

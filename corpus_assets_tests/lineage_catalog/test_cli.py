@@ -11,6 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from catalog import schema
 from catalog.cli import main
 from catalog.output import printable
 from corpus_assets_tests.lineage_catalog.corpus import Corpus, Doc, build
@@ -32,8 +33,8 @@ def test_upgrade_creates_the_catalog_and_then_says_it_is_up_to_date(tmp_path: Pa
     home = str(tmp_path / "home")
     first = CliRunner().invoke(main, ["upgrade", "--home", home])
     again = CliRunner().invoke(main, ["upgrade", "--home", home])
-    assert "from schema none to 0005" in first.stdout
-    assert "up to date (schema 0005)" in again.stdout
+    assert f"from schema none to {schema.newest()}" in first.stdout
+    assert f"up to date (schema {schema.newest()})" in again.stdout
     empty = CliRunner().invoke(main, ["versions"], env={"CORPUS_HOME": home})
     assert empty.stdout == "No version is published yet.\n"
 
