@@ -7,8 +7,8 @@ object first; here neither is needed. Arithmetic is modulo 2**64 by definition.
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.text import END, START, Bytes, Hashes, Ints
 
 _IV = np.array(
@@ -45,7 +45,7 @@ _R16, _L48, _R63, _L1 = _U(16), _U(48), _U(63), _U(1)
 Words = npt.NDArray[np.uint64]
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def _mix(
     a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64, x: np.uint64, y: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
@@ -64,7 +64,7 @@ def _mix(
     return a, b, c, d
 
 
-@njit(cache=True)
+@kernel
 def _compress(h: Words, m: Words, n_bytes: int, is_last: bool) -> None:
     """Take one block of 16 words into the state `h: uint64[8]`; `n_bytes` so far."""
     v0, v1, v2, v3, v4, v5, v6, v7 = h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7]
@@ -92,7 +92,7 @@ def _compress(h: Words, m: Words, n_bytes: int, is_last: bool) -> None:
     h[7] ^= v7 ^ v15
 
 
-@njit(cache=True)
+@kernel
 def hash_with_prefix(
     data: Bytes, spans: Ints, rows: Ints, prefixes: Bytes, prefix_offsets: Ints
 ) -> Hashes:

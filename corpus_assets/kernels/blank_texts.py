@@ -2,12 +2,12 @@
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.text import Bytes, Ints, decode, is_space
 
 
-@njit(cache=True)
+@kernel
 def blank_texts(data: Bytes, offsets: Ints) -> npt.NDArray[np.bool_]:
     """bool[n]: whether `text.split()` is empty."""
     blank = np.ones(len(offsets) - 1, dtype=np.bool_)

@@ -10,8 +10,8 @@ type.
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.unionfind import union
 from corpus_assets.kernels.words import mix64
 
@@ -25,7 +25,7 @@ _SUM = np.uint64(0x0001000100010001)
 _SEVEN, _EIGHT, _TOP = np.uint64(7), np.uint64(8), np.uint64(48)
 
 
-@njit(cache=True)
+@kernel
 def band_keys(signatures: Any, bands: int, rows_per_band: int) -> Any:
     """uint64[n, bands] hash of each band of uint32[n, bands * rows_per_band] `signatures`."""
     keys = np.empty((signatures.shape[0], bands), np.uint64)
@@ -39,7 +39,7 @@ def band_keys(signatures: Any, bands: int, rows_per_band: int) -> Any:
     return keys
 
 
-@njit(cache=True)
+@kernel
 def sort_digits(keys: Any, members: Any, low_bit: int, high_bit: int) -> tuple[Any, Any]:
     """Stable radix sort of (uint64 key, member) by the key's bits [low_bit, high_bit)."""
     n = keys.size
@@ -67,7 +67,7 @@ def sort_digits(keys: Any, members: Any, low_bit: int, high_bit: int) -> tuple[A
     return keys, members
 
 
-@njit(cache=True)
+@kernel
 def group(keys: Any, members: Any) -> tuple[Any, Any]:
     """Reorder copies of (keys, members) so that equal keys are neighbours, in stable order."""
     keys, members = sort_digits(keys.copy(), members.copy(), 32, 64)
@@ -87,7 +87,7 @@ def group(keys: Any, members: Any) -> tuple[Any, Any]:
     return keys, members
 
 
-@njit(cache=True)
+@kernel
 def star_pairs(keys: Any, members: Any) -> tuple[Any, Any, Any]:
     """(key, centre, member) of every member that is not the first of its bucket.
 
@@ -112,7 +112,7 @@ def star_pairs(keys: Any, members: Any) -> tuple[Any, Any, Any]:
     return pair_keys, centres, others
 
 
-@njit(cache=True)
+@kernel
 def compare_sketches(sketches: Any, left: Any, right: Any) -> tuple[Any, Any]:
     """For pairs of rows of uint64[n, words], eight bins a word: equal bins, and bins not empty.
 
@@ -140,13 +140,13 @@ def compare_sketches(sketches: Any, left: Any, right: Any) -> tuple[Any, Any]:
     return equal, used
 
 
-@njit(cache=True)
+@kernel
 def _sum_bytes(value: Any) -> Any:
     pairs = (value & _EVEN_BYTES) + ((value >> _EIGHT) & _EVEN_BYTES)
     return np.int64((pairs * _SUM) >> _TOP)
 
 
-@njit(cache=True)
+@kernel
 def settle(
     keys: Any,
     centres: Any,

@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, types
+from numba import types
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.unaligned import BLOCK_BYTES, copy64, equal64, zeros_below
 
 Bytes = npt.NDArray[np.uint8]
@@ -29,9 +30,7 @@ def byte_kernel(function: Function) -> Function:
     Without numba's reference counting: to count arrays up and down, atomically and at every call,
     takes longer than what most of these calls do (twice the time of a scan in all).
     """
-    options: dict[str, Any] = {"cache": True, "_nrt": False}
-    compiled: Function = njit(**options)(function)
-    return compiled
+    return kernel(_nrt=False)(function)
 
 
 @byte_kernel

@@ -7,8 +7,8 @@ mark is looked for, and the line is not stripped again after that, as in that co
 """
 
 import numpy as np
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.phrases import Phrases, match_at, may_begin
 from corpus_assets.kernels.sentences import close_sentences, feed_sentences
 from corpus_assets.kernels.text import CHARS, END, NEWLINE, START, Bytes, Ints, last_code_point
@@ -22,7 +22,7 @@ _EDIT = np.frombuffer(b"[edit]", dtype=np.uint8)
 _NEEDED = np.frombuffer(b"[citation needed]", dtype=np.uint8)
 
 
-@njit(cache=True)
+@kernel
 def citation_length(data: Bytes, at: int, end: int) -> int:
     """Bytes of the footnote mark at `at`, which holds `[`, or 0."""
     stop = at + 1
@@ -42,7 +42,7 @@ def citation_length(data: Bytes, at: int, end: int) -> int:
     return 0
 
 
-@njit(cache=True)
+@kernel
 def _cut_line(data: Bytes, start: int, end: int, citations: bool, pieces: Ints, first: int) -> int:
     """Store the pieces of a line that are left without footnote marks; returns the next free."""
     free = first
@@ -66,7 +66,7 @@ def _cut_line(data: Bytes, start: int, end: int, citations: bool, pieces: Ints, 
     return free
 
 
-@njit(cache=True)
+@kernel
 def _tail(data: Bytes, pieces: Ints, first: int, free: int, tail: Bytes) -> int:
     """The last bytes of a line's pieces, up to 8, into `tail`; returns how many."""
     n = 0
@@ -81,7 +81,7 @@ def _tail(data: Bytes, pieces: Ints, first: int, free: int, tail: Bytes) -> int:
     return n
 
 
-@njit(cache=True)
+@kernel
 def _is_ended(tail: Bytes, n: int, marks: Points) -> bool:
     """An end mark, and no ellipsis of three full stops, closes the line."""
     size = tail.shape[0]
@@ -93,7 +93,7 @@ def _is_ended(tail: Bytes, n: int, marks: Points) -> bool:
     return not is_ellipsis
 
 
-@njit(cache=True)
+@kernel
 def _holds(data: Bytes, start: int, end: int, phrases: Phrases, classes: Bytes) -> bool:
     pairs = phrases.pairs
     for at in range(start, end):
@@ -104,7 +104,7 @@ def _holds(data: Bytes, start: int, end: int, phrases: Phrases, classes: Bytes) 
     return False
 
 
-@njit(cache=True)
+@kernel
 def _has_brace(data: Bytes, start: int, end: int) -> bool:
     at = start
     while at < end and data[at] != _BRACE:
@@ -112,7 +112,7 @@ def _has_brace(data: Bytes, start: int, end: int) -> bool:
     return at < end
 
 
-@njit(cache=True)
+@kernel
 def judge_lines(
     data: Bytes,
     lines: Ints,

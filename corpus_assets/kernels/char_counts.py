@@ -1,8 +1,8 @@
 """Counts of characters by class and script, and repetition of runs of characters."""
 
 import numpy as np
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.repetition import drop_single, number_keys
 from corpus_assets.kernels.text import Bytes, Ints, decode, is_space, table_size
 
@@ -11,7 +11,7 @@ SPACE = 8  # the column behind the eight classes of `unicode_classes`
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 
 
-@njit(cache=True)
+@kernel
 def class_counts(data: Bytes, offsets: Ints, classes: Bytes) -> Ints:
     """int64[n, 9]: characters of each of the eight classes, by bit, and white space."""
     n = offsets.shape[0] - 1
@@ -33,7 +33,7 @@ def class_counts(data: Bytes, offsets: Ints, classes: Bytes) -> Ints:
     return out
 
 
-@njit(cache=True)
+@kernel
 def script_counts(data: Bytes, offsets: Ints, scripts: Bytes, n_scripts: int) -> Ints:
     """int64[n, n_scripts + 1]: letters of each script; column 0 holds what is no letter."""
     n = offsets.shape[0] - 1
@@ -47,7 +47,7 @@ def script_counts(data: Bytes, offsets: Ints, scripts: Bytes, n_scripts: int) ->
     return out
 
 
-@njit(cache=True)
+@kernel
 def repeated_runs(data: Bytes, offsets: Ints, sizes: Ints) -> Ints:
     """int64[n, len(sizes)]: characters inside a run of `size` characters that stands twice.
 

@@ -24,10 +24,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
 from corpus_assets.kernels.byte_search import byte_kernel
 from corpus_assets.kernels.compatible import JOINED, Replacements, replace_alone, replacements_of
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.unaligned import BLOCK_BYTES, above64, load64, zeros_below
 from corpus_assets.kernels.unicode_text import (
     code_point,
@@ -54,10 +54,7 @@ _MAX_MARK_RUN = 30  # the Stream-Safe Text Format of UAX #15
 
 
 class CharTables(NamedTuple):
-    """One entry a code point, arrays of length 0x110000, except `ascii`.
-
-    numba's caches on disk name this class: after moving or renaming it, delete them.
-    """
+    """One entry a code point, arrays of length 0x110000, except `ascii`."""
 
     classes: npt.NDArray[np.uint8]  # SEPARATOR ... IGNORED
     folded: npt.NDArray[np.uint32]  # code point after NFKC (where 1:1) and case folding
@@ -184,7 +181,7 @@ def _after_ascii(data: Any, pos: Any, end: Any) -> Any:
     return pos
 
 
-@njit(cache=True)
+@kernel
 def in_nfkc(data: Any, offsets: Any, tables: Any, numbers: Any) -> Any:
     """What has to be done to each text for its words to be those of NFKC, uint8.
 

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from corpus_assets.kernels.code_tokens import (
     END,
@@ -20,6 +19,7 @@ from corpus_assets.kernels.code_tokens import (
     token_memo,
     window_room,
 )
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.ngrams import fill_lookup, first_gram, is_in_bitmap, longer
 from corpus_assets.kernels.words import mix64
 
@@ -47,7 +47,7 @@ class CodeGrams(NamedTuple):
     slots: npt.NDArray[np.int64]
 
 
-@njit(cache=True)
+@kernel
 def split_tokens(data: Any, offsets: Any, style: int, fixed: Any) -> Any:
     """Starts, stops, kinds of all tokens, and the first token of each text (int64 each)."""
     n_texts = offsets.size - 1
@@ -71,7 +71,7 @@ def split_tokens(data: Any, offsets: Any, style: int, fixed: Any) -> Any:
     return starts[:count], stops[:count], kinds[:count], firsts
 
 
-@njit(cache=True)
+@kernel
 def code_hashes(data: Any, offsets: Any, style: int, fixed: Any, length: int) -> tuple[Any, Any]:
     """Hashes (uint64) of all n-grams of `length` tokens, and each text's first (int64)."""
     n_texts = offsets.size - 1
@@ -119,7 +119,7 @@ def make_code_grams(
     return CodeGrams(hashes, items, tokens, totals, bitmap, slots)
 
 
-@njit(cache=True)
+@kernel
 def _same(left: Any, at: Any, stop: Any, right: Any, other: Any, other_stop: Any) -> bool:
     if stop - at != other_stop - other:
         return False
@@ -130,7 +130,7 @@ def _same(left: Any, at: Any, stop: Any, right: Any, other: Any, other_stop: Any
     return True
 
 
-@njit(cache=True)
+@kernel
 def _is_same_gram(data: Any, ring: Any, last: Any, length: int, known: Any, first: Any) -> bool:
     """Whether the window that ends with token `last` is the item's n-gram from token `first`."""
     _, _, _, kinds, starts, stops, _ = ring
@@ -171,7 +171,7 @@ def _is_same_gram(data: Any, ring: Any, last: Any, length: int, known: Any, firs
     return True
 
 
-@njit(cache=True)
+@kernel
 def find_code(
     data: Any,
     offsets: Any,
@@ -237,7 +237,7 @@ def find_code(
     return texts[:n_found], items[:n_found], counts[:n_found]
 
 
-@njit(cache=True)
+@kernel
 def code_places(
     data: Any,
     style: int,

@@ -5,8 +5,8 @@ repetition bounded or linear. A character that two patterns cover counts once.
 """
 
 import numpy as np
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.text import Bytes, Ints
 
 CHARS, LONGEST = 0, 1
@@ -16,7 +16,7 @@ MIN_ESCAPES = 8
 MAX_GAP = 4
 
 
-@njit(cache=True)
+@kernel
 def _is_base64(byte: int) -> bool:
     return (
         97 <= byte <= 122
@@ -29,12 +29,12 @@ def _is_base64(byte: int) -> bool:
     )
 
 
-@njit(cache=True)
+@kernel
 def _is_hex(byte: int) -> bool:
     return 48 <= byte <= 57 or 97 <= byte <= 102 or 65 <= byte <= 70
 
 
-@njit(cache=True)
+@kernel
 def _base64_end(data: Bytes, at: int, end: int) -> int:
     """End of a run of `[A-Za-z0-9+/=\\n]{64,}` at `at`, or `at`."""
     stop = at
@@ -43,7 +43,7 @@ def _base64_end(data: Bytes, at: int, end: int) -> int:
     return stop if stop - at >= MIN_BASE64 else at
 
 
-@njit(cache=True)
+@kernel
 def _pairs_end(data: Bytes, at: int, end: int) -> int:
     """End of `(?:(?:0x|\\\\x)?[0-9a-fA-F]{2}[, \\t\\n]{0,4}){16,}` at `at`, or `at`."""
     place = at
@@ -66,7 +66,7 @@ def _pairs_end(data: Bytes, at: int, end: int) -> int:
     return place if pairs >= MIN_PAIRS else at
 
 
-@njit(cache=True)
+@kernel
 def _escapes_end(data: Bytes, at: int, end: int) -> int:
     """End of `(?:\\\\u[0-9a-fA-F]{4}){8,}` at `at`, or `at`."""
     place = at
@@ -80,7 +80,7 @@ def _escapes_end(data: Bytes, at: int, end: int) -> int:
     return place if place - at >= 6 * MIN_ESCAPES else at
 
 
-@njit(cache=True)
+@kernel
 def encoded_runs(data: Bytes, offsets: Ints) -> Ints:
     """int64[n, 2]: characters in encoded runs, and the characters of the longest run.
 

@@ -23,8 +23,8 @@ Hashes are uint64 modulo 2^64 on purpose; positions are int64.
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.words import mix64
 
 HASH, SLASH = 0, 1
@@ -44,27 +44,27 @@ _QUOTE, _APOSTROPHE, _DOT = 34, 39, 46
 _N_MEMO = 5  # no closing ", no closing ' before here; no closing triple of either; no closing */
 
 
-@njit(cache=True)
+@kernel
 def token_memo() -> Any:
     """What `next_token` remembers about one text."""
     return np.full(_N_MEMO, -1, np.int64)
 
 
-@njit(cache=True)
+@kernel
 def _is_name_byte(byte: int) -> bool:
     return (
         97 <= byte <= 122 or 65 <= byte <= 90 or 48 <= byte <= 57 or byte in (95, 36) or byte >= 128
     )
 
 
-@njit(cache=True)
+@kernel
 def _line_end(data: Any, pos: Any, end: Any) -> Any:
     while pos < end and data[pos] != _NEWLINE:
         pos += 1
     return pos
 
 
-@njit(cache=True)
+@kernel
 def _closing_triple(data: Any, pos: Any, end: Any, quote: int) -> Any:
     """Behind the three quotes that close, or -1."""
     while pos + 2 < end:
@@ -77,7 +77,7 @@ def _closing_triple(data: Any, pos: Any, end: Any, quote: int) -> Any:
     return np.int64(-1)
 
 
-@njit(cache=True)
+@kernel
 def _closing_quote(data: Any, pos: Any, end: Any, quote: int) -> Any:
     """Behind the quote that closes on this line, or minus the line's end and one."""
     while pos < end and data[pos] != _NEWLINE:
@@ -90,7 +90,7 @@ def _closing_quote(data: Any, pos: Any, end: Any, quote: int) -> Any:
     return -pos - 1
 
 
-@njit(cache=True)
+@kernel
 def _after_comment(data: Any, pos: Any, end: Any, style: int, memo: Any) -> Any:
     """Behind the comment that begins at `pos`, or `pos` where none does."""
     byte = data[pos]
@@ -110,7 +110,7 @@ def _after_comment(data: Any, pos: Any, end: Any, style: int, memo: Any) -> Any:
     return pos
 
 
-@njit(cache=True)
+@kernel
 def _after_string(data: Any, pos: Any, end: Any, memo: Any) -> tuple[Any, Any]:
     """(behind the string that begins at `pos`, whether it has three quotes); `pos`: it is none."""
     quote = data[pos]
@@ -129,7 +129,7 @@ def _after_string(data: Any, pos: Any, end: Any, memo: Any) -> tuple[Any, Any]:
     return stop, False
 
 
-@njit(cache=True)
+@kernel
 def _is_prefix(data: Any, pos: Any, stop: Any) -> bool:
     """Whether a name is what may stand before a string: r, b, u, f, in either case, or two."""
     if stop - pos > 2:
@@ -140,7 +140,7 @@ def _is_prefix(data: Any, pos: Any, stop: Any) -> bool:
     return True
 
 
-@njit(cache=True)
+@kernel
 def next_token(
     data: Any, pos: Any, end: Any, style: int, fixed: Any, after_dot: bool, memo: Any
 ) -> tuple[Any, Any, Any, Any]:
@@ -189,7 +189,7 @@ def next_token(
     return END, end, end, np.uint64(0)
 
 
-@njit(cache=True)
+@kernel
 def is_fixed(key: Any, fixed: Any) -> bool:
     """Whether a name's hash is in the table."""
     slot = np.int64(key & np.uint64(fixed.size - 1))
@@ -216,13 +216,13 @@ def name_table(names: frozenset[str]) -> "np.ndarray[tuple[int], np.dtype[np.uin
     return table
 
 
-@njit(cache=True)
+@kernel
 def name_value(distance: Any) -> Any:
     """What a name last seen `distance` tokens ago is in a hash; 0: not seen."""
     return mix64(np.uint64(distance) * _NAME_STEP + np.uint64(1))
 
 
-@njit(cache=True)
+@kernel
 def window_room(length: int) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
     """Rings for the last tokens, their size a power of two: hash of a name (0: it is none), what
     the token counts for at the front of a window, next place of the name, kind, start, stop; and
@@ -244,7 +244,7 @@ def window_room(length: int) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
     )
 
 
-@njit(cache=True)
+@kernel
 def push_token(
     ring: Any, window: Any, count: Any, length: int, kind: Any, start: Any, stop: Any, key: Any
 ) -> Any:

@@ -3,12 +3,12 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.unaligned import store64
 
 
-@njit(cache=True)
+@kernel
 def spell_spans(
     tokens: Any, starts: Any, lengths: Any, firsts: Any, table: Any, offsets: Any
 ) -> tuple[Any, Any]:
@@ -45,7 +45,7 @@ def spell_spans(
     return data[:size], ends
 
 
-@njit(cache=True)
+@kernel
 def _heads(table: Any, offsets: Any) -> tuple[Any, Any]:
     """The first eight bytes of each token as a number, and how many bytes it has."""
     known = offsets.size - 1

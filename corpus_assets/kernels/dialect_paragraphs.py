@@ -1,13 +1,13 @@
 """Paragraphs as `re.split("\\n{2,}", text.strip())` gives them: only empty lines separate."""
 
 import numpy as np
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.line_dialects import stripped_end
 from corpus_assets.kernels.text import NEWLINE, Bytes, Ints, decode, is_space
 
 
-@njit(cache=True)
+@kernel
 def split_paragraphs(data: Bytes, offsets: Ints) -> tuple[Ints, Ints]:
     """`spans: int64[k, 3]` and `rows: int64[n + 1]`; a text of white space has one, empty."""
     n = offsets.shape[0] - 1

@@ -8,12 +8,12 @@ its input: positions must lie in the run, and group and sample numbers in the ma
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.feistel import derive, permute
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _after(ends: Any, value: int) -> int:
     """Number of entries of the ascending `ends` that are not above `value`."""
     low, high = 0, len(ends)
@@ -26,7 +26,7 @@ def _after(ends: Any, value: int) -> int:
     return low
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def draw_samples(
     positions: Any,
     block_samples: int,
@@ -71,7 +71,7 @@ def draw_samples(
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def find_in_shards(groups: Any, samples: Any, group_starts: Any, shard_ends: Any) -> Any:
     """(shard, sample in it) of each group's sample, int64 [2, rows].
 

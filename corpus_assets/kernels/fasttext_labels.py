@@ -10,8 +10,8 @@ A text's result does not depend on the texts beside it.
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.fasttext_features import mean_rows
 from corpus_assets.kernels.fasttext_model import (
     HIERARCHICAL,
@@ -62,7 +62,7 @@ def _logistic_table() -> Floats:
     return (1.0 / (1.0 + np.exp(-places.astype(np.float64)))).astype(np.float32)
 
 
-@njit(cache=True)
+@kernel
 def _score_tree(total: Floats, output: Floats, left: Ints, right: Ints, score: Floats) -> None:
     """score[:labels]: the logarithm of each leaf's probability; minus infinity below 1e-5."""
     n_labels = (len(score) + 1) // 2
@@ -85,7 +85,7 @@ def _score_tree(total: Floats, output: Floats, left: Ints, right: Ints, score: F
             score[label] = -np.inf
 
 
-@njit(cache=True)
+@kernel
 def _score_flat(
     total: Floats, output: Floats, is_softmax: bool, table: Floats, score: Floats
 ) -> None:
@@ -121,7 +121,7 @@ def _score_flat(
         score[label] = np.float32(np.log(np.float64(score[label]) + 1e-5))
 
 
-@njit(cache=True)
+@kernel
 def _likeliest(
     hidden: Floats, counts: Offsets, output: Floats, left: Ints, right: Ints, loss: int,
     n_labels: int, table: Floats, found: Ints, scores: Floats,
@@ -146,7 +146,7 @@ def _likeliest(
             score[best] = -np.inf
 
 
-@njit(cache=True)
+@kernel
 def _all_scores(
     hidden: Floats, counts: Offsets, output: Floats, left: Ints, right: Ints, loss: int,
     table: Floats, scores: Floats,

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from corpus_assets.errors import ModelError
 from corpus_assets.kernels.byte_search import byte_kernel
+from corpus_assets.kernels.compiled import kernel
 
 Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
@@ -289,7 +289,7 @@ def fnv_step(value: np.uint32, byte: np.uint8) -> np.uint32:
     return np.uint32((value ^ wide) * np.uint32(16777619))
 
 
-@njit(cache=True)
+@kernel
 def _find_entries(raw: Bytes, at: int, starts: Offsets, counts: Offsets) -> int:
     """Lengths of all entries, summed up in `starts`; where the dictionary ends, or -1."""
     for entry in range(len(counts)):
@@ -307,7 +307,7 @@ def _find_entries(raw: Bytes, at: int, starts: Offsets, counts: Offsets) -> int:
     return at
 
 
-@njit(cache=True)
+@kernel
 def _joined_words(raw: Bytes, at: int, starts: Offsets) -> Bytes:
     joined = np.empty(starts[-1], dtype=np.uint8)
     for entry in range(len(starts) - 1):
@@ -318,7 +318,7 @@ def _joined_words(raw: Bytes, at: int, starts: Offsets) -> Bytes:
     return joined
 
 
-@njit(cache=True)
+@kernel
 def _fill_slots(joined: Bytes, starts: Offsets, size: int) -> Ints:
     slots = np.full(size, -1, dtype=np.int32)
     mask = np.uint32(size - 1)

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from corpus_assets.kernels.compiled import kernel
 
 ROUNDS = 8
 
@@ -22,7 +23,7 @@ _S27, _S30, _S31 = np.uint64(27), np.uint64(30), np.uint64(31)
 _ONE = np.uint64(1)
 
 
-@njit(cache=True)
+@kernel
 def mix64(value: np.uint64) -> np.uint64:
     """The finalizer of splitmix64 (Steele et al. 2014): a bijection of 64-bit words."""
     value = (value ^ (value >> _S30)) * _MIX_A
@@ -30,13 +31,13 @@ def mix64(value: np.uint64) -> np.uint64:
     return value ^ (value >> _S31)
 
 
-@njit(cache=True)
+@kernel
 def derive(key: np.uint64, number: np.uint64) -> np.uint64:
     """The key of sub-sequence `number` of `key`."""
     return mix64(key ^ mix64((number + _ONE) * _GOLDEN))
 
 
-@njit(cache=True)
+@kernel
 def _bits(size: np.uint64) -> np.uint64:
     bits = np.uint64(0)
     rest = size - _ONE
@@ -46,7 +47,7 @@ def _bits(size: np.uint64) -> np.uint64:
     return bits
 
 
-@njit(cache=True)
+@kernel
 def permute(index: np.uint64, size: np.uint64, key: np.uint64) -> np.uint64:
     """Image of `index` under the permutation of [0, size) that `key` names."""
     bits = _bits(size)
@@ -66,7 +67,7 @@ def permute(index: np.uint64, size: np.uint64, key: np.uint64) -> np.uint64:
             return index
 
 
-@njit(cache=True)
+@kernel
 def unpermute(index: np.uint64, size: np.uint64, key: np.uint64) -> np.uint64:
     """The inverse of `permute`: the same walk backwards."""
     bits = _bits(size)
@@ -87,7 +88,7 @@ def unpermute(index: np.uint64, size: np.uint64, key: np.uint64) -> np.uint64:
             return index
 
 
-@njit(cache=True)
+@kernel
 def _map_all(indices: Any, sizes: Any, keys: Any, numbers: Any, forward: bool) -> Any:
     out = np.empty(len(indices), dtype=np.int64)
     for at in range(len(indices)):

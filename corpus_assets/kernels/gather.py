@@ -8,9 +8,11 @@ the time of the call and answers for the bounds: neither can be checked here.
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from corpus_assets.kernels.compiled import kernel
 
 
 @intrinsic
@@ -29,7 +31,7 @@ def _copy_memory(typing_context: Any, target: Any, source: Any, size: Any) -> An
 _copy_bytes: Any = _copy_memory
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def gather_rows(addresses: Any, files: Any, samples: Any, rows: Any, out: Any) -> None:
     """Copy sample `samples[k]` of file `files[k]` to `out[rows[k]]`, for every k.
 

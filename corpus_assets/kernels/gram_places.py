@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.ngrams import first_gram, is_in_bitmap, is_spelled, longer
 from corpus_assets.kernels.words import (
     next_word,
@@ -16,7 +16,7 @@ from corpus_assets.kernels.words import (
 )
 
 
-@njit(cache=True)
+@kernel
 def item_places(
     data: Any,
     offsets: Any,
@@ -95,7 +95,7 @@ def item_places(
     return found_text[:n_found], found[0][:n_found], found[1][:n_found], found[2][:n_found]
 
 
-@njit(cache=True)
+@kernel
 def _noted(texts: Any, found: Any, count: Any) -> tuple[Any, Any]:
     """The same arrays, or longer ones where they are full."""
     if count < texts.size:

@@ -1,15 +1,15 @@
 """How raw lines begin and end, for the dialects that do not strip them first."""
 
 import numpy as np
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.text import END, START, Bytes, Ints, decode, is_space, last_code_point
 from corpus_assets.kernels.text_counts import Points, contains
 
 _DOT, _SPACE, _ELLIPSIS = 0x2E, 0x20, 0x2026
 
 
-@njit(cache=True)
+@kernel
 def starts_with(data: Bytes, spans: Ints, marks: Points, strip: bool) -> Bytes:
     """uint8[k]: 1 where a span begins with one of the sorted code points.
 
@@ -27,7 +27,7 @@ def starts_with(data: Bytes, spans: Ints, marks: Points, strip: bool) -> Bytes:
     return out
 
 
-@njit(cache=True)
+@kernel
 def stripped_end(data: Bytes, start: int, end: int) -> int:
     """Where a span ends without the white space behind it."""
     while end > start:
@@ -41,7 +41,7 @@ def stripped_end(data: Bytes, start: int, end: int) -> int:
     return end
 
 
-@njit(cache=True)
+@kernel
 def ends_with(data: Bytes, spans: Ints, marks: Points, strip: bool) -> Bytes:
     """uint8[k]: 1 where a span ends with one of the sorted code points; `strip` as above."""
     out = np.zeros(spans.shape[0], dtype=np.uint8)
@@ -54,7 +54,7 @@ def ends_with(data: Bytes, spans: Ints, marks: Points, strip: bool) -> Bytes:
     return out
 
 
-@njit(cache=True)
+@kernel
 def ends_in_dots(data: Bytes, spans: Ints, spaced: bool) -> Bytes:
     """uint8[k]: 1 where a span ends in U+2026 or three full stops, white space behind ignored.
 
@@ -78,7 +78,7 @@ def ends_in_dots(data: Bytes, spans: Ints, spaced: bool) -> Bytes:
     return out
 
 
-@njit(cache=True)
+@kernel
 def words_with(data: Bytes, words: Ints, marks: Points) -> Bytes:
     """uint8[k]: 1 where a word holds one of the sorted code points."""
     out = np.zeros(words.shape[0], dtype=np.uint8)
@@ -93,7 +93,7 @@ def words_with(data: Bytes, words: Ints, marks: Points) -> Bytes:
     return out
 
 
-@njit(cache=True)
+@kernel
 def words_within(data: Bytes, words: Ints, table: Bytes) -> Bytes:
     """uint8[k]: 1 where a word consists of code points marked in `table: uint8[0x110000]`."""
     out = np.ones(words.shape[0], dtype=np.uint8)
@@ -108,7 +108,7 @@ def words_within(data: Bytes, words: Ints, table: Bytes) -> Bytes:
     return out
 
 
-@njit(cache=True)
+@kernel
 def words_of_class(data: Bytes, words: Ints, classes: Bytes, bits: int) -> Bytes:
     """uint8[k]: 1 where a word holds a character of one of the classes in `bits`."""
     out = np.zeros(words.shape[0], dtype=np.uint8)
@@ -123,7 +123,7 @@ def words_of_class(data: Bytes, words: Ints, classes: Bytes, bits: int) -> Bytes
     return out
 
 
-@njit(cache=True)
+@kernel
 def equal_to(data: Bytes, words: Ints, listed: Bytes, offsets: Ints) -> Ints:
     """int64[k]: which of the listed words a word is, byte for byte, or -1."""
     out = np.full(words.shape[0], -1, dtype=np.int64)
@@ -150,7 +150,7 @@ def equal_to(data: Bytes, words: Ints, listed: Bytes, offsets: Ints) -> Ints:
     return out
 
 
-@njit(cache=True)
+@kernel
 def distinct_by_document(which: Ints, rows: Ints, n_listed: int) -> Ints:
     """int64[n]: how many different listed words each document has."""
     out = np.zeros(rows.shape[0] - 1, dtype=np.int64)
@@ -163,7 +163,7 @@ def distinct_by_document(which: Ints, rows: Ints, n_listed: int) -> Ints:
     return out
 
 
-@njit(cache=True)
+@kernel
 def twice_the_median(values: Ints, rows: Ints) -> Ints:
     """int64[n]: twice the median of each document's values (so that it is whole), 0 for none."""
     out = np.zeros(rows.shape[0] - 1, dtype=np.int64)
@@ -175,7 +175,7 @@ def twice_the_median(values: Ints, rows: Ints) -> Ints:
     return out
 
 
-@njit(cache=True)
+@kernel
 def is_inked(data: Bytes, spans: Ints) -> Bytes:
     """uint8[k]: 1 where a span holds something that is no white space."""
     out = np.zeros(spans.shape[0], dtype=np.uint8)

@@ -5,8 +5,8 @@ the code that corpora were made with does not, and these spans are for its diale
 """
 
 import numpy as np
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.text import (
     CHARS,
     END,
@@ -19,7 +19,7 @@ from corpus_assets.kernels.text import (
 )
 
 
-@njit(cache=True)
+@kernel
 def raw_lines(data: Bytes, offsets: Ints, newlines: Ints) -> tuple[Ints, Ints]:
     """`spans: int64[k, 3]` and `rows: int64[n + 1]`: the pieces of `text.split("\\n")`."""
     n = offsets.shape[0] - 1
@@ -42,7 +42,7 @@ def raw_lines(data: Bytes, offsets: Ints, newlines: Ints) -> tuple[Ints, Ints]:
     return spans, rows
 
 
-@njit(cache=True)
+@kernel
 def occurrences(hashes: Hashes, rows: Ints) -> Ints:
     """int64[k]: how often the same hash stands in the same document."""
     count = np.zeros(hashes.shape[0], dtype=np.int64)

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.text import CHARS, END, NEWLINE, START, Bytes, Ints, decode, is_space
 from corpus_assets.kernels.unicode_classes import MATHEMATICS, PUNCTUATION, SYMBOL, class_table
 from corpus_assets.kernels.unicode_scripts import SCRIPTS, script_table
@@ -51,7 +51,7 @@ def fold(texts: pa.LargeStringArray) -> tuple[npt.NDArray[np.uint8], npt.NDArray
     return content, places
 
 
-@njit(cache=True)
+@kernel
 def _joins(data: Bytes, at: int, high: int, point: int, kinds: Bytes) -> bool:
     """Whether an apostrophe at `at`, after a character of a word, has another one behind it."""
     width = 1 if point == _STRAIGHT else 3
@@ -61,7 +61,7 @@ def _joins(data: Bytes, at: int, high: int, point: int, kinds: Bytes) -> bool:
     return bool(kinds[after] == WORD)
 
 
-@njit(cache=True)
+@kernel
 def _walk(data: Bytes, low: int, high: int, kinds: Bytes, out: Ints, k: int, store: bool) -> int:
     """Units of one text from place `k` on; returns the place after them. Counting and storing
     are one function, so that they cannot disagree."""
@@ -117,7 +117,7 @@ def _walk(data: Bytes, low: int, high: int, kinds: Bytes, out: Ints, k: int, sto
     return k
 
 
-@njit(cache=True)
+@kernel
 def split_units(data: Bytes, offsets: Ints, kinds: Bytes) -> tuple[Ints, Ints]:
     """`spans: int64[k, 3]` and `rows: int64[n + 1]`; a boundary's span is empty."""
     n = offsets.shape[0] - 1

@@ -1,8 +1,8 @@
 """Marks of mathematics in text: LaTeX commands, formulas between dollars, environments."""
 
 import numpy as np
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.text import Bytes, Ints
 
 COMMANDS, ENVIRONMENTS, FORMULAS, FORMULA_CHARS = range(4)
@@ -12,12 +12,12 @@ _BACKSLASH, _DOLLAR, _NEWLINE = 0x5C, 0x24, 0x0A
 _BEGIN = np.frombuffer(b"\\begin{", dtype=np.uint8)
 
 
-@njit(cache=True)
+@kernel
 def _is_letter(byte: int) -> bool:
     return 97 <= byte <= 122 or 65 <= byte <= 90
 
 
-@njit(cache=True)
+@kernel
 def _formula_end(data: Bytes, at: int, end: int) -> int:
     """End of the formula that the dollar at `at` opens, or `at`.
 
@@ -48,7 +48,7 @@ def _formula_end(data: Bytes, at: int, end: int) -> int:
     return at
 
 
-@njit(cache=True)
+@kernel
 def formula_counts(data: Bytes, offsets: Ints) -> Ints:
     """int64[n, 4]: commands (`\\\\` and letters), `\\\\begin{`, formulas between dollars, and the
     characters of those formulas. A dollar behind a backslash opens nothing."""

@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.words import ngram_hash, power, roll, scan_words, word_room
 
 BINS = 512
@@ -49,7 +49,7 @@ def affine32_permutations(
     return a, b
 
 
-@njit(cache=True)
+@kernel
 def mix32(value: Any) -> Any:
     """MurmurHash3's 32-bit finalizer, a bijection on uint32."""
     value = np.uint32(value ^ (value >> np.uint32(16)))
@@ -59,7 +59,7 @@ def mix32(value: Any) -> Any:
     return np.uint32(value ^ (value >> np.uint32(16)))
 
 
-@njit(cache=True)
+@kernel
 def lower_minima(mixed: Any, a: Any, b: Any, minima: Any) -> None:
     """Lower uint32[k] `minima` by the permuted values of uint32 `mixed` hashes, in place."""
     for k in range(minima.size):
@@ -70,7 +70,7 @@ def lower_minima(mixed: Any, a: Any, b: Any, minima: Any) -> None:
         minima[k] = least
 
 
-@njit(cache=True)
+@kernel
 def minhash_of_hashes(hashes: Any, a: Any, b: Any) -> Any:
     """Signature (uint32, one a permutation) of a set of uint32 hashes; all ones when empty."""
     minima = np.full(a.size, 0xFFFFFFFF, np.uint32)
@@ -81,7 +81,7 @@ def minhash_of_hashes(hashes: Any, a: Any, b: Any) -> Any:
     return minima
 
 
-@njit(cache=True)
+@kernel
 def lower_bins(hashes: Any, bins: Any) -> None:
     """Lower uint64[BINS] `bins` by uint64 shingle hashes, in place."""
     for i in range(hashes.size):
@@ -90,7 +90,7 @@ def lower_bins(hashes: Any, bins: Any) -> None:
         bins[place] = min(bins[place], value & _BELOW)
 
 
-@njit(cache=True)
+@kernel
 def store_bins(bins: Any, sketch: Any) -> None:
     """Write the byte of each bin to uint8[BINS] `sketch` and empty the bins."""
     for place in range(bins.size):
@@ -99,7 +99,7 @@ def store_bins(bins: Any, sketch: Any) -> None:
             bins[place] = _NO_SHINGLE
 
 
-@njit(cache=True)
+@kernel
 def _sign(
     data: Any,
     offsets: Any,
@@ -144,7 +144,7 @@ def _sign(
     return counts
 
 
-@njit(cache=True)
+@kernel
 def minhash_texts(
     data: Any, offsets: Any, tables: Any, shingle_words: int, a: Any, b: Any
 ) -> tuple[Any, Any]:
@@ -161,7 +161,7 @@ def minhash_texts(
     return signatures, counts
 
 
-@njit(cache=True)
+@kernel
 def sign_texts(
     data: Any, offsets: Any, tables: Any, shingle_words: int, a: Any, b: Any
 ) -> tuple[Any, Any, Any]:

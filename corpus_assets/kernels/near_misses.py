@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.ngrams import fill_lookup, first_gram, is_in_bitmap, longer
 from corpus_assets.kernels.words import (
     next_word,
@@ -45,7 +45,7 @@ class Seeds(NamedTuple):
     slots: npt.NDArray[np.int64]
 
 
-@njit(cache=True)
+@kernel
 def word_hashes(data: Any, offsets: Any, tables: Any) -> tuple[Any, Any]:
     """Hashes (uint64) of all words, and the first word of each text (int64)."""
     n_texts = offsets.size - 1
@@ -61,7 +61,7 @@ def word_hashes(data: Any, offsets: Any, tables: Any) -> tuple[Any, Any]:
     return hashes[:filled], firsts
 
 
-@njit(cache=True)
+@kernel
 def _all_seeds(words: Any, firsts: Any, length: int, min_words: int) -> tuple[Any, Any, Any]:
     """(hash, item, place) of every seed of items of at least `min_words` words."""
     hashes = np.empty(words.size, np.uint64)
@@ -100,19 +100,19 @@ def build_seeds(
     return Seeds(words, firsts, hashes, items[order], places[order], bitmap, slots)
 
 
-@njit(cache=True)
+@kernel
 def seeds_needed(n_words: Any) -> Any:
     """Seeds inside a stretch that make a text of `n_words` words a candidate."""
     return max(2, n_words // _SEEDS_FOR)
 
 
-@njit(cache=True)
+@kernel
 def band_of(n_words: Any) -> Any:
     """How far from the diagonal an alignment looks: words put in less words left out."""
     return min(MAX_BAND, 16 + n_words // 8)
 
 
-@njit(cache=True)
+@kernel
 def align(known: Any, words: Any, n_words: Any, diagonal: Any) -> tuple[Any, Any, Any]:
     """(edit distance, first word, behind the last word) of `known` in words[:n_words].
 
@@ -149,7 +149,7 @@ def align(known: Any, words: Any, n_words: Any, diagonal: Any) -> tuple[Any, Any
     return best, min(froms[end], stop), stop
 
 
-@njit(cache=True)
+@kernel
 def _densest(diagonals: Any, span: Any) -> tuple[Any, Any]:
     """(most diagonals inside `span`, the middle one of them); they ascend, the first of ties."""
     most, middle, low = 0, 0, 0
@@ -161,7 +161,7 @@ def _densest(diagonals: Any, span: Any) -> tuple[Any, Any]:
     return most, diagonals[middle]
 
 
-@njit(cache=True)
+@kernel
 def find_near_misses(
     data: Any, offsets: Any, tables: Any, seeds: Any, length: int, min_similarity: float
 ) -> tuple[Any, Any, Any, Any, Any]:

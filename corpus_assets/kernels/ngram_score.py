@@ -19,8 +19,8 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.text import END, START, Bytes, Hashes, Ints
 
 UNKNOWN, BOUNDARY, FIRST_WORD = 0, 1, 2
@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 
 
-@njit(cache=True)
+@kernel
 def unit_ids(spans: Ints, hashes: Hashes, vocabulary: Hashes, places: Ints) -> Ids:
     """int32[k]: each unit's word. `places: int64[65537]`: where each leading 16 bits begin."""
     out = np.empty(hashes.shape[0], dtype=np.int32)
@@ -57,7 +57,7 @@ def unit_ids(spans: Ints, hashes: Hashes, vocabulary: Hashes, places: Ints) -> I
     return out
 
 
-@njit(cache=True)
+@kernel
 def _child(word: Ids, low: int, high: int, wanted: int) -> int:
     while low < high:
         middle = (low + high) >> 1
@@ -70,7 +70,7 @@ def _child(word: Ids, low: int, high: int, wanted: int) -> int:
     return -1
 
 
-@njit(cache=True)
+@kernel
 def next_probability(
     state: Ints, wanted: int, order: int, word: Ids, prob: Floats, gamma: Floats, first: Ints
 ) -> float:
@@ -94,14 +94,14 @@ def next_probability(
     return p
 
 
-@njit(cache=True)
+@kernel
 def start_line(state: Ints) -> None:
     """Nothing but a boundary stands before the first word of a line."""
     state[:] = -1
     state[0] = BOUNDARY
 
 
-@njit(cache=True)
+@kernel
 def spelled(data: Bytes, start: int, end: int, spelling: Floats) -> float:
     """log10 of the probability of a word's bytes; `spelling: float32[257, 257]`."""
     total = 0.0
@@ -113,7 +113,7 @@ def spelled(data: Bytes, start: int, end: int, spelling: Floats) -> float:
     return total + float(spelling[before, EDGE])
 
 
-@njit(cache=True)
+@kernel
 def score_texts(
     data: Bytes,
     spans: Ints,
@@ -142,7 +142,7 @@ def score_texts(
     return out
 
 
-@njit(cache=True)
+@kernel
 def divergences(ids: Ids, rows: Ints, log_share: Doubles) -> Doubles:
     """float64[n]: sum of p ln(p / q) over the words of each text, boundaries left out.
 
@@ -166,7 +166,7 @@ def divergences(ids: Ids, rows: Ints, log_share: Doubles) -> Doubles:
     return out
 
 
-@njit(cache=True)
+@kernel
 def count_letters(data: Bytes, spans: Ints, which: Ints, counts: Ints) -> None:
     """Add the pairs of neighbouring bytes of some units to `counts: int64[257, 257]`."""
     for i in range(which.shape[0]):

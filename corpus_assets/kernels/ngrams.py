@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from corpus_assets.kernels.characters import IGNORED, MARK, OWN_WORD, SEPARATOR, WORD
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.unicode_text import code_point
 from corpus_assets.kernels.words import (
     ngram_hash,
@@ -60,7 +60,7 @@ def build_lookup(grams: Grams) -> Lookup:
     return Lookup(bitmap, slots, np.unique(grams.hashed))
 
 
-@njit(cache=True)
+@kernel
 def fill_lookup(hashes: Any, bitmap: Any, slots: Any) -> None:
     """Enter sorted hashes (uint64); of equal ones the first."""
     for gram in range(hashes.size):
@@ -75,14 +75,14 @@ def fill_lookup(hashes: Any, bitmap: Any, slots: Any) -> None:
         slots[slot] = gram
 
 
-@njit(cache=True)
+@kernel
 def is_in_bitmap(key: Any, bitmap: Any) -> Any:
     """Whether some gram has the low bits of `key` (uint64)."""
     bit = np.int64(key & np.uint64(8 * bitmap.size - 1))
     return (bitmap[bit >> 3] >> (bit & 7)) & 1 == 1
 
 
-@njit(cache=True)
+@kernel
 def first_gram(key: Any, hashes: Any, slots: Any) -> Any:
     """Number of the first gram whose hash is `key` (uint64), or -1."""
     slot = np.int64((key >> np.uint64(20)) & np.uint64(slots.size - 1))
@@ -93,7 +93,7 @@ def first_gram(key: Any, hashes: Any, slots: Any) -> Any:
     return np.int64(-1)
 
 
-@njit(cache=True)
+@kernel
 def ngram_hashes(data: Any, offsets: Any, tables: Any, length: int) -> tuple[Any, Any]:
     """Hashes (uint64) of all `length`-grams of each text, and each text's first (int64)."""
     n_texts = offsets.size - 1
@@ -115,7 +115,7 @@ def ngram_hashes(data: Any, offsets: Any, tables: Any, length: int) -> tuple[Any
     return hashes[:filled], firsts
 
 
-@njit(cache=True)
+@kernel
 def is_spelled(data: Any, pos: Any, end: Any, tables: Any, grams: Any, gram: Any) -> bool:
     """Whether the words of the text from `pos` on begin with the words of the gram."""
     codes, at, stop = grams.codes, grams.starts[gram], grams.stops[gram]
@@ -148,7 +148,7 @@ def is_spelled(data: Any, pos: Any, end: Any, tables: Any, grams: Any, gram: Any
     return state == _BEHIND or _ends_word(data, pos, end, tables)
 
 
-@njit(cache=True)
+@kernel
 def _ends_word(data: Any, pos: Any, end: Any, tables: Any) -> bool:
     """Whether nothing at `pos` belongs to the word before it."""
     while pos < end:
@@ -160,7 +160,7 @@ def _ends_word(data: Any, pos: Any, end: Any, tables: Any) -> bool:
     return True
 
 
-@njit(cache=True)
+@kernel
 def longer(values: Any) -> Any:
     """The same values (int64) with room for as many again."""
     grown = np.empty(2 * values.size, np.int64)
@@ -168,7 +168,7 @@ def longer(values: Any) -> Any:
     return grown
 
 
-@njit(cache=True)
+@kernel
 def find_items(
     data: Any, offsets: Any, tables: Any, grams: Any, lookup: Any, min_share: float
 ) -> tuple[Any, Any, Any]:

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from corpus_assets.kernels.compiled import kernel
 
 _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
 
@@ -29,14 +30,14 @@ def _bit_table() -> npt.NDArray[np.int64]:
 _BIT_OF = _bit_table()
 
 
-@njit(cache=True)
+@kernel
 def _lowest_bit(word: np.uint64) -> int:
     """Index of the lowest set bit of a word that is not zero."""
     isolated = word & (~word + np.uint64(1))
     return int(_BIT_OF[(isolated * _DE_BRUIJN) >> np.uint64(58)])
 
 
-@njit(cache=True)
+@kernel
 def _next_set(words: Any, summary: Any, start: int) -> int:
     """Smallest set index >= start, or -1."""
     at = start >> 6
@@ -57,7 +58,7 @@ def _next_set(words: Any, summary: Any, start: int) -> int:
     return (at << 6) + _lowest_bit(words[at])
 
 
-@njit(cache=True)
+@kernel
 def _best_fit(lengths: Any, capacity: int) -> Any:
     pieces = len(lengths)
     starts = np.zeros(capacity + 2, dtype=np.int64)
@@ -115,7 +116,7 @@ def best_fit(lengths: npt.NDArray[np.int32], capacity: int) -> tuple[npt.NDArray
     return bins, int(used)
 
 
-@njit(cache=True)
+@kernel
 def _remainders(lengths: Any, capacity: int) -> Any:
     """What is left of each document after its full pieces, where anything is; and all pieces."""
     pieces = whole = 0
@@ -131,7 +132,7 @@ def _remainders(lengths: Any, capacity: int) -> Any:
     return rest, pieces, whole
 
 
-@njit(cache=True)
+@kernel
 def _place(lengths: Any, capacity: int, pieces: int, whole: int, bins: Any, used: int) -> Any:
     owner = np.empty(pieces, dtype=np.int32)
     sample = np.empty(pieces, dtype=np.int32)
@@ -174,7 +175,7 @@ def lay_best_fit(lengths: npt.NDArray[np.int64], capacity: int) -> Any:
     return _place(lengths, capacity, pieces, whole, bins, used)
 
 
-@njit(cache=True)
+@kernel
 def lay_end_to_end(lengths: Any, capacity: int) -> Any:
     """Documents in order without a gap, cut where a bin ends; only the last bin has room left.
 
@@ -208,7 +209,7 @@ def lay_end_to_end(lengths: Any, capacity: int) -> Any:
     return owner, sample, offset, piece_length, within
 
 
-@njit(cache=True)
+@kernel
 def copy_pieces(source: Any, starts: Any, lengths: Any, targets: Any, out: Any) -> None:
     """Copy piece i, `source[starts[i]:starts[i] + lengths[i]]`, to `out[targets[i]:]`.
 

@@ -11,8 +11,8 @@ input. Positions are int64 and cannot overflow below 2**63 bytes a batch.
 """
 
 import numpy as np
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.personal_shapes import (
     digits_ahead,
     of_at,
@@ -55,7 +55,7 @@ _STOPS = 1 << 15
 _MOST = 3  # places that one stop can turn out to be, at most
 
 
-@njit(cache=True)
+@kernel
 def _stop(
     data: Bytes,
     offsets: Ints,
@@ -113,7 +113,7 @@ def _stop(
     return n, offsets.shape[0] - 1, at
 
 
-@njit(cache=True)
+@kernel
 def _examine(
     data: Bytes, offsets: Ints, stops: Ints, classes: Bytes, marks: Marks, found: Ints
 ) -> int:

@@ -4,8 +4,7 @@ Each of these writes the places it finds to `found` from `n` on and gives the ne
 ahead or back is bounded.
 """
 
-from numba import njit
-
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.personal_triggers import (
     AT,
     DETAIL,
@@ -34,7 +33,7 @@ from corpus_assets.kernels.personal_triggers import (
 from corpus_assets.kernels.text import Bytes, Ints
 
 
-@njit(cache=True)
+@kernel
 def _digits_in(data: Bytes, at: int, end: int, classes: Bytes) -> int:
     digits = 0
     for k in range(at, end):
@@ -42,13 +41,13 @@ def _digits_in(data: Bytes, at: int, end: int, classes: Bytes) -> int:
     return digits
 
 
-@njit(cache=True)
+@kernel
 def put(found: Ints, n: int, d: int, place: int, trigger: int, detail: int) -> int:
     found[n, DOC], found[n, PLACE], found[n, TRIGGER], found[n, DETAIL] = d, place, trigger, detail
     return n + 1
 
 
-@njit(cache=True)
+@kernel
 def _gap(data: Bytes, at: int, high: int, classes: Bytes) -> int:
     """Bytes of one separator between digits at `at`, 0 where there is none."""
     byte = data[at]
@@ -63,7 +62,7 @@ def _gap(data: Bytes, at: int, high: int, classes: Bytes) -> int:
     return 0
 
 
-@njit(cache=True)
+@kernel
 def digits_ahead(data: Bytes, at: int, high: int, classes: Bytes) -> int:
     """Digits from `at` on with at most three separators before each, MIN_DIGITS at most.
 
@@ -89,7 +88,7 @@ def digits_ahead(data: Bytes, at: int, high: int, classes: Bytes) -> int:
     return digits
 
 
-@njit(cache=True)
+@kernel
 def of_digits(
     data: Bytes,
     high: int,
@@ -119,7 +118,7 @@ def of_digits(
     return n
 
 
-@njit(cache=True)
+@kernel
 def _is_quad(data: Bytes, at: int, high: int, classes: Bytes) -> bool:
     for group in range(4):
         digits = 0
@@ -135,7 +134,7 @@ def _is_quad(data: Bytes, at: int, high: int, classes: Bytes) -> bool:
     return True
 
 
-@njit(cache=True)
+@kernel
 def of_letters(
     data: Bytes,
     high: int,
@@ -163,7 +162,7 @@ def of_letters(
     return n
 
 
-@njit(cache=True)
+@kernel
 def of_mark(data: Bytes, high: int, at: int, marks: Marks, found: Ints, n: int, d: int) -> int:
     """The longest prefix that stands at `at` (longer ones are listed first)."""
     first = data[at]
@@ -182,7 +181,7 @@ def of_mark(data: Bytes, high: int, at: int, marks: Marks, found: Ints, n: int, 
     return n
 
 
-@njit(cache=True)
+@kernel
 def of_at(
     data: Bytes, low: int, high: int, at: int, classes: Bytes, found: Ints, n: int, d: int
 ) -> int:
@@ -204,7 +203,7 @@ def of_at(
     return n
 
 
-@njit(cache=True)
+@kernel
 def of_value(data: Bytes, high: int, at: int, classes: Bytes, found: Ints, n: int, d: int) -> int:
     """What stands after the = or : at `at`, where it is long and not only letters."""
     at += 1

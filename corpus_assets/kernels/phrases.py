@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.text import END, START, Bytes, Ints, decode, last_code_point
 from corpus_assets.kernels.unicode_classes import ALPHANUMERIC
 
@@ -56,26 +56,26 @@ def _lower(byte: int) -> int:
     return byte + 32 if 65 <= byte <= 90 else byte
 
 
-@njit(cache=True)
+@kernel
 def lower(byte: int) -> int:
     """ASCII capital to small letter; all other bytes as they are."""
     return byte + 32 if 65 <= byte <= 90 else byte
 
 
-@njit(cache=True)
+@kernel
 def is_word(classes: Bytes, point: int) -> bool:
     """What `\\w` of a regular expression matches."""
     return point == _UNDERSCORE or bool(classes[point] & ALPHANUMERIC)
 
 
-@njit(cache=True)
+@kernel
 def may_begin(data: Bytes, at: int, high: int, pairs: Bytes) -> bool:
     """Whether some phrase begins with the two bytes at `at`."""
     second = lower(int(data[at + 1])) if at + 1 < high else 0
     return bool(pairs[lower(int(data[at])) << 8 | second])
 
 
-@njit(cache=True)
+@kernel
 def match_at(
     data: Bytes, low: int, at: int, high: int, phrases: Phrases, whole: bool, classes: Bytes
 ) -> int:
@@ -106,7 +106,7 @@ def match_at(
     return 0
 
 
-@njit(cache=True)
+@kernel
 def count_phrases(
     data: Bytes, spans: Ints, phrases: Phrases, whole: bool, classes: Bytes
 ) -> npt.NDArray[np.int64]:

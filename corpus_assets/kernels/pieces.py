@@ -5,12 +5,12 @@ overlap; document d keeps `pieces[rows[d]:rows[d + 1]]`.
 """
 
 import numpy as np
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.text import Bytes, Ints, decode, is_space, last_code_point
 
 
-@njit(cache=True)
+@kernel
 def copy_pieces(data: Bytes, pieces: Ints, rows: Ints) -> tuple[Bytes, Ints]:
     """The kept bytes as a new batch: `data` and `offsets: int64[n + 1]`."""
     n = rows.shape[0] - 1
@@ -29,7 +29,7 @@ def copy_pieces(data: Bytes, pieces: Ints, rows: Ints) -> tuple[Bytes, Ints]:
     return out, offsets
 
 
-@njit(cache=True)
+@kernel
 def count_chars(data: Bytes, offsets: Ints) -> Ints:
     """int64[n]: characters of each text, without splitting it."""
     out = np.zeros(offsets.shape[0] - 1, dtype=np.int64)
@@ -41,7 +41,7 @@ def count_chars(data: Bytes, offsets: Ints) -> Ints:
     return out
 
 
-@njit(cache=True)
+@kernel
 def stripped(data: Bytes, offsets: Ints) -> Ints:
     """int64[n]: `len(text.strip())` of each text."""
     out = np.zeros(offsets.shape[0] - 1, dtype=np.int64)
@@ -63,7 +63,7 @@ def stripped(data: Bytes, offsets: Ints) -> Ints:
     return out
 
 
-@njit(cache=True)
+@kernel
 def pieces_in_chars(data: Bytes, offsets: Ints, pieces: Ints, rows: Ints) -> Ints:
     """The same pieces as (start, end) in characters of their own document."""
     out = np.empty_like(pieces)

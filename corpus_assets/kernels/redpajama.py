@@ -2,8 +2,8 @@
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.phrases import is_word, lower
 from corpus_assets.kernels.text import Bytes, Ints, decode, is_space
 from corpus_assets.kernels.unicode_classes import LETTER, LOWER, NUMERIC, UPPER
@@ -11,7 +11,7 @@ from corpus_assets.kernels.unicode_classes import LETTER, LOWER, NUMERIC, UPPER
 TOKENS, CAPITALS, ALPHABETIC, UPPER_CHARS, NUMERIC_CHARS, BRACKETS, PARENTHESES = range(7)
 
 
-@njit(cache=True)
+@kernel
 def token_counts(data: Bytes, offsets: Ints, classes: Bytes) -> Ints:
     """int64[n, 7]: tokens of `\\w+|[^\\w\\s]+`, those all in capitals, those with an ASCII letter;
     characters that are upper case, numeric, curly brackets, parentheses."""
@@ -52,7 +52,7 @@ def token_counts(data: Bytes, offsets: Ints, classes: Bytes) -> Ints:
     return out
 
 
-@njit(cache=True)
+@kernel
 def without_punctuation(data: Bytes, offsets: Ints) -> tuple[Bytes, Ints]:
     """The texts without ASCII punctuation and with small ASCII letters, as a new batch."""
     n = offsets.shape[0] - 1
@@ -70,7 +70,7 @@ def without_punctuation(data: Bytes, offsets: Ints) -> tuple[Bytes, Ints]:
     return out[:place], places
 
 
-@njit(cache=True)
+@kernel
 def entropies(rows: Ints, repeats: Bytes, count: Ints) -> npt.NDArray[np.float64]:
     """float64[n]: entropy (natural logarithm) of the words of each document.
 
@@ -87,7 +87,7 @@ def entropies(rows: Ints, repeats: Bytes, count: Ints) -> npt.NDArray[np.float64
     return out
 
 
-@njit(cache=True)
+@kernel
 def sentence_counts(data: Bytes, offsets: Ints, classes: Bytes) -> Ints:
     """int64[n]: matches of `\\b[^.!?]+[.!?]*`: runs without end marks that hold a word."""
     out = np.zeros(offsets.shape[0] - 1, dtype=np.int64)

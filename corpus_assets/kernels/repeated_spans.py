@@ -12,8 +12,8 @@ is known by two independent hashes, 128 bits: by chance no two grams of any corp
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.words import mix64, ngram_hash, power, roll, scan_words, word_room
 
 _OTHER_BASE = np.uint64(0xD1342543DE82EF95)
@@ -21,7 +21,7 @@ _OTHER_WORD = np.uint64(0xA0761D6478BD642F)
 _BITS_A_HASH = 16
 
 
-@njit(cache=True)
+@kernel
 def bitmap_of(hashes: Any) -> Any:
     """uint64 words of a bitmap, a power of two of bits, with one set for each hash."""
     size = 64
@@ -35,7 +35,7 @@ def bitmap_of(hashes: Any) -> Any:
     return bits
 
 
-@njit(cache=True)
+@kernel
 def _find(value: Any, hashes: Any, bits: Any) -> int:
     """Where `value` begins in sorted `hashes`, -1 where it is not there."""
     bit = value & np.uint64(bits.size * 64 - 1)
@@ -51,7 +51,7 @@ def _find(value: Any, hashes: Any, bits: Any) -> int:
     return low if low < hashes.size and hashes[low] == value else -1
 
 
-@njit(cache=True)
+@kernel
 def _prints(words: Any, n_words: int, length: int, out: Any) -> int:
     """Hashes of all runs of `length` words, by where they begin; returns how many."""
     weight = power(length)
@@ -64,7 +64,7 @@ def _prints(words: Any, n_words: int, length: int, out: Any) -> int:
     return max(0, n_words - length + 1)
 
 
-@njit(cache=True)
+@kernel
 def _smallest(prints: Any, start: int, stop: int) -> int:
     """Place of the smallest of prints[start:stop], the leftmost of equals."""
     best = start
@@ -74,7 +74,7 @@ def _smallest(prints: Any, start: int, stop: int) -> int:
     return best
 
 
-@njit(cache=True)
+@kernel
 def select_prints(data: Any, offsets: Any, tables: Any, gram_words: int, print_words: int) -> Any:
     """uint64: the prints of all grams of all texts, each place once, in order."""
     words, starts = word_room(offsets)
@@ -100,7 +100,7 @@ def select_prints(data: Any, offsets: Any, tables: Any, gram_words: int, print_w
     return out[:filled]
 
 
-@njit(cache=True)
+@kernel
 def candidate_grams(
     data: Any, offsets: Any, tables: Any, gram_words: int, print_words: int, known: Any, bits: Any
 ) -> tuple[Any, Any]:
@@ -142,7 +142,7 @@ def candidate_grams(
     return grams[:filled], texts[:filled]
 
 
-@njit(cache=True)
+@kernel
 def repeated_stretches(
     data: Any,
     offsets: Any,
@@ -203,7 +203,7 @@ def repeated_stretches(
     return stretches[:filled], rows
 
 
-@njit(cache=True)
+@kernel
 def _other_power(length: int) -> Any:
     value = np.uint64(1)
     for _ in range(length):
@@ -211,7 +211,7 @@ def _other_power(length: int) -> Any:
     return value
 
 
-@njit(cache=True)
+@kernel
 def _move(
     words: Any, i: int, length: int, gram: Any, other: Any, weight: Any, other_weight: Any
 ) -> tuple[Any, Any]:

@@ -8,14 +8,14 @@ of the size before, and sizes above three cost next to nothing on ordinary text.
 """
 
 import numpy as np
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.text import CHARS, Bytes, Hashes, Ints, mix, table_size
 
 TOP, ALL, LATER, FIRST, FIRST_COUNT, LONGEST, EVERY = range(7)
 
 
-@njit(cache=True)
+@kernel
 def number_keys(
     keys: Hashes, n_keys: int, slots: Ints, number: Ints, count: Ints, first: Ints
 ) -> None:
@@ -41,7 +41,7 @@ def number_keys(
         count[group] += 1
 
 
-@njit(cache=True)
+@kernel
 def repeated_ngram_chars(hashes: Hashes, words: Ints, rows: Ints, max_n: int) -> Ints:
     """int64[n, max_n + 1, 7]: characters of words inside repeated n-grams, for n = 1..max_n.
 
@@ -109,7 +109,7 @@ def repeated_ngram_chars(hashes: Hashes, words: Ints, rows: Ints, max_n: int) ->
     return out
 
 
-@njit(cache=True)
+@kernel
 def _join_neighbours(place: Ints, number: Ints, active: int, keys: Hashes) -> int:
     """Make (n + 1)-grams of adjacent repeated n-grams, in place; returns how many."""
     left = 0
@@ -121,7 +121,7 @@ def _join_neighbours(place: Ints, number: Ints, active: int, keys: Hashes) -> in
     return left
 
 
-@njit(cache=True)
+@kernel
 def drop_single(place: Ints, number: Ints, active: int, count: Ints) -> int:
     """Keep only the places whose n-gram occurs at least twice; returns how many."""
     left = 0
@@ -133,7 +133,7 @@ def drop_single(place: Ints, number: Ints, active: int, count: Ints) -> int:
     return left
 
 
-@njit(cache=True)
+@kernel
 def _measure(
     place: Ints,
     number: Ints,
@@ -179,7 +179,7 @@ def _measure(
                 seen[group] = 1
 
 
-@njit(cache=True)
+@kernel
 def window_chars(words: Ints, rows: Ints, sizes: Ints) -> tuple[Ints, Ints]:
     """int64[n, len(sizes)] each: characters of all n-grams together, and of the first one.
 

@@ -3,10 +3,11 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from corpus_assets.kernels.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def mark_segments(tokens: Any, eod_id: int, pad_id: int, padding: int) -> Any:
     """(segment of each token, first token of each segment, whether a segment is padding).
 

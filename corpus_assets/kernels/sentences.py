@@ -9,8 +9,8 @@ the end of the line counts as a sentence. No abbreviation is known: "Mr. Hale" e
 from functools import lru_cache
 
 import numpy as np
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.text import END, START, Bytes, Ints, decode, is_space
 from corpus_assets.kernels.unicode_tables import N_CODE_POINTS, sentence_terminals
 
@@ -29,7 +29,7 @@ def sentence_marks() -> Bytes:
     return table
 
 
-@njit(cache=True)
+@kernel
 def feed_sentences(data: Bytes, start: int, end: int, marks: Bytes, state: Ints) -> None:
     """Read [start, end) of a line; `state: int64[3]` (OPEN, PENDING, COUNT) goes on."""
     is_open, pending, count = state[OPEN], state[PENDING], state[COUNT]
@@ -56,7 +56,7 @@ def feed_sentences(data: Bytes, start: int, end: int, marks: Bytes, state: Ints)
     state[OPEN], state[PENDING], state[COUNT] = is_open, pending, count
 
 
-@njit(cache=True)
+@kernel
 def close_sentences(state: Ints) -> int:
     """End the line: returns its sentences and makes `state` ready for the next one."""
     count = state[COUNT] + (1 if state[OPEN] or state[PENDING] else 0)
@@ -64,7 +64,7 @@ def close_sentences(state: Ints) -> int:
     return int(count)
 
 
-@njit(cache=True)
+@kernel
 def count_sentences(data: Bytes, lines: Ints, marks: Bytes) -> Ints:
     """int64[k]: sentences of each line of `lines: int64[k, >= 2]`."""
     out = np.zeros(lines.shape[0], dtype=np.int64)

@@ -5,8 +5,8 @@ batch in one pass; text is UTF-8, white space is Unicode's.
 """
 
 import numpy as np
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.text import Bytes, Ints, decode, is_space
 
 PLAIN, BLANK, MARK, WIDE = 0, 1, 2, 3  # kinds of bytes
@@ -30,7 +30,7 @@ def _kinds() -> Bytes:
     return kinds
 
 
-@njit(cache=True)
+@kernel
 def _spaced_words(data: Bytes, offsets: Ints, kinds: Bytes, written: Bytes, ends: Ints) -> None:
     one, put = np.uint64(1), np.uint64(0)  # unsigned: no check for being negative at each byte
     for d in range(len(offsets) - 1):

@@ -17,7 +17,8 @@ character counts as one character of its own.
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from corpus_assets.kernels.compiled import kernel
 
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
@@ -30,7 +31,7 @@ _FNV_OFFSET = np.uint64(0xCBF29CE484222325)
 _FNV_PRIME = np.uint64(0x100000001B3)
 
 
-@njit(cache=True)
+@kernel
 def decode(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """Code point at `at` and its width in bytes (1 to 4), reading below `end` only."""
     first = int(data[at])
@@ -39,7 +40,7 @@ def decode(data: Bytes, at: int, end: int) -> tuple[int, int]:
     return _decode_wide(data, at, end, first)
 
 
-@njit(cache=True)
+@kernel
 def _decode_wide(data: Bytes, at: int, end: int, first: int) -> tuple[int, int]:
     if 0xC2 <= first < 0xE0:
         width, point = 2, first & 0x1F
@@ -61,7 +62,7 @@ def _decode_wide(data: Bytes, at: int, end: int, first: int) -> tuple[int, int]:
     return point, width
 
 
-@njit(cache=True)
+@kernel
 def last_code_point(data: Bytes, start: int, end: int) -> int:
     """The code point that ends the non-empty span [start, end)."""
     at = end - 1
@@ -71,7 +72,7 @@ def last_code_point(data: Bytes, start: int, end: int) -> int:
     return point if at + width == end else 0xFFFD
 
 
-@njit(cache=True)
+@kernel
 def is_space(point: int) -> bool:
     """True for what `str.isspace` calls white space (a closed list since Unicode 6.3)."""
     if point < 0x80:
@@ -89,7 +90,7 @@ def is_space(point: int) -> bool:
     )
 
 
-@njit(cache=True)
+@kernel
 def _scan(
     data: Bytes,
     low: int,
@@ -189,7 +190,7 @@ def _scan(
     return chars, newlines
 
 
-@njit(cache=True)
+@kernel
 def count_spans(data: Bytes, offsets: Ints) -> tuple[Ints, Ints, Ints]:
     """First pass: where each document's words, lines and paragraphs will lie.
 
@@ -210,7 +211,7 @@ def count_spans(data: Bytes, offsets: Ints) -> tuple[Ints, Ints, Ints]:
     return rows, chars, newlines
 
 
-@njit(cache=True)
+@kernel
 def fill_spans(data: Bytes, offsets: Ints, rows: Ints) -> tuple[Ints, Ints, Ints]:
     """Second pass: words, lines and paragraphs as int64[k, 3] of (start, end, characters)."""
     n = offsets.shape[0] - 1
@@ -223,7 +224,7 @@ def fill_spans(data: Bytes, offsets: Ints, rows: Ints) -> tuple[Ints, Ints, Ints
     return words, lines, paragraphs
 
 
-@njit(cache=True)
+@kernel
 def mix(value: np.uint64) -> np.uint64:
     """Spread the bits of a 64-bit number over all of them (the splitmix64 finalizer)."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -231,7 +232,7 @@ def mix(value: np.uint64) -> np.uint64:
     return value ^ (value >> np.uint64(31))
 
 
-@njit(cache=True)
+@kernel
 def hash_spans(data: Bytes, spans: Ints) -> Hashes:
     """uint64[k]: FNV-1a of each span's bytes, mixed; arithmetic wraps modulo 2**64.
 
@@ -248,7 +249,7 @@ def hash_spans(data: Bytes, spans: Ints) -> Hashes:
     return out
 
 
-@njit(cache=True)
+@kernel
 def table_size(items: int) -> int:
     """A power of two that leaves an open-addressing table of `items` at most half full."""
     size = 8
@@ -257,7 +258,7 @@ def table_size(items: int) -> int:
     return size
 
 
-@njit(cache=True)
+@kernel
 def mark_repeats(hashes: Hashes, rows: Ints) -> Bytes:
     """uint8[k]: 1 where the same hash stood earlier in the same document.
 

@@ -6,8 +6,8 @@ meaning of words and lines are those of `corpus_assets.kernels.text`.
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.text import CHARS, END, START, Bytes, Ints, decode, last_code_point
 
 Points = npt.NDArray[np.int32]
@@ -29,7 +29,7 @@ _DOT = 0x2E
 _ELLIPSIS = 0x2026
 
 
-@njit(cache=True)
+@kernel
 def contains(points: Points, point: int) -> bool:
     """Whether a sorted int32 array holds a code point; binary search."""
     low, high = 0, points.shape[0]
@@ -42,7 +42,7 @@ def contains(points: Points, point: int) -> bool:
     return low < points.shape[0] and bool(points[low] == point)
 
 
-@njit(cache=True)
+@kernel
 def _find_stop_word(data: Bytes, start: int, end: int, stops: Bytes, stop_offsets: Ints) -> int:
     """Index of the stop word that equals [start, end) without regard to ASCII case, or -1."""
     for s in range(stop_offsets.shape[0] - 1):
@@ -62,7 +62,7 @@ def _find_stop_word(data: Bytes, start: int, end: int, stops: Bytes, stop_offset
     return -1
 
 
-@njit(cache=True)
+@kernel
 def _count_symbols(data: Bytes, start: int, end: int) -> tuple[int, int]:
     """Number signs and ellipses; works on bytes, since UTF-8 never hides one in another."""
     hashes = 0
@@ -84,7 +84,7 @@ def _count_symbols(data: Bytes, start: int, end: int) -> tuple[int, int]:
     return hashes, ellipses
 
 
-@njit(cache=True)
+@kernel
 def _has_letter(data: Bytes, start: int, end: int, letters: Bytes) -> bool:
     at = start
     while at < end:
@@ -100,7 +100,7 @@ def _has_letter(data: Bytes, start: int, end: int, letters: Bytes) -> bool:
     return False
 
 
-@njit(cache=True)
+@kernel
 def gopher_counts(
     data: Bytes,
     offsets: Ints,
@@ -150,7 +150,7 @@ def gopher_counts(
     return out
 
 
-@njit(cache=True)
+@kernel
 def _ends_in_ellipsis(data: Bytes, start: int, end: int) -> bool:
     if last_code_point(data, start, end) == _ELLIPSIS:
         return True
@@ -162,7 +162,7 @@ def _ends_in_ellipsis(data: Bytes, start: int, end: int) -> bool:
     )
 
 
-@njit(cache=True)
+@kernel
 def line_counts(
     data: Bytes,
     lines: Ints,

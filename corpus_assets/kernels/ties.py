@@ -16,8 +16,8 @@ million included: it is one key of one hash table. Keys must be spread evenly (t
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.unionfind import find, union
 from corpus_assets.kernels.words import mix64
 
@@ -33,7 +33,7 @@ _CHUNKS = 1 << 11
 _CHUNK_MASK = np.uint64(_CHUNKS - 1)
 
 
-@njit(cache=True)
+@kernel
 def id_keys(halves: Any) -> Any:
     """uint64 keys of 16-byte ids given as uint64[n, 2]."""
     keys = np.empty(halves.shape[0], np.uint64)
@@ -42,7 +42,7 @@ def id_keys(halves: Any) -> Any:
     return keys
 
 
-@njit(cache=True)
+@kernel
 def by_range(keys: Any, rows: Any) -> tuple[Any, Any, Any]:
     """(keys, rows) in order of their range, stable, and the start of each: int64[RANGES + 1]."""
     starts = np.zeros(RANGES + 1, np.int64)
@@ -61,7 +61,7 @@ def by_range(keys: Any, rows: Any) -> tuple[Any, Any, Any]:
     return sorted_keys, sorted_rows, starts
 
 
-@njit(cache=True)
+@kernel
 def take_kept(
     keys: Any, rows: Any, first: int, kept: Any, to_keys: Any, to_members: Any, filled: int
 ) -> int:
@@ -77,7 +77,7 @@ def take_kept(
     return filled
 
 
-@njit(cache=True)
+@kernel
 def join_equal(keys: Any, members: Any, parent: Any) -> None:
     """Join members with equal keys."""
     starts = np.zeros(_CHUNKS + 1, np.int64)
@@ -109,7 +109,7 @@ def join_equal(keys: Any, members: Any, parent: Any) -> None:
         begin = end
 
 
-@njit(cache=True)
+@kernel
 def _join_chunk(keys: Any, members: Any, slot_keys: Any, slot_members: Any, parent: Any) -> None:
     slots = 2
     while slots < 2 * keys.size:
@@ -128,7 +128,7 @@ def _join_chunk(keys: Any, members: Any, slot_keys: Any, slot_members: Any, pare
             union(parent, slot_members[slot], members[i])
 
 
-@njit(cache=True)
+@kernel
 def number_batches(parent: Any, max_rows: int) -> Any:
     """Turn parents (in place) into the batch of each row; return the rows of each batch, int64.
 

@@ -14,8 +14,8 @@ Layout and positions are those of `kernels.text`.
 """
 
 import numpy as np
-from numba import njit
 
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.phrases import lower
 from corpus_assets.kernels.text import CHARS, END, START, Bytes, Ints, decode
 from corpus_assets.kernels.unicode_classes import (
@@ -35,12 +35,12 @@ _STRAIGHT, _CURLY = 0x27, 0x2019
 _EN_DASH, _EM_DASH = 0x2013, 0x2014
 
 
-@njit(cache=True)
+@kernel
 def _is_mark(point: int, classes: Bytes) -> bool:
     return point != _AT and point != _LINE and bool(classes[point] & _MARKS)
 
 
-@njit(cache=True)
+@kernel
 def _last(data: Bytes, start: int, end: int) -> tuple[int, int]:
     """The character that ends at `end`, and where it begins; a stray byte is one of its own."""
     place = end - 1
@@ -52,7 +52,7 @@ def _last(data: Bytes, start: int, end: int) -> tuple[int, int]:
     return point, place
 
 
-@njit(cache=True)
+@kernel
 def _ending(data: Bytes, start: int, end: int) -> int:
     """Where an English ending of [start, end) begins, or `end`; something must stand before it."""
     for letters in (1, 2):
@@ -77,7 +77,7 @@ def _ending(data: Bytes, start: int, end: int) -> int:
     return end
 
 
-@njit(cache=True)
+@kernel
 def _is_cut(before: int, point: int, after: int, classes: Bytes) -> bool:
     """Whether a mark between two characters is a token of its own."""
     left, right = classes[before], classes[after]
@@ -92,13 +92,13 @@ def _is_cut(before: int, point: int, after: int, classes: Bytes) -> bool:
     return point == _DOT and bool(left & LOWER) and bool(right & UPPER)
 
 
-@njit(cache=True)
+@kernel
 def _put(out: Ints, k: int, start: int, end: int, chars: int) -> int:
     out[k, 0], out[k, 1], out[k, 2] = start, end, chars
     return k + 1
 
 
-@njit(cache=True)
+@kernel
 def _chars(data: Bytes, start: int, end: int) -> int:
     n = 0
     for at in range(start, end):
@@ -106,21 +106,21 @@ def _chars(data: Bytes, start: int, end: int) -> int:
     return n
 
 
-@njit(cache=True)
+@kernel
 def _run_end(data: Bytes, at: int, end: int, byte: int) -> int:
     while at < end and data[at] == byte:
         at += 1
     return at
 
 
-@njit(cache=True)
+@kernel
 def _run_start(data: Bytes, start: int, at: int, byte: int) -> int:
     while at > start and data[at - 1] == byte:
         at -= 1
     return at
 
 
-@njit(cache=True)
+@kernel
 def _holds_dot(data: Bytes, start: int, end: int) -> bool:
     at = start
     while at < end and data[at] != _DOT:
@@ -128,7 +128,7 @@ def _holds_dot(data: Bytes, start: int, end: int) -> bool:
     return at < end
 
 
-@njit(cache=True)
+@kernel
 def _is_plain(data: Bytes, start: int, end: int, classes: Bytes) -> bool:
     """No mark in it, as in most words: nothing to take apart."""
     at = start
@@ -146,7 +146,7 @@ def _is_plain(data: Bytes, start: int, end: int, classes: Bytes) -> bool:
     return at == end
 
 
-@njit(cache=True)
+@kernel
 def _take_apart(
     data: Bytes, start: int, end: int, classes: Bytes, tail: Ints, out: Ints, k: int
 ) -> int:
@@ -198,7 +198,7 @@ def _take_apart(
     return k
 
 
-@njit(cache=True)
+@kernel
 def split_tokens(data: Bytes, words: Ints, rows: Ints, classes: Bytes) -> tuple[Ints, Ints]:
     """`spans: int64[k, 3]` and `rows: int64[n + 1]` from the batch's words."""
     longest = 0

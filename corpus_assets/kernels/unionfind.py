@@ -8,10 +8,11 @@ is done on them, so nothing can overflow.
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from corpus_assets.kernels.compiled import kernel
 
 
-@njit(cache=True)
+@kernel
 def find(parent: Any, member: int) -> int:
     """Root of `member`; halves the path on the way."""
     while parent[member] != member:
@@ -20,7 +21,7 @@ def find(parent: Any, member: int) -> int:
     return member
 
 
-@njit(cache=True)
+@kernel
 def union(parent: Any, left: int, right: int) -> None:
     """Join two components under the smaller root."""
     left, right = find(parent, left), find(parent, right)
@@ -30,7 +31,7 @@ def union(parent: Any, left: int, right: int) -> None:
         parent[left] = right
 
 
-@njit(cache=True)
+@kernel
 def roots(parent: Any) -> Any:
     """int64 root of every member."""
     found = np.empty_like(parent)
@@ -39,7 +40,7 @@ def roots(parent: Any) -> Any:
     return found
 
 
-@njit(cache=True)
+@kernel
 def union_equal(parent: Any, codes: Any, n_codes: int, kinds: Any, kind: int) -> None:
     """Join members with equal codes (int64 below `n_codes`; negative: no tie), in linear time.
 

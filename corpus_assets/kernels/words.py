@@ -7,10 +7,10 @@ positions and counts are int64.
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from corpus_assets.kernels.byte_search import byte_kernel
 from corpus_assets.kernels.characters import IGNORED, MARK, OWN_WORD, SEPARATOR, WORD
+from corpus_assets.kernels.compiled import kernel
 from corpus_assets.kernels.unaligned import above64, load64, zeros_below
 from corpus_assets.kernels.unicode_text import code_point, is_pair, is_triple, pair, triple
 
@@ -43,7 +43,7 @@ def mix64(value: Any) -> Any:
     return value ^ (value >> _SHIFT)
 
 
-@njit(cache=True)
+@kernel
 def word_room(offsets: Any) -> tuple[Any, Any]:
     """Buffers that `scan_words` can fill for any of the texts: 16 bytes for 2 bytes of text."""
     longest = 0
@@ -174,7 +174,7 @@ def scan_words(data: Any, pos: Any, end: Any, tables: Any, hashes: Any, starts: 
     return count
 
 
-@njit(cache=True)
+@kernel
 def next_word(data: Any, pos: Any, end: Any, tables: Any) -> tuple[Any, Any]:
     """(start, stop) of the first word at or after `pos`, equal when there is none.
 
@@ -197,7 +197,7 @@ def next_word(data: Any, pos: Any, end: Any, tables: Any) -> tuple[Any, Any]:
     return start, pos
 
 
-@njit(cache=True)
+@kernel
 def power(length: int) -> Any:
     """The weight (uint64) that a word has when it leaves a rolling window of `length` words."""
     value = np.uint64(1)
@@ -206,19 +206,19 @@ def power(length: int) -> Any:
     return value
 
 
-@njit(cache=True)
+@kernel
 def roll(window: Any, entering: Any, leaving: Any, weight: Any) -> Any:
     """Move a polynomial hash (uint64, modulo 2^64) on by a word; `leaving` is 0 at first."""
     return window * _BASE + entering - leaving * weight
 
 
-@njit(cache=True)
+@kernel
 def ngram_hash(window: Any, length: int) -> Any:
     """Spread a rolling hash over all 64 bits, apart for n-grams of different lengths."""
     return mix64(window + np.uint64(length) * _LENGTH_STEP)
 
 
-@njit(cache=True)
+@kernel
 def spell_words(data: Any, offsets: Any, tables: Any) -> tuple[Any, Any, Any]:
     """Normalised texts: words in folded code points, a space between two words.
 
