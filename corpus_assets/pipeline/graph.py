@@ -13,6 +13,7 @@ from corpus_assets.errors import MissingInput, ModelError
 from corpus_assets.locations import Locations
 from corpus_assets.lock import PinnedFile
 from corpus_assets.models import find_model
+from corpus_assets.pipeline.calibrations import CALIBRATIONS
 from corpus_assets.pipeline.classifier_nodes import classifier_files, training_pins
 from corpus_assets.pipeline.contamination_nodes import suite_pins
 from corpus_assets.pipeline.list_nodes import list_pins
@@ -54,20 +55,6 @@ ASSET_NODES: Mapping[str, tuple[str, ...]] = {
     "lineage_keys": ("lineage_keys",),
 }
 """Assets in the order of the graph, each with its nodes in the order they run."""
-
-CALIBRATION_FILES: Mapping[str, str] = {
-    "classifiers": "classifier.bin",
-    "score_ranks": "ranks.json",
-    "perplexity_models": "perplexity.bin",
-    "eval_index": "eval_index.bin",
-    "common_items": "common_items.parquet",
-    "quality_cutoffs": "cutoffs.json",
-    "boilerplate": "boilerplate.parquet",
-    "repeated_spans": "repeated_spans.parquet",
-    "tokenizer": "tokenizer.json",
-    "shard_counts": "shard_counts.json",
-}
-"""The nodes that a lock pins, each with the one file it writes."""
 
 
 @dataclass
@@ -129,7 +116,7 @@ class Pipeline:
     def calibration(self, node: str, snapshot: str | None = None) -> Output:
         """A pinned file: the lock's where there is one, else what the graph resolved."""
         pin = self.pin_of(node, snapshot)
-        return pin or self.results(node, snapshot)[0].outputs[CALIBRATION_FILES[node]]
+        return pin or self.results(node, snapshot)[0].outputs[CALIBRATIONS[node].file]
 
     def calibrations(self) -> dict[str, Output]:
         """Every calibration of the recipe by its name in a lock."""

@@ -8,12 +8,12 @@ from typing import Any
 from catalog.registry import Registry
 from catalog.rows import ArtifactRow, FileRow, InputRow, OutputRow, SnapshotRow, SourceRow
 from corpus_assets.engine.base import Engine
+from corpus_assets.pipeline.calibrations import CALIBRATIONS
 from corpus_assets.pipeline.classifier_nodes import NODE as CLASSIFIERS
 from corpus_assets.pipeline.classifier_nodes import classifier_files
 from corpus_assets.pipeline.delivery import find_delivery
 from corpus_assets.pipeline.graph import (
     ASSET_NODES,
-    CALIBRATION_FILES,
     Pipeline,
 )
 from corpus_assets.pipeline.nodes import SNAPSHOT_NODES
@@ -76,10 +76,10 @@ def content_hash(pipeline: Pipeline, asset: str, snapshot: str | None) -> str:
     node = ASSET_NODES[asset][-1]
     if node == CLASSIFIERS:  # each by itself pinned or trained
         files = classifier_files(pipeline).values()
-        return digest([digest({CALIBRATION_FILES[node]: file.sha256}) for file in files])
+        return digest([digest({CALIBRATIONS[node].file: file.sha256}) for file in files])
     pin = pipeline.pin_of(node, snapshot)
     if pin is not None:
-        return digest([digest({CALIBRATION_FILES[node]: pin.sha256})])
+        return digest([digest({CALIBRATIONS[node].file: pin.sha256})])
     return digest([result.content_hash for result in pipeline.results(node, snapshot)])
 
 
