@@ -194,17 +194,18 @@ def report(version: str, output: Path | None, home: str | None) -> None:
 @click.option("--dry-run", is_flag=True, help="Say what would go, delete nothing.")
 @HOME_OPTION
 def gc(dry_run: bool, home: str | None) -> None:
-    """Delete what no live version uses: artifacts, and the folders of revoked versions."""
+    """Delete what no live version uses, and what killed runs left."""
     from corpus_assets.pipeline.gc import collect
     from corpus_assets.pipeline.turns import collecting
     from corpus_assets.session import open_home
 
-    store, registry = open_home(Home.resolve(home))
+    place = Home.resolve(home)
+    store, registry = open_home(place)
     if dry_run:
-        gone = collect(store, registry, dry_run=True)
+        gone = collect(store, registry, place.root, dry_run=True)
     else:
         with collecting(registry, lambda line: click.echo(line, err=True)):
-            gone = collect(store, registry)
+            gone = collect(store, registry, place.root)
     verb = "would delete" if dry_run else "deleted"
     _print(
         [

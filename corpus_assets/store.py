@@ -64,6 +64,7 @@ class Store(Protocol):
     def local(self, path: str) -> Path: ...
     def list(self, prefix: str) -> Iterator[str]: ...
     def delete(self, path: str) -> None: ...
+    def leftovers(self) -> Iterator[Path]: ...
 
 
 class LocalStore:
@@ -125,8 +126,12 @@ class LocalStore:
         if not base.is_dir():
             return
         for full in sorted(base.rglob("*")):
-            if full.is_file() and not full.name.endswith(".tmp"):
+            if full.is_file() and not is_temporary(full.name):
                 yield full.relative_to(self.root).as_posix()
+
+    def leftovers(self) -> Iterator[Path]:
+        """Temporary files, left by killed writers unless somebody writes right now."""
+        return leftovers(self.root)
 
     def delete(self, path: str) -> None:
         """Remove a file if it is there, and its folder when that leaves it empty."""
@@ -137,6 +142,17 @@ class LocalStore:
                 full.parent.rmdir()
         except OSError as error:
             raise StoreError(f"cannot delete {path} in the store {self.url}: {error}") from error
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file's name is one that a file has while it is written."""
+    return name.startswith(".") and name.endswith(".tmp")
+
+
+def leftovers(folder: Path) -> Iterator[Path]:
+    """Every temporary file in a folder and all below it, in no order."""
+    for place, _, names in os.walk(folder):
+        yield from (Path(place, name) for name in names if is_temporary(name))
 
 
 def _write_message(url: str, path: str, error: OSError) -> str:

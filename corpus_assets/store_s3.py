@@ -7,6 +7,7 @@ corpus, is private to the user and can be deleted at any time.
 
 import contextlib
 import errno
+import fcntl
 import hashlib
 import os
 import re
@@ -21,9 +22,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from corpus_assets.errors import MissingExtra, StoreError
+from corpus_assets.store import is_temporary, leftovers
 
-SINGLE_PUT_BYTES = 64 << 20
-MULTIPART_CHUNK_BYTES = 32 << 20  # 10,000 chunks at most, so up to 312 GiB an object
+MAX_OBJECT_BYTES = 5 << 30  # of one PUT, on Amazon's servers and others
 DOWNLOAD_CHUNK_BYTES = 4 << 20
 UNUSED_S = 3600.0
 
@@ -82,20 +83,19 @@ class S3Store:
             return data
 
     def write(self, path: str, data: bytes) -> None:
-        """One PUT, or one multipart upload above 64 MiB: readers see the whole object or none.
+        """One PUT, however large: readers see the whole object or none.
 
-        The parts of an upload that was killed stay hidden in the bucket until a lifecycle rule
-        (AbortIncompleteMultipartUpload) removes them.
+        A multipart upload would be faster, but the parts of one that was killed stay in the
+        bucket, where no listing shows them, and no takedown would find their text.
         """
         key = _key(path)
-        with self._explained("write", path):
-            self._client.put(
-                key,
-                data,
-                use_multipart=len(data) > SINGLE_PUT_BYTES,
-                chunk_size=MULTIPART_CHUNK_BYTES,
-                max_concurrency=4,
+        if len(data) > MAX_OBJECT_BYTES:
+            raise StoreError(
+                f"{path} has {len(data)} bytes, more than an S3 server takes at once "
+                f"({MAX_OBJECT_BYTES}); deliver the snapshot in smaller files"
             )
+        with self._explained("write", path):
+            self._client.put(key, data, use_multipart=False)
 
     def exists(self, path: str) -> bool:
         key = _key(path)
@@ -136,7 +136,7 @@ class S3Store:
             for chunk in self._client.list(key):
                 found += [entry["path"] for entry in chunk]
         found.sort(key=lambda name: name.split("/"))
-        yield from (name for name in found if not name.endswith(".tmp"))
+        yield from (name for name in found if not is_temporary(name.rpartition("/")[2]))
 
     def delete(self, path: str) -> None:
         """Remove an object if it is there, and every copy of it in the cache."""
@@ -145,6 +145,13 @@ class S3Store:
             with contextlib.suppress(FileNotFoundError):
                 self._client.delete(key)
             shutil.rmtree(self._cache / key, ignore_errors=True)
+
+    def leftovers(self) -> Iterator[Path]:
+        """Downloads of killed readers in the cache; the bucket has nothing temporary."""
+        for path in leftovers(self._cache):
+            with contextlib.suppress(OSError), open(path, "rb") as handle:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held while it is downloaded
+                yield path
 
     @contextlib.contextmanager
     def _explained(self, verb: str, path: str) -> Iterator[None]:
@@ -310,6 +317,7 @@ def _save(chunks: Any, target: Path, size: int) -> None:
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
         with open(temporary, "xb") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
             for chunk in chunks:
                 handle.write(chunk)
             handle.flush()

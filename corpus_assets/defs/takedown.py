@@ -201,10 +201,8 @@ class _Work:
         kept = any(self._keeps_revoked(change.before) for change in changes)
         proof = Proof(removed, changes, clusters, found, kept)
         write_certificates(self.store, self.registry, requests, named, proof)
-        freed = 0
-        if not kept:
-            with collecting(self.registry, self.tell):
-                freed = collect(self.store, self.registry).bytes
+        with collecting(self.registry, self.tell):
+            freed = collect(self.store, self.registry, self.home.root, keep_revoked=kept).bytes
         return Outcome(
             tuple(ids),
             tuple(changes),

@@ -5,19 +5,24 @@
    calibration that a live version pins.
 3. The rest is deleted, result first, so that a killed collection leaves nothing to trust.
 4. So is what a killed run left before the registry heard of it: folders of artifacts, named by
-   stage and fingerprint, that are not recorded. No build may run meanwhile (`turns.collecting`).
+   stage and fingerprint, and of versions, that are not recorded; and every file in store and
+   home under the name that files have while they are written. No build may run meanwhile
+   (`turns.collecting`).
 
 Other files of the store are never touched.
 """
 
+import contextlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from catalog.registry import Registry
 from catalog.rows import ArtifactRow
+from corpus_assets.errors import StoreError
 from corpus_assets.pipeline.published import published_pins
-from corpus_assets.store import RESULT, Store, artifact_folder, load_result
+from corpus_assets.store import RESULT, Store, artifact_folder, leftovers, load_result
 
 ARTIFACT_FILE = re.compile(r"artifacts/(?P<stage>[a-z_]+)/(?P<fingerprint>[0-9a-f]{64})/[^/]+")
 NAMED_STAGES = frozenset({"documents", "signals", "clusters", "clean_text", "shards"})
@@ -32,14 +37,25 @@ class Collected:
     bytes: int
 
 
-def collect(store: Store, registry: Registry, dry_run: bool = False) -> Collected:
-    """Delete what no live version uses; says how much that was."""
+def collect(
+    store: Store,
+    registry: Registry,
+    home: Path | None = None,
+    dry_run: bool = False,
+    keep_revoked: bool = False,
+) -> Collected:
+    """Delete what no live version uses, and what killed runs left in the store and in `home`.
+
+    `keep_revoked` leaves what is recorded: only the leftovers of killed runs go.
+    """
     versions = registry.versions()
     live = [version.name for version in versions if version.status == "live"]
     artifacts = registry.artifacts()
-    dead = dead_artifacts(artifacts, _named(registry, live), _pinned(store, live))
+    dead: list[ArtifactRow] = []
+    if not keep_revoked:
+        dead = dead_artifacts(artifacts, _named(registry, live), _pinned(store, live))
     stray = _unrecorded(store, artifacts)
-    revoked = [v.name for v in versions if v.status != "live"]
+    kept = {version.name for version in versions if keep_revoked} | set(live)
     files: list[str] = []
     freed = 0
     for artifact in dead:
@@ -50,17 +66,36 @@ def collect(store: Store, registry: Registry, dry_run: bool = False) -> Collecte
         result = load_result(store, stage, fingerprint)
         files += sorted(paths, key=lambda path: not path.endswith(RESULT))
         freed += result.bytes if result is not None else 0
-    emptied = 0
-    for name in revoked:
-        held = sorted(store.list(f"versions/{name}"), key=lambda path: "manifest" not in path)
-        emptied += bool(held)
-        files += held
+    held = [path for path in store.list("versions") if path.split("/")[1] not in kept]
+    files += sorted(held, key=lambda path: "manifest" not in path)
     present = [path for path in files if store.exists(path)]
+    temporary = {*store.leftovers(), *(leftovers(home) if home is not None else ())}
+    freed += sum(_size(path) for path in temporary)
     if not dry_run:
         for path in present:
             store.delete(path)
+        for left in temporary:
+            _remove(left)
         registry.forget_artifacts([(row.stage, row.fingerprint) for row in dead])
-    return Collected(len(dead) + len(stray), emptied, len(present), freed)
+    emptied = len({path.split("/")[1] for path in held})
+    return Collected(len(dead) + len(stray), emptied, len(present) + len(temporary), freed)
+
+
+def _size(path: Path) -> int:
+    with contextlib.suppress(FileNotFoundError):
+        return path.lstat().st_size
+    return 0
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # where it is not the last file of its folder
+            path.parent.rmdir()
+    except OSError as error:
+        raise StoreError(
+            f"cannot delete {path}, which a killed run left: {error.strerror}; delete it by hand"
+        ) from error
 
 
 def _unrecorded(store: Store, artifacts: Iterable[ArtifactRow]) -> dict[tuple[str, str], list[str]]:

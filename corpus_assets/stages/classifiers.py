@@ -153,14 +153,13 @@ def _train(
 ) -> tuple[bytes, FastTextModel]:
     import fasttext  # 0.1 s, and only this task needs it
 
-    with tempfile.TemporaryDirectory() as folder:
-        examples, saved = Path(folder, "examples.txt"), Path(folder, "model.bin")
-        examples.write_text(
-            "\n".join(lines) + "\n", encoding="utf-8", errors="replace", newline="\n"
-        )
+    # fastText reads and writes by name; these have none that would outlive a killed process.
+    with tempfile.TemporaryFile() as examples, tempfile.TemporaryFile() as saved:
+        examples.write("".join(f"{line}\n" for line in lines).encode("utf-8", "replace"))
+        examples.seek(0)
         try:
             model = fasttext.train_supervised(
-                input=str(examples),
+                input=f"/dev/fd/{examples.fileno()}",
                 lr=settings.lr,
                 dim=settings.dim,
                 epoch=settings.epochs,
@@ -174,13 +173,14 @@ def _train(
                 seed=settings.seed,
                 verbose=0,
             )
-            model.save_model(str(saved))
+            model.save_model(f"/dev/fd/{saved.fileno()}")
         except (ValueError, RuntimeError) as error:
             raise ModelError(
                 f"fastText could not train the classifier ({error}): lower classifiers.{name}."
                 "train.lr"
             ) from error
-        return saved.read_bytes(), read_model(saved)
+        saved.seek(0)
+        return saved.read(), read_model(Path(f"/dev/fd/{saved.fileno()}"))
 
 
 def _scores(model: FastTextModel, lines: list[str]) -> list[float]:

@@ -1,5 +1,6 @@
 """The store on a real S3 server, held to the same specification as a folder."""
 
+import fcntl
 import os
 import pickle
 import stat
@@ -15,7 +16,6 @@ import pytest
 from corpus_assets.errors import StoreError
 from corpus_assets.store import LocalStore, Store, open_store
 from corpus_assets.store_s3 import (
-    SINGLE_PUT_BYTES,
     UNUSED_S,
     S3Store,
     _remove_others,
@@ -36,13 +36,25 @@ class TestEveryStore(StoreContract):
         return open_store(request.getfixturevalue("s3_url"))
 
 
-def test_an_object_above_the_single_put_is_uploaded_in_parts(s3: S3Store) -> None:
-    data = os.urandom(1 << 20) * (SINGLE_PUT_BYTES >> 20) + b"one more byte"
+def test_a_large_object_is_one_upload_so_that_a_killed_one_leaves_no_hidden_parts(
+    s3: S3Store,
+) -> None:
+    data = os.urandom(1 << 20) * 65
     s3.write("artifacts/big", data)
     assert s3.read("artifacts/big") == data
-    assert s3.local("artifacts/big").read_bytes() == data
-    tag = s3._client.head("artifacts/big")["e_tag"]
-    assert tag.strip('"').endswith("-3"), "two parts of 32 MiB and a rest"
+    tag = s3._client.head("artifacts/big")["e_tag"].strip('"')
+    assert "-" not in tag, "objects of several parts have their number in the tag"
+
+
+def test_a_killed_download_is_left_over_and_one_that_runs_is_not(s3: S3Store) -> None:
+    s3.write("a/x", b"x")
+    folder = s3.local("a/x").parent
+    assert list(s3.leftovers()) == []
+    killed, running = (folder / f".{name}.tmp" for name in ("killed", "running"))
+    killed.write_bytes(b"text")
+    with open(running, "xb") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        assert list(s3.leftovers()) == [killed]
 
 
 def test_stores_in_one_bucket_do_not_see_each_other(s3: S3Store, s3_url: str) -> None:

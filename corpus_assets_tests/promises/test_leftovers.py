@@ -1,0 +1,94 @@
+"""What killed writers leave under temporary names does not outlive a collection or a takedown."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from catalog.files import Store as CatalogStore
+from catalog.registry import Registry
+from catalog.takedown import request
+from catalog.takedown_target import url_target
+from corpus_assets.cli import main
+from corpus_assets.defs.takedown import run_pending
+from corpus_assets.home import Home
+from corpus_assets.pipeline.gc import collect
+from corpus_assets.pipeline.publish import publish
+from corpus_assets.pipeline.run import pin_snapshot
+from corpus_assets.pipeline.version import make_version
+from corpus_assets.session import open_session
+from corpus_assets.store import leftovers, open_store
+from corpus_assets_tests.killed_writer import kill_while_writing
+from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
+from corpus_assets_tests.promises.erasure_build import run_all
+
+URL = "http://site-3.example.org/article"
+TEXT = "Nobody but this page says: the heron of Wrzesnia counts its feathers at noon. "
+PLACES = (
+    f"store/artifacts/documents/{'a' * 64}/documents.parquet",  # nobody recorded it
+    "store/versions/small-1/report.html",
+    "store/parts/b.json",
+    "cache/sources/page.warc.gz",
+)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the small corpus."""
+    folder = tmp_path_factory.mktemp("leftovers")
+    recipe = make_small_corpus(folder / "corpus")
+    with open_session(str(recipe), Home.resolve(str(folder / "home"))) as session:
+        for snapshot in session.pipeline.recipe.snapshots:
+            pin_snapshot(session.pipeline, session.registry, snapshot)
+        run_all(session)
+        made = make_version(session.pipeline, "small-1")
+        publish(session.pipeline, session.registry, made)
+    return folder / "home"
+
+
+@pytest.fixture
+def home(built: Path, tmp_path: Path) -> Home:
+    """A copy of the home in which writers were killed at every kind of place."""
+    shutil.copytree(built, tmp_path / "home")
+    for path in PLACES:
+        kill_while_writing(tmp_path / "home", path, TEXT)
+    assert _holding_text(tmp_path / "home")
+    return Home.resolve(str(tmp_path / "home"))
+
+
+def _holding_text(folder: Path) -> list[Path]:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path for path in files if TEXT.encode() in path.read_bytes()]
+
+
+def test_a_collection_leaves_nothing_of_killed_writers(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sum(path.stat().st_size for path in leftovers(home.root))
+    assert main(["gc", "--dry-run", "--home", str(home.root)]) == 0
+    told = capsys.readouterr().out
+    assert f"{len(PLACES)} files, {before / 2**20:.1f} MiB" in told
+    assert list(leftovers(home.root))
+    assert main(["gc", "--home", str(home.root)]) == 0
+    assert list(leftovers(home.root)) == []
+    assert _holding_text(home.root) == []
+
+
+def test_a_takedown_leaves_nothing_of_killed_writers(home: Home) -> None:
+    registry = Registry(home.catalog_url)
+    request(registry, CatalogStore(home.store_url), url_target(URL), "asked")
+    assert run_pending(home) is not None
+    assert list(leftovers(home.root)) == []
+    assert _holding_text(home.root) == []
+
+
+def test_where_revoked_versions_are_kept_only_the_leftovers_of_killed_runs_go(home: Home) -> None:
+    registry, store = Registry(home.catalog_url), open_store(home.store_url)
+    registry.set_version_status("small-1", "revoked")
+    before = {*store.list("artifacts"), *store.list("versions")}
+    store.write("versions/killed/report.html", TEXT.encode())  # killed before it was published
+    collect(store, registry, home.root, keep_revoked=True)
+    assert {*store.list("artifacts"), *store.list("versions")} == before
+    assert _holding_text(home.root) == []
+    collect(store, registry, home.root)
+    assert [*store.list("artifacts/documents"), *store.list("versions")] == []
