@@ -72,6 +72,16 @@ class Registry(TakedownRegistry):
         with self.database.write() as connection:
             snapshots.put(connection, snapshot, files, replace, timestamp())
 
+    def versions_with(self, snapshot: str) -> list[str]:
+        """The live versions that hold documents of a snapshot."""
+        with self.database.read() as connection:
+            return snapshots.live_versions(connection, snapshot)
+
+    def forget_snapshot(self, snapshot: str) -> None:
+        """Unpin a snapshot; refused while a live version holds documents of it."""
+        with self.database.write() as connection:
+            snapshots.forget(connection, snapshot)
+
     def sources(self) -> list[SourceRow]:
         """All sources by name."""
         with self.database.read() as connection:

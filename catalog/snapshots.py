@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, exists, insert, select, update
 
-from catalog.errors import SnapshotChanged, UnknownName
-from catalog.models import Snapshot, Source, SourceFile
+from catalog.errors import CatalogConflict, SnapshotChanged, UnknownName
+from catalog.models import Snapshot, Source, SourceFile, Version, VersionLineage
 from catalog.rows import FileRow, SnapshotRow, SourceRow
 
 
@@ -53,6 +53,32 @@ def put(
     if pinned:
         rows = [asdict(file) | {"snapshot": snapshot.name} for file in pinned]
         connection.execute(insert(SourceFile), rows)
+
+
+def live_versions(connection: Connection, snapshot: str) -> list[str]:
+    """The live versions that hold documents of a snapshot, oldest first."""
+    found = connection.scalars(
+        select(Version.name)
+        .where(
+            Version.status == "live",
+            exists().where(
+                VersionLineage.version == Version.name, VersionLineage.snapshot == snapshot
+            ),
+        )
+        .order_by(Version.created_at, Version.name)
+    )
+    return list(found)
+
+
+def forget(connection: Connection, snapshot: str) -> None:
+    """Unpin a snapshot; no harm where it is not pinned."""
+    holding = live_versions(connection, snapshot)
+    if holding:
+        raise CatalogConflict(
+            f"snapshot {snapshot} stays: the live version {holding[0]} holds documents of it"
+        )
+    connection.execute(delete(SourceFile).where(SourceFile.snapshot == snapshot))
+    connection.execute(delete(Snapshot).where(Snapshot.name == snapshot))
 
 
 def _contents(pinned: Sequence[FileRow]) -> list[tuple[int, str, int, str]]:

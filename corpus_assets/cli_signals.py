@@ -78,11 +78,10 @@ def whatif(
     newest of a recipe with the same name. Where there is none, with RECIPE as it stands.
     """
     from catalog.output import print_json
-    from corpus_assets.added_snapshots import load_added, merge_added
+    from corpus_assets.added_snapshots import load_with_added
     from corpus_assets.pipeline.version_columns import Ruling
     from corpus_assets.pipeline.whatif import compare
     from corpus_assets.pipeline.whatif_answer import answer_of
-    from corpus_assets.recipe import load_recipe
     from corpus_assets.recipe_files import find_recipe
     from corpus_assets.signals_screens import show_whatif
     from corpus_assets.store import open_store
@@ -95,12 +94,7 @@ def whatif(
                 "another change would recompute"
             )
     place = Home.resolve(home)
-    store = open_store(place.store_url)
-    changed = load_recipe(
-        find_recipe(recipe),
-        overrides,
-        lambda raw: merge_added(raw, load_added(store, str(raw.get("name")))),
-    )
+    changed, _ = load_with_added(find_recipe(recipe), overrides, open_store(place.store_url))
     columns = _columns_for(place, recipe, changed.name, version)
     cutoffs = columns.ruling.cutoffs if pin_cutoffs else columns.resolve(changed)
     found = compare(columns, Ruling(changed.selection, cutoffs), sample)

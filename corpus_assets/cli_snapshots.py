@@ -7,6 +7,7 @@ from dataclasses import asdict
 import click
 
 from corpus_assets.cli_options import HOME_OPTION, JSON_OPTION, SET_OPTION, overrides_of
+from corpus_assets.errors import CorpusError
 from corpus_assets.home import Home
 
 PIN_AT_ONCE = 200  # files; more are pinned by the first build, a request each
@@ -78,7 +79,7 @@ def add(
 
     The next build takes it in. The recipe's file stays as it is.
     """
-    from corpus_assets.added_snapshots import add_snapshot, remove_snapshot
+    from corpus_assets.added_snapshots import add_snapshot, undo_add
     from corpus_assets.pipeline.delivery import OpenPlace
     from corpus_assets.pipeline.run import pin_snapshot
     from corpus_assets.session import open_session
@@ -96,6 +97,7 @@ def add(
     with OpenPlace(crawl, book.locations) as crawls:
         paths = crawls.paths(name, crawl.kind)
     taken = len(choose(paths, take or crawl.take_of(wanted.snapshot), book.recipe.seed))
+    book.with_snapshot(wanted)
     add_snapshot(book.store, book.recipe.name, wanted)
     size: int | None = None
     if taken <= PIN_AT_ONCE:
@@ -104,7 +106,7 @@ def add(
                 pinned = pin_snapshot(session.pipeline, session.registry, wanted.snapshot)
             size = sum(file.size for file in pinned.files)
         except BaseException:
-            remove_snapshot(book.store, book.recipe.name, wanted.snapshot)
+            undo_add(book.store, book.recipe.name, wanted.snapshot)
             raise
     if as_json:
         body = {"snapshot": wanted.snapshot, "source": entry.name, "crawl": name}
@@ -115,6 +117,46 @@ def add(
         f"added {wanted.snapshot} to {entry.name}: {taken:,} of {len(paths):,} files{amount}"
     )
     click.echo(f"take it in with: corpus build {recipe}")
+
+
+@snapshots.command()
+@click.argument("recipe")
+@click.argument("name")
+@click.option("--list-only", is_flag=True, help="Leave live versions with it as they are.")
+@HOME_OPTION
+@SET_OPTION
+def remove(
+    recipe: str, name: str, list_only: bool, home: str | None, settings: Sequence[str]
+) -> None:
+    """Take the snapshot NAME, which was added, out of the recipe again.
+
+    Works where the recipe cannot be read any more because of it. What was pinned of it goes too,
+    and its partition in Dagster, unless a live version holds documents of it.
+    """
+    from corpus_assets.pipeline.pins import forget_snapshot_files
+    from corpus_assets.pipeline.turns import collecting
+    from corpus_assets.session import open_home
+    from corpus_assets.snapshot_list import remove_added
+
+    place = Home.resolve(home)
+    store, registry = open_home(place)
+    holding = registry.versions_with(name)
+    if holding and not list_only:
+        raise CorpusError(
+            f"the live version {holding[0]} holds documents of {name}; --list-only leaves it as "
+            "it is and keeps the snapshot out of later builds"
+        )
+    gone = remove_added(recipe, place, overrides_of(settings), name)
+    if holding:
+        click.echo(f"removed {name} from {gone.source}; {', '.join(holding)} still holds it")
+        return
+    from corpus_assets.defs.partitions import forget_partition
+
+    with collecting(registry, _tell):
+        registry.forget_snapshot(name)
+        forget_snapshot_files(store, name)
+    forget_partition(place, name)
+    click.echo(f"removed {name} from {gone.source}; `corpus gc` deletes what was made of it")
 
 
 @snapshots.command(name="list")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from catalog.registry import Registry
-from corpus_assets.added_snapshots import load_added, merge_added
+from corpus_assets.added_snapshots import load_with_added
 from corpus_assets.engine.local import LocalEngine
 from corpus_assets.errors import RecipeError, StoreError
 from corpus_assets.home import Home
@@ -16,7 +16,6 @@ from corpus_assets.lock import Lock, check_recipe, import_calibrations, load_loc
 from corpus_assets.pipeline.graph import Pipeline
 from corpus_assets.pipeline.progress import Progress, Silent
 from corpus_assets.pipeline.published import load_published_recipe, published_pins
-from corpus_assets.recipe import load_recipe
 from corpus_assets.recipe_files import find_recipe
 from corpus_assets.sources.gates import Suppressions
 from corpus_assets.store import Output, Store, open_store
@@ -52,7 +51,7 @@ def open_session(
     calibrations of a lock.
     """
     path = find_recipe(recipe)
-    loaded = load_recipe(path, dict(overrides or {}), lambda raw: _add_snapshots(raw, home))
+    loaded, _ = load_with_added(path, dict(overrides or {}), open_store(home.store_url))
     if not loaded.snapshots:
         raise RecipeError(
             f"recipe {loaded.name} has no snapshot yet; `corpus snapshots discover {recipe}` shows "
@@ -109,11 +108,6 @@ def open_home(home: Home) -> tuple[Store, Registry]:
     registry = Registry(home.catalog_url, home.catalog_busy_s)
     registry.upgrade()
     return open_store(home.store_url), registry
-
-
-def _add_snapshots(raw: dict[str, Any], home: Home) -> None:
-    """Put the snapshots that were added in this home into a recipe as it was read."""
-    merge_added(raw, load_added(open_store(home.store_url), str(raw.get("name"))))
 
 
 def refresh_orders(session: Session) -> None:

@@ -1,18 +1,26 @@
 """What is known of a recipe's snapshots, and which crawls are new: for commands and schedules."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from corpus_assets.added_snapshots import AddedSnapshot, add_snapshot, load_added, merge_added
-from corpus_assets.errors import AbsentSource, MissingInput, RecipeError
+from corpus_assets.added_snapshots import (
+    AddedSnapshot,
+    add_snapshot,
+    load_added,
+    load_entries,
+    load_with_added,
+    merge_added,
+    remove_snapshot,
+)
+from corpus_assets.errors import MissingInput, RecipeError
 from corpus_assets.home import Home
 from corpus_assets.locations import Locations
 from corpus_assets.pipeline.delivery import OpenPlace
 from corpus_assets.pipeline.graph import Pipeline
-from corpus_assets.recipe import Recipe, load_recipe
+from corpus_assets.recipe import Recipe, load_recipe, parse_recipe
 from corpus_assets.recipe_files import find_recipe
 from corpus_assets.source_entry import SourceEntry
-from corpus_assets.sources.crawl import choose
+from corpus_assets.sources.crawl import CrawlPlace, choose
 from corpus_assets.sources.crawl_settings import CrawlSettings, Take
 from corpus_assets.store import Store, open_store
 
@@ -55,14 +63,15 @@ class Book:
     def open(cls, recipe: str, home: Home, overrides: dict[str, object] | None = None) -> "Book":
         path = find_recipe(recipe)
         store = open_store(home.store_url)
-        found: list[AddedSnapshot] = []
+        loaded, added = load_with_added(path, dict(overrides or {}), store)
+        return cls(loaded, Locations(path.parent, home), store, tuple(added))
 
-        def complete(raw: dict[str, object]) -> None:
-            found.extend(load_added(store, str(raw.get("name"))))
-            merge_added(raw, found)
-
-        loaded = load_recipe(path, dict(overrides or {}), complete)
-        return cls(loaded, Locations(path.parent, home), store, tuple(found))
+    def with_snapshot(self, added: AddedSnapshot) -> "Book":
+        """The recipe with one snapshot more; `RecipeError` where it would not hold."""
+        raw = self.recipe.model_dump(mode="json")
+        merge_added(raw, [added])
+        recipe = parse_recipe(raw, f"recipe {self.recipe.name} with {added.snapshot}")
+        return replace(self, recipe=recipe, added=(*self.added, added))
 
     def crawl_source(self, name: str | None = None) -> tuple[SourceEntry, CrawlSettings]:
         """The source that crawls are added to: the one named, or the only one."""
@@ -89,7 +98,7 @@ def discover(
 ) -> list[NewCrawl]:
     """Crawls that exist and are not in the recipe, the newest first, at most `limit`.
 
-    What has no list of the wanted files is no crawl that could be taken, and is passed over.
+    What has no list of the wanted files, or would break the recipe, is passed over with a word.
     """
     have = set(source.snapshots.values())
     found: list[NewCrawl] = []
@@ -100,11 +109,11 @@ def discover(
             if crawl in have:
                 continue
             tell(f"looking at {crawl}")
-            try:
-                paths = place.paths(crawl, settings.kind)
-            except AbsentSource:
-                tell(_passed_over(crawl, settings))
+            problem = _problem(book, place, settings, _entry(source, crawl))
+            if problem is not None:
+                tell(problem)
                 continue
+            paths = place.paths(crawl, settings.kind)
             taken = choose(paths, settings.take_of(crawl), book.recipe.seed)
             size = sum(file.size for file in place.pin(taken)) if sizes else None
             found.append(NewCrawl(source.name, crawl, len(paths), len(taken), size))
@@ -116,10 +125,11 @@ def follow(book: Book, tell: Callable[[str], None]) -> list[AddedSnapshot]:
 
     Only crawls behind all the source has, and behind `crawl.after`: a snapshot's place is its
     rank in deduplication, so an older one is never put at the end by itself. And only crawls
-    with a list of the wanted files, which costs a request for each that would be added.
+    with a list of the wanted files, which costs a request for each that would be added, and with
+    which the recipe still holds. `tell` hears of those that are passed over, and why.
     """
     fresh: list[AddedSnapshot] = []
-    names = set(book.recipe.snapshots)
+    removed = {e.snapshot for e in load_entries(book.store, book.recipe.name) if e.removed}
     for source in book.recipe.sources:
         settings = source.crawl
         if settings is None or settings.follow != "new":
@@ -127,19 +137,75 @@ def follow(book: Book, tell: Callable[[str], None]) -> list[AddedSnapshot]:
         newest = max([settings.after or "", *source.snapshots.values()])
         with OpenPlace(settings, book.locations) as place:
             for crawl in place.crawls():
-                if crawl <= newest or crawl in names:
+                if crawl <= newest or crawl in book.recipe.snapshots:
                     continue
-                if not place.has_list(crawl, settings.kind):
-                    tell(_passed_over(crawl, settings))
+                if crawl in removed:
+                    tell(f"passed over {crawl}: it was removed; `corpus snapshots add` takes it")
                     continue
-                entry = AddedSnapshot(source=source.name, snapshot=crawl, crawl=crawl)
+                entry = _entry(source, crawl)
+                problem = _problem(book, place, settings, entry)
+                if problem is not None:
+                    tell(problem)
+                    continue
                 fresh.append(add_snapshot(book.store, book.recipe.name, entry))
-                names.add(crawl)
+                book = book.with_snapshot(entry)
     return fresh
 
 
-def _passed_over(crawl: str, settings: CrawlSettings) -> str:
-    return f"passed over {crawl}: it has no {settings.kind}.paths.gz"
+def _entry(source: SourceEntry, crawl: str) -> AddedSnapshot:
+    return AddedSnapshot(source=source.name, snapshot=crawl, crawl=crawl)
+
+
+def _problem(
+    book: Book, place: CrawlPlace, settings: CrawlSettings, entry: AddedSnapshot
+) -> str | None:
+    """Why a crawl cannot be taken, or None; nothing is written down for that."""
+    for listed in (settings.kind, *(("robotstxt",) if settings.robots else ())):
+        if not place.has_list(entry.crawl, listed):
+            return f"passed over {entry.crawl}: it has no {listed}.paths.gz"
+    try:
+        book.with_snapshot(entry)
+    except RecipeError as error:
+        return f"passed over {entry.crawl}: {error}"
+    return None
+
+
+def remove_added(
+    recipe: str, home: Home, overrides: dict[str, object], snapshot: str
+) -> AddedSnapshot:
+    """Take an added snapshot off a recipe's list, also where the recipe does not hold with it.
+
+    Refused where the recipe holds now and would not without it.
+    """
+    path, store = find_recipe(recipe), open_store(home.store_url)
+    named: list[str] = []
+
+    def without(raw: dict[str, object]) -> None:
+        named.append(str(raw.get("name")))
+        merge_added(raw, (e for e in load_added(store, named[0]) if e.snapshot != snapshot))
+
+    problem = _error_of(lambda: load_recipe(path, dict(overrides), without))
+    if not named and problem is not None:
+        raise problem  # the file cannot be read: nobody knows whose list it is
+    added = {each.snapshot: each for each in load_added(store, named[0])}
+    if snapshot not in added:
+        known = f"added are {', '.join(added)}" if added else "none was"
+        raise RecipeError(
+            f"{snapshot} was not added to recipe {named[0]} ({known}); a snapshot that the "
+            "recipe's file names is taken out there"
+        )
+    if problem is not None and not _error_of(lambda: load_with_added(path, dict(overrides), store)):
+        raise RecipeError(f"{snapshot} cannot be removed: {problem}") from problem
+    remove_snapshot(store, named[0], added[snapshot])
+    return added[snapshot]
+
+
+def _error_of(load: Callable[[], object]) -> RecipeError | None:
+    try:
+        load()
+    except RecipeError as error:
+        return error
+    return None
 
 
 def make_entry(

@@ -2,6 +2,15 @@
 
 import dagster as dg
 
+from corpus_assets.home import Home
+
 SNAPSHOTS = dg.DynamicPartitionsDefinition(name="snapshot")
 VERSIONS = dg.DynamicPartitionsDefinition(name="version")
 EVERY = dg.AllPartitionMapping()
+
+
+def forget_partition(home: Home, snapshot: str) -> None:
+    """Delete a snapshot's partition from the home's own Dagster records, where there are any."""
+    if (home.dagster / "dagster.yaml").exists():
+        with dg.DagsterInstance.from_config(str(home.dagster)) as instance:
+            instance.delete_dynamic_partition(SNAPSHOTS.name or "", snapshot)

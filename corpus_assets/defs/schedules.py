@@ -14,9 +14,13 @@ from corpus_assets.snapshot_list import follow
 @dg.op
 def look_for_new_crawls(context: dg.OpExecutionContext, corpus: CorpusResource) -> None:
     """Add the crawls that have appeared to each source that follows them."""
-    added = follow(corpus.book(), context.log.info)
+    passed_over: list[str] = []
+    added = follow(corpus.book(), passed_over.append)
+    for line in passed_over:
+        context.log.warning(line)
     context.log.info(f"{len(added)} new crawls")
-    context.add_output_metadata({"crawls": [each.snapshot for each in added]})
+    names = [each.snapshot for each in added]
+    context.add_output_metadata({"crawls": names, "passed_over": passed_over})
 
 
 @dg.job(executor_def=dg.in_process_executor)

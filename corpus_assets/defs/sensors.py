@@ -20,7 +20,9 @@ def new_snapshots(context: dg.SensorEvaluationContext, corpus: CorpusResource) -
     The cursor is the list of snapshots that was seen last. A tick that is repeated asks for the
     same run keys, and Dagster starts each once.
     """
-    recipe = corpus.book().recipe
+    book = corpus.book()
+    recipe = book.recipe
+    places = {each.snapshot: each.position for each in book.added}
     wanted = recipe.snapshots
     locations = {name: recipe.source_of(name).snapshots[name] for name in wanted}
     seen = digest(list(wanted))
@@ -35,7 +37,9 @@ def new_snapshots(context: dg.SensorEvaluationContext, corpus: CorpusResource) -
         run_requests=[
             dg.RunRequest(
                 partition_key=snapshot,
-                run_key=f"ingest/{snapshot}/{digest(locations[snapshot])[:16]}",
+                # One that was removed and added again has another place: it is run again.
+                run_key=f"ingest/{snapshot}/"
+                + digest([locations[snapshot], places.get(snapshot)])[:16],
             )
             for snapshot in fresh
         ],

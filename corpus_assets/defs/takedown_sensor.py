@@ -13,6 +13,7 @@ Requests are gathered for the recipe's `takedowns.window_minutes`. One that fail
 after a minute, then two, four, up to an hour.
 """
 
+import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -20,14 +21,18 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
+from catalog.errors import CatalogError
 from catalog.registry import Registry
 from catalog.rows import TakedownRow
 from catalog.takedown import Rematched
 from corpus_assets.defs.resources import CorpusResource, takedown_tags
 from corpus_assets.defs.takedown import release_dead_claims, run_pending
+from corpus_assets.errors import CorpusError
 from corpus_assets.home import Home
+from corpus_assets.pipeline.published import load_published_recipe
 from corpus_assets.session import open_home
 from corpus_assets.step import digest
+from corpus_assets.store import Store
 from corpus_assets.takedown_settings import TakedownSettings
 
 RUN_KEY_TAG = "dagster/run_key"
@@ -95,9 +100,22 @@ def pending_takedowns(
     context: dg.SensorEvaluationContext, corpus: CorpusResource
 ) -> dg.SensorResult:
     """Start a run when the oldest request has waited for the window, or a pause is over."""
-    settings = corpus.book().recipe.takedowns
-    _, registry = open_home(Home.resolve(corpus.home or None))
+    store, registry = open_home(Home.resolve(corpus.home or None))
+    try:
+        settings = corpus.book().recipe.takedowns
+    except CorpusError as error:
+        settings = published_settings(store, registry)
+        context.log.warning(f"the recipe cannot be read, what is published holds: {error}")
     return decide(context, registry, settings, datetime.now(UTC))
+
+
+def published_settings(store: Store, registry: Registry) -> TakedownSettings:
+    """When takedowns are carried out, by the newest live version that can be read; else at once."""
+    for version in reversed(registry.versions()):
+        if version.status == "live":
+            with contextlib.suppress(CorpusError, CatalogError, ValueError):
+                return load_published_recipe(store, version.recipe_digest)[0].takedowns
+    return TakedownSettings()
 
 
 def decide(

@@ -49,6 +49,11 @@ def save_snapshot_files(store: Store, pinned: SnapshotFiles) -> None:
     store.write(_path(pinned.snapshot), canonical_json(asdict(pinned)))
 
 
+def forget_snapshot_files(store: Store, snapshot: str) -> None:
+    """The snapshot is pinned no more; no harm where it was not."""
+    store.delete(_path(snapshot))
+
+
 def load_snapshot_files(store: Store, snapshot: str) -> SnapshotFiles:
     if not store.exists(_path(snapshot)):
         raise MissingInput(

@@ -6,12 +6,20 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+import yaml
 from dagster import AddDynamicPartitionsRequest
 
+from catalog.errors import CatalogConflict
+from catalog.registry import Registry
 from corpus_assets.definitions import defs
+from corpus_assets.defs.build import open_instance
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.schedules import crawl_list_job, weekly_crawl_check
 from corpus_assets.defs.sensors import new_snapshots
+from corpus_assets.errors import RecipeError
+from corpus_assets.home import Home
+from corpus_assets.session import open_session
+from corpus_assets.snapshot_list import follow
 from corpus_assets_tests.crawl_server import CrawlServer, crawl_list, every_other
 from corpus_assets_tests.pipeline.crawl_corpus import FIRST, SECOND, Place, two_crawls, write_mirror
 
@@ -92,6 +100,101 @@ def test_a_crawl_whose_files_are_not_there_yet_waits_for_the_next_week(
         server.files[path] = later
         crawl_list_job.execute_in_process(instance=instance, resources={"corpus": corpus})
     assert corpus.book().recipe.snapshots == (FIRST, SECOND)
+
+
+def gated_by_robots(place: Place) -> None:
+    """Let the recipe ask for robots.txt, which it has for the first crawl only."""
+    raw = yaml.safe_load(place.recipe.read_text())
+    raw["documents"] = {"gates": {"robots": {"agents": ["ExampleBot"]}}}
+    raw["sources"][0]["site_files"] = {FIRST: "sites"}
+    place.recipe.write_text(yaml.safe_dump(raw))
+
+
+def test_a_crawl_that_the_recipe_would_not_hold_with_is_passed_over_with_the_reason(
+    server: CrawlServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = Place(tmp_path, server.base, follow="new")
+    gated_by_robots(place)
+    corpus = resource(place)
+    with dg.DagsterInstance.ephemeral() as instance:
+        done = crawl_list_job.execute_in_process(instance=instance, resources={"corpus": corpus})
+        (output,) = [e for e in done.all_events if e.event_type_value == "STEP_OUTPUT"]
+        metadata = output.step_output_data.metadata
+    (told,) = metadata["passed_over"].value
+    assert told.startswith(f"passed over {SECOND}: ")
+    assert f"{SECOND} has no robots.txt to look at" in told
+    assert metadata["crawls"].value == []
+    assert corpus.book().recipe.snapshots == (FIRST,), "the recipe can still be read"
+    assert place.run("snapshots", "discover") == 0
+    assert f"{SECOND} has no robots.txt to look at" in capsys.readouterr().err
+    assert place.run("snapshots", "add", SECOND) == 1
+    assert f"{SECOND} has no robots.txt to look at" in capsys.readouterr().err
+    assert not list(place.home.glob("store/snapshots/*/*"))
+
+
+def test_a_crawl_without_the_robots_records_that_the_source_pins_is_passed_over(
+    server: CrawlServer, tmp_path: Path
+) -> None:
+    corpus = resource(Place(tmp_path, server.base, follow="new", robots=True))
+    told: list[str] = []
+    assert follow(corpus.book(), told.append) == []
+    assert told == [f"passed over {SECOND}: it has no robotstxt.paths.gz"]
+
+
+def test_a_snapshot_that_breaks_the_recipe_can_be_removed_and_stays_removed(
+    server: CrawlServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = Place(tmp_path, server.base, follow="new")
+    corpus = resource(place)
+    assert [each.snapshot for each in follow(corpus.book(), print)] == [SECOND]
+    gated_by_robots(place)
+    with pytest.raises(RecipeError, match=r"corpus snapshots remove .*crawl.yaml NAME"):
+        corpus.book()
+    assert place.run("snapshots", "remove", SECOND) == 0
+    assert f"removed {SECOND} from web" in capsys.readouterr().out
+    told: list[str] = []
+    assert follow(corpus.book(), told.append) == []
+    assert told == [f"passed over {SECOND}: it was removed; `corpus snapshots add` takes it"]
+    assert place.run("snapshots", "remove", SECOND) == 1
+    assert "was not added to recipe crawl (none was)" in capsys.readouterr().err
+    assert place.run("snapshots", "remove", FIRST) == 1
+    assert "that the recipe's file names is taken out there" in capsys.readouterr().err
+
+
+def test_removing_a_snapshot_takes_its_pins_and_its_partition(
+    server: CrawlServer, tmp_path: Path
+) -> None:
+    place = Place(tmp_path, server.base, follow="new")
+    assert place.run("snapshots", "add", SECOND, "--files", "1") == 0
+    home = Home.resolve(str(place.home))
+    corpus = resource(place)
+    with open_session(corpus.recipe, home) as session, open_instance(session) as instance:
+        keys = dict(ticked(corpus, instance))
+        assert instance.get_dynamic_partitions("snapshot") == [FIRST, SECOND]
+        assert place.run("snapshots", "remove", SECOND) == 0
+        assert instance.get_dynamic_partitions("snapshot") == [FIRST]
+        assert SECOND not in [row.name for row in session.registry.snapshots()]
+        assert place.run("snapshots", "add", SECOND, "--files", "2") == 0, "it may differ now"
+        assert len(place.pinned(SECOND)) == 2
+        ((name, key),) = ticked(corpus, instance)
+        assert name == SECOND
+        assert key != keys[SECOND], "Dagster starts a run key once, and this is another run"
+
+
+def test_a_snapshot_of_a_live_version_is_taken_off_the_list_only(
+    server: CrawlServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = Place(tmp_path, server.base)
+    assert place.run("snapshots", "add", SECOND, "--files", "1") == 0
+    place.build()
+    assert place.run("snapshots", "remove", SECOND) == 1
+    assert f"the live version v holds documents of {SECOND}" in capsys.readouterr().err
+    registry = Registry(Home.resolve(str(place.home)).catalog_url)
+    with pytest.raises(CatalogConflict, match="the live version v holds documents of it"):
+        registry.forget_snapshot(SECOND)
+    assert place.run("snapshots", "remove", SECOND, "--list-only") == 0
+    assert resource(place).book().recipe.snapshots == (FIRST,)
+    assert place.pinned(SECOND)
 
 
 def test_only_crawls_behind_the_named_one_are_followed(server: CrawlServer, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from corpus_assets.defs.assets import ASSETS
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.sensors import new_snapshots
 from corpus_assets.defs.takedown_sensor import pending_takedowns, takedown_job
-from corpus_assets.errors import MissingInput
+from corpus_assets.errors import MissingInput, RecipeError
 from corpus_assets.home import Home
 from corpus_assets.pipeline.drift import DRIFT_CHECKS
 from corpus_assets_tests.pipeline.small_corpus import SNAPSHOTS, make_small_corpus
@@ -129,6 +129,41 @@ def test_a_stage_asked_for_too_early_says_what_to_materialize_first(
                 instance=instance,
                 resources={"corpus": corpus},
             )
+
+
+@pytest.mark.parametrize("fault", ["broken", "gone"])
+def test_takedowns_are_carried_out_when_the_recipes_file_is(
+    corpus: CorpusResource, tmp_path: Path, fault: str
+) -> None:
+    home = Home.resolve(str(tmp_path / "home"))
+    recipe = Path(corpus.recipe)
+    window = "\ntakedowns: {window_minutes: 45}\n"
+    recipe.write_text(recipe.read_text() + window)
+    build = ["build", corpus.recipe, "--home", corpus.home, "--version", "v", "--workers", "1"]
+    assert main(build) == 0
+    registry = Registry(home.catalog_url)
+    target = url_target("http://site-2.example.org/article")
+    request(registry, Store(home.store_url), target, "asked")
+    recipe.write_text("name: [") if fault == "broken" else recipe.unlink()
+    with (
+        dg.DagsterInstance.ephemeral() as instance,
+        dg.build_sensor_context(instance=instance, resources={"corpus": corpus}) as context,
+    ):
+        tick = pending_takedowns(context)
+        assert isinstance(tick, dg.SensorResult)
+        assert tick.skip_reason is not None
+        assert "a run starts in 45 minutes" in str(tick.skip_reason.skip_message)
+        instance.add_dynamic_partitions("snapshot", ["crawl-1"])
+        with pytest.raises(RecipeError, match=str(recipe)):
+            dg.materialize(
+                ASSETS,
+                selection=["documents"],
+                partition_key="crawl-1",
+                instance=instance,
+                resources={"corpus": corpus},
+            )
+        takedown_job.execute_in_process(instance=instance, resources={"corpus": corpus})
+    assert {v.name: v.status for v in registry.versions()} == {"v": "revoked", "v.td1": "live"}
 
 
 def test_the_takedown_sensor_starts_one_run_and_the_job_carries_it_out(
