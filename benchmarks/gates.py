@@ -26,7 +26,7 @@ from corpus_assets.sources.gates import (
     blocked_category,
     blocked_host,
     blocked_url,
-    header_refusal,
+    header_opt_outs,
     http_status,
     site_files,
 )
@@ -77,7 +77,7 @@ def report(pages: list[tuple[RawRecord, Address]], settings: GateSettings, lists
         "blocked_url": lambda: (blocked_url(a, settings) for _, a in pages),
         "http_status": lambda: (http_status(r, settings) for r, _ in pages),
         "robots, ai.txt, tdmrep": lambda: (site_files(r, a, settings, lists) for r, a in pages),
-        "opt-out headers": lambda: (header_refusal(r, settings) for r, _ in pages),
+        "opt-out headers": lambda: (header_opt_outs(r, settings) for r, _ in pages),
         "landmarks": lambda: (find_landmarks(r.payload) for r, _ in pages),
         "opt-out markup": lambda: (
             meta_opt_out(r.payload, settings.optout, found.metas)

@@ -31,7 +31,8 @@ COLUMNS = {
     "documents": "doc_id BLOB, source VARCHAR, snapshot VARCHAR, part INTEGER, url VARCHAR, "
     "url_key VARCHAR, host VARCHAR, file VARCHAR, offset BIGINT, length BIGINT, "
     "fetched_at VARCHAR, payload_digest VARCHAR, refers_to VARCHAR, content_type VARCHAR, "
-    "licence VARCHAR, reason VARCHAR, detail VARCHAR",
+    "licence VARCHAR, preference VARCHAR, preference_source VARCHAR, reason VARCHAR, "
+    "detail VARCHAR",
     "decisions": "doc_id BLOB, snapshot VARCHAR, part INTEGER, offset BIGINT, kept BOOLEAN, "
     "stage VARCHAR, reason VARCHAR, detail VARCHAR, failed_rules VARCHAR[], domain VARCHAR, "
     "language VARCHAR, tier VARCHAR",

@@ -78,6 +78,7 @@ def show_history(answer: dict[str, Any]) -> None:
                 ("file", f"{place} (part {record['part']})"),
                 ("fetched", record["fetched_at"]),
                 ("licence", record["licence"]),
+                ("training preference", _preference(record)),
                 ("fate", fate(record["decision"])),
                 ("failed rules", (record["decision"] or {}).get("failed_rules") or None),
             ]
@@ -175,6 +176,12 @@ def show_found(answer: dict[str, Any]) -> None:
                 for m in matches
             ],
         )
+
+
+def _preference(record: dict[str, Any]) -> str | None:
+    """What was said about training, and where; None in versions that did not look."""
+    said, source = record.get("preference"), record.get("preference_source")
+    return f"{said} ({source})" if source else said
 
 
 def show_trace(answer: dict[str, Any]) -> None:

@@ -26,6 +26,8 @@ RECORDS = pa.schema(
         ("refers_to", pa.string()),  # id of the WARC record that a WET record was made from
         ("content_type", pa.string()),
         ("licence", pa.string()),  # SPDX id or "unknown"
+        ("preference", pa.string()),  # about training: allow, disallow or unknown
+        ("preference_source", pa.string()),  # where it was said, in which words; null: nowhere
         ("reason", pa.string()),  # why no text came out of it; null when it became a document
         ("detail", pa.string()),  # a word more about the reason; never text of the document
     ]

@@ -20,6 +20,7 @@ from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD
 from corpus_assets.signals.classifier import Name as ClassifierName
 from corpus_assets.signals.perplexity import MODEL
 from corpus_assets.source_entry import SourceEntry
+from corpus_assets.sources.ai_agents import read_ai_agents
 from corpus_assets.sources.categories import CategoryLists
 from corpus_assets.stages.clean_text import CleanTextSettings
 from corpus_assets.stages.clusters import ClusterSettings
@@ -123,7 +124,7 @@ class Recipe(Settings):
     calibrate_on: tuple[str, ...] | None = None  # snapshots that cutoffs and tokenizer learn from
     blocklists: tuple[str, ...] = ()
     blocked_categories: CategoryLists | None = None
-    documents: IngestSettings = IngestSettings()
+    documents: IngestSettings = Field(default_factory=IngestSettings)
     language_model: LanguageModel = LanguageModel()
     classifiers: dict[ClassifierName, ClassifierEntry] = Field(
         default={}, description="models that score documents, by name; empty: there are none"
@@ -314,6 +315,7 @@ def load_recipe(
         complete(raw)
     try:
         read_language_tables(raw, path.parent)
+        read_ai_agents(raw, path.parent)
     except RecipeError as error:
         raise RecipeError(f"{path}: {error}") from error
     return parse_recipe(raw, str(path))

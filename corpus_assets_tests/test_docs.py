@@ -16,6 +16,8 @@ from catalog.cli import main as catalog_group
 from corpus_assets.cli import cli as corpus_group
 from corpus_assets.recipe import parse_recipe
 from corpus_assets.scrub.text_hashes import LISTED
+from corpus_assets.sources.optout import OPTED_OUT
+from corpus_assets.sources.preferences import TRAINING_DISALLOWED
 from corpus_assets.stages import source_exclusions
 from corpus_assets.stages.clean_text import TOO_SHORT
 from corpus_assets.stages.clusters import REASONS
@@ -83,6 +85,7 @@ def test_every_relative_link_leads_to_a_file(page: Path) -> None:
 
 def test_every_drop_reason_is_explained() -> None:
     named = {TOO_SHORT, REASON, source_exclusions.REASON, *REASONS.values()}
+    named |= {OPTED_OUT, TRAINING_DISALLOWED}
     named |= {LISTED, TOO_MUCH, *(drop_reason(kind) for kind in FIELDS.values())}
     for file in [
         *(ROOT / "corpus_assets" / "sources").glob("*.py"),

@@ -84,8 +84,10 @@ def list_inputs(graph: "Pipeline", snapshot: str) -> dict[str, Output]:
 
 
 def site_settings(graph: "Pipeline") -> SiteFileSettings:
-    robots = graph.recipe.documents.gates.robots
-    return SiteFileSettings(agents=() if robots is None else robots.agents)
+    gates = graph.recipe.documents.gates
+    if gates.robots is None:
+        return SiteFileSettings(ai_agents=gates.optout.ai_agents.training)
+    return SiteFileSettings(agents=gates.robots.agents)
 
 
 def list_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:

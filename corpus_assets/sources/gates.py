@@ -12,7 +12,8 @@ They are asked in this order, and the first refusal is the record's reason:
 | `content_type` | not a kind of page we extract |
 | `too_small`, `too_large` | payload in bytes |
 | `robots_disallowed` | the host's robots.txt closes it to the recipe's agents |
-| `opted_out` | the publisher's machine-readable refusal, in the site's files, headers, markup |
+| `training_disallowed` | `Content-Usage` or `Content-Signal`, in robots.txt or a header |
+| `opted_out` | the publisher's other machine-readable refusals, in the site's files, headers, markup |
 | `undecodable` | bytes that are no text |
 | `licence_not_allowed` | of the page itself, else of its source |
 | `absurd_markup` | nesting or attributes that would hold a parser for minutes |
@@ -32,9 +33,20 @@ from corpus_assets.sources.blocklist import Blocklist
 from corpus_assets.sources.code_gates import CodeSettings, gate_code, gate_path
 from corpus_assets.sources.language_gate import LanguageGateSettings
 from corpus_assets.sources.licence import UNKNOWN
-from corpus_assets.sources.optout import OptOutSettings, header_opt_out, meta_opt_out
+from corpus_assets.sources.optout import (
+    OPTED_OUT,
+    OptOutSettings,
+    header_opt_out,
+    meta_opt_out,
+)
+from corpus_assets.sources.preferences import (
+    DISALLOW,
+    Statement,
+    header_statements,
+    markup_statements,
+)
 from corpus_assets.sources.refusal import Refusal
-from corpus_assets.sources.site_gates import RobotsSettings, site_refusal
+from corpus_assets.sources.site_gates import RobotsSettings, ask_site
 from corpus_assets.sources.spdx import allows
 from corpus_assets.sources.suppressions import Suppressions
 from corpus_assets.sources.url_lists import UrlLists
@@ -78,7 +90,7 @@ class GateSettings(Settings):
     robots: RobotsSettings | None = Field(
         default=None, description="robots.txt as of the crawl; null: it is not looked at"
     )
-    optout: OptOutSettings = OptOutSettings()
+    optout: OptOutSettings = Field(default_factory=OptOutSettings)
     max_nesting: int = Field(
         default=512, ge=1, description="browsers flatten from 512 on; libxml2 ends a page at 256"
     )
@@ -101,8 +113,12 @@ def gate_record(
     settings: GateSettings,
     blocklist: Blocklist,
     lists: UrlLists | None = None,
+    said: list[Statement] | None = None,
 ) -> Refusal | None:
-    """The gates that need headers and sizes only; `blocklist` holds the settings' hosts too."""
+    """The gates that need headers and sizes only; `blocklist` holds the settings' hosts too.
+
+    What was said about training is added to `said`.
+    """
     if record.damage is not None:
         return Refusal(record.damage, record.detail)
     is_page = record.text is None
@@ -124,20 +140,41 @@ def gate_record(
     size = (
         len(record.payload) if record.text is None else len(record.text.encode("utf-8", "replace"))
     )
-    refusal = size_in_bytes(size, settings) or site_files(record, address, settings, lists)
-    if refusal is not None or not is_page:
+    refusal = size_in_bytes(size, settings)
+    if refusal is not None:
         return refusal
-    return header_refusal(record, settings)
+    refusal, statements = site_files(record, address, settings, lists)
+    if refusal is not None:
+        return refusal
+    if is_page:
+        statements += header_opt_outs(record, settings)
+    return not_for_training(statements, settings, said)
 
 
 def gate_page(
-    markup: bytes, spdx: str, settings: GateSettings, metas: Sequence[int] | None = None
+    markup: bytes,
+    spdx: str,
+    settings: GateSettings,
+    metas: Sequence[int] | None = None,
+    said: list[Statement] | None = None,
 ) -> Refusal | None:
     """The gates that look into markup compatible with ASCII; `metas`: places of its meta tags."""
     found = meta_opt_out(markup, settings.optout, metas)
-    if found is not None:
-        return Refusal("opted_out", f"meta {found}")
-    return licence(spdx, settings) or absurd_markup(markup, settings)
+    statements = [] if found is None else [Statement(DISALLOW, f"meta {found}", OPTED_OUT)]
+    refusal = not_for_training(statements + markup_statements(markup), settings, said)
+    return refusal or licence(spdx, settings) or absurd_markup(markup, settings)
+
+
+def not_for_training(
+    statements: Sequence[Statement], settings: GateSettings, said: list[Statement] | None
+) -> Refusal | None:
+    """Whether the recipe drops a page for what was said about training, which is added to `said`."""
+    if said is not None:
+        said += statements
+    if settings.optout.on_disallow == "record":
+        return None
+    found = next((each for each in statements if each.value == DISALLOW), None)
+    return None if found is None else Refusal(found.reason, found.said)
 
 
 def gate_text(
@@ -165,13 +202,13 @@ def blocked_category(address: Address, lists: UrlLists | None) -> Refusal | None
 
 def site_files(
     record: RawRecord, address: Address | None, settings: GateSettings, lists: UrlLists | None
-) -> Refusal | None:
+) -> tuple[Refusal | None, list[Statement]]:
     """What the host's robots.txt, tdmrep.json and ai.txt say; text without an address has none."""
     if address is None or lists is None or lists.sites is None:
-        return None
+        return None, []
     is_response = record.http_status is not None
     kind = media_type(record) if is_response else "text/html"  # what the text was taken from
-    return site_refusal(record, address, kind, settings.robots, settings.optout, lists.sites)
+    return ask_site(record, address, kind, settings.robots, settings.optout, lists.sites)
 
 
 def blocked_url(address: Address, settings: GateSettings) -> Refusal | None:
@@ -206,13 +243,15 @@ def size_in_bytes(size: int, settings: GateSettings) -> Refusal | None:
     return Refusal("too_large", str(size)) if size > settings.max_bytes else None
 
 
-def header_refusal(record: RawRecord, settings: GateSettings) -> Refusal | None:
+def header_opt_outs(record: RawRecord, settings: GateSettings) -> list[Statement]:
+    """What the headers of a page say about training."""
     tags = [value for name, value in record.headers if name == "x-robots-tag"]
     reservation = record.header("tdm-reservation")
     has_markup = reservation and media_type(record) != "text/plain"
     markup = record.payload if has_markup else b""
     found = header_opt_out(tags, reservation, settings.optout, markup)
-    return None if found is None else Refusal("opted_out", f"header {found}")
+    statements = [] if found is None else [Statement(DISALLOW, f"header {found}", OPTED_OUT)]
+    return header_statements(record.headers) + statements
 
 
 def licence(spdx: str, settings: GateSettings) -> Refusal | None:

@@ -1,9 +1,9 @@
 """What a page says about being used: machine-readable opt-outs in its headers and its markup.
 
 * `X-Robots-Tag` and `<meta name="robots">`: directives such as `noai`. A directive may be
-  addressed to one agent (`gptbot: noai`, `<meta name="ccbot" ...>`). By default it counts
-  whoever it names: a publisher who tells one crawler of training data means the practice. The
-  recipe can name the agents that count instead.
+  addressed to one agent (`gptbot: noai`, `<meta name="ccbot" ...>`). By default it counts where
+  that agent trains (`sources.ai_agents`): a publisher who tells one crawler of training data means
+  the practice, and who tells a search engine does not. The recipe can name the agents instead.
 * `tdm-reservation: 1`, as header or `<meta>`. Markup goes before headers, and headers before the
   site's `tdmrep.json` (W3C TDM Reservation Protocol, section 6.4): a page can reserve, or free,
   itself.
@@ -15,26 +15,19 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from html import unescape
+from typing import Literal
 
 from pydantic import Field
 
 from corpus_assets.kernels.landmarks import find_landmarks, quoted_tags_with
+from corpus_assets.sources.ai_agents import AiAgents, usual_agents
 from corpus_assets.sources.tdm_reservation import is_freed, is_reserved
 from corpus_assets.step import Settings
 
 MAX_TAG_BYTES = 1 << 16  # of one <meta>; what a longer one says after them is not read
 MAX_HEADER_CHARS = 8192
 
-AI_AGENTS = frozenset(
-    {
-        "ai2bot", "amazonbot", "anthropic-ai", "applebot-extended", "bytespider", "ccbot",
-        "claude-web", "claudebot", "cohere-ai", "cohere-training-data-crawler", "diffbot",
-        "facebookbot", "google-extended", "gptbot", "img2dataset", "meta-externalagent", "omgili",
-        "omgilibot", "pangubot", "perplexitybot", "timpibot", "webzio-extended",
-    }
-)  # fmt: skip
-"""Names of crawlers of training data that stand in `<meta name=...>`; names that end in `bot`
-are taken for agents anyway."""
+OPTED_OUT = "opted_out"
 
 _VALUED = ("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview")
 _SCOPE = re.compile(r"[\s\"']*([a-z0-9_*.-]{1,64})(?:/[a-z0-9_.+-]{0,64})?\s*:")
@@ -50,10 +43,18 @@ one attribute to a browser; its writer meant two."""
 class OptOutSettings(Settings):
     """Which signals are honoured."""
 
+    on_disallow: Literal["drop", "record"] = Field(
+        default="drop",
+        description="what becomes of a page that is not for training by any of these signals, "
+        "`Content-Usage` and `Content-Signal` included: `record` keeps it, with its `preference`",
+    )
     headers: tuple[str, ...] = Field(default=("noai",), description="X-Robots-Tag directives")
     meta: tuple[str, ...] = Field(default=("noai",), description="robots meta directives")
     agents: tuple[str, ...] | None = Field(
-        default=None, description="agents whose own directives count; None: whoever they name"
+        default=None, description="agents whose own directives count; null: those of `ai_agents`"
+    )
+    ai_agents: AiAgents = Field(
+        default_factory=usual_agents, description="agents that train, from a pinned list"
     )
     tdm_reservation: bool = True
     ai_txt: bool = Field(default=True, description="honour ai.txt among a source's `site_files`")
@@ -113,11 +114,14 @@ def frees_itself(markup: bytes, tdm_reservation: str) -> bool:
 
 
 def _counts(name: str, settings: OptOutSettings) -> bool:
-    if name in ("robots", "x-robots-tag"):
-        return True
-    if settings.agents is not None:
-        return name in {agent.lower() for agent in settings.agents}
-    return name.endswith("bot") or name in AI_AGENTS
+    return name in ("robots", "x-robots-tag") or name in _agents(settings)
+
+
+@lru_cache(maxsize=16)
+def _agents(settings: OptOutSettings) -> frozenset[str]:
+    """In lower case, whose own directives count."""
+    named = settings.ai_agents.training if settings.agents is None else settings.agents
+    return frozenset(agent.lower() for agent in named)
 
 
 def _in_scope(tag: str, settings: OptOutSettings) -> set[str]:
@@ -132,11 +136,7 @@ def _in_scope(tag: str, settings: OptOutSettings) -> set[str]:
         scope = _SCOPE.match(piece)
         if scope is not None and scope[1] not in _VALUED:
             name, piece = scope[1], piece[scope.end() :]
-            counts = settings.agents is None or name in {
-                "*",
-                "robots",
-                *(agent.lower() for agent in settings.agents),
-            }
+            counts = name in ("*", "robots") or name in _agents(settings)
         if counts:
             words |= _words(piece)
     return words

@@ -7,6 +7,9 @@
   is missing too, everything is allowed. Names are compared without case, as whole tokens.
 * Rules before the first `User-agent`, patterns that begin with neither `/` nor `*`, and empty
   ones are no rules. `/robots.txt` itself is always allowed.
+* `Content-Usage` and `Content-Signal` are rules of a group as well, with a path or without; the
+  longest path counts, of equals the most restrictive value (`draft-ietf-aipref-attach`, section 3).
+  A `License` line (RSL) belongs to no group.
 
 By status (section 2.3.1): a success is read; a client error means that there are no rules; a
 server error means that nothing may be fetched; redirects are followed, five at most.
@@ -17,6 +20,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from corpus_assets.sources.path_rules import Rule, in_order, is_allowed, pattern_rule
+from corpus_assets.sources.preferences import (
+    CONTENT_SIGNAL,
+    CONTENT_USAGE,
+    UsageRule,
+    training_preference,
+    usage_in_order,
+    usage_rule,
+)
 
 MAX_BYTES = 500 * 1024
 ANY_AGENT = "*"
@@ -29,7 +40,9 @@ _KEYS = {
     b"allow": "allow", b"alow": "allow",
     b"disallow": "disallow", b"dissallow": "disallow", b"dissalow": "disallow",
     b"disalow": "disallow", b"diasllow": "disallow", b"disallaw": "disallow",
+    b"content-usage": CONTENT_USAGE, b"content-signal": CONTENT_SIGNAL,
 }  # fmt: skip
+_PATH = re.compile(r"(/\S*)(?:\s+|\Z)")
 _TOKEN_END = re.compile(r"[^a-z0-9_-]")
 
 
@@ -39,6 +52,7 @@ class Group:
 
     agents: list[str] = field(default_factory=list)  # in lower case, as written
     rules: list[Rule] = field(default_factory=list)
+    usage: list[UsageRule] = field(default_factory=list)
 
 
 def parse_robots(content: bytes) -> list[Group]:
@@ -60,24 +74,51 @@ def parse_robots(content: bytes) -> list[Group]:
             groups[-1].agents.append(value.decode("utf-8", "replace").lower())
         elif groups:
             open_to_agents = False
+            if kind in (CONTENT_USAGE, CONTENT_SIGNAL):
+                groups[-1].usage.append(_usage(kind, value.decode("utf-8", "replace")))
+                continue
             rule = pattern_rule(kind == "allow", value)
             if rule is not None:
                 groups[-1].rules.append(rule)
     return groups
 
 
+def licences_in(content: bytes) -> list[str]:
+    """The addresses of the `License` lines of a file."""
+    found = []
+    for line in _lines(content):
+        key, _, value = line.partition(b":")
+        if key.strip().lower() == b"license" and value.strip():
+            found.append(value.split()[0].decode("utf-8", "replace"))
+    return list(dict.fromkeys(found))
+
+
 def rules_for(groups: Sequence[Group], agent: str) -> tuple[Rule, ...]:
     """The rules that hold for an agent, in the order they are asked."""
-    agent = agent.lower()
-    own = [group for group in groups if any(_names(value, agent) for value in group.agents)]
-    if not own:
-        own = [group for group in groups if any(_is_any(value) for value in group.agents)]
-    return in_order(rule for group in own for rule in group.rules)
+    return in_order(rule for group in _groups_of(groups, agent) for rule in group.rules)
+
+
+def usage_for(groups: Sequence[Group], agent: str) -> tuple[UsageRule, ...]:
+    """What an agent is told about training, in the order it is asked."""
+    return usage_in_order(rule for group in _groups_of(groups, agent) for rule in group.usage)
 
 
 def may_fetch(content: bytes, agent: str, path: bytes) -> bool:
     """Whether a robots.txt lets an agent fetch a path (as `path_of` writes it)."""
     return path == ROBOTS_PATH or is_allowed(path, rules_for(parse_robots(content), agent))
+
+
+def _groups_of(groups: Sequence[Group], agent: str) -> list[Group]:
+    agent = agent.lower()
+    own = [group for group in groups if any(_names(value, agent) for value in group.agents)]
+    return own or [group for group in groups if any(_is_any(value) for value in group.agents)]
+
+
+def _usage(signal: str, value: str) -> UsageRule:
+    """A rule about use; a value that begins with `/` has a path in front."""
+    path = _PATH.match(value)
+    preference = training_preference(signal, value[path.end() :] if path else value)
+    return usage_rule(preference, signal, path[1].encode() if path else b"")
 
 
 def _lines(content: bytes) -> list[bytes]:

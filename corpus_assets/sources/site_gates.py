@@ -1,4 +1,5 @@
-"""The gate of a site's own files: robots.txt, tdmrep.json and ai.txt, as of the crawl.
+"""A site's own files, robots.txt, tdmrep.json and ai.txt as of the crawl: whether a page may be
+fetched, and what they say about training on it.
 
 Cost: about 20 us a page, most of it two look-ups; a host's rules are decoded once.
 """
@@ -7,9 +8,11 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
+from corpus_assets.sources.ai_agents import checked_token
 from corpus_assets.sources.base import RawRecord
-from corpus_assets.sources.optout import OptOutSettings, frees_itself
+from corpus_assets.sources.optout import OPTED_OUT, OptOutSettings, frees_itself
 from corpus_assets.sources.path_rules import path_of
+from corpus_assets.sources.preferences import DISALLOW, Statement
 from corpus_assets.sources.refusal import Refusal
 from corpus_assets.sources.site_index import SiteIndex, site_of
 from corpus_assets.sources.urls import Address
@@ -35,21 +38,18 @@ class RobotsSettings(Settings):
     @field_validator("agents")
     @classmethod
     def _tokens(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for agent in value:
-            if not agent.replace("-", "").replace("_", "").isalnum() or not agent.isascii():
-                raise ValueError(f"agent {agent!r}: write the product token, such as GPTBot")
-        return value
+        return tuple(checked_token(agent) for agent in value)
 
 
-def site_refusal(
+def ask_site(
     record: RawRecord,
     address: Address,
     media_type: str,
     robots: RobotsSettings | None,
     optout: OptOutSettings,
     sites: SiteIndex,
-) -> Refusal | None:
-    """What the files of a page's host say against it."""
+) -> tuple[Refusal | None, list[Statement]]:
+    """What the files of a page's host say against fetching it, and about training on it."""
     url = record.url or ""
     site = site_of(url, address)
     rules = None if site is None else sites.find(site)
@@ -57,22 +57,23 @@ def site_refusal(
     if robots is not None:
         if rules is None or rules.agents is None:
             if robots.missing == "refuse":
-                return Refusal("robots_disallowed", NO_ROBOTS)
+                return Refusal("robots_disallowed", NO_ROBOTS), []
         else:
             closed = rules.disallowed(path)
             if _is_closed(len(closed), len(robots.agents), robots):
-                return Refusal("robots_disallowed", closed[0])
+                return Refusal("robots_disallowed", closed[0]), []
     if rules is None:
-        return None
+        return None, []
+    said = rules.said_in_robots(path)
     if optout.tdm_reservation and rules.tdmrep and rules.reserved_by_tdmrep(path):
         markup = b"" if media_type == "text/plain" else record.payload
         if not frees_itself(markup, record.header("tdm-reservation")):
-            return Refusal("opted_out", "file tdmrep.json")
+            said.append(Statement(DISALLOW, "file tdmrep.json", OPTED_OUT))
     if optout.ai_txt and rules.ai_txt:
         refused = rules.refused_by_ai_txt(path, media_type)
         if _is_closed(len(refused), len(rules.ai_txt), robots):
-            return Refusal("opted_out", "file ai.txt")
-    return None
+            said.append(Statement(DISALLOW, "file ai.txt", OPTED_OUT))
+    return None, said
 
 
 def _is_closed(n_refused: int, n_agents: int, robots: RobotsSettings | None) -> bool:

@@ -3,7 +3,9 @@
 Each file is boiled down to the rules that can decide anything here (`SiteRules`), as a few bytes
 of JSON. Hosts that say the same, and that is most of them, share these bytes in the index.
 
-* robots.txt: the rules of each agent of the recipe (`sources.robots`).
+* robots.txt: the rules of each agent of the recipe (`sources.robots`), what the file says about
+  training to them (to anyone and to agents that train, where the recipe names none), and the
+  licences it names.
 * ai.txt as Spawning defines it: the same grammar, the rules of the same agents; those for `*`
   where the recipe names none. Its patterns mostly speak of kinds of files (`*.html`), so a page is
   also compared as if its address ended in the suffix of its media type.
@@ -18,7 +20,25 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from corpus_assets.sources.path_rules import Rule, is_allowed, matches, pattern_rule
-from corpus_assets.sources.robots import ANY_AGENT, MAX_BYTES, parse_robots, rules_for
+from corpus_assets.sources.preferences import (
+    ALLOW,
+    CONTENT_SIGNAL,
+    CONTENT_USAGE,
+    DISALLOW,
+    UNKNOWN,
+    Statement,
+    UsageRule,
+    usage_rule,
+    usage_statement,
+)
+from corpus_assets.sources.robots import (
+    ANY_AGENT,
+    MAX_BYTES,
+    licences_in,
+    parse_robots,
+    rules_for,
+    usage_for,
+)
 from corpus_assets.sources.tdm_reservation import is_reserved
 from corpus_assets.step import canonical_json
 
@@ -34,6 +54,11 @@ _SUFFIXES = {
 }
 MAX_TDM_RULES = 10_000
 
+MAX_LICENCES = 10
+MAX_LICENCE_CHARS = 500
+
+_SIGNS = {"+": ALLOW, "-": DISALLOW, "?": UNKNOWN}
+_SIGNALS = {"u": CONTENT_USAGE, "s": CONTENT_SIGNAL}
 _SURPLUS_COMMA = re.compile(r",(?=\s*[\]}])")
 _ABSOLUTE = re.compile(r"(?:https?:)?//([^/?#]*)(.*)", re.IGNORECASE | re.DOTALL)
 _USUAL_PORT = re.compile(r":(?:80|443)?\Z")
@@ -48,6 +73,8 @@ class SiteRules(NamedTuple):
     agents: AgentRules | None  # None: no robots.txt is known
     ai_txt: AgentRules = ()
     tdmrep: tuple[Rule, ...] = ()  # `allow` means: not reserved
+    usage: tuple[tuple[UsageRule, ...], ...] = ()  # what different agents are told
+    licences: tuple[str, ...] = ()
 
     def disallowed(self, path: bytes) -> list[str]:
         """The agents that may not fetch a path, in the recipe's order."""
@@ -63,11 +90,44 @@ class SiteRules(NamedTuple):
     def reserved_by_tdmrep(self, path: bytes) -> bool:
         return not is_allowed(path, self.tdmrep)
 
+    def said_in_robots(self, path: bytes) -> list[Statement]:
+        """What robots.txt says about training on a page."""
+        found = [usage_statement(path, rules) for rules in self.usage]
+        named = [Statement(UNKNOWN, f"file robots.txt License: {each}") for each in self.licences]
+        return [*(each for each in found if each is not None), *named]
+
 
 def robots_rules(content: bytes, agents: Sequence[str]) -> list[list[str]]:
     """For each agent its rules as `+PATTERN` or `-PATTERN`, in the order they are asked."""
     groups = parse_robots(content)
     return [_written(rules_for(groups, agent)) for agent in agents]
+
+
+def usage_rules(content: bytes, agents: Sequence[str], ai_agents: Sequence[str]) -> list[list[str]]:
+    """What robots.txt says about training, each different set of rules once.
+
+    Rules are written as `+uPATTERN`: allow, disallow or unknown (`+-?`), by `Content-Usage` or
+    `Content-Signal` (`us`).
+    """
+    if b"content-" not in content.lower():
+        return []
+    groups = parse_robots(content)
+    told = {usage_for(groups, agent) for agent in agents or (ANY_AGENT, *ai_agents)}
+    signs = {value: sign for sign, value in _SIGNS.items()}
+    letters = {signal: letter for letter, signal in _SIGNALS.items()}
+    return sorted(
+        [
+            signs[each.value] + letters[each.signal] + each.rule.pattern.decode("ascii")
+            for each in rules
+        ]
+        for rules in told
+        if rules
+    )
+
+
+def licence_lines(content: bytes) -> list[str]:
+    """The addresses of the licences that a robots.txt names."""
+    return [each[:MAX_LICENCE_CHARS] for each in licences_in(content)[:MAX_LICENCES]]
 
 
 def ai_txt_rules(content: bytes, agents: Sequence[str]) -> list[list[str]]:
@@ -94,7 +154,11 @@ def tdmrep_rules(content: bytes, site: str) -> list[str]:
 
 
 def to_bytes(
-    robots: list[list[str]] | None, ai_txt: list[list[str]] | None, tdmrep: list[str] | None
+    robots: list[list[str]] | None,
+    ai_txt: list[list[str]] | None,
+    tdmrep: list[str] | None,
+    usage: Sequence[Sequence[str]] = (),
+    licences: Sequence[str] = (),
 ) -> bytes:
     """The rules of a host in one canonical form; equal rules give equal bytes."""
     body: dict[str, Any] = {}
@@ -104,8 +168,9 @@ def to_bytes(
         if listed is not None:
             body[key] = [sets.index(tuple(rules)) for rules in listed]
             body["s"] = [list(rules) for rules in sets]
-    if tdmrep:
-        body["t"] = tdmrep
+    for key, found in (("t", tdmrep), ("u", usage), ("l", licences)):
+        if found:
+            body[key] = found
     return canonical_json(body)
 
 
@@ -114,7 +179,14 @@ def from_bytes(data: bytes, agents: Sequence[str]) -> SiteRules:
     sets = [_read(rules) for rules in body.get("s", ())]
     robots = _by_agent(body.get("a"), agents, sets)
     ai_txt = _by_agent(body.get("i"), agents or (ANY_AGENT,), sets)
-    return SiteRules(robots, ai_txt or (), _read(body.get("t", ())))
+    usage = tuple(tuple(_usage(rule) for rule in rules) for rules in body.get("u", ()))
+    return SiteRules(
+        robots, ai_txt or (), _read(body.get("t", ())), usage, tuple(body.get("l", ()))
+    )
+
+
+def _usage(written: str) -> UsageRule:
+    return usage_rule(_SIGNS[written[0]], _SIGNALS[written[1]], written[2:].encode("ascii"))
 
 
 def _by_agent(

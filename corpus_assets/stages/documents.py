@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+from pydantic import Field
 
 from corpus_assets.documents import DOCUMENTS, RECORDS
 from corpus_assets.kernels.landmarks import Landmarks, find_landmarks
@@ -41,6 +42,8 @@ from corpus_assets.sources.language_gate import LanguageGate, with_sample
 from corpus_assets.sources.licence import UNKNOWN, page_licence, text_licence
 from corpus_assets.sources.page_metadata import page_date, page_language, page_title
 from corpus_assets.sources.page_worker import PageResult
+from corpus_assets.sources.preferences import UNKNOWN as NOTHING_SAID
+from corpus_assets.sources.preferences import Preference, Statement, combined
 from corpus_assets.sources.readers import read_records
 from corpus_assets.sources.sketch import sketch_texts
 from corpus_assets.sources.url_lists import UrlLists
@@ -57,7 +60,7 @@ __all__ = [
     "make_text_id",
 ]
 
-VERSION = 3
+VERSION = 4
 PROGRESS_EVERY = 50
 WAITING_RECORDS = 64
 WAITING_BYTES = 1_000_000
@@ -66,7 +69,7 @@ WAITING_BYTES = 1_000_000
 class IngestSettings(Settings):
     """What is let in, and how text is taken from it."""
 
-    gates: GateSettings = GateSettings()
+    gates: GateSettings = Field(default_factory=GateSettings)
     extraction: ExtractionSettings = ExtractionSettings()
 
 
@@ -77,6 +80,8 @@ SUPPRESSED_COLUMNS: Mapping[str, Any] = {
     "content_type": None,
     "refers_to": None,
     "licence": UNKNOWN,
+    "preference": NOTHING_SAID,
+    "preference_source": None,
     "detail": None,
 }
 """What the ledger keeps of a suppressed record is its place and the keys an order matches it by,
@@ -111,6 +116,7 @@ class _Waiting(NamedTuple):
     record: RawRecord
     names: Names
     spdx: str
+    preference: Preference
     found: _Text
     page: _Page | None = None
 
@@ -190,13 +196,14 @@ class _Ingest:
         """Take a record in; its rows may have to wait for its text."""
         names = names_of(record, self._spec.name, self._snapshot)
         spdx = record.licence or self._spec.licence
-        refusal = self._refused_early(record, names)
+        said: list[Statement] = []
+        refusal = self._refused_early(record, names, said)
         if refusal is not None:
-            waiting = _Waiting(record, names, spdx, _Text(refusal))
+            waiting = _Waiting(record, names, spdx, combined(said), _Text(refusal))
         elif record.text is not None:
-            waiting = self._ready_text(record, names, record.text, spdx)
+            waiting = self._ready_text(record, names, record.text, spdx, combined(said))
         else:
-            waiting = self._page(record, names, spdx)
+            waiting = self._page(record, names, spdx, said)
         self._waiting.append(waiting)
         self._waiting_bytes += len(record.payload) + len(record.text or "")
         if len(self._waiting) >= WAITING_RECORDS or self._waiting_bytes >= WAITING_BYTES:
@@ -211,7 +218,7 @@ class _Ingest:
         self._waiting_bytes = 0
 
     def _finish(self, waiting: _Waiting) -> None:
-        record, names, spdx, found, page = waiting
+        record, names, spdx, preference, found, page = waiting
         if page is not None:
             found = self._found(record, page, found.refusal)
         refusal = found.refusal
@@ -233,6 +240,8 @@ class _Ingest:
             "refers_to": record.refers_to,
             "content_type": normalise(record.content_type[:200]) or None,
             "licence": spdx,
+            "preference": preference.value,
+            "preference_source": preference.source and normalise(preference.source),
             "reason": refusal.reason if refusal else None,
             "detail": refusal.detail if refusal else None,
         }
@@ -284,28 +293,33 @@ class _Ingest:
                 kept.append(document | {"sketch": sketch})
         self._documents = kept
 
-    def _refused_early(self, record: RawRecord, names: Names) -> Refusal | None:
+    def _refused_early(
+        self, record: RawRecord, names: Names, said: list[Statement]
+    ) -> Refusal | None:
         if self._suppressions.match_record(names.key, names.host or "", names.doc_id):
             return Refusal(SUPPRESSED)
-        return gate_record(record, names.address, self._gates, self._blocklist, self._lists)
+        return gate_record(record, names.address, self._gates, self._blocklist, self._lists, said)
 
-    def _ready_text(self, record: RawRecord, names: Names, raw: str, spdx: str) -> _Waiting:
+    def _ready_text(
+        self, record: RawRecord, names: Names, raw: str, spdx: str, preference: Preference
+    ) -> _Waiting:
         if self._spec.licence_in_text and record.licence is None:
             spdx = text_licence(raw) or spdx
         refusal = gate_text(record, raw, spdx, self._gates, self._code)
         if refusal is not None:
-            return _Waiting(record, names, spdx, _Text(refusal))
+            return _Waiting(record, names, spdx, preference, _Text(refusal))
         text = normalise(raw)
         if not text.strip():
-            return _Waiting(record, names, spdx, _Text(Refusal("no_text")))
+            return _Waiting(record, names, spdx, preference, _Text(Refusal("no_text")))
         title = None if record.title is None else normalise(record.title)
         found = _Text(None, text, make_text_id(text), title, record.language)
-        return _Waiting(record, names, spdx, found)
+        return _Waiting(record, names, spdx, preference, found)
 
-    def _page(self, record: RawRecord, names: Names, spdx: str) -> _Waiting:
+    def _page(self, record: RawRecord, names: Names, spdx: str, said: list[Statement]) -> _Waiting:
         html = read_page(record.payload, record.content_type)
         if not isinstance(html, PageText):
-            return _Waiting(record, names, spdx, _Text(Refusal("undecodable", html.charset)))
+            undecodable = _Text(Refusal("undecodable", html.charset))
+            return _Waiting(record, names, spdx, combined(said), undecodable)
         kind = media_type(record)
         seen = names.payload_digest, html.charset, kind
         page = _Page(seen, html)
@@ -315,7 +329,7 @@ class _Ingest:
             landmarks = find_landmarks(markup)
             page = _Page(seen, html, markup, landmarks)
             spdx = page_licence(markup, landmarks.hosts) or spdx
-            refusal = gate_page(markup, spdx, self._gates, landmarks.metas)
+            refusal = gate_page(markup, spdx, self._gates, landmarks.metas, said)
         else:
             refusal = licence(spdx, self._gates)
         is_wanted = refusal is None
@@ -324,7 +338,8 @@ class _Ingest:
             is_utf8 = html.charset == "utf-8"
             refusal = gate.refuse(record.payload if is_utf8 else html.text.encode())
             is_wanted = refusal is None or gate.is_sampled(names.doc_id)
-        return _Waiting(record, names, spdx, _Text(refusal), page if is_wanted else None)
+        page_or_none = page if is_wanted else None
+        return _Waiting(record, names, spdx, combined(said), _Text(refusal), page_or_none)
 
     def _extract(self, pages: Iterable[_Page]) -> None:
         """Texts of pages whose payload was not met before in this part."""

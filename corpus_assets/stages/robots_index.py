@@ -41,14 +41,16 @@ from corpus_assets.sources.site_rules import (
     ROBOTS,
     TDMREP,
     ai_txt_rules,
+    licence_lines,
     robots_rules,
     tdmrep_rules,
     to_bytes,
+    usage_rules,
 )
 from corpus_assets.sources.warc import read_warc
 from corpus_assets.step import Settings, canonical_json
 
-VERSION = 2
+VERSION = 3
 MAX_FILE_BYTES = 16 << 20  # of a larger file the beginning is read
 MAX_REDIRECTS = 5
 
@@ -73,6 +75,10 @@ class SiteFileSettings(Settings):
     """Whose rules are taken from robots.txt and ai.txt."""
 
     agents: tuple[str, ...] = Field(default=(), description="product tokens, such as GPTBot")
+    ai_agents: tuple[str, ...] = Field(
+        default=(),
+        description="agents that train: whom preferences are told where `agents` is empty",
+    )
 
 
 class SiteFile(NamedTuple):
@@ -186,7 +192,8 @@ def _found(
 
 def _joined(row: Sequence[int], bodies: Sequence[bytes]) -> bytes:
     robots, ai_txt, tdmrep = (None if each < 0 else json.loads(bodies[each]) for each in row)
-    return to_bytes(robots, ai_txt, tdmrep)
+    robots = robots or {"rules": None, "usage": (), "licences": ()}
+    return to_bytes(robots["rules"], ai_txt, tdmrep, robots["usage"], robots["licences"])
 
 
 def _from_archive(
@@ -239,7 +246,8 @@ def _rules_of_answer(record: RawRecord, kind: str, site: str, settings: SiteFile
         is_page = kind == ROBOTS and not _holds_groups(record)
         return _rules(b"" if is_page else record.payload, kind, site, settings)
     if (record.http_status or 0) >= 500 and kind == ROBOTS:
-        return canonical_json([[DISALLOW_ALL]] * len(settings.agents))
+        closed = [[DISALLOW_ALL]] * len(settings.agents)
+        return canonical_json({"rules": closed, "usage": [], "licences": []})
     return _rules(b"", kind, site, settings)
 
 
@@ -288,8 +296,15 @@ def _from_folder(
 def _rules(content: bytes, kind: str, site: str, settings: SiteFileSettings) -> bytes:
     if kind == TDMREP:
         return canonical_json(tdmrep_rules(content, site))
-    read = robots_rules if kind == ROBOTS else ai_txt_rules
-    return canonical_json(read(content, settings.agents))
+    if kind == AI_TXT:
+        return canonical_json(ai_txt_rules(content, settings.agents))
+    return canonical_json(
+        {
+            "rules": robots_rules(content, settings.agents),
+            "usage": usage_rules(content, settings.agents, settings.ai_agents),
+            "licences": licence_lines(content),
+        }
+    )
 
 
 def _moment(fetched_at: str) -> int:

@@ -43,6 +43,7 @@ from corpus_assets.sources.sketch import sketch_texts
 
 SEQ_LEN = 48
 SNAPSHOTS = ("WEB-2024-10", "WEB-2024-18")
+PREFERENCE = "header Content-Usage: train-ai=y"
 SIGNALS = pa.schema(
     [("doc_id", schemas.DOC_ID), ("n_words", pa.int32()), ("mean_word_length", pa.float32())]
 )
@@ -280,6 +281,8 @@ def _part_tables(docs: list[Doc]) -> Tables:
                     "payload_digest": "sha1:x",
                     "content_type": "text/html",
                     "licence": "unknown",
+                    "preference": "allow" if doc.kept else "unknown",
+                    "preference_source": PREFERENCE if doc.kept else None,
                     "reason": doc.reason if doc.stage == "documents" else None,
                     "detail": None,
                 }

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from catalog import schema
 from catalog.cli import main
 from catalog.output import printable
-from corpus_assets_tests.lineage_catalog.corpus import Corpus, Doc, build
+from corpus_assets_tests.lineage_catalog.corpus import PREFERENCE, Corpus, Doc, build
 
 SHARD = "WEB-2024-10/web/high/shard_00001"
 
@@ -71,6 +71,16 @@ def test_lineage_tells_a_documents_story(corpus: Corpus) -> None:
     assert removed.url in text
     answer = run_json(corpus, "lineage", removed.doc_id.hex(), "--version", "v1")
     assert answer["cluster"]["size"] == 3
+
+
+def test_what_was_said_about_training_is_shown_and_counted(corpus: Corpus) -> None:
+    kept = corpus.kept()[0]
+    text = run(corpus, "lineage", kept.doc_id.hex()).stdout
+    assert f"allow ({PREFERENCE})" in " ".join(text.split())
+    query = "SELECT preference, count(*) AS n FROM documents GROUP BY ALL ORDER BY ALL"
+    silent = len(corpus.docs) - len(corpus.kept())
+    expected = [["allow", len(corpus.kept())], ["unknown", silent]]
+    assert run_json(corpus, "sql", query)["rows"] == expected
 
 
 def test_find_takes_an_address_a_host_a_text_or_a_file(corpus: Corpus, tmp_path: Path) -> None:

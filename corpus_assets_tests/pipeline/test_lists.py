@@ -1,6 +1,7 @@
 """Robots, categories, text folders and code trees through the graph, down to the documents."""
 
 import copy
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +168,73 @@ def test_a_category_without_lists_and_robots_without_files_are_errors(place: Pat
     recipe["sources"][0]["site_files"]["web-9"] = "x"
     with pytest.raises(RecipeError, match="site_files names web-9"):
         parse_recipe(recipe, "r.yaml")
+
+
+def preferences(pipeline: Pipeline) -> dict[str, tuple[str, str | None, str | None]]:
+    (part,) = pipeline.results("documents", "web-1")
+    table = pq.read_table(pipeline.store.local(part.outputs["records.parquet"].path))
+    names = ("preference", "preference_source", "reason")
+    return {row["url"]: tuple(row[name] for name in names) for row in table.to_pylist()}
+
+
+def test_what_sites_say_about_training_is_recorded_and_by_default_obeyed(place: Path) -> None:
+    pages = [
+        response("http://a.test/blog/1", page("Of tides. ")),
+        response("http://a.test/free/1", page("Of boats. ")),
+        response(
+            "http://b.test/",
+            page("Of nets. "),
+            headers="Content-Type: text/html\r\nContent-Usage: train-ai=n",
+        ),
+        response("http://c.test/", page("Of oars. ", head='<meta name="robots" content="noai">')),
+        response("http://d.test/", page("Of rope. ")),
+        response("http://e.test/", page("Of sails. "), status=404),
+    ]
+    write(place, "web.warc.gz", members(*pages))
+    signals = "User-agent: *\nContent-Signal: ai-train=no\nContent-Usage: /free/ train-ai=y\n"
+    write(place, "sites/a.test/robots.txt", signals.encode())
+    write(place, "sites/d.test/robots.txt", b"License: https://d.test/rsl.xml\n")
+    recipe = copy.deepcopy(RECIPE)
+    recipe["documents"]["gates"] = {}
+    pipeline, reports = build(place, recipe)
+    signal = "file robots.txt Content-Signal: ai-train=no"
+    expected = {
+        "http://a.test/blog/1": ("disallow", signal, "training_disallowed"),
+        "http://a.test/free/1": ("allow", "file robots.txt Content-Usage: train-ai=y", None),
+        "http://b.test/": ("disallow", "header Content-Usage: train-ai=n", "training_disallowed"),
+        "http://c.test/": ("disallow", "meta noai", "opted_out"),
+        "http://d.test/": ("unknown", "file robots.txt License: https://d.test/rsl.xml", None),
+        "http://e.test/": ("unknown", None, "http_status"),
+    }
+    assert preferences(pipeline) == expected
+    assert reports["web-1"].reasons["training_disallowed"] == 2
+    assert fates(pipeline, "web-1")["http://a.test/blog/1"] == ("training_disallowed", signal)
+    recipe["documents"]["gates"] = {"optout": {"on_disallow": "record"}}
+    pipeline, _ = build(place, recipe)
+    assert preferences(pipeline) == {
+        url: (value, source, reason if reason == "http_status" else None)
+        for url, (value, source, reason) in expected.items()
+    }
+
+
+def test_the_list_of_agents_is_pinned_by_its_digest_and_a_recipe_replaces_it(place: Path) -> None:
+    write(place, "sites/a.test/robots.txt", b"User-agent: Mine\nContent-Usage: train-ai=n\n")
+    recipe = copy.deepcopy(RECIPE)
+    recipe["documents"]["gates"] = {}
+    pipeline, _ = build(place, recipe)
+    usual = pipeline.recipe.digest
+    assert fates(pipeline, "web-1")["http://a.test/open"] == (None, None)
+    write(place, "agents.csv", b"name,purpose\nMine,training\n")
+    recipe["documents"]["gates"] = {"optout": {"ai_agents": {"file": "agents.csv"}}}
+    pipeline, _ = build(place, recipe)
+    assert fates(pipeline, "web-1")["http://a.test/open"][0] == "training_disallowed"
+    pinned = pipeline.recipe.identity()["documents"]["gates"]["optout"]["ai_agents"]
+    data = (place / "agents.csv").read_bytes()
+    assert pinned["sha256"] == hashlib.sha256(data).hexdigest()
+    assert pipeline.recipe.digest != usual
+    (place / "agents.csv").rename(place / "moved.csv")
+    recipe["documents"]["gates"]["optout"]["ai_agents"]["file"] = "moved.csv"
+    assert build(place, recipe)[0].recipe.digest == pipeline.recipe.digest
 
 
 def test_a_plan_says_that_documents_wait_for_their_lists(

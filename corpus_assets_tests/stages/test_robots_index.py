@@ -15,6 +15,7 @@ from corpus_assets.sources.base import SourceFile, SourceSpec, file_sha256
 from corpus_assets.sources.path_rules import path_of
 from corpus_assets.sources.robots import may_fetch
 from corpus_assets.sources.site_index import SiteIndex, site_of
+from corpus_assets.sources.site_rules import SiteRules
 from corpus_assets.stages.robots_index import SiteFileSettings, build_index, read_site_files
 from corpus_assets.stages.source_files import list_files
 from corpus_assets_tests.shared_data import shared_data
@@ -310,7 +311,7 @@ def test_site_files_in_an_archive_are_told_apart_by_their_path(tmp_path: Path) -
     assert rules.reserved_by_tdmrep(b"/x")
     other = index.find("b.test")
     assert other is not None
-    assert other == (None, (), ())
+    assert other == SiteRules(None)
 
 
 def test_damage_and_revisits_say_nothing_of_a_host(tmp_path: Path) -> None:

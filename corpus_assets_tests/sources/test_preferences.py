@@ -1,0 +1,275 @@
+"""Preferences about training, by the cases of the AIPREF drafts, content signals and RSL."""
+
+import pytest
+
+from corpus_assets.sources.preferences import (
+    Preference,
+    Statement,
+    combined,
+    header_statements,
+    markup_statements,
+    training_preference,
+)
+from corpus_assets.sources.robots import parse_robots, rules_for
+from corpus_assets.sources.site_rules import (
+    from_bytes,
+    licence_lines,
+    robots_rules,
+    to_bytes,
+    usage_rules,
+)
+
+NO_USAGE = "file robots.txt Content-Usage: train-ai=n"
+YES_USAGE = "file robots.txt Content-Usage: train-ai=y"
+NO_SIGNAL = "file robots.txt Content-Signal: ai-train=no"
+
+
+def said(
+    robots: str, path: str, agents: tuple[str, ...] = (), ai_agents: tuple[str, ...] = ("GPTBot",)
+) -> Preference:
+    """What a robots.txt says about a path, through the bytes of the index."""
+    content = robots.encode()
+    usage = usage_rules(content, agents, ai_agents)
+    data = to_bytes(robots_rules(content, agents), None, None, usage, licence_lines(content))
+    return combined(from_bytes(data, agents).said_in_robots(path.encode()))
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("train-ai=n", "disallow"),
+        ("train-ai=y", "allow"),
+        ("  train-ai=n ", "disallow"),
+        ("search=y, train-ai=n", "disallow"),
+        ("search=y,train-ai=n", "disallow"),
+        ("search=y\t,\ttrain-ai=n", "disallow"),
+        ("train-ai=n;exception=(a b)", "unknown"),  # a parameter is no list
+        ('train-ai=n;note="a, b=c"', "disallow"),
+        ('note="train-ai=n", train-ai=y', "allow"),
+        ("train-ai=y, train-ai=n", "disallow"),  # the last of equal names
+        ("train-ai=n, train-ai=y", "allow"),
+        ("new-label=n, train-ai=n", "disallow"),
+        ('new-label=(a b;c=1 "x");d, train-ai=n', "disallow"),
+        ('*odd=@1659578233, when=%"%c3%bc", raw=:aGk=:, yes=?1, n=-1.5, train-ai=n', "disallow"),
+        ("new-label=n", "unknown"),
+        ("search=n", "unknown"),
+        ("train-ai", "unknown"),
+        ("train-ai=?0", "unknown"),
+        ("train-ai=no", "unknown"),
+        ("train-ai=N", "unknown"),
+        ('train-ai="n"', "unknown"),
+        ("train-ai=(n)", "unknown"),
+        ("train-ai=1", "unknown"),
+        ("Train-AI=n", "unknown"),
+        ("train-ai = n", "unknown"),
+        ("train-ai=n,", "unknown"),
+        (",train-ai=n", "unknown"),
+        ("train-ai=n search=y", "unknown"),
+        ("train-ai=n; search=y", "disallow"),  # a parameter
+        ('train-ai=n, note="open', "unknown"),
+        ("train-ai=n, \u00fc=y", "unknown"),
+        ("ai-train=no", "unknown"),
+        ("", "unknown"),
+    ],
+)
+def test_content_usage_is_a_dictionary_and_what_is_none_says_nothing(
+    value: str, expected: str
+) -> None:
+    assert training_preference("Content-Usage", value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("ai-train=no", "disallow"),
+        ("ai-train=yes", "allow"),
+        ("search=yes,ai-train=no,use=reference", "disallow"),
+        ("search=yes, ai-input=no, ai-train=yes", "allow"),
+        ("AI-Train = NO", "disallow"),
+        ("ai-train=yes, ai-train=no", "disallow"),
+        ("search=no", "unknown"),
+        ("ai-input=no", "unknown"),
+        ("ai-train=n", "unknown"),
+        ("ai-train", "unknown"),
+        ("train-ai=no", "unknown"),
+        ("ai-train=none", "unknown"),
+        ("", "unknown"),
+    ],
+)
+def test_content_signals_are_pairs(value: str, expected: str) -> None:
+    assert training_preference("Content-Signal", value) == expected
+
+
+def test_a_value_made_to_hold_the_parser_does_not() -> None:
+    for value in (
+        "a;" * 4000,
+        "a=(" + "b " * 4000,
+        "a=" + '"' + '\\"' * 4000,
+        "a" * 10**6,
+        "," * 10**6,
+    ):
+        assert training_preference("Content-Usage", value) == "unknown"
+
+
+DRAFT = """\
+User-Agent: *
+Allow: /
+Disallow: /never/
+Content-Usage: train-ai=n
+Content-Usage: /ai-ok/ train-ai=y
+
+User-Agent: ExampleBot
+Allow: /
+Content-Usage: train-ai=y
+"""
+
+
+@pytest.mark.parametrize(
+    ("agents", "path", "expected"),
+    [
+        ((), "/test", Preference("disallow", NO_USAGE)),
+        ((), "/ai-ok/test", Preference("allow", YES_USAGE)),
+        (("ExampleBot",), "/test", Preference("allow", YES_USAGE)),
+        (("examplebot",), "/ai-ok/test", Preference("allow", YES_USAGE)),
+        (("OtherBot",), "/test", Preference("disallow", NO_USAGE)),
+        (("ExampleBot", "OtherBot"), "/test", Preference("disallow", f"{NO_USAGE}; {YES_USAGE}")),
+    ],
+)
+def test_the_example_of_the_draft_is_read_as_it_says(
+    agents: tuple[str, ...], path: str, expected: Preference
+) -> None:
+    assert said(DRAFT, path, agents) == expected
+
+
+@pytest.mark.parametrize(
+    ("lines", "path", "expected"),
+    [
+        ("Content-Usage: train-ai=n", "/", "disallow"),
+        ("content-usage : /a train-ai=n", "/a/b", "disallow"),
+        ("Content-Usage: /a train-ai=n", "/b", "unknown"),
+        ("Content-Usage: /a\ttrain-ai=n", "/ab", "disallow"),
+        ("Content-Usage: / train-ai=y\nContent-Usage: train-ai=n", "/x", "allow"),
+        ("Content-Usage: /a train-ai=y\nContent-Usage: /a train-ai=n", "/a", "disallow"),
+        ("Content-Usage: /a/b train-ai=y\nContent-Usage: /a train-ai=n", "/a/b", "allow"),
+        ("Content-Usage: /a train-ai=n\nContent-Usage: /a/b train-ai=y", "/a/b", "allow"),
+        ("Content-Usage: /*.html$ train-ai=n\nContent-Usage: train-ai=y", "/x.html", "disallow"),
+        ("Content-Usage: /*.html$ train-ai=n\nContent-Usage: train-ai=y", "/x.htm", "allow"),
+        ("Content-Usage: /%61 train-ai=n", "/a", "disallow"),
+        ("Content-Usage: /\u00fc train-ai=n", "/%C3%BC", "disallow"),
+        ("Content-Usage: train-ai=n # said twice, train-ai=y", "/", "disallow"),
+        ("Content-Usage: train-ai=n\nContent-Usage: /docs/ search=y", "/docs/x", "unknown"),
+        ("Content-Usage: train-ai=n\nContent-Usage: /docs/ train-ai", "/docs/x", "unknown"),
+        ("Content-Usage: train-ai=n\nContent-Usage: /docs/ search=y", "/x", "disallow"),
+        ("Content-Usage: /a", "/a", "unknown"),
+        ("Content-Signal: search=yes,ai-train=no\nAllow: /", "/x", "disallow"),
+        ("Content-Signal: /shop/ ai-train=yes\nContent-Signal: ai-train=no", "/shop/x", "allow"),
+        ("Content-Signal: ai-train=no\nContent-Usage: train-ai=y", "/x", "disallow"),
+        ("Content-Signal: ai-train=no\nContent-Usage: /blog train-ai=y", "/blog/1", "allow"),
+        ("Contents-Usage: train-ai=n", "/", "unknown"),
+        ("Disallow: /x\nAllow: /", "/x", "unknown"),
+    ],
+)
+def test_the_longest_path_counts_and_of_equals_the_most_restrictive(
+    lines: str, path: str, expected: str
+) -> None:
+    for end in ("\n", "\r\n"):
+        robots = f"User-agent: *\n{lines}\n".replace("\n", end)
+        assert said(robots, path).value == expected
+
+
+@pytest.mark.parametrize(
+    ("robots", "agents", "expected"),
+    [
+        ("Content-Signal: ai-train=no\nUser-agent: *\nAllow: /", (), "unknown"),  # in no group
+        ("User-agent: GPTBot\nContent-Signal: ai-train=no", (), "disallow"),
+        ("User-agent: bingbot\nContent-Signal: ai-train=no", (), "unknown"),
+        ("User-agent: GPTBot\nContent-Signal: ai-train=no", ("CCBot",), "unknown"),
+        ("User-agent: GPTBot/1.1\nContent-Signal: ai-train=no", ("gptbot",), "disallow"),
+        ("User-agent: GPTBot-Image\nContent-Signal: ai-train=no", ("GPTBot",), "unknown"),
+        (
+            "User-agent: *\nContent-Signal: ai-train=no\n\nUser-agent: GPTBot\nAllow: /",
+            ("GPTBot",),
+            "unknown",
+        ),
+        (
+            "User-agent: GPTBot\nAllow: /\n\nUser-agent: *\nAllow: /\n\n"
+            "User-agent: gptbot\nContent-Usage: train-ai=n",
+            ("GPTBot",),
+            "disallow",
+        ),
+    ],
+)
+def test_a_group_speaks_to_the_agents_it_names(
+    robots: str, agents: tuple[str, ...], expected: str
+) -> None:
+    assert said(robots, "/x", agents).value == expected
+
+
+def test_a_preference_is_a_rule_that_ends_the_list_of_agents() -> None:
+    robots = "User-agent: *\nContent-Signal: ai-train=no\n\nUser-agent: GPTBot\nDisallow: /\n"
+    groups = parse_robots(robots.encode())
+    assert not rules_for(groups, "CCBot")
+    assert rules_for(groups, "GPTBot")
+    assert said(robots, "/x", ("CCBot",)) == Preference("disallow", NO_SIGNAL)
+
+
+def test_licences_are_recorded_as_terms_that_nobody_has_read() -> None:
+    robots = (
+        "License: https://a.test/license.xml\nUser-agent: *\nAllow: /\n"
+        "LICENSE : https://b.test/rsl.xml # global\nLicense:\n"
+    )
+    both = (
+        "file robots.txt License: https://a.test/license.xml; "
+        "file robots.txt License: https://b.test/rsl.xml"
+    )
+    assert said(robots, "/x") == Preference("unknown", both)
+    with_signal = said(robots + "Content-Signal: ai-train=no", "/x")
+    assert with_signal == Preference("disallow", f"{NO_SIGNAL}; {both}")
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ([], None),
+        ([("content-usage", "train-ai=n")], "header Content-Usage: train-ai=n"),
+        ([("content-usage", "search=y"), ("content-usage", "train-ai=n")],
+         "header Content-Usage: train-ai=n"),
+        ([("content-usage", "train-ai=n"), ("content-usage", "train-ai = y")], None),
+        ([("content-signal", "ai-train=yes, search=yes")], "header Content-Signal: ai-train=yes"),
+        ([("link", '<https://a.test/l.xml>; rel="license"; type="application/rsl+xml"')],
+         "header Link: https://a.test/l.xml"),
+        ([("link", "</a.css>; rel=preload, </l.xml>; type=application/rsl+xml; rel=license")],
+         "header Link: /l.xml"),
+        ([("link", '<https://cc.test/by>; rel="license"')], None),
+        ([("link", '</l.xml>; rel="alternate"; type="application/rsl+xml"')], None),
+        ([("x-robots-tag", "noai")], None),
+    ],
+)  # fmt: skip
+def test_headers_say_it_of_one_page(headers: list[tuple[str, str]], expected: str | None) -> None:
+    assert combined(header_statements(headers)).source == expected
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        (
+            '<link rel="license" type="application/rsl+xml" href="https://a.test/l.xml">',
+            "https://a.test/l.xml",
+        ),
+        ("<LINK HREF='/l.xml' TYPE='application/rsl+xml' REL='License nofollow' />", "/l.xml"),
+        ("<link rel=license type=application/rsl+xml href=/l.xml?a=1&amp;b=2>", "/l.xml?a=1&b=2"),
+        ('<link rel="license" href="https://cc.test/by">', None),
+        ('<link rel="alternate" type="application/rsl+xml" href="/l.xml">', None),
+        ("<p>application/rsl+xml</p>", None),
+    ],
+)
+def test_a_page_links_to_its_licence(markup: str, expected: str | None) -> None:
+    source = combined(markup_statements(f"<head>{markup}</head>".encode())).source
+    assert source == (expected and f"markup link: {expected}")
+
+
+def test_the_most_restrictive_statement_counts_and_all_are_named() -> None:
+    said = [Statement("unknown", "c"), Statement("allow", "b"), Statement("disallow", "a")]
+    assert combined(said) == Preference("disallow", "a; b; c")
+    assert combined(said[:2]) == Preference("allow", "b; c")
+    assert combined([]) == Preference("unknown", None)
