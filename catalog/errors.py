@@ -20,6 +20,7 @@
     +-- LineageBroken           tables of a version contradict each other
     +-- QueryRefused            `catalog sql` was asked for more than reading
     +-- TakedownRefused         a takedown cannot be asked for, withdrawn or run like that
+        +-- TakedownTooWide     it takes so much that somebody has to say yes
 
 Each message says what happened, what it means and what to do next, on one line.
 """
@@ -103,3 +104,7 @@ class QueryRefused(CatalogError):
 
 class TakedownRefused(CatalogError):
     """A takedown cannot be asked for, withdrawn or run like that."""
+
+
+class TakedownTooWide(TakedownRefused):
+    """A takedown takes so much that it is filed only when that is confirmed."""

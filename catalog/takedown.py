@@ -6,7 +6,13 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import entry_points
 from typing import Any
 
-from catalog.errors import AmbiguousName, CatalogError, TakedownRefused, UnknownName
+from catalog.errors import (
+    AmbiguousName,
+    CatalogError,
+    TakedownRefused,
+    TakedownTooWide,
+    UnknownName,
+)
 from catalog.files import Store
 from catalog.live import MIN_PREFIX, LiveLineage
 from catalog.near_copies import KIND as NEAR_TEXT
@@ -15,11 +21,19 @@ from catalog.rows import NewTakedown, TakedownRow
 from catalog.takedown_impact import impact, touched_places
 from catalog.takedown_match import ROLES, FoundDocument, Matcher
 from catalog.takedown_records import key_of
-from catalog.takedown_target import ID_DIGITS, Target, doc_id_target, text_sha256_target
+from catalog.takedown_target import (
+    ID_DIGITS,
+    Target,
+    doc_id_target,
+    domain_target,
+    scope_of,
+    text_sha256_target,
+)
 
 RUNNER_GROUP = "catalog.takedown_runner"
 NOTES = ("reason", "requester", "reference")
 MAX_NOTE_CHARS = 2000
+HOSTS_LISTED = 1000
 
 
 def request(
@@ -32,9 +46,11 @@ def request(
     requester: str = "",
     reference: str = "",
     dry_run: bool = False,
+    confirmed: bool = False,
 ) -> dict[str, Any]:
     """File a takedown and say at once what it touches in the live versions.
 
+    One that takes very much is filed when it is `confirmed` (else `TakedownTooWide`).
     The request, its suppressions and what it found are written in one transaction; a dry run
     writes nothing.
     """
@@ -50,6 +66,10 @@ def request(
         matcher = Matcher(live)
         matcher.match([(target, near_duplicates)])
         (found,) = matcher.requests([(target, asked)])
+        hosts = matcher.hosts(0)
+        wide = matcher.width(0, target, found.documents)
+        if wide is not None and not dry_run and not confirmed:
+            raise TakedownTooWide(f"{wide}; look with --dry-run, and file it with --yes")
         touched = impact(live)
     if dry_run:
         known = registry.find_takedowns([key_of(found)]).get(key_of(found))
@@ -63,6 +83,10 @@ def request(
         "kind": found.kind,
         "value": found.value,
         "near_duplicates": near_duplicates,
+        "scope": scope_of(target),
+        "hosts": [{"host": host, "documents": count} for host, count in hosts[:HOSTS_LISTED]],
+        "hosts_truncated": len(hosts) > HOSTS_LISTED,
+        "needs_yes": wide,
         "standing": found.documents == 0,
         "documents": found.documents,
         "documents_by_role": {role: found.found[role] for role in ROLES},
@@ -195,13 +219,15 @@ def run(home: str | None) -> tuple[str, int]:
 
 def _target(registry: Registry, row: TakedownRow) -> Target:
     """The target that a request was filed with."""
-    kinds = {"url": "url_key", "url_prefix": "url_prefix", "domain": "host", "doc_id": "doc_id"}
+    kinds = {"url": "url_key", "url_prefix": "url_prefix", "doc_id": "doc_id"}
     orders: tuple[tuple[str, str], ...] = ()
     held: dict[str, list[str]] = {}
     for order in registry.takedown_suppressions(row.id):
         held.setdefault(order.kind, []).append(order.value)
     if row.kind in kinds:
         orders = ((kinds[row.kind], row.value),)
+    elif row.kind == "domain":
+        orders = domain_target(row.value).orders
     elif row.kind == "text_sha256":
         orders = text_sha256_target(row.value).orders
     elif row.kind == "text_id":  # with the spellings of its end that were filed along with it

@@ -10,7 +10,7 @@ import click
 
 from catalog import takedown_screens as screens
 from catalog.command import BROKEN_EXIT, Place, placed
-from catalog.errors import CatalogError
+from catalog.errors import CatalogError, TakedownTooWide
 from catalog.output import print_json, print_line, printable
 from catalog.rows import TAKEDOWN_STATES
 
@@ -25,7 +25,7 @@ def takedown() -> None:
 @takedown.command()
 @click.option("--url", help="A page, in any spelling of its address, or SOURCE:KEY of a record.")
 @click.option("--url-prefix", help="All pages whose canonical address begins so.")
-@click.option("--domain", help="A host, with all its subdomains.")
+@click.option("--domain", help="A host with all hosts below it; www.X: that host alone.")
 @click.option("--doc-id", help="A document, by its id or the unambiguous start of it.")
 @click.option("--text-file", type=click.File("rb"), help="A text, from a UTF-8 file ('-': stdin).")
 @click.option("--text-sha256", help="A text, by the SHA-256 of its NFC form in UTF-8.")
@@ -34,6 +34,7 @@ def takedown() -> None:
 @click.option("--requester", default="", help="Who asked.")
 @click.option("--reference", default="", help="Number of the case, letter or ticket.")
 @click.option("--dry-run", is_flag=True, help="Only say what it would touch.")
+@click.option("--yes", is_flag=True, help="File it, however much it takes.")
 @placed
 def request(
     place: Place,
@@ -43,26 +44,40 @@ def request(
     reference: str,
     near_duplicates: bool,
     dry_run: bool,
+    yes: bool,
     **asked: Any,
 ) -> None:
     """File a takedown and say at once what it touches in all live versions.
 
     Give exactly one of --url, --url-prefix, --domain, --doc-id, --text-file, --text-sha256. What
     matches nothing is kept as a standing order for later snapshots. The same request twice is
-    one request.
+    one request. One that takes very much, or a name that many owners share (co.uk), takes --yes
+    or, at a terminal, an answer.
     """
     from catalog.takedown import request as file_request
 
-    answer = file_request(
-        place.registry,
-        place.store,
-        _target(place, near_duplicates, **asked),
-        reason,
-        near_duplicates=near_duplicates,
-        requester=requester,
-        reference=reference,
-        dry_run=dry_run,
-    )
+    target = _target(place, near_duplicates, **asked)
+
+    def filed(confirmed: bool) -> dict[str, Any]:
+        return file_request(
+            place.registry,
+            place.store,
+            target,
+            reason,
+            near_duplicates=near_duplicates,
+            requester=requester,
+            reference=reference,
+            dry_run=dry_run,
+            confirmed=confirmed,
+        )
+
+    try:
+        answer = filed(yes)
+    except TakedownTooWide as error:
+        if as_json or not sys.stdin.isatty():
+            raise
+        click.confirm(f"{printable(str(error))}. File it now?", abort=True, err=True)
+        answer = filed(True)
     print_json(answer) if as_json else screens.show_request(answer)
 
 

@@ -110,7 +110,7 @@ def _has_keys(target: Target, sources: Iterable[str]) -> bool:
         of_source = any(target.value.startswith(f"{name}:") for name in sources)
         return bool(end) and not of_source and SURT_HOST.fullmatch(host) is not None
     if target.kind == "domain":
-        return not target.value.replace(".", "").isdigit()
+        return not target.value.removeprefix("www.").replace(".", "").isdigit()
     return True
 
 
@@ -120,7 +120,14 @@ def _of_target(keys: Keys, target: Target) -> Found:
     if target.kind == "url_prefix":
         return keys.hosts(prefix_ranges(target.value))
     if target.kind == "domain":
-        return keys.hosts(domain_ranges(host_key(target.value)))
+        ranges = [
+            place
+            for kind, value in target.orders
+            for place in (
+                domain_ranges(host_key(value)) if kind == "host" else prefix_ranges(value)
+            )
+        ]
+        return keys.hosts(ranges)
     kind = DOCUMENT_IDS if target.kind == "doc_id" else TEXT_IDS
     ids = [bytes.fromhex(value) for name, value in target.orders if name in ("doc_id", "text_id")]
     return [pair for one in ids for pair in keys.find(kind, id_key(one))]

@@ -76,7 +76,7 @@ def import_takedowns(
     summary = Summary()
     with LiveLineage(registry, store) as live:
         matcher = Matcher(live)
-        batch: list[tuple[Target, NewTakedown]] = []
+        batch: list[tuple[int, Target, NewTakedown]] = []
 
         def refuse(number: int, why: str) -> None:
             summary.bad += 1
@@ -86,11 +86,11 @@ def import_takedowns(
             with path.open("rb") as handle:
                 for number, entry in read(handle, refuse):
                     try:
-                        batch.append(_request(entry, reason, sources))
+                        batch.append((number, *_request(entry, reason, sources)))
                     except TakedownRefused as error:
                         refuse(number, str(error))
                     if len(batch) >= batch_lines:
-                        _file(registry, matcher, batch, summary, dry_run)
+                        _file(registry, matcher, batch, summary, dry_run, refuse)
                         batch = []
         except OSError as error:
             raise CatalogError(
@@ -98,7 +98,7 @@ def import_takedowns(
                 "starting again finds it there"
             ) from error
         if batch:
-            _file(registry, matcher, batch, summary, dry_run)
+            _file(registry, matcher, batch, summary, dry_run, refuse)
         touched = impact(live)
         documents = live.query("SELECT count(*) AS n FROM gone")[0]["n"]
     return {
@@ -117,20 +117,32 @@ def import_takedowns(
 def _file(
     registry: Registry,
     matcher: Matcher,
-    batch: list[tuple[Target, NewTakedown]],
+    batch: list[tuple[int, Target, NewTakedown]],
     summary: Summary,
     dry_run: bool,
+    refuse: Tell,
 ) -> None:
-    matcher.match([(target, request.near_duplicates) for target, request in batch])
-    found = matcher.requests(batch)
+    """File a batch, but for lines that ask for very much: each of those is confirmed by itself."""
+    matcher.match([(target, request.near_duplicates) for _, target, request in batch])
+    found = dict(enumerate(matcher.requests([(target, asked) for _, target, asked in batch])))
+    wide = []
+    for place, (number, target, _) in enumerate(batch):
+        why = matcher.width(place, target, found[place].documents)
+        if why is not None:
+            refuse(number, f"{why}; file it by itself, with `catalog takedown request --yes`")
+            wide.append(place)
+            del found[place]
+    if wide:
+        matcher.drop(wide)
     if dry_run:
-        known = registry.find_takedowns([key_of(request) for request in found])
+        known = registry.find_takedowns([key_of(request) for request in found.values()])
         fresh = matcher.first_asked()
-        for place, request in enumerate(found):
+        for place, request in found.items():
             is_new = place in fresh and key_of(request) not in known
             summary.count(request, FILED if is_new else ALREADY_THERE)
         return
-    for request, (_, outcome) in zip(found, registry.file_takedowns(found), strict=True):
+    requests = list(found.values())
+    for request, (_, outcome) in zip(requests, registry.file_takedowns(requests), strict=True):
         summary.count(request, outcome)
 
 

@@ -26,11 +26,13 @@ from catalog.takedown_focus import (
     focus_on_documents,
     focus_on_targets,
 )
-from catalog.takedown_target import Target
+from catalog.takedown_target import ADDRESS_ORDERS, Target, is_shared_suffix
 
 ID_KINDS = ("doc_id", "text_id", "text_sha256")
 ROLES = ("matched", "near_duplicate", "descendant")
 LISTED = 100  # documents named on a request; the counts are whole
+WIDE_DOCUMENTS = 10_000
+WIDE_SHARE, FEW_DOCUMENTS = 0.1, 100
 
 HOST_OF_KEY = """CASE
     WHEN NOT contains(url_key, ')/') THEN NULL
@@ -53,7 +55,8 @@ class Matcher:
 
     def __init__(self, live: LiveLineage) -> None:
         self.live = live
-        live.execute("CREATE OR REPLACE TEMP TABLE gone (doc_id BLOB PRIMARY KEY)")
+        self._batch = 0
+        live.execute("CREATE OR REPLACE TEMP TABLE gone (doc_id BLOB PRIMARY KEY, batch BIGINT)")
         focus_on_derived(live)
         live.execute(
             "CREATE OR REPLACE TEMP TABLE derived AS SELECT DISTINCT doc_id, url_key AS own_key, "
@@ -62,6 +65,9 @@ class Matcher:
         )
         live.execute(
             "CREATE OR REPLACE TEMP TABLE asked (kind VARCHAR, value VARCHAR, near BOOLEAN)"
+        )
+        self._texts = max(
+            (sum(row.rows for row in files["texts"]) for files in live.files.values()), default=0
         )
         self._any_derived = bool(live.query("SELECT 1 FROM derived LIMIT 1"))
         live.focus({})
@@ -95,9 +101,19 @@ class Matcher:
             "CREATE OR REPLACE TEMP TABLE going (n BIGINT, doc_id BLOB, url_key VARCHAR, "
             "role UTINYINT, PRIMARY KEY (n, doc_id))"
         )
+        addresses = [
+            (n, *order)
+            for n, (target, _) in enumerate(targets)
+            for order in target.orders
+            if order[0] in ADDRESS_ORDERS
+        ]
+        columns = zip(*addresses, strict=True) if addresses else ((), (), ())
+        types = (pa.int64(), pa.string(), pa.string())
+        arrays = [pa.array(list(c), t) for c, t in zip(columns, types, strict=True)]
+        live.connection.register("addresses", pa.table(arrays, names=["n", "kind", "value"]))
         kinds = {target.kind for target, _ in targets}
         documents = f"(SELECT * FROM {live.scan('documents')} WHERE reason IS NULL)"
-        self._by_address(kinds, targets, f"(SELECT doc_id, url_key, host FROM {documents})", 0)
+        self._by_address(addresses, f"(SELECT doc_id, url_key, host FROM {documents})", 0)
         if "doc_id" in kinds:
             self._add(
                 f"SELECT t.n, d.doc_id, d.url_key, 0 FROM {documents} AS d JOIN "
@@ -111,14 +127,18 @@ class Matcher:
             self._near_duplicates(documents)
         if self._any_derived:
             parents = f"(SELECT *, {HOST_OF_KEY} AS host FROM derived)"
-            self._by_address(kinds, targets, parents, 2, "own_key")
+            self._by_address(addresses, parents, 2, "own_key")
             while self._add(
                 "SELECT g.n, d.doc_id, d.own_key, 2 FROM derived AS d "
                 "JOIN going AS g ON d.url_key = g.url_key "
                 "ANTI JOIN going AS known ON known.n = g.n AND known.doc_id = d.doc_id"
             ):
                 pass
-        live.execute("INSERT INTO gone SELECT DISTINCT doc_id FROM going ON CONFLICT DO NOTHING")
+        self._batch += 1
+        live.execute(
+            "INSERT INTO gone SELECT DISTINCT doc_id, ? FROM going ON CONFLICT DO NOTHING",
+            [self._batch],
+        )
         gone = live.query("SELECT doc_id FROM gone LIMIT ?", [FEW + 1])
         focus_on_documents(live, [bytes(row["doc_id"]) for row in gone])
 
@@ -172,6 +192,39 @@ class Matcher:
             )
         return answer
 
+    def hosts(self, n: int) -> list[tuple[str, int]]:
+        """The hosts of the documents that a target of the last batch names, most documents first."""
+        found = self.live.query(
+            f"SELECT {HOST_OF_KEY} AS host, count(*) AS documents FROM going "
+            "WHERE n = ? AND role = 0 GROUP BY 1 HAVING host IS NOT NULL "
+            "ORDER BY documents DESC, host",
+            [n],
+        )
+        return [(row["host"], row["documents"]) for row in found]
+
+    def width(self, n: int, target: Target, documents: int) -> str | None:
+        """Why a target of the last batch asks for so much that somebody should say yes to it."""
+        share = documents / max(documents, self._texts, 1)
+        if target.kind == "domain" and is_shared_suffix(target.value):
+            why = "sites of many owners stand below it"
+        elif documents > WIDE_DOCUMENTS or (documents > FEW_DOCUMENTS and share > WIDE_SHARE):
+            why = f"that is {share:.0%} of what live versions hold"
+        else:
+            return None
+        hosts = self.hosts(n)
+        named = ", ".join(f"{host} {count}" for host, count in hosts[:5])
+        more = f" and {len(hosts) - 5} more" if len(hosts) > 5 else ""
+        where = f" on {len(hosts)} hosts ({named}{more})" if hosts else ""
+        return f"{target.kind} {target.value} covers {documents} documents{where}: {why}"
+
+    def drop(self, places: Sequence[int]) -> None:
+        """Count what some targets of the last batch found, and no other did, no more."""
+        self.live.execute(
+            "DELETE FROM gone WHERE batch = ? AND doc_id NOT IN "
+            "(SELECT doc_id FROM going WHERE n NOT IN (SELECT unnest(?)))",
+            [self._batch, list(places)],
+        )
+
     def documents(self) -> dict[int, list[FoundDocument]]:
         """All documents of the last batch, by the target's place."""
         found: dict[int, list[FoundDocument]] = {}
@@ -204,33 +257,33 @@ class Matcher:
 
     def _by_address(
         self,
-        kinds: set[str],
-        targets: Sequence[tuple[Target, bool]],
+        addresses: Sequence[tuple[int, str, str]],
         pages: str,
         role: int,
         own_key: str = "url_key",
     ) -> None:
         """Pages (doc_id, url_key, host) that a URL, prefix or domain covers, as ingest has it."""
-        if "url" in kinds:
+        kinds = {kind for _, kind, _ in addresses}
+        if "url_key" in kinds:
             self._add(
                 f"SELECT t.n, p.doc_id, p.{own_key}, {role} FROM {pages} AS p "
-                "JOIN targets AS t ON p.url_key = t.value WHERE t.kind = 'url'"
+                "JOIN addresses AS t ON p.url_key = t.value WHERE t.kind = 'url_key'"
             )
         # One scan for each length of prefix: a hash join each, where a range join would sort.
-        for length in sorted({len(t.value) for t, _ in targets if t.kind == "url_prefix"}):
+        for length in sorted({len(value) for _, kind, value in addresses if kind == "url_prefix"}):
             self._add(
                 f"SELECT t.n, p.doc_id, p.{own_key}, {role} FROM {pages} AS p "
-                f"JOIN targets AS t ON left(p.url_key, {length}) = t.value "
+                f"JOIN addresses AS t ON left(p.url_key, {length}) = t.value "
                 "WHERE t.kind = 'url_prefix'"
             )
-        if "domain" in kinds:
+        if "host" in kinds:
             self._add(
                 "WITH hosts AS (SELECT DISTINCT host, string_split(host, '.') AS labels "
                 f"FROM {pages} WHERE host IS NOT NULL), "
                 "covers AS (SELECT host, array_to_string(labels[place:], '.') AS value "
                 "FROM (SELECT host, labels, unnest(range(1, len(labels) + 1)) AS place FROM hosts))"
                 f" SELECT t.n, p.doc_id, p.{own_key}, {role} FROM {pages} AS p "
-                "JOIN covers USING (host) JOIN targets AS t USING (value) WHERE t.kind = 'domain'"
+                "JOIN covers USING (host) JOIN addresses AS t USING (value) WHERE t.kind = 'host'"
             )
 
     def _by_text(self, kinds: set[str]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from catalog.near_copies import KIND as NEAR_TEXT
 from catalog.output import print_fields, print_line, print_table, printable
 
+HOSTS_SHOWN = 20
 WORDS = {
     "member_promoted": "another member will be promoted",
     "nothing_left": "nothing is left of it",
@@ -40,13 +41,22 @@ def show_request(answer: dict[str, Any]) -> None:
         print_line(f"Dry run: this is takedown {row['id']} already ({_status(row)}).")
     else:
         print_line("Dry run: nothing was filed.")
-    print_fields([("asked for", f"{answer['kind']} {answer['value']}")])
+    asked = [("asked for", f"{answer['kind']} {answer['value']}")]
+    print_fields([*asked, ("covers", answer["scope"])] if answer["scope"] else asked)
+    if answer["outcome"] == "dry_run" and answer["needs_yes"]:
+        print_line("Filing it takes --yes: " + printable(answer["needs_yes"]))
     if answer["standing"]:
         print_line(_standing(answer))
         for line in _near_copies(answer):
             print_line(line)
         return
     _show_impact(answer)
+    if answer["kind"] in ("domain", "url_prefix"):
+        print_line()
+        shown = answer["hosts"][:HOSTS_SHOWN]
+        print_table(("host", "documents"), [(row["host"], row["documents"]) for row in shown])
+        if len(answer["hosts"]) > len(shown):
+            print_line(f"The {len(shown)} hosts with most documents; --json lists more.")
     if answer["near_duplicates"]:
         print_line()
     for line in _near_copies(answer):

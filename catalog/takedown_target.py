@@ -1,6 +1,7 @@
 """What a takedown asks for, in the one form that ingest, catalog and people agree on."""
 
 import hashlib
+import re
 import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -9,11 +10,16 @@ from catalog.errors import TakedownRefused
 from catalog.near_copies import KIND as NEAR_TEXT
 from catalog.near_copies import sketch_of
 from catalog.text import text_id
-from catalog.urls import canonical_host, url_key
+from catalog.urls import canonical_host, host_key, url_key
 
 MAX_VALUE_BYTES = 2000  # what an index of PostgreSQL is sure to hold
 ID_DIGITS = 32
 SHA256_DIGITS = 64
+ADDRESS_ORDERS = ("url_key", "url_prefix", "host")
+CATEGORIES = re.compile(
+    "ac|com?|edu?|gen|go|gob|gouv|govt?|gv|info|ltd|mil|muni|net?|nhs|nom|org?|plc|police|sch|web"
+)
+"""What registries of countries put before their letters: `co.uk`, `com.au`, `ac.jp`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +70,40 @@ def url_prefix_target(prefix: str, sources: Collection[str] = ()) -> Target:
 
 
 def domain_target(domain: str) -> Target:
-    """A host with all its subdomains; `*.example.com` and a leading dot mean the same."""
+    """A host with all its subdomains; `*.example.com` and a leading dot mean the same.
+
+    `www.example.com` is that host with what is below it, and none of its siblings. Canonical
+    addresses have no `www.`, so it cannot be told from `example.com` itself: both are covered.
+    """
+    written = domain.strip().removeprefix("*.").removeprefix(".")
     try:
-        host = canonical_host(domain.strip().removeprefix("*.").removeprefix("."))
+        host = canonical_host(written)
     except ValueError as error:
         raise TakedownRefused(f"{domain!r} is not a host: write it like example.com") from error
-    return Target("domain", _fitting(host), domain.strip(), (("host", host),))
+    orders: tuple[tuple[str, str], ...] = (("host", host),)
+    if written.lower().startswith("www.") and not host.startswith("www."):
+        key, host = host_key(host), f"www.{host}"
+        orders = tuple(("url_prefix", f"{key}{end}") for end in (")", ":", ",www,"))
+    return Target("domain", _fitting(host), domain.strip(), orders)
+
+
+def scope_of(target: Target) -> str | None:
+    """Which hosts a domain means, in words; None for what is no domain."""
+    if target.kind != "domain":
+        return None
+    if target.orders[0][0] == "host":
+        return f"{target.value} and every host below it"
+    bare = target.value.removeprefix("www.")
+    return f"{target.value}, which is one address with {bare}; no other host of {bare}"
+
+
+def is_shared_suffix(host: str) -> bool:
+    """Whether sites of many owners stand below a name: `uk`, `co.uk`. No list of registered
+    suffixes is used, so this is known of countries' usual categories only."""
+    labels = host.split(".")
+    return len(labels) == 1 or (
+        len(labels) == 2 and len(labels[1]) == 2 and CATEGORIES.fullmatch(labels[0]) is not None
+    )
 
 
 def doc_id_target(written: str) -> Target:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from catalog.errors import AmbiguousName, TakedownRefused, UnknownName
+from catalog.errors import AmbiguousName, TakedownRefused, TakedownTooWide, UnknownName
 from catalog.files import Store
 from catalog.live import LiveLineage
 from catalog.registry import Registry
@@ -60,13 +60,39 @@ def test_a_url_names_its_captures_in_all_snapshots(corpus: Corpus) -> None:
 
 
 def test_domains_and_prefixes_name_what_ingest_would_refuse(corpus: Corpus) -> None:
-    for domain in ("example", "site1.example", "www.site2.example", "e.example"):
-        host = domain.removeprefix("www.")
-        named = with_text(corpus, lambda d, h=host: f".{d.url.split('/')[2]}".endswith(f".{h}"))
+    for domain in ("example", "site1.example", "e.example"):
+        named = with_text(corpus, lambda d, h=domain: f".{d.url.split('/')[2]}".endswith(f".{h}"))
         assert listed(dry(corpus, domain_target(domain))) == ids(named), domain
     prefixed = with_text(corpus, lambda doc: "site1.example/page/" in doc.url)
     assert listed(dry(corpus, url_prefix_target("site1.example/page"))) == ids(prefixed)
     assert len(prefixed) > 4
+
+
+def test_a_request_that_takes_very_much_is_filed_when_it_is_confirmed(
+    own_corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(TakedownTooWide, match=r"hosts \(site\d.example \d+, .*many owners"):
+        ask(own_corpus, domain_target("example"))
+    with pytest.raises(TakedownTooWide, match="covers 0 documents: sites of many owners"):
+        ask(own_corpus, domain_target("co.uk"))
+    monkeypatch.setattr("catalog.takedown_match.FEW_DOCUMENTS", 3)
+    with pytest.raises(TakedownTooWide, match=r"that is \d+% of what live versions hold"):
+        ask(own_corpus, domain_target("site1.example"))
+    assert own_corpus.registry.takedowns() == own_corpus.registry.suppressions() == []
+    assert dry(own_corpus, domain_target("site1.example"))["needs_yes"]
+    asked = ask(own_corpus, domain_target("site1.example"), confirmed=True)
+    assert asked["outcome"] == "filed"
+
+
+def test_a_request_by_www_is_looked_for_again_as_it_was_filed(own_corpus: Corpus) -> None:
+    filed = ask(own_corpus, domain_target("www.site1.example"))
+    assert filed["documents"] > 1
+    (found,) = rematch(own_corpus.registry, own_corpus.store, [filed["request"]["id"]]).values()
+    assert {document.doc_id.hex() for document in found} == listed(filed)
+    held = own_corpus.registry.takedown_suppressions(filed["request"]["id"])
+    assert {row.value for row in held} == {
+        "example,site1)", "example,site1:", "example,site1,www,",
+    }  # fmt: skip
 
 
 def test_a_document_is_named_by_its_id_or_the_start_of_it(corpus: Corpus) -> None:

@@ -56,6 +56,18 @@ def test_a_request_says_what_it_touches_and_what_will_happen(own_corpus: Corpus)
     assert "refused in every later snapshot and build" in digest
 
 
+def test_a_wide_request_takes_yes_and_says_which_hosts_it_covers(own_corpus: Corpus) -> None:
+    asked = ("takedown", "request", "--domain", "example", "--reason", "why")
+    refused = run(own_corpus, *asked)
+    assert refused.exit_code == 2
+    assert "file it with --yes" in refused.stderr
+    told = request(own_corpus, "--domain", "example", "--dry-run").stdout
+    assert "Filing it takes --yes: domain example covers" in told
+    assert "covers     example and every host below it" in told
+    assert "host           documents" in told
+    assert run_json(own_corpus, *asked, "--yes")["outcome"] == "filed"
+
+
 @pytest.mark.usefixtures("sketches")
 def test_every_way_to_name_a_document_works(own_corpus: Corpus, tmp_path: Path) -> None:
     doc = own_corpus.doc(LONG)

@@ -68,7 +68,8 @@ def targets(docs: list[Doc]) -> Iterator[Target]:
     for prefix in ("http://port.example:8080/", "http://site1.example/pa"):
         yield url_prefix_target(prefix)
     for domain in ("example", "site1.example", "sub.site1.example", "port.example", "10.1.2.3",
-                   "made.example", "nowhere.example", "2.3"):  # fmt: skip
+                   "made.example", "nowhere.example", "2.3",
+                   "www.site1.example", "www.port.example", "www.10.1.2.3"):  # fmt: skip
         yield domain_target(domain)
 
 
@@ -87,6 +88,19 @@ def test_answers_are_those_of_a_scan(scanned: Corpus, keyed: Corpus) -> None:
         if place % 12 == 0:
             assert answer(keyed, target, near=True) == answer(scanned, target, near=True)
     assert seen > 60
+
+
+def test_www_takes_its_host_and_leaves_the_siblings_with_counts_of_each_host(keyed: Corpus) -> None:
+    def hosts(domain: str) -> dict[str, int]:
+        said = answer(keyed, domain_target(domain), near=False)
+        named = {row["host"]: row["documents"] for row in said["hosts"]}
+        assert sum(named.values()) == said["documents_by_role"]["matched"]
+        return named
+
+    whole = hosts("site1.example")
+    assert set(whole) == {"site1.example", "deep.sub.site1.example"}
+    assert hosts("www.site1.example") == {"site1.example": whole["site1.example"]}
+    assert hosts("www.sub.site1.example") == {}
 
 
 def files_read(live: LiveLineage, table: str) -> int:

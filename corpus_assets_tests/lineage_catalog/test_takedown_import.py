@@ -148,6 +148,21 @@ def test_lines_find_the_same_documents_as_single_requests(
         assert answer[count] == everything[count]
 
 
+def test_a_line_that_takes_very_much_is_left_for_a_request_of_its_own(
+    own_corpus: Corpus, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "a.csv", "domain", "example", "www.site1.example")
+    for dry_run in (True, False):
+        answer, bad = take(own_corpus.registry, own_corpus.store, path, reason="x", dry_run=dry_run)
+        ((number, why),) = bad
+        assert number == 2
+        assert "file it by itself, with `catalog takedown request --yes`" in why
+        assert (answer["filed"], answer["bad"]) == (1, 1)
+    (row,) = own_corpus.registry.takedowns()
+    assert row.value == "www.site1.example"
+    assert answer["documents"] == row.documents > 0
+
+
 def test_batches_that_were_filed_stay_when_a_later_one_fails(
     registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

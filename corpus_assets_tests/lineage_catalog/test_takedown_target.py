@@ -2,6 +2,7 @@
 
 import hashlib
 import unicodedata
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,8 @@ from catalog.takedown_target import (
     Target,
     doc_id_target,
     domain_target,
+    is_shared_suffix,
+    scope_of,
     text_sha256_target,
     text_target,
     url_prefix_target,
@@ -74,13 +77,39 @@ def test_a_prefix_that_would_cover_something_else_is_refused(prefix: str, said: 
 
 
 def test_a_domain_covers_its_subdomains() -> None:
-    for written in ("Example.COM", "*.example.com", ".example.com", "www.example.com"):
+    for written in ("Example.COM", "*.example.com", ".example.com"):
         target = domain_target(written)
         assert (target.value, target.orders) == ("example.com", (("host", "example.com"),))
     assert covers(target, "http://a.b.example.com/")
     assert not covers(target, "http://notexample.com/")
     with pytest.raises(TakedownRefused, match="not a host"):
         domain_target("http://example.com/")
+
+
+def test_www_means_that_host_and_not_its_siblings() -> None:
+    target = domain_target("WWW.Example.com")
+    assert target.value == "www.example.com"
+    for page in (
+        "https://www.example.com/a",
+        "http://example.com:8080/a",
+        "http://b.www.example.com",
+    ):
+        assert covers(target, page), page
+    for page in ("http://blog.example.com/a", "http://example.com.au/", "http://wwwexample.com/"):
+        assert not covers(target, page), page
+    assert covers(domain_target("example.com"), "http://blog.example.com/a")
+    assert domain_target(target.value) == replace(target, given=target.value)
+    assert domain_target("www.com").orders == (("host", "www.com"),), "a name of its own"
+    assert scope_of(target) == (
+        "www.example.com, which is one address with example.com; no other host of example.com"
+    )
+    assert scope_of(domain_target("example.com")) == "example.com and every host below it"
+    assert scope_of(url_target("example.com")) is None
+
+
+def test_names_under_which_many_owners_stand_are_known() -> None:
+    assert all(map(is_shared_suffix, ("uk", "co.uk", "com.au", "ac.jp")))
+    assert not any(map(is_shared_suffix, ("bbc.co.uk", "example.com", "t.co", "co.com")))
 
 
 def test_a_text_is_the_text_that_ingest_keeps_with_or_without_a_last_line_end() -> None:
