@@ -16,6 +16,7 @@ from corpus_assets.lock import Lock, check_recipe, import_calibrations, load_loc
 from corpus_assets.pipeline.graph import Pipeline
 from corpus_assets.pipeline.progress import Progress, Silent
 from corpus_assets.pipeline.published import load_published_recipe, published_pins
+from corpus_assets.recipe import Recipe
 from corpus_assets.recipe_files import find_recipe
 from corpus_assets.sources.gates import Suppressions
 from corpus_assets.store import Output, Store, open_store
@@ -44,11 +45,13 @@ def open_session(
     lock: str | None = None,
     progress: Progress | None = None,
     calibrations: str | None = None,
+    settled: bool = False,
 ) -> Iterator[Session]:
     """Open everything; the engine's workers end with the session.
 
     Under `lock`, recipe and inputs must be those it names; `calibrations` takes only the
-    calibrations of a lock.
+    calibrations of a lock. `settled` takes those of the newest live version of the recipe, where
+    there is one.
     """
     path = find_recipe(recipe)
     loaded, _ = load_with_added(path, dict(overrides or {}), open_store(home.store_url))
@@ -62,6 +65,8 @@ def open_session(
     pinned = lock or calibrations
     if pinned is not None:
         pins = import_calibrations(load_lock(Path(pinned)), Path(pinned).parent, store)
+    elif settled:
+        pins = live_pins(store, registry, loaded)
     bound = load_lock(Path(lock)) if lock is not None else None
     if bound is not None:
         check_recipe(bound, loaded.digest)
@@ -95,6 +100,19 @@ def reopen_session(
             replaces=(version,),
             requests=tuple(requests),
         )
+
+
+def live_pins(store: Store, registry: Registry, recipe: Recipe) -> dict[str, Output]:
+    """The calibrations of the newest live version of a recipe; none where there is no version.
+
+    Snapshots that were added since make no other recipe of it: they go by what is pinned.
+    """
+    for row in reversed(registry.versions()):
+        if row.status == "live" and registry.recipe(row.recipe_digest).name == recipe.name:
+            published, _ = load_published_recipe(store, row.recipe_digest)
+            if published.digest_but_snapshots == recipe.digest_but_snapshots:
+                return published_pins(store, row.name)
+    return {}
 
 
 def open_home(home: Home) -> tuple[Store, Registry]:

@@ -16,7 +16,9 @@ from corpus_assets.snapshot_list import Book
 class CorpusResource(dg.ConfigurableResource):
     """Which corpus the assets build, and with how many worker processes.
 
-    Left empty, `recipe` is CORPUS_RECIPE or the demo, `home` is CORPUS_HOME.
+    Left empty, `recipe` is CORPUS_RECIPE or the demo, `home` is CORPUS_HOME. Calibrations are
+    those of the newest live version of the recipe, unless `lock` names others or `recalibrate`
+    asks for new ones.
     """
 
     recipe: str = ""
@@ -24,6 +26,7 @@ class CorpusResource(dg.ConfigurableResource):
     workers: int = 0
     overrides: str = "{}"
     lock: str = ""
+    recalibrate: bool = False
 
     @contextlib.contextmanager
     def session(self) -> Iterator[Session]:
@@ -38,6 +41,7 @@ class CorpusResource(dg.ConfigurableResource):
             self.workers or os.cpu_count() or 1,
             json.loads(self.overrides),
             self.lock or None,
+            settled=not self.recalibrate,
         ) as session:
             yield session
 

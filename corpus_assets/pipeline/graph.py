@@ -56,6 +56,8 @@ ASSET_NODES: Mapping[str, tuple[str, ...]] = {
 }
 """Assets in the order of the graph, each with its nodes in the order they run."""
 
+NODE_ASSETS = {node: asset for asset, nodes in ASSET_NODES.items() for node in nodes}
+
 
 @dataclass
 class Pipeline:
@@ -99,9 +101,11 @@ class Pipeline:
         if key not in self._known:
             found = [self.result_of(task) for task in self.tasks(node, snapshot)]
             if any(result is None for result in found):
-                where = f" of {snapshot}" if snapshot else ""
+                asset = NODE_ASSETS[node]
+                by_snapshot = ASSET_NODES[asset][-1] in SNAPSHOT_NODES
+                where = f" of {snapshot}" if snapshot and by_snapshot else ""
                 raise MissingInput(
-                    f"{node}{where} is not complete; materialize it first, or run `corpus build`"
+                    f"{asset}{where} is not complete; materialize it first, or run `corpus build`"
                 )
             self._known[key] = [result for result in found if result is not None]
         return self._known[key]
