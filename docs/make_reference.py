@@ -90,7 +90,6 @@ MEANINGS = {
     "TrainSettings.epochs": "passes over the training texts",
     "TrainSettings.lr": "learning rate",
     "TrainSettings.bucket": "hash buckets for word n-grams",
-    "TrainSettings.min_count": "a rarer word is no feature",
     "TrainSettings.holdout_share": "share of texts on each side kept for measuring",
     "TrainSettings.top_words": "strongest words to report on each side",
     "TrainSettings.seed": "of the training, and of the choice of held-out texts",

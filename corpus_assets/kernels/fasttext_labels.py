@@ -4,14 +4,15 @@
 how labels are scored: down a tree with a logistic at each node (hierarchical softmax), by a
 softmax over all labels, or by one logistic a label (one versus all, negative sampling).
 
-Labels are fastText's and so are the probabilities, to 1e-5 whatever the compiler does with sums.
-A text's result does not depend on the texts beside it.
+Labels are fastText's and so are the probabilities, to 1e-5 whatever its compiler did with sums. Ours
+have the same bits on every processor. A text's result does not depend on the texts beside it.
 """
 
 import numpy as np
 import numpy.typing as npt
 
 from corpus_assets.kernels.compiled import kernel
+from corpus_assets.kernels.exact_math import exp, log
 from corpus_assets.kernels.fasttext_features import mean_rows
 from corpus_assets.kernels.fasttext_model import (
     HIERARCHICAL,
@@ -59,14 +60,14 @@ def label_scores(model: FastTextModel, data: Bytes, offsets: Offsets) -> Floats:
 def _logistic_table() -> Floats:
     steps = np.arange(SIGMOID_STEPS + 1, dtype=np.float32)
     places = steps * np.float32(2 * SIGMOID_END) / np.float32(SIGMOID_STEPS) - SIGMOID_END
-    return (1.0 / (1.0 + np.exp(-places.astype(np.float64)))).astype(np.float32)
+    return np.array([1.0 / (1.0 + exp(-place)) for place in places.tolist()], dtype=np.float32)
 
 
 @kernel
 def _score_tree(total: Floats, output: Floats, left: Ints, right: Ints, score: Floats) -> None:
     """score[:labels]: the logarithm of each leaf's probability; minus infinity below 1e-5."""
     n_labels = (len(score) + 1) // 2
-    least = np.float32(np.log(1e-5))
+    least = np.float32(log(1e-5))
     score[2 * n_labels - 2] = 0
     for node in range(2 * n_labels - 2, n_labels - 1, -1):
         if score[node] < least:
@@ -75,9 +76,9 @@ def _score_tree(total: Floats, output: Floats, left: Ints, right: Ints, score: F
         dot = np.float32(0)
         for place in range(len(total)):
             dot += output[node - n_labels, place] * total[place]
-        chance = np.float32(1.0 / np.float64(np.float32(1) + np.exp(-dot)))
-        no = np.float32(np.log(np.float64(np.float32(1.0 - np.float64(chance))) + 1e-5))
-        yes = np.float32(np.log(np.float64(chance) + 1e-5))
+        chance = np.float32(1.0 / np.float64(np.float32(1) + np.float32(exp(-np.float64(dot)))))
+        no = np.float32(log(np.float64(np.float32(1.0 - np.float64(chance))) + 1e-5))
+        yes = np.float32(log(np.float64(chance) + 1e-5))
         score[left[node]] = score[node] + no
         score[right[node]] = score[node] + yes
     for label in range(n_labels):
@@ -103,7 +104,7 @@ def _score_flat(
             most = max(most, score[label])
         whole = np.float32(0)
         for label in range(n_labels):
-            score[label] = np.exp(score[label] - most)
+            score[label] = exp(np.float64(score[label] - most))
             whole += score[label]
         for label in range(n_labels):
             score[label] /= whole
@@ -118,7 +119,7 @@ def _score_flat(
                 step = np.int64((x + SIGMOID_END) * SIGMOID_STEPS / SIGMOID_END / 2)
                 score[label] = table[step]
     for label in range(n_labels):
-        score[label] = np.float32(np.log(np.float64(score[label]) + 1e-5))
+        score[label] = np.float32(log(np.float64(score[label]) + 1e-5))
 
 
 @kernel
@@ -142,7 +143,7 @@ def _likeliest(
             if best < 0:
                 break
             found[d, rank] = best
-            scores[d, rank] = np.exp(score[best])
+            scores[d, rank] = exp(np.float64(score[best]))
             score[best] = -np.inf
 
 
@@ -161,4 +162,4 @@ def _all_scores(
         else:
             _score_flat(hidden[d], output, loss == SOFTMAX, table, score)
         for label in range(n_labels):
-            scores[d, label] = np.exp(score[label])
+            scores[d, label] = exp(np.float64(score[label]))

@@ -112,8 +112,13 @@ def read_model(path: Path) -> FastTextModel:
         ) from error
 
 
+def parse_model(content: bytes) -> FastTextModel:
+    """The model of a file's content."""
+    return _parse(_Reader(content))
+
+
 class _Reader:
-    def __init__(self, raw: mmap.mmap) -> None:
+    def __init__(self, raw: mmap.mmap | bytes) -> None:
         self._raw = raw
         self._at = 0
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from corpus_assets.kernels.exact_math import LN10, logs
 from corpus_assets.kernels.ngram_score import BOUNDARY
 
 FALLBACK = (0.5, 1.0, 1.5)  # KenLM's discounts where too few texts give none
@@ -124,8 +125,5 @@ def _discounted(one: Counted, n_contexts: int) -> tuple[Doubles, Doubles]:
 
 def spelling_of(letters: Ints) -> npt.NDArray[np.float32]:
     """log10 of the chance of each byte after each other: pairs of the distinct words' bytes."""
-    smoothed = letters + SPELLING_PRIOR
-    out: npt.NDArray[np.float32] = np.log10(smoothed / smoothed.sum(axis=1, keepdims=True)).astype(
-        np.float32
-    )
-    return out
+    pairs = letters.sum(axis=1, keepdims=True) + letters.shape[1] * SPELLING_PRIOR
+    return (logs((letters + SPELLING_PRIOR) / pairs) / LN10).astype(np.float32)

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpus_assets.errors import ModelError
+from corpus_assets.kernels.exact_math import logs
 from corpus_assets.kernels.ngram_score import EDGE, FIRST_WORD, MAX_ORDER, Doubles, Floats, Ids
 from corpus_assets.kernels.text import Hashes, Ints
 from corpus_assets.step import canonical_json
@@ -55,8 +56,7 @@ class NgramModel:
     def log_shares(self) -> Doubles:
         """float64[V]: ln of each word's share of the training texts, half a word added to each."""
         smoothed = self.counts.astype(np.float64) + 0.5
-        shares: Doubles = np.log(smoothed / smoothed.sum())
-        return shares
+        return logs(smoothed / smoothed.sum())
 
 
 ARRAYS = tuple(field.name for field in fields(NgramModel) if field.name not in ("order", "sizes"))

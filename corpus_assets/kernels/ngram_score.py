@@ -15,12 +15,11 @@ invented words cannot pass for a predictable one. Logarithms are to base 10, in 
 Cost: order - 1 binary searches a word, about half a microsecond for a model of a million n-grams.
 """
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
 from corpus_assets.kernels.compiled import kernel
+from corpus_assets.kernels.exact_math import log, log10
 from corpus_assets.kernels.text import END, START, Bytes, Hashes, Ints
 
 UNKNOWN, BOUNDARY, FIRST_WORD = 0, 1, 2
@@ -135,7 +134,7 @@ def score_texts(
         total = 0.0
         for k in range(rows[d], rows[d + 1]):
             wanted = int(ids[k])
-            total += math.log10(next_probability(state, wanted, order, word, prob, gamma, first))
+            total += log10(next_probability(state, wanted, order, word, prob, gamma, first))
             if wanted == UNKNOWN:
                 total += spelled(data, spans[k, START], spans[k, END], spelling)
         out[d] = total
@@ -161,7 +160,7 @@ def divergences(ids: Ids, rows: Ints, log_share: Doubles) -> Doubles:
             times = counts[ids[k]]
             if times:
                 share = times / total
-                out[d] += share * (math.log(share) - log_share[ids[k]])
+                out[d] += share * (log(share) - log_share[ids[k]])
                 counts[ids[k]] = 0
     return out
 

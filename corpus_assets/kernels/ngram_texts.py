@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
+from corpus_assets.kernels.exact_math import exps10
 from corpus_assets.kernels.lm_units import fold, split_units, unit_kinds
 from corpus_assets.kernels.ngram_file import NgramModel
 from corpus_assets.kernels.ngram_score import Doubles, divergences, score_texts, unit_ids
@@ -35,8 +36,7 @@ def perplexity_of(logs: Doubles, lengths: Ints) -> Doubles:
     """10 ** (-log10 P / length), as CCNet defines it; NaN for length 0."""
     out = np.full(logs.shape, np.nan)
     np.divide(-logs, lengths, out=out, where=lengths > 0)
-    values: Doubles = 10.0 ** np.minimum(out, MAX_LOG)
-    return values
+    return exps10(np.minimum(out, MAX_LOG))
 
 
 def divergences_of(model: NgramModel, texts: pa.LargeStringArray) -> Doubles:

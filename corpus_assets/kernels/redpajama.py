@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpus_assets.kernels.compiled import kernel
+from corpus_assets.kernels.exact_math import log
 from corpus_assets.kernels.phrases import is_word, lower
 from corpus_assets.kernels.text import Bytes, Ints, decode, is_space
 from corpus_assets.kernels.unicode_classes import LETTER, LOWER, NUMERIC, UPPER
@@ -83,7 +84,7 @@ def entropies(rows: Ints, repeats: Bytes, count: Ints) -> npt.NDArray[np.float64
         for k in range(rows[d], rows[d + 1]):
             if not repeats[k]:
                 share = count[k] / total
-                out[d] -= share * np.log(share)
+                out[d] -= share * log(share)
     return out
 
 

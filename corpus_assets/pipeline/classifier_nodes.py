@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from corpus_assets.classifier_entry import SIDES, ClassifierEntry, SnapshotSample, TextFiles
 from corpus_assets.errors import MissingInput, ModelError
 from corpus_assets.lock import PinnedFile
+from corpus_assets.pipeline.scrubbing import sample_settings
 from corpus_assets.signals.base import SignalFamily
 from corpus_assets.signals.classifier import MODEL, Classifier
 from corpus_assets.signals.ensemble import RANKS
@@ -34,7 +35,8 @@ def classifier_sample_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
             "classifier_sample",
             classifiers.VERSION,
             {"max_documents": sample.max_documents, "languages": sample.languages}
-            | {"seed": graph.recipe.seed},
+            | {"seed": graph.recipe.seed}
+            | sample_settings(graph, snapshot),
             {"documents": part.outputs["documents.parquet"]},
             _sample_digests(graph, name, sample),
             _sample_params(graph, name, sample),

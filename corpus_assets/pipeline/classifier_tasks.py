@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from corpus_assets.classifier_entry import SIDES
 from corpus_assets.errors import SourceError
 from corpus_assets.pipeline.counting import count
+from corpus_assets.pipeline.scrubbing import scrubbed_sample
 from corpus_assets.pipeline.signal_models import model_files
 from corpus_assets.pipeline.text_files import read_texts
 from corpus_assets.signals.classifier import Classifier
@@ -36,6 +37,9 @@ def classifier_sample(context: TaskContext) -> None:
         settings["languages"],
         Path(params["lid"]) if "lid" in params else None,
     )
+    texts = scrubbed_sample(context, drawn["text"], [None] * drawn.num_rows)
+    place = drawn.schema.get_field_index("text")
+    drawn = drawn.set_column(place, drawn.schema.field(place), pa.array(texts, pa.large_string()))
     context.write_table("sample.parquet", drawn)
     count(context, table.num_rows, drawn.num_rows)
     if pages is not None:

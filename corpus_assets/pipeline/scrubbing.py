@@ -1,7 +1,7 @@
 """What cleaning needs beside the text: lists of hashes, recognizers, and the counts it leaves."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,8 @@ import pyarrow as pa
 from corpus_assets.lock import PinnedFile
 from corpus_assets.scrub.recognizers import Recognizer, load_recognizer
 from corpus_assets.scrub.text_hashes import HashList
-from corpus_assets.stages.clean_text import CleanTextSettings
+from corpus_assets.stages import clean_text
+from corpus_assets.stages.clean_text import CleanTextSettings, scrub_texts
 from corpus_assets.stages.scrub import RecognizerSettings
 from corpus_assets.task import TaskContext
 
@@ -69,6 +70,24 @@ def recognizer_settings(graph: "Pipeline") -> dict[str, Any]:
     if not entries:
         return {}
     return {"recognizers": [_loaded(entry.model_dump_json())[1] for entry in entries]}
+
+
+def sample_settings(graph: "Pipeline", snapshot: str) -> dict[str, Any]:
+    """What changes the scrubbed text of a sample that a model learns from."""
+    return {
+        "domain": graph.recipe.source_of(snapshot).domain,
+        "clean_text": {"scrub": graph.recipe.clean_text.scrub.identity()},
+        "scrub_version": clean_text.VERSION,
+    } | recognizer_settings(graph)
+
+
+def scrubbed_sample(
+    context: TaskContext, texts: pa.ChunkedArray, languages: Sequence[str | None]
+) -> list[str]:
+    """Texts of a sample as a model may learn from them: it outlives what is taken down."""
+    settings = context.settings(CleanTextSettings, "clean_text").scrub
+    domains = [context.task.settings["domain"]] * len(languages)
+    return scrub_texts(texts, domains, languages, settings, recognizers(context))
 
 
 def recognizers(context: TaskContext) -> list[Recognizer]:

@@ -5,6 +5,7 @@ Under a lock there are none: the tokenizer is pinned, and nobody needs its sampl
 
 from typing import TYPE_CHECKING, Any
 
+from corpus_assets.pipeline.scrubbing import sample_settings
 from corpus_assets.stages import tokenizer
 from corpus_assets.task import Task
 
@@ -48,7 +49,7 @@ def tokenizer_draw_tasks(graph: "Pipeline") -> list[Task]:
 def tokenizer_sample_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
     if not _is_asked(graph, snapshot):
         return []
-    settings = _place_settings(graph, snapshot)
+    settings = _place_settings(graph, snapshot) | sample_settings(graph, snapshot)
     (draw,) = graph.results("tokenizer_draw")
     scores = graph.results("signals", snapshot)
     return [

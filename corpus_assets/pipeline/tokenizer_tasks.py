@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 
 from corpus_assets.documents import DOC_ID
 from corpus_assets.pipeline.counting import count
+from corpus_assets.pipeline.scrubbing import scrubbed_sample
 from corpus_assets.stages.tokenizer import TokenizerSettings, load_pinned, train_tokenizer
 from corpus_assets.stages.tokenizer_audit import Passage, audit
 from corpus_assets.stages.tokenizer_sample import (
@@ -65,12 +67,13 @@ def tokenizer_sample(context: TaskContext) -> None:
     picked = pa.array(np.flatnonzero(trained | held_out))
     texts = context.table("documents", ["doc_id", "text"]).take(picked)
     known = pa.array(languages or [None] * len(at), pa.string()).take(picked)
+    cut = pc.utf8_slice_codeunits(texts["text"], 0, settings.max_document_chars)
     columns = [
         texts["doc_id"].combine_chunks(),
         pa.array([domain] * len(picked), pa.string()),
         pc.fill_null(known, UNKNOWN),
         pa.array(held_out).take(picked),
-        pc.utf8_slice_codeunits(texts["text"].combine_chunks(), 0, settings.max_document_chars),
+        pa.array(scrubbed_sample(context, cut, known.to_pylist()), pa.string()),
     ]
     context.write_table("sample.parquet", pa.Table.from_arrays(columns, schema=SAMPLE))
     count(context, len(at), len(picked))
@@ -81,7 +84,7 @@ def tokenizer(context: TaskContext) -> None:
     names = context.names("sample/")
     if "train" in settings:
         asked = context.settings(TokenizerSettings, "train")
-        data = train_tokenizer((text for text, *_ in _rows(context, names, False)), asked)
+        data = train_tokenizer(_TrainingTexts(context, names), asked)
     else:
         data = load_pinned(Path(context.param("pinned")), settings["sha256"])
     context.write_bytes("tokenizer.json", data)
@@ -98,6 +101,17 @@ def tokenizer(context: TaskContext) -> None:
     drawn = context.json("draw").values()
     context.counts["documents_in"] = sum(domain["documents"] for domain in drawn)
     context.counts["held_out_documents"] = sum(domain["held_out_documents"] for domain in drawn)
+
+
+@dataclass(frozen=True)
+class _TrainingTexts:
+    """The texts to learn from, read anew each time."""
+
+    context: TaskContext
+    names: Sequence[str]
+
+    def __iter__(self) -> Iterator[str]:
+        return (text for text, *_ in _rows(self.context, self.names, False))
 
 
 def _rows(

@@ -34,7 +34,7 @@ class Classifier(SignalFamily):
     four decimals, float32; null for a text without words.
     """
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     family: Literal["classifier"] = "classifier"
     name: Name = Field(

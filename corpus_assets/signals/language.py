@@ -24,7 +24,7 @@ class Language(SignalFamily):
     which a processor adds. A text without words has no language: null.
     """
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     family: Literal["language"] = "language"
 

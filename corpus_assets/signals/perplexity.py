@@ -105,7 +105,7 @@ class Perplexity(LanguageModelFamily):
     values of two of them do not compare. Two decimals, float32; null for a text without words.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     decimals: ClassVar[int] = 2
 
     family: Literal["perplexity"] = "perplexity"
@@ -131,7 +131,7 @@ class TokenDivergence(LanguageModelFamily):
     ask it of long ones only. Needs a model that was trained in the graph.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     decimals: ClassVar[int] = 4
 
     family: Literal["token_divergence"] = "token_divergence"

@@ -46,7 +46,7 @@ class RedPajama(SignalFamily):
     for each line is one number for the document here.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     family: Literal["redpajama"] = "redpajama"
     top_ngrams: tuple[NgramSize, ...] = Field(

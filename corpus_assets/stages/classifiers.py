@@ -2,48 +2,55 @@
 
 Trained on texts the recipe names (say, books and reference pages against a crawl), after the
 manner of DCLM (Li et al. 2024). Each is a calibration: trained once, pinned by digest in the
-lock. Training is bit-identical for the same sets of texts, in whatever order they come.
+lock. Training is bit-identical for the same sets of texts, in whatever order they come and on
+every processor.
+
+A model outlives the texts it learned from, so its dictionary spells no word of fewer than
+`min_documents` of them.
 """
 
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from pathlib import Path
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field
 
 from corpus_assets.errors import ModelError, RecipeError
 from corpus_assets.kernels.fasttext_labels import label_scores
-from corpus_assets.kernels.fasttext_model import LABEL, FastTextModel, read_model
+from corpus_assets.kernels.fasttext_model import END_OF_LINE, LABEL, FastTextModel, parse_model
+from corpus_assets.kernels.fasttext_train import dump_model, train_rows
 from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.classifier import NEGATIVE, POSITIVE, Classifier, read_batch
 from corpus_assets.step import Settings, keyed_hash
 
-VERSION = 1
+VERSION = 2
 
 MIN_WORD_TEXTS = 3  # a word in fewer training texts is no evidence and is not reported
-END_OF_LINE = "</s>"
+LABELS = (POSITIVE, NEGATIVE)
 
 
 class TrainSettings(Settings):
-    """fastText's own names, and what bounds the model: about 64 bytes a word and bucket."""
+    """Mostly fastText's names, and what bounds the model: about 64 bytes a word and bucket."""
 
     word_ngrams: int = Field(default=2, ge=1, le=5)
     dim: int = Field(default=16, ge=1, le=256)
     epochs: int = Field(default=5, ge=1, le=1000)
     lr: float = Field(default=0.5, gt=0, le=10)
     bucket: int = Field(default=50_000, ge=1, le=5_000_000)
-    min_count: int = Field(default=1, ge=1)
+    min_documents: int = Field(
+        default=5,
+        ge=1,
+        description="training texts that a word must stand in to be spelled in the model, so that "
+        "it keeps no name of a single document that may be taken down later",
+    )
     max_vocabulary: int = Field(
         default=20_000,
         ge=1,
-        description="min_count is raised until no more words than this are left",
+        description="min_documents is raised until no more words than this are left",
     )
     holdout_share: float = Field(default=0.2, gt=0, lt=1)
     min_examples: int = Field(default=10, ge=2, description="distinct texts needed on each side")
@@ -66,8 +73,7 @@ def train_classifier(
 
     1. Texts are read as in scoring; those that are empty, repeated, or on both sides are left out.
     2. On each side, the `holdout_share` with the smallest keyed hashes is held out.
-    3. Write the others, in the order of their keyed hashes, and train with one thread: more
-       would race, and the bytes would differ from run to run.
+    3. Train on the others, one after the other in the order of their keyed hashes.
     4. Score what was held out exactly as the signal scores documents.
     """
     good, poor = (_distinct(texts, family) for texts in (positives, negatives))
@@ -76,17 +82,17 @@ def train_classifier(
     poor_held, poor_train = _split(poor - ambiguous, "negative", family.name, settings)
     examples = [(text, POSITIVE) for text in good_train] + [(text, NEGATIVE) for text in poor_train]
     examples.sort(key=lambda example: _order(example[0], settings))
-    min_count = _min_count((text for text, _ in examples), settings)
-    lines = [f"{LABEL}{label} {text}" for text, label in examples]
-    content, model = _train(lines, min_count, family.name, settings)
+    texts_with = _texts_with(text for text, _ in examples)
+    least = _min_documents(texts_with, settings)
+    content, model = _train(examples, texts_with, least, family.name, settings)
     metrics = {
         "n_train_positives": len(good_train),
         "n_train_negatives": len(poor_train),
         "n_ambiguous": len(ambiguous),
-        "min_count": min_count,
+        "min_documents": least,
         "model_bytes": len(content),
         **_measure(model, good_held, poor_held),
-        **_weights(model, examples, settings.top_words),
+        **_weights(model, texts_with, settings.top_words),
     }
     return TrainedClassifier(content, metrics)
 
@@ -112,7 +118,7 @@ def _distinct(texts: Sequence[str], family: Classifier) -> set[str]:
 
 
 def _is_obeyed(word: str) -> bool:
-    return word == END_OF_LINE or word.startswith(LABEL)
+    return word == END_OF_LINE.decode() or word.startswith(LABEL)
 
 
 def _order(text: str, settings: TrainSettings) -> tuple[int, str]:
@@ -134,14 +140,21 @@ def _split(
     return ordered[:n_held], ordered[n_held:]
 
 
-def _min_count(texts: Iterable[str], settings: TrainSettings) -> int:
-    """The smallest count, from `min_count` up, that leaves at most `max_vocabulary` words."""
-    counts: Counter[str] = Counter()
-    for text in texts:
-        counts.update(text.split(" "))
-    words_with = Counter(counts.values())
-    words = sum(n for count, n in words_with.items() if count >= settings.min_count)
-    least = settings.min_count
+def _words(text: str) -> list[bytes]:
+    """The words that the scoring of documents sees."""
+    return text.encode("utf-8", "replace").replace(b"\0", b" ").split()
+
+
+def _texts_with(texts: Iterable[str]) -> Counter[bytes]:
+    """In how many texts each word stands."""
+    return Counter(chain.from_iterable(set(_words(text)) for text in texts))
+
+
+def _min_documents(texts_with: Counter[bytes], settings: TrainSettings) -> int:
+    """The smallest number, from `min_documents` up, that leaves at most `max_vocabulary` words."""
+    words_with = Counter(texts_with.values())
+    least = settings.min_documents
+    words = sum(n for count, n in words_with.items() if count >= least)
     while words > settings.max_vocabulary:
         words -= words_with[least]
         least += 1
@@ -149,38 +162,47 @@ def _min_count(texts: Iterable[str], settings: TrainSettings) -> int:
 
 
 def _train(
-    lines: list[str], min_count: int, name: str, settings: TrainSettings
+    examples: list[tuple[str, str]],
+    texts_with: Counter[bytes],
+    least: int,
+    name: str,
+    settings: TrainSettings,
 ) -> tuple[bytes, FastTextModel]:
-    import fasttext  # 0.1 s, and only this task needs it
-
-    # fastText reads and writes by name; these have none that would outlive a killed process.
-    with tempfile.TemporaryFile() as examples, tempfile.TemporaryFile() as saved:
-        examples.write("".join(f"{line}\n" for line in lines).encode("utf-8", "replace"))
-        examples.seek(0)
-        try:
-            model = fasttext.train_supervised(
-                input=f"/dev/fd/{examples.fileno()}",
-                lr=settings.lr,
-                dim=settings.dim,
-                epoch=settings.epochs,
-                wordNgrams=settings.word_ngrams,
-                bucket=settings.bucket,
-                minCount=min_count,
-                minn=0,
-                maxn=0,
-                loss="softmax",
-                thread=1,
-                seed=settings.seed,
-                verbose=0,
-            )
-            model.save_model(f"/dev/fd/{saved.fileno()}")
-        except (ValueError, RuntimeError) as error:
-            raise ModelError(
-                f"fastText could not train the classifier ({error}): lower classifiers.{name}."
-                "train.lr"
-            ) from error
-        saved.seek(0)
-        return saved.read(), read_model(Path(f"/dev/fd/{saved.fileno()}"))
+    spelled = sorted(texts_with, key=lambda word: (-texts_with[word], word))
+    number = {word: place for place, word in enumerate(spelled)}
+    lines = [np.array([number[w] for w in _words(text)], dtype=np.int32) for text, _ in examples]
+    n_rows = sum(n >= least for n in texts_with.values())
+    rows, output = train_rows(
+        np.concatenate(lines),
+        np.cumsum([0, *map(len, lines)], dtype=np.int64),
+        np.array([LABELS.index(label) for _, label in examples], dtype=np.int32),
+        spelled,
+        n_rows,
+        n_labels=len(LABELS),
+        dim=settings.dim,
+        word_ngrams=settings.word_ngrams,
+        buckets=settings.bucket,
+        epochs=settings.epochs,
+        rate=settings.lr,
+        seed=settings.seed,
+    )
+    if not (np.isfinite(rows).all() and np.isfinite(output).all()):
+        raise ModelError(
+            f"training did not converge: numbers grew out of range; lower classifiers.{name}."
+            "train.lr"
+        )
+    labels = Counter(label for _, label in examples)
+    content = dump_model(
+        [(END_OF_LINE, len(examples)), *((word, texts_with[word]) for word in spelled[:n_rows])],
+        [(label, labels[label]) for label in LABELS],
+        rows,
+        output,
+        word_ngrams=settings.word_ngrams,
+        buckets=settings.bucket,
+        epochs=settings.epochs,
+        min_count=least,
+    )
+    return content, parse_model(content)  # as it will be read
 
 
 def _scores(model: FastTextModel, lines: list[str]) -> list[float]:
@@ -203,19 +225,15 @@ def _measure(model: FastTextModel, good: list[str], poor: list[str]) -> dict[str
     }
 
 
-def _weights(model: FastTextModel, examples: list[tuple[str, str]], top: int) -> dict[str, Any]:
+def _weights(model: FastTextModel, texts_with: Counter[bytes], top: int) -> dict[str, Any]:
     """The words that pull hardest to either side: their vectors times the labels' difference."""
-    spelled = model.word_bytes.tobytes()
-    words = [
-        spelled[start:end].decode("utf-8", "replace")
-        for start, end in pairwise(model.word_starts.tolist())
-    ]
-    texts_with = Counter(word for text, _ in examples for word in set(text.split(" ")))
-    output: npt.NDArray[np.float32] = model.output
+    joined = model.word_bytes.tobytes()
+    words = [joined[start:end] for start, end in pairwise(model.word_starts.tolist())]
+    output = model.output.astype(np.float64)
     direction = output[:, model.labels.index(POSITIVE)] - output[:, model.labels.index(NEGATIVE)]
-    pulls = model.rows[: len(words)].astype(np.float64) @ direction
+    pulls = (model.rows[: len(words)] * direction).sum(axis=1)
     ranked = sorted(
-        (round(float(pull), 4), word)
+        (round(float(pull), 4), word.decode("utf-8", "replace"))
         for pull, word in zip(pulls, words, strict=True)
         if texts_with[word] >= MIN_WORD_TEXTS
     )

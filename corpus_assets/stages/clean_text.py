@@ -134,6 +134,22 @@ def clean_documents(
     return _table(documents, tiers, languages, batch, results, reasons), reasons
 
 
+def scrub_texts(
+    texts: pa.ChunkedArray,
+    domains: Sequence[str],
+    languages: Sequence[str | None],
+    settings: ScrubSettings,
+    recognizers: Sequence[Recognizer] = (),
+) -> list[str]:
+    """Texts with their personal data replaced, whatever else `settings` says of it."""
+    batch = TextBatch.from_arrow(texts)
+    out: list[str] = batch.texts.to_pylist()
+    found = _personal_data(batch, domains, languages, settings, recognizers)
+    for row, findings in found.items():
+        out[row] = clean(out[row], (), findings, settings).text or ""
+    return out
+
+
 def clean(
     text: str,
     lines: Sequence[Stretch],

@@ -30,7 +30,7 @@ from corpus_assets.kernels.text import hash_spans
 from corpus_assets.signals.perplexity import MODEL, ModelName
 from corpus_assets.step import Settings, keyed_hash
 
-VERSION = 1
+VERSION = 2
 
 BATCH_CHARS = 4_000_000
 

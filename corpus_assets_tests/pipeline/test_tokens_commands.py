@@ -223,7 +223,7 @@ class TestTokenizer:
         lines = [{"text": "ein Fuchs", "domain": "tales", "language": "de"}, {"text": "fox"}]
         (tmp_path / "more.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         for name, size in (("a", 600), ("b", 512)):
-            settings = TokenizerSettings(vocab_size=size)
+            settings = TokenizerSettings(vocab_size=size, min_documents=1)
             (tmp_path / f"{name}.json").write_bytes(train_tokenizer([text], settings))
         words = ["tokenizer", "audit", str(tmp_path / "a.json")]
         words += ["--against", str(tmp_path / "b.json"), "--against", VERSION]

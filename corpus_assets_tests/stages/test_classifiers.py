@@ -12,9 +12,16 @@ import pyarrow as pa
 import pytest
 
 from corpus_assets.errors import ModelError, RecipeError
+from corpus_assets.kernels.fasttext_labels import label_scores
+from corpus_assets.kernels.fasttext_model import load_model
 from corpus_assets.signals import TextBatch
 from corpus_assets.signals.classifier import Classifier, read_batch
-from corpus_assets.stages.classifiers import TrainedClassifier, TrainSettings, auc, train_classifier
+from corpus_assets.stages.classifiers import (
+    TrainedClassifier,
+    TrainSettings,
+    auc,
+    train_classifier,
+)
 
 SMALL = TrainSettings(bucket=1_000, dim=4, epochs=10)
 
@@ -126,11 +133,11 @@ def test_labels_and_sentence_ends_inside_texts_have_no_power() -> None:
 def test_the_vocabulary_and_the_file_stay_bounded() -> None:
     draw = random.Random(10)
     good, poor = (
-        [" ".join(f"{side}{draw.randrange(100_000)}" for _ in range(2_000)) for _ in range(40)]
+        [" ".join(f"{side}{draw.randrange(5_000)}" for _ in range(2_000)) for _ in range(40)]
         for side in "gp"
     )
-    trained = train(good, poor, TrainSettings(epochs=1))
-    assert trained.metrics["min_count"] > 1
+    trained = train(good, poor, TrainSettings(epochs=1, max_vocabulary=3_000))
+    assert trained.metrics["min_documents"] > 5
     assert len(trained.model) < 5_000_000
     assert trained.metrics["model_bytes"] == len(trained.model)
 
@@ -144,15 +151,62 @@ def test_long_texts_are_cut_alike_in_training_and_scoring() -> None:
     assert normalise_text("abc def", max_chars=5) == "abc d"
 
 
-def test_training_that_blows_up_is_a_model_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_that_blows_up_is_a_model_error() -> None:
+    good, poor = examples()
+    wild = TrainSettings(bucket=1_000, dim=256, epochs=1_000, lr=10, word_ngrams=1)
+    with pytest.raises(ModelError, match=r"did not converge.*lower classifiers.quality.train.lr"):
+        train(good[:12], poor[:12], wild)
+
+
+def test_fasttext_reads_the_file_and_scores_as_we_do(tmp_path: Path) -> None:
     import fasttext
 
-    def explode(**options: object) -> None:
-        raise RuntimeError("Encountered NaN.")
+    path = tmp_path / "quality.bin"
+    path.write_bytes(train(*examples(), SMALL.model_copy(update={"word_ngrams": 3})).model)
+    theirs = fasttext.load_model(str(path))
+    texts = ["proof of the theorem", "buy cheap unknownword offer", "river", "", "unknownword"]
+    batch = TextBatch.from_arrow(pa.array(texts, pa.large_string()))
+    ours = label_scores(load_model(path), batch.data, batch.offsets)
+    for text, scores in zip(texts, ours, strict=True):
+        labels, chances = theirs.predict(text, k=2)
+        said = dict(zip(labels, chances, strict=True))
+        assert scores[0] == pytest.approx(said["__label__positive"], abs=2e-5)
 
-    monkeypatch.setattr(fasttext, "train_supervised", explode)
-    with pytest.raises(ModelError, match=r"Encountered NaN.*lower classifiers.quality.train.lr"):
-        train(*examples(), SMALL)
+
+def test_as_good_as_fasttext_itself(tmp_path: Path) -> None:
+    import fasttext
+
+    good, poor = examples(200)
+    lines = [f"__label__positive {text}" for text in good[:150]]
+    lines += [f"__label__negative {text}" for text in poor[:150]]
+    random.Random(3).shuffle(lines)
+    (tmp_path / "lines.txt").write_text("\n".join(lines) + "\n")
+    theirs = fasttext.train_supervised(
+        str(tmp_path / "lines.txt"), lr=0.5, dim=4, epoch=5, bucket=1_000, wordNgrams=2, verbose=0
+    )
+    right = sum(theirs.predict(text)[0][0] == "__label__positive" for text in good[150:])
+    settings = TrainSettings(bucket=1_000, dim=4, epochs=5, holdout_share=0.25)
+    assert train(good, poor, settings).metrics["recall"] >= right / 50 - 0.04
+
+
+def test_no_word_of_few_texts_is_in_the_file() -> None:
+    good, poor = examples()
+    good = [f"{text} Quillorix Vantzelgolm" if n < 4 else text for n, text in enumerate(good)]
+    poor = [f"{text} oftenword" for text in poor]
+    trained = train(good, poor, SMALL)
+    assert trained.metrics["min_documents"] == 5
+    assert b"oftenword" in trained.model
+    for part in (b"quillorix", b"vantzelgolm", b"Quillorix", b"llor"):
+        assert part not in trained.model
+    of_four = train(good, poor, SMALL.model_copy(update={"min_documents": 1}))
+    assert b"quillorix" in of_four.model
+
+
+KNOWN_MODEL = "4f7d274f89041ec9ebf7bf9923304759f6b711a9f4af722f9d9ac87c7ebb01b1"
+
+
+def test_the_bytes_are_those_of_every_other_processor() -> None:
+    assert hashlib.sha256(train(*examples(), SMALL).model).hexdigest() == KNOWN_MODEL
 
 
 def test_auc_equals_counting_all_pairs() -> None:

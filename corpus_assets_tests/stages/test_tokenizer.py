@@ -1,10 +1,12 @@
 """Training, audit and pinning of the tokenizer."""
 
+import base64
 import gzip
 import hashlib
 import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +18,7 @@ from tokenizers import Tokenizer
 from corpus_assets.errors import ModelError
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.stages.tokenizer import (
+    MAX_RUN_CHARS,
     TokenizerSettings,
     load_pinned,
     name_slots,
@@ -130,8 +133,79 @@ def test_a_slot_gets_no_name_that_is_taken_or_unsafe(names: list[str], word: str
         name_slots(train_tokenizer([], SMALL), names)
 
 
+def pieces_of(tokenizer_json: bytes) -> set[str]:
+    """What all tokens spell, the special ones left out."""
+    encoder = Encoder(tokenizer_json)
+    return {encoder.token_bytes(i).decode("utf-8", "replace") for i in range(encoder.vocab_size)}
+
+
+def test_no_token_spells_what_too_few_documents_hold() -> None:
+    common = [f"the harbour of {place} is open" for place in ("Ash", "Elm", "Oak", "Fir", "Yew")]
+    secret = "Quillorix Vantzelgolm met Quillorix " * 50  # often, and in one document only
+    four = ["Zembradune said so"] * 9 + [f"Zembradune {n}" for n in ("I", "II", "III")]
+    pieces = pieces_of(train_tokenizer([*common, secret, *four], SMALL))
+    assert {" harbour", " open"} <= pieces
+    for name in ("Quillorix", "Vantzelgolm", "Zembradune"):
+        parts = {name[i : i + 3] for i in range(len(name) - 2)}
+        assert not {piece for piece in pieces if any(part in piece for part in parts)}
+
+
+def test_others_take_the_place_of_merges_that_are_taken_out() -> None:
+    plenty = [" ".join(f"w{a}{b}{c}" for c in "abcdefghij") for a in "klmno" for b in "pqrst"] * 8
+    shared = [f"{text} {n}" for n, text in enumerate(plenty)]
+    alone = ["zyxv uzyx " * 900]  # its merges come first
+    settings = SMALL.model_copy(update={"vocab_size": 290})
+    assert Encoder(train_tokenizer(shared + alone, settings)).vocab_size == 290
+
+
+RUNS = {
+    "joiners": "\u200d",
+    "one letter": "a",
+    "marks": "\u0301",
+    "spaces": " ",
+    "ideographs": "中文字符汉语",
+    "base64": base64.b64encode(hashlib.shake_128(b"blob").digest(150_000)).decode(),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_long_unbroken_runs_train_in_no_more_than_their_length(name: str) -> None:
+    """Ten pages of one run each: minutes to an hour where a run is learned as one word."""
+    run = (RUNS[name] * (200_000 // len(RUNS[name]) + 1))[:200_000]
+    texts = TIED_TEXTS + [f"{run}{number}" for number in range(10)]
+    tokenizer = train_tokenizer(texts, SMALL)
+    longest = max(len(piece) for piece in pieces_of(tokenizer))
+    assert longest <= MAX_RUN_CHARS
+    assert Encoder(tokenizer).decode(Encoder(tokenizer).encode_batch([run])[0][:-1]) == run
+
+
+INTERRUPTED = """
+import time
+from corpus_assets.stages.tokenizer import interruptible
+print("ready", flush=True)
+interruptible(lambda: time.sleep(600))
+"""
+
+
+def test_ctrl_c_ends_the_wait_for_native_training() -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED],
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=60)
+    assert said.rstrip().endswith("KeyboardInterrupt")
+
+
 def test_digits_are_split_in_threes_at_most() -> None:
-    encoder = Encoder(train_tokenizer(["1234567890 " * 200, "2024 " * 200], SMALL))
+    of_one = SMALL.model_copy(update={"min_documents": 1})
+    encoder = Encoder(train_tokenizer(["1234567890 " * 200, "2024 " * 200], of_one))
     pieces = [encoder.token_bytes(number) for number in range(encoder.vocab_size)]
     runs = [len(piece.strip()) for piece in pieces if piece.strip().isdigit()]
     assert max(runs) == 3

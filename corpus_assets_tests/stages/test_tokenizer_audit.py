@@ -24,7 +24,7 @@ TEXTS = [
 
 @functools.cache
 def ours() -> bytes:
-    return train_tokenizer(TEXTS, TokenizerSettings(vocab_size=700))
+    return train_tokenizer(TEXTS, TokenizerSettings(vocab_size=700, min_documents=1))
 
 
 def foreign(kind: str) -> bytes:
