@@ -13,7 +13,7 @@
     |   +-- VersionExists       a version of that name has another manifest
     |   +-- OrdersChanged       takedowns came in while a version was built
     +-- LeaseHeld               somebody else works on this right now
-    +-- LeaseLost               our lease ran out and was taken by another
+    +-- LeaseLost               our lease ran out: we must stop
     +-- StoreFileError          a file of the store is missing, unreadable or not what it should be
     |   +-- PathRefused         a path leads out of the store
     +-- SourceUnavailable       a source file is not where it was ingested from, or not the same
@@ -79,7 +79,7 @@ class LeaseHeld(CatalogError):
 
 
 class LeaseLost(CatalogError):
-    """The lease to renew is no longer ours."""
+    """A lease ran out or was taken by another: its holder must stop."""
 
 
 class StoreFileError(CatalogError):

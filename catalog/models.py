@@ -335,3 +335,12 @@ class Lease(Base):
     name: Mapped[str] = mapped_column(primary_key=True)
     owner: Mapped[str]
     expires_at: Mapped[float]
+    token: Mapped[int]
+
+
+class LeaseToken(Base):
+    """One row: the last token that a lease was given. Leases are deleted, this stays."""
+
+    __tablename__ = "lease_tokens"
+
+    last: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)

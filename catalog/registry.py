@@ -4,8 +4,10 @@ One method is one transaction (see `session.py`). All of them may be called from
 process at any time; a write either happens whole or not at all, and repeating it is harmless.
 """
 
+import copy
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Self
 
 from sqlalchemy import URL, insert, select, update
 
@@ -278,15 +280,32 @@ class Registry(TakedownRegistry):
 
     # Leases
 
-    def acquire_lease(self, name: str, owner: str, ttl_s: float) -> LeaseRow:
-        """Take the lease on `name`, or extend our own; `LeaseHeld` names another holder."""
-        with self.database.write() as connection:
-            return leases.acquire(connection, name, owner, ttl_s)
+    def acquire_lease(
+        self, name: str, owner: str, ttl_s: float, rivals: tuple[str, ...] | None = None
+    ) -> LeaseRow:
+        """Take the lease on `name`, or extend our own; `LeaseHeld` names another holder.
 
-    def renew_lease(self, name: str, owner: str, ttl_s: float) -> LeaseRow:
+        `rivals` are the leases that others may take once it ran out: it is lost when one was.
+        """
+        with self.database.write() as connection:
+            return leases.acquire(connection, name, owner, ttl_s, rivals)
+
+    def renew_lease(self, lease: LeaseRow, ttl_s: float) -> LeaseRow:
         """Extend our lease; `LeaseLost` when it is no longer ours."""
         with self.database.write() as connection:
-            return leases.renew(connection, name, owner, ttl_s)
+            return leases.renew(connection, lease, ttl_s)
+
+    def under(self, *held: LeaseRow) -> Self:
+        """The same registry for the holder of leases: once one is lost it writes nothing more,
+        and raises `LeaseLost`."""
+        fenced = copy.copy(self)
+        fenced.database = self.database.under(held)
+        return fenced
+
+    def expect_leases(self) -> None:
+        """Raise `LeaseLost` when a lease that we work under is lost: to be asked before files are
+        deleted or published. Costs nothing where it was asked less than a second ago."""
+        self.database.expect_leases()
 
     def leases(self, prefix: str) -> list[LeaseRow]:
         """The leases that run now, of all names that begin so."""

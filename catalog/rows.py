@@ -305,3 +305,7 @@ class LeaseRow:
     name: str
     owner: str
     expires_at: float
+    token: int  # higher than that of every lease taken before
+    rivals: tuple[str, ...] | None = None
+    """Leases that others may take once this one ran out. It is not lost while none of them was; as
+    long as they are not known (None) it is lost when it ends."""

@@ -8,8 +8,10 @@ A read transaction sees one consistent state. Connections are opened per transac
 `Database` may be shared by threads and carried through a fork.
 """
 
+import copy
 import sqlite3
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +28,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.pool import NullPool
 
+from catalog import leases
 from catalog.errors import (
     CatalogBusy,
     CatalogConflict,
@@ -34,15 +37,22 @@ from catalog.errors import (
     MissingDriver,
     SchemaMismatch,
 )
+from catalog.rows import LeaseRow
 
 WRITE_LOCK = 0x43_41_54  # "CAT"; the second key is the schema's name
 LOCK_TIMEOUT_STATES = {"55P03", "40P01"}
 MISSING_TABLE_STATES = {"42P01", "42703"}
+SURE_S = 1.0
 
 
 def timestamp() -> str:
     """Now, as ISO 8601 UTC to the second."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def clock() -> float:
+    """Seconds since boot, which go on while a process is paused or the machine sleeps."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class Database:
@@ -51,6 +61,8 @@ class Database:
     def __init__(self, url: str | URL, busy_timeout_s: float = 30.0) -> None:
         self.url = parse_url(url)
         self.busy_timeout_s = busy_timeout_s
+        self.leases: tuple[LeaseRow, ...] = ()
+        self._sure_until = 0.0
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         # An absent driver is noticed here, a wrong host or password at the first transaction.
         options = {"timeout": busy_timeout_s} if self.is_sqlite else {}
@@ -73,6 +85,22 @@ class Database:
         """The SQLite file, or None on PostgreSQL."""
         return Path(self.url.database or "") if self.is_sqlite else None
 
+    def under(self, held: Sequence[LeaseRow]) -> "Database":
+        """The same database for the holder of leases: it writes nothing once one is lost."""
+        fenced = copy.copy(self)
+        fenced.leases = (*self.leases, *held)
+        fenced._sure_until = 0.0
+        return fenced
+
+    def expect_leases(self) -> None:
+        """Raise `LeaseLost` when a lease is lost; asks the database once a second, since until
+        then, or until the lease ends, nobody else can have got it."""
+        asked = clock()
+        if self.leases and asked >= self._sure_until:
+            with self.read() as connection:
+                left = leases.expect(connection, self.leases)
+            self._sure_until = asked + min(left, SURE_S)
+
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A transaction that sees one consistent state and writes nothing."""
@@ -91,7 +119,10 @@ class Database:
 
     @contextmanager
     def write(self, create: bool = False) -> Iterator[Connection]:
-        """A transaction that no other writer overlaps. Commits at the end, or changes nothing."""
+        """A transaction that no other writer overlaps. Commits at the end, or changes nothing.
+
+        Under leases (`under`) they are looked at first, in the same transaction.
+        """
         if self.file is not None:
             if create:
                 try:
@@ -114,6 +145,7 @@ class Database:
                     connection.exec_driver_sql(
                         f"SELECT pg_advisory_xact_lock({WRITE_LOCK}, hashtext(current_schema()))"
                     )
+                leases.expect(connection, self.leases)
                 yield connection
 
     @contextmanager

@@ -202,10 +202,10 @@ def gc(dry_run: bool, home: str | None) -> None:
     place = Home.resolve(home)
     store, registry = open_home(place)
     if dry_run:
-        gone = collect(store, registry, place.root, dry_run=True)
+        gone = collect(store, registry, place, dry_run=True)
     else:
-        with collecting(registry, lambda line: click.echo(line, err=True)):
-            gone = collect(store, registry, place.root)
+        with collecting(registry, lambda line: click.echo(line, err=True)) as fenced:
+            gone = collect(store, fenced, place)
     verb = "would delete" if dry_run else "deleted"
     _print(
         [

@@ -19,6 +19,7 @@ class Home:
     store_url: str
     catalog_url: str
     catalog_busy_s: float = 30.0  # how long a write to the catalog waits for its turn
+    keep_unpublished_days: float = 7.0  # how long a collection leaves what no version has yet
 
     @classmethod
     def resolve(cls, home: str | None = None) -> "Home":
@@ -30,7 +31,8 @@ class Home:
             root,
             store or str(root / "store"),
             catalog or f"sqlite:///{root}/catalog.db",
-            _seconds("CORPUS_CATALOG_BUSY_S", cls.catalog_busy_s),
+            seconds("CORPUS_CATALOG_BUSY_S", cls.catalog_busy_s),
+            _number("CORPUS_KEEP_UNPUBLISHED_DAYS", cls.keep_unpublished_days, "days"),
         )
 
     @property
@@ -42,13 +44,17 @@ class Home:
         return self.root / "dagster"
 
 
-def _seconds(name: str, default: float) -> float:
+def seconds(name: str, default: float) -> float:
     """A number of seconds from the environment."""
+    return _number(name, default, "seconds")
+
+
+def _number(name: str, default: float, unit: str) -> float:
     text = os.environ.get(name, "").strip()
     try:
         value = float(text) if text else default
     except ValueError:
         value = math.nan
     if not 0 <= value < math.inf:
-        raise CorpusError(f"{name} is {text!r}; expected a number of seconds, for example 30")
+        raise CorpusError(f"{name} is {text!r}; expected a number of {unit}, for example 30")
     return value

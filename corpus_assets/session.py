@@ -16,6 +16,7 @@ from corpus_assets.lock import Lock, check_recipe, import_calibrations, load_loc
 from corpus_assets.pipeline.graph import Pipeline
 from corpus_assets.pipeline.progress import Progress, Silent
 from corpus_assets.pipeline.published import load_published_recipe, published_pins
+from corpus_assets.pipeline.turns import building
 from corpus_assets.recipe import Recipe
 from corpus_assets.recipe_files import find_recipe
 from corpus_assets.sources.gates import Suppressions
@@ -126,6 +127,18 @@ def open_home(home: Home) -> tuple[Store, Registry]:
     registry = Registry(home.catalog_url, home.catalog_busy_s)
     registry.upgrade()
     return open_store(home.store_url), registry
+
+
+@contextlib.contextmanager
+def building_turn(session: Session) -> Iterator[None]:
+    """A turn to build: registry and engine of the session write nothing once it is lost."""
+    registry = session.registry
+    with building(registry, session.progress.told, session.engine.allow_until) as fenced:
+        session.registry = fenced
+        try:
+            yield
+        finally:
+            session.registry = registry
 
 
 def refresh_orders(session: Session) -> None:

@@ -163,9 +163,14 @@ def _with_plain_lists(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(f.name, plain(f.type), f.nullable) for f in schema])
 
 
-def execute(task: Task, store: Store, function: Callable[[TaskContext], None]) -> Finished:
+def execute(
+    task: Task,
+    store: Store,
+    function: Callable[[TaskContext], None],
+    before_commit: Callable[[], None] = lambda: None,
+) -> Finished:
     """Run a task, or find it done. CPU time is this process's and what the task says it spent
-    in another."""
+    in another. `before_commit` may raise to keep the result out of the store."""
     found = load_result(store, task.stage, task.fingerprint)
     if found is not None:
         return Finished(found, 0.0, 0.0, cached=True)
@@ -173,6 +178,7 @@ def execute(task: Task, store: Store, function: Callable[[TaskContext], None]) -
     context = TaskContext(task, store)
     with contextlib.closing(context):
         function(context)
+        before_commit()
         result = context.commit()
     spent = _cpu() - before + context.spent_elsewhere
     return Finished(result, spent, time.monotonic() - started, cached=False)

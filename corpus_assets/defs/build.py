@@ -5,8 +5,6 @@ cross-snapshot deduplication look at several. What is complete in the store and 
 Dagster with the same data version is passed over.
 """
 
-import os
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +13,7 @@ import dagster as dg
 from dagster import DagsterInstance
 
 from catalog.errors import CatalogError, OrdersChanged
+from catalog.processes import is_gone, process_name
 from corpus_assets.defs.assets import ASSETS
 from corpus_assets.defs.partitions import SNAPSHOTS, VERSIONS
 from corpus_assets.defs.resources import CorpusResource, running_tags, share_session
@@ -23,7 +22,6 @@ from corpus_assets.lock import check_inputs
 from corpus_assets.pipeline.parts import remember
 from corpus_assets.pipeline.publish import is_published, lineage_rows
 from corpus_assets.pipeline.run import AssetReport, content_hash, pin_snapshot, run_node
-from corpus_assets.pipeline.turns import building, is_alive
 from corpus_assets.pipeline.version import (
     Version,
     default_version_name,
@@ -31,7 +29,7 @@ from corpus_assets.pipeline.version import (
     make_version,
 )
 from corpus_assets.recipe_files import shipped_file
-from corpus_assets.session import Session, refresh_orders
+from corpus_assets.session import Session, building_turn, refresh_orders
 from corpus_assets.store import LocalStore, read_output
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -83,7 +81,7 @@ def build_unless(session: Session, version: str | None, same_as: str | None) -> 
     """
     name = version or default_version_name(session.pipeline)
     with (
-        building(session.registry, session.progress.told),
+        building_turn(session),
         open_instance(session) as instance,
         share_session(session),
     ):
@@ -186,7 +184,7 @@ def _materialize(instance: DagsterInstance, assets: list[str], partition: str | 
             instance=instance,
             resources={"corpus": CorpusResource()},
             run_config=QUIET,
-            tags={BUILD_TAG: f"{socket.gethostname()}:{os.getpid()}"} | running_tags(),
+            tags={BUILD_TAG: process_name()} | running_tags(),
         )
     except Exception as error:
         known = _domain_error(error)
@@ -210,8 +208,7 @@ def _close_dead_runs(instance: DagsterInstance) -> None:
     """Runs of builds that were killed are marked failed, so the UI does not show them running."""
     running = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING]
     for run in instance.get_runs(dg.RunsFilter(statuses=running)):
-        host, _, pid = run.tags.get(BUILD_TAG, "").rpartition(":")
-        if host == socket.gethostname() and not is_alive(int(pid)):
+        if is_gone(run.tags.get(BUILD_TAG, "")):
             instance.report_run_failed(run, "the build was stopped before this run ended")
 
 
@@ -219,22 +216,22 @@ def resolve_lock(session: Session, folder: Path) -> str:
     """Run what the calibrations need, and write the lock and its files to a folder."""
     pipeline = session.pipeline
     with (
-        building(session.registry, session.progress.told),
+        building_turn(session),
         open_instance(session) as instance,
         share_session(session),
     ):
         materialize_waves(session, instance, WAVES[:-1])
-    for snapshot in pipeline.recipe.snapshots:
-        report = AssetReport("shards", snapshot)
-        run_node(
-            pipeline,
-            session.engine,
-            session.registry,
-            session.progress,
-            report,
-            "shard_counts",
-            snapshot,
-        )
+        for snapshot in pipeline.recipe.snapshots:
+            report = AssetReport("shards", snapshot)
+            run_node(
+                pipeline,
+                session.engine,
+                session.registry,
+                session.progress,
+                report,
+                "shard_counts",
+                snapshot,
+            )
     lock = make_lock(pipeline)
     out = LocalStore(folder)
     for name, output in pipeline.calibrations().items():

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 import dagster as dg
 
 from corpus_assets.home import Home
-from corpus_assets.pipeline.turns import building
-from corpus_assets.session import Session, open_session
+from corpus_assets.session import Session, building_turn, open_session
 from corpus_assets.snapshot_list import Book
 
 
@@ -52,7 +51,7 @@ class CorpusResource(dg.ConfigurableResource):
             if session is _RUNNING.get("session"):
                 yield session  # the build that runs holds the turn
             else:
-                with building(session.registry):
+                with building_turn(session):
                     yield session
 
     def book(self) -> Book:

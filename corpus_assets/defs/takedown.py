@@ -12,8 +12,7 @@ the same requests and comes to the same result.
 
 import contextlib
 import re
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import click
@@ -21,6 +20,7 @@ import pyarrow as pa
 
 from catalog.errors import CatalogError, OrdersChanged
 from catalog.files import Store as CatalogStore
+from catalog.processes import is_gone
 from catalog.registry import Registry
 from catalog.rows import TakedownRow
 from catalog.takedown import Rematched, look_again
@@ -32,12 +32,11 @@ from corpus_assets.pipeline.gc import collect
 from corpus_assets.pipeline.published import load_published_recipe
 from corpus_assets.pipeline.removed import distinct, of_request, removed_documents
 from corpus_assets.pipeline.residue import Residue, search_live
-from corpus_assets.pipeline.turns import collecting, is_gone, owner_name, takedown_run
+from corpus_assets.pipeline.turns import collecting, lease_s, owner_name, renewing, takedown_run
 from corpus_assets.session import open_home, reopen_session
 from corpus_assets.sources.suppressions import Suppressions
 from corpus_assets.store import Store
 
-CLAIM_S = 120.0
 TAKEDOWN_NAME = re.compile(r"^(?P<base>.+)\.td(?P<number>\d+)$")
 
 Tell = Callable[[str], None]
@@ -100,12 +99,12 @@ def run_pending(
     Waits for another run that is at work: what that one leaves is done here. `on_found` hears
     which requests the run is for and what they touch, before anything is built.
     """
-    store, registry = open_home(home)
-    with takedown_run(registry, tell):
+    store, opened = open_home(home)
+    with takedown_run(opened, tell) as registry:
         release_dead_claims(registry)
         work = _Work(home, store, registry, owner_name(), workers, tell, on_found)
         try:
-            with _kept_claim(work):
+            with renewing(work.claim_again, lease_s()):
                 while not work.try_to_build():
                     tell("takedowns came in: building again without what they name")
                 if not work.claimed:
@@ -135,6 +134,10 @@ class _Work:
     on_found: OnFound | None = None
     claimed: dict[int, TakedownRow] = field(default_factory=dict)
 
+    def claim_again(self) -> None:
+        """Extend the claims; they run out soon after a killed run."""
+        self.registry.claim_takedowns(list(self.claimed), self.owner, lease_s())
+
     def try_to_build(self) -> bool:
         """Claim what waits and build all live versions; False where more came in meanwhile.
 
@@ -142,7 +145,7 @@ class _Work:
         them must be part of this run: else nobody would certify what it did for them.
         """
         waiting = [row.id for row in self.registry.free_takedowns()]
-        claimed = self.registry.claim_takedowns(waiting, self.owner, CLAIM_S)
+        claimed = self.registry.claim_takedowns(waiting, self.owner, lease_s())
         self.claimed |= {row.id: row for row in claimed}
         if not self.claimed:
             return True
@@ -165,6 +168,7 @@ class _Work:
         """Build a version again, and publish it where anything it holds changed."""
         requests = list(self.claimed)
         with reopen_session(self.home, name, self.workers, requests=requests) as session:
+            session.registry = self.registry
             if session.pipeline.suppressions.state != state:
                 raise OrdersChanged("takedowns were filed while this run began")
             build_unless(session, next_name(name), same_as=name)
@@ -201,8 +205,8 @@ class _Work:
         kept = any(self._keeps_revoked(change.before) for change in changes)
         proof = Proof(removed, changes, clusters, found, kept)
         write_certificates(self.store, self.registry, requests, named, proof)
-        with collecting(self.registry, self.tell):
-            freed = collect(self.store, self.registry, self.home.root, keep_revoked=kept).bytes
+        with collecting(self.registry, self.tell) as registry:
+            freed = collect(self.store, registry, self.home, keep_revoked=kept).bytes
         return Outcome(
             tuple(ids),
             tuple(changes),
@@ -241,26 +245,6 @@ class _Work:
             )
             touched |= {snapshot for snapshot, _ in was ^ now}
         return tuple(sorted(touched))
-
-
-@contextlib.contextmanager
-def _kept_claim(work: _Work) -> Iterator[None]:
-    """Extend the claims while the work goes on; they run out soon after a killed run."""
-    done = threading.Event()
-
-    def extend() -> None:
-        while not done.wait(CLAIM_S / 4):
-            # One that fails is made up for by the next: a claim lasts for four of them.
-            with contextlib.suppress(CatalogError):
-                work.registry.claim_takedowns(list(work.claimed), work.owner, CLAIM_S)
-
-    thread = threading.Thread(target=extend, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
 
 
 def release_dead_claims(registry: Registry) -> None:

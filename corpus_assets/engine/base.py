@@ -18,4 +18,9 @@ class Engine(Protocol):
         tasks already running have ended, so their finished work is kept."""
         ...
 
+    def allow_until(self, moment: float) -> None:
+        """Set the moment (by `catalog.session.clock`) after which no result is stored, 0 for
+        never again: a worker may outlive the lease that its build holds."""
+        ...
+
     def close(self) -> None: ...

@@ -5,19 +5,26 @@ compiled kernels costs seconds. They are spawned, not forked: the parent may hol
 """
 
 import importlib
+import math
 import os
 import signal
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
+from multiprocessing.sharedctypes import Synchronized
 
+from catalog.errors import LeaseLost
+from catalog.session import clock
 from corpus_assets.engine.base import OnDone
 from corpus_assets.errors import EngineError
 from corpus_assets.store import open_store
 from corpus_assets.task import Finished, Task, execute
 
+SPAWNED = get_context("spawn")
+RENEWED_IN_S = 30.0  # after a pause, or a native call that let no other thread run
 SINGLE_THREADED = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -40,6 +47,10 @@ class LocalEngine:
         self.functions = functions
         self.workers = workers
         self._pool: ProcessPoolExecutor | None = None
+        self._until: Synchronized[float] = SPAWNED.Value("d", math.inf)
+
+    def allow_until(self, moment: float) -> None:
+        self._until.value = moment
 
     def run(self, tasks: Sequence[Task], on_done: OnDone) -> list[Finished]:
         if self.workers == 1 or len(tasks) <= 1:
@@ -84,14 +95,17 @@ class LocalEngine:
             self._pool = None
 
     def _inline(self, task: Task, on_done: OnDone) -> Finished:
-        done = run_task(task, self.store_url, self.functions)
+        done = run_task(task, self.store_url, self.functions, self._until)
         on_done(task, done)
         return done
 
     def _start(self) -> ProcessPoolExecutor:
         if self._pool is None:
             self._pool = ProcessPoolExecutor(
-                self.workers, mp_context=get_context("spawn"), initializer=_worker_started
+                self.workers,
+                mp_context=SPAWNED,
+                initializer=_worker_started,
+                initargs=(self._until,),
             )
         return self._pool
 
@@ -103,14 +117,34 @@ def _died(task: Task) -> EngineError:
     )
 
 
-def run_task(task: Task, store_url: str, functions: str) -> Finished:
+def run_task(
+    task: Task, store_url: str, functions: str, until: "Synchronized[float] | None" = None
+) -> Finished:
     """What a worker does with a task. The function table is imported late: it loads everything."""
     table = importlib.import_module(functions).FUNCTIONS
-    return execute(task, open_store(store_url), table[task.stage])
+    allowed = until or _worker.get("until")
+
+    def before_commit() -> None:
+        patience = clock() + RENEWED_IN_S
+        while allowed is not None and clock() >= allowed.value:
+            if allowed.value and clock() < patience:
+                time.sleep(0.1)
+                continue
+            raise LeaseLost(
+                f"{task.stage} ({task.label}) was not stored: the build's lease ran out, because it "
+                "was paused, the machine slept or the catalog could not be reached; run the same "
+                "command again, finished parts are kept"
+            )
+
+    return execute(task, open_store(store_url), table[task.stage], before_commit)
 
 
-def _worker_started() -> None:
+_worker: "dict[str, Synchronized[float]]" = {}  # of this process, if it is a worker
+
+
+def _worker_started(until: "Synchronized[float]") -> None:
     """Workers leave Ctrl-C to the parent, use one thread, and go when the parent is gone."""
+    _worker["until"] = until
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in SINGLE_THREADED:
         os.environ.setdefault(name, "1")

@@ -1,28 +1,36 @@
 """What no live version uses goes: artifacts, and the folders of revoked versions.
 
 1. Artifacts that live versions name (documents, signals, clusters, final text, shards) stay.
-2. Other artifacts stay when every stored file they were made from is still there, or is a
+2. So do those that no version ever named, for some days: a build that was stopped goes on from
+   them. Text that a takedown's order names is not spared: a part that holds any goes.
+3. Other artifacts stay when every stored file they were made from is still there, or is a
    calibration that a live version pins.
-3. The rest is deleted, result first, so that a killed collection leaves nothing to trust.
-4. So is what a killed run left before the registry heard of it: folders of artifacts, named by
+4. The rest is deleted, result first, so that a killed collection leaves nothing to trust.
+5. So is what a killed run left before the registry heard of it: folders of artifacts, named by
    stage and fingerprint, and of versions, that are not recorded; and every file in store and
    home under the name that files have while they are written. No build may run meanwhile
    (`turns.collecting`).
 
-Other files of the store are never touched.
+Other files of the store are never touched. Before a file is deleted the registry is asked
+whether the collection's lease still runs.
 """
 
 import contextlib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from catalog.registry import Registry
 from catalog.rows import ArtifactRow
 from corpus_assets.errors import StoreError
+from corpus_assets.home import Home
 from corpus_assets.pipeline.published import published_pins
-from corpus_assets.store import RESULT, Store, artifact_folder, leftovers, load_result
+from corpus_assets.sources.suppressions import Suppressions
+from corpus_assets.stages.purge import DOCUMENT_KEYS, RECORD_KEYS, covered_records
+from corpus_assets.store import RESULT, Output, Store, artifact_folder, leftovers, load_result
+from corpus_assets.task import read_table
 
 ARTIFACT_FILE = re.compile(r"artifacts/(?P<stage>[a-z_]+)/(?P<fingerprint>[0-9a-f]{64})/[^/]+")
 NAMED_STAGES = frozenset({"documents", "signals", "clusters", "clean_text", "shards"})
@@ -40,7 +48,7 @@ class Collected:
 def collect(
     store: Store,
     registry: Registry,
-    home: Path | None = None,
+    home: Home | None = None,
     dry_run: bool = False,
     keep_revoked: bool = False,
 ) -> Collected:
@@ -53,7 +61,9 @@ def collect(
     artifacts = registry.artifacts()
     dead: list[ArtifactRow] = []
     if not keep_revoked:
-        dead = dead_artifacts(artifacts, _named(registry, live), _pinned(store, live))
+        named = _named(registry, live)
+        spared = _unpublished(store, registry, artifacts, home or Home)
+        dead = dead_artifacts(artifacts, named, _pinned(store, live), spared)
     stray = _unrecorded(store, artifacts)
     kept = {version.name for version in versions if keep_revoked} | set(live)
     files: list[str] = []
@@ -69,12 +79,14 @@ def collect(
     held = [path for path in store.list("versions") if path.split("/")[1] not in kept]
     files += sorted(held, key=lambda path: "manifest" not in path)
     present = [path for path in files if store.exists(path)]
-    temporary = {*store.leftovers(), *(leftovers(home) if home is not None else ())}
+    temporary = {*store.leftovers(), *(leftovers(home.root) if home is not None else ())}
     freed += sum(_size(path) for path in temporary)
     if not dry_run:
         for path in present:
+            registry.expect_leases()
             store.delete(path)
         for left in temporary:
+            registry.expect_leases()
             _remove(left)
         registry.forget_artifacts([(row.stage, row.fingerprint) for row in dead])
     emptied = len({path.split("/")[1] for path in held})
@@ -109,12 +121,47 @@ def _unrecorded(store: Store, artifacts: Iterable[ArtifactRow]) -> dict[tuple[st
     return found
 
 
+def _unpublished(
+    store: Store, registry: Registry, artifacts: Iterable[ArtifactRow], home: Home | type[Home]
+) -> set[tuple[str, str]]:
+    """Recent artifacts that no version, live or revoked, ever named; without the parts that hold
+    a document which an order covers, and so without what was made from those."""
+    since = datetime.now(UTC) - timedelta(days=home.keep_unpublished_days)
+    published = _named(registry, [version.name for version in registry.versions()])
+    orders = Suppressions.from_rows((row.kind, row.value) for row in registry.suppressions())
+    return {
+        (row.stage, row.fingerprint)
+        for row in artifacts
+        if row.stage in NAMED_STAGES
+        and datetime.fromisoformat(row.created_at) >= since
+        and not any(output.path in published for output in row.outputs)
+        and not (row.stage == "documents" and _is_covered(store, row, orders))
+    }
+
+
+def _is_covered(store: Store, row: ArtifactRow, orders: Suppressions) -> bool:
+    """Whether an order covers a document of a part; a part that cannot be read counts as one."""
+    if not orders.rows:
+        return False
+    files = {o.name: Output(o.path, o.sha256, o.bytes, o.rows or 0) for o in row.outputs}
+    try:
+        records = read_table(store, files["records.parquet"], RECORD_KEYS)
+        documents = read_table(store, files["documents.parquet"], DOCUMENT_KEYS)
+    except StoreError:
+        return True
+    return bool(covered_records(records, documents, orders).any())
+
+
 def dead_artifacts(
-    artifacts: Iterable[ArtifactRow], named: set[str], pinned: Iterable[str] = ()
+    artifacts: Iterable[ArtifactRow],
+    named: set[str],
+    pinned: Iterable[str] = (),
+    spared: Collection[tuple[str, str]] = (),
 ) -> list[ArtifactRow]:
     """Artifacts that are neither named by a live version nor made only from living files.
 
-    `pinned` are contents that live on in the folders of versions.
+    `pinned` are contents that live on in the folders of versions; `spared` are artifacts that
+    need no version to name them, if what they were made from lives.
     """
     rows = list(artifacts)
     made = {output.sha256 for row in rows for output in row.outputs}
@@ -124,7 +171,11 @@ def dead_artifacts(
         if any(output.path in named for output in row.outputs):
             alive.add((row.stage, row.fingerprint))
             living.update(output.sha256 for output in row.outputs)
-    waiting = [row for row in rows if row.stage not in NAMED_STAGES]
+    waiting = [
+        row
+        for row in rows
+        if row.stage not in NAMED_STAGES or (row.stage, row.fingerprint) in spared
+    ]
     while True:
         reached = [
             row

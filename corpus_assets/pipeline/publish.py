@@ -48,8 +48,8 @@ def publish(
     behind it, in the transaction that publishes it. A version that was built under other orders
     than those in force is not published (`OrdersChanged`). Of two of one name, one is.
     """
-    with publishing(registry, version.name):
-        _publish(pipeline, registry, version, replaces, requests)
+    with publishing(registry, version.name) as fenced:
+        _publish(pipeline, fenced, version, replaces, requests)
 
 
 def _publish(
@@ -78,6 +78,7 @@ def _publish(
             store.write(target, read_output(store, output))
     store.write(f"{folder}/lock.json", version.lock.to_bytes())
     store.write(f"{folder}/report.html", render_report(pipeline, version.manifest).encode())
+    registry.expect_leases()  # a manifest is what makes a folder a version
     store.write(path, version.manifest_bytes)
     _save_recipe(pipeline)
     changes = [

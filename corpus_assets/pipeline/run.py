@@ -1,10 +1,13 @@
 """Running an asset: its nodes in order, their tasks through the engine, a note in the registry."""
 
+import contextlib
+import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from catalog.errors import CatalogError
 from catalog.registry import Registry
 from catalog.rows import ArtifactRow, FileRow, InputRow, OutputRow, SnapshotRow, SourceRow
 from corpus_assets.engine.base import Engine
@@ -102,23 +105,46 @@ def run_node(
     """Run the tasks of one node."""
     tasks = with_reuse(pipeline, node, snapshot, pipeline.tasks(node, snapshot))
     progress.started(report.asset, report.snapshot, len(tasks))
+    parts = {id(task): part for part, task in enumerate(tasks)}
+    notes = _Notes(registry)
 
     def on_done(task: Task, finished: Finished) -> None:
         documents = finished.result.counts.get("documents_in", 0)
         progress.advanced(report.asset, report.snapshot, documents, finished.cached)
+        notes.add(_artifact_row(parts[id(task)], task, finished, snapshot))
 
-    done = engine.run(tasks, on_done)
+    try:
+        done = engine.run(tasks, on_done)
+    except BaseException:
+        with contextlib.suppress(CatalogError):  # the first error is the one to tell
+            notes.write()
+        raise
     if node == "documents":
         remember(pipeline.store, tasks, pipeline.suppressions)
-    pairs = list(zip(tasks, done, strict=True))
-    registry.record_artifacts(
-        [_artifact_row(i, task, finished, snapshot) for i, (task, finished) in enumerate(pairs)]
-    )
+    notes.write()
     report.parts += len(done)
     report.cached += sum(finished.cached for finished in done)
     report.cpu_seconds += sum(finished.cpu_seconds for finished in done)
     report.bytes += sum(finished.result.bytes for finished in done)
     return done
+
+
+class _Notes:
+    """Artifacts for the registry, written while the work goes on: a collection deletes what is
+    not recorded, and a snapshot's parts take days. One transaction a second costs nothing."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry, self._rows = registry, list[ArtifactRow]()
+        self._written = time.monotonic()
+
+    def add(self, row: ArtifactRow) -> None:
+        self._rows.append(row)
+        if time.monotonic() - self._written >= 1.0:
+            self.write()
+
+    def write(self) -> None:
+        self._registry.record_artifacts(self._rows)
+        self._rows, self._written = [], time.monotonic()
 
 
 def _sum_up(report: AssetReport, done: list[Finished]) -> None:

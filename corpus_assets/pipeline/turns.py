@@ -7,108 +7,110 @@
 
 A turn is a lease in the catalog. It is renewed while the work goes on, ends soon after its
 holder was killed, and at once where the holder was killed on this machine. Whoever has to wait
-says for whom.
+says for whom. Each turn gives the registry to work with: one that refuses to write once the
+lease is lost, so that whoever overslept its turn can neither publish nor delete.
 """
 
 import contextlib
-import os
-import socket
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 
-from catalog.errors import CatalogError, LeaseHeld
+from catalog.errors import CatalogError, LeaseHeld, LeaseLost
+from catalog.processes import is_gone, process_name
 from catalog.registry import Registry
 from catalog.rows import LeaseRow
+from catalog.session import clock
+from corpus_assets.home import seconds
 
-LEASE_S = 120.0
 POLL_S = 0.5
 BUILD, COLLECT, TAKEDOWNS = "build/", "collect", "takedowns"
 
 Tell = Callable[[str], None]
+AllowUntil = Callable[[float], None]
 
 
 def _silent(_: str) -> None:
     return
 
 
+def _allow_nobody(_: float) -> None:
+    return
+
+
+def lease_s() -> float:
+    """How long a lease lasts unrenewed: CORPUS_LEASE_S, at least a second."""
+    return max(seconds("CORPUS_LEASE_S", 120.0), 1.0)
+
+
 def owner_name() -> str:
-    """This process, and which of its turns: host, process and a number of its own."""
-    return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex}"
-
-
-def is_gone(owner: str) -> bool:
-    """Whether an owner was a process of this machine that is not there any more."""
-    host, _, rest = owner.partition(":")
-    pid = rest.partition(":")[0]
-    return host == socket.gethostname() and pid.isdigit() and not is_alive(int(pid))
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    """This process, and which of its turns."""
+    return f"{process_name()}:{uuid.uuid4().hex}"
 
 
 @contextlib.contextmanager
-def building(registry: Registry, tell: Tell = _silent) -> Iterator[None]:
-    """A turn to write artifacts: what is stored meanwhile is not collected."""
+def building(
+    registry: Registry, tell: Tell = _silent, allow_until: AllowUntil = _allow_nobody
+) -> Iterator[Registry]:
+    """A turn to write artifacts: what is stored meanwhile is not collected.
+
+    `allow_until` hears until when (by `catalog.session.clock`) artifacts may be written.
+    """
     owner = owner_name()
     name = BUILD + owner
     waiting = _Waiting(tell, "files are being collected")
     while True:  # first say that we build, then look: of two that come at once, both know
-        registry.acquire_lease(name, owner, LEASE_S)
+        lease = registry.acquire_lease(name, owner, lease_s(), rivals=(COLLECT,))
         if not _others(registry, COLLECT, owner):
             break
         registry.release_lease(name, owner)
         waiting.another_while()
-    with _kept(registry, name, owner):
-        yield
+    with _kept(registry, lease, allow_until) as fenced:
+        yield fenced
 
 
 @contextlib.contextmanager
-def collecting(registry: Registry, tell: Tell = _silent) -> Iterator[None]:
+def collecting(registry: Registry, tell: Tell = _silent) -> Iterator[Registry]:
     """The only turn at the store: no build runs, and none begins before it ends."""
-    with _alone(registry, COLLECT, tell, "files are being collected already") as owner:
+    why = "files are being collected already"
+    with _alone(registry, COLLECT, tell, why, rivals=None) as fenced:  # any build is one
         waiting = _Waiting(tell, "a build is running; files are deleted when it ends")
-        while _others(registry, BUILD, owner):
+        while _others(registry, BUILD, ""):
             waiting.another_while()
-        yield
+        yield fenced
 
 
 @contextlib.contextmanager
-def takedown_run(registry: Registry, tell: Tell = _silent) -> Iterator[None]:
+def takedown_run(registry: Registry, tell: Tell = _silent) -> Iterator[Registry]:
     """The only run of takedowns."""
-    with _alone(registry, TAKEDOWNS, tell, "another takedown run is at work"):
-        yield
+    with _alone(registry, TAKEDOWNS, tell, "another takedown run is at work") as fenced:
+        yield fenced
 
 
 @contextlib.contextmanager
-def publishing(registry: Registry, version: str) -> Iterator[None]:
+def publishing(registry: Registry, version: str) -> Iterator[Registry]:
     """The only turn at a version's folder; short."""
-    with _alone(registry, f"version/{version}", _silent, ""):
-        yield
+    with _alone(registry, f"version/{version}", _silent, "") as fenced:
+        yield fenced
 
 
 @contextlib.contextmanager
-def _alone(registry: Registry, name: str, tell: Tell, why: str) -> Iterator[str]:
+def _alone(
+    registry: Registry, name: str, tell: Tell, why: str, rivals: tuple[str, ...] | None = ()
+) -> Iterator[Registry]:
     owner = owner_name()
     waiting = _Waiting(tell, why)
     while True:
         _others(registry, name, owner)  # what a killed process of this machine held ends here
         try:
-            registry.acquire_lease(name, owner, LEASE_S)
+            lease = registry.acquire_lease(name, owner, lease_s(), rivals)
         except LeaseHeld:
             waiting.another_while()
         else:
             break
-    with _kept(registry, name, owner):
-        yield owner
+    with _kept(registry, lease) as fenced:
+        yield fenced
 
 
 def _others(registry: Registry, prefix: str, owner: str) -> list[LeaseRow]:
@@ -123,24 +125,61 @@ def _others(registry: Registry, prefix: str, owner: str) -> list[LeaseRow]:
 
 
 @contextlib.contextmanager
-def _kept(registry: Registry, name: str, owner: str) -> Iterator[None]:
+def _kept(
+    registry: Registry, lease: LeaseRow, allow_until: AllowUntil = _allow_nobody
+) -> Iterator[Registry]:
     """Renew a lease until the work is done, then give it back."""
-    done = threading.Event()
+    lasts = lease_s()
 
     def renew() -> None:
-        while not done.wait(LEASE_S / 4):
-            # One that fails is made up for by the next: a lease lasts for four of them.
-            with contextlib.suppress(CatalogError):
-                registry.renew_lease(name, owner, LEASE_S)
+        asked = clock()
+        try:
+            registry.renew_lease(lease, lasts)
+        except LeaseLost:
+            allow_until(0.0)
+            raise
+        allow_until(asked + lasts)
 
-    thread = threading.Thread(target=renew, daemon=True)
+    with renewing(renew, lasts) as failures:
+        renew()
+        try:
+            yield registry.under(lease)
+        except LeaseLost as lost:
+            if failures:
+                raise LeaseLost(f"{lost}; the last renewal failed: {failures[-1]}") from lost
+            raise
+        finally:
+            allow_until(float("inf"))
+            with contextlib.suppress(LeaseLost):  # of a turn around this one, which says so
+                registry.release_lease(lease.name, lease.owner)
+
+
+@contextlib.contextmanager
+def renewing(renew: Callable[[], object], lasts_s: float) -> Iterator[list[CatalogError]]:
+    """Call `renew` four times in the time that what it renews lasts; gives what failed.
+
+    What fails is tried again: the catalog may be busy. Nothing is lost in silence: whoever works
+    under what ran out is refused by its next write, which says so.
+    """
+    done = threading.Event()
+    failures: list[CatalogError] = []
+
+    def keep() -> None:
+        while not done.wait(lasts_s / 4):
+            try:
+                renew()
+            except LeaseLost:
+                return
+            except CatalogError as error:
+                failures.append(error)
+
+    thread = threading.Thread(target=keep, daemon=True)
     thread.start()
     try:
-        yield
+        yield failures
     finally:
         done.set()
         thread.join()
-        registry.release_lease(name, owner)
 
 
 class _Waiting:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from catalog.errors import LeaseLost
+from catalog.session import clock
 from corpus_assets.engine.local import LocalEngine
 from corpus_assets.errors import EngineError, SourceError
 from corpus_assets.store import LocalStore, load_result, read_output
@@ -152,3 +154,16 @@ def test_workers_use_one_thread_each_and_end_with_the_engine(
         assert int(pid) != os.getpid()
         with pytest.raises(ProcessLookupError):
             os.kill(int(pid), 0)
+
+
+def test_after_the_moment_that_it_is_allowed_until_nothing_is_stored(
+    engine: LocalEngine, store: LocalStore
+) -> None:
+    first, second = tasks("square", [1, 2]), tasks("square", [3, 4])
+    engine.allow_until(clock() + 600)
+    engine.run(first, ignore)
+    engine.allow_until(0.0)
+    with pytest.raises(LeaseLost, match=r"square \(number [34]\) was not stored: .*lease ran out"):
+        engine.run(second, ignore)
+    assert [load_result(store, "square", task.fingerprint) for task in second] == [None, None]
+    assert all(done.cached for done in engine.run(first, ignore)), "what is there is found"

@@ -347,6 +347,7 @@ def test_a_lease_excludes_others_and_names_its_holder(registry: Registry) -> Non
     lease = registry.acquire_lease("signals/S1", "run-1", 60)
     again = registry.acquire_lease("signals/S1", "run-1", 60)
     assert again.expires_at >= lease.expires_at
+    assert again.token == lease.token
     with pytest.raises(LeaseHeld, match="signals/S1 is being worked on by run-1"):
         registry.acquire_lease("signals/S1", "run-2", 60)
     registry.acquire_lease("signals/S2", "run-2", 60)
@@ -355,16 +356,48 @@ def test_a_lease_excludes_others_and_names_its_holder(registry: Registry) -> Non
     registry.acquire_lease("signals/S1", "run-2", 60)
 
 
-def test_a_lease_that_ran_out_can_be_taken_and_then_not_renewed(registry: Registry) -> None:
-    registry.acquire_lease("signals/S1", "run-1", -1)
-    renewed = registry.renew_lease("signals/S1", "run-1", -1)
-    assert renewed.owner == "run-1", "late, but nobody took it"
+def test_a_lease_that_ran_out_is_lost_whether_another_took_it_or_not(registry: Registry) -> None:
+    lease = registry.acquire_lease("signals/S1", "run-1", -5)
+    with pytest.raises(LeaseLost, match=r"it ran out 5 s ago.*run the same command again"):
+        registry.renew_lease(lease, 60)
     registry.acquire_lease("signals/S1", "run-2", 60)
-    with pytest.raises(LeaseLost, match="run-2 holds it now"):
-        registry.renew_lease("signals/S1", "run-1", 60)
+    with pytest.raises(LeaseLost, match="run-2 has it now"):
+        registry.renew_lease(lease, 60)
     registry.release_lease("signals/S1", "run-2")
-    with pytest.raises(LeaseLost, match="released"):
-        registry.renew_lease("signals/S1", "run-1", 60)
+    with pytest.raises(LeaseLost, match="taken back"):
+        registry.renew_lease(lease, 60)
+
+
+def test_each_lease_that_is_taken_has_a_higher_token(registry: Registry) -> None:
+    tokens = []
+    for number, ttl_s in enumerate((60, -1, 60, -1)):
+        tokens.append(registry.acquire_lease("build", f"run-{number}", ttl_s).token)
+        tokens.append(registry.acquire_lease("other", f"run-{number}", ttl_s).token)
+        if ttl_s > 0:
+            registry.release_lease("build", f"run-{number}")
+            registry.release_lease("other", f"run-{number}")
+    assert tokens == sorted(set(tokens))
+
+
+def test_who_lost_a_lease_writes_nothing_more(registry: Registry) -> None:
+    lease = registry.acquire_lease("build", "run-1", 60)
+    held = registry.under(lease)
+    held.record_artifacts([artifact(1)])
+    held.expect_leases()
+    registry.release_lease("build", "run-1")
+    again = registry.acquire_lease("build", "run-1", 60)  # the same owner, another turn
+    for write in (
+        lambda: held.record_artifacts([artifact(2)]),
+        lambda: held.forget_artifacts([("signals", artifact(1).fingerprint)]),
+        lambda: held.put_recipe(RecipeRow("d" * 64, "r", "{}")),
+        lambda: held.acquire_lease("version/v", "run-1", 60),
+    ):
+        with pytest.raises(LeaseLost, match="lost its lease"):
+            write()
+    assert [row.fingerprint for row in registry.artifacts()] == [artifact(1).fingerprint]
+    with pytest.raises(LeaseLost):
+        registry.under(again, lease).expect_leases()
+    registry.under(again).record_artifacts([artifact(2)])
 
 
 def test_foreign_keys_hold(registry: Registry) -> None:

@@ -1,5 +1,6 @@
 """Turns at a home: builds together, collections and takedown runs alone, the dead make way."""
 
+import shutil
 import subprocess
 import sys
 import threading
@@ -10,9 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from catalog import leases
+from catalog.errors import LeaseLost
+from catalog.processes import is_gone
 from catalog.registry import Registry
+from catalog.rows import SourceRow
+from catalog.session import clock
 from corpus_assets.pipeline import turns
-from corpus_assets.pipeline.turns import building, collecting, is_gone, publishing, takedown_run
+from corpus_assets.pipeline.turns import building, collecting, publishing, takedown_run
 
 
 @pytest.fixture
@@ -26,7 +32,7 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry:
 class Elsewhere:
     """Someone else who wants a turn, in a thread; `began` is set when the turn is theirs."""
 
-    def __init__(self, turn: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(self, turn: Callable[[], AbstractContextManager[object]]) -> None:
         self.began = threading.Event()
         self._turn, self._leave = turn, threading.Event()
         self._thread = threading.Thread(target=self._work, daemon=True)
@@ -75,7 +81,7 @@ def test_a_build_that_comes_while_files_are_collected_waits(registry: Registry) 
 
 @pytest.mark.parametrize("turn", [takedown_run, collecting, lambda r: publishing(r, "v-1")])
 def test_of_two_who_must_be_alone_one_waits(
-    registry: Registry, turn: Callable[[Registry], AbstractContextManager[None]]
+    registry: Registry, turn: Callable[[Registry], AbstractContextManager[object]]
 ) -> None:
     with turn(registry):
         other = Elsewhere(lambda: turn(registry))
@@ -105,8 +111,8 @@ def test_a_turn_ends_with_its_work_even_when_the_work_fails(registry: Registry) 
 
 
 def test_a_long_turn_is_renewed(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "LEASE_S", 0.4)
-    with building(registry):
+    monkeypatch.setenv("CORPUS_LEASE_S", "1")
+    with building(registry) as held:
         (first,) = registry.leases(turns.BUILD)
         deadline = time.monotonic() + 60
         lease = first
@@ -114,3 +120,84 @@ def test_a_long_turn_is_renewed(registry: Registry, monkeypatch: pytest.MonkeyPa
             time.sleep(0.05)
             (lease,) = registry.leases(turns.BUILD)
         assert lease.expires_at > first.expires_at + 0.5
+        held.expect_leases()
+
+
+def test_a_turn_that_could_not_be_renewed_is_over_and_says_why(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CORPUS_LEASE_S", "1")
+    locked = Registry(registry.database.url, busy_timeout_s=0.05)
+
+    def work() -> None:
+        with building(locked) as held:
+            with registry.database.write() as connection:  # the catalog is locked for too long
+                time.sleep(2)
+                leases.acquire(connection, turns.COLLECT, "somebody", 60)
+            held.put_source(SourceRow("web", "warc", "web", ""))
+
+    with pytest.raises(LeaseLost) as caught:
+        work()
+    message = str(caught.value)
+    assert "it ran out" in message
+    assert "run the same command again, finished parts are kept" in message
+    assert "the last renewal failed: the catalog" in message
+    assert registry.sources() == []
+
+
+def test_a_turn_that_ran_out_goes_on_where_nobody_came(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CORPUS_LEASE_S", "1")
+    locked = Registry(registry.database.url, busy_timeout_s=0.05)
+    with takedown_run(locked) as run, building(run) as held:
+        with registry.database.write():  # or a native call that lets no other thread run
+            time.sleep(2)
+        held.put_source(SourceRow("web", "warc", "web", ""))
+    assert [source.name for source in registry.sources()] == ["web"]
+
+
+def test_a_paused_build_is_told_by_its_engine_until_when_it_may_store(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CORPUS_LEASE_S", "60")
+    told: list[float] = []
+    before = clock()
+    with building(registry, allow_until=told.append):
+        assert before + 59 <= told[-1] <= clock() + 60
+    assert told[-1] == float("inf")
+
+
+COLLECTOR = """
+import sys
+from catalog.registry import Registry
+from corpus_assets.pipeline.turns import collecting
+
+with collecting(Registry(sys.argv[1]), lambda line: print(line, flush=True)):
+    print("began", flush=True)
+"""
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="needs the `unshare` command")
+def test_a_container_with_this_host_name_does_not_take_a_build_here_for_dead(
+    empty_url: str,
+) -> None:
+    registry = Registry(empty_url)
+    registry.upgrade()
+    container = ["unshare", "--pid", "--fork", "--mount-proc"]
+    if subprocess.run([*container, "true"], capture_output=True).returncode:
+        pytest.skip("no container can be made here")
+    with (
+        building(registry),
+        subprocess.Popen(
+            [*container, sys.executable, "-c", COLLECTOR, empty_url],
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as other,
+    ):
+        assert other.stdout is not None
+        first = other.stdout.readline()
+        (lease,) = registry.leases(turns.BUILD)
+        registry.release_lease(lease.name, lease.owner)
+        assert other.stdout.readline() == "began\n"
+    assert first == "waiting: a build is running; files are deleted when it ends\n"

@@ -1,14 +1,18 @@
-"""What killed writers leave under temporary names does not outlive a collection or a takedown."""
+"""What killed runs leave: temporary files go, finished work stays for the next run."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from catalog.files import Store as CatalogStore
 from catalog.registry import Registry
+from catalog.rows import SuppressionRow
 from catalog.takedown import request
 from catalog.takedown_target import url_target
+from catalog.urls import url_key
 from corpus_assets.cli import main
 from corpus_assets.defs.takedown import run_pending
 from corpus_assets.home import Home
@@ -20,7 +24,7 @@ from corpus_assets.session import open_session
 from corpus_assets.store import leftovers, open_store
 from corpus_assets_tests.killed_writer import kill_while_writing
 from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
-from corpus_assets_tests.promises.erasure_build import run_all
+from corpus_assets_tests.promises.erasure_build import Abandoned, run_all
 
 URL = "http://site-3.example.org/article"
 TEXT = "Nobody but this page says: the heron of Wrzesnia counts its feathers at noon. "
@@ -87,8 +91,59 @@ def test_where_revoked_versions_are_kept_only_the_leftovers_of_killed_runs_go(ho
     registry.set_version_status("small-1", "revoked")
     before = {*store.list("artifacts"), *store.list("versions")}
     store.write("versions/killed/report.html", TEXT.encode())  # killed before it was published
-    collect(store, registry, home.root, keep_revoked=True)
+    collect(store, registry, home, keep_revoked=True)
     assert {*store.list("artifacts"), *store.list("versions")} == before
     assert _holding_text(home.root) == []
-    collect(store, registry, home.root)
+    collect(store, registry, home)
     assert [*store.list("artifacts/documents"), *store.list("versions")] == []
+
+
+@pytest.fixture
+def unfinished(built: Path, tmp_path: Path) -> Home:
+    """A home where a run died before it published anything."""
+    home = Home.resolve(str(tmp_path / "home"))
+    with open_session(str(built.parent / "corpus" / "small.yaml"), home) as session:
+        for snapshot in session.pipeline.recipe.snapshots:
+            pin_snapshot(session.pipeline, session.registry, snapshot)
+        with pytest.raises(Abandoned):
+            run_all(session, 12)
+    return home
+
+
+def test_a_collection_leaves_the_finished_work_of_a_build_that_has_not_published(
+    unfinished: Home,
+) -> None:
+    registry, store = Registry(unfinished.catalog_url), open_store(unfinished.store_url)
+    before = set(store.list("artifacts"))
+    assert collect(store, registry, unfinished).files == 0
+    assert set(store.list("artifacts")) == before
+    gone = collect(store, registry, replace(unfinished, keep_unpublished_days=0))
+    assert gone.files
+    assert list(store.list("artifacts/documents")) == []
+
+
+def test_what_an_order_names_goes_however_young_it_is_and_what_it_does_not_name_stays(
+    unfinished: Home,
+) -> None:
+    registry, store = Registry(unfinished.catalog_url), open_store(unfinished.store_url)
+    before = {row.fingerprint for row in registry.artifacts("documents")}
+    assert url_key(URL) in _url_keys(unfinished)
+    registry.add_suppressions([SuppressionRow("url_key", url_key(URL))])
+    collect(store, registry, unfinished)
+    left = {row.fingerprint for row in registry.artifacts("documents")}
+    assert set() < left < before
+    assert url_key(URL) not in _url_keys(unfinished)
+    living = {output.sha256 for row in registry.artifacts() for output in row.outputs}
+    assert not any(part in path for part in before - left for path in store.list("artifacts"))
+    for row in registry.artifacts("signals"):
+        assert all(item.content_hash in living for item in row.inputs if item.name == "documents")
+
+
+def _url_keys(home: Home) -> set[str]:
+    """The addresses of all documents in the store."""
+    files = Path(home.store_url).glob("artifacts/documents/*/documents.parquet")
+    return {
+        key
+        for path in files
+        for key in pq.read_table(path, columns=["url_key"])["url_key"].to_pylist()
+    }
