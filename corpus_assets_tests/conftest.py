@@ -54,7 +54,7 @@ def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture(scope="session")
 def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with the demo version `demo-t`, built by two workers."""
+    """A home with the demo version `demo-1`, built by two workers."""
     home = tmp_path_factory.mktemp("demo") / "home"
     build_demo(home, workers=2)
     return home

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-VERSION = "demo-t"
+VERSION = "demo-1"
 
 
 def corpus_command(*arguments: str) -> list[str]:

@@ -14,6 +14,7 @@ import yaml
 
 from catalog.cli import main as catalog_group
 from corpus_assets.cli import cli as corpus_group
+from corpus_assets.defs.assets import ASSETS
 from corpus_assets.recipe import parse_recipe
 from corpus_assets.scrub.text_hashes import LISTED
 from corpus_assets.sources.optout import OPTED_OUT
@@ -81,6 +82,22 @@ def test_every_relative_link_leads_to_a_file(page: Path) -> None:
         path = unquote(target.partition("#")[0])
         if path and "://" not in target and not target.startswith("mailto:"):
             assert (page.parent / path).exists(), f"{page.name} links to {target}"
+
+
+def test_the_graph_on_the_page_is_the_graph_in_dagster() -> None:
+    page = (DOCS / "operations.md").read_text(encoding="utf-8")
+    section = page.partition("## The Dagster UI\n")[2].partition("\n## ")[0]
+    specs = {spec.key.to_user_string(): spec for asset in ASSETS for spec in asset.specs}
+    assert set(re.findall(r"the group `(\w+)`", section)) == {s.group_name for s in specs.values()}
+    rows = [line.split("|")[2:4] for line in section.splitlines() if line.startswith("| ")][1:]
+    shown = {
+        (asset, partitions.strip())
+        for assets, partitions in rows
+        for asset in re.findall(r"`(\w+)`", assets)
+    }
+    assert shown == {
+        (name, getattr(spec.partitions_def, "name", None) or "-") for name, spec in specs.items()
+    }
 
 
 def test_every_drop_reason_is_explained() -> None:
