@@ -26,6 +26,10 @@ def nfc(text: str) -> str:
     return unicodedata.normalize("NFC", _with_ordered_runs(text, "NFD"))
 
 
+def nfd(text: str) -> str:
+    return unicodedata.normalize("NFD", _with_ordered_runs(text, "NFD"))
+
+
 def nfkc(text: str) -> str:
     return unicodedata.normalize("NFKC", _with_ordered_runs(text, "NFKD"))
 

@@ -71,7 +71,8 @@ def open_session(
     bound = load_lock(Path(lock)) if lock is not None else None
     if bound is not None:
         check_recipe(bound, loaded.digest)
-    pipeline = Pipeline(loaded, Locations(path.parent, home), store, _orders(registry), pins)
+    places = Locations(path.parent, home)
+    pipeline = Pipeline(loaded, places, store, _orders(registry), pins, bound is not None)
     with _engine(home, workers) as engine:
         yield Session(home, pipeline, registry, engine, progress or Silent(), bound)
 

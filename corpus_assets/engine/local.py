@@ -56,8 +56,18 @@ class LocalEngine:
         if self.workers == 1 or len(tasks) <= 1:
             return [self._inline(task, on_done) for task in tasks]
         futures = self._submit(tasks)
+        try:
+            return self._collect(tasks, futures, on_done)
+        except BaseException as error:
+            if not isinstance(error, Exception):  # Ctrl-C: native code would run for minutes on
+                self._kill()
+            raise
+
+    def _collect(
+        self, tasks: Sequence[Task], futures: dict[Future[Finished], int], on_done: OnDone
+    ) -> list[Finished]:
         finished: list[Finished | None] = [None] * len(tasks)
-        failure: BaseException | None = None
+        failure: Exception | None = None
         for future in as_completed(futures):
             task = tasks[futures[future]]
             try:
@@ -65,7 +75,7 @@ class LocalEngine:
             except BrokenProcessPool as error:
                 self._pool = None
                 raise _died(task) from error
-            except BaseException as error:
+            except Exception as error:
                 failure = failure or error
                 for other in futures:
                     other.cancel()
@@ -91,6 +101,14 @@ class LocalEngine:
 
     def close(self) -> None:
         if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+    def _kill(self) -> None:
+        """End the workers at once; what they had not finished does not exist for anybody."""
+        if self._pool is not None:
+            for process in list((self._pool._processes or {}).values()):
+                process.kill()
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
 

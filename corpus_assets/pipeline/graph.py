@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from corpus_assets.errors import MissingInput, ModelError
+from corpus_assets.errors import MissingInput, ModelError, RecipeError
 from corpus_assets.locations import Locations
 from corpus_assets.lock import PinnedFile
 from corpus_assets.models import find_model
@@ -68,6 +68,7 @@ class Pipeline:
     store: Store
     suppressions: Suppressions = field(default_factory=Suppressions)
     pins: Mapping[str, Output] = field(default_factory=dict)
+    is_locked: bool = False  # a lock says what every calibration is: none is resolved
 
     def __post_init__(self) -> None:
         self._known: dict[tuple[str, str | None], list[Result]] = {}
@@ -84,9 +85,11 @@ class Pipeline:
         if self.pin_of(node, snapshot):
             return []
         if node in GLOBAL_NODES:
-            return GLOBAL_NODES[node](self)
+            return self._unlocked(node, GLOBAL_NODES[node](self))
         if snapshot is None:
             raise MissingInput(f"{node} runs by snapshot; name one")
+        if node in CALIBRATIONS:
+            return self._unlocked(node, SNAPSHOT_NODES[node](self, snapshot))
         if node != "documents":
             return SNAPSHOT_NODES[node](self, snapshot)
         # Every stage asks for these, and comparing parts with new orders reads their keys.
@@ -94,6 +97,15 @@ class Pipeline:
         if asked not in self._document_tasks:
             self._document_tasks[asked] = SNAPSHOT_NODES[node](self, snapshot)
         return self._document_tasks[asked]
+
+    def _unlocked(self, node: str, tasks: list[Task]) -> list[Task]:
+        """Refuse to resolve what a lock should have pinned: it would not be what the lock names."""
+        if self.is_locked and tasks and node in CALIBRATIONS:
+            raise RecipeError(
+                f"the lock pins no {node}, which this recipe needs; make a new lock with `corpus "
+                "lock`, or use --calibrations to resolve what the lock has not"
+            )
+        return tasks
 
     def results(self, node: str, snapshot: str | None = None) -> list[Result]:
         """The finished results of all tasks of a node; MissingInput when any is absent."""

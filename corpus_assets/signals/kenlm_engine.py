@@ -19,6 +19,7 @@ import numpy as np
 from corpus_assets.errors import MissingExtra, ModelError
 from corpus_assets.kernels.ngram_score import Doubles
 from corpus_assets.kernels.ngram_texts import perplexity_of
+from corpus_assets.normal_forms import nfd
 
 INSTALL = "install the extra: pip install 'corpus-assets[kenlm]'"
 
@@ -40,9 +41,7 @@ _PUNCTUATION: Final = str.maketrans(
 def ccnet_normalised(line: str) -> str:
     """Small letters, no accents, every digit 0, plain punctuation, no control characters."""
     line = line.strip().lower()
-    plain = "".join(
-        c for c in unicodedata.normalize("NFD", line) if unicodedata.category(c) != "Mn"
-    )
+    plain = "".join(c for c in nfd(line) if unicodedata.category(c) != "Mn")
     return _CONTROL.sub("", _DIGIT.sub("0", plain).translate(_PUNCTUATION))
 
 

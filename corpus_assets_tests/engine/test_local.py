@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -131,6 +132,31 @@ def test_one_worker_is_this_process(store: LocalStore) -> None:
     [done] = LocalEngine(store.url, TINY).run(tasks("environment", [1]), ignore)
     pid = read_output(store, done.result.outputs["environment.txt"]).split()[-1]
     assert int(pid) == os.getpid()
+
+
+def test_ctrl_c_ends_workers_that_look_at_no_signal(store: LocalStore, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.touch()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    engine = LocalEngine(store.url, TINY, 2)
+
+    def interrupt() -> None:
+        while len(log.read_text().split()) < 2:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    waiting = threading.Thread(target=interrupt)
+    waiting.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            engine.run(tasks("sleep", [1, 2], log=str(log)), ignore)
+    finally:
+        waiting.join()
+        engine.close()
+        signal.signal(signal.SIGINT, before)
+    for pid in log.read_text().split():
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(pid), 0)
 
 
 @pytest.mark.parametrize("workers", [0, -2])

@@ -37,6 +37,13 @@ def die_on_three(context: TaskContext) -> None:
     square(context)
 
 
+def sleep(context: TaskContext) -> None:
+    """Say which process it is, then do what no signal but a kill ends."""
+    with open(context.param("log"), "a", encoding="ascii") as log:
+        log.write(f"{os.getpid()}\n")
+    time.sleep(600)
+
+
 def environment(context: TaskContext) -> None:
     names = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "TOKENIZERS_PARALLELISM")
     found = " ".join(os.environ.get(name, "-") for name in names)
@@ -48,5 +55,6 @@ FUNCTIONS: Mapping[str, Callable[[TaskContext], None]] = {
     "note_and_square": note_and_square,
     "fail_on_three": fail_on_three,
     "die_on_three": die_on_three,
+    "sleep": sleep,
     "environment": environment,
 }

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from corpus_assets.cli import main
+from corpus_assets.errors import RecipeError
+from corpus_assets.home import Home
+from corpus_assets.session import open_session
 from corpus_assets_tests.pipeline.conftest import VERSION, Place
 
 Captured = pytest.CaptureFixture[str]
@@ -100,6 +103,28 @@ def test_the_lock_of_a_recipe_is_the_lock_of_its_version(
     assert (folder / "lock.json").read_bytes() == (version / "lock.json").read_bytes()
     pinned = sorted(path.name for path in (version / "calibrations").iterdir())
     assert sorted(path.name for path in (folder / "calibrations").iterdir()) == pinned
+
+
+@pytest.mark.parametrize("node", ["classifiers/quality", "tokenizer", "shard_counts/crawl-1"])
+def test_under_a_lock_nothing_that_it_does_not_pin_is_resolved(
+    small_build: Place, tmp_path: Path, node: str
+) -> None:
+    version = small_build.store / "versions" / VERSION
+    lock = json.loads((version / "lock.json").read_bytes())
+    del lock["calibrations"][node]
+    shutil.copytree(version / "calibrations", tmp_path / "calibrations")
+    (tmp_path / "lock.json").write_text(json.dumps(lock))
+    home = Home.resolve(str(small_build.home))
+    name, _, snapshot = node.partition("/")
+    of_snapshot = snapshot if name == "shard_counts" else None
+    for option in ("lock", "calibrations"):
+        files = {option: str(tmp_path / "lock.json")}
+        with open_session(str(small_build.recipe), home, **files) as session:  # type: ignore[arg-type]
+            if option == "calibrations":
+                assert session.pipeline.tasks(name, of_snapshot)
+                continue
+            with pytest.raises(RecipeError, match=f"the lock pins no {name}, which this recipe"):
+                session.pipeline.tasks(name, of_snapshot)
 
 
 def test_an_unknown_command_and_a_wrong_option_are_refused(capsys: Captured) -> None:

@@ -1,19 +1,23 @@
 """P4 with learned filters: a classifier that learned from a snapshot, and ranks of its scores."""
 
+import io
+import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
 from catalog.rows import SuppressionRow
 from corpus_assets.home import Home
+from corpus_assets.pipeline.calibrations import CALIBRATIONS
 from corpus_assets.pipeline.gc import collect
 from corpus_assets.pipeline.publish import publish
 from corpus_assets.pipeline.run import pin_snapshot
 from corpus_assets.pipeline.version import make_version
 from corpus_assets.session import Session, open_session, reopen_session
-from corpus_assets.store import Store
+from corpus_assets.shards.tokens import Encoder
+from corpus_assets.store import Store, read_output
 from corpus_assets.task import read_table
-from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
+from corpus_assets_tests.pipeline.small_corpus import make_small_corpus, prose
 from corpus_assets_tests.promises.erasure_build import run_all
 from corpus_assets_tests.promises.erasure_case import Erasure, Kit
 from corpus_assets_tests.promises.test_erasable_random import kit  # noqa: F401, a fixture
@@ -104,3 +108,48 @@ def test_a_document_that_was_taken_down_is_in_no_sample_and_in_no_later_training
         assert gone not in _sampled(store, session)
         again = make_version(session.pipeline, "w")
         assert again.lock.calibrations[pin] != first.lock.calibrations[pin]
+
+
+NAMES = ("Quillorix", "Vantzelgolm", "Zembradunq")  # each in one document, many times
+OFTEN = "harbour"
+FEW_EXAMPLES = {
+    "classifiers.quality.positives": ["quality/positives.jsonl", {"snapshots": ["books-1"]}],
+    "classifiers.quality.negatives": ["quality/negatives.jsonl", {"snapshots": ["books-1"]}],
+    "selection.rules": [{"name": "few_words", "signal": "n_words", "min": 5}],
+}
+
+
+def _spelled(name: str, content: bytes) -> str:
+    """All that a calibration file spells, decoded, in small letters."""
+    if name == "tokenizer":
+        encoder = Encoder(content)
+        return b"\n".join(map(encoder.token_bytes, range(encoder.vocab_size))).decode(
+            "utf-8", "replace"
+        )
+    if content[:4] == b"PAR1":
+        return json.dumps(pq.read_table(io.BytesIO(content)).to_pydict(), default=repr)
+    return content.decode("latin-1")
+
+
+def test_no_pinned_file_spells_a_name_that_one_document_holds(tmp_path: Path) -> None:
+    recipe, home = str(make_small_corpus(tmp_path)), Home.resolve(str(tmp_path / "home"))
+    with open(tmp_path / "books/books-1.jsonl", "a", encoding="utf-8") as books:
+        for number, name in enumerate(NAMES):
+            text = (
+                f"{prose('secret', number)} " + f"The {OFTEN} of {name} was open to {name}. " * 40
+            )
+            row = {"id": f"s-{number}", "title": name, "licence": "CC0-1.0", "text": text}
+            books.write(json.dumps(row) + "\n")
+    with open_session(recipe, home, overrides=FEW_EXAMPLES) as session:
+        for name in session.pipeline.recipe.snapshots:
+            pin_snapshot(session.pipeline, session.registry, name)
+        run_all(session)
+        pinned = session.pipeline.calibrations()
+        files = {name: read_output(session.pipeline.store, out) for name, out in pinned.items()}
+    assert {name.partition("/")[0] for name in files} == set(CALIBRATIONS)
+    spelled = {name: _spelled(name, content).lower() for name, content in files.items()}
+    assert OFTEN in spelled["classifiers/quality"]
+    for kind, text in spelled.items():
+        for name in NAMES:
+            parts = {name.lower()[i : i + 4] for i in range(len(name) - 3)}
+            assert not {part for part in parts if part in text}, f"{kind} spells {name}"

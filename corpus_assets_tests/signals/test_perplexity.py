@@ -133,6 +133,11 @@ def test_normalisation_is_that_of_ccnet() -> None:
     assert {text: ccnet_normalised(text) for text in cases} == cases
 
 
+@pytest.mark.timeout(120)
+def test_a_line_of_nothing_but_marks_is_plain_in_no_more_than_its_length() -> None:
+    assert ccnet_normalised("e" + "\u0301\u0323" * 200_000) == "e"
+
+
 def kenlm_values(texts: list[str], tmp_path: Path) -> list[float | None]:
     path = tmp_path / "en.arpa"
     path.write_text(ARPA, encoding="utf-8")
