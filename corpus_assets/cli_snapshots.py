@@ -152,8 +152,8 @@ def remove(
         return
     from corpus_assets.defs.partitions import forget_partition
 
-    with collecting(registry, _tell):
-        registry.forget_snapshot(name)
+    with collecting(registry, _tell) as fenced:
+        fenced.forget_snapshot(name)
         forget_snapshot_files(store, name)
     forget_partition(place, name)
     click.echo(f"removed {name} from {gone.source}; `corpus gc` deletes what was made of it")
