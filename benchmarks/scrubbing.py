@@ -30,7 +30,13 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 from corpus_assets.demo.generate import generate
 from corpus_assets.scrub.find import Found, find_in_batch, strongest, table_of
 from corpus_assets.signals import TextBatch
-from corpus_assets.stages.boilerplate import count_lines, line_key, merge_counts
+from corpus_assets.stages.boilerplate import (
+    Boilerplate,
+    common_lines,
+    count_lines,
+    line_key,
+    line_keys,
+)
 from corpus_assets.stages.clean_text import CleanTextSettings, clean, clean_documents
 from corpus_assets.stages.scrub import Finding, ScrubSettings, find_personal_data
 
@@ -232,15 +238,20 @@ def whole_stage(texts: list[str], n_bytes: int) -> None:
     others = ("phones", "credit_cards", "ibans", "national_ids", "api_keys", "private_keys")
     scrub = ScrubSettings.model_validate(dict.fromkeys(others, False))
     settings = CleanTextSettings(min_chars=1, scrub=scrub)
-    counts = count_lines(table, settings.boilerplate)
-    lines = frozenset(merge_counts([counts], settings.boilerplate)["line_key"].to_pylist())
+    batch = TextBatch.from_arrow(table["text"])
+    keys = line_keys(batch, table, settings.boilerplate)
+    counts, buckets = count_lines(keys, range(len(texts)))
+    common = common_lines([counts], [buckets], settings.boilerplate)
+    lines = Boilerplate(common["line_key"].to_numpy())
     labels = pa.chunked_array([["all"] * len(texts)])
     seconds = {}
-    seconds["ours"], (final, _) = timed(
+    seconds["ours"], (final, _, _) = timed(
         lambda: clean_documents(table, labels, labels, lines, settings)
     )
     seconds["a loop with hashlib and re"], plain = timed(
-        lambda: plain_clean(texts, table["host"].to_pylist(), lines, settings)
+        lambda: plain_clean(
+            texts, table["host"].to_pylist(), frozenset(lines.keys.tolist()), settings
+        )
     )
     assert final["text"].to_pylist() == [text for text in plain if text.strip()]
     report("the cleaning stage, e-mail and IP addresses", seconds, n_bytes)

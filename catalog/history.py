@@ -1,5 +1,6 @@
 """One document, whole: where it came from, what became of it, and where it is now."""
 
+from collections import Counter
 from typing import Any
 
 from catalog.duck import Row
@@ -119,7 +120,10 @@ def _kept_alone(lineage: Lineage, doc_id: bytes) -> list[Row]:
 
 def _measured(final: Row) -> Row:
     """A final text by its numbers."""
-    counts = {"edits": len(final["edits"] or ()), "chars": len(final["text"])}
+    edits = final["edits"] or ()
+    kinds = Counter(kind for edit in edits if (kind := edit.get("kind")))
+    counts = {"edits": len(edits), "edits_by_kind": dict(sorted(kinds.items()))}
+    counts["chars"] = len(final["text"])
     scrubbed = {"scrubbed": dict(final["scrubbed"] or ())}
     plain = without(final, "text", "edits", "snapshot", "part")
     return plain | scrubbed | counts | {"part": final["part"]}

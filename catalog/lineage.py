@@ -23,7 +23,7 @@ from catalog.registry import Registry
 from catalog.rows import LINEAGE_TABLES, LineageRow, ShardRow
 from catalog.text import TokenBytes
 
-EDITS = 'STRUCT("start" INTEGER, "end" INTEGER, new_length INTEGER)[]'
+EDITS = 'STRUCT("start" INTEGER, "end" INTEGER, new_length INTEGER, kind VARCHAR)[]'
 PLACES = 'STRUCT("start" INTEGER, "end" INTEGER)[]'
 
 # The columns a table has when a version registers no file of it.

@@ -211,7 +211,8 @@ def show_trace(answer: dict[str, Any]) -> None:
             continue
         print_line()
         title = name.replace("_", " ")
-        print_line(f"{title}, characters {text['start']} to {text['end']}:")
+        edits = [f"; edited: {kind}" for kind in text.get("edits", ()) if kind]
+        print_line(f"{title}, characters {text['start']} to {text['end']}{''.join(edits)}:")
         if "text" in text:
             before, here, after = (printable(text[key]) for key in ("before", "text", "after"))
             print_line(f"  {before}[{here}]{after}")

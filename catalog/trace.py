@@ -155,7 +155,12 @@ def _text_place(
     old_start, old_end = extracted_range(edits, start, end)
     part = [] if final[0]["part"] is None else [final[0]["part"]]
     extracted = lineage.documents_in("texts", [doc_id], snapshot, part, ("text",))
-    before: dict[str, Any] = {"start": old_start, "end": old_end}
+    inside = [
+        edit.get("kind")
+        for edit in final[0]["edits"] or ()
+        if edit["start"] < old_end and old_start < edit["end"]
+    ]
+    before: dict[str, Any] = {"start": old_start, "end": old_end, "edits": inside}
     if extracted:
         before |= context(extracted[0]["text"], old_start, old_end)
     return {

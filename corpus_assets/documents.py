@@ -125,7 +125,14 @@ BENCHMARK_HITS = pa.schema(
 """Benchmark items found in documents, and what follows; what became of a document is in its
 decision, since an earlier stage may have dropped it."""
 
-EDIT = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("new_length", pa.int32())])
+EDIT = pa.struct(
+    [
+        ("start", pa.int32()),
+        ("end", pa.int32()),
+        ("new_length", pa.int32()),
+        ("kind", pa.string()),  # boilerplate_line, repeated_span, benchmark_item, text_step, or
+    ]  # the kind of personal data, as in `scrubbed`
+)
 """Characters [start, end) of the extracted text were replaced by `new_length` characters."""
 
 FINAL_TEXT = pa.schema(

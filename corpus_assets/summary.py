@@ -14,6 +14,7 @@ from corpus_assets.home import Home
 from corpus_assets.pipeline.drift import drift_lines
 from corpus_assets.pipeline.funnel import funnel
 from corpus_assets.pipeline.graph import Pipeline
+from corpus_assets.pipeline.losses import losses_message, snapshot_losses
 from corpus_assets.pipeline.plan import CACHED, RUNS, PlanLine
 from corpus_assets.pipeline.version import Version
 from corpus_assets.store import open_store
@@ -44,11 +45,22 @@ def summary_lines(pipeline: Pipeline, version: Version, home: Home, recipe: str)
         )
     lines.append(f"  {'in all':<40}{sum(g.documents for g in groups):>7,} documents "
                  f"{tokens:>11,} tokens")  # fmt: skip
+    lines += _loss_lines(pipeline)
     drift = drift_lines(pipeline)
     if drift:
         lines += ["", "Unlike the snapshots before (`drift` in the recipe):", ""]
         lines += [f"  {line}" for line in drift]
     return lines + _next_commands(pipeline, version, home, recipe)
+
+
+def _loss_lines(pipeline: Pipeline) -> list[str]:
+    """What cleaning took too much of, by snapshot."""
+    lines = []
+    for snapshot in pipeline.recipe.snapshots:
+        bound = pipeline.recipe.clean_text.max_host_loss
+        passed, message = losses_message(snapshot_losses(pipeline, snapshot), bound)
+        lines += [] if passed else [f"  {snapshot}: {message}"]
+    return ["", "Large losses by cleaning:", "", *lines] if lines else []
 
 
 def _next_commands(pipeline: Pipeline, version: Version, home: Home, recipe: str) -> list[str]:

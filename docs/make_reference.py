@@ -144,7 +144,6 @@ MEANINGS = {
     "CleanTextSettings.min_chars": "a shorter final text is dropped",
     "BoilerplateSettings.domains": "domains in which lines are counted and removed",
     "BoilerplateSettings.min_chars": "shorter lines are left alone",
-    "BoilerplateSettings.min_documents": "a line in so many documents of one host and snapshot goes",
     "TokenizerEntry.train": "train byte-level BPE; not together with `pinned`",
     "TokenizerEntry.sample": "what it is trained on",
     "TokenizerEntry.pinned": "path of a `tokenizer.json`; not together with `train`",

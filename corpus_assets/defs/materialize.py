@@ -10,6 +10,11 @@ from corpus_assets.pipeline.run import AssetReport, run_asset
 from corpus_assets.pipeline.scrubbing import SCRUBBED
 from corpus_assets.pipeline.tokenizer_checks import TOKENIZER_CHECKS, tokenizer_checks
 
+LOSS_CHECKS = {
+    "losses": "Cutting repeated lines and passages empties no document, and takes no more of a "
+    "site's text than the recipe's bound."
+}
+
 
 def columns(schema: pa.Schema) -> dict[str, dg.TableSchema]:
     """An asset's columns as Dagster shows them."""
@@ -23,7 +28,8 @@ def check_specs(asset: str) -> list[dg.AssetCheckSpec]:
         "conservation": "Documents in = documents out + documents dropped with a reason.",
         "survival": "The share of documents that survives is inside the recipe's bounds.",
     }
-    described = about | (dict(DRIFT_CHECKS) if asset == "selection" else {})
+    more = {"selection": DRIFT_CHECKS, "clean_text": LOSS_CHECKS}
+    described = about | dict(more.get(asset, {}))
     return [dg.AssetCheckSpec(name, asset=asset, description=described[name]) for name in described]
 
 
@@ -85,7 +91,7 @@ def stage_metadata(report: AssetReport) -> dict[str, dg.MetadataValue]:
         "parts": dg.MetadataValue.int(report.parts),
         "parts_cached": dg.MetadataValue.int(report.cached),
     }
-    for name in ("tokens", "samples", "hits", "contaminated", "items",
+    for name in ("tokens", "samples", "hits", "contaminated", "items", "emptied_documents",
                  "gate_sampled", "gate_false_drops"):  # fmt: skip
         if name in report.counts:
             metadata[name] = dg.MetadataValue.int(report.counts[name])
@@ -107,6 +113,10 @@ def stage_metadata(report: AssetReport) -> dict[str, dg.MetadataValue]:
                     dg.TableColumn("share", "float"),
                 ]
             ),
+        )
+    if report.losses:
+        metadata["largest_losses"] = dg.MetadataValue.table(
+            [dg.TableRecord(dict(loss)) for loss in report.losses]
         )
     for name in ("metrics", "audit", "cutoffs"):
         for note in report.notes:

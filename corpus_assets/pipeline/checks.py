@@ -1,4 +1,5 @@
-"""Checks of what an asset left behind: schema, conservation, survival. Plain data for anyone."""
+"""Checks of what an asset left behind: schema, conservation, survival, losses. Plain data for
+anyone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from corpus_assets.documents import (
 )
 from corpus_assets.errors import StoreError
 from corpus_assets.pipeline.graph import Pipeline
+from corpus_assets.pipeline.losses import SHOWN, losses_message, snapshot_losses
 from corpus_assets.pipeline.run import AssetReport
 from corpus_assets.recipe import Bounds
 from corpus_assets.shards.manifest import Manifest
@@ -60,12 +62,13 @@ class CheckOutcome:
 
 
 def check_asset(pipeline: Pipeline, report: AssetReport) -> list[CheckOutcome]:
-    """The three checks of a snapshot's asset."""
-    return [
+    """The checks of a snapshot's asset."""
+    found = [
         _schema(pipeline, report),
         _conservation(pipeline, report),
         _survival(pipeline, report),
     ]
+    return [*found, _losses(pipeline, report)] if report.asset == "clean_text" else found
 
 
 def _schema(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
@@ -126,6 +129,16 @@ def _survival(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
     inside = bounds.min <= share <= bounds.max or not report.documents_in
     message = f"{share:.1%} survive; expected {bounds.min:.0%} to {bounds.max:.0%}"
     return CheckOutcome("survival", inside, message, True, {"survival": round(share, 4)})
+
+
+def _losses(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
+    """Warn where cleaning empties documents or takes much of a site; show the largest losses."""
+    losses = snapshot_losses(pipeline, report.snapshot or "")
+    report.losses = losses.slice(0, SHOWN).to_pylist()
+    passed, message = losses_message(losses, pipeline.recipe.clean_text.max_host_loss)
+    report.counts["emptied_documents"] = sum(losses["emptied"].to_pylist())
+    numbers = {"emptied_documents": report.counts["emptied_documents"]}
+    return CheckOutcome("losses", passed, message, True, numbers)
 
 
 def check_version(pipeline: Pipeline, manifest: Manifest) -> CheckOutcome:

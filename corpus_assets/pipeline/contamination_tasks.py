@@ -1,7 +1,7 @@
 """Tasks of decontamination: the index, the search, common items; and what cleaning asks of them."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -24,7 +24,6 @@ from corpus_assets.stages.contamination_verdicts import (
     find_common,
     judge,
     lineage_of,
-    merged,
     names_of,
     verdicts,
 )
@@ -100,13 +99,6 @@ class Judged:
     drops: dict[int, Drop] = field(default_factory=dict)
     cuts: dict[int, list[Span]] = field(default_factory=dict)
     worst: dict[int, str] = field(default_factory=dict)  # row -> benchmark that drops it
-
-    def with_cuts(self, rows: Sequence[int], others: Sequence[Sequence[Span]]) -> list[list[Span]]:
-        """Places to cut out of some rows, together with what else is cut there."""
-        own = [self.cuts.get(row, []) for row in rows]
-        if not others:
-            return own if any(own) else []
-        return [merged([*a, *b]) for a, b in zip(own, others, strict=True)]
 
 
 def judged(context: TaskContext) -> Judged:

@@ -42,7 +42,10 @@ ASSET_NODES: Mapping[str, tuple[str, ...]] = {
     "contamination": ("contamination",),
     "common_items": ("common_items",),
     "clean_text": (
+        "line_keys",
         "line_counts",
+        "common_lines",
+        "line_candidates",
         "boilerplate",
         "span_prints",
         "common_prints",

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from corpus_assets.documents import FINAL_TEXT
 from corpus_assets.shards.tokens import TokenBatch
+from corpus_assets.stages.decisions import Drop
 from corpus_assets.stages.shards import read_tokens
 from corpus_assets.store import Output, read_output
 from corpus_assets.task import TaskContext, read_table
@@ -95,7 +96,7 @@ class EarlierTexts(NamedTuple):
 
     earlier: Earlier | None
     rows: list[int | None]  # of each document in the final texts, None where it has none
-    dropped: dict[int, str]  # documents that cleaning itself dropped, and the reason
+    dropped: dict[int, Drop]  # documents that cleaning itself dropped
 
     def final(self) -> pa.Table:
         return self.earlier.output(FINAL) if self.earlier else FINAL_TEXT.empty_table()
@@ -113,7 +114,7 @@ def kept_final_rows(context: TaskContext, chosen: pa.Table) -> EarlierTexts:
     earlier = Earlier.of(context)
     if earlier is None:
         return EarlierTexts(None, [None] * chosen.num_rows, {})
-    columns = ["stage", "kept", "reason", "tier", "language"]
+    columns = ["stage", "kept", "reason", "detail", "tier", "language"]
     decisions = earlier.output("decisions.parquet", columns)
     is_document = pc.fill_null(pc.not_equal(decisions["stage"], "documents"), True)
     decided = decisions.filter(is_document)
@@ -126,11 +127,11 @@ def kept_final_rows(context: TaskContext, chosen: pa.Table) -> EarlierTexts:
     places = pa.array(np.arange(len(were)), pa.int64())
     cleaned = pc.fill_null(pc.equal(decided["stage"].take(were), "clean_text"), False)
     dropped = places.filter(pc.and_(same, cleaned))
-    reasons = decided["reason"].take(were.take(dropped))
+    said = decided.select(["stage", "reason", "detail"]).take(were.take(dropped)).to_pylist()
     return EarlierTexts(
         earlier,
         final_row.take(pc.if_else(same, were, None)).to_pylist(),
-        dict(zip(dropped.to_pylist(), reasons.to_pylist(), strict=True)),
+        {row: Drop(**one) for row, one in zip(dropped.to_pylist(), said, strict=True)},
     )
 
 

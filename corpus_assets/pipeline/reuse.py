@@ -21,6 +21,7 @@ REUSING: Mapping[str, frozenset[str]] = {
     "signals": frozenset({"documents"}),
     "signatures": frozenset({"documents"}),
     "contamination": frozenset({"documents"}),
+    "line_keys": frozenset({"documents"}),
     "clean_text": frozenset({"documents", "records", "selection", "members", "hits"}),
     "tokens": frozenset({"final", "shard_counts"}),
 }

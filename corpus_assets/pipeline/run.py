@@ -48,6 +48,7 @@ class AssetReport:
     reasons: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
     notes: list[Mapping[str, Any]] = field(default_factory=list)
+    losses: list[Mapping[str, Any]] = field(default_factory=list)
 
     @property
     def survival(self) -> float:

@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from corpus_assets.pipeline.contamination_nodes import verdict_inputs, verdict_settings
+from corpus_assets.pipeline.contamination_nodes import verdict_settings
+from corpus_assets.pipeline.line_nodes import fate_inputs, step_settings
 from corpus_assets.stages import repeated_spans
 from corpus_assets.store import Output
 from corpus_assets.task import Task
@@ -60,21 +61,21 @@ def _part_tasks(
 ) -> list[Task]:
     if not _is_asked(graph, snapshot):
         return []
-    settings = _settings(graph) | verdict_settings(graph)
-    members = graph.results("clusters", snapshot)[0]
-    selected = graph.results("selection", snapshot)
-    hits = verdict_inputs(graph, snapshot)
-    tasks = []
-    for i, part in enumerate(graph.results("documents", snapshot)):
-        inputs = {
-            "documents": part.outputs["documents.parquet"],
-            "selection": selected[i].outputs["selection.parquet"],
-            "members": members.outputs[f"members-{i:05d}.parquet"],
-        } | shared
-        inputs |= hits[i]
-        label = f"{snapshot} part {i}"
-        tasks.append(Task(node, repeated_spans.VERSION, settings, inputs, label=label))
-    return tasks
+    lines = graph.recipe.clean_text.boilerplate.identity()
+    settings = _settings(graph) | {"boilerplate": lines}
+    settings |= step_settings(graph) | verdict_settings(graph)
+    shared = shared | {"boilerplate": graph.boilerplate_file(snapshot)}
+    fates = fate_inputs(graph, snapshot)
+    return [
+        Task(
+            node,
+            repeated_spans.VERSION,
+            settings,
+            {"documents": part.outputs["documents.parquet"]} | shared | fates[i],
+            label=f"{snapshot} part {i}",
+        )
+        for i, part in enumerate(graph.results("documents", snapshot))
+    ]
 
 
 def _merging_task(

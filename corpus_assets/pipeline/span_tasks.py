@@ -3,8 +3,10 @@
 import pyarrow as pa
 
 from corpus_assets.pipeline.counting import count
-from corpus_assets.pipeline.writing_tasks import drops_before_cleaning
+from corpus_assets.pipeline.writing_tasks import drops_before_cleaning, text_steps, with_texts
 from corpus_assets.stages import repeated_spans as stage
+from corpus_assets.stages.boilerplate import Boilerplate, BoilerplateSettings
+from corpus_assets.stages.clean_text import left_by_lines
 from corpus_assets.stages.repeated_spans import RepeatedSpanSettings
 from corpus_assets.task import TaskContext
 
@@ -36,9 +38,12 @@ def _settings(context: TaskContext) -> RepeatedSpanSettings:
 
 
 def _compared(context: TaskContext) -> pa.Table:
-    """The documents that no earlier stage drops."""
-    table = context.table("documents", ["doc_id", "text"])
+    """The documents that no earlier stage drops, with what the cutting of lines leaves of them."""
+    table = context.table("documents", ["doc_id", "domain", "host", "text"])
     drops = drops_before_cleaning(context, context.table("selection", ["reason"]))
     rows = [row for row in range(table.num_rows) if row not in drops]
     count(context, table.num_rows, table.num_rows)
-    return table.take(pa.array(rows, pa.int64()))
+    kept = table.take(pa.array(rows, pa.int64()))
+    lines = Boilerplate.of(context.table("boilerplate"))
+    settings = context.settings(BoilerplateSettings, "boilerplate")
+    return with_texts(kept, left_by_lines(kept, lines, settings, text_steps(context)))

@@ -2,73 +2,37 @@
 
 from typing import TYPE_CHECKING
 
-from corpus_assets.pipeline.contamination_nodes import verdict_inputs, verdict_settings
+from corpus_assets.pipeline.contamination_nodes import verdict_settings
+from corpus_assets.pipeline.line_nodes import fate_inputs, step_settings
 from corpus_assets.pipeline.scrubbing import hash_list_inputs, recognizer_settings
 from corpus_assets.pipeline.shard_plan import shard_tasks
 from corpus_assets.pipeline.span_nodes import span_inputs
-from corpus_assets.stages import (
-    boilerplate,
-    clean_text,
-    shards,
-)
-from corpus_assets.stages.signals import SignalSettings
+from corpus_assets.stages import clean_text, shards
 from corpus_assets.task import Task
 
 if TYPE_CHECKING:
     from corpus_assets.pipeline.graph import Pipeline
 
 
-def line_counts_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
-    if graph.pin_of("boilerplate", snapshot):
-        return []
-    settings = graph.recipe.clean_text.boilerplate.identity()
-    return [
-        Task(
-            "line_counts",
-            boilerplate.VERSION,
-            settings,
-            {"documents": part.outputs["documents.parquet"]},
-            label=_part_label(snapshot, i),
-        )
-        for i, part in enumerate(graph.results("documents", snapshot))
-    ]
-
-
-def boilerplate_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
-    inputs = {
-        f"{i:05d}": part.outputs["line_counts.parquet"]
-        for i, part in enumerate(graph.results("line_counts", snapshot))
-    }
-    settings = graph.recipe.clean_text.boilerplate.identity()
-    return [Task("boilerplate", boilerplate.VERSION, settings, inputs, label=snapshot)]
-
-
 def clean_text_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
-    members = graph.results("clusters", snapshot)[0]
     lines = graph.boilerplate_file(snapshot)
     spans = span_inputs(graph, snapshot)
-    hits = verdict_inputs(graph, snapshot)
+    fates = fate_inputs(graph, snapshot)
     settings = {
         "clean_text": graph.recipe.clean_text.identity(),
         "domain": graph.recipe.source_of(snapshot).domain,
-    } | verdict_settings(graph)
-    steps = SignalSettings(families=graph.recipe.signals.text_steps())
-    if steps.families:
-        settings["steps"] = steps.model_dump(mode="json")
-        settings["step_versions"] = steps.identity()
+    }
+    settings |= step_settings(graph) | verdict_settings(graph)
     lists, paths = hash_list_inputs(graph)
     settings |= recognizer_settings(graph)
     tasks = []
-    selected = graph.results("selection", snapshot)
     for i, part in enumerate(graph.results("documents", snapshot)):
         inputs = {
             "records": part.outputs["records.parquet"],
             "documents": part.outputs["documents.parquet"],
-            "selection": selected[i].outputs["selection.parquet"],
-            "members": members.outputs[f"members-{i:05d}.parquet"],
             "boilerplate": lines,
         }
-        inputs |= spans | hits[i]
+        inputs |= spans | fates[i]
         label = _part_label(snapshot, i)
         tasks.append(
             Task("clean_text", clean_text.VERSION, settings, inputs, lists, paths, label=label)

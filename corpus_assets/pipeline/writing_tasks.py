@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import pyarrow as pa
@@ -19,49 +20,41 @@ from corpus_assets.pipeline.kept_rows import (
     kept_final_rows,
     known_tokens,
 )
+from corpus_assets.pipeline.losses import LOSSES_FILE, host_losses
 from corpus_assets.pipeline.scrubbing import SCRUBBED, count_scrubbed, hash_lists, recognizers
 from corpus_assets.shards.format import build_shard
 from corpus_assets.shards.pack import PackSettings
 from corpus_assets.shards.tokens import Encoder, TokenBatch, encoder_of
-from corpus_assets.stages import boilerplate, shards
-from corpus_assets.stages.boilerplate import BoilerplateSettings
-from corpus_assets.stages.clean_text import CleanTextSettings, clean_documents
+from corpus_assets.signals import TextStep
+from corpus_assets.stages import shards
+from corpus_assets.stages.boilerplate import Boilerplate
+from corpus_assets.stages.clean_text import (
+    BENCHMARK_ITEM,
+    REPEATED_SPAN,
+    CleanTextSettings,
+    clean_documents,
+    left_by_lines,
+)
 from corpus_assets.stages.clusters import REASONS
 from corpus_assets.stages.copies import tiers_by_copies
 from corpus_assets.stages.decisions import Drop, part_decisions
 from corpus_assets.stages.repeated_spans import find_cuts
 from corpus_assets.stages.signals import SignalSettings
-from corpus_assets.stages.text_steps import Stretch
+from corpus_assets.stages.text_steps import Left, Stretch, places_in_extracted
 from corpus_assets.task import LOOKUP_ROWS, TaskContext
-
-
-def line_counts(context: TaskContext) -> None:
-    settings = context.settings(BoilerplateSettings)
-    context.write_table(
-        "line_counts.parquet", boilerplate.count_lines(context.table("documents"), settings)
-    )
-
-
-def boilerplate_lines(context: TaskContext) -> None:
-    tables = (context.table(name) for name in context.names(""))
-    merged = boilerplate.merge_counts(tables, context.settings(BoilerplateSettings))
-    context.write_table("boilerplate.parquet", merged)
-    context.counts["lines"] = merged.num_rows
 
 
 def clean_text(context: TaskContext) -> None:
     chosen, hits = _chosen(context), judged(context)
     drops = drops_before_cleaning(context, chosen, hits)
     before = kept_final_rows(context, chosen)
-    drops |= {
-        row: Drop("clean_text", why) for row, why in before.dropped.items() if row not in drops
-    }
+    drops = before.dropped | drops
     left = [row for row in range(chosen.num_rows) if row not in drops]
-    _write_final(context, before, chosen, left, drops, hits)
-    decisions = part_decisions(
-        context.table("records"), context.task.settings["domain"], chosen, drops
-    )
+    final = _write_final(context, before, chosen, left, drops, hits)
+    records = context.table("records")
+    decisions = part_decisions(records, context.task.settings["domain"], chosen, drops)
     context.write_table("decisions.parquet", decisions, LOOKUP_ROWS)
+    context.write_table(LOSSES_FILE, host_losses(records["host"], decisions, final))
     write_hits(context, hits, drops)
     _summarise_decisions(context, decisions)
 
@@ -73,17 +66,17 @@ def _write_final(
     left: list[int],
     drops: dict[int, Drop],
     hits: Judged,
-) -> None:
+) -> pa.Table:
     """Write the final text of the rows that are left; whom cleaning drops is added to `drops`.
 
-    Where an earlier result has all of it, no text is read.
+    Where an earlier result has all of it, no extracted text is read.
     """
     todo = [row for row in left if before.rows[row] is None]
     known = [place for row in left if (place := before.rows[row]) is not None]
     if not todo and before.earlier is not None and before.are_all(known):
         context.write_bytes(FINAL, before.earlier.content(FINAL), len(known))
         _repeat_summary(context, before.earlier)
-        return
+        return before.final()
     final = before.final()
     if todo or before.earlier is None:
         cleaned = _clean(context, chosen, todo, drops, hits)
@@ -98,6 +91,7 @@ def _write_final(
         final = final.take(pa.array(known, pa.int64()))
     context.write_table(FINAL, final, LOOKUP_ROWS)
     _summarise_final(context, final)
+    return final
 
 
 def _clean(
@@ -106,23 +100,33 @@ def _clean(
     """Final text of rows that no earlier result has."""
     rows = pa.array(todo, pa.int64())
     table = context.table("documents").take(rows)
-    lines = boilerplate.boilerplate_keys(context.table("boilerplate"))
-    has_steps = "steps" in context.task.settings
-    cleaned, reasons = clean_documents(
+    settings = context.settings(CleanTextSettings, "clean_text")
+    lines, steps = Boilerplate.of(context.table("boilerplate")), text_steps(context)
+    repeated = _repeated(context, table, lines, settings, steps)
+    cleaned, reasons, details = clean_documents(
         table,
         chosen["tier"].take(rows),
         chosen["language"].take(rows),
-        frozenset(lines.tolist()),
-        context.settings(CleanTextSettings, "clean_text"),
-        context.settings(SignalSettings, "steps").text_steps() if has_steps else (),
-        hits.with_cuts(todo, _repeated(context, table)),
+        lines,
+        settings,
+        steps,
+        [
+            {BENCHMARK_ITEM: hits.cuts.get(row, []), REPEATED_SPAN: spans}
+            for row, spans in zip(todo, repeated, strict=True)
+        ],
         hash_lists(context),
         recognizers(context),
     )
-    for row, reason in zip(todo, reasons, strict=True):
+    for row, reason, detail in zip(todo, reasons, details, strict=True):
         if reason is not None:
-            drops[row] = Drop("clean_text", reason)
+            drops[row] = Drop("clean_text", reason, detail)
     return cleaned
+
+
+def text_steps(context: TaskContext) -> tuple[TextStep, ...]:
+    """The families of the task that rewrite text."""
+    has_steps = "steps" in context.task.settings
+    return context.settings(SignalSettings, "steps").text_steps() if has_steps else ()
 
 
 def _chosen(context: TaskContext) -> pa.Table:
@@ -135,12 +139,28 @@ def _chosen(context: TaskContext) -> pa.Table:
     return chosen.set_column(chosen.schema.get_field_index("tier"), "tier", tiers)
 
 
-def _repeated(context: TaskContext, table: pa.Table) -> list[list[Stretch]]:
-    """Stretches of the documents that stand elsewhere too, where the recipe compares them."""
-    settings = context.settings(CleanTextSettings, "clean_text").repeated_spans
-    if settings is None or not context.has("repeated_spans"):
-        return []
-    return find_cuts(table, context.table("repeated_spans"), settings)
+def _repeated(
+    context: TaskContext,
+    table: pa.Table,
+    lines: Boilerplate,
+    settings: CleanTextSettings,
+    steps: Sequence[TextStep],
+) -> list[list[Stretch]]:
+    """Stretches of each document that stand elsewhere too, where the recipe compares them: in what
+    the cutting of lines leaves, so that no step keeps a passage for which another cuts it."""
+    if settings.repeated_spans is None or not context.has("repeated_spans"):
+        return [[] for _ in range(table.num_rows)]
+    left = left_by_lines(table, lines, settings.boilerplate, steps)
+    found = find_cuts(
+        with_texts(table, left), context.table("repeated_spans"), settings.repeated_spans
+    )
+    return [places_in_extracted(one.kept, cuts) for one, cuts in zip(left, found, strict=True)]
+
+
+def with_texts(table: pa.Table, left: Sequence[Left]) -> pa.Table:
+    """Ids of documents with what is left of their texts."""
+    texts = pa.array([one.text for one in left], pa.large_string())
+    return pa.table({"doc_id": table["doc_id"], "text": texts})
 
 
 def drops_before_cleaning(

@@ -21,7 +21,7 @@ from corpus_assets.kernels.pieces import count_chars, stripped
 from corpus_assets.scrub.recognizers import Recognizer, recognize
 from corpus_assets.scrub.text_hashes import LISTED, HashList, TextHashList
 from corpus_assets.signals import TextBatch, TextStep
-from corpus_assets.stages.boilerplate import BoilerplateSettings, repeated_lines
+from corpus_assets.stages.boilerplate import Boilerplate, BoilerplateSettings, repeated_lines
 from corpus_assets.stages.repeated_spans import RepeatedSpanSettings
 from corpus_assets.stages.scrub import (
     DROP,
@@ -35,15 +35,30 @@ from corpus_assets.stages.scrub import (
 from corpus_assets.stages.text_edits import apply_edits, remainder, stretches_of_left, union
 from corpus_assets.stages.text_steps import (
     Edit,
+    Left,
     Stretch,
+    compose,
     edits_of_extracted,
     rewrite_documents,
 )
 from corpus_assets.step import Settings
 
-VERSION = 4
+VERSION = 5
 
 TOO_SHORT = "too_short_after_cleaning"
+
+BOILERPLATE_LINE, REPEATED_SPAN, BENCHMARK_ITEM = CUTS = (
+    "boilerplate_line",
+    "repeated_span",
+    "benchmark_item",
+)
+"""Kinds of edits that cut, the first first: where two meet, the place is the first one's."""
+
+LOSSES = (BOILERPLATE_LINE, REPEATED_SPAN)
+"""Those that cut what stands elsewhere too."""
+
+Cuts = Mapping[str, Sequence[Stretch]]
+"""Sorted stretches to cut, by kind."""
 
 
 class CleanTextSettings(Settings):
@@ -56,6 +71,13 @@ class CleanTextSettings(Settings):
         default=(), description="lists of texts that must not be in the corpus, by their hashes"
     )
     min_chars: int = Field(default=100, ge=1)
+    max_host_loss: float = Field(
+        default=0.3,
+        ge=0,
+        le=1,
+        description="share of a site's text from which on a check warns that boilerplate lines "
+        "and repeated passages take too much; changes nothing of what comes out",
+    )
     tiers_by_copies: tuple[Annotated[int, Field(ge=2)], ...] = Field(
         default=(),
         description="cluster sizes from which on kept documents form tiers of their own (`high.5`)",
@@ -68,8 +90,11 @@ class CleanTextSettings(Settings):
         return self
 
     def identity(self) -> dict[str, object]:
-        """Without the lists: they are inputs by digest, and where they lie is not identity."""
-        return super().identity() | {"text_hashes": []}
+        """Without the lists: they are inputs by digest, and where they lie is not identity.
+        Without the bound of a check, which judges what comes out."""
+        body = super().identity() | {"text_hashes": []}
+        del body["max_host_loss"]
+        return body
 
 
 @dataclass
@@ -82,56 +107,100 @@ class Cleaned:
     scrubbed: Counter[str] = field(default_factory=Counter)
     reason: str | None = None
 
+    @property
+    def lost(self) -> int:
+        """Characters that went because they stand elsewhere too."""
+        return sum(edit.end - edit.start for edit in self.edits if edit.kind in LOSSES)
+
 
 UNCHANGED = Cleaned()
+NO_CUTS: Cuts = {}
 
 
 def clean_documents(
     documents: pa.Table,
     tiers: pa.ChunkedArray,
     languages: pa.ChunkedArray,
-    boilerplate: frozenset[int],
+    boilerplate: Boilerplate,
     settings: CleanTextSettings,
     steps: Sequence[TextStep] = (),
-    cuts: Sequence[Sequence[Stretch]] = (),
+    cuts: Sequence[Cuts] = (),
     hashes: Sequence[HashList] = (),
     recognizers: Sequence[Recognizer] = (),
-) -> tuple[pa.Table, list[str | None]]:
-    """Final text of the documents that are left, and for each given one why it is dropped.
+) -> tuple[pa.Table, list[str | None], list[str | None]]:
+    """Final text of the documents that are left; for each given one why it is dropped, and the
+    detail of that.
 
     `steps` are the families that rewrite text, in the recipe's order. `cuts` has one entry a
-    document, or none at all: sorted stretches [start, end) of the extracted text, in characters,
-    that go whatever they hold. Personal data that reaches out of a cut is replaced beside it.
+    document, or none at all: stretches [start, end) of the extracted text, in characters, that go
+    whatever they hold. Personal data that reaches out of a cut is replaced beside it.
     `hashes` are lists of texts that must not be there; `recognizers` those that the settings name.
     """
     extracted = TextBatch.from_arrow(documents["text"])
     domains: list[str] = documents["domain"].to_pylist()
     listed = {row for one in hashes for row in one.rows_of(extracted.texts)}
-    left = rewrite_documents(extracted.texts.to_pylist(), domains, steps) if steps else []
-    batch = extracted
-    if steps:
-        whole = zip(extracted.texts.to_pylist(), left, strict=True)
-        texts = [text if item is None else item.text for text, item in whole]
-        batch = TextBatch.from_arrow(pa.array(texts, pa.large_string()))
-    hosts = [host or "" for host in documents["host"].to_pylist()]
-    lines = repeated_lines(batch, domains, hosts, boilerplate, settings.boilerplate)
+    batch, left = rewritten(documents, steps)
+    lines = repeated_lines(batch, documents, boilerplate, settings.boilerplate)
     found = _personal_data(batch, domains, languages.to_pylist(), settings.scrub, recognizers)
     chars = count_chars(extracted.data, extracted.offsets).tolist() if steps else []
     results = [UNCHANGED] * len(batch)
     for row in sorted({*lines, *found, *(r for r, one in enumerate(left) if one is not None),
                        *(r for r, one in enumerate(cuts) if one)}):  # fmt: skip
-        going: Sequence[Stretch] = cuts[row] if cuts else ()
+        going = cuts[row] if cuts else {}
         item = left[row] if left else None
         if item is not None:
-            going = stretches_of_left(item.kept, union(going, ()))
+            going = {k: stretches_of_left(item.kept, union(some)) for k, some in going.items()}
         cleaned = results[row] = clean(
             batch.texts[row].as_py(), lines.get(row, ()), found.get(row, ()), settings.scrub,
             domains[row], going,
         )  # fmt: skip
         if item is not None:
             cleaned.edits = edits_of_extracted(chars[row], item.kept, cleaned.edits)
-    reasons = _reasons(batch, results, listed, settings)
-    return _table(documents, tiers, languages, batch, results, reasons), reasons
+    lengths = stripped(batch.data, batch.offsets).tolist()
+    reasons = _reasons(lengths, results, listed, settings)
+    details = [
+        emptied_detail(min(lost, length), length)
+        if reason == TOO_SHORT and length >= settings.min_chars and (lost := one.lost)
+        else None
+        for one, reason, length in zip(results, reasons, lengths, strict=True)
+    ]
+    return _table(documents, tiers, languages, batch, results, reasons), reasons, details
+
+
+def rewritten(
+    documents: pa.Table, steps: Sequence[TextStep]
+) -> tuple[TextBatch, list[Left | None]]:
+    """What the steps leave of documents (domain, text): as a batch, and the way back."""
+    batch = TextBatch.from_arrow(documents["text"])
+    if not steps:
+        return batch, []
+    texts = batch.texts.to_pylist()
+    left = rewrite_documents(texts, documents["domain"].to_pylist(), steps)
+    whole = zip(texts, left, strict=True)
+    shown = [text if item is None else item.text for text, item in whole]
+    return TextBatch.from_arrow(pa.array(shown, pa.large_string())), left
+
+
+def left_by_lines(
+    documents: pa.Table,
+    boilerplate: Boilerplate,
+    settings: BoilerplateSettings,
+    steps: Sequence[TextStep] = (),
+) -> list[Left]:
+    """What the steps and the cutting of lines leave of each document."""
+    batch, left = rewritten(documents, steps)
+    lines = repeated_lines(batch, documents, boilerplate, settings)
+    out = []
+    for row, text in enumerate(batch.texts.to_pylist()):
+        item = left[row] if left else None
+        kept = [(0, len(text))] if item is None else item.kept
+        if row in lines:
+            starts = [start for start, _ in lines[row]]
+            stays = remainder((0, len(text)), lines[row], starts)
+            kept = compose(kept, stays)
+            text = "".join(text[start:end] for start, end in stays)
+        out.append(Left(text, kept))
+    return out
 
 
 def scrub_texts(
@@ -156,19 +225,27 @@ def clean(
     findings: Sequence[Finding],
     settings: ScrubSettings,
     domain: str = "web",
-    cuts: Sequence[Stretch] = (),
+    cuts: Cuts = NO_CUTS,
 ) -> Cleaned:
     """Clean one text of what was found in it; `lines` and `cuts` go, `findings` are replaced."""
-    gone = union(lines, cuts)
-    starts = [start for start, _ in gone]
-    edits = [Edit(start, end, "") for start, end in gone]
+    gone: list[Stretch] = []
+    starts: list[int] = []
+    edits: list[Edit] = []
+    all_cuts = {BOILERPLATE_LINE: lines, **cuts}
+    for kind in CUTS:
+        for stretch in union(all_cuts.get(kind, ())):
+            edits += [Edit(*piece, "", kind) for piece in remainder(stretch, gone, starts)]
+        gone = sorted((edit.start, edit.end) for edit in edits)
+        starts = [start for start, _ in gone]
     counts: Counter[str] = Counter()
     for finding in findings:
         pieces = remainder((finding.start, finding.end), gone, starts)
         if pieces:  # else it went with its line
             counts[finding.kind] += 1
             holder = settings.placeholder(finding.kind)
-            edits += [Edit(*piece, "" if k else holder) for k, piece in enumerate(pieces)]
+            edits += [
+                Edit(*piece, "" if k else holder, finding.kind) for k, piece in enumerate(pieces)
+            ]
     edits.sort(key=lambda edit: edit.start)
     cleaned = Cleaned(apply_edits(text, edits), edits, len(lines), counts)
     actions = settings.actions(domain)
@@ -209,11 +286,24 @@ def _personal_data(
     return with_recognized(found, asked)
 
 
+def emptied_detail(lost: int, length: int) -> str:
+    """What decisions say of a document that repeated text was cut out of until it was too short."""
+    return f"{lost} of {length} characters cut"
+
+
+def emptied_numbers(detail: str) -> tuple[int, int]:
+    """(lost, length) of `emptied_detail`."""
+    lost, _, length, *_ = detail.split()
+    return int(lost), int(length)
+
+
 def _reasons(
-    batch: TextBatch, results: Sequence[Cleaned], listed: set[int], settings: CleanTextSettings
+    lengths: Sequence[int],
+    results: Sequence[Cleaned],
+    listed: set[int],
+    settings: CleanTextSettings,
 ) -> list[str | None]:
     """Why each document is dropped, None for those that are left."""
-    lengths = stripped(batch.data, batch.offsets).tolist()
     out: list[str | None] = []
     for row, result in enumerate(results):
         length = lengths[row] if result.text is None else len(result.text.strip())
@@ -246,7 +336,10 @@ def _table(
         "boilerplate_lines": [one.boilerplate_lines for one in kept],
         "scrubbed": [sorted(one.scrubbed.items()) for one in kept],
         "edits": [
-            [{"start": e.start, "end": e.end, "new_length": len(e.replacement)} for e in one.edits]
+            [
+                {"start": e.start, "end": e.end, "new_length": len(e.replacement), "kind": e.kind}
+                for e in one.edits
+            ]
             for one in kept
         ],
         "text": texts.take(pa.array(where, pa.int64())),

@@ -8,6 +8,7 @@ hashes and ids, no text, and is a calibration: pinned in the lock, so a document
 goes later changes no other.
 
 Counted are the documents that no earlier stage drops: a dropped copy must not keep a passage.
+Of their texts, what the cutting of boilerplate lines leaves: a line that goes must not either.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +32,7 @@ from corpus_assets.kernels.words import MAX_NGRAM
 from corpus_assets.stages.text_steps import Stretch
 from corpus_assets.step import Settings
 
-VERSION = 1
+VERSION = 2
 
 PRINTS = pa.schema([("print", pa.uint64()), ("places", pa.int32())])
 """Prints of a part's grams, sorted, and how many places have each."""

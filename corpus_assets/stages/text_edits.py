@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from corpus_assets.stages.text_steps import Edit, Stretch
 
 
-def union(first: Sequence[Stretch], second: Sequence[Stretch]) -> list[Stretch]:
-    """The stretches that cover what either covers, sorted; touching ones stay apart."""
+def union(stretches: Sequence[Stretch]) -> list[Stretch]:
+    """The stretches that cover what any of these covers, sorted; touching ones stay apart."""
     out: list[Stretch] = []
-    for start, end in sorted([*first, *second]):
+    for start, end in sorted(stretches):
         if out and start < out[-1][1]:
             out[-1] = (out[-1][0], max(out[-1][1], end))
         elif start < end:

@@ -18,14 +18,18 @@ BATCH_DOCUMENTS = 1_000
 
 Stretch = tuple[int, int]
 
+TEXT_STEP = "text_step"
+"""Kind of the edits that steps make."""
+
 
 @dataclass(frozen=True)
 class Edit:
-    """Characters [start, end) of the extracted text became `replacement`."""
+    """Characters [start, end) of the extracted text became `replacement`; `kind` says why."""
 
     start: int
     end: int
     replacement: str
+    kind: str
 
 
 @dataclass(frozen=True)
@@ -90,27 +94,35 @@ def compose(first: list[Stretch], second: Sequence[Sequence[int]]) -> list[Stret
     return out
 
 
+def places_in_extracted(kept: Sequence[Stretch], places: Sequence[Stretch]) -> list[Stretch]:
+    """Stretches of what is left, each from its first to its last character in the extracted text."""
+    begins = [0]
+    for low, high in kept:
+        begins.append(begins[-1] + high - low)
+    out = []
+    for start, end in places:
+        first = bisect_right(begins, start) - 1
+        last = bisect_right(begins, end - 1) - 1
+        out.append((kept[first][0] + start - begins[first], kept[last][0] + end - begins[last]))
+    return out
+
+
 def edits_of_extracted(n_chars: int, kept: list[Stretch], edits: Sequence[Edit]) -> list[Edit]:
     """Sorted edits of what is left, as sorted edits of the extracted text of `n_chars`.
 
     What the steps cut out becomes edits to nothing; cuts inside an edited place go into it.
     """
-    begins = [0]
-    for low, high in kept:
-        begins.append(begins[-1] + high - low)
-    spans = []
-    for edit in edits:
-        first = bisect_right(begins, edit.start) - 1
-        last = bisect_right(begins, edit.end - 1) - 1
-        start = kept[first][0] + edit.start - begins[first]
-        spans.append(Edit(start, kept[last][0] + edit.end - begins[last], edit.replacement))
+    places = places_in_extracted(kept, [(edit.start, edit.end) for edit in edits])
+    spans = [
+        Edit(*place, edit.replacement, edit.kind) for place, edit in zip(places, edits, strict=True)
+    ]
     out: list[Edit] = []
     place = 0
     waiting = iter(spans)
     span = next(waiting, None)
     for low, high in [*kept, (n_chars, n_chars)]:
         if place < low and not (span is not None and span.start < place < span.end):
-            out.append(Edit(place, low, ""))
+            out.append(Edit(place, low, "", TEXT_STEP))
         while span is not None and span.end <= high:
             out.append(span)
             span = next(waiting, None)

@@ -1,46 +1,66 @@
-"""Lines that a site repeats: counted by part, merged by snapshot, told by key alone."""
+"""Lines that a site repeats: counted over what is kept, told by key alone, and never the last copy
+of prose."""
 
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corpus_assets.documents import DOC_ID
 from corpus_assets.signals import TextBatch
 from corpus_assets.stages.boilerplate import (
-    LINE_COUNTS,
+    BOILERPLATE,
+    COMMON_LINES,
+    LINE_KEYS,
+    Boilerplate,
     BoilerplateSettings,
-    boilerplate_keys,
+    choose_keepers,
+    common_lines,
     count_lines,
+    find_candidates,
     line_key,
-    merge_counts,
+    line_keys,
     repeated_lines,
 )
 
 FOOTER = "Subscribe to our newsletter today"
 SETTINGS = BoilerplateSettings(min_documents=3)
+Row = tuple[str | None, str]
 
 
-def documents(rows: Sequence[tuple[str | None, str]], domain: str = "web") -> pa.Table:
-    """(host, text) rows with what counting looks at."""
+def documents(rows: Sequence[Row], domain: str = "web", first: int = 0) -> pa.Table:
+    """(host, text) rows with what is looked at; ids count from `first`."""
+    ids = [(first + i).to_bytes(16, "big") for i in range(len(rows))]
     return pa.table(
         {
+            "doc_id": pa.array(ids, DOC_ID),
             "domain": pa.array([domain] * len(rows), pa.string()),
             "host": pa.array([host for host, _ in rows], pa.string()),
-            "text_id": pa.array([text.encode().ljust(16)[:16] for _, text in rows], pa.binary(16)),
             "text": pa.array([text for _, text in rows], pa.large_string()),
         }
     )
 
 
-def pages(host: str | None, count: int, line: str = FOOTER) -> list[tuple[str | None, str]]:
+def pages(host: str | None, count: int, line: str = FOOTER) -> list[Row]:
     return [(host, f"{i:02d} is the number of this page\n{line}\n") for i in range(count)]
 
 
+def keyed(table: pa.Table, settings: BoilerplateSettings = SETTINGS) -> pa.Table:
+    return line_keys(TextBatch.from_arrow(table["text"]), table, settings)
+
+
+def common(tables: Sequence[pa.Table], settings: BoilerplateSettings = SETTINGS) -> pa.Table:
+    """Lines of enough documents; all documents are kept."""
+    counts = [count_lines(keyed(table, settings), range(table.num_rows)) for table in tables]
+    return common_lines([one for one, _ in counts], [one for _, one in counts], settings)
+
+
 def keys(table: pa.Table, settings: BoilerplateSettings = SETTINGS) -> set[int]:
-    return set(boilerplate_keys(merge_counts([count_lines(table, settings)], settings)).tolist())
+    return set(common([table], settings)["line_key"].to_pylist())
 
 
 def test_a_line_of_enough_pages_of_one_site_is_boilerplate() -> None:
@@ -64,17 +84,27 @@ def test_a_bucket_of_all_sites_counts_a_line_over_them_and_cuts_it_on_each() -> 
     found = keys(table, everywhere)
     assert found == {line_key("", FOOTER)}
     batch = TextBatch.from_arrow(table["text"])
-    hosts = table["host"].to_pylist()
-    cut = repeated_lines(batch, ["web"] * 5, hosts, frozenset(found), everywhere)
-    assert sorted(cut) == [0, 1, 2, 3]
+    lines = Boilerplate(np.array(sorted(found), np.uint64))
+    assert sorted(repeated_lines(batch, table, lines, everywhere)) == [0, 1, 2, 3]
 
 
 def test_a_page_that_repeats_a_line_counts_once() -> None:
     assert keys(documents([("a.org", f"{FOOTER}\n" * 9)])) == set()
 
 
-def test_exact_copies_of_a_page_count_once() -> None:
-    assert keys(documents([("a.org", f"same words\n{FOOTER}")] * 5)) == set()
+def test_documents_that_are_not_kept_do_not_count() -> None:
+    table = documents(pages("a.org", 5))
+    lines, buckets = count_lines(keyed(table), [0, 4])
+    assert lines["documents"].to_pylist().count(2) == 1
+    assert buckets["documents"].to_pylist() == [2]
+
+
+def test_a_line_needs_a_share_of_its_site() -> None:
+    others = [("a.org", f"{i:03d} of the other pages of a site") for i in range(27)]
+    assert keys(documents(pages("a.org", 3) + others)) == {line_key("a.org", FOOTER)}
+    assert keys(documents([*pages("a.org", 3), *others, ("a.org", "and one more page")])) == set()
+    rarely = BoilerplateSettings(min_documents=3, min_share=0)
+    assert keys(documents(pages("a.org", 3) + others * 9), rarely) >= {line_key("a.org", FOOTER)}
 
 
 def test_spaces_around_a_line_make_no_difference() -> None:
@@ -101,21 +131,14 @@ def test_documents_without_a_host_are_one_site() -> None:
 
 
 def test_a_part_without_documents_has_no_lines() -> None:
-    assert count_lines(documents([]), SETTINGS).equals(LINE_COUNTS.empty_table())
-    assert merge_counts([], SETTINGS).equals(LINE_COUNTS.empty_table())
-
-
-def test_parts_are_counted_together() -> None:
-    rows = pages("a.org", 6)
-    parts = [count_lines(documents(rows[i : i + 2]), SETTINGS) for i in (0, 2, 4)]
-    merged = merge_counts(parts, SETTINGS)
-    assert merged.to_pylist() == [{"line_key": line_key("a.org", FOOTER), "documents": 6}]
-
-
-def test_no_text_is_in_the_calibration() -> None:
-    table = count_lines(documents(pages("a.org", 3)), SETTINGS)
-    assert table.schema.equals(LINE_COUNTS)
-    assert all(pa.types.is_integer(field.type) for field in table.schema)
+    nothing = keyed(documents([]))
+    assert nothing.equals(LINE_KEYS.empty_table())
+    assert common([documents([])]).equals(COMMON_LINES.empty_table())
+    ids = pa.chunked_array([pa.array([], DOC_ID)])
+    candidates = find_candidates(ids, ids, nothing, COMMON_LINES.empty_table())
+    assert choose_keepers([candidates], COMMON_LINES.empty_table(), 1).equals(
+        BOILERPLATE.empty_table()
+    )
 
 
 @given(
@@ -133,17 +156,103 @@ def test_counts_are_those_of_a_plain_count_however_parts_are_cut(
 ) -> None:
     rows = [(host, "\n".join([f"{i:02d}", *lines])) for i, (host, lines) in enumerate(pages_lines)]
     expected: dict[int, int] = {}
+    totals: dict[int, int] = {}
     for host, text in rows:
         for line in {line for line in text.split("\n") if len(line) >= SETTINGS.min_chars}:
             key = line_key(host, line)
             expected[key] = expected.get(key, 0) + 1
-    parts = [count_lines(documents(rows[i::n_parts]), SETTINGS) for i in range(n_parts)]
-    merged = merge_counts(parts, SETTINGS)
-    assert merged.equals(merge_counts(parts[::-1], SETTINGS))
-    assert merged["line_key"].to_pylist() == sorted(merged["line_key"].to_pylist())
-    assert dict(zip(*merged.to_pydict().values(), strict=True)) == {
-        key: n for key, n in expected.items() if n >= 3
-    }
+            totals[key] = sum(other == host for other, _ in rows)
+    half = BoilerplateSettings(min_documents=3, min_share=0.5)
+    parts = [documents(rows[i::n_parts]) for i in range(n_parts)]
+    found = common(parts, half)
+    assert found.equals(common(parts[::-1], half))
+    assert found["line_key"].to_pylist() == sorted(
+        key for key, n in expected.items() if n >= 3 and n >= 0.5 * totals[key]
+    )
+
+
+SENTENCES = [
+    f"Paragraph {name} of the story tells at some length how the old ferry went on its {name} day."
+    for name in ("first", "second", "third", "fourth", "fifth", "sixth")
+]
+
+
+def resolved(parts: Sequence[pa.Table], copies: dict[int, int] | None = None) -> Boilerplate:
+    """All passes. `copies`: documents that are not kept, by number, and who stands for them."""
+    stand_for = {n.to_bytes(16, "big"): k.to_bytes(16, "big") for n, k in (copies or {}).items()}
+    counts, candidates = [], []
+    for part in parts:
+        ids = part["doc_id"].to_pylist()
+        kept = [row for row, one in enumerate(ids) if one not in stand_for]
+        counts.append(count_lines(keyed(part), kept))
+    lines = common_lines([one for one, _ in counts], [one for _, one in counts], SETTINGS)
+    for part in parts:
+        standing = [stand_for.get(one, one) for one in part["doc_id"].to_pylist()]
+        column = pa.chunked_array([pa.array(standing, DOC_ID)])
+        candidates.append(find_candidates(part["doc_id"], column, keyed(part), lines))
+    table = choose_keepers(candidates, lines, 100)
+    assert table.equals(choose_keepers(candidates[::-1], lines, 100))
+    assert table.schema.equals(BOILERPLATE), "hashes and ids, no text"
+    return Boilerplate.of(table)
+
+
+def left(part: pa.Table, lines: Boilerplate) -> list[str]:
+    batch = TextBatch.from_arrow(part["text"])
+    cut = repeated_lines(batch, part, lines, SETTINGS)
+    texts = []
+    for row, text in enumerate(part["text"].to_pylist()):
+        place, out = 0, []
+        for start, end in cut.get(row, ()):
+            out.append(text[place:start])
+            place = end
+        texts.append("".join([*out, text[place:]]))
+    return texts
+
+
+LISTS: list[Row] = [  # tag pages, an archive, a home page: each with the text of several articles
+    ("a.org", "\n".join([f"Filed under the name number {i}", FOOTER, *SENTENCES])) for i in range(4)
+]
+ARTICLES: list[Row] = [
+    ("a.org", "\n".join([FOOTER, *SENTENCES[k : k + 3], f"And an ending of article {k} alone"]))
+    for k in (0, 3)
+]
+
+
+@pytest.mark.parametrize("first_list", [0, 100], ids=["lists first", "articles first"])
+def test_articles_keep_what_lists_repeat_and_furniture_goes_from_all(first_list: int) -> None:
+    lists, articles = documents(LISTS, first=first_list), documents(ARTICLES, first=50)
+    lines = resolved([lists, articles])
+    for number, text in zip((0, 3), left(articles, lines), strict=True):
+        assert all(sentence in text for sentence in SENTENCES[number : number + 3])
+        assert FOOTER not in text
+    for number, text in enumerate(left(lists, lines)):
+        assert text.strip() == f"Filed under the name number {number}"
+
+
+def test_however_records_lie_in_parts_the_same_lines_stay() -> None:
+    whole = documents(LISTS + ARTICLES)
+    expected = left(whole, resolved([whole]))
+    for size in (1, 2, 3):
+        parts = [whole.slice(start, size) for start in range(0, whole.num_rows, size)]
+        lines = resolved(parts)
+        assert [text for part in parts for text in left(part, lines)] == expected
+
+
+def test_copies_of_a_keeper_may_keep_its_lines_when_they_are_promoted() -> None:
+    copy = ("a.org", ARTICLES[0][1] + "\n3 views")
+    table = documents([*LISTS, *ARTICLES, copy])
+    lines = resolved([table], copies={6: 4})
+    promoted = left(table.slice(6, 1), lines)[0]
+    assert all(sentence in promoted for sentence in SENTENCES[:3])
+    assert FOOTER not in promoted
+
+
+def test_who_keeps_a_line_is_told_by_the_calibration_alone() -> None:
+    """The keeper may be taken down: its lines stay cut elsewhere, and no other document moves."""
+    table = documents(LISTS + ARTICLES)
+    lines = resolved([table])
+    without = table.slice(0, 5)
+    assert left(without, lines) == left(table, lines)[:5]
 
 
 def plain_lines(text: str, host: str, lines: frozenset[int], min_chars: int) -> list[Any]:
@@ -176,11 +285,12 @@ def test_repeated_lines_are_those_found_one_by_one(
     rows: list[tuple[str, str, list[str]]], listed: list[tuple[str, str]]
 ) -> None:
     keys_listed = frozenset(line_key(host, line) for host, line in listed)
+    boilerplate = Boilerplate(np.array(sorted(keys_listed), np.uint64))
     texts = ["\n".join(lines) for _, _, lines in rows]
     batch = TextBatch.from_arrow(pa.array(texts, pa.large_string()))
-    domains = [domain for domain, _, _ in rows]
-    hosts = [host for _, host, _ in rows]
-    found = repeated_lines(batch, domains, hosts, keys_listed, SETTINGS)
+    table = documents([(host, text) for (_, host, _), text in zip(rows, texts, strict=True)])
+    table = table.set_column(1, "domain", pa.array([domain for domain, _, _ in rows], pa.string()))
+    found = repeated_lines(batch, table, boilerplate, SETTINGS)
     for row, (domain, host, _) in enumerate(rows):
         lines = keys_listed if domain == "web" else frozenset()
         assert found.get(row, []) == plain_lines(texts[row], host, lines, SETTINGS.min_chars)

@@ -1,8 +1,10 @@
 """Cleaning: what goes, what is put in its place, and the way back from every character."""
 
 import random
+from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -14,7 +16,7 @@ from corpus_assets.documents import FINAL_TEXT
 from corpus_assets.scrub.text_hashes import HashList, text_digest
 from corpus_assets.signals.c4_lines import C4Lines
 from corpus_assets.stages import clean_text
-from corpus_assets.stages.boilerplate import BoilerplateSettings, line_key
+from corpus_assets.stages.boilerplate import Boilerplate, BoilerplateSettings, line_key
 from corpus_assets.stages.clean_text import Cleaned, CleanTextSettings, clean_documents
 from corpus_assets.stages.scrub import (
     FIELDS,
@@ -28,7 +30,15 @@ from corpus_assets_tests.signals.texts import ADVERSARIAL, random_pages
 
 HOST = "a.example.org"
 FOOTER = "Subscribe to our newsletter at news@example.org"
-BOILERPLATE = frozenset({line_key(HOST, FOOTER), line_key(HOST, "A second repeated line")})
+LINES = frozenset({line_key(HOST, FOOTER), line_key(HOST, "A second repeated line")})
+
+
+def listed(lines: Iterable[int]) -> Boilerplate:
+    """Lines that no document keeps."""
+    return Boilerplate(np.array(sorted(lines), np.uint64))
+
+
+BOILERPLATE = listed(LINES)
 SETTINGS = CleanTextSettings(min_chars=10)
 
 
@@ -47,7 +57,8 @@ def clean(
             repeated.append((start, start + len(line)))
         start += len(line)
     found = find_personal_data(text, settings.scrub)
-    return clean_text.clean(text, repeated, found, settings.scrub, cuts=cuts or [])
+    places = {"benchmark_item": cuts or []}
+    return clean_text.clean(text, repeated, found, settings.scrub, cuts=places)
 
 
 def _lines(text: str) -> list[str]:
@@ -56,7 +67,7 @@ def _lines(text: str) -> list[str]:
 
 
 def cleaned(text: str, settings: CleanTextSettings = SETTINGS) -> Cleaned:
-    return clean(text, HOST, BOILERPLATE, settings)
+    return clean(text, HOST, LINES, settings)
 
 
 def test_boilerplate_lines_go_with_their_line_break() -> None:
@@ -67,7 +78,7 @@ def test_boilerplate_lines_go_with_their_line_break() -> None:
 
 def test_a_line_of_another_site_stays() -> None:
     text = f"First line.\n{FOOTER}"
-    done = clean(text, "b.example.org", BOILERPLATE, SETTINGS)
+    done = clean(text, "b.example.org", LINES, SETTINGS)
     assert done.boilerplate_lines == 0
 
 
@@ -161,20 +172,23 @@ def documents(texts: list[str], domain: str = "web", host: str | None = HOST) ->
     )
 
 
-def clean_all(table: pa.Table, settings: CleanTextSettings = SETTINGS) -> tuple[pa.Table, Any]:
+def clean_all(table: pa.Table, settings: CleanTextSettings = SETTINGS) -> tuple[pa.Table, Any, Any]:
     tiers = pa.chunked_array([["high"] * table.num_rows], pa.string())
     languages = pa.chunked_array([["en"] * table.num_rows], pa.string())
     return clean_documents(table, tiers, languages, BOILERPLATE, settings)
 
 
 def test_documents_keep_their_order_and_their_edits() -> None:
-    final, reasons = clean_all(documents([f"A first text.\n{FOOTER}", "Ask jane@example.org ok"]))
+    final, reasons, _ = clean_all(
+        documents([f"A first text.\n{FOOTER}", "Ask jane@example.org ok"])
+    )
     assert final.schema.equals(FINAL_TEXT)
     assert reasons == [None, None]
     rows = final.to_pylist()
     assert [row["text"] for row in rows] == ["A first text.\n", "Ask <email> ok"]
-    assert rows[0]["edits"] == [{"start": 14, "end": 14 + len(FOOTER), "new_length": 0}]
-    assert rows[1]["edits"] == [{"start": 4, "end": 20, "new_length": 7}]
+    line = {"start": 14, "end": 14 + len(FOOTER), "new_length": 0, "kind": "boilerplate_line"}
+    assert rows[0]["edits"] == [line]
+    assert rows[1]["edits"] == [{"start": 4, "end": 20, "new_length": 7, "kind": "email"}]
     assert [(r["tier"], r["language"], r["scrubbed"]) for r in rows] == [
         ("high", "en", []),
         ("high", "en", [("email", 1)]),
@@ -186,18 +200,25 @@ def test_documents_keep_their_order_and_their_edits() -> None:
     [("a" * 10, True), ("a" * 9, False), (" " * 50 + "a" * 9 + "\n" * 50, False), ("", False)],
 )
 def test_what_is_too_short_after_cleaning_does_not_survive(text: str, alive: bool) -> None:
-    final, reasons = clean_all(documents([text]))
+    final, reasons, _ = clean_all(documents([text]))
     assert reasons == [None if alive else "too_short_after_cleaning"]
     assert final.num_rows == int(alive)
 
 
 def test_what_was_only_boilerplate_does_not_survive() -> None:
-    _, reasons = clean_all(documents([f"{FOOTER}\nA second repeated line\n"]))
+    _, reasons, details = clean_all(documents([f"{FOOTER}\nA second repeated line\n"]))
     assert reasons == ["too_short_after_cleaning"]
+    length = len(FOOTER) + 1 + len("A second repeated line")
+    assert details == [f"{length} of {length} characters cut"]
+
+
+def test_what_was_too_short_before_was_not_emptied_by_cleaning() -> None:
+    _, reasons, details = clean_all(documents(["a b"]))
+    assert (reasons, details) == (["too_short_after_cleaning"], [None])
 
 
 def test_lines_of_other_domains_stay() -> None:
-    final, _ = clean_all(documents(["Text.\nA second repeated line"], domain="books"))
+    final, _, _ = clean_all(documents(["Text.\nA second repeated line"], domain="books"))
     assert final["boilerplate_lines"].to_pylist() == [0]
 
 
@@ -206,12 +227,12 @@ def test_a_document_without_a_host_is_cleaned_as_one_without_a_site() -> None:
     settings = CleanTextSettings(min_chars=5, boilerplate=BoilerplateSettings(domains=("web",)))
     table = documents([f"Short text.\n{line}"], host=None)
     tiers = pa.chunked_array([["high"]], pa.string())
-    final, _ = clean_documents(table, tiers, tiers, frozenset({line_key("", line)}), settings)
+    final, _, _ = clean_documents(table, tiers, tiers, listed([line_key("", line)]), settings)
     assert final["text"].to_pylist() == ["Short text.\n"]
 
 
 def test_no_documents_give_an_empty_table() -> None:
-    final, reasons = clean_all(documents([]))
+    final, reasons, _ = clean_all(documents([]))
     assert final.equals(FINAL_TEXT.empty_table())
     assert reasons == []
 
@@ -219,11 +240,11 @@ def test_no_documents_give_an_empty_table() -> None:
 def test_a_cut_goes_whatever_it_holds() -> None:
     text = "Ask jane@example.org now, or bob@example.org later on."
     tiers = pa.chunked_array([["high"]], pa.string())
-    cuts = [[(0, 26)]]
-    final, _ = clean_documents(documents([text]), tiers, tiers, BOILERPLATE, SETTINGS, cuts=cuts)
+    cuts = [{"repeated_span": [(0, 26)]}]
+    final, _, _ = clean_documents(documents([text]), tiers, tiers, BOILERPLATE, SETTINGS, cuts=cuts)
     row = final.to_pylist()[0]
     assert row["text"] == "or <email> later on."
-    assert row["edits"][0] == {"start": 0, "end": 26, "new_length": 0}
+    assert row["edits"][0] == {"start": 0, "end": 26, "new_length": 0, "kind": "repeated_span"}
 
 
 def test_an_address_that_reaches_out_of_a_cut_is_replaced_beside_it() -> None:
@@ -233,11 +254,13 @@ def test_an_address_that_reaches_out_of_a_cut_is_replaced_beside_it() -> None:
     assert [(e.start, e.end) for e in done.edits] == [(5, 15), (15, 18), (18, 20), (20, 28)]
 
 
-def test_a_cut_and_a_repeated_line_that_overlap_go_as_one() -> None:
+def test_where_a_cut_and_a_repeated_line_overlap_the_line_has_the_place() -> None:
     text = f"First line here.\n{FOOTER}\nLast line."
-    done = clean(text, HOST, BOILERPLATE, SETTINGS, cuts=[(6, 30)])
+    done = clean(text, HOST, LINES, SETTINGS, cuts=[(6, 30)])
     assert done.text == "First Last line."
-    assert len(done.edits) == 1
+    places = [(edit.start, edit.end, edit.kind) for edit in done.edits]
+    end = 17 + len(FOOTER) + 1
+    assert places == [(6, 17, "benchmark_item"), (17, end, "boilerplate_line")]
     assert done.boilerplate_lines == 1
 
 
@@ -276,13 +299,13 @@ def test_a_batch_is_cleaned_as_each_document_alone(with_steps: bool) -> None:
     texts = planted_texts(5, 40 if with_steps else 300)
     steps = [C4Lines(end_marks="", min_words=1)] if with_steps else []
     tiers = pa.chunked_array([["high"] * len(texts)], pa.string())
-    final, reasons = clean_documents(
+    final, reasons, _ = clean_documents(
         documents(texts), tiers, tiers, BOILERPLATE, SETTINGS, steps=steps
     )
     rows = iter(final.to_pylist())
     for number, (text, reason) in enumerate(zip(texts, reasons, strict=True)):
         tier = pa.chunked_array([["high"]], pa.string())
-        alone, alone_reasons = clean_documents(
+        alone, alone_reasons, _ = clean_documents(
             documents([text]), tier, tier, BOILERPLATE, SETTINGS, steps=steps
         )
         assert [reason] == alone_reasons
@@ -344,7 +367,7 @@ def test_documents_of_several_domains_are_each_treated_by_their_own_rule() -> No
     table = table.set_column(1, "domain", pa.array(["web", "code", "code"]))
     tiers = pa.chunked_array([["high"] * 3], pa.string())
     settings = CleanTextSettings(min_chars=10, scrub=scrub)
-    final, _ = clean_documents(table, tiers, tiers, frozenset(), settings)
+    final, _, _ = clean_documents(table, tiers, tiers, listed([]), settings)
     assert final["scrubbed"].to_pylist() == [[("email", 1)], [], [("ip", 1)]]
 
 
@@ -380,8 +403,8 @@ def test_what_a_recognizer_finds_is_replaced_where_no_rule_found_more() -> None:
     settings = CleanTextSettings(min_chars=5, scrub=ScrubSettings(recognizers=(entry,)))
     texts = ["Ask Ada Lovelace for ada@example.org", "Nobody is here", "éé Ada Lovelace ßß"]
     tiers = pa.chunked_array([["high"] * 3], pa.string())
-    final, _ = clean_documents(
-        documents(texts), tiers, tiers, frozenset(), settings, recognizers=[Names()]
+    final, _, _ = clean_documents(
+        documents(texts), tiers, tiers, listed([]), settings, recognizers=[Names()]
     )
     assert final["text"].to_pylist() == ["Ask <person> for <email>", texts[1], "éé <person> ßß"]
     assert final["scrubbed"].to_pylist() == [[("email", 1), ("person", 1)], [], [("person", 1)]]
@@ -393,7 +416,7 @@ def test_what_a_recognizer_finds_is_replaced_where_no_rule_found_more() -> None:
 
 
 def test_final_text_is_written_alike_whether_its_rows_are_new_or_read_back() -> None:
-    final, _ = clean_all(documents([HOLDERS["email"], "Nothing of the kind stands here."]))
+    final, _, _ = clean_all(documents([HOLDERS["email"], "Nothing of the kind stands here."]))
     data = parquet_bytes(final)
     again = pq.read_table(pa.BufferReader(data), use_threads=False)
     assert parquet_bytes(pa.concat_tables([again.slice(0, 1), final.slice(1)])) == data

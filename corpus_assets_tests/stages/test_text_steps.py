@@ -16,6 +16,7 @@ from catalog.text import extracted_range
 from corpus_assets.signals import TextBatch
 from corpus_assets.signals.c4_lines import C4Lines
 from corpus_assets.signals.text_step import Rewriting, TextStep, cut
+from corpus_assets.stages.boilerplate import Boilerplate
 from corpus_assets.stages.clean_text import CleanTextSettings, clean_documents
 from corpus_assets.stages.signals import SignalSettings, compute_signals
 from corpus_assets.stages.text_edits import apply_edits
@@ -28,6 +29,7 @@ from corpus_assets.stages.text_steps import (
 from corpus_assets_tests.signals.texts import ADVERSARIAL, random_pages
 from corpus_assets_tests.stages.test_signals import documents
 
+NO_LINES = Boilerplate(np.empty(0, np.uint64))
 MENU = "Home | About | Contact"
 BODY = "The ferry left at noon, as it did on every day[1] of that year."
 LAST = "Nobody on the pier had expected to see it come back so early!"
@@ -90,8 +92,8 @@ def test_a_step_for_no_domain_is_refused() -> None:
 def clean(text: str, steps: Sequence[TextStep], min_chars: int = 1) -> dict[str, Any] | None:
     table = pa.table({"doc_id": [b"x" * 16], "domain": ["web"], "host": ["a.org"], "text": [text]})
     tiers = languages = pa.chunked_array([["all"]])
-    final, reasons = clean_documents(
-        table, tiers, languages, frozenset(), CleanTextSettings(min_chars=min_chars), steps
+    final, reasons, _ = clean_documents(
+        table, tiers, languages, NO_LINES, CleanTextSettings(min_chars=min_chars), steps
     )
     row: dict[str, Any] | None = final.to_pylist()[0] if reasons[0] is None else None
     return row
@@ -101,7 +103,7 @@ def test_final_text_is_what_the_steps_leave_with_edits_of_the_extracted_text() -
     row = clean(PAGE, [C4Lines()])
     assert row is not None
     assert row["text"] == KEPT
-    cuts = [Edit(edit["start"], edit["end"], "") for edit in row["edits"]]
+    cuts = [Edit(edit["start"], edit["end"], "", edit["kind"]) for edit in row["edits"]]
     assert apply_edits(PAGE, cuts) == KEPT
     edits = [(edit["start"], edit["end"], edit["new_length"]) for edit in row["edits"]]
     start = KEPT.index("Nobody")
@@ -158,7 +160,7 @@ def test_edits_of_what_is_left_are_edits_of_the_whole(seed: int) -> None:
     text = "".join(draw.choices("abcdefgh", k=draw.randrange(40)))
     kept = stretches_of(draw, len(text))
     left = "".join(text[a:b] for a, b in kept)
-    edits = [Edit(a, b, draw.choice(["", "<x>"])) for a, b in stretches_of(draw, len(left))]
+    edits = [Edit(a, b, draw.choice(["", "<x>"]), "x") for a, b in stretches_of(draw, len(left))]
     found = edits_of_extracted(len(text), kept, edits)
     assert apply_edits(text, found) == apply_edits(left, edits)
     assert all(one.end <= other.start for one, other in pairwise(found))

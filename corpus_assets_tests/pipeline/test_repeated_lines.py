@@ -1,0 +1,304 @@
+"""Repeated lines and passages in whole builds: what is cut, what stays, and who is told."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from catalog.registry import Registry
+from corpus_assets.defs.materialize import stage_metadata
+from corpus_assets.pipeline.checks import CheckOutcome, check_asset
+from corpus_assets.pipeline.graph import Pipeline
+from corpus_assets.pipeline.run import AssetReport, run_asset
+from corpus_assets.pipeline.version import make_lock
+from corpus_assets.recipe import parse_recipe
+from corpus_assets.session import Session
+from corpus_assets.sources.gates import Suppressions
+from corpus_assets.store import read_output
+from corpus_assets.summary import _loss_lines
+from corpus_assets_tests.pipeline.small_corpus import prose
+from corpus_assets_tests.promises.erasure_build import first_session, new_home
+
+Page = tuple[str, str]
+Files = Sequence[Sequence[Page]]
+
+HOST = "http://paper.example.org"
+MENU = "Home | News | Sports | Weather"
+SHARE = "Share this story with your friends"
+NOTICE = "By reading on you agree that this site may keep a small file on your own machine."
+
+
+def article(name: str) -> str:
+    return prose("article", name)
+
+
+def page(address: str, *lines: str) -> Page:
+    return f"{HOST}/{address}", "\n".join([MENU, *lines, SHARE])
+
+
+def others(count: int) -> list[Page]:
+    return [page(f"other/{i}", prose("other", i)) for i in range(count)]
+
+
+def recipe_of(**changes: Any) -> dict[str, Any]:
+    return {
+        "name": "lines",
+        "seed": 1,
+        "sources": [
+            {
+                "name": "web",
+                "format": "jsonl",
+                "domain": "web",
+                "fields": {"url": "url", "text": "text"},
+                "snapshots": {"s": "web/*.jsonl"},
+            }
+        ],
+        "signals": {"families": [{"family": "gopher_quality"}]},
+        "selection": {"rules": [{"name": "few_words", "signal": "n_words", "min": 3}]},
+        "tokenizer": {"train": {"vocab_size": 300, "special_slots": 2}},
+        "mixture": {"domains": {"web": 1.0}, "tiers": {"all": 1.0}, "max_epochs": 1000},
+        **changes,
+    }
+
+
+class Corpus:
+    """Builds of pages in files, each in a home of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._catalog = folder / "empty.db"
+        self._number = 0
+        Registry(f"sqlite:///{self._catalog}").upgrade()
+
+    def session(self, files: Files, lock: Path | None = None, **changes: Any) -> Session:
+        self._number += 1
+        place = self._folder / str(self._number)
+        (place / "web").mkdir(parents=True)
+        for number, pages in enumerate(files):
+            lines = (json.dumps({"url": url, "text": text}) for url, text in pages)
+            (place / f"web/{number:02d}.jsonl").write_text("\n".join(lines))
+        home = new_home(place / "home", self._catalog)
+        recipe = parse_recipe(recipe_of(**changes), "recipe")
+        registry = Registry(home.catalog_url)
+        return first_session(recipe, place, home, registry, lock, same_inputs=False)
+
+    def build(self, files: Files, lock: Path | None = None, **changes: Any) -> Session:
+        session = self.session(files, lock, **changes)
+        clean(session)
+        return session
+
+
+def clean(session: Session) -> AssetReport:
+    """Run everything up to cleaning; the report of that."""
+    for asset in ("documents", "signals", "quality_cutoffs", "selection", "signatures", "clusters",
+                  "contamination", "common_items", "clean_text"):  # fmt: skip
+        snapshot = None if asset in ("quality_cutoffs", "common_items") else "s"
+        report = run_asset(
+            session.pipeline, session.engine, session.registry, session.progress, asset, snapshot
+        )
+    return report
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return Corpus(tmp_path_factory.mktemp("lines"))
+
+
+def tables(pipeline: Pipeline, name: str) -> Iterator[pa.Table]:
+    for part in pipeline.results("clean_text", "s"):
+        yield pq.read_table(pipeline.store.local(part.outputs[name].path))
+
+
+def rows(session: Session, name: str = "final.parquet") -> list[dict[str, Any]]:
+    return [row for table in tables(session.pipeline, name) for row in table.to_pylist()]
+
+
+def texts(session: Session) -> list[str]:
+    return sorted(row["text"] for row in rows(session))
+
+
+def holders(session: Session, text: str) -> list[str]:
+    return [one for one in texts(session) if text in one]
+
+
+def seven_addresses() -> list[Page]:
+    return [page(f"story?from={i}", article("one"), f"{i + 1},204 views") for i in range(7)]
+
+
+def test_one_article_at_seven_addresses_is_left_once_with_its_text(corpus: Corpus) -> None:
+    built = corpus.build([seven_addresses() + others(20)])
+    assert len(holders(built, article("one"))) == 1
+
+
+def test_without_near_deduplication_one_copy_keeps_the_text_all_the_same(corpus: Corpus) -> None:
+    built = corpus.build([seven_addresses() + others(20)], clusters={"near": False})
+    assert len(holders(built, article("one"))) == 1
+
+
+def test_seven_captures_in_seven_files_are_kept_as_seven_in_one_file(corpus: Corpus) -> None:
+    capture = page("story", article("one"))
+    apart = corpus.build([[capture, one] for one in others(7)])
+    together = corpus.build([[capture] * 7 + others(7)])
+    assert len(holders(apart, article("one"))) == 1
+    assert texts(apart) == texts(together)
+    assert not holders(apart, MENU)
+
+
+def lists() -> list[Page]:
+    """Articles, and the pages that list them: tags, an archive, the front page."""
+    names = ["one", "two", "three", "four"]
+    articles = [page(f"story/{name}", article(name), f"The end of {name}.") for name in names]
+    listing = "\n".join(article(name) for name in names)
+    addresses = [*(f"tag/{i}" for i in range(6)), "archive/2024", ""]
+    # Each with enough of its own that it is no copy of another list.
+    own = [page(a, prose("list", a, sentences=60), listing) for a in addresses]
+    return articles + own
+
+
+def test_articles_keep_what_tag_and_archive_pages_repeat(corpus: Corpus) -> None:
+    built = corpus.build([lists()])
+    for name in ("one", "two", "three", "four"):
+        (kept,) = holders(built, article(name).split("\n")[0])
+        assert article(name) in kept
+        assert f"The end of {name}." in kept
+    assert not holders(built, MENU)
+    assert not holders(built, SHARE)
+
+
+def test_a_notice_on_every_page_is_left_once(corpus: Corpus) -> None:
+    built = corpus.build([[(url, f"{text}\n{NOTICE}") for url, text in others(20)]])
+    assert len(holders(built, NOTICE)) == 1
+
+
+@pytest.mark.parametrize("spans", [None, {"min_words": 20}], ids=["lines", "lines and spans"])
+def test_the_layout_of_files_changes_no_text(corpus: Corpus, spans: Any) -> None:
+    pages = lists() + seven_addresses()
+    settings = {"clean_text": {"repeated_spans": spans}}
+    one = corpus.build([pages], **settings)
+    two = corpus.build([pages[::2], pages[1::2]], **settings)
+    assert texts(one) == texts(two)
+
+
+def test_lines_and_passages_together_leave_every_article_once(corpus: Corpus) -> None:
+    built = corpus.build([lists()], clean_text={"repeated_spans": {"min_words": 20}})
+    left = "\n".join(texts(built))
+    for name in ("one", "two", "three", "four"):
+        for paragraph in article(name).split("\n"):
+            assert left.count(paragraph) == 1
+
+
+def lock_of(session: Session, folder: Path) -> Path:
+    """The lock of what was resolved so far; the tokenizer is not needed for it."""
+    for asset, snapshot in (("tokenizer", None), ("shards", "s")):
+        run_asset(
+            session.pipeline, session.engine, session.registry, session.progress, asset, snapshot
+        )
+    lock = make_lock(session.pipeline)
+    (folder / "calibrations").mkdir(parents=True)
+    for name, output in session.pipeline.calibrations().items():
+        data = read_output(session.pipeline.store, output)
+        (folder / "calibrations" / lock.calibrations[name].sha256).write_bytes(data)
+    (folder / "lock.json").write_bytes(lock.to_bytes())
+    return folder / "lock.json"
+
+
+def test_taking_down_the_keeper_of_lines_equals_never_having_read_it(
+    corpus: Corpus, tmp_path: Path
+) -> None:
+    pages = [*lists(), page("copy/one", article("one"), "A copy of one, at the end of one.")]
+    first = corpus.build([pages])
+    before = {row["doc_id"]: row for row in rows(first)}
+    (keeper,) = holders(first, article("one"))
+    lock = lock_of(first, tmp_path)
+    url = next(url for url, text in pages if all(p in text for p in keeper.split("\n")))
+
+    taken = first.pipeline
+    orders = Suppressions.from_rows([("url_key", surt(first, url))])
+    again = Pipeline(taken.recipe, taken.locations, taken.store, orders, pinned(first))
+    first.pipeline = again
+    clean(first)
+    scratch = corpus.build([[p for p in pages if p[0] != url]], lock)
+    after = {row["doc_id"]: row for row in rows(first)}
+    assert after == {row["doc_id"]: row for row in rows(scratch)}
+    assert len(holders(first, article("one"))) == 1, "its copy stands for it, with the text"
+    for doc_id in before.keys() & after.keys():
+        assert before[doc_id] == after[doc_id], "no other document moved"
+
+
+def surt(session: Session, url: str) -> str:
+    for part in session.pipeline.results("documents", "s"):
+        table = pq.read_table(session.pipeline.store.local(part.outputs["records.parquet"].path))
+        for row in table.to_pylist():
+            if row["url"] == url:
+                return str(row["url_key"])
+    raise LookupError(url)
+
+
+def pinned(session: Session) -> dict[str, Any]:
+    return dict(session.pipeline.calibrations())
+
+
+def losses(session: Session) -> tuple[AssetReport, CheckOutcome]:
+    report = clean(session)
+    (outcome,) = [one for one in check_asset(session.pipeline, report) if one.name == "losses"]
+    return report, outcome
+
+
+def test_the_check_warns_of_emptied_documents_and_names_the_site(corpus: Corpus) -> None:
+    pages = [page(f"tag/{i}", article("one"), article("two")) for i in range(7)]
+    session = corpus.session([pages + others(9)], clusters={"near": False, "exact": False})
+    report, outcome = losses(session)
+    assert (outcome.passed, outcome.is_warning) == (False, True)
+    assert "too little of 6 documents" in outcome.message
+    assert "paper.example.org" in outcome.message
+    assert outcome.numbers == {"emptied_documents": 6}
+    shown = stage_metadata(report)
+    assert shown["emptied_documents"].value == 6
+    assert "paper.example.org" in str(shown["largest_losses"].value)
+    assert any("too little of 6 documents" in line for line in _loss_lines(session.pipeline))
+    dropped = [row for row in rows(session, "decisions.parquet") if row["stage"] == "clean_text"]
+    assert {row["reason"] for row in dropped} == {"too_short_after_cleaning"}
+    assert all("characters cut" in row["detail"] for row in dropped)
+    assert all(one.passed for one in check_asset(session.pipeline, report) if not one.is_warning)
+
+
+def test_the_check_is_content_with_furniture(corpus: Corpus) -> None:
+    session = corpus.session([others(20)])
+    _, outcome = losses(session)
+    assert outcome.passed, outcome.message
+    assert not _loss_lines(session.pipeline)
+    strict = corpus.session([others(20)], clean_text={"max_host_loss": 0.01})
+    _, outcome = losses(strict)
+    assert not outcome.passed
+    assert "more than 1% of the text of 1 sites" in outcome.message
+
+
+def test_edits_say_their_kind(corpus: Corpus) -> None:
+    mail = "Write to jane@example.org about it."
+    pages = [page("letters", prose("letters"), mail), *lists()]
+    built = corpus.build([pages], clean_text={"repeated_spans": {"min_words": 20}})
+    kinds = {edit["kind"] for row in rows(built) for edit in row["edits"]}
+    assert kinds == {"boilerplate_line", "repeated_span", "email"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"selection": {"rules": [{"name": "few_words", "signal": "n_words", "min": 60}]}},
+        {"clusters": {"near": False}},
+        {"clean_text": {"boilerplate": {"min_documents": 3, "min_share": 0.3, "prose_words": 5}}},
+    ],
+    ids=["selection", "clusters", "boilerplate"],
+)
+def test_another_threshold_reads_no_text_for_lines(corpus: Corpus, change: Any) -> None:
+    session = corpus.build([lists()])
+    now = session.pipeline
+    recipe = parse_recipe(recipe_of(**change), "recipe")
+    changed = Pipeline(recipe, now.locations, now.store)
+    assert changed.results("line_keys", "s") == now.results("line_keys", "s")
+    for node in ("line_counts", "common_lines", "line_candidates", "boilerplate"):
+        assert all("text" not in name for task in now.tasks(node, "s") for name in task.inputs)
