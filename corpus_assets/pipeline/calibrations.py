@@ -74,7 +74,10 @@ CALIBRATIONS: Mapping[str, Calibration] = {
     ),
     "boilerplate": Calibration(
         "boilerplate.parquet",
-        _always("64-bit hashes of lines that many documents of a host share; no text"),
+        _always(
+            "64-bit hashes of lines that many documents of a host share, and the ids of documents "
+            "that keep one; no text"
+        ),
     ),
     "repeated_spans": Calibration(
         "repeated_spans.parquet",
