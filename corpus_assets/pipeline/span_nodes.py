@@ -28,7 +28,11 @@ def span_grams_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
 
 
 def repeated_spans_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
-    return _merging_task(graph, snapshot, "repeated_spans", "span_grams", "grams.parquet")
+    if not _is_asked(graph, snapshot):
+        return []
+    (clusters,) = graph.results("clusters", snapshot)
+    members = {f"members/{name}": output for name, output in clusters.outputs.items()}
+    return _merging_task(graph, snapshot, "repeated_spans", "span_grams", "grams.parquet", members)
 
 
 def span_inputs(graph: "Pipeline", snapshot: str) -> dict[str, Output]:
@@ -79,13 +83,20 @@ def _part_tasks(
 
 
 def _merging_task(
-    graph: "Pipeline", snapshot: str, node: str, before: str, file: str
+    graph: "Pipeline",
+    snapshot: str,
+    node: str,
+    before: str,
+    file: str,
+    shared: dict[str, Output] | None = None,
 ) -> list[Task]:
     if not _is_asked(graph, snapshot):
         return []
     inputs = {
-        f"{i:05d}": part.outputs[file] for i, part in enumerate(graph.results(before, snapshot))
+        f"parts/{i:05d}": part.outputs[file]
+        for i, part in enumerate(graph.results(before, snapshot))
     }
+    inputs |= shared or {}
     return [Task(node, repeated_spans.VERSION, _settings(graph), inputs, label=snapshot)]
 
 

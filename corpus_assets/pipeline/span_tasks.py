@@ -17,7 +17,7 @@ def span_prints(context: TaskContext) -> None:
 
 
 def common_prints(context: TaskContext) -> None:
-    tables = (context.table(name) for name in context.names(""))
+    tables = (context.table(name) for name in context.names("parts/"))
     context.write_table("prints.parquet", stage.merge_prints(tables, _settings(context)))
 
 
@@ -27,8 +27,10 @@ def span_grams(context: TaskContext) -> None:
 
 
 def repeated_spans(context: TaskContext) -> None:
-    tables = (context.table(name) for name in context.names(""))
-    found = stage.merge_grams(tables, _settings(context))
+    columns = ["doc_id", "kept", "kept_doc_id"]
+    members = (context.table(name, columns) for name in context.names("members/"))
+    tables = (context.table(name) for name in context.names("parts/"))
+    found = stage.merge_grams(tables, members, _settings(context))
     context.write_table("repeated_spans.parquet", found)
     context.counts["repeated_grams"] = found.num_rows
 

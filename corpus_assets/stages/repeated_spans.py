@@ -3,9 +3,11 @@
 After Lee et al. 2022 (arXiv 2107.06499), whose exact substrings are 50 tokens: every passage of
 at least `min_words` words that stands twice, in two documents or in one, is kept once and cut
 elsewhere. Three passes: prints of each part and which of them stand twice; the grams behind
-those; the grams that stand twice, each with the document that keeps it. That last table holds
-hashes and ids, no text, and is a calibration: pinned in the lock, so a document that comes or
-goes later changes no other.
+those; the grams that stand twice, each with the document that keeps it: the one with the fewest
+of them (an article repeats itself, a list many articles), then the smallest id. Its copies may
+keep what it keeps: one of them stands for it when it is taken down (ADR 17). That last table
+holds hashes and ids, no text, and is a calibration: pinned in the lock, so a document that comes
+or goes later changes no other.
 
 Counted are the documents that no earlier stage drops: a dropped copy must not keep a passage.
 Of their texts, what the cutting of boilerplate lines leaves: a line that goes must not either.
@@ -16,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import Field
 
 from corpus_assets.documents import DOC_ID
@@ -38,9 +41,14 @@ PRINTS = pa.schema([("print", pa.uint64()), ("places", pa.int32())])
 """Prints of a part's grams, sorted, and how many places have each."""
 
 GRAMS = pa.schema(
-    [("gram", pa.uint64()), ("check", pa.uint64()), ("keeper", DOC_ID), ("places", pa.int32())]
+    [("gram", pa.uint64()), ("check", pa.uint64()), ("holder", DOC_ID), ("places", pa.int32())]
 )
-"""Grams by (gram, check): the smallest document id that holds each, and in how many places."""
+"""Grams by (gram, check, holder): a document that holds each, and in how many places."""
+
+REPEATED = pa.schema(
+    [("gram", pa.uint64()), ("check", pa.uint64()), ("keeper", DOC_ID), ("copy", DOC_ID)]
+)
+"""Repeated grams by (gram, check), each with its keeper; then, without a gram, the keepers' copies."""
 
 _ROWS_PER_BATCH = 1 << 12
 
@@ -96,22 +104,49 @@ def count_grams(documents: pa.Table, prints: pa.Table, settings: RepeatedSpanSet
     return _counted(gram, owner, np.ones(len(gram), np.int64))
 
 
-def merge_grams(parts: Iterable[pa.Table], settings: RepeatedSpanSettings) -> pa.Table:
-    """The repeated grams of a snapshot (schema GRAMS)."""
+def merge_grams(
+    parts: Iterable[pa.Table], members: Iterable[pa.Table], settings: RepeatedSpanSettings
+) -> pa.Table:
+    """The repeated grams of a snapshot (schema REPEATED), from those of its parts and their
+    cluster members (doc_id, kept, kept_doc_id)."""
     merged = pa.concat_tables([GRAMS.empty_table(), *parts])
-    gram = np.stack([merged["gram"].to_numpy(), merged["check"].to_numpy()], axis=1)
-    places = merged["places"].to_numpy().astype(np.int64)
-    counted = _counted(gram, id_halves(merged["keeper"]), places)
-    return counted.filter(pa.array(counted["places"].to_numpy() >= settings.min_places))
+    merged = merged.sort_by([("gram", "ascending"), ("check", "ascending")]).combine_chunks()
+    grams = np.stack([merged["gram"].to_numpy(), merged["check"].to_numpy()], axis=1)
+    firsts = _run_starts(grams)
+    gram = np.repeat(np.arange(len(firsts)), np.diff(np.append(firsts, len(grams))))
+    places = _sums(merged["places"].to_numpy().astype(np.int64), firsts)
+    is_repeated = (places >= settings.min_places)[gram]
+    found, gram = merged.filter(pa.array(is_repeated)), gram[is_repeated]
+
+    ids, holder = np.unique(id_halves(found["holder"]), axis=0, return_inverse=True)
+    held = np.bincount(holder, minlength=len(ids))
+    rank = np.argsort(np.lexsort((np.arange(len(ids)), held)))
+    best = np.lexsort((rank[holder], gram))
+    rows = best[_run_starts(gram[best])]
+    kept = found.take(pa.array(rows)).select(["gram", "check", "holder"])
+    kept = kept.rename_columns(["gram", "check", "keeper"])
+    keepers = pc.unique(kept["keeper"])
+    copies = pa.concat_tables([_COPIES.empty_table(), *members]).cast(_COPIES)
+    copies = copies.filter(
+        pc.and_(pc.invert(copies["kept"]), pc.is_in(copies["kept_doc_id"], keepers))
+    )
+    listed = pa.table({"copy": copies["doc_id"], "keeper": copies["kept_doc_id"]})
+    listed = listed.group_by(["copy", "keeper"], use_threads=False).aggregate([]).sort_by("copy")
+    empty = REPEATED.empty_table()
+    return pa.concat_tables([empty, kept, listed], promote_options="default").combine_chunks()
 
 
 def find_cuts(
     documents: pa.Table, repeated: pa.Table, settings: RepeatedSpanSettings
 ) -> list[list[Stretch]]:
     """For each document (doc_id, text) the stretches to cut, in characters, sorted."""
+    copies = repeated.filter(pc.is_valid(repeated["copy"]))
+    repeated = repeated.filter(pc.is_null(repeated["copy"]))
     grams = np.stack([repeated["gram"].to_numpy(), repeated["check"].to_numpy()], axis=1)
     bits = bitmap_of(np.ascontiguousarray(grams[:, 0]))
-    keepers, ids = id_halves(repeated["keeper"]), id_halves(documents["doc_id"])
+    place = pc.index_in(documents["doc_id"], copies["copy"])
+    own = pc.coalesce(copies["keeper"].take(place), documents["doc_id"])
+    keepers, ids = id_halves(repeated["keeper"]), id_halves(own)
     cuts: list[list[Stretch]] = []
     for data, offsets in _buffers(documents["text"]):
         own = ids[len(cuts) : len(cuts) + offsets.size - 1]
@@ -140,6 +175,8 @@ def id_halves(ids: pa.ChunkedArray) -> npt.NDArray[np.uint64]:
     return halves.astype(np.uint64).reshape(-1, 2)
 
 
+_COPIES = pa.schema([("doc_id", DOC_ID), ("kept", pa.bool_()), ("kept_doc_id", DOC_ID)])
+
 _NO_HASHES: npt.NDArray[np.uint64] = np.empty(0, np.uint64)
 
 
@@ -154,17 +191,17 @@ def _buffers(
 def _counted(
     grams: npt.NDArray[np.uint64], owners: npt.NDArray[np.uint64], places: npt.NDArray[np.int64]
 ) -> pa.Table:
-    """One row a gram: the smallest owner, and the sum of its places."""
+    """One row a gram and owner: the sum of its places."""
     order = np.lexsort((owners[:, 1], owners[:, 0], grams[:, 1], grams[:, 0]))
     grams, owners, places = grams[order], owners[order], places[order]
-    firsts = _run_starts(grams)
-    keepers = owners[firsts].astype(">u8").tobytes()
+    firsts = _run_starts(np.concatenate((grams, owners), axis=1))
+    holders = owners[firsts].astype(">u8").tobytes()
     n = len(firsts)
     return pa.table(
         [
             pa.array(grams[firsts, 0]),
             pa.array(grams[firsts, 1]),
-            pa.Array.from_buffers(DOC_ID, n, [None, pa.py_buffer(keepers)]),
+            pa.Array.from_buffers(DOC_ID, n, [None, pa.py_buffer(holders)]),
             pa.array(_saturated(_sums(places, firsts))),
         ],
         schema=GRAMS,

@@ -90,7 +90,7 @@ class Doc:
     url: str
     text: str | None
     final: str | None = None
-    edits: list[dict[str, int]] = field(default_factory=list)
+    edits: list[dict[str, Any]] = field(default_factory=list)
     kept: bool = True
     stage: str | None = None
     reason: str | None = None
@@ -151,7 +151,7 @@ def pages(snapshot: str) -> list[Doc]:
     return [*docs, twin, long]
 
 
-def edit(text: str, cut: list[str], mail_host: str) -> tuple[str, list[dict[str, int]]]:
+def edit(text: str, cut: list[str], mail_host: str) -> tuple[str, list[dict[str, Any]]]:
     """Cut lines out and mask e-mail addresses; the final text and the edits that made it."""
     edits = [(text.index(line), text.index(line) + len(line), "") for line in cut]
     at = 0
@@ -163,7 +163,10 @@ def edit(text: str, cut: list[str], mail_host: str) -> tuple[str, list[dict[str,
     for start, end, new in sorted(edits):
         final += text[last:start] + new
         last = end
-    recorded = [{"start": s, "end": e, "new_length": len(n)} for s, e, n in sorted(edits)]
+    recorded: list[dict[str, Any]] = [
+        {"start": s, "end": e, "new_length": len(n), "kind": "email" if n else "boilerplate_line"}
+        for s, e, n in sorted(edits)
+    ]
     return final + text[last:], recorded
 
 

@@ -68,6 +68,7 @@ def test_scores_and_edit_counts_are_told(corpus: Corpus, lineage: Lineage) -> No
     assert told["final_text"]["scrubbed"] == {"email": 2}
     assert told["final_text"]["boilerplate_lines"] == 1
     assert told["final_text"]["edits"] == 3
+    assert told["final_text"]["edits_by_kind"] == {"boilerplate_line": 1, "email": 2}
     assert told["signals"][0]["n_words"] == len((doc.text or "").split())
     assert told["signals"][0]["snapshot"] == doc.snapshot
 

@@ -51,6 +51,7 @@ def test_text_that_an_edit_wrote_leads_to_what_it_replaced(
             extracted, final = answer["extracted_text"]["text"], answer["final_text"]["text"]
             if "@" in extracted:
                 seen.add((extracted.strip(), "@" in final))
+                assert answer["extracted_text"]["edits"] == ["email"]
             assert "Home | About" not in extracted, "a cut line belongs to no token"
     assert seen == {("ann@example.org", False), ("bob@example.org", False)}
 

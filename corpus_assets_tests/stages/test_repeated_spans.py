@@ -8,6 +8,7 @@ import pytest
 
 from corpus_assets.documents import DOC_ID
 from corpus_assets.stages.repeated_spans import (
+    REPEATED,
     RepeatedSpanSettings,
     count_grams,
     count_prints,
@@ -35,7 +36,7 @@ def cuts_of(
     size = -(-whole.num_rows // parts)
     tables = [whole.slice(k * size, size) for k in range(parts)]
     prints = merge_prints([count_prints(t["text"], settings) for t in tables], settings)
-    repeated = merge_grams([count_grams(t, prints, settings) for t in tables], settings)
+    repeated = merge_grams([count_grams(t, prints, settings) for t in tables], [], settings)
     cuts = [cut for t in tables for cut in find_cuts(t, repeated, settings)]
     return dict(zip(corpus, cuts, strict=True))
 
@@ -58,7 +59,8 @@ def plain_left(corpus: Corpus, n: int) -> dict[bytes, list[str]]:
         doc_id: [tuple(w[i : i + n]) for i in range(len(w) - n + 1)] for doc_id, w in words.items()
     }
     places = Counter(run for own in runs.values() for run in own)
-    keeper = {run: min(d for d, own in runs.items() if run in own) for run in places}
+    held = {d: sum(places[run] > 1 for run in set(own)) for d, own in runs.items()}
+    keeper = {run: min((held[d], d) for d, own in runs.items() if run in own)[1] for run in places}
     left = {}
     for doc_id, own in runs.items():
         gone: set[int] = set()
@@ -160,7 +162,35 @@ def test_what_is_pinned_holds_no_text_and_cuts_a_document_that_came_later() -> N
     passage = salad(random, 80)
     corpus = {doc(1): passage, doc(2): passage + " tail"}
     prints = merge_prints([count_prints(table(corpus)["text"], FIFTY)], FIFTY)
-    repeated = merge_grams([count_grams(table(corpus), prints, FIFTY)], FIFTY)
+    repeated = merge_grams([count_grams(table(corpus), prints, FIFTY)], [], FIFTY)
     later = {doc(0): "head " + passage}
     assert find_cuts(table(later), repeated, FIFTY) == [[(5, 5 + len(passage))]]
-    assert repeated.column_names == ["gram", "check", "keeper", "places"]
+    assert repeated.schema.equals(REPEATED)
+
+
+def test_the_article_keeps_a_passage_and_not_the_list_of_articles() -> None:
+    random = np.random.default_rng(13)
+    passages = [salad(random, 60) for _ in range(3)]
+    corpus = {doc(k): " ".join([salad(random, 9), *passages]) for k in (1, 2)}
+    corpus |= {doc(7 + k): f"{salad(random, 9)} {text}" for k, text in enumerate(passages)}
+    left = left_of(corpus, FIFTY)
+    assert [len(left[doc(k)].split()) for k in (1, 2)] == [9, 9]
+    assert all(text in left[doc(7 + k)] for k, text in enumerate(passages))
+
+
+def test_a_promoted_copy_of_the_keeper_keeps_what_it_kept() -> None:
+    random = np.random.default_rng(14)
+    passage = salad(random, 80)
+    corpus = {doc(1): passage, doc(2): passage + " tail"}
+    prints = merge_prints([count_prints(table(corpus)["text"], FIFTY)], FIFTY)
+    members = pa.table(
+        {
+            "doc_id": pa.array([doc(1), doc(8), doc(9)], DOC_ID),
+            "kept": [True, False, False],
+            "kept_doc_id": pa.array([doc(1), doc(1), doc(5)], DOC_ID),
+        }
+    )
+    grams = count_grams(table(corpus), prints, FIFTY)
+    repeated = merge_grams([grams], [members], FIFTY)
+    promoted = {doc(8): passage + " of a copy", doc(9): passage}
+    assert find_cuts(table(promoted), repeated, FIFTY) == [[], [(0, len(passage))]]
