@@ -7,7 +7,7 @@ bucket hold it, and `min_share` of them. The bucket is the host, or all of the s
 A line of prose (`kernels.prose`) never loses its last copy: one document keeps it. An article
 repeats only itself, a tag page or an archive many articles, so the keeper is the document with
 the fewest such lines, then the longest. Its copies in its cluster may keep the line too: one of
-them stands for it when it is taken down (ADR 18).
+them stands for it when it is taken down (ADR 19).
 
 1. `line_keys`: the keys of each document's lines. The only pass that reads text; it does not look
    at the selection, so that another threshold does not run it again.
