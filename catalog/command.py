@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import click
 from sqlalchemy import URL
 
+from catalog.ending import STOPPED, explained, private_files, stoppable
 from catalog.errors import CatalogError
 from catalog.files import Store
 from catalog.registry import Registry
@@ -23,20 +24,25 @@ class OneLineErrors(click.Group):
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Run a command and leave the process with its exit code."""
         extra |= {"standalone_mode": False, "prog_name": "catalog"}
-        try:
-            code = super().main(*args, **extra)
-            sys.stdout.flush()
-        except click.ClickException as error:
-            context = getattr(error, "ctx", None)
-            hint = f" (see `{context.command_path} --help`)" if context is not None else ""
-            _fail(error.format_message() + hint)
-        except CatalogError as error:
-            _fail(str(error))
-        except (click.Abort, KeyboardInterrupt):
-            sys.exit(130)
-        except BrokenPipeError:  # the reader of our output has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            sys.exit(BROKEN_EXIT)
+        with stoppable() as stopped, private_files():
+            try:
+                code = super().main(*args, **extra)
+                sys.stdout.flush()
+            except click.ClickException as error:
+                context = getattr(error, "ctx", None)
+                hint = f" (see `{context.command_path} --help`)" if context is not None else ""
+                _fail(error.format_message() + hint)
+            except BrokenPipeError:  # the reader of our output has seen enough
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+                sys.exit(BROKEN_EXIT)
+            except (Exception, KeyboardInterrupt) as error:
+                if isinstance(error, click.Abort | KeyboardInterrupt) or stopped.exit_code():
+                    click.echo(f"catalog: {STOPPED}", err=True)
+                    sys.exit(stopped.exit_code() or 130)
+                line = str(error) if isinstance(error, CatalogError) else explained(error)
+                if line is None:
+                    raise
+                _fail(line)
         sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -10,8 +10,10 @@ import duckdb
 
 from catalog.errors import LineageBroken, StoreFileError
 from catalog.files import Store
+from catalog.processes import process_name
 
 Row = dict[str, Any]
+SPILL = "catalog-duckdb-"  # folders of rows that did not fit into memory, one of each process
 
 
 class DuckTables:
@@ -27,7 +29,7 @@ class DuckTables:
     @cached_property
     def connection(self) -> duckdb.DuckDBPyConnection:
         """A database in memory that may read the store's files and spill to the temp folder."""
-        spill = os.path.join(tempfile.gettempdir(), f"catalog-duckdb-{os.getpid()}")
+        spill = os.path.join(tempfile.gettempdir(), SPILL + process_name())
         connection = duckdb.connect(
             ":memory:", config={"python_enable_replacements": "false", "temp_directory": spill}
         )

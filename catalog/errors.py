@@ -7,6 +7,7 @@
     +-- SchemaMismatch          the database's schema is older or newer than this package
     +-- UnknownName             no such version, document, shard, snapshot ...
     |   +-- AmbiguousName       more than one thing has that name
+    +-- BadName                 a version, snapshot, source or domain cannot have that name
     +-- CatalogConflict         a write contradicts what is already recorded
     |   +-- ContentDrift        one fingerprint or digest, two contents
     |   +-- SnapshotChanged     a snapshot is pinned with other files
@@ -52,6 +53,10 @@ class UnknownName(CatalogError):
 
 class AmbiguousName(UnknownName):
     """The name fits more than one thing."""
+
+
+class BadName(CatalogError, ValueError):
+    """A version, snapshot, source or domain cannot have that name."""
 
 
 class CatalogConflict(CatalogError):

@@ -100,9 +100,12 @@ class Store:
         if not self.is_local:
             joined = f"{self._remote_root.rstrip('/')}/{path}"
             return cast(str, self.filesystem.unstrip_protocol(joined))
-        place = (self.root / path).resolve()
-        if not place.is_relative_to(self.root):
-            raise PathRefused(f"{path} leads out of the store {self.root} through a link")
+        place = self.root / path
+        if place.resolve() != place:
+            raise PathRefused(
+                f"{path} in the store {self.root} is or lies behind a symbolic link, and none is "
+                "followed: put the file itself there"
+            )
         return str(place)
 
     @contextmanager

@@ -1,9 +1,11 @@
 """What commands print: JSON, a table drawn for a terminal, or plain columns for a pipe.
 
 Web pages choose their own URLs and texts, so whatever is shown has its control characters
-written out: a document cannot move the cursor or clear the screen of who looks at it.
+written out: a document cannot move the cursor or clear the screen of who looks at it, nor turn
+around what stands beside it on a page.
 """
 
+import html
 import json
 import math
 import sys
@@ -32,6 +34,11 @@ def printable(value: Any) -> str:
         letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
         for letter in str(value)
     )
+
+
+def escape(value: Any) -> str:
+    """A value in an HTML page, on one line: control characters written out, markup escaped."""
+    return html.escape(printable(value))
 
 
 def plain(value: Any) -> Any:

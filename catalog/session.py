@@ -9,6 +9,7 @@ A read transaction sees one consistent state. Connections are opened per transac
 """
 
 import copy
+import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
@@ -29,6 +30,7 @@ from sqlalchemy.exc import (
 from sqlalchemy.pool import NullPool
 
 from catalog import leases
+from catalog.ending import is_full
 from catalog.errors import (
     CatalogBusy,
     CatalogConflict,
@@ -37,6 +39,7 @@ from catalog.errors import (
     MissingDriver,
     SchemaMismatch,
 )
+from catalog.private import make_folder, private
 from catalog.rows import LeaseRow
 
 WRITE_LOCK = 0x43_41_54  # "CAT"; the second key is the schema's name
@@ -65,16 +68,15 @@ class Database:
         self._sure_until = 0.0
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         # An absent driver is noticed here, a wrong host or password at the first transaction.
-        options = {"timeout": busy_timeout_s} if self.is_sqlite else {}
+        options = {"creator": self._open_sqlite} if self.is_sqlite else {}
         try:
-            self.engine = create_engine(self.url, poolclass=NullPool, connect_args=options)
+            self.engine = create_engine(self.url, poolclass=NullPool, **options)
         except ImportError as error:
             raise MissingDriver(
                 f"the catalog at {self} needs the PostgreSQL driver ({error.name} is not "
                 "installed): run `pip install 'corpus-assets[postgres]'`"
             ) from error
         if self.is_sqlite:
-            event.listen(self.engine, "connect", _prepare_sqlite)
             event.listen(self.engine, "begin", _begin_sqlite)
 
     def __str__(self) -> str:
@@ -84,6 +86,26 @@ class Database:
     def file(self) -> Path | None:
         """The SQLite file, or None on PostgreSQL."""
         return Path(self.url.database or "") if self.is_sqlite else None
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the catalog is a file that cannot be written here."""
+        places = [place for place in (self.file, self.file and self.file.parent) if place]
+        return any(place.exists() and not os.access(place, os.W_OK) for place in places)
+
+    def _open_sqlite(self) -> sqlite3.Connection:
+        """Open the file. Where it cannot be written no lock or log is made beside it: what it
+        says is taken as final, unless the log of somebody who does write lies there."""
+        file = Path(self.url.database or "")
+        if self.is_read_only:
+            log = file.with_name(f"{file.name}-wal")
+            mode = "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
+            address = f"{file.resolve().as_uri()}?{mode}"
+            connection = sqlite3.connect(address, self.busy_timeout_s, uri=True)
+        else:
+            connection = sqlite3.connect(file, self.busy_timeout_s)
+        _prepare_sqlite(connection, self.is_read_only)
+        return connection
 
     def under(self, held: Sequence[LeaseRow]) -> "Database":
         """The same database for the holder of leases: it writes nothing once one is lost."""
@@ -126,11 +148,13 @@ class Database:
         if self.file is not None:
             if create:
                 try:
-                    self.file.parent.mkdir(parents=True, exist_ok=True)
+                    make_folder(self.file.parent)
+                    if not self.file.exists():
+                        with open(self.file, "ab", opener=private):
+                            pass
                 except OSError as error:
                     raise CatalogUnavailable(
-                        f"cannot create the catalog's folder {self.file.parent}: "
-                        f"{error.strerror}; choose another with --home or --catalog-url"
+                        f"cannot create the catalog {self.file}: {error.strerror}; choose another with --home or --catalog-url"
                     ) from error
             elif not self.file.exists():
                 raise CatalogUnavailable(
@@ -176,6 +200,16 @@ class Database:
                 f"process or an open database browser ({finder}), let it finish or stop it, "
                 "then try again"
             )
+        if state == "53100" or is_full(error) or self._has_no_room(message):
+            return CatalogUnavailable(
+                f"the disk of the catalog {self} is full and nothing was changed: free some space "
+                "and run the same command again"
+            )
+        if "readonly database" in message:
+            return CatalogUnavailable(
+                f"the catalog {self} cannot be written: its disk, folder or file is read-only here; "
+                "make it writable, or run this where it is"
+            )
         if "no such table" in message or "no such column" in message:
             state = "42P01"
         if isinstance(error, ProgrammingError | OperationalError) and state in MISSING_TABLE_STATES:
@@ -187,6 +221,13 @@ class Database:
             f"cannot use the catalog at {self}: {message}; check the address, that the server "
             "runs (PostgreSQL) or that the file is a catalog you may write to (SQLite)"
         )
+
+    def _has_no_room(self, message: str) -> bool:
+        """Whether SQLite's `disk I/O error` comes from a full disk, which it does not tell."""
+        if self.file is None or "disk I/O error" not in message:
+            return False
+        room = os.statvfs(self.file.parent)
+        return room.f_bavail * room.f_frsize < 1 << 16
 
 
 def parse_url(url: str | URL) -> URL:
@@ -211,9 +252,11 @@ def parse_url(url: str | URL) -> URL:
     )
 
 
-def _prepare_sqlite(connection: sqlite3.Connection, _: object) -> None:
+def _prepare_sqlite(connection: sqlite3.Connection, is_read_only: bool) -> None:
     connection.isolation_level = None  # sqlite3 would begin late, and never before DDL
     connection.execute("PRAGMA foreign_keys = ON")
+    if is_read_only:
+        return
     # The mode belongs to the file and is switched once, by whoever comes first. The switch does
     # not wait for its turn: where another connection holds the file it is left to a later one,
     # and the transaction that follows waits, or says who is in the way, as it always does.

@@ -7,11 +7,14 @@ from sqlalchemy import Connection, delete, exists, insert, select, update
 
 from catalog.errors import CatalogConflict, SnapshotChanged, UnknownName
 from catalog.models import Snapshot, Source, SourceFile, Version, VersionLineage
+from catalog.names import check_name
 from catalog.rows import FileRow, SnapshotRow, SourceRow
 
 
 def put_source(connection: Connection, source: SourceRow) -> None:
     """Record a source; the last description of a name stands."""
+    check_name("source", source.name)
+    check_name("domain", source.domain)
     values = asdict(source)
     done = connection.execute(update(Source).where(Source.name == source.name).values(**values))
     if done.rowcount == 0:
@@ -26,6 +29,7 @@ def put(
     now: str,
 ) -> None:
     """Pin a snapshot's files. A pinned snapshot is frozen unless `replace` says otherwise."""
+    check_name("snapshot", snapshot.name)
     if connection.scalar(select(Source.name).where(Source.name == snapshot.source)) is None:
         raise UnknownName(
             f"snapshot {snapshot.name} names source {snapshot.source!r}, which is not recorded: "

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, insert, select, update
 from catalog.errors import AmbiguousName, CatalogConflict, UnknownName, VersionExists
 from catalog.files import relative_path
 from catalog.models import Lock, Recipe, Version, VersionKey, VersionLineage, VersionShard
+from catalog.names import check_name
 from catalog.rows import KeyRow, LineageRow, ShardRow, VersionRow
 
 VERSION_COLUMNS = tuple(VersionRow.__dataclass_fields__)
@@ -25,6 +26,7 @@ def publish(
     keys: Sequence[KeyRow] = (),
 ) -> bool:
     """Write a version whole. False when the same one, by its manifest, is there already."""
+    check_name("version", version.name)
     known = connection.scalar(select(Version.manifest_sha256).where(Version.name == version.name))
     if known == version.manifest_sha256:
         return False

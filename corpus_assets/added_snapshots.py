@@ -17,15 +17,15 @@ from pydantic import Field, ValidationError
 from corpus_assets.errors import CorruptArtifact, RecipeError
 from corpus_assets.recipe import Recipe, load_recipe
 from corpus_assets.sources.crawl_settings import Take
-from corpus_assets.step import Settings, canonical_json
+from corpus_assets.step import Name, Settings, canonical_json
 from corpus_assets.store import Store
 
 
 class AddedSnapshot(Settings):
     """One snapshot of a crawl source."""
 
-    source: str
-    snapshot: str
+    source: Name
+    snapshot: Name
     crawl: str
     take: Take | None = None  # how much of it; None: as the source says
     position: int = Field(default=0, ge=0)  # its place among the added ones; ties by name

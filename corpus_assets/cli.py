@@ -70,13 +70,13 @@ def build(
     settings: Sequence[str],
 ) -> None:
     """Build a version of a corpus; what is already there is not computed again."""
+    from catalog.names import check_name
     from corpus_assets.defs.build import build as run_build
-    from corpus_assets.pipeline.version import check_version_name
     from corpus_assets.session import open_session
     from corpus_assets.summary import summary_lines
 
     if version is not None:
-        check_version_name(version)
+        check_name("version", version)
     place = Home.resolve(home)
     with (
         _display() as progress,
@@ -246,22 +246,26 @@ def _print(lines: Sequence[str]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; errors are one line, without a trace."""
+    from catalog.ending import STOPPED, explained, private_files, stoppable
     from catalog.errors import CatalogError
 
-    try:
-        done = cli.main(args=list(arguments) if arguments is not None else None,
-                        prog_name="corpus", standalone_mode=False)  # fmt: skip
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except (CorpusError, CatalogError) as error:
-        click.echo(f"corpus: error: {error}", err=True)
-        return 1
-    except (KeyboardInterrupt, click.Abort):
-        click.echo(
-            "corpus: stopped; finished parts are kept, run the same command to go on", err=True
-        )
-        return 130
+    with stoppable() as stopped, private_files():
+        try:
+            done = cli.main(args=list(arguments) if arguments is not None else None,
+                            prog_name="corpus", standalone_mode=False)  # fmt: skip
+        except click.ClickException as error:
+            error.show()
+            return error.exit_code
+        except (Exception, KeyboardInterrupt) as error:
+            if isinstance(error, click.Abort | KeyboardInterrupt) or stopped.exit_code():
+                click.echo(f"corpus: {STOPPED}", err=True)
+                return stopped.exit_code() or 130
+            known = isinstance(error, CorpusError | CatalogError)
+            line = str(error) if known else explained(error)
+            if line is None:
+                raise
+            click.echo(f"corpus: error: {' '.join(line.split())}", err=True)
+            return 1
     return done if isinstance(done, int) else 0  # a command that ends with `Exit`: its status
 
 

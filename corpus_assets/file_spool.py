@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import IO
 
+from corpus_assets.errors import StoreError
+
 HELD_BYTES = 128 << 20
 
 
@@ -26,8 +28,15 @@ class FileSpool(Mapping[str, tuple[bytes, int]]):
 
     def add(self, name: str, data: bytes, rows: int) -> None:
         """Add a file, or put another in the place of one with its name."""
-        at = self._spool.seek(0, 2)
-        self._spool.write(data)
+        try:
+            at = self._spool.seek(0, 2)
+            self._spool.write(data)
+        except OSError as error:
+            raise StoreError(
+                f"cannot write {name} to the temporary folder {tempfile.gettempdir()}: "
+                f"{error.strerror}; free some space there or set TMPDIR to a larger disk, then run "
+                "the same command again: finished parts are kept"
+            ) from error
         self._places[name] = (at, len(data), rows)
 
     def __getitem__(self, name: str) -> tuple[bytes, int]:

@@ -35,7 +35,7 @@ from corpus_assets.stages.signals import SignalSettings
 from corpus_assets.stages.signatures import SignatureSettings
 from corpus_assets.stages.tokenizer import TokenizerSettings
 from corpus_assets.stages.tokenizer_sample import TokenizerSample
-from corpus_assets.step import Settings, digest
+from corpus_assets.step import Name, Settings, digest
 from corpus_assets.takedown_settings import TakedownSettings
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -118,7 +118,7 @@ class Bounds(Settings):
 class Recipe(Settings):
     """What a corpus is. Field order is the order of the graph."""
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$")
+    name: Name
     seed: int = Field(ge=0, lt=2**63)
     sources: tuple[SourceEntry, ...] = Field(min_length=1)
     calibrate_on: tuple[str, ...] | None = None  # snapshots that cutoffs and tokenizer learn from

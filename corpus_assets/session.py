@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from catalog.private import make_folder
 from catalog.registry import Registry
 from corpus_assets.added_snapshots import load_with_added
 from corpus_assets.engine.local import LocalEngine
@@ -118,15 +119,19 @@ def live_pins(store: Store, registry: Registry, recipe: Recipe) -> dict[str, Out
 
 
 def open_home(home: Home) -> tuple[Store, Registry]:
-    """Store and registry of a home, made where they are not there yet."""
+    """Store and registry of a home, made where they are not there yet; one that cannot be written
+    is taken as it is."""
     try:
-        home.root.mkdir(parents=True, exist_ok=True)
+        make_folder(home.root)
     except OSError as error:
         raise StoreError(
             f"cannot make the home {home.root}: {error.strerror}; choose another with --home"
         ) from error
     registry = Registry(home.catalog_url, home.catalog_busy_s)
-    registry.upgrade()
+    if registry.database.is_read_only:
+        registry.check_schema()
+    else:
+        registry.upgrade()
     return open_store(home.store_url), registry
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from catalog.names import check_name
 from corpus_assets.added_snapshots import (
     AddedSnapshot,
     add_snapshot,
@@ -212,7 +213,7 @@ def make_entry(
     book: Book, source: SourceEntry, crawl: str, snapshot: str | None, take: Take | None
 ) -> AddedSnapshot:
     """A snapshot to be added; `RecipeError` where the recipe has it already."""
-    name = snapshot or crawl
+    name = check_name("snapshot", snapshot or crawl)
     if name in book.recipe.snapshots:
         raise RecipeError(
             f"recipe {book.recipe.name} has a snapshot {name} already, and snapshots are frozen; "

@@ -4,6 +4,7 @@ from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
+from catalog.names import check_name
 from corpus_assets.sources.base import SourceSpec
 from corpus_assets.sources.crawl_settings import CrawlSettings
 from corpus_assets.sources.fetch_settings import FetchSettings
@@ -38,11 +39,8 @@ class SourceEntry(SourceSpec):
     @field_validator("snapshots")
     @classmethod
     def _plain_names(cls, value: dict[str, str]) -> dict[str, str]:
-        for name in value:
-            if not name or any(c in name for c in ",/\\[]") or name != name.strip():
-                raise ValueError(
-                    f"snapshot name {name!r} must not hold commas, slashes or brackets"
-                )
+        for name in value:  # as a type of keys, the error would name the key as it is written
+            check_name("snapshot", name)
         return value
 
     @model_validator(mode="after")

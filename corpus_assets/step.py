@@ -8,9 +8,20 @@ came to be are left out, so that equal inputs always meet the same result (ADR 0
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo
+
+from catalog.names import check_name
+
+
+def _named(value: str, info: ValidationInfo) -> str:
+    what = (info.field_name or "").removesuffix("s")
+    return check_name(what if what != "name" else "recipe or source", value)
+
+
+Name = Annotated[str, AfterValidator(_named)]
+"""The name of a recipe, source, snapshot or domain."""
 
 
 class Settings(BaseModel):

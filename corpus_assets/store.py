@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
+from catalog.private import make_folder, private
 from corpus_assets.errors import CorruptArtifact, DriftError, StoreError
 from corpus_assets.step import canonical_json, digest
 
@@ -74,11 +75,28 @@ class LocalStore:
         self.root = root.resolve()
         self.url = str(self.root)
 
-    def _full(self, path: str) -> Path:
+    def _full(self, path: str, may_be_link: bool = False) -> Path:
+        """The file's place; nothing on the way to it may be a link, which could lead anywhere."""
         parts = PurePosixPath(path).parts
         if not parts or path.startswith("/") or ".." in parts:
             raise StoreError(f"{path!r} is not a path inside the store")
-        return self.root.joinpath(*parts)
+        full = self.root
+        try:
+            for number, part in enumerate(parts, 1):
+                full = full / part
+                if full.is_symlink() and not (may_be_link and number == len(parts)):
+                    raise self._is_link(full)
+        except OSError as error:
+            raise StoreError(
+                f"{path[:100]!r} cannot be in the store {self.url}: {error.strerror}"
+            ) from error
+        return full
+
+    def _is_link(self, full: Path) -> StoreError:
+        return StoreError(
+            f"{full.relative_to(self.root)} in the store {self.url} is a symbolic link, and none is "
+            "followed; put the file itself there, or delete the link"
+        )
 
     def read(self, path: str) -> bytes:
         try:
@@ -96,8 +114,8 @@ class LocalStore:
         full = self._full(path)
         temporary = full.with_name(f".{full.name}.{uuid.uuid4().hex}.tmp")
         try:
-            full.parent.mkdir(parents=True, exist_ok=True)
-            with open(temporary, "wb") as handle:
+            make_folder(full.parent)
+            with open(temporary, "xb", opener=private) as handle:
                 handle.write(data)
                 handle.flush()
                 os.fsync(handle.fileno())
@@ -125,17 +143,23 @@ class LocalStore:
         base = self._full(prefix)
         if not base.is_dir():
             return
-        for full in sorted(base.rglob("*")):
-            if full.is_file() and not is_temporary(full.name):
-                yield full.relative_to(self.root).as_posix()
+        found: list[Path] = []
+        for place, folders, names in os.walk(base):
+            for name in (*folders, *names):
+                if os.path.islink(full := os.path.join(place, name)):
+                    raise self._is_link(Path(full))
+            found += (Path(place, name) for name in names if not is_temporary(name))
+        for path in sorted(found):
+            yield path.relative_to(self.root).as_posix()
 
     def leftovers(self) -> Iterator[Path]:
         """Temporary files, left by killed writers unless somebody writes right now."""
         return leftovers(self.root)
 
     def delete(self, path: str) -> None:
-        """Remove a file if it is there, and its folder when that leaves it empty."""
-        full = self._full(path)
+        """Remove a file if it is there, and its folder when that leaves it empty. A link goes
+        itself, and not what it leads to."""
+        full = self._full(path, may_be_link=True)
         try:
             full.unlink(missing_ok=True)
             with contextlib.suppress(OSError):

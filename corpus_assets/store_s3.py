@@ -21,6 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
+from catalog.private import make_folder, private
 from corpus_assets.errors import MissingExtra, StoreError
 from corpus_assets.store import is_temporary, leftovers
 
@@ -121,7 +122,6 @@ class S3Store:
             answer = self._client.get(key)
             copy = folder / _version_name(answer.meta)
             try:
-                self._cache.mkdir(parents=True, exist_ok=True, mode=0o700)
                 _save(answer.stream(min_chunk_size=DOWNLOAD_CHUNK_BYTES), copy, answer.meta["size"])
                 _remove_others(copy)
             except OSError as error:
@@ -313,10 +313,10 @@ def _version_name(meta: Mapping[str, Any]) -> str:
 
 def _save(chunks: Any, target: Path, size: int) -> None:
     """Write under a temporary name and rename, so that a cached copy is always whole."""
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
-        with open(temporary, "xb") as handle:
+        with open(temporary, "xb", opener=private) as handle:
             fcntl.flock(handle, fcntl.LOCK_EX)
             for chunk in chunks:
                 handle.write(chunk)

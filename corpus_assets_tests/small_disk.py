@@ -1,4 +1,4 @@
-"""A disk of a few kilobytes, for tests of what happens when it is full or read-only."""
+"""A disk of a few kilobytes, or a folder that cannot be written: for tests of what happens then."""
 
 import contextlib
 import os
@@ -21,16 +21,30 @@ def remount(folder: Path, options: str) -> None:
 @contextlib.contextmanager
 def small_disk(folder: Path, size_kib: int) -> Iterator[Path]:
     """Mount a tmpfs of `size_kib` at a new folder; the test is skipped where that needs rights."""
-    if not hasattr(os, "geteuid") or os.geteuid() != 0:
-        pytest.skip("mounting a small disk needs root")
     folder.mkdir(parents=True)
-    try:
-        mounted = _mount("-t", "tmpfs", "-o", f"size={size_kib}k", "tmpfs", str(folder))
-    except FileNotFoundError:
-        pytest.skip("mounting a small disk needs the `mount` command")
-    if mounted.returncode:
-        pytest.skip(f"no small disk can be mounted here: {mounted.stderr.strip()}")
-    try:
+    with _mounted(folder, "-t", "tmpfs", "-o", f"size={size_kib}k", "tmpfs"):
         yield folder
+
+
+@contextlib.contextmanager
+def read_only(folder: Path) -> Iterator[Path]:
+    """Make a folder read-only, for root too; the test is skipped where that needs rights."""
+    with _mounted(folder, "--bind", str(folder)):
+        remount(folder, "ro,bind")
+        yield folder
+
+
+@contextlib.contextmanager
+def _mounted(folder: Path, *arguments: str) -> Iterator[None]:
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        pytest.skip("mounting a disk needs root")
+    try:
+        mounted = _mount(*arguments, str(folder))
+    except FileNotFoundError:
+        pytest.skip("mounting a disk needs the `mount` command")
+    if mounted.returncode:
+        pytest.skip(f"no disk can be mounted here: {mounted.stderr.strip()}")
+    try:
+        yield
     finally:
         subprocess.run(["umount", str(folder)], check=True)

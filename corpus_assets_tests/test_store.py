@@ -289,3 +289,42 @@ def test_a_result_file_is_canonical_json(store: LocalStore) -> None:
             json.loads(raw), sort_keys=True, separators=(",", ":"), ensure_ascii=False
         ).encode()
     )
+
+
+def test_no_link_in_the_store_is_followed(store: LocalStore, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").write_bytes(b"not ours")
+    store.write("artifacts/a/x", b"x")
+    (store.root / "artifacts" / "file").symlink_to(outside / "secret")
+    (store.root / "artifacts" / "folder").symlink_to(outside)
+    for path in ("artifacts/file", "artifacts/folder/secret", "artifacts/folder/new"):
+        for use in (store.read, store.exists, store.local, lambda p: store.write(p, b"")):
+            with pytest.raises(StoreError, match=r"artifacts/f\w+ in the store .* symbolic link"):
+                use(path)
+    with pytest.raises(StoreError, match="symbolic link"):
+        store.delete("artifacts/folder/secret")
+    with pytest.raises(StoreError, match="symbolic link, and none is followed"):
+        list(store.list("artifacts"))
+    store.delete("artifacts/file")
+    store.delete("artifacts/folder")
+    assert list(store.list("artifacts")) == ["artifacts/a/x"]
+    assert (outside / "secret").read_bytes() == b"not ours"
+
+
+def test_files_and_folders_are_for_their_owner_alone_whatever_the_umask(store: LocalStore) -> None:
+    before = os.umask(0)
+    try:
+        store.write("artifacts/a/x", b"text")
+    finally:
+        os.umask(before)
+    found = {path: path.stat().st_mode & 0o777 for path in (store.root, *store.root.rglob("*"))}
+    assert {mode for path, mode in found.items() if path.is_dir()} == {0o700}
+    assert {mode for path, mode in found.items() if path.is_file()} == {0o600}
+
+
+def test_a_name_that_the_disk_does_not_take_is_said(store: LocalStore) -> None:
+    store.write("versions/v/x", b"")
+    for use in (store.read, store.exists, store.local, store.delete):
+        with pytest.raises(StoreError, match=r"'versions/x+'.* File name too long"):
+            use("versions/" + "x" * 300)

@@ -13,6 +13,7 @@ import dagster as dg
 from dagster import DagsterInstance
 
 from catalog.errors import CatalogError, OrdersChanged
+from catalog.private import make_folder
 from catalog.processes import is_gone, process_name
 from corpus_assets.defs.assets import ASSETS
 from corpus_assets.defs.partitions import SNAPSHOTS, VERSIONS
@@ -134,7 +135,7 @@ def materialize_waves(session: Session, instance: DagsterInstance, waves: Sequen
 def open_instance(session: Session) -> DagsterInstance:
     """Dagster's own records, in the home; the shipped dagster.yaml is copied there once."""
     folder = session.home.dagster
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     config = folder / "dagster.yaml"
     shipped = shipped_file("dagster.yaml")
     if not config.exists() and shipped is not None:
@@ -186,6 +187,8 @@ def _materialize(instance: DagsterInstance, assets: list[str], partition: str | 
             run_config=QUIET,
             tags={BUILD_TAG: process_name()} | running_tags(),
         )
+    except dg.DagsterExecutionInterruptedError:  # no Exception: it would pass by every handler
+        raise KeyboardInterrupt from None
     except Exception as error:
         known = _domain_error(error)
         if known is None:

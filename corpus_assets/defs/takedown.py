@@ -25,6 +25,7 @@ from catalog.registry import Registry
 from catalog.rows import TakedownRow
 from catalog.takedown import Rematched, look_again
 from corpus_assets.defs.build import build_unless
+from corpus_assets.errors import CorpusError
 from corpus_assets.home import Home
 from corpus_assets.pipeline.certificate import Change, Proof, write_certificates
 from corpus_assets.pipeline.cluster_changes import cluster_changes
@@ -62,7 +63,10 @@ class Outcome:
 
 def run(home: str | None = None) -> int:
     """The entry point behind `catalog takedown run`."""
-    outcome = run_pending(Home.resolve(home), tell=click.echo)
+    try:
+        outcome = run_pending(Home.resolve(home), tell=click.echo)
+    except CorpusError as error:  # the catalog's command knows its own errors only
+        raise CatalogError(str(error)) from error
     if outcome is None:
         click.echo("no takedown is pending")
         return 0

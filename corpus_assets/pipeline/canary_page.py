@@ -1,10 +1,15 @@
 """The canary as one HTML page that needs nothing else. It holds text: whoever makes it keeps it."""
 
+import re
 from collections.abc import Iterable
-from html import escape
 
+from catalog.output import escape
 from corpus_assets.pipeline.canary import Group, Specimen
 from corpus_assets.pipeline.charts import STYLE
+
+KEPT = re.compile(
+    "([\n\t\u00a0\u2000-\u200a\u200c\u200d\u202f\u205f\u3000]+)"
+)  # writing needs them
 
 PAGE_STYLE = """
 nav{display:flex;flex-wrap:wrap;gap:.3rem .9rem;font-size:13px;margin:.5rem 0}
@@ -63,11 +68,11 @@ def _article(one: Specimen, max_chars: int) -> str:
     if one.text is not None:
         more = len(one.text) - max_chars
         tail = f"<p>... {more:,} more characters</p>" if more > 0 else ""
-        text = f'<pre dir="auto">{escape(_plain(one.text[:max_chars]))}</pre>{tail}'
+        text = f'<pre dir="auto">{_lines(one.text[:max_chars])}</pre>{tail}'
     return (
-        f"<article><p><b>{escape(_plain(one.title or one.url or one.doc_id))}</b></p>"
-        f"<p>{escape(_plain(one.url or ''))}</p>"
-        f"<p><code>{one.doc_id}</code> {escape(_plain(', '.join(said)))}</p>{why}{text}</article>"
+        f"<article><p><b>{escape(one.title or one.url or one.doc_id)}</b></p>"
+        f"<p>{escape(one.url or '')}</p>"
+        f"<p><code>{one.doc_id}</code> {escape(', '.join(said))}</p>{why}{text}</article>"
     )
 
 
@@ -75,9 +80,8 @@ def _shown(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _plain(text: str) -> str:
-    """Without control characters but line ends and tabs."""
-    return "".join(
-        "\N{REPLACEMENT CHARACTER}" if (c < " " and c not in "\n\t") or "\x7f" <= c < "\xa0" else c
-        for c in text
-    )
+def _lines(text: str) -> str:
+    """A text with lines, tabs, spaces and joiners as they are, other control characters written
+    out."""
+    parts = KEPT.split(text)
+    return "".join(part if place % 2 else escape(part) for place, part in enumerate(parts))

@@ -1,8 +1,9 @@
 """A takedown's certificate as a page for the person who asked: plain words first, then proof."""
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
+
+from catalog.output import escape
 
 ASKED = {
     "url": "the page at the address",

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
+
+from catalog.output import escape
 
 WIDTH = 760
 LABEL = 250

@@ -17,11 +17,14 @@ whether the collection's lease still runs.
 
 import contextlib
 import re
-from collections.abc import Collection, Iterable
+import tempfile
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from catalog.duck import SPILL
+from catalog.processes import is_gone
 from catalog.registry import Registry
 from catalog.rows import ArtifactRow
 from corpus_assets.errors import StoreError
@@ -79,7 +82,9 @@ def collect(
     held = [path for path in store.list("versions") if path.split("/")[1] not in kept]
     files += sorted(held, key=lambda path: "manifest" not in path)
     present = [path for path in files if store.exists(path)]
-    temporary = {*store.leftovers(), *(leftovers(home.root) if home is not None else ())}
+    temporary = {*store.leftovers(), *_spilled()}
+    if home is not None:
+        temporary.update(leftovers(home.root))
     freed += sum(_size(path) for path in temporary)
     if not dry_run:
         for path in present:
@@ -91,6 +96,13 @@ def collect(
         registry.forget_artifacts([(row.stage, row.fingerprint) for row in dead])
     emptied = len({path.split("/")[1] for path in held})
     return Collected(len(dead) + len(stray), emptied, len(present) + len(temporary), freed)
+
+
+def _spilled() -> Iterator[Path]:
+    """What killed processes of this machine left of queries that did not fit into memory."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{SPILL}*"):
+        if is_gone(folder.name.removeprefix(SPILL)):
+            yield from (path for path in folder.rglob("*") if not path.is_dir())
 
 
 def _size(path: Path) -> int:

@@ -1,10 +1,10 @@
 """A mix as a picture: an SVG file, or an HTML page with the tables beside it. No scripts."""
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
+from catalog.output import escape
 from corpus_assets.errors import CorpusError
 from corpus_assets.pipeline.charts import BLUE, INK, LABEL, ORANGE, PALE, RED, STYLE, WIDTH, table
 

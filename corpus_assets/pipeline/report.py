@@ -5,11 +5,11 @@ holds no text of any document, a takedown has nothing to remove from it.
 """
 
 from collections import Counter
-from html import escape
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from catalog.output import escape
 from corpus_assets.pipeline.charts import STYLE, funnel_bars, horizontal_bars, table
 from corpus_assets.pipeline.drift import Shape, shape_of
 from corpus_assets.pipeline.funnel import funnel

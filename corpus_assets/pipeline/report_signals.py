@@ -9,7 +9,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from html import escape
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from catalog.output import escape
 from corpus_assets.pipeline.charts import Mark, mirrored_histogram, small_multiples, table
 from corpus_assets.pipeline.graph import Pipeline
 from corpus_assets.stages.requirement import Requirement, requirement

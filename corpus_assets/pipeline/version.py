@@ -4,10 +4,9 @@ Everything in `versions/<name>/` is a pure function of the lock and the shards, 
 written last, and nothing there holds a time or a place: two builds give the same files.
 """
 
-import re
 from dataclasses import dataclass
 
-from corpus_assets.errors import CorpusError
+from catalog.names import check_name
 from corpus_assets.lock import Lock, PinnedFile, calibration_path
 from corpus_assets.pipeline.classifier_nodes import outside_classifiers
 from corpus_assets.pipeline.graph import Pipeline
@@ -25,8 +24,6 @@ from corpus_assets.shards.mixture import phases_from
 from corpus_assets.shards.tokens import encoder_of
 from corpus_assets.store import Output, Result, read_output
 
-VERSION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-
 
 @dataclass(frozen=True)
 class Version:
@@ -36,17 +33,8 @@ class Version:
     lock: Lock
 
 
-def check_version_name(name: str) -> None:
-    """Refuse what would not be one plain folder below `versions/`."""
-    if not VERSION_NAME.fullmatch(name):
-        raise CorpusError(
-            f"{name!r} is no name for a version (--version): use letters, digits, '.', '_' and "
-            "'-', a letter or digit first, 100 at most"
-        )
-
-
 def default_version_name(pipeline: Pipeline) -> str:
-    return f"{pipeline.recipe.name}-{pipeline.recipe.digest[:8]}"
+    return f"{pipeline.recipe.name[:91]}-{pipeline.recipe.digest[:8]}"
 
 
 def make_lock(pipeline: Pipeline) -> Lock:
@@ -118,7 +106,7 @@ def _group(name: str, shards: list[ShardRef]) -> Group:
 
 def make_version(pipeline: Pipeline, name: str) -> Version:
     """The manifest and lock of a version; needs all shards, writes nothing."""
-    check_version_name(name)
+    check_name("version", name)
     recipe = pipeline.recipe
     lock = make_lock(pipeline)
     groups = make_groups(pipeline)

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from catalog.private import make_folder, private
 from corpus_assets.errors import SourceError
 from corpus_assets.sources.base import SourceFile
 from corpus_assets.sources.remote import Fetcher
@@ -71,11 +72,11 @@ class FileCache:
         return found if found == recorded and size == file.size else None
 
     def _fetch(self, copy: Path, file: SourceFile, fetcher: Fetcher) -> str:
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         temporary = copy.with_name(f".{copy.name}.{uuid.uuid4().hex}.tmp")
         hasher = hashlib.sha256()
         try:
-            with temporary.open("xb") as handle:
+            with open(temporary, "xb", opener=private) as handle:
 
                 def take(piece: bytes) -> None:
                     hasher.update(piece)

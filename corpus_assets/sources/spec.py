@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from corpus_assets.sources.code_gates import CodeSettings
-from corpus_assets.step import Settings
+from corpus_assets.step import Name, Settings
 
 Format = Literal["warc", "wet", "jsonl", "parquet", "text", "code"]
 
@@ -46,9 +46,9 @@ class FieldNames(Settings):
 class SourceSpec(Settings):
     """One source: where its documents belong and how its files are read."""
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$")
+    name: Name
     format: Format
-    domain: str = Field(default="web", min_length=1, description="web, code, books, math ...")
+    domain: Name = Field(default="web", description="web, code, books, math ...")
     licence: str = Field(default="unknown", description="SPDX id of records that name none")
     licence_list: Literal["all", "any"] = Field(
         default="all",

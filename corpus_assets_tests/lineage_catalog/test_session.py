@@ -1,6 +1,7 @@
 """Writers beside each other, locked databases, absent drivers and wrong addresses."""
 
 import multiprocessing
+import os
 import sqlite3
 import sys
 import threading
@@ -18,6 +19,7 @@ from catalog.errors import (
 )
 from catalog.registry import Registry
 from catalog.rows import ArtifactRow, MetricRow, SourceRow, SuppressionRow
+from corpus_assets_tests.small_disk import read_only, small_disk
 
 WRITERS = 4
 ROUNDS = 10
@@ -156,3 +158,46 @@ def test_a_write_that_fails_is_undone_whole(registry: Registry) -> None:
     with pytest.raises(ZeroDivisionError):
         write_and_fail()
     assert registry.sources() == []
+
+
+def test_a_catalog_that_cannot_be_written_is_read_without_any_file_beside_it(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    url = f"sqlite:///{home}/catalog.db"
+    Registry(url).upgrade()
+    Registry(url).put_source(SourceRow("web", "warc", "web", ""))
+    before = sorted(path.name for path in home.iterdir())
+    with read_only(home):
+        registry = Registry(url)
+        registry.check_schema()
+        assert [source.name for source in registry.sources()] == ["web"]
+        with pytest.raises(CatalogUnavailable, match=r"cannot be written: .* read-only here"):
+            registry.put_source(SourceRow("books", "text", "books", ""))
+    assert sorted(path.name for path in home.iterdir()) == before
+
+
+def test_a_full_disk_is_called_so_and_nothing_is_changed(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", size_kib=512) as disk:
+        registry = Registry(f"sqlite:///{disk}/catalog.db")
+        registry.upgrade()
+        rows = [ArtifactRow("signals", f"f{n}", "c" * 200) for n in range(20_000)]
+        with pytest.raises(CatalogUnavailable, match=r"the disk of the catalog .* is full") as full:
+            registry.record_artifacts(rows)
+        assert "free some space and run the same command again" in str(full.value)
+        assert registry.artifacts() == []
+
+
+def test_the_catalog_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        registry = Registry(f"sqlite:///{tmp_path}/new/home/catalog.db")
+        registry.upgrade()
+        with registry.database.write() as connection:
+            connection.exec_driver_sql("SELECT 1")
+            files = {path.stat().st_mode & 0o777 for path in (tmp_path / "new/home").iterdir()}
+    finally:
+        os.umask(before)
+    assert files == {0o600}
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "new/home").stat().st_mode & 0o777 == 0o700
