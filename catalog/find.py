@@ -11,7 +11,7 @@ from catalog.errors import CatalogError
 from catalog.history import fate
 from catalog.lineage import Lineage
 from catalog.text import text_id
-from catalog.urls import host_key, url_key
+from catalog.urls import host_key, older_url_key, url_key
 
 MIN_NEEDLE_CHARS = 8
 
@@ -20,7 +20,10 @@ def find_url(lineage: Lineage, url: str, limit: int) -> dict[str, Any]:
     """Records of a page, whatever the spelling of its address; record keys match as written."""
     keys = [url]
     with suppress(ValueError):  # a record key of a source without URLs
-        keys.append(url_key(url))
+        keys += [
+            url_key(url),
+            older_url_key(url) or url,
+        ]  # versions keep the keys they were built with
     return _report(lineage, *lookups.records_by_url(lineage, keys, limit))
 
 

@@ -25,6 +25,7 @@ from catalog.near_copies import MIN_AGREEING, PREFIX
 from catalog.ranges import open_source
 from catalog.rows import FileRow
 from catalog.shared_members import shared_records
+from catalog.urls import current_key
 
 MAX_INFLATED_BYTES = 1 << 30
 MAX_FETCHED_BYTES = 64 << 20  # for one record, where it has no range of its own
@@ -103,7 +104,7 @@ def refuse_suppressed(lineage: Lineage, doc_id: bytes, record: Row) -> None:
 
 def _is_covered(lineage: Lineage, doc_id: bytes, record: Row) -> bool:
     texts = lineage.documents_in("texts", [doc_id], record["snapshot"], [record["part"]])
-    key, host = str(record["url_key"] or ""), str(record["host"] or "")
+    key, host = current_key(str(record["url_key"] or "")), str(record["host"] or "")
     labels = host.split(".")
     hosts = {".".join(labels[i:]) for i in range(len(labels))} if host else set()
     text_ids = {bytes(row["text_id"]).hex() for row in texts}
@@ -112,8 +113,8 @@ def _is_covered(lineage: Lineage, doc_id: bytes, record: Row) -> bool:
         value = order.value
         if (
             (order.kind == "doc_id" and value == doc_id.hex())
-            or (order.kind == "url_key" and value == key)
-            or (order.kind == "url_prefix" and key.startswith(value))
+            or (order.kind == "url_key" and current_key(value) == key)
+            or (order.kind == "url_prefix" and key.startswith(current_key(value, is_prefix=True)))
             or (order.kind == "host" and value in hosts)
             or (order.kind == "text_id" and value in text_ids)
             or (order.kind == NEAR_TEXT and any(_agree(value, each) for each in sketches))

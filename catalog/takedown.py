@@ -226,6 +226,9 @@ def _target(registry: Registry, row: TakedownRow) -> Target:
         held.setdefault(order.kind, []).append(order.value)
     if row.kind in kinds:
         orders = ((kinds[row.kind], row.value),)
+        if row.kind == "url":  # with its name in versions that were built before
+            names = dict.fromkeys([row.value, *held.get("url_key", [])])
+            orders = tuple(("url_key", name) for name in names)
     elif row.kind == "domain":
         orders = domain_target(row.value).orders
     elif row.kind == "text_sha256":

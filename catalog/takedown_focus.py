@@ -116,7 +116,8 @@ def _has_keys(target: Target, sources: Iterable[str]) -> bool:
 
 def _of_target(keys: Keys, target: Target) -> Found:
     if target.kind == "url":
-        return keys.find(URL_KEYS, url_hash(target.value))
+        named = [value for kind, value in target.orders if kind == "url_key"]
+        return [pair for one in named for pair in keys.find(URL_KEYS, url_hash(one))]
     if target.kind == "url_prefix":
         return keys.hosts(prefix_ranges(target.value))
     if target.kind == "domain":

@@ -4,13 +4,14 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from catalog.errors import TakedownRefused
 from catalog.near_copies import KIND as NEAR_TEXT
 from catalog.near_copies import sketch_of
 from catalog.text import text_id
-from catalog.urls import canonical_host, host_key, url_key
+from catalog.urls import canonical_host, host_key, older_url_key, url_key
 
 MAX_VALUE_BYTES = 2000  # what an index of PostgreSQL is sure to hold
 ID_DIGITS = 32
@@ -40,7 +41,11 @@ def url_target(url: str, sources: Collection[str] = ()) -> Target:
     address and no such key is refused.
     """
     key = _address(url, sources)
-    return Target("url", key, url.strip(), (("url_key", key),))
+    orders = [("url_key", key)]
+    with suppress(ValueError):
+        older = older_url_key(url)  # the page's name in versions that were built before
+        orders += [("url_key", older)] if older and len(older) <= MAX_VALUE_BYTES else []
+    return Target("url", key, url.strip(), tuple(orders))
 
 
 def url_prefix_target(prefix: str, sources: Collection[str] = ()) -> Target:
@@ -60,7 +65,7 @@ def url_prefix_target(prefix: str, sources: Collection[str] = ()) -> Target:
         with_query = _address(prefix, sources)
         if query and "?" not in with_query:
             raise TakedownRefused(
-                f"the parameter of {prefix!r} only tracks clicks and is in no canonical address: "
+                f"the parameter of {prefix!r} only names a click or a session and is in no canonical address: "
                 "leave it out"
             )
         key = with_query if query else f"{key}?"

@@ -3,9 +3,14 @@
 Ingestion, takedown requests and look-ups all come through here, so that a page asked for is
 found under the name it was stored by. Two spellings meet when they differ only in scheme
 (http, https), case of the host, `www.`, a default port, user name, fragment, percent-encoding,
-order of query parameters, or parameters that only track who clicked where. Path and query keep
-their case: servers tell them apart. Nothing is fetched and no table of registered domains is
-used, so the answer never changes with time.
+order of query parameters, parameters that only track who clicked where, or the name of a session.
+An IPv4 address meets itself in octal, hexadecimal and with fewer parts, as browsers read it. Path
+and query keep their case: servers tell them apart. Nothing is fetched and no table of registered
+domains is used, so the answer never changes with time.
+
+Names of sessions are those that archives' canonicalizers strip: what only a session is called
+whatever its value, `sid` and the like where the value is as long as such names are, since a short
+one may be the page.
 """
 
 import ipaddress
@@ -46,6 +51,14 @@ TRACKING_PARAMETERS = frozenset(
     }
 )
 
+SESSION_PARAMETERS = frozenset({"jsessionid", "phpsessid", "cftoken"})
+LONG_SESSION_PARAMETERS = frozenset({"sid", "sessionid", "session_id", "oscsid", "zenid"})
+
+_LONG_SESSION = re.compile(r"[0-9A-Za-z]{24,}")
+_ASP_SESSION = re.compile(r"aspsessionid[a-z]{8}")
+_PATH_SESSION = re.compile(r";jsessionid=[^;/]*", re.IGNORECASE)
+_SESSION_SEGMENT = re.compile(r"\((?:[a-z]\([0-9a-z]{24}\))+\)", re.IGNORECASE)  # ASP.NET
+_NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
 _URL = re.compile(r"(?s)(?:([A-Za-z][A-Za-z0-9+.\-]*):)?//([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#.*)?")
 _WITH_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
 _OTHER_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?!\d)")
@@ -67,6 +80,33 @@ def url_key(url: str) -> str:
     return f"{_reversed(host)}{port}){path}{query}"
 
 
+def older_url_key(url: str) -> str | None:
+    """The key under which releases before this one stored `url`; None where it is the same.
+
+    They read no IPv4 address in another form and kept the names of sessions.
+    """
+    host, port, path, query = _parts(url, as_before=True)
+    key = f"{_reversed(host)}{port}){path}{query}"
+    return None if key == url_key(url) else key
+
+
+def current_key(key: str, is_prefix: bool = False) -> str:
+    """A stored key, or the beginning of some, as it is written today; record keys as they are."""
+    place, end, rest = key.partition(")/")
+    bracket = place.rfind("]")
+    colon = place.find(":", bracket + 1)
+    host, port = (place, "") if colon < 0 else (place[:colon], place[colon:])
+    if not end or not host:
+        return key
+    host = host if bracket >= 0 else ".".join(reversed(host.split(",")))
+    try:
+        if is_prefix:  # the end of a path may be the middle of a word
+            return f"{host_key(host)}{port})/{rest}"
+        return url_key(f"http://{host}{port}/{rest}")
+    except ValueError:
+        return key
+
+
 def canonical_host(host: str) -> str:
     """The host as it stands in canonical URLs: lower case, ASCII, without `www.`."""
     _refuse_odd(host)
@@ -82,7 +122,7 @@ def host_key(host: str) -> str:
     return _reversed(canonical_host(host))
 
 
-def _parts(url: str) -> tuple[str, str, str, str]:
+def _parts(url: str, as_before: bool = False) -> tuple[str, str, str, str]:
     """Host, `:port` or nothing, path, `?query` or nothing."""
     _refuse_odd(url)
     url = url.strip("".join(map(chr, range(33)))).replace("\t", "").replace("\n", "")
@@ -99,8 +139,8 @@ def _parts(url: str) -> tuple[str, str, str, str]:
     scheme, authority, path, query = match.groups()
     if (scheme or "http").lower() not in ("http", "https"):
         raise ValueError(f"not an http or https address: {url[:80]!r}")
-    host, port = _authority(_decoded(authority))
-    return host, port, _path(path), _query(query or "")
+    host, port = _authority(_decoded(authority), as_before)
+    return host, port, _path(path, as_before), _query(query or "", as_before)
 
 
 def _refuse_odd(text: str) -> None:
@@ -122,7 +162,7 @@ def _decoded(text: str) -> str:
     return raw.decode("utf-8")
 
 
-def _authority(authority: str) -> tuple[str, str]:
+def _authority(authority: str, as_before: bool) -> tuple[str, str]:
     place = authority.rpartition("@")[2]
     host, port = place, ""
     if place.startswith("["):
@@ -137,25 +177,57 @@ def _authority(authority: str) -> tuple[str, str]:
         if not (port.isascii() and port.isdigit()) or len(port) > 5 or int(port) > 65535:
             raise ValueError(f"not a port: {port[:80]!r}")
         port = "" if int(port) in (80, 443) else f":{int(port)}"
-    return _host(host), port
+    return _host(host, as_before), port
 
 
-def _host(host: str) -> str:
+def _host(host: str, as_before: bool = False) -> str:
     if host.startswith("["):
         inside = host[1:-1]
         if not host.endswith("]") or "%" in inside:
             raise ValueError(f"not a host: {host[:80]!r}")
-        return f"[{ipaddress.IPv6Address(inside).compressed}]"
+        return f"[{_ipv6(ipaddress.IPv6Address(inside))}]"
     host = re.sub("[\u3002\uff0e\uff61]", ".", host).removesuffix(".")
     labels = [_label(label) for label in host.split(".")]
     if not all(_HOST.fullmatch(label) and len(label) <= 63 for label in labels):
         raise ValueError(f"not a host: {host[:80]!r}")
+    if _NUMBER.fullmatch(labels[-1]) and not as_before:
+        return _ipv4(labels)
     while labels[0] == "www" and len(labels) > 2:
         labels = labels[1:]
     name = ".".join(labels)
     if len(name) > 253:
         raise ValueError(f"a host of {len(name)} characters is longer than 253")
     return name
+
+
+def _ipv4(parts: list[str]) -> str:
+    """The address that a host means whose last label is a number (WHATWG URL, IPv4 parser)."""
+    if len(parts) > 4 or not all(_NUMBER.fullmatch(part) for part in parts):
+        raise ValueError(f"not a host: {'.'.join(parts)[:80]!r}")
+    *first, last = (_number(part) for part in parts)
+    if any(number > 255 for number in first) or last >= 256 ** (5 - len(parts)):
+        raise ValueError(f"not an IPv4 address: {'.'.join(parts)[:80]!r}")
+    value = last + sum(number << 8 * (3 - place) for place, number in enumerate(first))
+    return str(ipaddress.IPv4Address(value))
+
+
+def _number(part: str) -> int:
+    """Decimal, octal after 0, hexadecimal after 0x; ValueError for an octal number with 8 or 9."""
+    if part[:2].lower() == "0x":
+        return int(part[2:] or "0", 16)
+    return int(part, 8 if part.startswith("0") else 10)
+
+
+def _ipv6(address: ipaddress.IPv6Address) -> str:
+    """RFC 5952 without dots, as browsers write it; the library's form follows its release."""
+    pieces = [f"{int(address) >> shift & 0xFFFF:x}" for shift in range(112, -1, -16)]
+    text = ":".join(pieces)
+    runs = re.finditer(r"\b0(?::0)+\b", text)
+    zeros = max(runs, key=lambda run: run.end() - run.start(), default=None)
+    if zeros is None:
+        return text
+    before, after = text[: zeros.start()], text[zeros.end() :]
+    return f"{before.removesuffix(':')}::{after.removeprefix(':')}"
 
 
 def _label(label: str) -> str:
@@ -171,10 +243,13 @@ def _label(label: str) -> str:
         return "xn--" + folded.encode("punycode").decode("ascii").lower()
 
 
-def _path(path: str) -> str:
+def _path(path: str, as_before: bool) -> str:
     kept: list[str] = []
-    segments = _escaped(path).split("/")
+    path = _escaped(path)
+    segments = (path if as_before else _PATH_SESSION.sub("", path)).split("/")
     for segment in segments[1:]:
+        if not as_before and _SESSION_SEGMENT.fullmatch(segment):
+            continue
         if segment == "..":
             del kept[-1:]
         elif segment != ".":
@@ -184,13 +259,25 @@ def _path(path: str) -> str:
     return "/" + "/".join(kept)
 
 
-def _query(query: str) -> str:
+def _query(query: str, as_before: bool) -> str:
     kept = []
-    for item in _escaped(query).split("&"):
-        name = item.partition("=")[0].lower()
-        if item and name not in TRACKING_PARAMETERS and not name.startswith(TRACKING_PREFIXES):
+    items = [(item.partition("=")[0].lower(), item) for item in _escaped(query).split("&")]
+    names = {name for name, _ in items}
+    for name, item in items:
+        if name in TRACKING_PARAMETERS or name.startswith(TRACKING_PREFIXES):
+            continue
+        is_session = _is_session(name, item.partition("=")[2]) or (
+            name == "cfid" and "cftoken" in names
+        )
+        if item and (as_before or not is_session):
             kept.append(item)
     return "?" + "&".join(sorted(kept)) if kept else ""
+
+
+def _is_session(name: str, value: str) -> bool:
+    if name in LONG_SESSION_PARAMETERS:
+        return _LONG_SESSION.fullmatch(value) is not None
+    return name in SESSION_PARAMETERS or _ASP_SESSION.fullmatch(name) is not None
 
 
 def _escaped(text: str) -> str:

@@ -7,6 +7,7 @@ from corpus_assets.errors import SourceError
 from corpus_assets.locations import Locations
 from corpus_assets.pipeline.pins import SnapshotFiles
 from corpus_assets.source_entry import SourceEntry
+from corpus_assets.sources.archive_formats import refuse_formats
 from corpus_assets.sources.base import SourceFile, SourceSpec
 from corpus_assets.sources.transport import is_remote
 from corpus_assets.stages.source_files import SUFFIXES, base_of, list_files, list_names
@@ -34,6 +35,7 @@ def with_site_files(
 
 def _spec(location: str) -> SourceSpec:
     names = [name for name, _ in list_names(location, "code")]
+    refuse_formats(names)
     archives = [name for name in names if name.endswith(SUFFIXES["warc"])]
     return _ARCHIVE if archives else _FOLDER
 

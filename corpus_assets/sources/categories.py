@@ -22,7 +22,7 @@ from corpus_assets.errors import CorruptArtifact, SourceError
 from corpus_assets.sources.urls import Address, address_of, canonical_host
 from corpus_assets.step import Settings
 
-VERSION = 2
+VERSION = 3
 FILES = ("domains", "urls")
 MAX_PATH_PREFIXES = 32
 

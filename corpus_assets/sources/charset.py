@@ -1,7 +1,7 @@
 """From bytes to text: which charset a page is in, whatever it says of itself.
 
-Order: byte order mark, HTTP header, `<meta>` or XML declaration in the first 4 KB, UTF-8 when the
-bytes are valid UTF-8, a guess, windows-1252. A declaration is a claim and is checked:
+Order: byte order mark, HTTP header, XML declaration or `<meta>` in the first 4 KB
+(`sources.charset_prescan`), UTF-8 when the bytes are valid UTF-8, a guess, windows-1252. A declaration is a claim and is checked:
 
 * declared otherwise but valid UTF-8: it is UTF-8 (prose of another charset practically never is,
   while any bytes at all decode as a single-byte charset, so that proves nothing);
@@ -24,6 +24,7 @@ from corpus_assets.kernels.utf8 import utf8_counts
 from corpus_assets.normal_forms import nfc
 from corpus_assets.sources.charset_guess import guessed_text
 from corpus_assets.sources.charset_labels import MULTI_BYTE, charset_of_label
+from corpus_assets.sources.charset_prescan import declared_labels
 
 SCAN_BYTES = 4096
 MAX_BAD_SHARE = 0.02  # control and replacement characters; more than this is not text
@@ -31,11 +32,6 @@ FEW_CHARS = 16  # so few characters beyond ASCII may be valid UTF-8 by chance in
 TO_JIS = (b"\x1b$B", b"\x1b$@")  # escape sequences of ISO-2022-JP
 GOOD_PER_BAD = 4  # valid sequences for each invalid one that still make a charset credible
 
-_META = re.compile(
-    rb"<meta\b[^>]{0,1024}?\bcharset\s*=\s*[\"']?\s*([\w.:-]{1,40})"
-    rb"|<\?xml\b[^>]{0,256}?\bencoding\s*=\s*[\"']([\w.:-]{1,40})",
-    re.IGNORECASE,
-)
 _PARAMETER = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -160,8 +156,8 @@ def _claims(payload: bytes, content_type: str) -> list[str]:
     has_nul = b"\0" in payload[:SCAN_BYTES]  # as UTF-16 of any script's markup has
     if charset is not None and (has_nul or not charset.startswith("utf-16")):
         claims.append(charset)
-    meta = _META.search(payload[:SCAN_BYTES])
-    if meta and (charset := charset_of_label((meta[1] or meta[2]).decode("ascii", "replace"))):
+    known = map(charset_of_label, declared_labels(payload[:SCAN_BYTES]))
+    if (charset := next(filter(None, known), None)) is not None:
         # markup that could be read as ASCII to find this is not UTF-16, whatever it says
         claims.append("utf-8" if charset.startswith("utf-16") else charset)
     return list(dict.fromkeys(claims))

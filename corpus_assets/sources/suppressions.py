@@ -8,7 +8,7 @@ from functools import cached_property
 from corpus_assets.errors import RecipeError
 from corpus_assets.sources.blocklist import Blocklist
 from corpus_assets.sources.sketch import SketchIndex
-from corpus_assets.sources.urls import host_of_key
+from corpus_assets.sources.urls import current_order, host_of_key
 from corpus_assets.step import digest
 
 KINDS = ("url_key", "url_prefix", "host", "doc_id", "text_id", "near_text")
@@ -32,7 +32,7 @@ class Suppressions:
     def from_rows(cls, rows: Iterable[tuple[str, str]]) -> "Suppressions":
         """From (kind, value) pairs; URL values are SURT keys, ids are in hex, sketches as
         `sketch.sketch_text` writes them."""
-        kept = tuple(sorted(set(rows)))
+        kept = tuple(sorted({(kind, current_order(kind, value)) for kind, value in rows}))
         by_kind: dict[str, list[str]] = {kind: [] for kind in KINDS}
         for kind, value in kept:
             if kind not in by_kind or not value:

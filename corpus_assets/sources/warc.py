@@ -11,7 +11,8 @@ What comes out, in file order:
 1. each `response`, `resource`, `conversion` and `revisit` record;
 2. one `damaged_record` for each stretch that could not be read, whatever it once was.
 
-Requests, metadata and warcinfo are not documents and stay out. Memory: one record's block, at
+Requests, metadata, warcinfo and records of types that the standard does not know are not documents
+and stay out. Memory: one record's block, at
 most `max_payload_bytes` and a head's worth, its member as it is stored, and 256 KiB of the file. A
 larger block is passed over.
 """
@@ -24,12 +25,14 @@ from typing import BinaryIO
 from fastwarc.warc import ArchiveIterator, WarcRecord
 
 from corpus_assets.errors import SourceError
+from corpus_assets.sources.archive_formats import MAGIC_BYTES, refuse_formats
 from corpus_assets.sources.base import RawRecord, damaged
 from corpus_assets.sources.framing import GZIP, WARC, ArchiveFile, GzipMember, PlainView
 from corpus_assets.sources.http import BadHttp, BodyTooLarge, Headers, decode_body, parse_head
 
 DOCUMENT_TYPES = ("response", "resource", "conversion", "revisit")
 OTHER_TYPES = ("request", "metadata", "warcinfo")
+UNKNOWN_TYPE = "unknown"  # as fastwarc calls them all
 HEAD_BYTES = 1 << 16
 
 _REQUEST, _METADATA, _WARCINFO = (b"\r\nwarc-type: %s\r\n" % kind.encode() for kind in OTHER_TYPES)
@@ -46,6 +49,7 @@ def read_warc(stream: BinaryIO, name: str, max_payload_bytes: int) -> Iterator[R
     magic = file.peek(len(WARC))
     if not magic:
         return
+    refuse_formats([name], file.peek(MAGIC_BYTES))
     is_gzip = magic[:3] == GZIP or (magic != WARC and file.next_member(0) is not None)
     if not is_gzip and magic != WARC and file.next_plain(0) is None:
         raise SourceError(f"{name}: holds no WARC record; check the source's format and its files")
@@ -220,7 +224,9 @@ def _read_block(record: WarcRecord, limit: int) -> _Found:
     block = b""
     expected = record.content_length
     too_large = False
-    if not declared.isascii() or not declared.isdigit() or int(declared) != expected:
+    if kind == UNKNOWN_TYPE and not (headers.get("WARC-Type") or "").strip():
+        fault = "no_type"
+    elif not declared.isascii() or not declared.isdigit() or int(declared) != expected:
         fault = "content_length"
     else:
         too_large = expected > limit + HEAD_BYTES
@@ -272,7 +278,7 @@ def _finish(
     """The record for the ledger; nothing for a sound record that is no document."""
     fault = failure or found.fault
     if found.kind not in DOCUMENT_TYPES:
-        if fault is None and found.kind not in OTHER_TYPES:
+        if fault is None and found.kind not in (*OTHER_TYPES, UNKNOWN_TYPE):
             fault = f"{found.kind}_record"
         if fault is not None:
             yield damaged(name, offset, length, fault)

@@ -60,7 +60,7 @@ __all__ = [
     "make_text_id",
 ]
 
-VERSION = 4
+VERSION = 5
 PROGRESS_EVERY = 50
 WAITING_RECORDS = 64
 WAITING_BYTES = 1_000_000

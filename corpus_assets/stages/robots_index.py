@@ -50,7 +50,7 @@ from corpus_assets.sources.site_rules import (
 from corpus_assets.sources.warc import read_warc
 from corpus_assets.step import Settings, canonical_json
 
-VERSION = 3
+VERSION = 4
 MAX_FILE_BYTES = 16 << 20  # of a larger file the beginning is read
 MAX_REDIRECTS = 5
 

@@ -6,6 +6,7 @@ from glob import has_magic
 from pathlib import Path
 
 from corpus_assets.errors import SourceError
+from corpus_assets.sources.archive_formats import refuse_formats
 from corpus_assets.sources.base import SourceFile, SourceSpec, file_sha256, local_path
 from corpus_assets.sources.spec import FOLDER_FORMATS
 from corpus_assets.stages.source_groups import group_files
@@ -24,6 +25,8 @@ SUFFIXES = {
     "code": ("",),
 }  # fmt: skip
 
+ARCHIVES = ("warc", "wet")
+
 
 def list_files(spec: SourceSpec, location: str, snapshot: str) -> list[SourceFile]:
     """The files of a snapshot, sorted by name; the order is the numbering of its parts. The small
@@ -33,6 +36,8 @@ def list_files(spec: SourceSpec, location: str, snapshot: str) -> list[SourceFil
     are taken, those in sub-folders too. Names are relative to the folder (of a pattern: to the
     part before its first wildcard), so they are the same wherever the snapshot lies.
     """
+    if spec.format in ARCHIVES:
+        refuse_formats(name for name, _ in _find(location, None, all_files=True))
     found = list(_find(location, spec.format))
     if not found:
         raise SourceError(
@@ -57,7 +62,7 @@ def list_names(location: str, format: str | None = None) -> list[tuple[str, int]
     return [(name, path.stat().st_size) for name, path in _find(location, format)]
 
 
-def _find(location: str, format: str | None) -> Iterator[tuple[str, Path]]:
+def _find(location: str, format: str | None, all_files: bool = False) -> Iterator[tuple[str, Path]]:
     path = local_path(location)
     if path.is_file():
         yield path.name, path
@@ -65,7 +70,7 @@ def _find(location: str, format: str | None) -> Iterator[tuple[str, Path]]:
     base = base_of(location)
     if path.is_dir():
         matches = path.rglob("*")
-        suffixes = _suffixes(format)
+        suffixes = ("",) if all_files else _suffixes(format)
     elif has_magic(location):
         matches = base.glob(str(Path(*path.parts[len(base.parts) :])))
         suffixes = ("",)

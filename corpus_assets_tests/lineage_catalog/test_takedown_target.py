@@ -39,6 +39,36 @@ def test_spellings_of_one_address_are_one_request() -> None:
     assert not covers(url_target(spellings[0]), "http://example.com/A")
 
 
+def test_a_request_holds_whatever_numbers_or_session_its_address_is_written_with() -> None:
+    assert covers(url_target("http://127.0.0.1/x"), "http://2130706433/x")
+    assert covers(url_target("http://0x7f.1/x;jsessionid=9"), "http://127.0.0.1./x")
+    assert covers(domain_target("2130706433"), "http://127.1/x")
+    assert covers(url_prefix_target("http://2130706433/x"), "http://127.0.0.1/x/y")
+    page = url_target("http://example.com/a?PHPSESSID=1")
+    assert page.orders == (
+        ("url_key", "com,example)/a"),
+        ("url_key", "com,example)/a?PHPSESSID=1"),  # in versions that were built before
+    )
+    assert covers(page, "http://example.com/a;jsessionid=5")
+
+
+@pytest.mark.parametrize(
+    ("order", "url"),
+    [
+        (("url_key", "2130706433)/x"), "http://127.0.0.1/x"),
+        (("url_key", "com,example)/a;jsessionid=1"), "http://example.com/a;jsessionid=2"),
+        (("url_prefix", "2130706433)/x"), "http://127.0.0.1/x/y"),
+        (("host", "2130706433"), "http://127.0.0.1/"),
+    ],
+)
+def test_an_order_that_an_earlier_release_stored_still_holds(
+    order: tuple[str, str], url: str
+) -> None:
+    address = address_of(url)
+    assert address is not None
+    assert Suppressions.from_rows([order]).match_url(address.key, address.host) == order[0]
+
+
 def test_a_record_key_is_taken_where_its_source_is_known() -> None:
     assert url_target("books:12", {"books"}).value == "books:12"
     assert url_target("books:12").value == "books:12)/", "a host and a port"
@@ -65,7 +95,7 @@ def test_a_prefix_covers_what_begins_so_letter_by_letter() -> None:
     ("prefix", "said"),
     [
         ("example.com/x?b=1&a=", "beyond its first query parameter"),
-        ("example.com/x?utm_source=", "only tracks clicks"),
+        ("example.com/x?utm_source=", "only names a click or a session"),
         ("example.com/a/..", "ends in dots"),
         ("", "cannot be empty"),
         ("ftp://example.com/", "is not a web address"),

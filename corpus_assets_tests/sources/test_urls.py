@@ -20,7 +20,7 @@ def test_addresses_have_the_names_that_the_rules_give_them(seed: int) -> None:
     draw = random.Random(seed)
     for _ in range(300):
         host = ".".join(
-            draw.choices(["www", "a", "b-c", "x1", "-", "com", "org", "1", "B", "é"], k=3)
+            draw.choices(["www", "a", "b-c", "x1", "-", "com", "org", "1", "0x7f", "B", "é"], k=3)
         )
         pieces = [
             "/",
@@ -38,6 +38,11 @@ def test_addresses_have_the_names_that_the_rules_give_them(seed: int) -> None:
             "+",
             " ",
             "|",
+            ";jsessionid=1",
+            ";v",
+            "(S(0123456789abcdefghijklmn))",
+            "?PHPSESSID=1",
+            "!$'*,=@_",
         ]
         path = "".join(draw.choices(pieces, k=draw.randrange(8)))
         url = f"{draw.choice(['http', 'https', 'ftp'])}://{host}{draw.choice(['', '/'])}{path}"

@@ -79,9 +79,52 @@ def test_requests_metadata_and_warcinfo_are_no_documents_but_resources_and_revis
     assert found[2].payload_digest == "sha1:ABC"
 
 
-def test_a_record_of_a_kind_we_do_not_know_is_counted() -> None:
+def test_the_rest_of_a_segmented_record_is_counted() -> None:
     [found] = read(members(record(b"rest", kind="continuation", content_type="text/plain")))
     assert (found.damage, found.detail) == ("damaged_record", "continuation_record")
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+@pytest.mark.parametrize("kind", ["unknown", "x-screenshot", "Response-2", "screenshot/png"])
+def test_a_record_of_a_type_that_the_standard_does_not_know_is_passed_over(
+    kind: str, compressed: bool
+) -> None:
+    odd = record(b"who knows", kind=kind, content_type="image/png")
+    parts = [FIVE[0], odd, FIVE[1], odd]
+    found = read(members(*parts) if compressed else b"".join(parts))
+    assert [(each.url, each.damage) for each in found] == [
+        ("http://example.com/0", None),
+        ("http://example.com/1", None),
+    ]
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_a_record_without_a_type_or_cut_off_is_damage_whatever_its_type(compressed: bool) -> None:
+    bare = FIVE[1].replace(b"WARC-Type: response\r\n", b"")
+    cut = record(b"who knows", kind="x-odd", length=900)
+    parts = [FIVE[0], bare, FIVE[2], cut]
+    found = read(members(*parts) if compressed else b"".join(parts))
+    assert [(each.damage, each.detail) for each in found] == [
+        (None, None),
+        ("damaged_record", "no_type"),
+        (None, None),
+        ("damaged_record", "truncated_payload"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "format"),
+    [
+        ("a.arc", b"filedesc://a.arc 0.0.0.0 20080101000000 text/plain 76\n", "ARC"),
+        ("a.ARC.GZ", member(b"filedesc://a.arc 0.0.0.0 2008"), "ARC"),
+        ("renamed.warc", b"filedesc://a.arc 0.0.0.0 20080101000000 text/plain 76\n", "ARC"),
+        ("a.warc.zst", b"\x28\xb5\x2f\xfd\x00", "Zstandard"),
+        ("renamed.warc.gz", b"\x5d\x2a\x4d\x18\x00\x00\x00\x00", "Zstandard"),
+    ],
+)
+def test_archives_in_other_formats_are_refused_by_name(name: str, data: bytes, format: str) -> None:
+    with pytest.raises(SourceError, match=f"{name}: {format} archives are not read; "):
+        list(read_warc(io.BytesIO(data), name, LIMIT))
 
 
 def test_target_uris_in_angle_brackets_are_understood() -> None:

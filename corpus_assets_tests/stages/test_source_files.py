@@ -37,6 +37,21 @@ def test_a_pattern_and_a_file_name_what_they_say(folder: Path) -> None:
     assert [f.name for f in list_files(WARC, f"file://{folder}/a.warc", "s")] == ["a.warc"]
 
 
+@pytest.mark.parametrize("name", ["sub/x.arc", "x.arc.gz", "x.warc.zst", "x.wet.zst", "X.ARC.GZ"])
+def test_archives_in_other_formats_stop_the_listing_before_anything_is_read(
+    folder: Path, name: str
+) -> None:
+    (folder / name).write_bytes(b"")
+    wet = SourceSpec(name="web", format="wet")
+    for spec, location in ((WARC, folder), (wet, folder), (WARC, folder / name)):
+        with pytest.raises(SourceError, match=f"{name.rpartition('/')[2]}: .* are not read; "):
+            list_files(spec, str(location), "s")
+    assert (
+        len(list_files(WARC, f"{folder}/*.warc", "s")) == 1
+    )  # what is not asked for is left alone
+    assert list_files(SourceSpec(name="n", format="text"), str(folder), "s")
+
+
 def test_names_do_not_depend_on_where_the_folder_lies(folder: Path, tmp_path: Path) -> None:
     other = tmp_path.parent / f"{tmp_path.name}-moved"
     folder.rename(other)
