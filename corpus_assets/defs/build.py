@@ -93,6 +93,8 @@ def build_unless(session: Session, version: str | None, same_as: str | None) -> 
                 (row.table_name, row.sha256) for row in session.registry.lineage_files(same_as)
             }:
                 return None
+            if made.gave_way is not None:
+                session.progress.told(f"mixture: {made.gave_way}")
             if is_published(session.pipeline, made) and _knows(instance, name):
                 return made
             instance.add_dynamic_partitions(VERSIONS.name or "", [name])

@@ -18,6 +18,7 @@ from corpus_assets.pipeline.report_contamination import contamination_section
 from corpus_assets.pipeline.report_signals import selection_section
 from corpus_assets.pipeline.scrubbing import scrubbed_totals
 from corpus_assets.shards.manifest import Manifest
+from corpus_assets.shards.mixture import fitted
 from corpus_assets.shards.mixture_table import mixture_table
 
 QUALITY = "quality_score"
@@ -36,7 +37,7 @@ def render_report(pipeline: Pipeline, manifest: Manifest) -> str:
         contamination_section(pipeline),
         _scrub(pipeline),
         _tokens(manifest),
-        _mixture(manifest),
+        _mixture(pipeline, manifest),
         _models(pipeline),
     ]
     title = escape(f"corpus {manifest.version}")
@@ -185,14 +186,21 @@ def _tokens(manifest: Manifest) -> str:
     return "<h2>Tokens by group</h2>" + horizontal_bars(rows)
 
 
-def _mixture(manifest: Manifest) -> str:
+def _mixture(pipeline: Pipeline, manifest: Manifest) -> str:
     rows = [
         (row["group"], row["tokens"], row["drawn_tokens"], row["share"], row["epochs"])
         for row in mixture_table(manifest.groups, manifest.phases)
     ]
     phases = ", ".join(f"{phase.name} {phase.blocks} blocks" for phase in manifest.phases)
-    return f"<h2>Mixture</h2><p>{escape(phases)} of {manifest.block_samples} samples.</p>" + table(
-        ("group", "tokens", "tokens a run draws", "share of the run", "epochs"), rows
+    there = {group.domain for group in manifest.groups if group.samples}
+    gone = [name for name in sorted(pipeline.recipe.mixture.domains) if name not in there]
+    _, gave_way = fitted(manifest.groups, pipeline.recipe.mixture, manifest.seq_len)
+    notes = [f"Nothing of domain {name} is there: its share went to the others." for name in gone]
+    notes += [gave_way] if gave_way is not None else []
+    return (
+        f"<h2>Mixture</h2><p>{escape(phases)} of {manifest.block_samples} samples.</p>"
+        + "".join(f"<p>{escape(note)}</p>" for note in notes)
+        + table(("group", "tokens", "tokens a run draws", "share of the run", "epochs"), rows)
     )
 
 

@@ -20,7 +20,7 @@ from corpus_assets.shards.manifest import (
     ShardRef,
     TokenizerRef,
 )
-from corpus_assets.shards.mixture import phases_from
+from corpus_assets.shards.mixture import fitted
 from corpus_assets.shards.tokens import encoder_of
 from corpus_assets.store import Output, Result, read_output
 
@@ -31,6 +31,7 @@ class Version:
     manifest: Manifest
     manifest_bytes: bytes
     lock: Lock
+    gave_way: str | None = None  # of the mixture, where it could not be held
 
 
 def default_version_name(pipeline: Pipeline) -> str:
@@ -114,7 +115,7 @@ def make_version(pipeline: Pipeline, name: str) -> Version:
     special = recipe.tokenizer.special_names()
     encoder = encoder_of(read_output(pipeline.store, tokenizer), special["eod"], special["pad"])
     seq_len = recipe.shards.pack.seq_len
-    shrunk = bool(pipeline.pins and pipeline.suppressions.rows)
+    phases, gave_way = fitted(groups, recipe.mixture, seq_len)
     pin = lock.calibrations["tokenizer"]
     manifest = Manifest(
         version=name,
@@ -131,6 +132,6 @@ def make_version(pipeline: Pipeline, name: str) -> Version:
         ),
         block_samples=recipe.mixture.block_samples,
         groups=tuple(groups),
-        phases=tuple(phases_from(groups, recipe.mixture, seq_len, shrunk)),
+        phases=tuple(phases),
     )
-    return Version(name, manifest, manifest.dump(), lock)
+    return Version(name, manifest, manifest.dump(), lock, gave_way)

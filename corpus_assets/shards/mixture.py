@@ -7,8 +7,13 @@
    of each, then of their groups; the same in every block.
 
 All of it in exact fractions, so that ties are ties on every machine; they go by name.
+
+A domain of which nothing is there, from the start or after a takedown, gives its share to the
+others, and a phase without anything is left out. Where the limits on epochs cannot be held, a
+version's run is shortened until they are (`fitted`): neither blocks a version.
 """
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,7 +24,15 @@ from corpus_assets.errors import RecipeError
 from corpus_assets.shards.manifest import Phase
 from corpus_assets.shards.mixture_settings import MixtureSettings, PhaseSettings, exact
 
-__all__ = ["MixedGroup", "MixtureSettings", "PhaseSettings", "Wish", "phases_from", "wish_of"]
+__all__ = [
+    "MixedGroup",
+    "MixtureSettings",
+    "PhaseSettings",
+    "Wish",
+    "fitted",
+    "phases_from",
+    "wish_of",
+]
 
 
 class MixedGroup(Protocol):
@@ -72,40 +85,49 @@ class Wish:
         return found if found > 0 and enough else None
 
 
+def fitted(
+    groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int
+) -> tuple[list[Phase], str | None]:
+    """The phases of a version, and what had to give way for them, if anything.
+
+    A mix that asks for more epochs than are allowed gets the longest run within the limits; where
+    not even a block of each phase is, groups are repeated as often as the weights ask.
+    """
+    wish = wish_of(groups, settings, seq_len)
+    try:
+        return phases_from(groups, settings, seq_len), None
+    except RecipeError as error:
+        problem = str(error)
+    longest = wish.longest_run(settings)
+    if longest is not None:
+        shorter = settings.model_copy(update={"run_tokens": longest})
+        with contextlib.suppress(RecipeError):
+            phases = phases_from(groups, shorter, seq_len)
+            return phases, f"the run is shortened to {longest:,} tokens: {problem}"
+    draws = Fraction(sum(wish.blocks) * settings.block_samples)
+    phases = _phases(wish, {group.id: draws for group in wish.groups}, settings.block_samples)
+    return phases, f"groups are repeated more often than is allowed: {problem}"
+
+
 def phases_from(
-    groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int, shrunk: bool = False
+    groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int
 ) -> list[Phase]:
-    """Blocks of each phase and samples of each group in a block.
+    """Blocks of each phase and samples of each group in a block; `RecipeError` says what to
+    change where the limits cannot be held.
 
     A group whose share is too small for one sample in a block may get none; `mixture_table`
     shows it with 0 epochs, and a larger `block_samples` brings it in.
-
-    A corpus that takedowns have `shrunk` is never refused: where the mix no longer fits, domains
-    and phases of which nothing is left give their share to the others, and groups are repeated
-    as often as the weights ask.
     """
-    try:
-        wish = wish_of(groups, settings, seq_len)
-        limits = {
-            group.id: exact(settings.limit(group.domain, group.tier)[0]) * group.samples
-            for group in wish.groups
-        }
-        _check_epochs(wish, settings)
-        return _phases(wish, limits, settings.block_samples)
-    except RecipeError:
-        if not shrunk:
-            raise
-    wish = wish_of(groups, settings, seq_len, may_shrink=True)
-    draws = Fraction(sum(wish.blocks) * settings.block_samples)
-    return _phases(wish, {group.id: draws for group in wish.groups}, settings.block_samples)
+    wish = wish_of(groups, settings, seq_len)
+    limits = {
+        group.id: exact(settings.limit(group.domain, group.tier)[0]) * group.samples
+        for group in wish.groups
+    }
+    _check_epochs(wish, settings)
+    return _phases(wish, limits, settings.block_samples)
 
 
-def wish_of(
-    groups: Sequence[MixedGroup],
-    settings: MixtureSettings,
-    seq_len: int,
-    may_shrink: bool = False,
-) -> Wish:
+def wish_of(groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int) -> Wish:
     """The samples that weights and phases ask of each group; refuses groups without a weight."""
     present = sorted((group for group in groups if group.samples), key=lambda group: group.id)
     _check_groups(present, settings, seq_len)
@@ -114,7 +136,7 @@ def wish_of(
     ideals: list[dict[str, Fraction]] = []
     rates: list[Fraction] = []
     for phase in settings.phases:
-        ideal = _ideal_counts(present, settings, phase, may_shrink)
+        ideal = _ideal_counts(present, settings, phase)
         if not ideal:
             continue
         tokens = sum(
@@ -157,12 +179,9 @@ def _check_groups(groups: Sequence[MixedGroup], settings: MixtureSettings, seq_l
 
 
 def _ideal_counts(
-    groups: Sequence[MixedGroup],
-    settings: MixtureSettings,
-    phase: PhaseSettings,
-    may_shrink: bool,
+    groups: Sequence[MixedGroup], settings: MixtureSettings, phase: PhaseSettings
 ) -> dict[str, Fraction]:
-    """Samples of each group in a block, before rounding; none where nothing may be left.
+    """Samples of each group in a block, before rounding; none where nothing is there.
 
     A group's token share is ratio x tokens x multiplier / (sum of tokens x multiplier in its
     domain); divided by its fill, the tokens cancel and samples remain.
@@ -174,20 +193,12 @@ def _ideal_counts(
     for domain in sorted(ratios):
         members = [group for group in groups if group.domain == domain]
         pool = sum((group.tokens * multipliers[group.tier] for group in members), Fraction(0))
-        if ratios[domain] > 0 and not pool and not may_shrink:
-            raise RecipeError(
-                f"phase {phase.name} gives domain {domain!r} a weight of {ratios[domain]:g}, "
-                "but none of its tiers in this phase has tokens; "
-                "remove the domain from mixture.domains or give its tiers a multiplier"
-            )
         for group in members:
             weight = exact(ratios[domain]) * multipliers[group.tier] * group.samples
             weights[group.id] = weight / pool if weight else Fraction(0)
     total = sum(weights.values(), Fraction(0))
-    if not total and may_shrink:
-        return {}
     if not total:
-        raise RecipeError(f"phase {phase.name} has no weight at all; give one domain more than 0")
+        return {}
     return {group: weight * settings.block_samples / total for group, weight in weights.items()}
 
 

@@ -74,6 +74,11 @@ class MixtureSettings(Settings):
             _not_negative(f"{where}.tiers", phase.tiers or {})
             _known(f"{where}.domains", phase.domains or {}, self.domains)
             _known(f"{where}.tiers", phase.tiers or {}, self.tiers)
+            for what in ("domains", "tiers"):
+                if not any({**getattr(self, what), **(getattr(phase, what) or {})}.values()):
+                    raise RecipeError(
+                        f"{where}.{what}: the phase has no weight at all; give one more than 0"
+                    )
         total = sum(phase.share for phase in self.phases)
         if abs(total - 1) > 1e-6:
             raise RecipeError(f"shares of mixture.phases sum to {total:g}; make them sum to 1")

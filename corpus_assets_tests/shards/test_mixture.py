@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from corpus_assets.errors import RecipeError
-from corpus_assets.shards.mixture import MixtureSettings, PhaseSettings, phases_from
+from corpus_assets.shards.mixture import MixtureSettings, PhaseSettings, fitted, phases_from
 from corpus_assets.shards.mixture_table import mixture_table
 
 SEQ_LEN = 100
@@ -158,7 +158,6 @@ def test_settings_that_make_no_sense_are_refused(changes: dict[str, Any], word: 
     [
         ([*WEB_AND_CODE, full("A/books/mid", 5)], "'books' of group A/books/mid has no weight"),
         ([*WEB_AND_CODE, full("A/web/top", 5)], "'top' of group A/web/top"),
-        (WEB_AND_CODE[:3], "domain 'code' a weight"),
         ([*WEB_AND_CODE, Size("C/web/mid", 5, 501)], "501 tokens in 5 samples"),
     ],
 )
@@ -167,10 +166,12 @@ def test_groups_that_do_not_fit_the_mixture_are_refused(groups: list[Size], word
         phases_from(groups, mix(), SEQ_LEN)
 
 
-def test_a_phase_without_any_weight_is_refused() -> None:
-    phases = (PhaseSettings(name="none", share=1, domains={"web": 0, "code": 0}),)
-    with pytest.raises(RecipeError, match="no weight at all"):
-        phases_from(WEB_AND_CODE, mix(phases=phases), SEQ_LEN)
+@pytest.mark.parametrize("what", ["domains", "tiers"])
+def test_a_phase_without_any_weight_is_refused_with_the_recipe(what: str) -> None:
+    nothing = dict.fromkeys(getattr(mix(), what), 0.0)
+    phases = (PhaseSettings(name="none", share=1, **{what: nothing}),)
+    with pytest.raises((RecipeError, ValidationError), match="no weight at all"):
+        mix(phases=phases)
 
 
 sizes = st.builds(
@@ -210,28 +211,31 @@ def test_counts_fill_each_block_exactly_and_stay_within_epochs_whatever_the_orde
         assert row["epochs"] <= 6
 
 
-def test_what_takedowns_emptied_gives_its_share_to_the_rest() -> None:
+def test_a_domain_without_anything_gives_its_share_to_the_rest() -> None:
     setting = mix(domains={"web": 1, "code": 1})
     only_web = [group for group in WEB_AND_CODE if group.domain == "web"]
-    with pytest.raises(RecipeError, match="code"):
-        phases_from(only_web, setting, SEQ_LEN)
-    [phase] = phases_from(only_web, setting, SEQ_LEN, shrunk=True)
-    assert set(phase.counts) == {group.id for group in only_web}
-    assert sum(phase.counts.values()) == setting.block_samples
+    [phase] = phases_from(only_web, setting, SEQ_LEN)
+    assert phase == phases_from(only_web, mix(domains={"web": 1}), SEQ_LEN)[0]
+    assert fitted(only_web, setting, SEQ_LEN) == ([phase], None)
 
 
 def test_a_corpus_of_which_nothing_is_left_has_no_phases() -> None:
-    assert phases_from([], mix(), SEQ_LEN, shrunk=True) == []
+    assert fitted([], mix(), SEQ_LEN) == ([], None)
 
 
-def test_a_mix_that_still_fits_is_the_same_after_takedowns() -> None:
-    assert phases_from(WEB_AND_CODE, mix(), SEQ_LEN, shrunk=True) == phases_from(
-        WEB_AND_CODE, mix(), SEQ_LEN
-    )
-
-
-def test_a_shrunk_group_may_be_repeated_more_than_the_recipe_allows() -> None:
-    setting = mix(run_tokens=100_000_000, max_epochs=1.0)
+def test_a_run_that_the_limits_do_not_allow_is_shortened_until_they_do() -> None:
+    setting = mix(run_tokens=100_000_000, max_epochs=3.0)
     with pytest.raises(RecipeError, match="epochs"):
         phases_from(WEB_AND_CODE, setting, SEQ_LEN)
-    assert phases_from(WEB_AND_CODE, setting, SEQ_LEN, shrunk=True)
+    phases, said = fitted(WEB_AND_CODE, setting, SEQ_LEN)
+    assert said is not None
+    assert said.startswith("the run is shortened to")
+    assert max(row["epochs"] for row in mixture_table(WEB_AND_CODE, phases)) <= 3.0
+
+
+def test_a_corpus_smaller_than_a_block_is_repeated_and_that_is_said() -> None:
+    few = [full("A/web/high", 1)]
+    phases, said = fitted(few, mix(domains={"web": 1}, block_samples=1000), SEQ_LEN)
+    assert [sum(phase.counts.values()) for phase in phases] == [1000]
+    assert said is not None
+    assert said.startswith("groups are repeated more often than is allowed")
