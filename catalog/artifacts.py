@@ -97,6 +97,12 @@ def listed(connection: Connection, stage: str | None, snapshot: str | None) -> l
     ]
 
 
+def contents(connection: Connection, stage: str) -> dict[str, str]:
+    """Content hashes of a stage's artifacts by fingerprint."""
+    wanted = select(Artifact.fingerprint, Artifact.content_hash).where(Artifact.stage == stage)
+    return {row.fingerprint: row.content_hash for row in connection.execute(wanted)}
+
+
 def _existing(connection: Connection, keys: Sequence[tuple[str, str]]) -> Iterable[Any]:
     """Rows of those that are recorded; one stage at a time, so that SQLite uses the index."""
     for stage, fingerprints in by_kind(keys):

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from catalog.changes import changed_keys
+from catalog.deleted import deletion
 from catalog.files import Store
 from catalog.lineage import Lineage
 from catalog.registry import Registry
@@ -17,13 +18,19 @@ EXAMPLES = 20
 
 
 def diff(registry: Registry, store: Store, before: str, after: str) -> dict[str, Any]:
-    """Compare two versions; the cost follows the lineage files that differ."""
+    """Compare two versions; the cost follows the lineage files that differ.
+
+    Of a version that was deleted, what the registry still knows is compared: settings, shards and
+    counts, not single documents.
+    """
     old, new = registry.version(before), registry.version(after)
     old_shards = registry.version_shards(before)
     new_shards = registry.version_shards(after)
+    deleted = [said for row in (old, new) if (said := deletion(registry, store, row)) is not None]
     return {
         "before": before,
         "after": after,
+        "deleted": deleted,
         "recipe": changed_keys(
             yaml.safe_load(registry.recipe(old.recipe_digest).yaml),
             yaml.safe_load(registry.recipe(new.recipe_digest).yaml),
@@ -33,7 +40,8 @@ def diff(registry: Registry, store: Store, before: str, after: str) -> dict[str,
             json.loads(registry.lock(new.lock_digest).json),
         ),
         "shards": _shards(old_shards, new_shards),
-        "documents": _documents(registry, store, before, after),
+        "documents": {"before": old.documents, "after": new.documents}
+        | ({} if deleted else _documents(registry, store, before, after)),
         "tokens": _tokens(old_shards, new_shards),
     }
 

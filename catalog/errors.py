@@ -7,6 +7,7 @@
     +-- SchemaMismatch          the database's schema is older or newer than this package
     +-- UnknownName             no such version, document, shard, snapshot ...
     |   +-- AmbiguousName       more than one thing has that name
+    |   +-- VersionDeleted      a takedown replaced the version and its files are gone
     +-- BadName                 a version, snapshot, source or domain cannot have that name
     +-- CatalogConflict         a write contradicts what is already recorded
     |   +-- ContentDrift        one fingerprint or digest, two contents
@@ -53,6 +54,10 @@ class UnknownName(CatalogError):
 
 class AmbiguousName(UnknownName):
     """The name fits more than one thing."""
+
+
+class VersionDeleted(UnknownName):
+    """The version was revoked and its files were deleted."""
 
 
 class BadName(CatalogError, ValueError):

@@ -125,6 +125,31 @@ class Store:
         options = {"buffer_size": REMOTE_CHUNK} if whole and self.url.startswith("s3://") else {}
         return self.filesystem.open(self.filesystem._strip_protocol(address), "rb", **options)
 
+    def list(self, prefix: str) -> list[str]:
+        """Every file below a folder, by name; temporary ones too."""
+        address = self.address(prefix)
+        try:
+            if self.is_local:
+                found = (full for full in Path(address).rglob("*") if not full.is_dir())
+                return sorted(full.relative_to(self.root).as_posix() for full in found)
+            root = f"{self._remote_root.rstrip('/')}/"
+            remote = self.filesystem.find(self.filesystem._strip_protocol(address))
+            return sorted(name.removeprefix(root) for name in remote)
+        except FileNotFoundError:
+            return []
+        except self._errors as error:
+            raise StoreFileError(f"{prefix} cannot be listed: {_reason(error)}") from None
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such a file."""
+        address = self.address(path)
+        try:
+            if self.is_local:
+                return Path(address).is_file()
+            return bool(self.filesystem.exists(self.filesystem._strip_protocol(address)))
+        except self._errors as error:
+            raise StoreFileError(f"{path} cannot be looked for: {_reason(error)}") from None
+
     def read(self, path: str) -> bytes:
         """The whole file."""
         with self.open(path, whole=True) as handle:

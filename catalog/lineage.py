@@ -14,6 +14,7 @@ from functools import cached_property
 import duckdb
 import pyarrow as pa
 
+from catalog.deleted import require_present
 from catalog.duck import DuckTables, Row
 from catalog.files import Store
 from catalog.keys import Keys
@@ -79,6 +80,7 @@ class Lineage(DuckTables):
         self.registry = registry
         self.store = store
         self.version = registry.version(version)
+        require_present(registry, store, self.version)
         self.files: dict[str, list[LineageRow]] = {table: [] for table in LINEAGE_TABLES}
         self._placed: dict[tuple[str, str, int | None], list[LineageRow]] = {}
         for row in registry.lineage_files(self.version.name):

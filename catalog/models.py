@@ -156,6 +156,7 @@ class Version(Base):
     samples: Mapped[int]
     created_at: Mapped[str]
     superseded_by: Mapped[str | None]
+    contents_sha256: Mapped[str | None]
 
 
 class VersionShard(Base):

@@ -60,6 +60,11 @@ class Registry(TakedownRegistry):
         """Raise `SchemaMismatch` with what to do when the tables are behind or ahead of us."""
         schema.check(self.database)
 
+    def integrity(self) -> list[str]:
+        """What the database finds wrong with itself; reads all of it."""
+        with self.database.read() as connection:
+            return schema.integrity(connection)
+
     # Sources and snapshots
 
     def put_source(self, source: SourceRow) -> None:
@@ -111,6 +116,11 @@ class Registry(TakedownRegistry):
         """Artifacts by stage, snapshot and part."""
         with self.database.read() as connection:
             return artifacts.listed(connection, stage, snapshot)
+
+    def artifact_contents(self, stage: str) -> dict[str, str]:
+        """Content hashes of a stage's artifacts by fingerprint."""
+        with self.database.read() as connection:
+            return artifacts.contents(connection, stage)
 
     def forget_artifacts(self, keys: Sequence[tuple[str, str]]) -> None:
         """Remove the rows of artifacts (stage, fingerprint) whose files were deleted."""

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
+from catalog.deleted import require_present
 from catalog.files import Store
 from catalog.manifest import load_manifest
 from catalog.registry import Registry
@@ -11,6 +12,7 @@ from catalog.registry import Registry
 def resolve(registry: Registry, store: Store, name: str) -> dict[str, Any]:
     """Recipe, lock, manifest, tokenizer, inputs, groups and shards of a version."""
     version = registry.version(name)
+    require_present(registry, store, version)
     recipe = registry.recipe(version.recipe_digest)
     manifest = load_manifest(store, version)
     shards = registry.version_shards(name)

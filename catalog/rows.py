@@ -125,6 +125,7 @@ class VersionRow:
     status: str = "live"
     created_at: str = ""
     superseded_by: str | None = None  # the version that took its place when it was revoked
+    contents_sha256: str | None = None  # of `contents.json`; null where it was published without
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, func, inspect, select, text
 
 from catalog.errors import SchemaMismatch
+from catalog.models import Base
 from catalog.session import Database
 
 if TYPE_CHECKING:  # Alembic takes longer to import than most questions take to answer
@@ -53,6 +54,21 @@ def check(database: Database, migrations: Path = MIGRATIONS) -> None:
     if present != expected:
         state = "is empty" if present is None else f"has schema {present}, this package {expected}"
         raise SchemaMismatch(f"the catalog at {database} {state}: run `catalog upgrade`")
+
+
+def integrity(connection: Connection) -> list[str]:
+    """What the database finds wrong with itself. PostgreSQL keeps references whole by itself; a
+    damaged page is met by reading every row."""
+    if connection.dialect.name != "sqlite":
+        for table in Base.metadata.sorted_tables:
+            connection.execute(select(func.count()).select_from(table))
+        return []
+    pages = connection.exec_driver_sql("PRAGMA integrity_check")
+    found = [row[0] for row in pages if row[0] != "ok"]
+    dangling = connection.exec_driver_sql("PRAGMA foreign_key_check")
+    return found + [
+        f"a row of {row[0]} refers to a row of {row[2]} that is absent" for row in dangling
+    ]
 
 
 def newest(migrations: Path = MIGRATIONS) -> str:

@@ -243,6 +243,8 @@ def show_exposure(answer: dict[str, Any]) -> None:
 def show_diff(answer: dict[str, Any]) -> None:
     """`catalog diff`"""
     print_line(f"{answer['before']} -> {answer['after']}")
+    for said in answer["deleted"]:
+        print_line(f"{said}; compared is what the registry still knows")
     for what in ("recipe", "lock"):
         print_line()
         changes = answer[what]
@@ -261,9 +263,12 @@ def show_diff(answer: dict[str, Any]) -> None:
         print_table(("shard is", "name"), names)
     documents = answer["documents"]
     print_line()
-    print_line(f"documents: {documents['added']} added, {documents['removed']} removed")
+    if answer["deleted"]:
+        print_line(f"documents: {documents['before']} before, {documents['after']} after")
+    else:
+        print_line(f"documents: {documents['added']} added, {documents['removed']} removed")
     for kind, title in (("removed", "removed because"), ("added", "added, before it was")):
-        if documents[kind]:
+        if documents.get(kind):
             print_table((title, "documents"), list(documents[f"{kind}_reasons"].items()))
     print_line()
     print_table(

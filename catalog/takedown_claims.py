@@ -116,6 +116,12 @@ def actions(connection: Connection, number: int) -> list[ActionRow]:
     return [action for action in history(connection, number) if action.action not in NOTES]
 
 
+def behind(connection: Connection, version: str) -> list[int]:
+    """Numbers of the requests that a version was replaced for."""
+    wanted = select(TakedownAction.request_id).where(TakedownAction.version_before == version)
+    return sorted(set(connection.scalars(wanted)))
+
+
 def put_certificate(connection: Connection, certificate: CertificateRow, now: str) -> bool:
     """Append a certificate to the chain; False when that very one is in it already."""
     relative_path(certificate.path)

@@ -126,6 +126,11 @@ class TakedownRegistry:
         with self.database.read() as connection:
             return takedown_claims.history(connection, request_id)
 
+    def requests_behind(self, version: str) -> list[int]:
+        """Numbers of the requests that a version was replaced for."""
+        with self.database.read() as connection:
+            return takedown_claims.behind(connection, version)
+
     def put_certificate(
         self, request_id: int, path: str, sha256: str, previous_sha256: str | None
     ) -> bool:

@@ -1,6 +1,8 @@
 """Proof that a version is whole: every file re-hashed, every count re-counted.
 
-Cost: one read of every file of the version, plus the joins of `conservation.py`.
+That is all which a reader, a later build or a takedown would trust: shards, lineage and keys,
+and what `trusted.py` adds. Cost: one read of every file of the version and of the artifacts it
+was made from, plus the joins of `conservation.py`.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog.conservation import check_conservation, snapshot_counts
+from catalog.deleted import require_present
 from catalog.errors import CatalogError, StoreFileError
 from catalog.files import Store
 from catalog.key_checks import check_keys
@@ -19,6 +22,7 @@ from catalog.manifest import Manifest, load_manifest
 from catalog.registry import Registry
 from catalog.rows import KeyRow, LineageRow, ShardRow, VersionRow
 from catalog.shard_checks import check_shard
+from catalog.trusted import Trusted
 
 Progress = Callable[[str, int, int], None]
 
@@ -33,6 +37,7 @@ def verify(
     """Check a version; `problems` in the answer is empty when it is whole."""
     tell = progress or (lambda *_: None)
     version = registry.version(name)
+    require_present(registry, store, version)
     shards = registry.version_shards(name)
     lineage_files = registry.lineage_files(name)
     key_files = registry.key_files(name)
@@ -50,6 +55,10 @@ def verify(
     except CatalogError as error:
         found("manifest", version.manifest_path, iter([str(error)]))
     expected = _recorded_files(version, shards, lineage_files, key_files, manifest)
+    trusted = Trusted(registry, store, version, lineage_files, key_files)
+    for check, subject, problem in trusted.problems():
+        found(check, subject, iter([problem]))
+    expected = list(dict.fromkeys([*expected, *trusted.files]))
     damaged = _check_hashes(store, expected, jobs, tell, found)
     damaged |= _check_rows(store, lineage_files, damaged, found)
     for path, problem in check_keys(store, key_files, lineage_files, damaged):

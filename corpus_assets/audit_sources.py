@@ -15,12 +15,12 @@ from catalog.registry import Registry
 from catalog.rows import ArtifactRow
 from corpus_assets.errors import CorpusError
 from corpus_assets.home import Home
+from corpus_assets.pipeline.published import published_manifest
 from corpus_assets.session import open_home
-from corpus_assets.shards.manifest import parse_manifest
 from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD
 from corpus_assets.stages.tokenizer_audit import Passage
 from corpus_assets.step import keyed_hash
-from corpus_assets.store import Store, load_result
+from corpus_assets.store import Store, load_result, read_checked
 
 FILE_CHARS = 20_000_000
 """Characters read of one file of texts."""
@@ -59,8 +59,8 @@ def find_subject(home: Home, name: str, eod: str | None, pad: str | None) -> Aud
     row = registry.version(name)
     if row.status != "live":
         raise CorpusError(f"version {name} is {row.status}; `catalog versions` names the new one")
-    ref = parse_manifest(store.read(f"versions/{name}/manifest.json"), name).tokenizer
-    content = store.read(ref.path)
+    ref = published_manifest(store, row).tokenizer
+    content = read_checked(store, ref.path, ref.sha256)
     names = Tokenizer.from_str(content.decode("utf-8"))
     texts, note = _texts_of(store, registry, name, ref.sha256)
     return AuditSubject(
@@ -79,8 +79,7 @@ def sample_of(home: Home, version: str) -> tuple[str, dict[str, Any], list[str]]
     After a takedown the sample is gone, as all that was made from the removed document.
     """
     store, registry = open_home(home)
-    registry.version(version)
-    ref = parse_manifest(store.read(f"versions/{version}/manifest.json"), version).tokenizer
+    ref = published_manifest(store, registry.version(version)).tokenizer
     made = _made(registry, ref.sha256)
     result = load_result(store, made.stage, made.fingerprint) if made else None
     if made is None or result is None:

@@ -8,11 +8,11 @@ from catalog.registry import Registry
 from catalog.rows import VersionRow
 from corpus_assets.errors import CorpusError, MissingInput
 from corpus_assets.home import Home
-from corpus_assets.pipeline.published import load_published_recipe
+from corpus_assets.pipeline.published import load_published_recipe, published_manifest
 from corpus_assets.pipeline.version import make_groups
 from corpus_assets.recipe import Recipe, changed_recipe
 from corpus_assets.session import open_home, open_session
-from corpus_assets.shards.manifest import Group, Manifest, parse_manifest
+from corpus_assets.shards.manifest import Group
 from corpus_assets.shards.mixture import MixtureSettings
 from corpus_assets.store import Store
 
@@ -48,7 +48,7 @@ def mix_source(home: Home, name: str, overrides: Mapping[str, Any]) -> MixSource
                     f"recipe {recipe.name} has no tokens to mix yet ({error}); "
                     "`corpus build` makes them"
                 ) from error
-            manifest = _manifest(store, row.name)
+            manifest = published_manifest(store, row)
             groups, title = manifest.groups, f"recipe {recipe.name} over version {row.name}"
             return MixSource(title, groups, recipe.mixture, manifest.seq_len)
     return MixSource(f"recipe {recipe.name}", groups, recipe.mixture, recipe.shards.pack.seq_len)
@@ -74,14 +74,9 @@ def _of_version(store: Store, row: VersionRow, overrides: Mapping[str, Any]) -> 
         )
     recipe, _ = load_published_recipe(store, row.recipe_digest)
     changed = changed_recipe(recipe, dict(overrides), f"recipe of version {row.name}")
-    manifest = _manifest(store, row.name)
+    manifest = published_manifest(store, row)
     title = f"version {row.name}" + (" with other weights" if overrides else "")
     return MixSource(title, manifest.groups, changed.mixture, manifest.seq_len)
-
-
-def _manifest(store: Store, version: str) -> Manifest:
-    path = f"versions/{version}/manifest.json"
-    return parse_manifest(store.read(path), path)
 
 
 def _newest(registry: Registry, recipe: Recipe) -> VersionRow | None:

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +11,24 @@ from catalog.private import make_folder
 from catalog.registry import Registry
 from corpus_assets.added_snapshots import load_with_added
 from corpus_assets.engine.local import LocalEngine
-from corpus_assets.errors import RecipeError, StoreError
+from corpus_assets.errors import RecipeError, SourceError, StoreError
 from corpus_assets.home import Home
 from corpus_assets.locations import Locations
 from corpus_assets.lock import Lock, check_recipe, import_calibrations, load_lock
 from corpus_assets.pipeline.graph import Pipeline
 from corpus_assets.pipeline.progress import Progress, Silent
-from corpus_assets.pipeline.published import load_published_recipe, published_pins
+from corpus_assets.pipeline.published import (
+    check_published,
+    load_published_recipe,
+    lock_pins,
+    published_lock,
+    published_pins,
+)
 from corpus_assets.pipeline.turns import building
 from corpus_assets.recipe import Recipe
 from corpus_assets.recipe_files import find_recipe
 from corpus_assets.sources.gates import Suppressions
-from corpus_assets.store import Output, Store, open_store
+from corpus_assets.store import Output, Store, damaged, open_store
 
 TASKS = "corpus_assets.pipeline.tasks"
 
@@ -72,8 +79,15 @@ def open_session(
     bound = load_lock(Path(lock)) if lock is not None else None
     if bound is not None:
         check_recipe(bound, loaded.digest)
-    places = Locations(path.parent, home)
-    pipeline = Pipeline(loaded, places, store, _orders(registry), pins, bound is not None)
+    pipeline = Pipeline(
+        loaded,
+        Locations(path.parent, home),
+        store,
+        _orders(registry),
+        pins,
+        is_locked=bound is not None,
+        recorded=cache(registry.artifact_contents),
+    )
     with _engine(home, workers) as engine:
         yield Session(home, pipeline, registry, engine, progress or Silent(), bound)
 
@@ -90,9 +104,19 @@ def reopen_session(
     the takedowns in force now. What it publishes takes the version's place."""
     store, registry = open_home(home)
     row = registry.version(version)
+    check_published(store, registry, row)
     recipe, folder = load_published_recipe(store, row.recipe_digest)
-    pins = published_pins(store, version)
-    pipeline = Pipeline(recipe, Locations(folder, home), store, _orders(registry), pins)
+    lock = published_lock(store, row)
+    pipeline = Pipeline(
+        recipe,
+        Locations(folder, home),
+        store,
+        _orders(registry),
+        lock_pins(lock, version),
+        lock=lock,
+        recorded=cache(registry.artifact_contents),
+    )
+    _check_inputs(pipeline, lock, version)
     with _engine(home, workers) as engine:
         yield Session(
             home,
@@ -114,8 +138,30 @@ def live_pins(store: Store, registry: Registry, recipe: Recipe) -> dict[str, Out
         if row.status == "live" and registry.recipe(row.recipe_digest).name == recipe.name:
             published, _ = load_published_recipe(store, row.recipe_digest)
             if published.digest_but_snapshots == recipe.digest_but_snapshots:
-                return published_pins(store, row.name)
+                return published_pins(store, row)
     return {}
+
+
+def _check_inputs(pipeline: Pipeline, lock: Lock, version: str) -> None:
+    """Refuse to build a version again from other files than it was built from."""
+    folder = pipeline.locations.recipe_folder
+    try:
+        found = pipeline.read_inputs()
+    except SourceError as error:
+        raise SourceError(
+            f"version {version} cannot be built again: {error} (its recipe lay in {folder} when it "
+            "was published; put the file back there)"
+        ) from error
+    for name, files in found.items():
+        if files == lock.inputs.get(name, files):  # a later release may know more lists
+            continue
+        if name in pipeline.recipe.snapshots:
+            what = f"lists other files than those that version {version} was built from"
+            raise damaged(pipeline.store, f"sources/{name}.json", what)
+        raise SourceError(
+            f"version {version} cannot be built again: the files of {name} are not those it was "
+            f"built from; put them back as they were (its recipe lay in {folder})"
+        )
 
 
 def open_home(home: Home) -> tuple[Store, Registry]:

@@ -12,7 +12,8 @@ import hashlib
 import json
 import os
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
@@ -22,6 +23,7 @@ from corpus_assets.errors import CorruptArtifact, DriftError, StoreError
 from corpus_assets.step import canonical_json, digest
 
 RESULT = "result.json"
+CHECKSUM = "checksum"
 
 
 @dataclass(frozen=True)
@@ -212,14 +214,14 @@ def load_result(store: Store, stage: str, fingerprint: str) -> Result | None:
     path = f"{artifact_folder(stage, fingerprint)}/{RESULT}"
     if not store.exists(path):
         return None
+    raw = read_sealed(store, path)
     try:
-        raw = json.loads(store.read(path))
+        if (raw["stage"], raw["fingerprint"]) != (stage, fingerprint):
+            raise damaged(store, path, f"is the result of {raw['stage']} {raw['fingerprint']}")
         outputs = {name: Output(**out) for name, out in raw["outputs"].items()}
         return Result(stage, fingerprint, outputs, raw["counts"], raw["notes"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CorruptArtifact(
-            f"{path} in the store {store.url} is damaged; delete its folder and build again"
-        ) from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise damaged(store, path, "is not a result") from error
 
 
 def commit_result(
@@ -259,16 +261,72 @@ def commit_result(
         "counts": dict(counts),
         "notes": dict(notes),
     }
-    store.write(f"{folder}/{RESULT}", canonical_json(body))
+    store.write(f"{folder}/{RESULT}", sealed_json(body))
     return result
 
 
 def read_output(store: Store, output: Output) -> bytes:
     """An output's bytes, refused when they are not what was written."""
-    data = store.read(output.path)
-    if len(data) != output.bytes or sha256_hex(data) != output.sha256:
-        raise CorruptArtifact(
-            f"{output.path} in the store {store.url} does not match its recorded hash; delete its "
-            "folder and build again"
-        )
+    return read_checked(store, output.path, output.sha256)
+
+
+def read_checked(store: Store, path: str, sha256: str) -> bytes:
+    """A file's bytes, refused when they have another digest than the recorded one."""
+    data = store.read(path)
+    _compare(store, path, sha256_hex(data), sha256)
     return data
+
+
+def local_checked(store: Store, path: str, sha256: str) -> Path:
+    """A file's local path, as `Store.local` gives it; its content is read once and checked."""
+    full = store.local(path)
+    try:
+        with open(full, "rb") as handle:
+            found = hashlib.file_digest(handle, "sha256").hexdigest()
+    except OSError as error:
+        raise StoreError(f"cannot read {path} in the store {store.url}: {error}") from error
+    _compare(store, path, found, sha256)
+    return full
+
+
+def check_files(store: Store, files: Iterable[tuple[str, str]], jobs: int = 4) -> None:
+    """Read files (path, SHA-256) once and refuse the first that is not what was recorded."""
+    with ThreadPoolExecutor(jobs) as pool:
+        for _ in pool.map(lambda file: local_checked(store, *file), dict.fromkeys(files)):
+            pass
+
+
+def sealed_json(body: Mapping[str, Any]) -> bytes:
+    """Canonical JSON with its own SHA-256 in `checksum`, for files that no digest names."""
+    return canonical_json({**body, CHECKSUM: digest(dict(body))})
+
+
+def read_sealed(store: Store, path: str) -> dict[str, Any]:
+    """What `sealed_json` wrote, refused when it was altered; older files have no checksum."""
+    try:
+        body = json.loads(store.read(path))
+        recorded = body.pop(CHECKSUM, None)
+        found = digest(body)
+    except (ValueError, AttributeError, TypeError) as error:
+        raise damaged(store, path, "is not the JSON it was") from error
+    if recorded is not None:
+        _compare(store, path, found, recorded)
+    return dict(body)
+
+
+def _compare(store: Store, path: str, found: str, recorded: str) -> None:
+    if found != recorded:
+        raise damaged(store, path, f"has SHA-256 {found}, recorded is {recorded}")
+
+
+def damaged(store: Store, path: str, what: str) -> CorruptArtifact:
+    """The error for a file that is not what was recorded: nothing may be made from it."""
+    if path.startswith("artifacts/"):
+        cure = "delete its folder and build again"
+    elif path.startswith(("parts/", "orders/")):
+        cure = "delete it and build again"
+    elif path.startswith("sources/") and path.count("/") == 1:
+        cure = "delete it and run `corpus build`, which lists the snapshot's files again"
+    else:
+        cure = "restore it from a copy of the store"
+    return CorruptArtifact(f"{path} in the store {store.url} {what}: it is damaged; {cure}")

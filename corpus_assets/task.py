@@ -27,6 +27,7 @@ from corpus_assets.store import (
     Store,
     commit_result,
     load_result,
+    local_checked,
     read_output,
 )
 
@@ -106,8 +107,7 @@ class TaskContext:
     def path(self, name: str) -> Path:
         """A local file of the input, its content checked."""
         output = self.task.inputs[name]
-        read_output(self.store, output)
-        return self.store.local(output.path)
+        return local_checked(self.store, output.path, output.sha256)
 
     def table(self, name: str, columns: list[str] | None = None) -> pa.Table:
         return read_table(self.store, self.task.inputs[name], columns)

@@ -30,7 +30,7 @@ from corpus_assets.home import Home
 from corpus_assets.pipeline.certificate import Change, Proof, write_certificates
 from corpus_assets.pipeline.cluster_changes import cluster_changes
 from corpus_assets.pipeline.gc import collect
-from corpus_assets.pipeline.published import load_published_recipe
+from corpus_assets.pipeline.published import check_artifact_rows, load_published_recipe
 from corpus_assets.pipeline.removed import distinct, of_request, removed_documents
 from corpus_assets.pipeline.residue import Residue, search_live
 from corpus_assets.pipeline.turns import collecting, lease_s, owner_name, renewing, takedown_run
@@ -160,6 +160,7 @@ class _Work:
         state = self.registry.orders_state()
         if self.registry.free_takedowns(1):
             return False
+        check_artifact_rows(self.registry)
         try:
             for version in self.registry.versions():
                 if version.status == "live":

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from catalog.registry import Registry
-from corpus_assets.errors import CorruptArtifact, ShardError
+from corpus_assets.errors import ShardError
 from corpus_assets.home import Home
 from corpus_assets.shards.manifest import Manifest, parse_manifest
 from corpus_assets.shards.mapped import Opener
-from corpus_assets.store import LocalStore, Store, open_store, sha256_hex
+from corpus_assets.store import LocalStore, open_store, read_checked
 
 
 @dataclass(frozen=True)
@@ -28,18 +28,8 @@ def open_version(home: Home, name: str) -> Source:
         instead = f"; export {row.superseded_by} in its place" if row.superseded_by else ""
         raise ShardError(f"version {name} is {row.status}, a takedown has replaced it{instead}")
     store = open_store(home.store_url)
-    content = _checked(store, row.manifest_path, row.manifest_sha256)
+    content = read_checked(store, row.manifest_path, row.manifest_sha256)
     manifest = parse_manifest(content, row.manifest_path)
-    tokenizer = _checked(store, manifest.tokenizer.path, manifest.tokenizer.sha256)
+    tokenizer = read_checked(store, manifest.tokenizer.path, manifest.tokenizer.sha256)
     place: Path | Opener = store.root if isinstance(store, LocalStore) else store.local
     return Source(manifest, content, row.manifest_sha256, tokenizer, place)
-
-
-def _checked(store: Store, path: str, sha256: str) -> bytes:
-    content = store.read(path)
-    if sha256_hex(content) != sha256:
-        raise CorruptArtifact(
-            f"{path} in the store {store.url} does not match its recorded hash; "
-            "run `corpus verify` to see what else is damaged"
-        )
-    return content

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from catalog.registry import Registry
 from corpus_assets.documents import DOC_ID
-from corpus_assets.store import Store
+from corpus_assets.store import Store, local_checked
 
 COLUMNS = ["doc_id", "kept_doc_id"]
 
@@ -62,7 +62,7 @@ def cluster_changes(
 def _members(store: Store, registry: Registry, version: str) -> pa.Table:
     schema = pa.schema([(name, DOC_ID) for name in COLUMNS])
     tables = [
-        pq.read_table(store.local(row.path), columns=COLUMNS)
+        pq.read_table(local_checked(store, row.path, row.sha256), columns=COLUMNS)
         for row in registry.lineage_files(version, "cluster_members")
     ]
     return pa.concat_tables([schema.empty_table(), *tables])

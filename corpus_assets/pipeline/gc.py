@@ -26,7 +26,7 @@ from pathlib import Path
 from catalog.duck import SPILL
 from catalog.processes import is_gone
 from catalog.registry import Registry
-from catalog.rows import ArtifactRow
+from catalog.rows import ArtifactRow, VersionRow
 from corpus_assets.errors import StoreError
 from corpus_assets.home import Home
 from corpus_assets.pipeline.published import published_pins
@@ -60,7 +60,7 @@ def collect(
     `keep_revoked` leaves what is recorded: only the leftovers of killed runs go.
     """
     versions = registry.versions()
-    live = [version.name for version in versions if version.status == "live"]
+    live = [version for version in versions if version.status == "live"]
     artifacts = registry.artifacts()
     dead: list[ArtifactRow] = []
     if not keep_revoked:
@@ -68,7 +68,7 @@ def collect(
         spared = _unpublished(store, registry, artifacts, home or Home)
         dead = dead_artifacts(artifacts, named, _pinned(store, live), spared)
     stray = _unrecorded(store, artifacts)
-    kept = {version.name for version in versions if keep_revoked} | set(live)
+    kept = {version.name for version in (versions if keep_revoked else live)}
     files: list[str] = []
     freed = 0
     for artifact in dead:
@@ -139,7 +139,7 @@ def _unpublished(
     """Recent artifacts that no version, live or revoked, ever named; without the parts that hold
     a document which an order covers, and so without what was made from those."""
     since = datetime.now(UTC) - timedelta(days=home.keep_unpublished_days)
-    published = _named(registry, [version.name for version in registry.versions()])
+    published = _named(registry, registry.versions())
     orders = Suppressions.from_rows((row.kind, row.value) for row in registry.suppressions())
     return {
         (row.stage, row.fingerprint)
@@ -203,11 +203,11 @@ def dead_artifacts(
     return [row for row in rows if (row.stage, row.fingerprint) not in alive]
 
 
-def _named(registry: Registry, versions: Iterable[str]) -> set[str]:
+def _named(registry: Registry, versions: Iterable[VersionRow]) -> set[str]:
     """Every file of the store that a live version's lineage names."""
-    return {row.path for name in versions for row in registry.lineage_files(name)}
+    return {row.path for version in versions for row in registry.lineage_files(version.name)}
 
 
-def _pinned(store: Store, versions: Iterable[str]) -> set[str]:
+def _pinned(store: Store, versions: Iterable[VersionRow]) -> set[str]:
     """Contents of the calibrations that live versions pin."""
-    return {pin.sha256 for name in versions for pin in published_pins(store, name).values()}
+    return {pin.sha256 for version in versions for pin in published_pins(store, version).values()}

@@ -5,13 +5,13 @@ pins and the results of the stages before it. That is why any process, Dagster s
 can ask for any stage, and why a plan is simply the same question asked without running.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from corpus_assets.errors import MissingInput, ModelError, RecipeError
 from corpus_assets.locations import Locations
-from corpus_assets.lock import PinnedFile
+from corpus_assets.lock import Lock, PinnedFile
 from corpus_assets.models import find_model
 from corpus_assets.pipeline.calibrations import CALIBRATIONS
 from corpus_assets.pipeline.classifier_nodes import classifier_files, training_pins
@@ -25,7 +25,15 @@ from corpus_assets.pipeline.scrubbing import hash_list_pins
 from corpus_assets.pipeline.span_nodes import span_calibrations
 from corpus_assets.recipe import Recipe
 from corpus_assets.sources.gates import Suppressions
-from corpus_assets.store import Output, Result, Store, load_result
+from corpus_assets.store import (
+    RESULT,
+    Output,
+    Result,
+    Store,
+    artifact_folder,
+    damaged,
+    load_result,
+)
 from corpus_assets.task import Task
 
 ASSET_NODES: Mapping[str, tuple[str, ...]] = {
@@ -72,6 +80,8 @@ class Pipeline:
     suppressions: Suppressions = field(default_factory=Suppressions)
     pins: Mapping[str, Output] = field(default_factory=dict)
     is_locked: bool = False  # a lock says what every calibration is: none is resolved
+    lock: Lock | None = None  # of the version that is built again
+    recorded: Callable[[str], Mapping[str, str]] | None = None  # a stage's contents by fingerprint
 
     def __post_init__(self) -> None:
         self._known: dict[tuple[str, str | None], list[Result]] = {}
@@ -126,7 +136,17 @@ class Pipeline:
         return self._known[key]
 
     def result_of(self, task: Task) -> Result | None:
-        return load_result(self.store, task.stage, task.fingerprint)
+        return self.load(task.stage, task.fingerprint)
+
+    def load(self, stage: str, fingerprint: str) -> Result | None:
+        """A finished result; refused where the registry recorded another content for it."""
+        result = load_result(self.store, stage, fingerprint)
+        known = self.recorded(stage).get(fingerprint) if result and self.recorded else None
+        if result is not None and known not in (None, result.content_hash):
+            path = f"{artifact_folder(stage, fingerprint)}/{RESULT}"
+            what = f"names content {result.content_hash}, the registry recorded {known}"
+            raise damaged(self.store, path, what)
+        return result
 
     def pin_of(self, node: str, snapshot: str | None = None) -> Output | None:
         """The lock's file for a calibration; its node is then never run."""
@@ -174,16 +194,19 @@ class Pipeline:
 
     def inputs(self) -> dict[str, tuple[PinnedFile, ...]]:
         """Every file that goes in, for the lock."""
+        if self.lock is not None:  # what calibrations were made from is not read again
+            return dict(self.lock.inputs)
+        suites = {"eval_suites": suite_pins(self)}
+        return self.read_inputs() | suites | model_pins(self) | training_pins(self)
+
+    def read_inputs(self) -> dict[str, tuple[PinnedFile, ...]]:
+        """The files that tasks read where all calibrations are pinned."""
         pinned = {name: self.snapshot_files(name).pinned for name in self.recipe.snapshots}
-        pinned["eval_suites"] = suite_pins(self)
-        lists = {"blocklists": self.recipe.blocklists}
-        for name, patterns in lists.items():
-            pinned[name] = tuple(
-                PinnedFile(name=path.name, bytes=path.stat().st_size, sha256=self.digest_of(path))
-                for path in self.locations.files(patterns, name)
-            )
-        pinned |= list_pins(self) | model_pins(self) | hash_list_pins(self) | training_pins(self)
-        return pinned
+        pinned["blocklists"] = tuple(
+            PinnedFile(name=path.name, bytes=path.stat().st_size, sha256=self.digest_of(path))
+            for path in self.locations.files(self.recipe.blocklists, "blocklists")
+        )
+        return pinned | list_pins(self) | hash_list_pins(self)
 
     def language_model(self) -> tuple[Path, str]:
         """The language identifier's file and digest."""

@@ -16,7 +16,7 @@ from corpus_assets.documents import FINAL_TEXT
 from corpus_assets.shards.tokens import TokenBatch
 from corpus_assets.stages.decisions import Drop
 from corpus_assets.stages.shards import read_tokens
-from corpus_assets.store import Output, read_output
+from corpus_assets.store import Output, local_checked, read_output
 from corpus_assets.task import TaskContext, read_table
 
 KEYS = ["doc_id", "offset", "text_id"]
@@ -52,8 +52,8 @@ class Earlier:
 
     def path(self, name: str) -> Path:
         """A local file of an output, its content checked."""
-        self.content(name)
-        return self._store.local(self._outputs[name].path)
+        output = self._outputs[name]
+        return local_checked(self._store, output.path, output.sha256)
 
     def rows_of_documents(self, context: TaskContext) -> list[int | None]:
         """For each of the part's documents its row in the earlier ones, None where it is new."""

@@ -7,8 +7,9 @@ under, and the set of orders it was last compared with, so that nothing is compa
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -19,12 +20,23 @@ from corpus_assets.sources.suppressions import Suppressions
 from corpus_assets.sources.urls import host_of_key
 from corpus_assets.stages.purge import DOCUMENT_KEYS, RECORD_KEYS, covered_records
 from corpus_assets.step import canonical_json, digest
-from corpus_assets.store import Result, Store, load_result
+from corpus_assets.store import (
+    Result,
+    Store,
+    damaged,
+    load_result,
+    local_checked,
+    read_checked,
+    read_sealed,
+    sealed_json,
+)
 from corpus_assets.task import Task
 
 MANY_ORDERS = 200
 LISTED = "listed"  # kind of a row that names a file of orders by its digest
 _LISTS: dict[str, frozenset[tuple[str, str]]] = {}
+Load = Callable[[str, str], Result | None]
+"""The result of (stage, fingerprint), where it is in the store."""
 
 
 @dataclass(frozen=True)
@@ -37,22 +49,23 @@ class Standing:
     previous: str | None = None  # the result it was filtered from
 
 
-def part_task(store: Store, base: Task, orders: Suppressions) -> Task:
+def part_task(store: Store, base: Task, orders: Suppressions, load: Load | None = None) -> Task:
     """The task whose result stands for a part under the orders in force."""
+    load = load or partial(load_result, store)
     standing = _load(store, base.fingerprint)
     if standing is not None and _under(base, standing.orders).fingerprint != standing.fingerprint:
         standing = None
     if standing is not None and not _in_force(store, standing, orders):
         standing = None  # an order that took something out was withdrawn: it may come back
     if standing is None:
-        found = load_result(store, base.stage, base.fingerprint)
+        found = load(base.stage, base.fingerprint)
         if found is None:
             return _under(base, listed_orders(store, orders))
         standing = Standing(base.fingerprint, (), digest([]))
     task = _under(base, standing.orders)
     if standing.compared == _digest(orders) or not orders.rows:
         return task
-    result = load_result(store, task.stage, task.fingerprint)
+    result = load(task.stage, task.fingerprint)
     if result is None:
         return _under(base, listed_orders(store, orders))
     covering = _covering(store, result, orders)
@@ -64,12 +77,12 @@ def part_task(store: Store, base: Task, orders: Suppressions) -> Task:
     return replace(purged, params=dict(purged.params) | params)
 
 
-def result_before(store: Store, task: Task) -> Result | None:
+def result_before(store: Store, task: Task, load: Load) -> Result | None:
     """What stood for a part before it was filtered last, as long as it is in the store."""
     standing = _load(store, str(task.params["base"]))
     if standing is None or standing.previous is None or standing.fingerprint != task.fingerprint:
         return None
-    return load_result(store, task.stage, standing.previous)
+    return load(task.stage, standing.previous)
 
 
 def remember(store: Store, tasks: Iterable[Task], orders: Suppressions) -> None:
@@ -85,7 +98,7 @@ def remember(store: Store, tasks: Iterable[Task], orders: Suppressions) -> None:
             previous = known.previous
         standing = Standing(task.fingerprint, rows, _digest(orders), previous)
         if standing != known:
-            store.write(_path(base), canonical_json(asdict(standing)))
+            store.write(_path(base), sealed_json(asdict(standing)))
 
 
 def listed_orders(store: Store, orders: Suppressions) -> tuple[tuple[str, str], ...]:
@@ -112,7 +125,7 @@ def spelled_orders(
             found.add((kind, value))
         elif with_lists:
             if value not in _LISTS:
-                listed = json.loads(store.read(f"orders/{value}.json"))
+                listed = json.loads(read_checked(store, f"orders/{value}.json", value))
                 _LISTS.clear()  # one is enough: all parts of a build name the same
                 _LISTS[value] = frozenset((k, v) for k, v in listed)
             found |= _LISTS[value]
@@ -133,11 +146,12 @@ def _under(base: Task, rows: Iterable[tuple[str, str]]) -> Task:
 
 def _covering(store: Store, result: Result, orders: Suppressions) -> set[tuple[str, str]]:
     """The orders that cover a record of the part which is still there."""
-    records = pq.read_table(
-        store.local(result.outputs["records.parquet"].path), columns=RECORD_KEYS
-    )
-    documents = pq.read_table(
-        store.local(result.outputs["documents.parquet"].path), columns=DOCUMENT_KEYS
+    records, documents = (
+        pq.read_table(local_checked(store, output.path, output.sha256), columns=columns)
+        for output, columns in (
+            (result.outputs["records.parquet"], RECORD_KEYS),
+            (result.outputs["documents.parquet"], DOCUMENT_KEYS),
+        )
     )
     covered = covered_records(records, documents, orders)
     if not covered.any():
@@ -186,6 +200,9 @@ def _digest(orders: Suppressions) -> str:
 def _load(store: Store, base: str) -> Standing | None:
     if not store.exists(_path(base)):
         return None
-    raw = json.loads(store.read(_path(base)))
-    rows = tuple((kind, value) for kind, value in raw["orders"])
-    return Standing(raw["fingerprint"], rows, raw["compared"], raw.get("previous"))
+    raw = read_sealed(store, _path(base))
+    try:
+        rows = tuple((kind, value) for kind, value in raw["orders"])
+        return Standing(raw["fingerprint"], rows, raw["compared"], raw.get("previous"))
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged(store, _path(base), "does not say what stands for a part") from error

@@ -6,15 +6,14 @@ size is refused when it is read.
 """
 
 import hashlib
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from corpus_assets.errors import CorruptArtifact, MissingInput, SourceError
+from corpus_assets.errors import MissingInput, SourceError
 from corpus_assets.lock import PinnedFile
 from corpus_assets.sources.base import SourceFile
-from corpus_assets.step import canonical_json, digest
-from corpus_assets.store import Output, Store
+from corpus_assets.step import digest
+from corpus_assets.store import Output, Store, damaged, read_sealed, sealed_json
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ def _path(snapshot: str) -> str:
 
 
 def save_snapshot_files(store: Store, pinned: SnapshotFiles) -> None:
-    store.write(_path(pinned.snapshot), canonical_json(asdict(pinned)))
+    store.write(_path(pinned.snapshot), sealed_json(asdict(pinned)))
 
 
 def forget_snapshot_files(store: Store, snapshot: str) -> None:
@@ -60,16 +59,14 @@ def load_snapshot_files(store: Store, snapshot: str) -> SnapshotFiles:
             f"source_files of {snapshot} is not pinned yet; materialize source_files first, or "
             "run `corpus build`"
         )
+    raw = read_sealed(store, _path(snapshot))
     try:
-        raw = json.loads(store.read(_path(snapshot)))
         files = tuple(SourceFile(**file) for file in raw["files"])
         robots = tuple(SourceFile(**file) for file in raw.get("robots", ()))
         indexes = tuple(Output(**output) for output in raw.get("indexes", ()))
         return SnapshotFiles(raw["snapshot"], raw["location"], files, robots, indexes)
-    except (ValueError, KeyError, TypeError) as error:
-        raise CorruptArtifact(
-            f"{_path(snapshot)} in the store is damaged; delete it and build again"
-        ) from error
+    except (KeyError, TypeError) as error:
+        raise damaged(store, _path(snapshot), "does not list a snapshot's files") from error
 
 
 def file_digest(path: Path) -> str:

@@ -1,22 +1,33 @@
 """Publishing a version: its folder in the store, then its rows in the catalog.
 
-The manifest is written last of the files, and the catalog learns of the version, of what it
+The manifest is written last of the files (`contents.json`, which lists the others, before it), and the catalog learns of the version, of what it
 replaces and why, in one transaction. Publishing the same version twice has no effect.
 """
 
 import json
 from collections.abc import Sequence
 
+from catalog.contents import NAME as CONTENTS
+from catalog.contents import dump_contents
 from catalog.errors import OrdersChanged
 from catalog.registry import Registry
-from catalog.rows import ActionRow, LineageRow, LockRow, ModelRow, RecipeRow, ShardRow, VersionRow
+from catalog.rows import (
+    ActionRow,
+    KeyRow,
+    LineageRow,
+    LockRow,
+    ModelRow,
+    RecipeRow,
+    ShardRow,
+    VersionRow,
+)
 from corpus_assets.errors import CorpusError
 from corpus_assets.lock import calibration_path
 from corpus_assets.pipeline.certificate import Change
 from corpus_assets.pipeline.classifier_nodes import classifier_files
 from corpus_assets.pipeline.graph import Pipeline
 from corpus_assets.pipeline.key_tasks import key_rows
-from corpus_assets.pipeline.published import recipe_path
+from corpus_assets.pipeline.published import published_manifest, recipe_path
 from corpus_assets.pipeline.report import render_report
 from corpus_assets.pipeline.turns import publishing
 from corpus_assets.pipeline.version import Version
@@ -24,10 +35,9 @@ from corpus_assets.shards.manifest import (
     Group,
     Manifest,
     ShardRef,
-    parse_manifest,
 )
 from corpus_assets.step import canonical_json
-from corpus_assets.store import Output, read_output, sha256_hex
+from corpus_assets.store import Output, check_files, read_output, sealed_json, sha256_hex
 
 
 def is_published(pipeline: Pipeline, version: Version) -> bool:
@@ -71,24 +81,37 @@ def _publish(
         )
     if pipeline.suppressions.state is not None:  # before any file is written, and again at the end
         registry.expect_orders(pipeline.suppressions.state)
-    for name, output in pipeline.calibrations().items():
-        pin = version.lock.calibrations[name]
-        target = calibration_path(folder, pin)
-        if not store.exists(target):
-            store.write(target, read_output(store, output))
-    store.write(f"{folder}/lock.json", version.lock.to_bytes())
-    store.write(f"{folder}/report.html", render_report(pipeline, version.manifest).encode())
-    registry.expect_leases()  # a manifest is what makes a folder a version
-    store.write(path, version.manifest_bytes)
-    _save_recipe(pipeline)
+    lineage, keys = lineage_rows(pipeline, version.manifest), key_rows(pipeline)
+    if replaces:  # most files are shared with the version before it, and no task has read them
+        check_files(store, _named_files(version.manifest, lineage, keys))
     changes = [
-        Change.between(old, parse_manifest(store.read(f"versions/{old}/manifest.json")),
+        Change.between(old, published_manifest(store, registry.version(old)),
                        version.name, version.manifest)
         for old in replaces
     ]  # fmt: skip
+    files = {}
+    for name, output in pipeline.calibrations().items():
+        pin = version.lock.calibrations[name]
+        target = calibration_path(folder, pin)
+        files[target.removeprefix(f"{folder}/")] = pin.sha256
+        if not store.exists(target):
+            store.write(target, read_output(store, output))
+    for name, data in (
+        ("lock.json", version.lock.to_bytes()),
+        ("report.html", render_report(pipeline, version.manifest).encode()),
+    ):
+        store.write(f"{folder}/{name}", data)
+        files[name] = sha256_hex(data)
+    files["manifest.json"] = sha256_hex(version.manifest_bytes)
+    contents = dump_contents(version.name, files, lineage, keys)
+    store.write(f"{folder}/{CONTENTS}", contents)
+    registry.expect_leases()  # a manifest is what makes a folder a version
+    store.write(path, version.manifest_bytes)
+    _save_recipe(pipeline)
+    row = _version_row(pipeline, version, path, contents)
     actions = [change.action(request) for request in requests for change in changes]
     try:
-        _register(pipeline, registry, version, path, replaces, actions)
+        _register(pipeline, registry, version, row, lineage, keys, replaces, actions)
     except OrdersChanged:
         for written in store.list(folder):  # nobody knows of it, and the report quotes documents
             store.delete(written)
@@ -98,17 +121,20 @@ def _publish(
 def _save_recipe(pipeline: Pipeline) -> None:
     """Keep the recipe with its locations, so that a takedown can build the version again."""
     body = {
+        "digest": pipeline.recipe.digest,
         "folder": str(pipeline.locations.recipe_folder),
         "recipe": pipeline.recipe.model_dump(mode="json"),
     }
-    pipeline.store.write(recipe_path(pipeline.recipe.digest), canonical_json(body))
+    pipeline.store.write(recipe_path(pipeline.recipe.digest), sealed_json(body))
 
 
 def _register(
     pipeline: Pipeline,
     registry: Registry,
     version: Version,
-    path: str,
+    row: VersionRow,
+    lineage: Sequence[LineageRow],
+    keys: Sequence[KeyRow],
     replaces: Sequence[str],
     actions: Sequence[ActionRow],
 ) -> None:
@@ -123,23 +149,43 @@ def _register(
             target = calibration_path(f"versions/{version.name}", pin)
             registry.put_model(ModelRow(name, pin.sha256, target, pin.sha256))
     registry.publish_version(
-        VersionRow(
-            name=version.name,
-            lock_digest=lock.digest,
-            recipe_digest=pipeline.recipe.digest,
-            manifest_path=path,
-            manifest_sha256=sha256_hex(version.manifest_bytes),
-            documents=sum(group.documents for group in manifest.groups),
-            tokens=sum(group.tokens for group in manifest.groups),
-            samples=sum(group.samples for group in manifest.groups),
-        ),
+        row,
         [_shard_row(group, shard) for group in manifest.groups for shard in group.shards],
-        lineage_rows(pipeline, manifest),
+        lineage,
         revokes=replaces,
         actions=actions,
-        keys=key_rows(pipeline),
+        keys=keys,
         orders_state=pipeline.suppressions.state,
     )
+
+
+def _version_row(pipeline: Pipeline, version: Version, path: str, contents: bytes) -> VersionRow:
+    groups = version.manifest.groups
+    return VersionRow(
+        name=version.name,
+        lock_digest=version.lock.digest,
+        recipe_digest=pipeline.recipe.digest,
+        manifest_path=path,
+        manifest_sha256=sha256_hex(version.manifest_bytes),
+        documents=sum(group.documents for group in groups),
+        tokens=sum(group.tokens for group in groups),
+        samples=sum(group.samples for group in groups),
+        contents_sha256=sha256_hex(contents),
+    )
+
+
+def _named_files(
+    manifest: Manifest, lineage: Sequence[LineageRow], keys: Sequence[KeyRow]
+) -> list[tuple[str, str]]:
+    """Every (path, SHA-256) that a version names: shards, lineage and keys."""
+    shards = [
+        (file.path, file.sha256)
+        for group in manifest.groups
+        for shard in group.shards
+        for file in (shard.bin, shard.idx, shard.spans, shard.header)
+    ]
+    tables = [(row.path, row.sha256) for row in lineage]
+    return [*shards, *tables, *((row.path, row.sha256) for row in keys)]
 
 
 def _shard_row(group: Group, shard: ShardRef) -> ShardRow:

@@ -1,11 +1,26 @@
-"""What a published version left in the store, read without anything that builds one."""
+"""What a published version left in the store, read without anything that builds one.
 
-import json
+Each file is held against what vouches for it: the manifest and the lock against the version's
+row in the registry, calibrations against the lock, the recipe's copy against its own checksum.
+"""
+
 from pathlib import Path
 
+from pydantic import ValidationError
+
+from catalog.contents import (
+    altered_rows,
+    contents_path,
+    inconsistent_artifacts,
+    parse_contents,
+)
+from catalog.registry import Registry
+from catalog.rows import VersionRow
+from corpus_assets.errors import CorpusError
 from corpus_assets.lock import Lock, calibration_path
 from corpus_assets.recipe import Recipe, parse_recipe
-from corpus_assets.store import Output, Store
+from corpus_assets.shards.manifest import Manifest, parse_manifest
+from corpus_assets.store import Output, Store, damaged, read_checked, read_sealed
 
 
 def recipe_path(digest: str) -> str:
@@ -14,15 +29,74 @@ def recipe_path(digest: str) -> str:
 
 def load_published_recipe(store: Store, digest: str) -> tuple[Recipe, Path]:
     """A recipe that a version was published from, and the folder its locations start at."""
-    raw = json.loads(store.read(recipe_path(digest)))
-    return parse_recipe(raw["recipe"], f"published recipe {digest[:12]}"), Path(raw["folder"])
+    path = recipe_path(digest)
+    raw = read_sealed(store, path)
+    try:
+        recipe, folder = raw["recipe"], Path(raw["folder"])
+    except (KeyError, TypeError) as error:
+        raise damaged(store, path, "is not a recipe's copy") from error
+    parsed = parse_recipe(recipe, f"published recipe {digest[:12]}")
+    # A later release may know more settings, which changes the digest of the same recipe: the
+    # checksum covers the copy, and the digest that it was saved under is part of it.
+    named = raw.get("digest", parsed.digest)
+    if named != digest:
+        raise damaged(store, path, f"is the recipe with digest {named}")
+    return parsed, folder
 
 
-def published_pins(store: Store, version: str) -> dict[str, Output]:
+def published_lock(store: Store, version: VersionRow) -> Lock:
+    """A version's lock, held against the digest in the registry."""
+    path = f"versions/{version.name}/lock.json"
+    try:
+        lock = Lock.model_validate_json(store.read(path))
+    except ValidationError as error:
+        raise damaged(store, path, "is not a lock") from error
+    if lock.digest != version.lock_digest:
+        what = f"has digest {lock.digest}, the registry recorded {version.lock_digest}"
+        raise damaged(store, path, what)
+    return lock
+
+
+def published_pins(store: Store, version: VersionRow) -> dict[str, Output]:
     """The calibrations that a published version's lock pins, as files of the store."""
-    folder = f"versions/{version}"
-    lock = Lock.model_validate_json(store.read(f"{folder}/lock.json"))
+    return lock_pins(published_lock(store, version), version.name)
+
+
+def lock_pins(lock: Lock, version: str) -> dict[str, Output]:
+    """Where the calibrations that a version's lock pins lie in the store."""
     return {
-        name: Output(calibration_path(folder, pin), pin.sha256, pin.bytes, 0)
+        name: Output(calibration_path(f"versions/{version}", pin), pin.sha256, pin.bytes, 0)
         for name, pin in lock.calibrations.items()
     }
+
+
+def check_published(store: Store, registry: Registry, version: VersionRow) -> None:
+    """Refuse a version whose manifest, or whose rows in the registry, are not as published."""
+    manifest = published_manifest(store, version)
+    named = (manifest.version, manifest.lock_digest, manifest.recipe.digest)
+    if named != (version.name, version.lock_digest, version.recipe_digest):
+        raise CorpusError(
+            f"the manifest of version {version.name} names another version, lock or recipe than "
+            "the registry: the registry was changed; restore it from a backup"
+        )
+    if version.contents_sha256 is None:
+        return
+    path, name = contents_path(version), version.name
+    contents = parse_contents(read_checked(store, path, version.contents_sha256), path)
+    for table, what in altered_rows(
+        contents, registry.lineage_files(name), registry.key_files(name)
+    ):
+        raise CorpusError(f"version {name} is not as it was published: {table}: {what}")
+
+
+def check_artifact_rows(registry: Registry) -> None:
+    """Refuse to work by a registry whose rows of artifacts contradict themselves: they say what
+    is deleted."""
+    for folder, what in inconsistent_artifacts(registry.artifacts()):
+        raise CorpusError(f"{folder}: {what}")
+
+
+def published_manifest(store: Store, version: VersionRow) -> Manifest:
+    """A version's manifest, held against the digest in the registry."""
+    data = read_checked(store, version.manifest_path, version.manifest_sha256)
+    return parse_manifest(data, version.manifest_path)

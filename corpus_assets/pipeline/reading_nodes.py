@@ -66,7 +66,7 @@ def documents_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
         )
         for part, file in enumerate(pinned.files)
     ]
-    return [part_task(graph.store, base, graph.suppressions) for base in bases]
+    return [part_task(graph.store, base, graph.suppressions, graph.load) for base in bases]
 
 
 def signals_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:

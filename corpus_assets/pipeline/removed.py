@@ -7,7 +7,7 @@ from catalog.registry import Registry
 from corpus_assets.documents import DOCUMENTS
 from corpus_assets.sources.suppressions import Suppressions
 from corpus_assets.stages.purge import DOCUMENT_KEYS, covered_records
-from corpus_assets.store import Store
+from corpus_assets.store import Store, local_checked
 
 COLUMNS = ["doc_id", "url_key", "host", *DOCUMENT_KEYS, "text"]
 REMOVED = pa.schema([DOCUMENTS.field(name) for name in COLUMNS])
@@ -24,8 +24,9 @@ def removed_documents(store: Store, registry: Registry, before: str, after: str)
     for place, row in sorted(old.items()):
         if new[place].sha256 == row.sha256:
             continue
-        kept = pq.read_table(store.local(new[place].path), columns=["doc_id"])
-        table = pq.read_table(store.local(row.path), columns=COLUMNS)
+        left = local_checked(store, new[place].path, new[place].sha256)
+        kept = pq.read_table(left, columns=["doc_id"])
+        table = pq.read_table(local_checked(store, row.path, row.sha256), columns=COLUMNS)
         ids = set(kept["doc_id"].to_pylist())
         mask = [doc_id not in ids for doc_id in table["doc_id"].to_pylist()]
         gone.append(table.filter(pa.array(mask, pa.bool_())).select(COLUMNS).cast(REMOVED))

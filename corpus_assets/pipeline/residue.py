@@ -24,7 +24,8 @@ from catalog.registry import Registry
 from corpus_assets.kernels.detokenize import spell_spans
 from corpus_assets.kernels.unicode_text import text_buffers
 from corpus_assets.pipeline.gram_digests import DigestIndex
-from corpus_assets.shards.manifest import Manifest, parse_manifest
+from corpus_assets.pipeline.published import published_manifest
+from corpus_assets.shards.manifest import Manifest
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.stages.contamination import ScanSettings, scan
 from corpus_assets.stages.document_names import text_id_of
@@ -34,7 +35,7 @@ from corpus_assets.stages.eval_index import (
     build_eval_index,
     parse_eval_index,
 )
-from corpus_assets.store import Store, open_store
+from corpus_assets.store import Store, open_store, read_checked
 
 SHARE_WORTH_NAMING = 0.3
 """A text that holds this much of a removed one is reported, as a likely copy."""
@@ -110,7 +111,7 @@ class Search:
 
     def version(self, registry: Registry, name: str) -> None:
         """Look through a version: its texts, extracted and final, and its tokens."""
-        manifest = parse_manifest(self._store.read(f"versions/{name}/manifest.json"))
+        manifest = published_manifest(self._store, registry.version(name))
         files: dict[str, list[str]] = {}
         for table in ("texts", "final_text"):
             for row in registry.lineage_files(name, table):
@@ -155,7 +156,7 @@ class Search:
         """The version's tokenizer, its special tokens named by the ids that the manifest gives."""
         ref = manifest.tokenizer
         if ref.sha256 not in self._decoders:
-            data = self._store.read(ref.path)
+            data = read_checked(self._store, ref.path, ref.sha256)
             names = Tokenizer.from_str(data.decode())
             eod, pad = names.id_to_token(ref.eod_id) or "", names.id_to_token(ref.pad_id) or ""
             self._decoders[ref.sha256] = Encoder(data, eod_token=eod, pad_token=pad, fast=False)

@@ -8,7 +8,7 @@ of it is computed.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from corpus_assets.errors import MissingInput
@@ -33,14 +33,14 @@ class Before(Pipeline):
     """The same graph with the documents that stood before the last purge of each part."""
 
     def __init__(self, now: Pipeline) -> None:
-        super().__init__(now.recipe, now.locations, now.store, now.suppressions, now.pins)
+        super().__init__(**{part.name: getattr(now, part.name) for part in fields(Pipeline)})
         self.now = now
 
     def results(self, node: str, snapshot: str | None = None) -> list[Result]:
         key = (node, snapshot)
         if node == "documents" and key not in self._known:
             found = [
-                result_before(self.store, task) or result
+                result_before(self.store, task, self.load) or result
                 for task, result in zip(
                     self.now.tasks(node, snapshot), self.now.results(node, snapshot), strict=True
                 )

@@ -135,7 +135,7 @@ def columns_of_version(
 ) -> VersionColumns:
     """The columns of a published version."""
     recipe, _ = load_published_recipe(store, row.recipe_digest)
-    pins = published_pins(store, row.name)
+    pins = published_pins(store, row)
     cutoffs: Cutoffs = json.loads(read_output(store, pins["quality_cutoffs"]))
     files: dict[tuple[str, int], dict[str, str]] = {}
     rows: dict[tuple[str, int], int] = {}

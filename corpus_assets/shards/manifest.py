@@ -191,6 +191,7 @@ def load_manifest(path: Path) -> Manifest:
         content = path.read_bytes()
     except OSError as error:
         raise ShardError(
-            f"{path.name} cannot be read ({error.strerror}); give the path of a version's manifest"
+            f"{path.name} cannot be read ({error.strerror}); give the path of a version's manifest; "
+            "of a version that a takedown replaced, `catalog versions` names the one in its place"
         ) from error
     return parse_manifest(content, path.name)

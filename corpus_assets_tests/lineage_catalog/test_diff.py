@@ -6,8 +6,13 @@ from pathlib import Path
 import pytest
 
 from catalog.changes import changed_keys
+from catalog.deleted import require_present
 from catalog.diff import diff
-from catalog.errors import UnknownName
+from catalog.errors import UnknownName, VersionDeleted
+from catalog.lineage import Lineage
+from catalog.resolve import resolve
+from catalog.rows import ActionRow, NewTakedown
+from catalog.verify import verify
 from corpus_assets_tests.lineage_catalog.corpus import SNAPSHOTS, build, pages
 
 
@@ -79,3 +84,37 @@ def test_a_new_snapshot_adds_documents_that_were_not_ingested_before(tmp_path: P
     assert back["documents"]["removed"] == answer["documents"]["added"]
     with pytest.raises(UnknownName):
         diff(corpus.registry, corpus.store, "v1", "v3")
+
+
+def test_a_version_that_a_takedown_deleted_is_told_and_compared_as_far_as_known(
+    tmp_path: Path,
+) -> None:
+    first = [doc for name in SNAPSHOTS for doc in pages(name)]
+    corpus = build(tmp_path, docs=first)
+    later = build(tmp_path, "v1.td1", first[1:], tokenizer=corpus.tokenizer)
+    registry, store = corpus.registry, corpus.store
+    ((request, _),) = registry.file_takedowns([NewTakedown("doc_id", "0" * 32, False, "asked")])
+    registry.claim_takedowns([request.id], "me", 60)
+    done = ActionRow(request.id, "v1", "v1.td1", {})
+    registry.finish_takedowns([request.id], "me", [done])
+    registry.supersede_version("v1", "v1.td1")
+    require_present(registry, store, registry.version("v1"))  # revoked, and still there
+    assert later.registry.version("v1").status == "revoked"
+    for file in (tmp_path / "store" / "versions" / "v1").iterdir():
+        file.unlink()
+    said = f"version v1 was deleted after takedown {request.id}: v1.td1 took its place"
+    for ask in (
+        lambda: verify(registry, store, "v1"),
+        lambda: resolve(registry, store, "v1"),
+        lambda: Lineage(registry, store, "v1"),
+    ):
+        with pytest.raises(VersionDeleted, match=said):
+            ask()
+    answer = diff(registry, store, "v1", "v1.td1")
+    assert answer["deleted"] == [said]
+    counts = {name: registry.version(name).documents for name in ("v1", "v1.td1")}
+    assert answer["documents"] == {"before": counts["v1"], "after": counts["v1.td1"]}
+    assert answer["shards"]["shared"] > 0
+    assert sum(row["change"] for row in answer["tokens"]) == (
+        registry.version("v1.td1").tokens - registry.version("v1").tokens
+    )

@@ -15,6 +15,9 @@ from catalog.cli import main as catalog_main
 from catalog.errors import StoreFileError
 from catalog.files import Store as CatalogStore
 from corpus_assets.cli import main as corpus_main
+from corpus_assets.errors import CorruptArtifact
+from corpus_assets.home import Home
+from corpus_assets.session import reopen_session
 from corpus_assets.shards.loader import Loader
 from corpus_assets.shards.manifest import parse_manifest
 from corpus_assets.store import LocalStore
@@ -150,18 +153,34 @@ class TestACorpusOnS3:
         assert answer["problems"] == []
         assert answer["files"] > 0
 
-    def test_damage_in_the_bucket_is_found(self, built: Built) -> None:
+    def test_damage_in_the_bucket_is_found_and_stops_a_takedown(self, built: Built) -> None:
         s3 = built.s3
         manifest = json.loads(s3.read(f"versions/{VERSION}/manifest.json"))
-        path = manifest["groups"][0]["shards"][0]["bin"]["path"]
-        whole = s3.read(path)
-        s3.write(path, whole[:-1] + bytes([whole[-1] ^ 1]))
+        recipe = f"sources/recipes/{manifest['recipe']['digest']}.json"
+        paths = [
+            manifest["groups"][0]["shards"][0]["bin"]["path"],
+            recipe,
+            next(path for path in s3.list("artifacts/tokens") if path.endswith("result.json")),
+            f"versions/{VERSION}/report.html",
+        ]
+        whole = {path: s3.read(path) for path in paths}
+        foreign = f"versions/{VERSION}/notes.txt"
+        for path, data in whole.items():
+            s3.write(path, data[:-9] + bytes([data[-9] ^ 1]) + data[-8:])
+        s3.write(foreign, b"left here")
         try:
             code, answer = ask_catalog("verify", VERSION)
+            with (
+                pytest.raises(CorruptArtifact, match=recipe),
+                reopen_session(Home.resolve(), VERSION),
+            ):
+                pass
         finally:
-            s3.write(path, whole)
-        assert code != 0
-        assert path in {problem["subject"] for problem in answer["problems"]}
+            for path, data in whole.items():
+                s3.write(path, data)
+            s3.delete(foreign)
+        assert code == 1
+        assert {*paths, foreign} <= {problem["subject"] for problem in answer["problems"]}
 
     @pytest.mark.parametrize(
         "query",
