@@ -262,9 +262,18 @@ def verify(place: Place, as_json: bool, version: str, jobs: int) -> int:
 def sql(place: Place, as_json: bool, query: str, limit: int, version: str | None) -> None:
     """Ask a version's lineage and the registry in SQL (DuckDB), for reading only.
 
-    `catalog sql "SHOW TABLES"` lists the tables. Document ids are hex; `raw.documents` and its
-    like have them as bytes, which is much faster to look up: doc_id = unhex('...'). The column
-    "offset" needs its quotes.
+    `catalog sql "SHOW TABLES"` lists the tables. The key of a document is doc_id: 32 hex digits in
+    `documents`, `decisions`, `cluster_members` and the other lineage tables, which join on it. In
+    `raw.documents` and its like it is 16 bytes, which is much faster to look up; raw tables join
+    raw tables, and unhex(...) or lower(hex(...)) lead from one to the other. In cluster_members
+    kept_doc_id is the doc_id that stands for doc_id. Snapshots are named `snapshot` in lineage and
+    `name` in the registry's `snapshots`. The column "offset" needs its quotes.
+
+    \b
+    catalog sql "SELECT d.url, k.url AS kept_url FROM cluster_members m
+      JOIN documents d ON d.doc_id = m.doc_id
+      JOIN documents k ON k.doc_id = m.kept_doc_id WHERE NOT m.kept"
+    catalog sql "SELECT url FROM raw.documents WHERE doc_id = unhex('3f0c...')"
     """
     from catalog.query import run_query
 

@@ -72,6 +72,20 @@ ID_COLUMNS = {
     "benchmark_hits": ("doc_id",),
 }
 
+ALL_MEMBERS = """(
+    FROM raw.cluster_members
+    UNION ALL BY NAME
+    SELECT found.*, place.snapshot, place.part, 'first' AS kind, true AS kept,
+        CAST(1 AS FLOAT) AS similarity
+    FROM (
+        SELECT kept_doc_id AS doc_id, kept_doc_id, any_value(cluster_id) AS cluster_id,
+            max(cluster_size) AS cluster_size
+        FROM raw.cluster_members GROUP BY kept_doc_id HAVING NOT bool_or(kept)
+    ) AS found JOIN raw.decisions AS place ON place.doc_id = found.doc_id AND place.kept
+)"""
+"""Members of all clusters. A snapshot is compared with those before it, so its files leave out a
+kept document of an earlier one that had no copy there: that one is added."""
+
 
 class Lineage(DuckTables):
     """Queries over one version's lineage. Close it, or use it in a `with` statement."""
@@ -187,8 +201,9 @@ class Lineage(DuckTables):
         for table in LINEAGE_TABLES:
             self.connection.execute(f"CREATE VIEW raw.{table} AS FROM {self.scan(table)}")
             shown = ", ".join(f"lower(hex({name})) AS {name}" for name in ID_COLUMNS[table])
+            rows = ALL_MEMBERS if table == "cluster_members" else f"raw.{table}"
             self.connection.execute(
-                f"CREATE VIEW {table} AS SELECT * REPLACE ({shown}) FROM raw.{table}"
+                f"CREATE VIEW {table} AS SELECT * REPLACE ({shown}) FROM {rows}"
             )
 
     def _fill(self, connection: duckdb.DuckDBPyConnection) -> None:

@@ -2,18 +2,21 @@
 
 import dataclasses
 import hashlib
+import re
 import uuid
 from pathlib import Path
+from typing import Any
 
 import fsspec
 import pytest
 
+from catalog import cli
 from catalog.errors import QueryRefused
 from catalog.files import Store
 from catalog.query import run_query
 from catalog.registry import Registry
 from catalog.rows import LINEAGE_TABLES, GateRow, LockRow, RecipeRow, VersionRow
-from corpus_assets_tests.lineage_catalog.corpus import Corpus, build
+from corpus_assets_tests.lineage_catalog.corpus import Corpus, Doc, build
 
 
 def ask(corpus: Corpus, sql: str, limit: int = 1000) -> list[list[object]]:
@@ -49,6 +52,41 @@ def test_ids_are_hex_for_people_and_bytes_for_speed(corpus: Corpus) -> None:
     by_hex = ask(corpus, f"SELECT url FROM documents WHERE doc_id = '{name}'")
     by_bytes = ask(corpus, f"SELECT url FROM raw.documents WHERE doc_id = unhex('{name}')")
     assert by_hex == by_bytes == [[doc.url]]
+
+
+def test_a_cluster_lists_the_kept_document_of_an_earlier_snapshot(tmp_path: Path) -> None:
+    docs = [
+        Doc("A", 0, 0, "http://a.example/", "a text that others copy word for word"),
+        Doc("B", 0, 1, "http://c.example/", "a text that others copy line by line", cluster="c"),
+        Doc("B", 1, 2, "http://d.example/", "a text that many copy line by line", cluster="c"),
+        Doc("B", 1, 3, "http://e.example/", "a text that nobody ever thought to copy"),
+    ]
+    for doc in docs[1:3]:
+        doc.kept, doc.stage, doc.reason = False, "clusters", "near_duplicate"
+
+    def join(tables: dict[str, Any]) -> dict[str, Any]:
+        """As with scope `all`: later copies name the document that had none in its snapshot."""
+        table = tables.get("cluster_members")
+        if table is None:
+            return tables
+        rows = [row | {"kept_doc_id": docs[0].doc_id, "kept": False} for row in table.to_pylist()]
+        return {"cluster_members": table.from_pylist(rows, table.schema)}
+
+    corpus = build(tmp_path, docs=docs, tamper=join)
+    members = "FROM cluster_members m JOIN documents d ON d.doc_id = m.doc_id"
+    assert ask(corpus, f"SELECT d.url, m.snapshot, m.kind {members} WHERE m.kept") == [
+        ["http://a.example/", "A", "first"]
+    ]
+    assert len(ask(corpus, "FROM cluster_members")) == 3
+    assert len(ask(corpus, "FROM raw.cluster_members")) == 2
+
+
+def test_the_help_of_sql_gives_queries_that_join_on_the_key(corpus: Corpus) -> None:
+    told = cli.sql.callback.__doc__ or ""  # type: ignore[union-attr]
+    query = re.search(r'"(SELECT d\.url.*?)"', told, re.DOTALL)
+    assert query is not None
+    dropped = [doc for doc in corpus.docs if doc.reason == "near_duplicate"]
+    assert {row[0] for row in ask(corpus, query[1])} >= {doc.url for doc in dropped}
 
 
 def test_spans_know_their_shard_and_texts_their_part(corpus: Corpus) -> None:
