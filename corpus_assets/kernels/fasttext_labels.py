@@ -34,13 +34,18 @@ def identify(
     """The `k` likeliest labels of each text and their probabilities, best first.
 
     Text d is `data[offsets[d]:offsets[d + 1]]`, UTF-8. int32[n, k], -1 where fastText gives
-    fewer, and float32[n, k].
+    fewer, and float32[n, k]. Of labels with one score those are given, and in that order, that
+    fastText gives: what its heap (`std::push_heap`, `pop_heap`, `sort_heap` of libstdc++) leaves.
     """
     hidden, counts = mean_rows(model, data, offsets)
     found = np.full((len(counts), k), -1, dtype=np.int32)
     scores = np.zeros((len(counts), k), dtype=np.float32)
+    n_labels = len(model.labels)
+    order = np.arange(n_labels, dtype=np.int32)
+    if model.loss == HIERARCHICAL:
+        order = _leaves(model.left, model.right, n_labels)
     _likeliest(
-        hidden, counts, model.output, model.left, model.right, model.loss, len(model.labels),
+        hidden, counts, model.output, model.left, model.right, model.loss, order,
         _logistic_table(), found, scores,
     )  # fmt: skip
     return found, scores
@@ -123,11 +128,62 @@ def _score_flat(
 
 
 @kernel
+def _leaves(left: Ints, right: Ints, n_labels: int) -> Ints:
+    """int32[labels]: the labels from left to right, as fastText walks its tree."""
+    out = np.empty(n_labels, dtype=np.int32)
+    waiting = np.empty(2 * n_labels, dtype=np.int64)
+    waiting[0] = 2 * n_labels - 2
+    open_nodes, place = 1, 0
+    while open_nodes:
+        open_nodes -= 1
+        node = waiting[open_nodes]
+        if node < n_labels:
+            out[place] = node
+            place += 1
+        else:
+            waiting[open_nodes], waiting[open_nodes + 1] = right[node], left[node]
+            open_nodes += 2
+    return out
+
+
+@kernel
+def _sift_up(heap: Ints, hole: int, label: int, score: Floats) -> None:
+    """Put a label into the heap from `hole` up; the least score stands first."""
+    while hole > 0 and score[heap[(hole - 1) // 2]] > score[label]:
+        heap[hole] = heap[(hole - 1) // 2]
+        hole = (hole - 1) // 2
+    heap[hole] = label
+
+
+@kernel
+def _pop(heap: Ints, size: int, score: Floats) -> None:
+    """Move the first of `size` labels behind the others, which stay a heap.
+
+    The hole goes down to a leaf first and the label then up from there: with equal scores another
+    way would leave another order.
+    """
+    label, heap[size - 1] = heap[size - 1], heap[0]
+    size -= 1
+    hole, child = 0, 2
+    while child < size:
+        if score[heap[child]] > score[heap[child - 1]]:
+            child -= 1
+        heap[hole] = heap[child]
+        hole, child = child, 2 * (child + 1)
+    if child == size and size > 0:
+        heap[hole] = heap[child - 1]
+        hole = child - 1
+    _sift_up(heap, hole, label, score)
+
+
+@kernel
 def _likeliest(
     hidden: Floats, counts: Offsets, output: Floats, left: Ints, right: Ints, loss: int,
-    n_labels: int, table: Floats, found: Ints, scores: Floats,
+    order: Ints, table: Floats, found: Ints, scores: Floats,
 ) -> None:  # fmt: skip
-    score = np.empty(2 * n_labels - 1, dtype=np.float32)
+    most = found.shape[1]
+    score = np.empty(2 * len(order) - 1, dtype=np.float32)
+    heap = np.empty(most + 1, dtype=np.int32)
     for d in range(len(counts)):
         if counts[d] == 0:
             continue
@@ -135,16 +191,20 @@ def _likeliest(
             _score_tree(hidden[d], output, left, right, score)
         else:
             _score_flat(hidden[d], output, loss == SOFTMAX, table, score)
-        for rank in range(found.shape[1]):
-            best = -1
-            for label in range(n_labels):
-                if score[label] > -np.inf and (best < 0 or score[label] > score[best]):
-                    best = label
-            if best < 0:
-                break
-            found[d, rank] = best
-            scores[d, rank] = exp(np.float64(score[best]))
-            score[best] = -np.inf
+        size = 0
+        for label in order:
+            if score[label] == -np.inf or (size == most and score[label] < score[heap[0]]):
+                continue
+            _sift_up(heap, size, label, score)
+            size += 1
+            if size > most:
+                _pop(heap, size, score)
+                size -= 1
+        for rank in range(size, 1, -1):
+            _pop(heap, rank, score)
+        for rank in range(size):
+            found[d, rank] = heap[rank]
+            scores[d, rank] = exp(np.float64(score[heap[rank]]))
 
 
 @kernel

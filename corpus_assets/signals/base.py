@@ -22,6 +22,7 @@ from corpus_assets.kernels.redpajama import without_punctuation
 from corpus_assets.kernels.repetition import repeated_ngram_chars
 from corpus_assets.kernels.tokens import split_tokens
 from corpus_assets.kernels.unicode_classes import class_table
+from corpus_assets.normal_forms import nfd
 from corpus_assets.step import Settings
 
 FILE = "file:"
@@ -161,9 +162,13 @@ class TextBatch:
         return Spans(self.data, spans, np.arange(len(self) + 1, dtype=np.int64))
 
     @cached_property
-    def without_punctuation(self) -> "TextBatch":
-        """The texts without ASCII punctuation, ASCII letters small."""
-        return TextBatch.from_bytes(*without_punctuation(self.data, self.offsets))
+    def plain(self) -> "TextBatch":
+        """The texts without ASCII punctuation, in small letters, decomposed (NFD)."""
+        plain = TextBatch.from_bytes(*without_punctuation(self.data, self.offsets))
+        if pc.all(pc.string_is_ascii(plain.texts)).as_py() is not False:
+            return plain
+        texts = (text if text.isascii() else nfd(text.lower()) for text in plain.texts.to_pylist())
+        return TextBatch.from_arrow(pa.array(texts, pa.large_string()))
 
     @cached_property
     def _counted(

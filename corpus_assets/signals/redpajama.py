@@ -25,8 +25,8 @@ ENTROPY_DECIMALS = 6
 class RedPajama(SignalFamily):
     """Names begin with `redpajama_`, thresholds are the user's: it was published as signals.
 
-    Over normalised words (ASCII punctuation taken out, ASCII letters made small, split at white
-    space; Unicode is not decomposed):
+    Over normalised words (ASCII punctuation taken out, letters made small, Unicode decomposed to
+    NFD, split at white space):
 
     * `n_words`, `mean_word_chars`, `unique_word_share`, `unigram_entropy` (natural logarithm);
     * `top_N_gram_ratio`: characters of the most frequent n-gram times its occurrences, 0 if it
@@ -85,7 +85,7 @@ class RedPajama(SignalFamily):
         return self.record_batch({f"redpajama_{name}": value for name, value in values.items()})
 
     def _words(self, batch: TextBatch) -> dict[str, Any]:
-        plain = batch.without_punctuation
+        plain = batch.plain
         words = plain.words
         entropy = kernel.entropies(words.rows, words.repeats, words.occurrences)
         name = TextBatch.from_arrow(pa.array(["javascript"]))
@@ -135,5 +135,5 @@ class RedPajama(SignalFamily):
             "ellipsis_line_share": share(lines.sum_by_document(dots), n_lines),
             "bullet_line_share": share(lines.sum_by_document(bullets), n_lines),
             "terminal_line_share": share(lines.sum_by_document(ended), n_lines),
-            "mean_line_words": share(batch.without_punctuation.words.counts, n_lines),
+            "mean_line_words": share(batch.plain.words.counts, n_lines),
         }

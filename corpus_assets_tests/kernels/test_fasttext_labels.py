@@ -40,9 +40,6 @@ def batch(texts: list[str]) -> tuple[Any, Any]:
     return np.frombuffer(b"".join(raw), dtype=np.uint8), offsets
 
 
-TABLED = (fasttext_model.NEGATIVE, fasttext_model.ONE_VS_ALL)
-
-
 def check(model: FastTextModel, reference: Any, texts: list[str]) -> None:
     lines = [text.replace("\n", " ") for text in texts]
     labels, scores = identify(model, *batch(lines))
@@ -54,9 +51,7 @@ def check(model: FastTextModel, reference: Any, texts: list[str]) -> None:
     ):
         found = [model.labels[label] for label in labels[row] if label >= 0]
         expected = [name.removeprefix("__label__") for name in names]
-        if model.loss not in TABLED:  # whose probabilities come from a table, and tie
-            assert found == expected, lines[row][:80]
-        assert len(found) == len(expected)
+        assert found == expected, lines[row][:80]
         if np.abs(scores[row, : len(found)] - probabilities).max(initial=0) > 1e-5:
             check_is_nearer(model, reference, lines[row])
 
@@ -179,6 +174,21 @@ def test_models_of_every_kind_are_read_as_fasttext_reads_them(tmp_path: Path, ki
         }
         for label, score in zip(model.labels, whole[row], strict=True):
             assert abs(score - found.get(label, 0.0)) <= 1e-5 or (np.isnan(score) and not found)
+
+
+@pytest.mark.parametrize("loss", ["hs", "softmax", "ova", "ns"])
+@pytest.mark.parametrize("more_labels", [0, 1, 9, 60])
+def test_labels_of_one_score_come_in_fasttext_s_order(
+    tmp_path: Path, loss: str, more_labels: int
+) -> None:
+    """A model that learned nothing gives all labels (of one depth in a tree) the same score."""
+    path = trained(tmp_path, loss=loss, lr=0.0, epoch=1, more_labels=more_labels)
+    model, reference = load_model(path), load_fasttext(path)
+    for k in (1, 2, 3, 4, 5, 7, 8, 12):
+        labels, _ = identify(model, *batch(["the house"]), k=k)
+        names, _ = reference.predict("the house", k=k)
+        expected = [name.removeprefix("__label__") for name in names]
+        assert [model.labels[label] for label in labels[0] if label >= 0] == expected
 
 
 def test_rows_that_stay_in_the_file_give_the_same_scores(

@@ -193,7 +193,7 @@ def dclm(text: str) -> dict[str, float]:
 
 def redpajama(text: str) -> dict[str, float]:
     plain = text.translate(str.maketrans("", "", string.punctuation))
-    plain = "".join(c.lower() if c.isascii() else c for c in plain)
+    plain = unicodedata.normalize("NFD", plain.lower())
     words = plain.split()
     tokens = re.findall(r"\w+|[^\w\s]+", text)
     lines = split_at_line_ends(text)
