@@ -30,14 +30,14 @@ main.add_command(takedown)
 @placed
 def upgrade(place: Place, as_json: bool) -> None:
     """Create the catalog's tables, or bring them to this package's schema."""
-    before, after = place.registry.upgrade()
+    before, after = place.unchecked.upgrade()
     if as_json:
         print_json({"before": before, "after": after})
     elif before == after:
-        print_line(f"The catalog at {place.registry.database} is up to date (schema {after}).")
+        print_line(f"The catalog at {place.unchecked.database} is up to date (schema {after}).")
     else:
         print_line(
-            f"The catalog at {place.registry.database} went from schema "
+            f"The catalog at {place.unchecked.database} went from schema "
             f"{before or 'none'} to {after}."
         )
 

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -56,8 +57,21 @@ class Place:
 
     def __init__(self, home: str, catalog_url: str | None, store_url: str | None) -> None:
         file = URL.create("sqlite", database=str(Path(home) / "catalog.db"))
-        self.registry = Registry(catalog_url or file)
+        self.home = Path(home)
+        self.unchecked = Registry(catalog_url or file)
         self._store_url = store_url or str(Path(home) / "store")
+
+    @cached_property
+    def registry(self) -> Registry:
+        """The catalog; refused, at the first use, when its tables are not of this version."""
+        self.unchecked.check_schema()
+        return self.unchecked
+
+    @property
+    def local_store(self) -> list[Path]:
+        """The store's folder, where it is one."""
+        url = self._store_url.removeprefix("file://")
+        return [] if "://" in url else [Path(url)]
 
     @property
     def store(self) -> Store:
@@ -74,10 +88,7 @@ def placed(command: Command) -> Command:
     def run(
         home: str, catalog_url: str | None, store_url: str | None, as_json: bool, **rest: Any
     ) -> Any:
-        place = Place(home, catalog_url, store_url)
-        if command.__name__ != "upgrade":
-            place.registry.check_schema()
-        return command(place=place, as_json=as_json, **rest)
+        return command(place=Place(home, catalog_url, store_url), as_json=as_json, **rest)
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     run.__dict__.update(command.__dict__)

@@ -3,6 +3,7 @@
 import sys
 from contextlib import redirect_stdout
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,6 +14,7 @@ from catalog.command import BROKEN_EXIT, Place, placed
 from catalog.errors import CatalogError, TakedownTooWide
 from catalog.output import print_json, print_line, printable
 from catalog.rows import TAKEDOWN_STATES
+from catalog.signing import fingerprint, key_path, load_public_key, make_key, pem, public_path
 
 BAD_LINES_IN_JSON = 10_000
 
@@ -182,15 +184,56 @@ def withdraw(place: Place, as_json: bool, request_id: int) -> None:
 
 
 @takedown.command()
-@click.argument("request_id", metavar="ID", type=int)
+@click.argument("what", metavar="ID|FILE")
+@click.option(
+    "--public-key",
+    "public_keys",
+    type=click.Path(dir_okay=False, path_type=Path),
+    multiple=True,
+    help="The operator's published key; several where it was changed.",
+)
 @placed
-def verify(place: Place, as_json: bool, request_id: int) -> int:
-    """Look at a takedown's proof again: its certificate, and what live versions hold."""
-    from catalog.takedown_verify import verify_takedown
+def verify(place: Place, as_json: bool, what: str, public_keys: tuple[Path, ...]) -> int:
+    """Look at a takedown's proof again: its certificate, the store, and what live versions hold.
 
-    answer = verify_takedown(place.registry, place.store, request_id)
-    print_json(answer) if as_json else screens.show_verified(answer)
+    With FILE, a copy of a certificate (.json) is checked by itself against the public key, and
+    its page where that lies beside it: neither catalog nor store is needed.
+    """
+    from catalog.takedown_verify import Trust, verify_copy, verify_takedown
+
+    if what.isascii() and what.isdigit():
+        trust = Trust.given(public_keys)
+        tell = partial(click.echo, err=True)
+        answer = verify_takedown(place.registry, place.store, int(what), trust, place.home, tell)
+        print_json(answer) if as_json else screens.show_verified(answer)
+    else:
+        answer = verify_copy(Path(what), [load_public_key(path) for path in public_keys])
+        print_json(answer) if as_json else screens.show_verified_copy(answer)
     return 0 if answer["whole"] else BROKEN_EXIT
+
+
+@takedown.command()
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The private key's file; CORPUS_SIGNING_KEY, or a place in ~/.config, if none.",
+)
+@placed
+def keygen(place: Place, as_json: bool, out: Path | None) -> None:
+    """Make the key that signs certificates, outside home and store, and print its public half.
+
+    Publish what is printed where requesters find it, and keep the private key and the head record
+    that will lie beside it from whoever can write to the catalog or the store.
+    """
+    path = out or key_path()
+    key = make_key(path, [place.home, *place.local_store])
+    answer = {
+        "private_key": str(path),
+        "public_key": str(public_path(path)),
+        "key_sha256": fingerprint(key),
+        "pem": pem(key).decode(),
+    }
+    print_json(answer) if as_json else screens.show_key(answer)
 
 
 @takedown.command()

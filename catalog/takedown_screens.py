@@ -258,10 +258,22 @@ def show_verified(answer: dict[str, Any]) -> None:
         print_line(f"  {problem}")
     for found in answer["documents_found"]:
         print_line(f"  {found['doc_id']} is in {found['version']} ({found['table']})")
+    for path in answer["files_left"]:
+        print_line(f"  {path} is still in the store")
+    if answer["files_kept"]:
+        print_line(
+            f"  {answer['files_kept']} files of revoked versions are kept, as the recipe asks: "
+            "`corpus gc` deletes them"
+        )
     if answer["copies_under_other_addresses"]:
         print_line(
             f"  {answer['copies_under_other_addresses']} copies stand under other addresses, "
             "which the request does not cover"
+        )
+    _show_signature(answer)
+    if answer["signature_checked"] and not answer["head_checked"]:
+        print_line(
+            "  The end of the chain was not compared: the head record lies beside the signing key."
         )
     search = answer["search"]
     if search is None:
@@ -275,4 +287,73 @@ def show_verified(answer: dict[str, Any]) -> None:
             f"places hold a removed text whole, {search['similar']} documents share a good part "
             "of its wording"
         )
-    print_line("The proof holds." if answer["whole"] else "The proof does not hold.")
+        print_line(f"  {search['files']} other files of the home searched")
+        for held in search["holding"]:
+            what = "an original source file" if held["is_source"] else "delete it"
+            print_line(f"  {held['file']} holds {held['share_percent']}% of a removed text: {what}")
+        for name, why in search["not_searched"]:
+            print_line(f"  {name} was not searched: {why}")
+    if not answer["documents_removed"]:
+        print_line(
+            "Nothing was removed for this request: the certificate lists no document, so it proves "
+            "no removal."
+        )
+    else:
+        print_line("The proof holds." if answer["whole"] else "The proof does not hold.")
+
+
+def _show_signature(answer: dict[str, Any]) -> None:
+    if answer["signed_by"] is None:
+        print_line(
+            "  It is not signed: digests show damage, and changes by who cannot write to both "
+            "catalog and store. They do not show changes by who can."
+        )
+    elif not answer["signature_checked"]:
+        print_line("  It is signed, and the signature was not checked: give --public-key.")
+    else:
+        print_line(f"  signed with the key {answer['signed_by']}")
+
+
+def show_verified_copy(answer: dict[str, Any]) -> None:
+    """A copy of a certificate, checked by itself."""
+    print_line(
+        f"{answer['certificate']}: takedown {answer['request']}, certificate number "
+        f"{answer['number']} of {answer['issued_at']}"
+    )
+    print_fields(
+        [
+            ("documents removed", answer["documents_removed"]),
+            ("files not deleted", len(answer["files_left"])),
+            ("copies that remain", answer["copies_left"]),
+            ("signed with", answer["signed_by"] or "nothing"),
+            ("page", "belongs to it" if answer["page_checked"] else "not beside it"),
+        ]
+    )
+    for problem in answer["problems"]:
+        print_line(f"  {problem}")
+    if not answer["problems"]:
+        print_line(
+            "  The operator signed this, word for word. Catalog and store were not looked at."
+        )
+    if not answer["documents_removed"]:
+        print_line("Nothing was removed: the certificate lists no document.")
+    elif answer["whole"]:
+        print_line("The certificate is genuine.")
+    else:
+        print_line("The certificate does not hold.")
+
+
+def show_key(answer: dict[str, Any]) -> None:
+    """`catalog takedown keygen`"""
+    print_fields(
+        [
+            ("private key", f"{answer['private_key']} (keep it; nobody else may read it)"),
+            ("public key", answer["public_key"]),
+            ("sha256", answer["key_sha256"]),
+        ]
+    )
+    print_line()
+    print_line("Publish this, and its SHA-256, where requesters find it:")
+    print_line()
+    for line in answer["pem"].splitlines():
+        print_line(line)

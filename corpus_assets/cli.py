@@ -213,6 +213,8 @@ def gc(dry_run: bool, home: str | None) -> None:
             f"{gone.files} files, {gone.bytes / 2**20:.1f} MiB"
         ]
     )
+    if gone.left:
+        raise CorpusError(f"{len(gone.left)} files could not be deleted; the first: {gone.why}")
 
 
 @cli.group()

@@ -129,8 +129,8 @@ class S3Store:
         return copy
 
     def list(self, prefix: str) -> Iterator[str]:
-        """Every object under the folder `prefix`, in name order; 1,000 a request."""
-        key = _key(prefix)
+        """Every object under the folder `prefix`, or all, in name order; 1,000 a request."""
+        key = _key(prefix) if prefix else None
         found: list[str] = []
         with self._explained("list", prefix):
             for chunk in self._client.list(key):
@@ -194,7 +194,7 @@ class S3Store:
         if status in ("401", "403"):
             return (
                 f"access denied: cannot {verb} {path} in the store {self.url}; the credentials need "
-                f"s3:GetObject, s3:PutObject and s3:ListBucket on the bucket {self.bucket}"
+                f"s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket on the bucket {self.bucket}"
             )
         if status is not None:
             what = f"HTTP {status}" + (f" {code}" if code else "")

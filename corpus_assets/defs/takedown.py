@@ -1,4 +1,5 @@
-"""Takedowns carried out: claim what is pending, build every live version without it, certify.
+"""Takedowns carried out: claim what is pending, build every live version without it, delete,
+look again, certify.
 
 Requests write standing orders into the catalog when they are filed. A run builds each live
 version again under its own lock and the orders in force: parts that an order covers are
@@ -12,7 +13,7 @@ the same requests and comes to the same result.
 
 import contextlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import click
@@ -27,12 +28,25 @@ from catalog.takedown import Rematched, look_again
 from corpus_assets.defs.build import build_unless
 from corpus_assets.errors import CorpusError
 from corpus_assets.home import Home
-from corpus_assets.pipeline.certificate import Change, Proof, write_certificates
-from corpus_assets.pipeline.cluster_changes import cluster_changes
+from corpus_assets.lock import Lock
+from corpus_assets.pipeline.calibrations import may_hold
+from corpus_assets.pipeline.certificate import (
+    Change,
+    Deletion,
+    Proof,
+    certified_versions,
+    write_certificates,
+)
 from corpus_assets.pipeline.gc import collect
 from corpus_assets.pipeline.published import check_artifact_rows, load_published_recipe
-from corpus_assets.pipeline.removed import distinct, of_request, removed_documents
-from corpus_assets.pipeline.residue import Residue, search_live
+from corpus_assets.pipeline.removed import (
+    Removed,
+    distinct,
+    forget_removed,
+    load_removed,
+    of_request,
+)
+from corpus_assets.pipeline.residue import Residue, addresses, search_live
 from corpus_assets.pipeline.turns import collecting, lease_s, owner_name, renewing, takedown_run
 from corpus_assets.session import open_home, reopen_session
 from corpus_assets.sources.suppressions import Suppressions
@@ -57,7 +71,8 @@ class Outcome:
     documents: int
     residue: Residue | None
     freed_bytes: int
-    kept_revoked: bool = False
+    deletion: Deletion
+    why_left: str = ""
     snapshots: tuple[str, ...] = ()
 
 
@@ -81,15 +96,44 @@ def run(home: str | None = None) -> int:
     if outcome.residue is not None:
         click.echo(
             f"  searched {outcome.residue.texts} texts and {outcome.residue.tokens} tokens: "
-            f"{outcome.residue.exact} exact copies left"
+            f"{outcome.residue.exact} exact copies and {outcome.residue.similar} near ones left"
         )
-        if outcome.residue.exact:
-            click.echo("  those stand under other addresses: ask with --near-duplicates or by text")
-    if outcome.kept_revoked:
+        if outcome.residue.exact or outcome.residue.similar:
+            click.echo(
+                "  the certificates name them: ask with --near-duplicates to remove them too"
+            )
+    if outcome.deletion.outcome == "kept":
         click.echo("  revoked versions are kept, as the recipe says: `corpus gc` deletes them")
     else:
         click.echo(f"  {outcome.freed_bytes} bytes deleted")
-    return 0
+    if not outcome.deletion.left:
+        return 0
+    click.echo(not_deleted(outcome), err=True)
+    for path in outcome.deletion.left:
+        click.echo(f"  {path}", err=True)
+    return 1
+
+
+def _tell_of_home(residue: Residue) -> None:
+    holding = [held for held in residue.holding if not held.is_source]
+    for held in holding:
+        click.echo(
+            f"  {held.file} holds {held.share_percent}% of a removed text: delete it", err=True
+        )
+    for name, why in residue.not_searched:
+        click.echo(f"  {name} was not searched: {why}", err=True)
+    originals = len(residue.holding) - len(holding)
+    if originals:
+        click.echo(f"  {originals} original source files in the home hold removed texts")
+
+
+def not_deleted(outcome: Outcome) -> str:
+    """What to tell of files that are still there."""
+    return (
+        f"{len(outcome.deletion.left)} files of revoked versions could not be deleted: "
+        f"{outcome.why_left or 'they are still in the store'}; the requests stay open, and their "
+        "certificates name the files. Mend that, then `catalog takedown run` finishes them"
+    )
 
 
 def run_pending(
@@ -113,8 +157,11 @@ def run_pending(
                     tell("takedowns came in: building again without what they name")
                 if not work.claimed:
                     return None
-                outcome = work.prove_and_collect()
-            registry.finish_takedowns(list(work.claimed), work.owner, [])
+                outcome = work.collect_and_prove()
+            if outcome.deletion.left:
+                registry.fail_takedowns(list(work.claimed), work.owner, not_deleted(outcome))
+            else:
+                registry.finish_takedowns(list(work.claimed), work.owner, [])
         except BaseException as error:
             reason = str(error) or "the run was stopped"
             with contextlib.suppress(CatalogError):  # the first error is the one to tell
@@ -178,57 +225,78 @@ class _Work:
                 raise OrdersChanged("takedowns were filed while this run began")
             build_unless(session, next_name(name), same_as=name)
 
-    def prove_and_collect(self) -> Outcome:
-        """Search, certify, collect: in this order, so that a killed run can be repeated.
+    def collect_and_prove(self) -> Outcome:
+        """Delete, look at the store again, search, certify: the certificate says what was seen.
 
-        Changes are read back from the catalog, where each was recorded with its version: those
-        of an earlier attempt that was killed count too.
+        What it needs of the old versions was noted when each new one was published, and changes
+        are read back from the catalog, so a killed run can be repeated from any point.
         """
         ids = list(self.claimed)
         changes = self._changes()
-        certified = {certificate.request_id for certificate in self.registry.certificates()}
-        tables = []
-        if not certified.issuperset(ids):
-            tables = [
-                removed_documents(self.store, self.registry, change.before, change.after)
-                for change in changes
-            ]
-        removed = distinct(tables)
-        found = search_live(self.store, self.registry, removed, [c.after for c in changes])
-        clusters = {
-            change.before: cluster_changes(
-                self.store,
-                self.registry,
-                change.before,
-                change.after,
-                removed["doc_id"].to_pylist(),
-            )
-            for change in (changes if removed.num_rows else [])
-        }
-        requests = self.registry.takedowns_of(ids)
-        named = {request.id: self._named(removed, request.id) for request in requests}
-        kept = any(self._keeps_revoked(change.before) for change in changes)
-        proof = Proof(removed, changes, clusters, found, kept)
+        noted = {change.before: load_removed(self.store, change.after) for change in changes}
+        removed = distinct([note.documents for note in noted.values()])
+        clusters = {before: note.clusters for before, note in noted.items()}
+        freed, deletion, why = self._delete(changes, noted.values())
+        watched = {d for found in clusters.values() for one in found for d in one.kept_after}
+        states = {version.name: version.status for version in self.registry.versions()}
+        after = [change.after for change in changes if states[change.after] == "live"]
+        found = search_live(
+            self.store,
+            self.registry,
+            removed,
+            watched,
+            self.home.root,
+            deletion.kept,
+            self.tell,
+        )
+        named = {number: self._named(removed, number) for number in ids}
+        uncertified = [n for n in ids if named[n] or self._certified(n) is None]
+        requests = self.registry.takedowns_of(uncertified)
+        likes = {copy.doc_id for copy in found.copies_of(found.removed, watched)} if found else ()
+        urls = addresses(self.store, self.registry, after, likes)
+        models = {name: held for version in after for name, held in self._models(version).items()}
+        proof = Proof(removed, changes, clusters, found, urls, deletion, models)
         write_certificates(self.store, self.registry, requests, named, proof)
-        with collecting(self.registry, self.tell) as registry:
-            freed = collect(self.store, registry, self.home, keep_revoked=kept).bytes
+        if not deletion.left:
+            for change in changes:
+                forget_removed(self.store, change.after)
         return Outcome(
             tuple(ids),
             tuple(changes),
             removed.num_rows,
             found.residue if found is not None else None,
             freed,
-            kept,
+            deletion,
+            why,
             self._snapshots(changes),
         )
 
+    def _delete(
+        self, changes: Sequence[Change], noted: Iterable[Removed]
+    ) -> tuple[int, Deletion, str]:
+        """Collect what no live version uses, unless a recipe keeps it, and see what is gone."""
+        kept = any(self._keeps_revoked(change.before) for change in changes)
+        with collecting(self.registry, self.tell) as registry:
+            gone = collect(self.store, registry, self.home, keep_revoked=kept)
+        files = sorted({path for note in noted for path in note.files})
+        there = [path for path in files if self.store.exists(path)]
+        left = sorted({*gone.left, *([] if kept else there)})
+        outcome = "left" if left else "kept" if kept else "deleted"
+        deleted = [path for path in files if path not in set(there)]
+        return gone.bytes, Deletion(outcome, deleted, left, there if kept else []), gone.why
+
     def _changes(self) -> list[Change]:
-        changes: dict[tuple[str, str], Change] = {}
+        """What was done for these requests and is not certified yet."""
+        changes: dict[str, Change] = {}
         for number in self.claimed:
+            covered = self._certified(number) or ()
             for action in self.registry.takedown_actions(number):
-                change = Change.of_action(action)
-                changes[change.before, change.after] = change
+                if action.version_after not in covered:
+                    changes[str(action.version_after)] = Change.of_action(action)
         return list(changes.values())
+
+    def _certified(self, request: int) -> set[str] | None:
+        return certified_versions(self.store, self.registry, request)
 
     def _named(self, removed: pa.Table, request: int) -> list[str]:
         """Which of the removed documents the orders of one request name."""
@@ -239,6 +307,11 @@ class _Work:
     def _keeps_revoked(self, version: str) -> bool:
         digest = self.registry.version(version).recipe_digest
         return load_published_recipe(self.store, digest)[0].takedowns.keep_revoked
+
+    def _models(self, version: str) -> dict[str, str]:
+        """What each pinned calibration of a version may still hold of removed documents."""
+        lock = self.store.read(f"versions/{version}/lock.json")
+        return may_hold(Lock.model_validate_json(lock))
 
     def _snapshots(self, changes: Sequence[Change]) -> tuple[str, ...]:
         """The snapshots whose files differ between the versions before and after."""

@@ -26,7 +26,7 @@ from catalog.registry import Registry
 from catalog.rows import TakedownRow
 from catalog.takedown import Rematched
 from corpus_assets.defs.resources import CorpusResource, takedown_tags
-from corpus_assets.defs.takedown import release_dead_claims, run_pending
+from corpus_assets.defs.takedown import not_deleted, release_dead_claims, run_pending
 from corpus_assets.errors import CorpusError
 from corpus_assets.home import Home
 from corpus_assets.pipeline.published import load_published_recipe
@@ -67,9 +67,12 @@ def carry_out_takedowns(context: dg.OpExecutionContext, corpus: CorpusResource) 
             "shards_shared": sum(change.shared_shards for change in outcome.changes),
             "exact_copies_left": residue.exact if residue is not None else 0,
             "bytes_deleted": outcome.freed_bytes,
+            "files_not_deleted": len(outcome.deletion.left),
             "certificates": [f"certificates/{number:08d}.html" for number in outcome.requests[:50]],
         }
     )
+    if outcome.deletion.left:
+        raise dg.Failure(not_deleted(outcome), allow_retries=False)
 
 
 @dg.job(executor_def=dg.in_process_executor)

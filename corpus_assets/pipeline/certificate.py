@@ -1,14 +1,15 @@
-"""The certificate of a takedown: what was asked, what changed, what was searched. Never text.
+"""The certificate of a takedown: what was asked, what changed, what was seen. Never text.
 
-A certificate is JSON in the store with a readable page beside it. Each names the digest of the
-one before it, so that none can be altered or removed unnoticed. It keeps ids of the removed
-texts and one-way digests of some of their 13-grams: enough to look for them again, not to read
-them (`gram_digests`).
+It is written last: after the deletion, from a second look at the store and from the search. A
+request whose files could not all be deleted gets one that names them, and another when they are
+gone. It is JSON in the store with a readable page beside it, and keeps ids of the removed texts
+and one-way digests of some of their 13-grams: enough to look for them again, not to read them
+(`gram_digests`).
 """
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version as package_version
 from typing import Any
@@ -18,14 +19,18 @@ import pyarrow.compute as pc
 
 from catalog.registry import Registry
 from catalog.rows import ActionRow, TakedownRow
+from catalog.session import timestamp
+from catalog.signing import SIGNATURE, Signer
 from corpus_assets.pipeline.certificate_page import render_certificate
 from corpus_assets.pipeline.cluster_changes import ClusterChange
-from corpus_assets.pipeline.gram_digests import MAX_DIGESTS, NGRAM, ONE_IN, gram_digests
+from corpus_assets.pipeline.gram_digests import MAX_DIGESTS, NGRAM, ONE_IN
 from corpus_assets.pipeline.residue import Search
 from corpus_assets.shards.manifest import Manifest
 from corpus_assets.store import Store, sha256_hex
 
-FORMAT = "corpus-assets/takedown-certificate/1"
+FORMAT = "corpus-assets/takedown-certificate/2"
+ONCE = ("documents", "versions", "clusters", "files")
+"""What makes two certificates of a request one: a run that is repeated writes no second one."""
 
 
 @dataclass(frozen=True)
@@ -77,14 +82,33 @@ def _shard_hashes(manifest: Manifest) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Proof:
-    """What a run did, for the certificates of its requests."""
+class Deletion:
+    """What became of the files of the old versions, as the store shows it."""
 
-    removed: pa.Table  # doc_id, text_id and text of each document that is gone
+    outcome: str  # deleted; left, where some could not be; kept, as the recipe asks
+    deleted: Sequence[str]
+    left: Sequence[str]
+    kept: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What a run did and saw, for the certificates of its requests."""
+
+    removed: pa.Table  # as `removed.REMOVED`
     changes: Sequence[Change]
     clusters: Mapping[str, Sequence[ClusterChange]]  # by the version that was replaced
     search: Search | None
-    kept_revoked: bool
+    addresses: Mapping[str, str]  # of documents that are like removed ones
+    deletion: Deletion
+    models: Mapping[str, str]  # pinned calibration -> what it may still hold
+
+
+def certified_versions(store: Store, registry: Registry, request: int) -> set[str] | None:
+    """New versions that a request's certificates cover with nothing left; None without any."""
+    found = [json.loads(store.read(row.path)) for row in registry.certificates(request)]
+    whole = [body for body in found if not body["files"]["left"]]
+    return {name for body in whole for name in body["covers"]} if whole else None
 
 
 def write_certificates(
@@ -99,27 +123,49 @@ def write_certificates(
     `named` gives the documents of each request among those the run removed.
     """
     chain = registry.certificates()
-    previous = chain[-1].sha256 if chain else None
-    certified = {certificate.request_id for certificate in chain}
+    signer = Signer.load()
+    if signer is not None:
+        signer.expect_head(store.url, chain)
     for request in requests:
-        if request.id in certified:
-            continue
         held = Counter(row.kind for row in registry.takedown_suppressions(request.id))
         body = _body(request, dict(sorted(held.items())), set(named[request.id]), proof)
-        body["previous_sha256"] = previous
+        mine = [row for row in chain if row.request_id == request.id]
+        if mine and _says_the_same(json.loads(store.read(mine[-1].path)), body):
+            continue
+        body |= {
+            "number": len(chain) + 1,
+            "previous_sha256": chain[-1].sha256 if chain else None,
+            "issued_at": timestamp(),
+            "key_sha256": signer.key_sha256 if signer is not None else None,
+        }
+        name = f"certificates/{request.id:08d}" + (f"-{len(mine) + 1}" if mine else "")
+        page = render_certificate(body).encode()
+        body["page_sha256"] = sha256_hex(page)
+        body[SIGNATURE] = signer.sign(body) if signer is not None else None
         data = json.dumps(body, indent=1, sort_keys=True).encode()
-        path = f"certificates/{request.id:08d}.json"
-        store.write(path, data)
+        store.write(f"{name}.html", page)
+        store.write(f"{name}.json", data)
         digest = sha256_hex(data)
-        page = render_certificate(body, digest)
-        store.write(f"certificates/{request.id:08d}.html", page.encode())
-        registry.put_certificate(request.id, path, digest, previous)
-        previous = digest
+        registry.put_certificate(request.id, f"{name}.json", digest, body["previous_sha256"])
+        if signer is not None:
+            signer.record_head(store.url, body["number"], digest)
+        chain = registry.certificates()
+
+
+def _says_the_same(earlier: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
+    plain = json.loads(json.dumps(body))
+    return all(earlier[name] == plain[name] for name in ONCE)
 
 
 def _body(
     request: TakedownRow, held: Mapping[str, int], mine: set[str], proof: Proof
 ) -> dict[str, Any]:
+    clusters = [
+        asdict(change) | {"version": version, "promoted": change.promoted}
+        for version, changes in sorted(proof.clusters.items())
+        for change in changes
+        if not mine.isdisjoint(change.removed)
+    ]
     return {
         "format": FORMAT,
         "request": {
@@ -136,15 +182,13 @@ def _body(
         "standing_orders": dict(held),
         "documents": _documents(proof.removed, mine),
         "gram_digests": {"words": NGRAM, "one_in": ONE_IN, "at_most": MAX_DIGESTS},
+        "covers": [change.after for change in proof.changes],
         "versions": [asdict(change) for change in proof.changes] if mine else [],
-        "clusters": [
-            asdict(change) | {"version": version, "promoted": change.promoted}
-            for version, changes in sorted(proof.clusters.items())
-            for change in changes
-            if not mine.isdisjoint(change.removed)
-        ],
+        "clusters": clusters,
+        "copies": _copies(proof, mine, clusters),
         "search": asdict(proof.search.residue_of(mine)) if proof.search and mine else None,
-        "revoked_files": "kept" if proof.kept_revoked else "deleted",
+        "files": asdict(proof.deletion),
+        "models": dict(proof.models) if mine else {},
         "code_version": package_version("corpus-assets"),
     }
 
@@ -152,9 +196,25 @@ def _body(
 def _documents(removed: pa.Table, mine: set[str]) -> list[dict[str, Any]]:
     wanted = pa.array([bytes.fromhex(doc_id) for doc_id in sorted(mine)], pa.binary(16))
     rows = removed.filter(pc.is_in(removed["doc_id"], wanted))
-    columns = (rows[name].to_pylist() for name in ("doc_id", "text_id"))
-    digests = gram_digests(rows["text"].to_pylist())
     return [
-        {"doc_id": doc_id.hex(), "text_id": text_id.hex(), "gram_digests": listed}
-        for doc_id, text_id, listed in zip(*columns, digests, strict=True)
+        {"doc_id": row["doc_id"].hex(), "text_id": row["text_id"].hex()}
+        | {"gram_digests": row["gram_digests"]}
+        for row in rows.select(["doc_id", "text_id", "gram_digests"]).to_pylist()
     ]
+
+
+def _copies(
+    proof: Proof, mine: Collection[str], clusters: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Documents that are still there and are like removed ones: found by the search, or kept
+    for what is left of their clusters. The likest first."""
+    if proof.search is None:
+        return []
+    kept = {doc_id for change in clusters for doc_id in change["kept_after"]}
+    promoted = {doc_id for change in clusters for doc_id in change["promoted"]}
+    found = [
+        asdict(copy)
+        | {"url": proof.addresses.get(copy.doc_id), "promoted": copy.doc_id in promoted}
+        for copy in proof.search.copies_of(mine, kept)
+    ]
+    return sorted(found, key=lambda copy: (-copy["share_percent"], copy["doc_id"]))

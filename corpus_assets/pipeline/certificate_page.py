@@ -35,8 +35,8 @@ STYLE = (
 SHOWN = 200  # rows of a list on the page; the JSON has all of them
 
 
-def render_certificate(body: Mapping[str, Any], sha256: str) -> str:
-    """The page; `sha256` is the digest of the JSON beside it."""
+def render_certificate(body: Mapping[str, Any]) -> str:
+    """The page; the certificate beside it holds the page's digest, so it cannot hold its own."""
     request = body["request"]
     title = f"Takedown {request['id']}"
     return (
@@ -45,32 +45,66 @@ def render_certificate(body: Mapping[str, Any], sha256: str) -> str:
         f"<style>{STYLE}</style></head><body><h1>Certificate of removal</h1>{_lead(body)}"
         f"<h2>What was asked</h2>{_asked(request)}"
         f"<h2>What was done</h2>{_done(body)}"
-        f"<h2>What was searched</h2>{_searched(body)}"
+        f"<h2>What was searched</h2>{_searched(body)}{_copies(body)}"
+        f"<h2>What may remain</h2>{_may_remain(body)}"
         f"<h2>From now on</h2>{_from_now_on(body)}"
-        f"<h2>Proof</h2>{_proof(body, sha256)}</body></html>\n"
+        f"<h2>Proof</h2>{_proof(body)}</body></html>\n"
     )
 
 
 def _lead(body: Mapping[str, Any]) -> str:
-    search, count = body["search"], len(body["documents"])
+    """What a hurried reader takes away: it must be true without the rest."""
+    count, left, copies = len(body["documents"]), len(body["files"]["left"]), body["copies"]
     if not count:
-        text, kind = (
-            "Nothing that was asked for stood in any version of the corpus. The order is kept: it "
-            "will not be taken in later either.",
-            "",
-        )
-    elif search and search["exact"]:
-        text, kind = (
-            f"{_were(count, 'document')} removed. Copies of the same text stand under other "
-            "addresses, which the request does not cover; see below.",
-            " open",
+        text = (
+            "Nothing was removed: nothing that was asked for stood in any version of the corpus. "
+            "The order is kept: it will not be taken in later either."
         )
     else:
-        text, kind = (
-            f"{_were(count, 'document')} removed. No copy of the text is left in the corpus.",
-            "",
+        text = f"{_were(count, 'document')} removed{_copies_in_short(copies)}"
+    strange = len(_strange(body))
+    if strange:
+        text += f" <b>{_were(strange, 'other file')} found to hold the text</b>, named below."
+    if left:
+        text += (
+            f" <b>This is not finished: {left} {'file' if left == 1 else 'files'} could not be "
+            "deleted.</b>"
         )
-    return f'<p class="lead{kind}">{text}</p>'
+    return f'<p class="lead{" open" if left or copies or strange else ""}">{text}</p>'
+
+
+def _copies_in_short(copies: Sequence[Mapping[str, Any]]) -> str:
+    """The end of the first sentence, and what to do about copies."""
+    exact = sum(copy["exact"] for copy in copies)
+    near = [copy for copy in copies if not copy["exact"]]
+    said = (
+        f"; the same text stands under {exact} other {'address' if exact == 1 else 'addresses'}"
+        if exact
+        else "; no exact copy of the text was found in what is left"
+    )
+    if near:
+        said += f"{' and' if exact else ', but'} {_remain(len(near), 'near copy', 'near copies')}"
+    used = [copy for copy in copies if copy["in_training_data"]]
+    promoted = sum(copy["promoted"] for copy in used)
+    if used:
+        which = "it is" if len(copies) == 1 else f"{len(used)} of them {_are(len(used))}"
+        said += f": {which} in the training data"
+    if promoted:
+        which = "" if promoted == len(used) else f" ({promoted} of these)"
+        said += (
+            f"{which}, where this takedown put {'it' if promoted == 1 else 'them'}, since the "
+            "removed document no longer stands for it"
+        )
+    more = " The request does not cover copies; below is how to ask for them." if copies else ""
+    return f"{said}.{more}"
+
+
+def _remain(count: int, one: str, many: str) -> str:
+    return f"{count} {one} remains" if count == 1 else f"{count} {many} remain"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _asked(request: Mapping[str, Any]) -> str:
@@ -98,15 +132,28 @@ def _done(body: Mapping[str, Any]) -> str:
         f"{change['shared_shards']} did not hold it and are unchanged.</li>"
         for change in body["versions"]
     )
-    deleted = (
-        "The files of the withdrawn versions are deleted as the last step of this takedown."
-        if body["revoked_files"] == "deleted"
-        else "The files of the withdrawn versions are kept for now, out of use, and are deleted "
-        "by the operator's next collection."
-    )
     return (
-        f"<ul>{changed}</ul><p>{deleted} The new versions are, byte for byte, what they would be "
-        f"had the documents never been taken in.</p>{_clusters(body['clusters'])}"
+        f"<ul>{changed}</ul>{_deleted(body['files'])}<p>The new versions are, byte for byte, what "
+        f"they would be had the documents never been taken in.</p>{_clusters(body['clusters'])}"
+    )
+
+
+def _deleted(files: Mapping[str, Any]) -> str:
+    if files["outcome"] == "kept":
+        return (
+            "<p>The files of the withdrawn versions are kept for now, out of use, as the recipe "
+            "asks; the operator's next collection deletes them.</p>"
+        )
+    gone = (
+        f"<p>{_were(len(files['deleted']), 'file')} deleted, which only the withdrawn versions "
+        "used; the store was looked at afterwards, and they are not there.</p>"
+    )
+    if not files["left"]:
+        return gone
+    return (
+        f"{gone}<p><b>{_were(len(files['left']), 'file')} not deleted</b> and may hold the text. "
+        "The request stays open until they are gone, and another certificate says so.</p>"
+        + _table("Files that could not be deleted", ("file",), [(path,) for path in files["left"]])
     )
 
 
@@ -132,26 +179,78 @@ def _searched(body: Mapping[str, Any]) -> str:
     if search is None:
         return "<p>There was nothing to search for: nothing stored held it.</p>"
     return (
-        f"<p>After the removal, {search['texts']:,} stored texts and {search['tokens']:,} tokens of "
+        f"<p>After the deletion, {search['texts']:,} stored texts and {search['tokens']:,} tokens of "
         "training data were searched for the removed text, whole and in runs of 13 words.</p><dl>"
-        f"<dt>Exact copies</dt><dd><b>{search['exact']}</b>{_exact_words(search['exact'])}</dd>"
-        f"<dt>Similar texts</dt><dd>{search['similar']}{_similar_words(search['similar'])}</dd>"
-        "</dl>"
+        f"<dt>Exact copies</dt><dd><b>{search['exact']}</b> places</dd>"
+        f"<dt>Similar texts</dt><dd><b>{search['similar']}</b> documents share at least 30% of its "
+        "13-word runs: copies with changes, or long quotations</dd>"
+        f"<dt>Other files</dt><dd>{search['files']:,} files, all that the operator's system keeps "
+        "beside them (caches, records, logs, temporary files), opened and searched: "
+        f"<b>{len(_strange(body))}</b> hold the text</dd></dl>"
+        + _table(
+            "Other files that hold the text",
+            ("file", "13-word runs of it"),
+            [(one["file"], f"{one['share_percent']}%") for one in _strange(body)],
+            is_open=True,
+        )
+        + _table("Files that could not be searched", ("file", "why"), search["not_searched"])
     )
 
 
-def _similar_words(count: int) -> str:
-    if not count:
-        return ""
-    return " (they share at least 30% of its wording: quotations, or copies with changes)"
+def _strange(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Files outside the corpus that hold the text, the operator's own source files left out."""
+    return [one for one in (body["search"] or {}).get("holding", ()) if not one["is_source"]]
 
 
-def _exact_words(count: int) -> str:
-    if not count:
-        return ""
+def _may_remain(body: Mapping[str, Any]) -> str:
+    """What this takedown did not reach, said before anybody asks."""
+    said = [
+        "the original files that the corpus was made from, which are not part of it",
+        "exports and copies made outside the operator's system, backups, old object versions that "
+        "a storage service keeps, and caches on other machines",
+        "models that were trained on earlier versions",
+    ]
+    originals = sum(one["is_source"] for one in (body["search"] or {}).get("holding", ()))
+    if originals:
+        said[0] += f" ({_were(originals, 'of them', plural='of them')} found to hold the text)"
+    items = "".join(f"<li>{one}</li>" for one in said)
+    pinned = [(name, held) for name, held in sorted(body["models"].items())]
     return (
-        " places, under other addresses. The request names an address, not the text: to have these "
-        "removed too, ask for the text itself or for near copies"
+        f"<p>This certificate does not speak of:</p><ul>{items}</ul>"
+        + ("<p>What the corpus learned once is not learned again.</p>" if pinned else "")
+        + _table("What learned parts may still hold", ("part", "may hold"), pinned, is_open=True)
+    )
+
+
+def _copies(body: Mapping[str, Any]) -> str:
+    """The copies that are still there, and how to ask for them."""
+    copies = body["copies"]
+    if not copies:
+        return ""
+    rows = [
+        (
+            copy["url"] or "",
+            copy["doc_id"],
+            "the same text" if copy["exact"] else f"{copy['share_percent']}%",
+            ("yes, since this takedown" if copy["promoted"] else "yes")
+            if copy["in_training_data"]
+            else "no",
+        )
+        for copy in copies
+    ]
+    how = (
+        "The request covers near copies only where nearly all of the wording agrees. To have these "
+        "removed too, ask for their addresses or document ids"
+        if body["request"]["near_duplicates"]
+        else "The request names one place and not what is like it. To have these removed too, file "
+        "it again for near copies (<code>catalog takedown request ... --near-duplicates</code>), "
+        "or ask for their addresses or document ids"
+    )
+    return f"<p>{how} (<code>--url</code>, <code>--doc-id</code>).</p>" + _table(
+        "Copies that remain",
+        ("address", "document", "13-word runs shared", "in the training data"),
+        rows,
+        is_open=True,
     )
 
 
@@ -163,7 +262,7 @@ def _from_now_on(body: Mapping[str, Any]) -> str:
     return f"<p>These are refused in every later delivery and build:</p><ul>{items}</ul>"
 
 
-def _proof(body: Mapping[str, Any], sha256: str) -> str:
+def _proof(body: Mapping[str, Any]) -> str:
     shards = [
         (change["after"], name, before or "none", after or "none")
         for change in body["versions"]
@@ -171,20 +270,42 @@ def _proof(body: Mapping[str, Any], sha256: str) -> str:
     ]
     documents = [(row["doc_id"], row["text_id"]) for row in body["documents"]]
     return (
-        f"<dl><dt>This certificate</dt><dd><code>{sha256}</code> (SHA-256 of the JSON file of the "
-        "same name)</dd><dt>The one before</dt><dd><code>"
+        f"<dl><dt>This certificate</dt><dd>number {body['number']} of the chain, of "
+        f"{escape(body['issued_at'])}</dd><dt>The one before</dt><dd><code>"
         f"{body['previous_sha256'] or 'none: this is the first'}</code></dd>"
+        f"<dt>Signed with</dt><dd>{_signed(body['key_sha256'])}</dd>"
         f"<dt>Made by</dt><dd>corpus-assets {escape(body['code_version'])}</dd></dl>"
-        "<p class='small'>Each certificate names the digest of the one before it, so none can be "
-        "altered or left out unnoticed. It holds no text: digests of the removed texts and of some "
-        "of their 13-word runs, from which the text cannot be read, let the search be repeated at "
-        f"any time with <code>catalog takedown verify {body['request']['id']}</code>.</p>"
+        f"<p class='small'>{_trust(body)} It holds no text: digests of the removed texts and of "
+        "some of their 13-word runs, from which the text cannot be read, let the search be repeated "
+        f"at any time with <code>catalog takedown verify {body['request']['id']}</code>.</p>"
         + _table("Documents removed", ("document", "text id"), documents)
         + _table("Files of training data", ("version", "file", "before", "after"), shards)
     )
 
 
-def _table(title: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _signed(key_sha256: str | None) -> str:
+    return f"the key <code>{key_sha256}</code>" if key_sha256 else "nothing: it is not signed"
+
+
+def _trust(body: Mapping[str, Any]) -> str:
+    """What the certificate's form proves, and no more."""
+    if body["key_sha256"]:
+        return (
+            "The JSON file of the same name is signed, and holds the digest of this page. With it "
+            "and the operator's published key anybody can check both, without the corpus: "
+            "<code>catalog takedown verify FILE.json --public-key KEY.pub</code>. Each certificate "
+            "signs its number and the digest of the one before it."
+        )
+    return (
+        "Each certificate names the digest of the one before it, and the catalog records them all: "
+        "that shows damage, and changes by who can write to the catalog or the store alone. It is "
+        "not signed, so it does not show changes by who can write to both."
+    )
+
+
+def _table(
+    title: str, names: Sequence[str], rows: Sequence[Sequence[str]], is_open: bool = False
+) -> str:
     if not rows:
         return ""
     head = "".join(f"<th>{name}</th>" for name in names)
@@ -194,12 +315,13 @@ def _table(title: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> s
     )
     more = f"<p class='small'>and {len(rows) - SHOWN} more, in the JSON file</p>"
     return (
-        f"<details><summary>{title} ({len(rows)})</summary><table><tr>{head}</tr>{cells}</table>"
+        f"<details{' open' if is_open else ''}><summary>{title} ({len(rows)})</summary>"
+        f"<table><tr>{head}</tr>{cells}</table>"
         f"{more if len(rows) > SHOWN else ''}</details>"
     )
 
 
-def _were(count: int, noun: str, of: str = "") -> str:
+def _were(count: int, noun: str, of: str = "", plural: str = "") -> str:
     """`1 file was`, `2 files of training data were`."""
-    named = " ".join(filter(None, [noun if count == 1 else f"{noun}s", of]))
+    named = " ".join(filter(None, [noun if count == 1 else plural or f"{noun}s", of]))
     return f"{count} {named} {'was' if count == 1 else 'were'}"

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from catalog.registry import Registry
+from catalog.rows import LineageRow
 from corpus_assets.documents import DOC_ID
 from corpus_assets.store import Store, local_checked
 
@@ -30,15 +30,18 @@ class ClusterChange:
 
 
 def cluster_changes(
-    store: Store, registry: Registry, before: str, after: str, removed: Collection[bytes]
+    store: Store,
+    before: Iterable[LineageRow],
+    after: Iterable[LineageRow],
+    removed: Collection[bytes],
 ) -> list[ClusterChange]:
     """The clusters of `before` that a removed document was in, by who stood for them.
 
-    Reads two columns of ids. A cluster is all documents that one kept document stands for, over
+    Both are files of `cluster_members`, of which two columns of ids are read. A cluster is all documents that one kept document stands for, over
     all snapshots.
     """
     gone = pa.array(sorted(removed), DOC_ID)
-    was = _members(store, registry, before)
+    was = _members(store, before)
     hit = pc.or_(pc.is_in(was["doc_id"], gone), pc.is_in(was["kept_doc_id"], gone))
     kept = was["kept_doc_id"].filter(hit).unique()
     was = was.filter(pc.is_in(was["kept_doc_id"], kept))
@@ -46,7 +49,7 @@ def cluster_changes(
     for doc_id, leader in _rows(was):
         clusters[leader].add(doc_id)
     left = pa.array(sorted(set().union(*clusters.values())), DOC_ID)
-    now = _members(store, registry, after)
+    now = _members(store, after)
     stands = dict(_rows(now.filter(pc.is_in(now["doc_id"], left))))
     return [
         ClusterChange(
@@ -59,11 +62,10 @@ def cluster_changes(
     ]
 
 
-def _members(store: Store, registry: Registry, version: str) -> pa.Table:
+def _members(store: Store, files: Iterable[LineageRow]) -> pa.Table:
     schema = pa.schema([(name, DOC_ID) for name in COLUMNS])
     tables = [
-        pq.read_table(local_checked(store, row.path, row.sha256), columns=COLUMNS)
-        for row in registry.lineage_files(version, "cluster_members")
+        pq.read_table(local_checked(store, row.path, row.sha256), columns=COLUMNS) for row in files
     ]
     return pa.concat_tables([schema.empty_table(), *tables])
 

@@ -12,7 +12,8 @@
    (`turns.collecting`).
 
 Other files of the store are never touched. Before a file is deleted the registry is asked
-whether the collection's lease still runs.
+whether the collection's lease still runs. One that cannot be deleted is named, and keeps nothing
+else from going.
 """
 
 import contextlib
@@ -21,6 +22,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from catalog.duck import SPILL
@@ -46,6 +48,8 @@ class Collected:
     versions: int
     files: int
     bytes: int
+    left: tuple[str, ...] = ()  # files that could not be deleted
+    why: str = ""  # the first of them was not
 
 
 def collect(
@@ -86,16 +90,26 @@ def collect(
     if home is not None:
         temporary.update(leftovers(home.root))
     freed += sum(_size(path) for path in temporary)
+    left: dict[str, str] = {}
     if not dry_run:
-        for path in present:
+        steps = [(path, partial(store.delete, path)) for path in present]
+        steps += [(str(path), partial(_remove, path)) for path in temporary]
+        for path, delete in steps:
             registry.expect_leases()
-            store.delete(path)
-        for left in temporary:
-            registry.expect_leases()
-            _remove(left)
-        registry.forget_artifacts([(row.stage, row.fingerprint) for row in dead])
-    emptied = len({path.split("/")[1] for path in held})
-    return Collected(len(dead) + len(stray), emptied, len(present) + len(temporary), freed)
+            try:
+                delete()
+            except StoreError as error:  # the others go all the same
+                left[path] = str(error)
+        gone = [row for row in dead if not any(out.path in left for out in row.outputs)]
+        registry.forget_artifacts([(row.stage, row.fingerprint) for row in gone])
+    return Collected(
+        len(dead) + len(stray),
+        len({path.split("/")[1] for path in held}),
+        len(present) + len(temporary) - len(left),
+        freed,
+        tuple(sorted(left)),
+        next(iter(left.values()), ""),
+    )
 
 
 def _spilled() -> Iterator[Path]:

@@ -28,6 +28,7 @@ from corpus_assets.pipeline.classifier_nodes import classifier_files
 from corpus_assets.pipeline.graph import Pipeline
 from corpus_assets.pipeline.key_tasks import key_rows
 from corpus_assets.pipeline.published import published_manifest, recipe_path
+from corpus_assets.pipeline.removed import Held, forget_removed, note_removed
 from corpus_assets.pipeline.report import render_report
 from corpus_assets.pipeline.turns import publishing
 from corpus_assets.pipeline.version import Version
@@ -84,11 +85,13 @@ def _publish(
     lineage, keys = lineage_rows(pipeline, version.manifest), key_rows(pipeline)
     if replaces:  # most files are shared with the version before it, and no task has read them
         check_files(store, _named_files(version.manifest, lineage, keys))
-    changes = [
-        Change.between(old, published_manifest(store, registry.version(old)),
-                       version.name, version.manifest)
-        for old in replaces
-    ]  # fmt: skip
+    changes = []
+    for old in replaces:
+        manifest = published_manifest(store, registry.version(old))
+        changes.append(Change.between(old, manifest, version.name, version.manifest))
+        if requests:  # once the old version is revoked, anybody may delete it
+            before = Held(old, registry.lineage_files(old), manifest)
+            note_removed(store, before, Held(version.name, lineage, version.manifest))
     files = {}
     for name, output in pipeline.calibrations().items():
         pin = version.lock.calibrations[name]
@@ -115,6 +118,7 @@ def _publish(
     except OrdersChanged:
         for written in store.list(folder):  # nobody knows of it, and the report quotes documents
             store.delete(written)
+        forget_removed(store, version.name)
         raise
 
 

@@ -28,7 +28,7 @@ from corpus_assets.sources.gates import Blocklist, Suppressions
 from corpus_assets.sources.language_gate import sample_counts
 from corpus_assets.stages.cluster_window import cluster_window
 from corpus_assets.stages.clusters import REASONS, ClusterSettings
-from corpus_assets.stages.documents import IngestSettings, ingest_part
+from corpus_assets.stages.documents import SUPPRESSED, IngestSettings, ingest_part
 from corpus_assets.stages.purge import purge_part
 from corpus_assets.stages.selection import resolve_cutoffs, select
 from corpus_assets.stages.selection_rules import SelectionSettings
@@ -60,9 +60,10 @@ def documents(context: TaskContext) -> None:
             read_table(context.store, tables["documents.parquet"]),
             orders,
         )
-        forget_source(context)
     else:
         records, extracted = _ingest(context, orders)
+    if purging or SUPPRESSED in set(values(records["reason"])):
+        forget_source(context)
     context.write_table("records.parquet", records, LOOKUP_ROWS)
     context.write_table("documents.parquet", extracted, LOOKUP_ROWS)
     count(context, records.num_rows, extracted.num_rows, Counter(values(records["reason"])))

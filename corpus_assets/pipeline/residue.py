@@ -1,17 +1,17 @@
 """Looking for what was taken out: exact copies and shared 13-grams in what is still there.
 
-Before a document goes, its text makes one item of an index like that of the benchmarks; after
-the rebuild every live text, and every document decoded from the new version's tokens, is looked
-at. A text that was scanned already (a final text that cleaning left as it was, tokens that
-spell it) is known by its digest and not scanned again. The index lives in memory for the run
-and is never stored. The same search can be made again later from what a certificate keeps: ids
-of texts and one-way digests of their 13-grams.
+The removed texts are gone by then. They are known by their ids and by one-way digests of some
+of their 13-grams (`gram_digests`), which a certificate keeps, so the same search can be made
+again at any time. Every live text, and every document decoded from a version's tokens, is looked
+at. One that was scanned already (a final text that cleaning left as it was, tokens that spell
+it) is known by its digest and not scanned again.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,20 +21,15 @@ import pyarrow.parquet as pq
 from tokenizers import Tokenizer
 
 from catalog.registry import Registry
+from corpus_assets.documents import DOC_ID
 from corpus_assets.kernels.detokenize import spell_spans
 from corpus_assets.kernels.unicode_text import text_buffers
 from corpus_assets.pipeline.gram_digests import DigestIndex
+from corpus_assets.pipeline.home_search import Holder, HomeSearch, Tell, search_home
 from corpus_assets.pipeline.published import published_manifest
 from corpus_assets.shards.manifest import Manifest
 from corpus_assets.shards.tokens import Encoder
-from corpus_assets.stages.contamination import ScanSettings, scan
 from corpus_assets.stages.document_names import text_id_of
-from corpus_assets.stages.eval_index import (
-    EvalIndexSettings,
-    EvalItem,
-    build_eval_index,
-    parse_eval_index,
-)
 from corpus_assets.store import Store, open_store, read_checked
 
 SHARE_WORTH_NAMING = 0.3
@@ -49,49 +44,63 @@ class Residue:
     tokens: int  # tokens of the new version that were decoded
     exact: int  # places where a whole removed text still stands, under an address not asked for
     similar: int  # live documents that hold a good share of a removed text's 13-grams
+    files: int = 0  # all others of the home that were searched
+    bytes: int = 0
+    holding: Sequence[Holder] = ()  # those that hold a removed text, whole or in good part
+    not_searched: Sequence[tuple[str, str]] = ()  # those that could not be read, and why
 
 
-Scan = Callable[[pa.Table], Iterator[tuple[int, str]]]
-"""(row, removed document) for each row of a table that holds a good share of the document."""
+@dataclass(frozen=True)
+class Copy:
+    """A live document that holds a removed text, whole or in good part."""
+
+    doc_id: str
+    exact: bool
+    share_percent: int  # of the removed text's 13-grams that were looked for
+    in_training_data: bool
 
 
-def by_text(removed: Mapping[str, str]) -> Scan:
-    """A scan for texts that are at hand, by id: 13-grams compared word by word."""
-    items = [EvalItem(doc_id, "removed", text) for doc_id, text in sorted(removed.items())]
-    index = parse_eval_index(build_eval_index(items, EvalIndexSettings()))
-    settings = ScanSettings(report_share=SHARE_WORTH_NAMING, near_misses=None)
+@dataclass
+class _Seen:
+    """What was seen of one live document: removed document -> share of its 13-grams."""
 
-    def scan_texts(table: pa.Table) -> Iterator[tuple[int, str]]:
-        hits = scan(table, index, settings)
-        return zip(hits["row"].to_pylist(), hits["item_id"].to_pylist(), strict=True)
-
-    return scan_texts
-
-
-def by_digests(digests: Mapping[str, Sequence[str]]) -> Scan:
-    """A scan for texts that are gone, from the digests of their 13-grams."""
-    index = DigestIndex(digests, SHARE_WORTH_NAMING)
-    return lambda table: index.scan(table["text"])
+    shares: dict[str, float]
+    whole: set[bytes]
+    in_training_data: bool = False
 
 
 class Search:
     """One search over any number of files. Memory: a set of digests of one snapshot's texts.
 
-    `text_ids` are those of the removed documents, by id.
+    `text_ids` and `digests` are those of the removed documents, by id. `watched` are documents of
+    which is told whether they are in the training data, however little they share.
     """
 
-    def __init__(self, store: Store, text_ids: Mapping[str, bytes], scan_texts: Scan) -> None:
+    def __init__(
+        self,
+        store: Store,
+        text_ids: Mapping[str, bytes],
+        digests: Mapping[str, Sequence[str]],
+        watched: Collection[str] = (),
+    ) -> None:
         self._store = store
         self._text_ids = dict(text_ids)
-        self._scan = scan_texts
+        self._index = DigestIndex(digests, SHARE_WORTH_NAMING)
         self._whole = set(text_ids.values())
         self._scanned: set[bytes] = set()
-        # Removed documents of which a text holds a good share: by the text's id, by its document.
-        self._close: dict[bytes, set[str]] = {}
-        self._similar: dict[bytes, set[str]] = {}
+        self._close: dict[bytes, dict[str, float]] = {}  # by the id of a text that is close
+        self._watched = pa.array(sorted(bytes.fromhex(one) for one in watched), DOC_ID)
+        self._seen: dict[bytes, _Seen] = {}  # by the document that is watched or has such a text
         self._decoders: dict[str, Encoder] = {}
         self._texts = self._tokens = 0
+        self._paths: set[str] = set()  # files of the store that were looked at
+        self._home: HomeSearch | None = None
         self._exact: Counter[bytes] = Counter()
+
+    @property
+    def removed(self) -> Collection[str]:
+        """Ids of the removed documents."""
+        return self._text_ids.keys()
 
     @property
     def residue(self) -> Residue:
@@ -102,12 +111,51 @@ class Search:
         """What was found of some of the removed documents."""
         wanted = set(doc_ids)
         whole = {self._text_ids[doc_id] for doc_id in wanted}
+        home = self._home
+        copied = {one for seen in self._seen.values() for one in seen.shares}
+        held = {text_id for seen in self._seen.values() for text_id in seen.whole}
+        copied |= {one for one in wanted if self._text_ids[one] in held}
         return Residue(
             self._texts,
             self._tokens,
             sum(self._exact[text_id] for text_id in whole),
-            sum(not wanted.isdisjoint(close) for close in self._similar.values()),
+            sum(not wanted.isdisjoint(seen.shares) for seen in self._seen.values()),
+            *(
+                (
+                    home.files,
+                    home.total_bytes,
+                    home.holders_of(wanted, copied),
+                    home.not_searched,
+                )
+                if home
+                else ()
+            ),
         )
+
+    def copies_of(self, doc_ids: Collection[str], watched: Collection[str] = ()) -> list[Copy]:
+        """Live documents that hold some of the removed documents, whole or in good part; those
+        that are watched in any case."""
+        wanted = set(doc_ids)
+        whole = {self._text_ids[doc_id] for doc_id in wanted}
+        found = []
+        for doc_id, seen in sorted(self._seen.items()):
+            exact = not whole.isdisjoint(seen.whole)
+            share = max((seen.shares[one] for one in wanted & seen.shares.keys()), default=0.0)
+            if exact or share or doc_id.hex() in watched:
+                percent = 100 if exact else round(100 * share)
+                found.append(Copy(doc_id.hex(), exact, percent, seen.in_training_data))
+        return found
+
+    def everywhere(
+        self, registry: Registry, home: Path | None, kept: Collection[str], tell: Tell
+    ) -> None:
+        """Look through all live versions, then through all other files of the home but `kept`."""
+        self._paths.update(kept)
+        for version in registry.versions():
+            if version.status == "live":
+                self.version(registry, version.name)
+        if home is not None:
+            self.home(registry, home.resolve(), tell)
 
     def version(self, registry: Registry, name: str) -> None:
         """Look through a version: its texts, extracted and final, and its tokens."""
@@ -119,22 +167,32 @@ class Search:
         for snapshot, paths in files.items():
             self.snapshot(dict.fromkeys(paths), manifest, snapshot)
 
+    def home(self, registry: Registry, root: Path, tell: Tell) -> None:
+        """Look through all other files of a home, once its live versions are done."""
+        self._home = HomeSearch(self._text_ids, self._index, list(self._decoders.values()), tell)
+        search_home(root, self._store, registry, self._home, self._paths)
+
     def snapshot(self, tables: Iterable[str], manifest: Manifest | None, snapshot: str) -> None:
         """Look through a snapshot: its Parquet files (doc_id, text), extracted ones first, and
         its shards."""
         self._scanned.clear()
-        for path in tables:
+        for path in (path for path in tables if path not in self._paths):
+            self._paths.add(path)
             for table in _texts(self._store, path):
                 self._look(table)
         if manifest is None:
             return
         for shard in (s for g in manifest.groups if g.snapshot == snapshot for s in g.shards):
+            if shard.bin.path in self._paths:
+                continue
+            self._paths.add(shard.bin.path)
             flat = np.fromfile(self._store.local(shard.bin.path), dtype="<i4")
             spans = pq.read_table(self._store.local(shard.spans.path))
-            self._look(_decoded(flat, spans, manifest.seq_len, self._decoder(manifest)))
+            decoded = _decoded(flat, spans, manifest.seq_len, self._decoder(manifest))
+            self._look(decoded, in_training_data=True)
             self._tokens += shard.tokens
 
-    def _look(self, table: pa.Table) -> None:
+    def _look(self, table: pa.Table, in_training_data: bool = False) -> None:
         ids: list[bytes] = (
             table["text_id"].to_pylist()
             if "text_id" in table.column_names
@@ -144,13 +202,22 @@ class Search:
         self._exact.update(text_id for text_id in ids if text_id in self._whole)
         new = [row for row, text_id in enumerate(ids) if text_id not in self._scanned]
         some = table.take(pa.array(new, pa.int64())) if len(new) < len(ids) else table
-        for row, removed in self._scan(some):
-            self._close.setdefault(ids[new[row]], set()).add(removed)
+        for row, removed, share in self._index.scan(some["text"]):
+            self._close.setdefault(ids[new[row]], {})[removed] = share
         self._scanned.update(ids)
-        close = [row for row, text_id in enumerate(ids) if text_id in self._close]
+        watched = pc.is_in(table["doc_id"], self._watched).to_pylist()
+        close = [
+            row
+            for row, (i, is_watched) in enumerate(zip(ids, watched, strict=True))
+            if is_watched or i in self._close or i in self._whole
+        ]
         doc_ids = table["doc_id"].take(pa.array(close, pa.int64())).to_pylist()
         for row, doc_id in zip(close, doc_ids, strict=True):
-            self._similar.setdefault(doc_id, set()).update(self._close[ids[row]])
+            seen = self._seen.setdefault(doc_id, _Seen({}, set()))
+            for removed, share in self._close.get(ids[row], {}).items():
+                seen.shares[removed] = max(share, seen.shares.get(removed, 0.0))
+            seen.whole |= {ids[row]} & self._whole
+            seen.in_training_data |= in_training_data
 
     def _decoder(self, manifest: Manifest) -> Encoder:
         """The version's tokenizer, its special tokens named by the ids that the manifest gives."""
@@ -164,23 +231,51 @@ class Search:
 
 
 def search_live(
-    store: Store, registry: Registry, removed: pa.Table, versions: Sequence[str]
+    store: Store,
+    registry: Registry,
+    removed: pa.Table,
+    watched: Collection[str],
+    home: Path,
+    kept: Collection[str],
+    tell: Tell,
 ) -> Search | None:
-    """Look through versions for documents that were taken out (doc_id, text_id, text)."""
+    """Look through all live versions, and all other files of a home, for documents that were
+    taken out (doc_id, text_id, gram_digests). `kept` are files of the store known to hold them."""
     if not removed.num_rows:
         return None
     names = [doc_id.hex() for doc_id in removed["doc_id"].to_pylist()]
     text_ids = dict(zip(names, removed["text_id"].to_pylist(), strict=True))
-    texts = dict(zip(names, removed["text"].to_pylist(), strict=True))
-    found = Search(store, text_ids, by_text(texts))
-    for name in versions:
-        found.version(registry, name)
+    digests = dict(zip(names, removed["gram_digests"].to_pylist(), strict=True))
+    found = Search(store, text_ids, digests, watched)
+    found.everywhere(registry, home, kept, tell)
+    return found
+
+
+def addresses(
+    store: Store, registry: Registry, versions: Sequence[str], doc_ids: Collection[str]
+) -> dict[str, str]:
+    """The address of each document, or its record key; reads two columns of the ledgers."""
+    if not doc_ids:
+        return {}
+    wanted = pa.array([bytes.fromhex(doc_id) for doc_id in sorted(doc_ids)], DOC_ID)
+    found: dict[str, str] = {}
+    for path in {
+        row.path for name in versions for row in registry.lineage_files(name, "documents")
+    }:
+        table = pq.read_table(store.local(path), columns=["doc_id", "url", "url_key"])
+        for row in table.filter(pc.is_in(table["doc_id"], wanted)).to_pylist():
+            found[row["doc_id"].hex()] = row["url"] or row["url_key"]
     return found
 
 
 def search_again(
-    registry: Registry, store_url: str, documents: Sequence[Mapping[str, Any]]
-) -> dict[str, int]:
+    registry: Registry,
+    store_url: str,
+    documents: Sequence[Mapping[str, Any]],
+    home: Path | None = None,
+    kept: Collection[str] = (),
+    tell: Tell = lambda _: None,
+) -> dict[str, Any]:
     """The entry point behind `catalog takedown verify`: the search, from a certificate.
 
     `documents` are those the certificate lists, with text_id and gram_digests.
@@ -188,10 +283,8 @@ def search_again(
     store = open_store(store_url)
     text_ids = {row["doc_id"]: bytes.fromhex(row["text_id"]) for row in documents}
     digests = {row["doc_id"]: row["gram_digests"] for row in documents}
-    found = Search(store, text_ids, by_digests(digests))
-    for version in registry.versions():
-        if version.status == "live":
-            found.version(registry, version.name)
+    found = Search(store, text_ids, digests)
+    found.everywhere(registry, home, kept, tell)
     return asdict(found.residue)
 
 

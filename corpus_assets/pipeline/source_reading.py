@@ -64,7 +64,7 @@ def open_records(
 
 
 def forget_source(context: TaskContext) -> None:
-    """A part that is purged keeps no copy of its file in the home either."""
+    """A part of which an order takes something out keeps no copy of its file in the home."""
     if "reach" in context.task.params:
         reach = Reach.of(context.param("reach"))
         forget_cached(reach, SourceFile(**context.param("file")))

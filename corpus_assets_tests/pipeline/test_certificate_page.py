@@ -35,20 +35,48 @@ BODY: dict[str, Any] = {
         {"promoted": ["ef" * 16], "kept_after": ["ef" * 16], "members_left": 2},
         {"promoted": [], "kept_after": [], "members_left": 0},
     ],
-    "search": {"texts": 1200, "tokens": 50_000, "exact": 0, "similar": 3},
-    "revoked_files": "deleted",
+    "search": {
+        "texts": 1200,
+        "tokens": 50_000,
+        "exact": 0,
+        "similar": 3,
+        "files": 1400,
+        "bytes": 9,
+        "holding": [],
+        "not_searched": [],
+    },
+    "models": {"tokenizer": "pieces of words that stand in many texts"},
+    "key_sha256": None,
+    "copies": [],
+    "files": {"outcome": "deleted", "deleted": ["artifacts/a", "artifacts/b"], "left": []},
     "code_version": "0.1.0",
-    "previous_sha256": None,
+    "number": 12,
+    "issued_at": "2026-11-16T04:22:11Z",
+    "previous_sha256": "9" * 64,
+}
+NEAR: dict[str, Any] = {
+    "doc_id": "ef" * 16,
+    "url": "https://mirror.example/<a>",
+    "exact": False,
+    "share_percent": 54,
+    "in_training_data": True,
+    "promoted": True,
 }
 
 
 def _page(**changes: Any) -> str:
-    return render_certificate(BODY | changes, "9" * 64)
+    return render_certificate(BODY | changes)
+
+
+def _lead(page: str) -> str:
+    return page.partition('<p class="lead')[2].partition(">")[2].partition("</p>")[0]
 
 
 def test_the_page_says_first_what_became_of_the_request() -> None:
     page = _page()
-    assert "1 document was removed. No copy of the text is left in the corpus." in page
+    assert _lead(page) == (
+        "1 document was removed; no exact copy of the text was found in what is left."
+    )
     assert "the page at the address" in page
     assert "and near copies of it" in page
     assert "near copies of the text, under any address" in page
@@ -65,22 +93,70 @@ def test_what_people_wrote_cannot_become_markup() -> None:
 
 
 def test_copies_that_are_left_are_said_at_the_top() -> None:
-    page = _page(search={"texts": 2, "tokens": 9, "exact": 3, "similar": 1})
+    exact = NEAR | {"exact": True, "share_percent": 100, "promoted": False}
+    page = _page(copies=[exact, exact | {"in_training_data": False}])
     assert 'class="lead open"' in page
-    assert "Copies of the same text stand under other addresses" in page
-    assert "ask for the text itself or for near copies" in page
+    assert _lead(page).startswith(
+        "1 document was removed; the same text stands under 2 other addresses: 1 of them is in "
+        "the training data."
+    )
+    assert "ask for their addresses or document ids" in page
+
+
+def test_a_near_copy_that_the_takedown_put_into_the_training_data_is_in_the_first_sentence() -> (
+    None
+):
+    page = _page(copies=[NEAR], request=BODY["request"] | {"near_duplicates": False})
+    assert _lead(page).startswith(
+        "1 document was removed; no exact copy of the text was found in what is left, but 1 near "
+        "copy remains: it is in the training data, where this takedown put it, since the removed "
+        "document no longer stands for it."
+    )
+    assert 'class="lead open"' in page
+    assert "https://mirror.example/&lt;a&gt;" in page
+    assert "54%" in page
+    assert "--near-duplicates" in page
+
+
+def test_other_files_that_hold_the_text_are_said_at_the_top_and_named() -> None:
+    held = [
+        {"file": "logs/<x>.txt", "share_percent": 90, "is_source": False},
+        {"file": "sources/crawl.warc.gz", "share_percent": 100, "is_source": True},
+    ]
+    search = BODY["search"] | {"holding": held, "not_searched": [("a.gz", "cut short")]}
+    page = _page(search=search)
+    assert "1 other file was found to hold the text" in _lead(page)
+    assert 'class="lead open"' in page
+    assert "logs/&lt;x&gt;.txt" in page
+    assert "sources/crawl.warc.gz" not in page
+    assert "(1 of them was found to hold the text)" in page
+    assert "cut short" in page
+
+
+def test_what_learned_parts_may_still_hold_is_said() -> None:
+    assert "pieces of words that stand in many texts" in _page()
+    assert "models that were trained on earlier versions" in _page()
+
+
+def test_files_that_could_not_be_deleted_are_named_at_the_top_and_in_a_list() -> None:
+    page = _page(files={"outcome": "left", "deleted": ["a"], "left": ["artifacts/stuck.parquet"]})
+    assert "This is not finished: 1 file could not be deleted." in _lead(page)
+    assert 'class="lead open"' in page
+    assert "artifacts/stuck.parquet" in page
+    assert "The request stays open until they are gone" in page
 
 
 def test_a_request_that_found_nothing_has_a_page_too() -> None:
     page = _page(documents=[], versions=[], clusters=[], search=None)
-    assert "Nothing that was asked for stood in any version" in page
+    assert _lead(page).startswith("Nothing was removed: nothing that was asked for stood")
     assert "no version had to be changed" in page
 
 
 def test_files_that_are_kept_are_not_called_deleted() -> None:
-    page = _page(revoked_files="kept")
+    page = _page(files={"outcome": "kept", "deleted": [], "left": []})
     assert "are kept for now, out of use" in page
-    assert "are deleted as the last step" not in page
+    assert "deleted, which" not in page
+    assert "2 files were deleted, which" in _page()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,13 +1,11 @@
 """What became of clusters: promoted, split, emptied or as before."""
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.registry import Registry
+from catalog.rows import LineageRow
 from corpus_assets.documents import DOC_ID
 from corpus_assets.pipeline.cluster_changes import ClusterChange, cluster_changes
 from corpus_assets.store import LocalStore
@@ -36,12 +34,10 @@ def _changes(
         pq.write_table(pa.table(columns), sink)
         store.write(f"{version}.parquet", sink.getvalue().to_pybytes())
 
-    def lineage_files(version: str, table: str) -> list[Any]:
-        assert table == "cluster_members"
-        return [SimpleNamespace(path=f"{version}.parquet")]
-
-    registry = cast(Registry, SimpleNamespace(lineage_files=lineage_files))
-    return cluster_changes(store, registry, "v1", "v2", {_id(name) for name in removed})
+    files = [
+        [LineageRow("cluster_members", "S", f"{name}.parquet", "", 0)] for name in ("v1", "v2")
+    ]
+    return cluster_changes(store, *files, {_id(name) for name in removed})
 
 
 def test_another_member_is_promoted_when_the_kept_one_goes(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ import pytest
 import yaml
 
 from catalog.cli import main as catalog
+from catalog.registry import Registry
+from catalog.rows import SuppressionRow
 from corpus_assets.cli import main as corpus
 from corpus_assets.errors import SourceError
 from corpus_assets.home import Home
@@ -327,3 +329,18 @@ def test_a_takedown_asks_no_server_and_lets_go_of_the_cached_file(
     assert server.requests() == 0
     assert len(before) == 2
     assert len({path.name for path in copies.glob("?" * 64)}) == 1
+
+
+def test_a_file_that_is_read_under_an_order_in_force_is_not_kept_in_the_cache(
+    server: CrawlServer, tmp_path: Path
+) -> None:
+    first = Place(tmp_path / "first", server.base, cache="files", files=2)
+    first.ingest()
+    page = next(row for row in first.rows("records") if row["reason"] is None)
+    later = Place(tmp_path / "later", server.base, cache="files", files=2)
+    registry = Registry(Home.resolve(str(later.home)).catalog_url)
+    registry.upgrade()
+    registry.add_suppressions([SuppressionRow("url_key", page["url_key"])])
+    later.ingest()
+    assert len(list((first.home / "cache/sources").glob("?" * 64))) == 2
+    assert len(list((later.home / "cache/sources").glob("?" * 64))) == 1

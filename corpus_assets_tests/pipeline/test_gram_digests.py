@@ -24,7 +24,7 @@ def found(
     array = pa.chunked_array(
         [pa.array(texts[:1], pa.large_string()), pa.array(texts[1:], pa.large_string())]
     )
-    return sorted(DigestIndex(digests, share).scan(array))
+    return sorted((row, doc_id) for row, doc_id, _ in DigestIndex(digests, share).scan(array))
 
 
 def test_about_one_gram_in_eight_is_kept_and_never_more_than_the_limit() -> None:

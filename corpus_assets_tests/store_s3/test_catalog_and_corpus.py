@@ -3,9 +3,12 @@
 import json
 import os
 import sys
+import threading
 import uuid
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
@@ -234,3 +237,82 @@ class TestACorpusOnS3:
         here = Loader(manifest, local.root, global_batch=4)
         for step in range(min(20, len(here))):
             assert np.array_equal(there.at(step).tokens, here.at(step).tokens)
+
+
+class _NoDelete(BaseHTTPRequestHandler):
+    """The way to the server for somebody without the right to delete objects."""
+
+    protocol_version = "HTTP/1.1"
+    target: ClassVar[tuple[str, int]]
+
+    def _pass_on(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.command == "DELETE" or (self.command == "POST" and "delete" in self.path):
+            code, headers = 403, [("Content-Type", "application/xml")]
+            answer = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
+        else:
+            way = HTTPConnection(*self.target)
+            way.request(self.command, self.path, body, dict(self.headers))
+            found = way.getresponse()
+            answer, code = found.read(), found.status
+            skipped = {"transfer-encoding", "connection", "content-length"}
+            headers = [(k, v) for k, v in found.getheaders() if k.lower() not in skipped]
+            if self.command == "HEAD":
+                headers.append(("Content-Length", found.getheader("Content-Length") or "0"))
+            way.close()
+        self.send_response(code)
+        for name, value in headers:
+            self.send_header(name, value)
+        if self.command != "HEAD":
+            self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(answer)
+
+    do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = _pass_on
+
+    def log_message(self, *_: object) -> None:
+        return
+
+
+class TestATakedownOnS3:
+    """Last, since it changes the corpus that the others look at."""
+
+    def test_without_the_right_to_delete_it_stays_open_and_says_what_is_left(
+        self, built: Built, server: S3Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name, value in environment(server.endpoint).items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("CORPUS_HOME", str(built.home))
+        monkeypatch.setenv("CORPUS_STORE_URL", built.s3.url)
+        code, _ = ask_catalog(
+            "takedown", "request", "--url", "http://site-3.example.org/article", "--reason", "x"
+        )
+        assert code == 0
+        handler = type("Handler", (_NoDelete,), {"target": ("127.0.0.1", server.ports["s3.port"])})
+        proxy = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{proxy.server_address[1]}")
+        try:
+            refused = CliRunner().invoke(catalog_main, ["takedown", "run"])
+        finally:
+            proxy.shutdown()
+            proxy.server_close()
+        assert refused.exit_code == 1, refused.output
+        assert "could not be deleted" in refused.stderr
+        assert "s3:DeleteObject" in refused.stderr
+        monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
+        first = json.loads(built.s3.read("certificates/00000001.json"))
+        assert first["files"]["outcome"] == "left"
+        assert set(first["files"]["left"]) <= set(built.s3.list("artifacts")) | set(
+            built.s3.list("versions")
+        )
+        assert ask_catalog("takedown", "verify", "1")[0] == 1
+        done = CliRunner().invoke(catalog_main, ["takedown", "run"])
+        assert done.exit_code == 0, done.output
+        second = json.loads(built.s3.read("certificates/00000001-2.json"))
+        assert second["files"]["outcome"] == "deleted"
+        assert second["files"]["deleted"]
+        code, proof = ask_catalog("takedown", "verify", "1")
+        assert (code, proof["files_left"]) == (0, [])
+        assert proof["search"]["files"] > 0

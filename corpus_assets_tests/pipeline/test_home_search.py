@@ -1,0 +1,160 @@
+"""Every file of a home is searched, whatever it is called and however it is packed."""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import sqlite3
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+
+from corpus_assets.pipeline.gram_digests import DigestIndex, gram_digests
+from corpus_assets.pipeline.home_search import CHUNK, HomeSearch
+from corpus_assets.shards.tokens import Encoder
+from corpus_assets.stages.documents import make_text_id
+from corpus_assets.stages.tokenizer import TokenizerSettings, train_tokenizer
+from corpus_assets_tests.pipeline.small_corpus import html, prose
+from corpus_assets_tests.sources.warc_bytes import response
+
+REMOVED, OTHER = prose("removed"), prose("other")
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Encoder:
+    settings = TokenizerSettings(vocab_size=400, special_slots=2)
+    return Encoder(train_tokenizer([REMOVED, OTHER], settings))
+
+
+def _search(folder: Path, encoder: Encoder | None = None, text: str = REMOVED) -> HomeSearch:
+    index = DigestIndex({"aa": gram_digests([text])[0]}, 0.3)
+    search = HomeSearch({"aa": make_text_id(text)}, index, [encoder] if encoder else [])
+    search.folder(folder, folder)
+    return search
+
+
+def _holding(search: HomeSearch) -> dict[str, int]:
+    return {held.file: held.share_percent for held in search.holders_of({"aa"})}
+
+
+def _parquet(text: str) -> bytes:
+    sink = pa.BufferOutputStream()
+    table = pa.table({"a": [1, 2], "nested": [[{"x": OTHER}], [{"x": text}]]})
+    pq.write_table(table, sink, compression="zstd")
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def _arrow(text: str) -> bytes:
+    sink = pa.BufferOutputStream()
+    table = pa.table({"t": pa.array([OTHER, text]).dictionary_encode()})
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def _numpy(text: str) -> bytes:
+    sink = io.BytesIO()
+    np.save(sink, np.array([OTHER, text]))
+    return sink.getvalue()
+
+
+def _zip(text: str) -> bytes:
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as members:
+        members.writestr("inner.txt.gz", gzip.compress(text.encode()))
+    return sink.getvalue()
+
+
+PACKED: dict[str, Callable[[str], bytes]] = {
+    ".documents.parquet.0a1b.tmp": _parquet,
+    "strange": _arrow,
+    "words.npy": _numpy,
+    "copy.zip": _zip,
+    "plain.log": lambda text: f"note: {text}".encode(),
+    "events.jsonl": lambda text: json.dumps({"n": 1, "quoted": f"ä {text}"}).encode(),
+    "crawl.warc.gz": lambda text: gzip.compress(response("http://a.example/", html(text))),
+    "two.gz": lambda text: gzip.compress(b"first") + gzip.compress(text.encode()),
+    "a.zst": lambda text: zstandard.compress(b"x") + zstandard.compress(text.encode()),
+    "a.bz2": lambda text: bz2.compress(text.encode()),
+    "a.xz": lambda text: lzma.compress(text.encode()),
+    "packed.json.gz": lambda text: gzip.compress(json.dumps([text]).encode()),
+    "late": lambda text: b"\n" * (CHUNK - 300) + text.encode(),
+}
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_a_text_is_found_however_it_is_packed(tmp_path: Path, name: str) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / name).write_bytes(PACKED[name](REMOVED))
+    (tmp_path / name).write_bytes(PACKED[name](OTHER))
+    search = _search(tmp_path)
+    assert search.not_searched == []
+    assert search.files == 2
+    held = _holding(search)
+    assert set(held) == {f"there/{name}"}
+    assert held[f"there/{name}"] > 80
+
+
+@pytest.mark.parametrize("dtype", ["<i4", "<u2"])
+def test_tokens_are_spelled_with_the_tokenizers_of_live_versions(
+    tmp_path: Path, encoder: Encoder, dtype: str
+) -> None:
+    (tokens,) = encoder.encode_batch([REMOVED])
+    data = np.asarray(tokens, dtype).tobytes()
+    (tmp_path / "shard_00000.bin").write_bytes(data)
+    (tmp_path / "shard.00000.mds").write_bytes(b"\x07" + data)
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"input_ids": [list(map(int, tokens))]}), sink)
+    (tmp_path / "train.parquet").write_bytes(sink.getvalue().to_pybytes())
+    held = _holding(_search(tmp_path, encoder))
+    assert set(held) == {"shard_00000.bin", "shard.00000.mds", "train.parquet"}
+
+
+def test_rows_that_were_deleted_are_found_in_a_databases_free_pages(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "notes.db") as database:
+        database.execute("CREATE TABLE notes (body TEXT)")
+        database.execute("INSERT INTO notes VALUES (?)", [REMOVED])
+    database.close()
+    assert set(_holding(_search(tmp_path))) == {"notes.db"}
+    with sqlite3.connect(tmp_path / "notes.db") as database:
+        database.execute("PRAGMA secure_delete = OFF")
+        database.execute("DELETE FROM notes")
+    database.close()
+    assert set(_holding(_search(tmp_path))) == {"notes.db"}
+    with sqlite3.connect(tmp_path / "notes.db", isolation_level=None) as database:
+        database.execute("PRAGMA secure_delete = ON")
+        database.execute("VACUUM")
+    database.close()
+    assert _holding(_search(tmp_path)) == {}
+
+
+def test_a_text_too_short_for_digests_is_found_as_a_value(tmp_path: Path) -> None:
+    short = "A note of Mary Quillfeather, who lives at the mill."
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"text": [OTHER, short]}), sink)
+    (tmp_path / "x.parquet").write_bytes(sink.getvalue().to_pybytes())
+    assert _holding(_search(tmp_path, text=short)) == {"x.parquet": 100}
+
+
+def test_what_cannot_be_decoded_is_named_and_searched_as_it_lies(tmp_path: Path) -> None:
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(OTHER.encode())[:-20])
+    (tmp_path / "cut.zst").write_bytes(zstandard.compress(OTHER.encode())[:40] + b"\xff" * 99)
+    (tmp_path / "damaged.parquet").write_bytes(b"PAR1" + REMOVED.encode())
+    search = _search(tmp_path)
+    assert dict(search.not_searched).keys() == {"cut.gz", "cut.zst", "damaged.parquet"}
+    assert set(_holding(search)) == {"damaged.parquet"}
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "outside").write_text(REMOVED)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "link").symlink_to(tmp_path / "outside")
+    search = _search(tmp_path / "home")
+    assert search.files == 0

@@ -1,0 +1,200 @@
+"""A takedown whose files cannot be deleted says so, stays open, and ends when they can be."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from catalog import takedown
+from catalog.cli import main as catalog_main
+from catalog.files import Store as CatalogStore
+from catalog.registry import Registry
+from catalog.takedown_target import url_target
+from catalog.takedown_verify import verify_takedown
+from corpus_assets.defs import takedown as runs
+from corpus_assets.defs.takedown import run_pending
+from corpus_assets.home import Home
+from corpus_assets.pipeline.publish import publish
+from corpus_assets.pipeline.run import pin_snapshot
+from corpus_assets.pipeline.version import make_version
+from corpus_assets.session import open_session
+from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
+from corpus_assets_tests.promises.erasure_build import run_all
+
+PAGE = "http://site-3.example.org/article"
+NEAR = "http://near.example.net/copy"  # the longer one, which is kept for both
+NOWHERE = "http://nowhere.example.org/"
+
+
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CORPUS_HOME", "CORPUS_STORE_URL", "CORPUS_CATALOG_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home whose takedown run died when the new version was published and nothing deleted."""
+    folder = tmp_path_factory.mktemp("deletion")
+    recipe = make_small_corpus(folder / "corpus")
+    home = Home.resolve(str(folder / "home"))
+    with open_session(str(recipe), home) as session:
+        for snapshot in session.pipeline.recipe.snapshots:
+            pin_snapshot(session.pipeline, session.registry, snapshot)
+        run_all(session)
+        publish(session.pipeline, session.registry, make_version(session.pipeline, "small-1"))
+    registry, store = Registry(home.catalog_url), CatalogStore(home.store_url)
+    for url in (PAGE, NEAR, NOWHERE):
+        takedown.request(registry, store, url_target(url, set()), "asked")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "load_removed", _die)
+        with pytest.raises(KeyboardInterrupt):
+            run_pending(home)
+    assert registry.version("small-1").status == "revoked"
+    return home.root
+
+
+def _die(*_: Any, **__: Any) -> Any:
+    raise KeyboardInterrupt
+
+
+@pytest.fixture
+def home(published: Path, tmp_path: Path) -> Home:
+    shutil.copytree(published, tmp_path / "home")
+    return Home.resolve(str(tmp_path / "home"))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(published: Path, tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """The same home after a run that nobody disturbed."""
+    folder = tmp_path_factory.mktemp("undisturbed") / "home"
+    shutil.copytree(published, folder)
+    run_pending(Home.resolve(str(folder)))
+    return Home.resolve(str(folder))
+
+
+def _certificates(home: Home) -> list[dict[str, Any]]:
+    rows = Registry(home.catalog_url).certificates()
+    return [json.loads((home.root / "store" / row.path).read_bytes()) for row in rows]
+
+
+def _verify(home: Home, number: int = 1) -> dict[str, Any]:
+    return verify_takedown(Registry(home.catalog_url), CatalogStore(home.store_url), number)
+
+
+@contextmanager
+def _immovable(path: Path) -> Iterator[None]:
+    """A file that nobody can delete, not even root."""
+    try:
+        subprocess.run(["chattr", "+i", str(path)], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("this file system or user cannot make a file undeletable")
+    try:
+        yield
+    finally:
+        subprocess.run(["chattr", "-i", str(path)], check=True)
+
+
+def test_a_file_that_cannot_be_deleted_is_named_and_the_request_stays_open(home: Home) -> None:
+    registry = Registry(home.catalog_url)
+    name = "versions/small-1/report.html"
+    with _immovable(home.root / "store" / name):
+        done = CliRunner().invoke(catalog_main, ["takedown", "run", "--home", str(home.root)])
+        assert done.exit_code == 1, done.output
+        assert "1 files of revoked versions could not be deleted" in done.stderr
+        assert name in done.stderr
+        first, *_ = _certificates(home)
+        assert first["files"]["outcome"] == "left"
+        assert first["files"]["left"] == [name]
+        assert "versions/small-1/manifest.json" in first["files"]["deleted"]
+        assert [row.id for row in registry.takedowns("failed")] == [1, 2, 3]
+        proof = _verify(home)
+        assert not proof["whole"]
+        assert proof["files_left"] == [name]
+        run_pending(home)
+        assert len(_certificates(home)) == 3, "there was nothing new to say"
+    assert run_pending(home) is not None
+    second = _certificates(home)[3]
+    assert second["files"]["outcome"] == "deleted"
+    assert second["documents"] == first["documents"]
+    assert second["clusters"] == first["clusters"]
+    assert {row.status for row in registry.takedowns()} == {"done"}
+    assert _verify(home)["whole"]
+    assert not list((home.root / "store" / "takedowns").glob("*"))
+
+
+def test_a_deleted_file_that_is_there_again_breaks_the_proof(undisturbed: Home) -> None:
+    assert _verify(undisturbed)["whole"]
+    path = _certificates(undisturbed)[0]["files"]["deleted"][0]
+    again = undisturbed.root / "store" / path
+    again.parent.mkdir(parents=True, exist_ok=True)
+    again.write_bytes(b"back")
+    try:
+        proof = _verify(undisturbed)
+    finally:
+        again.unlink()
+    assert not proof["whole"]
+    assert proof["files_left"] == [path]
+
+
+@pytest.mark.parametrize("step", ["collect", "search_live", "write_certificates", "forget_removed"])
+def test_a_run_that_dies_at_any_step_after_publishing_can_be_repeated(
+    home: Home, undisturbed: Home, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    real = getattr(runs, step)
+
+    def die_after(*arguments: Any, **named: Any) -> Any:
+        real(*arguments, **named)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs, step, die_after)
+    with pytest.raises(KeyboardInterrupt):
+        run_pending(home)
+    monkeypatch.setattr(runs, step, real)
+    run_pending(home)
+    assert {row.status for row in Registry(home.catalog_url).takedowns()} == {"done"}
+    assert [_matter(body) for body in _certificates(home)] == [
+        _matter(body) for body in _certificates(undisturbed)
+    ]
+
+
+def _matter(body: dict[str, Any]) -> dict[str, Any]:
+    """A certificate without what follows from when and where it was written."""
+    moving = ("issued_at", "page_sha256", "previous_sha256", "search")
+    return {name: value for name, value in body.items() if name not in moving}
+
+
+def test_the_first_sentence_names_a_near_copy_that_this_takedown_promoted(
+    undisturbed: Home,
+) -> None:
+    body = _certificates(undisturbed)[1]
+    copy, *_ = body["copies"]
+    assert copy["url"] == "http://near.example.net/original"
+    assert body["search"]["holding"] == [], "files between stages hold what live documents hold"
+    assert copy["promoted"]
+    assert copy["in_training_data"]
+    assert not copy["exact"]
+    assert 30 <= copy["share_percent"] <= 100
+    page = (undisturbed.root / "store" / "certificates" / "00000002.html").read_text()
+    lead = page.partition('<p class="lead open">')[2].partition("</p>")[0]
+    assert "no exact copy of the text was found in what is left, but" in lead
+    assert "in the training data, where this takedown put it" in lead
+    assert "No copy of the text is left" not in page
+
+
+def test_a_request_that_removed_nothing_proves_no_removal(undisturbed: Home) -> None:
+    proof = _verify(undisturbed, 3)
+    assert proof["documents_removed"] == 0
+    assert not proof["whole"]
+    done = CliRunner().invoke(
+        catalog_main, ["takedown", "verify", "3", "--home", str(undisturbed.root)]
+    )
+    assert done.exit_code == 1
+    assert "Nothing was removed" in done.output
+    assert "The proof holds" not in done.output

@@ -1,0 +1,127 @@
+"""P4, read aloud: after a takedown no file of the home, decoded, has a word of the documents."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from catalog import takedown
+from catalog.files import Store as CatalogStore
+from catalog.registry import Registry
+from catalog.takedown_target import domain_target
+from catalog.takedown_verify import verify_takedown
+from corpus_assets.defs.build import build
+from corpus_assets.defs.takedown import run_pending
+from corpus_assets.home import Home
+from corpus_assets.pipeline.gram_digests import DigestIndex
+from corpus_assets.pipeline.home_search import HomeSearch
+from corpus_assets.session import open_session
+from corpus_assets.shards.tokens import Encoder
+from corpus_assets_tests.pipeline.small_corpus import (
+    EVAL_TEXT,
+    html,
+    make_small_corpus,
+    prose,
+    spam,
+    stored_member,
+)
+from corpus_assets_tests.sources.warc_bytes import response
+
+HOST = "gone.example"
+FOREIGN = "notes/from-a-colleague.txt"
+
+
+def _said(name: str, text: str) -> str:
+    """A text with a name in it that stands nowhere else, in three sentences."""
+    return (
+        f"{text}\nThe letters of {name} were found in an attic, and {name} had signed each of them "
+        f"with a small drawing of a heron. Nobody but {name} could have drawn it in that way."
+    )
+
+
+def _pages() -> dict[str, tuple[str, bytes]]:
+    """Name -> address and page: one for every way that text can go."""
+    kept = _said("Quorvanthel Oxmoor", prose("gone", 1, sentences=24))
+    return {
+        "Quorvanthel": ("kept", html(kept, "The heron letters of Tremblewick Dray")),
+        "Tremblewick": ("exact", html(kept, "The heron letters of Tremblewick Dray")),
+        "Vexingham": ("near", html(f"{kept} Vexingham Purlow heard of it.", "More on herons")),
+        "Brumbeltarn": (
+            "quiz",
+            html(f"{EVAL_TEXT}\n{_said('Brumbeltarn Ives', prose('gone', 2))}", "Lamps"),
+        ),
+        "Skellowmere": ("spam", html(_said("Skellowmere Jot", spam("gone")), "Deals")),
+        "Fennimartle": ("short", html("Fennimartle Roo was here.", "Note")),
+        "Dandlewhisk": (
+            "mail",
+            html(
+                f"{_said('Dandlewhisk Crumb', prose('gone', 3))}\nWrite to dandlewhisk@gone.example"
+            ),
+        ),
+    }
+
+
+class _Grep:
+    """Stands where the search for digests stands, and looks for words."""
+
+    def __init__(self) -> None:
+        self.words: set[str] = set()
+
+    def text(self, text: str) -> None:
+        lowered = text.lower()
+        self.words |= {name for name in _pages() if name.lower() in lowered}
+
+    def values(self, values: list[str]) -> None:
+        self.text("\n".join(values))
+
+
+def _words_left(home: Home, version: str) -> dict[str, set[str]]:
+    """File -> names in it, over every file of the home, decoded."""
+    folder = home.root / "store" / "versions" / version
+    lock = Registry(home.catalog_url)
+    tokenizer = next(row for row in lock.models("tokenizer") if version in row.path)
+    encoder = Encoder((home.root / "store" / tokenizer.path).read_bytes())
+    assert folder.is_dir()
+    reader: Any = HomeSearch({}, DigestIndex({}, 0.3), [encoder])
+    found = {}
+    for path in sorted(home.root.rglob("*")):
+        if path.is_file():
+            grep = _Grep()
+            with path.open("rb") as stream:
+                reader._decode(grep, path.name, stream, path)
+            if grep.words:
+                found[path.relative_to(home.root).as_posix()] = grep.words
+    return found
+
+
+def test_no_word_of_a_removed_document_is_left_in_any_file_of_the_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("CORPUS_HOME", "CORPUS_STORE_URL", "CORPUS_CATALOG_URL"):
+        monkeypatch.delenv(name, raising=False)
+    recipe = make_small_corpus(tmp_path / "corpus")
+    records = [response(f"http://{HOST}/{address}", page) for address, page in _pages().values()]
+    crawl = tmp_path / "corpus" / "web" / "crawl-1" / "part-00002.warc.gz"
+    crawl.write_bytes(b"".join(map(stored_member, records)))
+    home = Home.resolve(str(tmp_path / "home"))
+    with open_session(str(recipe), home) as session:
+        build(session, "small-1")
+    before = _words_left(home, "small-1")
+    assert {path.split("/")[2] for path in before if "/artifacts/" in path} >= {
+        "documents",
+        "clean_text",
+        "shards",
+    }
+    assert set().union(*before.values()) >= set(_pages()) - {"Fennimartle"}
+    registry, store = Registry(home.catalog_url), CatalogStore(home.store_url)
+    takedown.request(registry, store, domain_target(HOST), "asked")
+    assert run_pending(home) is not None
+    assert _words_left(home, "small-1.td1") == {}
+    assert verify_takedown(registry, store, 1, home=home.root)["whole"]
+
+    text = _said("Quorvanthel Oxmoor", prose("gone", 1, sentences=24))
+    (home.root / "notes").mkdir()
+    (home.root / FOREIGN).write_text(text)
+    proof = verify_takedown(registry, store, 1, home=home.root)
+    assert [held["file"] for held in proof["search"]["holding"]] == [FOREIGN]
+    assert not proof["whole"]
