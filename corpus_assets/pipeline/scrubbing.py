@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,11 +75,14 @@ def recognizer_settings(graph: "Pipeline") -> dict[str, Any]:
 
 def sample_settings(graph: "Pipeline", snapshot: str) -> dict[str, Any]:
     """What changes the scrubbed text of a sample that a model learns from."""
+    domain = graph.recipe.source_of(snapshot).domain
     return {
-        "domain": graph.recipe.source_of(snapshot).domain,
+        "domain": domain,
         "clean_text": {"scrub": graph.recipe.clean_text.scrub.identity()},
         "scrub_version": clean_text.VERSION,
-    } | recognizer_settings(graph)
+        **phone_settings(graph, domain),
+        **recognizer_settings(graph),
+    }
 
 
 def scrubbed_sample(
@@ -88,6 +92,12 @@ def scrubbed_sample(
     settings = context.settings(CleanTextSettings, "clean_text").scrub
     domains = [context.task.settings["domain"]] * len(languages)
     return scrub_texts(texts, domains, languages, settings, recognizers(context))
+
+
+def phone_settings(graph: "Pipeline", domain: str) -> dict[str, Any]:
+    """The release of the library that knows telephone numbers, where they are looked for."""
+    wanted = "phone" in graph.recipe.clean_text.scrub.actions(domain)
+    return {"phonenumbers": version("phonenumbers")} if wanted else {}
 
 
 def recognizers(context: TaskContext) -> list[Recognizer]:

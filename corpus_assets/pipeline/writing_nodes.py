@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from corpus_assets.pipeline.contamination_nodes import verdict_settings
 from corpus_assets.pipeline.line_nodes import fate_inputs, step_settings
-from corpus_assets.pipeline.scrubbing import hash_list_inputs, recognizer_settings
+from corpus_assets.pipeline.scrubbing import hash_list_inputs, phone_settings, recognizer_settings
 from corpus_assets.pipeline.shard_plan import shard_tasks
 from corpus_assets.pipeline.span_nodes import span_inputs
 from corpus_assets.stages import clean_text, shards
@@ -18,11 +18,9 @@ def clean_text_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
     lines = graph.boilerplate_file(snapshot)
     spans = span_inputs(graph, snapshot)
     fates = fate_inputs(graph, snapshot)
-    settings = {
-        "clean_text": graph.recipe.clean_text.identity(),
-        "domain": graph.recipe.source_of(snapshot).domain,
-    }
-    settings |= step_settings(graph) | verdict_settings(graph)
+    domain = graph.recipe.source_of(snapshot).domain
+    settings = {"clean_text": graph.recipe.clean_text.identity(), "domain": domain}
+    settings |= step_settings(graph) | verdict_settings(graph) | phone_settings(graph, domain)
     lists, paths = hash_list_inputs(graph)
     settings |= recognizer_settings(graph)
     tasks = []

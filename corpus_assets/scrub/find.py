@@ -38,13 +38,16 @@ KINDS = (
 )
 """The kinds that rules know. Where findings overlap, the kind that stands first here wins."""
 
+REGIONS = ("US",)
+"""Regions whose telephone numbers need no sign that they are some, where nothing else is said."""
+
 RULES: tuple[Rule, ...] = (
     *keys.RULES,
     *emails.RULES,
     *accounts.RULES,
     *national_ids.RULES,
     *ip_addresses.RULES,
-    *phones.RULES,
+    *phones.rules(REGIONS),
 )
 
 Found = tuple[int, int, str]
@@ -54,9 +57,10 @@ Found = tuple[int, int, str]
 class Table:
     """The rules of some kinds, by the place they can begin at."""
 
-    def __init__(self, kinds: frozenset[str]) -> None:
+    def __init__(self, kinds: frozenset[str], regions: tuple[str, ...]) -> None:
         self.kinds = tuple(kind for kind in KINDS if kind in kinds)
-        self.rules = tuple(rule for rule in RULES if rule.kind in kinds)
+        others = (rule for rule in RULES if rule.kind in kinds and rule.kind != "phone")
+        self.rules = (*others, *(phones.rules(regions) if "phone" in kinds else ()))
         self._at: dict[tuple[int, int], tuple[int, ...]] = {}
 
     def rules_at(self, place: tuple[int, int]) -> tuple[int, ...]:
@@ -73,16 +77,19 @@ class Table:
 
 
 @lru_cache(maxsize=64)
-def table_of(kinds: frozenset[str]) -> Table:
-    return Table(kinds)
+def table_of(kinds: frozenset[str], regions: tuple[str, ...] = REGIONS) -> Table:
+    return Table(kinds, regions)
 
 
-def find_in_batch(data: Bytes, offsets: Ints, kinds: frozenset[str]) -> dict[int, list[Found]]:
+def find_in_batch(
+    data: Bytes, offsets: Ints, kinds: frozenset[str], regions: tuple[str, ...] = REGIONS
+) -> dict[int, list[Found]]:
     """Findings of each document that has any, in bytes of it, sorted, none overlapping.
 
-    `data` and `offsets: int64[n + 1]` are a batch as in `kernels.text`.
+    `data` and `offsets: int64[n + 1]` are a batch as in `kernels.text`; `regions` are for
+    telephone numbers (`phones.rules`).
     """
-    table = table_of(kinds)
+    table = table_of(kinds, regions)
     if not table.rules:
         return {}
     needs_values = any(rule.trigger == VALUE for rule in table.rules)

@@ -43,7 +43,7 @@ from corpus_assets.stages.text_steps import (
 )
 from corpus_assets.step import Settings
 
-VERSION = 5
+VERSION = 6
 
 TOO_SHORT = "too_short_after_cleaning"
 
@@ -264,17 +264,18 @@ def _personal_data(
     settings: ScrubSettings,
     recognizers: Sequence[Recognizer],
 ) -> Mapping[int, list[Finding]]:
-    """Findings by document; domains that are treated alike are looked at together."""
-    by_kinds: dict[frozenset[str], list[int]] = {}
+    """Findings by document; those that are treated alike are looked at together."""
+    alike: dict[tuple[frozenset[str], tuple[str, ...]], list[int]] = {}
     kinds = {domain: frozenset(settings.actions(domain)) for domain in set(domains)}
-    for row, domain in enumerate(domains):
-        by_kinds.setdefault(kinds[domain], []).append(row)
+    regions = {language: settings.regions(language) for language in set(languages)}
+    for row, (domain, language) in enumerate(zip(domains, languages, strict=True)):
+        alike.setdefault((kinds[domain], regions[language]), []).append(row)
     found: dict[int, list[Finding]] = {}
-    for wanted, rows in by_kinds.items():
+    for (wanted, where), rows in alike.items():
         part = batch
         if len(rows) < len(batch):
             part = TextBatch.from_arrow(batch.texts.take(pa.array(rows, pa.int64())))
-        some = find_by_rules(part.data, part.offsets, wanted)
+        some = find_by_rules(part.data, part.offsets, wanted, where)
         found |= {rows[number]: findings for number, findings in some.items()}
     if not recognizers:
         return found

@@ -14,7 +14,8 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from corpus_assets.kernels.pieces import pieces_in_chars
 from corpus_assets.kernels.text import Bytes, Ints
-from corpus_assets.scrub.find import KINDS, find_in_batch, strongest
+from corpus_assets.scrub.find import KINDS, REGIONS, find_in_batch, strongest
+from corpus_assets.scrub.phones import is_region, regions_of
 from corpus_assets.step import Settings
 
 
@@ -70,6 +71,11 @@ class ScrubSettings(Settings):
     emails: Action = Field(default="replace", description="e-mail addresses")
     public_ips: Action = Field(default="replace", description="public IP addresses")
     phones: Action = Field(default="replace", description="telephone numbers")
+    phone_regions: tuple[str, ...] = Field(
+        default=REGIONS,
+        description="countries (ISO 3166) whose telephone numbers count without a word for it, a "
+        "leading zero or a country code; those that speak a text's language are added",
+    )
     credit_cards: Action = Field(default="replace", description="numbers of payment cards")
     ibans: Action = Field(default="replace", description="numbers of bank accounts")
     national_ids: Action = Field(
@@ -101,6 +107,9 @@ class ScrubSettings(Settings):
                 raise ValueError(
                     f"by_domain.{domain}: {unknown[0]} is unknown; known: {', '.join(FIELDS)}"
                 )
+        for region in self.phone_regions:
+            if not is_region(region):
+                raise ValueError(f"phone_regions: {region!r} is no country; write `US`, `DE`, ...")
         known = {*KINDS, *(kind for entry in self.recognizers for kind in entry.kinds)}
         unknown = sorted(set(self.placeholders) - known)
         if unknown:
@@ -116,6 +125,10 @@ class ScrubSettings(Settings):
         for entry in self.recognizers:
             chosen |= entry.kinds
         return {kind: action for kind, action in chosen.items() if action != LEAVE}
+
+    def regions(self, language: str | None) -> tuple[str, ...]:
+        """Where telephone numbers of a text may be from without a sign of it."""
+        return tuple(sorted({*self.phone_regions, *regions_of(language)}))
 
     def placeholder(self, kind: str) -> str:
         return self.placeholders.get(kind, f"<{kind}>")
@@ -134,16 +147,21 @@ def drop_reason(kind: str) -> str:
     return f"holds_{kind}"
 
 
-def find_personal_data(text: str, settings: ScrubSettings, domain: str = "web") -> list[Finding]:
+def find_personal_data(
+    text: str, settings: ScrubSettings, domain: str = "web", language: str | None = None
+) -> list[Finding]:
     """What the rules find in one text, in order of place, none overlapping."""
     data = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
     offsets = np.array([0, len(data)], dtype=np.int64)
-    return find_by_rules(data, offsets, frozenset(settings.actions(domain))).get(0, [])
+    kinds = frozenset(settings.actions(domain))
+    return find_by_rules(data, offsets, kinds, settings.regions(language)).get(0, [])
 
 
-def find_by_rules(data: Bytes, offsets: Ints, kinds: frozenset[str]) -> dict[int, list[Finding]]:
+def find_by_rules(
+    data: Bytes, offsets: Ints, kinds: frozenset[str], regions: tuple[str, ...]
+) -> dict[int, list[Finding]]:
     """Findings of each document of a batch that has any, in characters of it."""
-    found = find_in_batch(data, offsets, kinds)
+    found = find_in_batch(data, offsets, kinds, regions)
     if not found:
         return {}
     counts = np.zeros(len(offsets) - 1, dtype=np.int64)

@@ -1,6 +1,7 @@
 """Every rule: what it finds in several languages, and what looks like it and is left alone."""
 
 import pytest
+from phonenumbers import SUPPORTED_REGIONS, PhoneNumberFormat, example_number, format_number
 
 from corpus_assets.scrub.find import KINDS, RULES
 from corpus_assets.stages.scrub import ScrubSettings, find_personal_data
@@ -8,8 +9,9 @@ from corpus_assets.stages.scrub import ScrubSettings, find_personal_data
 ALL = ScrubSettings(secrets=True)
 
 
-def found(text: str, kind: str) -> list[str]:
-    return [text[f.start : f.end] for f in find_personal_data(text, ALL) if f.kind == kind]
+def found(text: str, kind: str, language: str | None = None) -> list[str]:
+    findings = find_personal_data(text, ALL, language=language)
+    return [text[f.start : f.end] for f in findings if f.kind == kind]
 
 
 PHONES = [
@@ -72,10 +74,77 @@ def test_a_telephone_number_is_found(text: str, number: str) -> None:
         "0043 0063 0073 ; [.1FD7", "CVE-2021-44228", "RFC 2119, 8174 and 7231",
         "Nature (2019) 567 1234-1245", "+200 000 000 people", "12 345 678", "1 2 3 4 5 6 7 8 9",
         "call of duty sold 30 000 000", "Platz 1: 9876543 Punkte", "GTIN 04012345678901",
+        "score 21-15 21-18 15-21", "build 10.0.19041.1288", "123 456 7890 234 567 8901",
+        "2023-10-12 2023-11-15", "01/02/12 03/04/12 05/06", "Mon-Fri 0900-1700 0800-1200",
+        "602 123 456 zł", "US 7,123,456 B2", "0110 1001 0110 1110", "lot 0412 345 678",
+        "DE 10 2012 123 456", "n° de commande 06 12 34 56 78", "Kundennr. 030 1234 5678",
+        "account number 618-226-1460", "EUR 0800 123 456", "0612 345678 90210 4471 0031",
+        "bytes 300-400/1270", "driver 595.45.04 - 55", "use Text::Wrap 98.112902", "046-454-286",
+        "phone sales reached 12 345 678", "smartphones 123 456 789", "recall 1234-5678",
     ],
 )  # fmt: skip
 def test_dates_prices_books_orders_and_coordinates_are_no_telephones(text: str) -> None:
     assert found(text, "phone") == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["Kevin", "Moving company", "Sean", "Serial Box Cafe:", "Partner", "Bean, Order & Sons", "To order:",
+     "The Casement Club", "Orders are taken at", "Ocean View", "Vince", "Disco", "Codey"],
+)  # fmt: skip
+def test_words_inside_of_words_say_nothing(words: str) -> None:
+    """Names that hold `vin`, `ean`, `part`, `serial`, `order` ... before a telephone number."""
+    assert found(f"{words} 618-226-1460", "phone") == ["618-226-1460"]
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Sheffield 0114 273 4567", None), ("Servicetelefon 0800 3301000", None),
+        ("Bestellhotline: 01805 12345678", None), ("Cabinet: 04 78 37 22 11", None),
+        ("Fone: (21) 2345-6789", None), ("Ufficio 02 1234 5678", None),
+        ("Hívjon: 06 1 234 5678", None), ("Sunați la 0722 123 456", None),
+        ("Київ (044) 123-45-67", None), ("本社 06-6123-4567", None), ("Mobile no: 9876543210", None),
+        ("الهاتف: 050 123 4567", None), ("SĐT: 0912 345 678", None), ("Hubungi 0812-3456-7890", None),
+        ("Lagos 0803 123 4567", None), ("Sydney (02) 9876 5432", None), ("Ring 22 12 34 56", None),
+        ("Stockholm 08-123 456 78", None), ("Zürich 044 123 45 67", None), ("Wien 01 12345678", None),
+        ("NY 10001 618-226-1460", None), ("618\u2011226\u20111460", None), ("P: 555-0199", None),
+        ("011 44 20 7946 0958", None), ("00 33 1 42 68 53 00", None), ("+91-98765-43210", None),
+        ("numéro de portable : 0612345678", None), ("call me on 6182261460", None),
+        ("Mario 347 123 4567", "it"), ("小王 138-1234-5678", "zho_Hans"), ("Ahmet 532 123 45 67", "tr"),
+        ("Иван 8-916-123-45-67", "ru"), ("Biuro 22 123 45 67", "pl"), ("María 912 34 56 78", "es"),
+    ],
+)  # fmt: skip
+def test_numbers_of_other_countries_are_found_whole(text: str, language: str | None) -> None:
+    (number,) = found(text, "phone", language)
+    digits = "".join(c for c in text if c.isdigit()).removeprefix("10001")
+    assert "".join(c for c in number if c.isdigit()) == digits
+
+
+def test_forms_without_any_sign_are_those_of_the_language_and_of_the_recipe() -> None:
+    text = "María 912 34 56 78"
+    assert found(text, "phone") == []
+    spain = ScrubSettings(phone_regions=("ES",))
+    assert [f.kind for f in find_personal_data(text, spain)] == ["phone"]
+    assert find_personal_data("Kevin 618-226-1460", spain) == []
+
+
+def test_a_region_that_has_no_numbering_plan_is_refused() -> None:
+    with pytest.raises(ValueError, match="phone_regions: 'Spain' is no country"):
+        ScrubSettings(phone_regions=("Spain",))
+
+
+@pytest.mark.parametrize("region", sorted(SUPPORTED_REGIONS)[::7])
+def test_examples_of_the_numbering_plans_are_found_with_a_plus_and_after_a_word(
+    region: str,
+) -> None:
+    example = example_number(region)
+    assert example is not None
+    abroad = format_number(example, PhoneNumberFormat.INTERNATIONAL)
+    assert found(f"Maria {abroad} there", "phone") == [abroad]
+    national = format_number(example, PhoneNumberFormat.NATIONAL)
+    if sum(map(str.isdigit, national)) >= 7:
+        assert found(f"Phone: {national}", "phone")
 
 
 @pytest.mark.parametrize(
