@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from machine import machine
 from numba import njit
 
 from corpus_assets.kernels.minhash import BINS
@@ -223,6 +224,7 @@ def main() -> None:
     if options.measure:
         print(json.dumps(cluster(options.folder, options.documents)))
         return
+    print(f"{machine()}\n")
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.folder or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)

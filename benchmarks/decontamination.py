@@ -36,6 +36,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from machine import machine
 
 from corpus_assets.stages.code_names import FIXED_NAMES
 from corpus_assets.stages.contamination import ScanSettings, scan
@@ -67,6 +68,7 @@ def main() -> None:
     parser.add_argument("--planted", type=int, default=1_000, help="items planted for recall")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
+    print(f"{machine()}\n")
     items = [item for path in options.evals for item in read_items([path])]
     texts = _texts(options.texts)[: options.documents]
     _speed(items, texts, options)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from loading import make_store
+from machine import machine
 
 from corpus_assets.export.plan import FORMATS, make_plan
 from corpus_assets.export.run import export
@@ -37,6 +38,7 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=8)
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
+    print(f"{machine()}\n")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         (folder / "store").mkdir()

@@ -6,7 +6,7 @@
 Cuts the file to its first pages and runs datatrove (WarcReader and its Trafilatura step, same
 trafilatura, same settings, no deduplication) and our documents stage (reading, gates, extraction,
 tables) in four ways. A machine's speed may change by half from one minute to the next, so in each
-round everything takes turns: our ways for about `TURN_SECONDS` of CPU time each, `TURNS` times
+round everything takes turns: our ways for `--turn-seconds` of CPU time each, `TURNS` times
 over, and datatrove before, in the middle and after. Prints CPU milliseconds a page, the mean of a
 round, all processes counted and start not; the ratio to datatrove in the same round; and what of
 it is reading and gates, by turns with the rest: the same part run with every page refused where its
@@ -36,6 +36,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from machine import machine
+
 from corpus_assets.models import find_model
 from corpus_assets.sources.base import SourceFile, SourceSpec, file_sha256
 from corpus_assets.sources.extract import ExtractionSettings, Extractor
@@ -50,7 +52,6 @@ PEER = Path(__file__).with_name("extraction_peer.py")
 WEB = SourceSpec(name="web", format="warc")
 MAX_BYTES = 20_000_000
 TURNS = 4
-TURN_SECONDS = 2.0
 GATES = {"max_bytes": MAX_BYTES, "content_types": ("text/html", "application/xhtml+xml")}
 
 OURS: dict[str, IngestSettings] = {
@@ -81,11 +82,13 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("file", type=Path)
-    parser.add_argument("--peer-python", type=Path, required=True)
+    parser.add_argument("--peer-python", type=Path)
     parser.add_argument("--pages", type=int, default=400)
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--turn-seconds", type=float, default=2.0, help="of CPU time")
     parser.add_argument("--truth", type=Path)
     options = parser.parse_args()
+    print(f"{machine()}\n")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         file, keys = cut(options.file, folder / "pages.warc.gz", options.pages)
@@ -100,7 +103,7 @@ def run(file: Path, keys: dict[int, str], options: Any, folder: Path) -> None:
     rounds: list[Round] = []
     texts: dict[str, Texts] = {}
     for number in range(options.rounds):
-        rounds.append(one_round(file, keys, options.peer_python, folder, ours, texts))
+        rounds.append(one_round(file, keys, options, folder, ours, texts))
         print(f"round {number + 1} of {options.rounds}", file=sys.stderr)
     truth = read_truth(options.truth) if options.truth else {}
     truth = {key: text for key, text in truth.items() if key in set(keys.values())}
@@ -110,7 +113,7 @@ def run(file: Path, keys: dict[int, str], options: Any, folder: Path) -> None:
 def one_round(
     file: Path,
     keys: dict[int, str],
-    python: Path,
+    options: Any,
     folder: Path,
     ours: dict[str, IngestSettings],
     texts: dict[str, Texts],
@@ -122,15 +125,17 @@ def one_round(
     named: dict[str, list[float]] = {}
     for turn in range(TURNS):
         if turn in (0, TURNS // 2):
-            run_peers(python, file, folder, seconds, texts)
+            run_peers(options.peer_python, file, folder, seconds, texts)
         for name, settings in ours.items():
-            texts[name] = take_turn(file, keys, settings, seconds.setdefault(name, []))
+            texts[name] = take_turn(
+                file, keys, settings, seconds.setdefault(name, []), options.turn_seconds
+            )
             with mock.patch.object(Extractor, "extract_all", refuse), timed(IDS_AND_LEDGER) as ids:
                 runs = before.setdefault(name, [])
                 done = len(runs)
-                take_turn(file, keys, settings, runs)
+                take_turn(file, keys, settings, runs, options.turn_seconds)
             named.setdefault(name, []).append(sum(ids) / (len(runs) - done))
-    run_peers(python, file, folder, seconds, texts)
+    run_peers(options.peer_python, file, folder, seconds, texts)
     return (
         {name: statistics.fmean(runs) for name, runs in seconds.items()},
         {name: statistics.fmean(runs) for name, runs in before.items()},
@@ -160,27 +165,32 @@ def timed(functions: Sequence[tuple[Any, str]]) -> Iterator[list[float]]:
 
 
 def run_peers(
-    python: Path,
+    python: Path | None,
     file: Path,
     folder: Path,
     seconds: dict[str, list[float]],
     texts: dict[str, Texts],
 ) -> None:
-    for name in ("datatrove precision", "datatrove fast"):
+    for name in ("datatrove precision", "datatrove fast") if python else ():
         spent, texts[name] = peer(python, file, folder, "fast" in name)
         seconds.setdefault(name, []).append(spent)
 
 
 def take_turn(
-    file: Path, keys: dict[int, str], settings: IngestSettings, runs: list[float]
+    file: Path,
+    keys: dict[int, str],
+    settings: IngestSettings,
+    runs: list[float],
+    turn_seconds: float,
 ) -> Texts:
-    """Run for about `TURN_SECONDS`, at least once; the time of each run is added to `runs`."""
+    """Run for so long, at least once; the time of each run is added to `runs`."""
     taken = 0.0
-    while taken < TURN_SECONDS:
+    while True:
         spent, texts = ingest(file, keys, settings)
         runs.append(spent)
         taken += spent
-    return texts
+        if taken >= turn_seconds:
+            return texts
 
 
 def refuse(_extractor: Extractor, pages: Sequence[bytes]) -> list[PageResult]:
@@ -191,8 +201,10 @@ def refuse(_extractor: Extractor, pages: Sequence[bytes]) -> list[PageResult]:
 def report(n_pages: int, rounds: list[Round], texts: dict[str, Texts], truth: Texts) -> None:
     """One line for each way."""
 
-    def ratio(name: str, to: str) -> float:
-        return statistics.median(seconds[to] / seconds[name] for seconds, _, _ in rounds)
+    def ratio(name: str, to: str) -> str:
+        if to not in texts:
+            return ""
+        return f"{statistics.median(took[to] / took[name] for took, _, _ in rounds):.2f}"
 
     def share(name: str, what: Callable[[Round], float]) -> str:
         if name not in rounds[0][1]:
@@ -211,12 +223,12 @@ def report(n_pages: int, rounds: list[Round], texts: dict[str, Texts], truth: Te
         ids = share(name, lambda found, name=name: found[2][name])
         print(
             f"| {name} | {1000 * spent / n_pages:.2f} | {reading} | {ids} "
-            f"| {ratio(name, 'datatrove precision'):.2f} "
+            f"| {ratio(name, 'datatrove precision')} "
             f"| {len(texts[name])} | {f1(texts[name], truth)} "
             f"| {f1(texts[name], {key: truth[key] for key in truth.keys() & texts[name].keys()})} |"
         )
-    print(f"fast beside datatrove in fast mode: {ratio('fast', 'datatrove fast'):.2f}")
-    for mode in ("precision", "fast"):
+    print(f"fast beside datatrove in fast mode: {ratio('fast', 'datatrove fast')}")
+    for mode in ("precision", "fast") if "datatrove fast" in texts else ():
         mine, its = texts[mode], texts[f"datatrove {mode}"]
         both = mine.keys() & its.keys()
         same = sum(mine[key] == its[key] for key in both)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
+from machine import machine
 
 from corpus_assets.kernels.landmarks import find_landmarks
 from corpus_assets.sources.base import RawRecord
@@ -51,6 +52,7 @@ def main() -> None:
     parser.add_argument("--hosts", type=int, default=1_000_000)
     parser.add_argument("--entries", type=int, default=1_000_000)
     arguments = parser.parse_args()
+    print(f"{machine()}\n")
     with open(arguments.file, "rb") as stream:
         found = [r for r in read_warc(stream, arguments.file.name, 2_000_000) if not r.damage]
     pages = [(record, address_of(record.url or "")) for record in found]

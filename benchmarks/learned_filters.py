@@ -25,6 +25,7 @@ from typing import Any
 import pyarrow as pa
 import trafilatura
 from fastwarc.warc import ArchiveIterator, WarcRecordType
+from machine import machine
 
 from corpus_assets.kernels.fasttext_model import load_model
 from corpus_assets.models import find_model, load_fasttext
@@ -43,6 +44,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=1_000)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
+    print(f"{machine()}\n")
     texts = read_pages(options.files, options.pages)
     characters = sum(map(len, texts))
     print(f"{len(texts)} texts, {characters / len(texts):.0f} characters each on average")

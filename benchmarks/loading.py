@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from machine import machine
 
 from corpus_assets.shards.format import build_shard
 from corpus_assets.shards.loader import Loader
@@ -52,6 +53,7 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
+    print(f"{machine()}\n")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         manifest = make_store(folder, options)

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from machine import machine
 from row_tables import Numbers, Query, load_postgresql, load_sqlite
 from synthetic_lineage import (
     PARTS_PER_SHARD,
@@ -74,6 +75,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="an empty folder")
     parser.add_argument("--again", action="store_true", help="measure in the folder as it is")
     options = parser.parse_args()
+    print(f"{machine()}\n")
     options.out.mkdir(parents=True, exist_ok=True)
     rows = min(options.documents, options.rows_in_tables or options.documents)
     report: Numbers = {"documents": options.documents, "rows_in_tables": rows}

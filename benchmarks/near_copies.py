@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from fastwarc.warc import ArchiveIterator, WarcRecordType
+from machine import machine
 
 from corpus_assets.sources import sketch
 from corpus_assets.sources.charset import decode
@@ -39,6 +40,7 @@ def main() -> None:
     parser.add_argument("--orders", type=int, default=100_000)
     parser.add_argument("--texts", type=int, default=100_000)
     options = parser.parse_args()
+    print(f"{machine()}\n")
     if options.shared is not None:
         measure_pages(Path(options.shared) / "web")
     measure_look_up(options.orders, options.texts)

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from machine import machine
 
 from corpus_assets.stages.cluster_window import cluster_window
 from corpus_assets.stages.clusters import MEMBERS, ClusterSettings
@@ -214,6 +215,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2, help="copies of each page and level")
     parser.add_argument("--peer-python", help="of an environment with the other libraries")
     options = parser.parse_args()
+    print(f"{machine()}\n")
     pages = real_pages(options.pages, most=options.most, max_chars=20_000)
     if options.rounds:
         measure_levels(pages, options.rounds)

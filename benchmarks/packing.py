@@ -13,6 +13,7 @@ import sys
 import time
 
 import numpy as np
+from machine import machine
 
 from corpus_assets.shards.pack import PackSettings, lay
 
@@ -28,6 +29,7 @@ def main() -> None:
     if options.one:
         measure(options.documents, options.one, options.seq_len[0])
         return
+    print(f"{machine()}\n")
     print(f"{options.documents:,} documents")
     print()
     print("| packing | seq_len | CPU s | peak MiB | utilisation | samples over the fewest possible "

@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import trafilatura
 from fastwarc.warc import ArchiveIterator, WarcRecordType
+from machine import machine
 
 from corpus_assets.signals import TextBatch
 from corpus_assets.signals.base import Spans
@@ -85,11 +86,12 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("files", nargs="+", type=Path)
-    parser.add_argument("--peer-python", type=Path, required=True)
+    parser.add_argument("--peer-python", type=Path)
     parser.add_argument("--pages", type=int, default=100_000, help="at most so many")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--texts", type=Path, help="keep the extracted texts here, or take them")
     options = parser.parse_args()
+    print(f"{machine()}\n")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         kept = options.texts or folder / "texts.jsonl"
@@ -100,7 +102,8 @@ def main() -> None:
         chars = sum(map(len, texts))
         print(f"{len(texts)} texts, {chars / len(texts):.0f} characters each on average\n")
         measure(texts, kept, folder, options)
-        compare(texts, kept, folder, options.peer_python)
+        if options.peer_python:
+            compare(texts, kept, folder, options.peer_python)
 
 
 def extract(files: list[Path], pages: int) -> list[str]:
@@ -144,7 +147,8 @@ def measure(texts: list[str], file: Path, folder: Path, options: argparse.Namesp
     settings = SignalSettings.model_validate({"families": FAMILIES})
     decide(table.slice(0, 3), compute_signals(table.slice(0, 3), settings, {}))
     ours: list[float] = []
-    theirs: dict[str, list[float]] = {"as_shipped": [], "white_space": []}
+    modes = ("as_shipped", "white_space") if options.peer_python else ()
+    theirs: dict[str, list[float]] = {mode: [] for mode in modes}
     for _ in range(options.rounds):
         start = time.process_time()
         decide(table, compute_signals(table, settings, {}))

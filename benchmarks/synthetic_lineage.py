@@ -37,6 +37,8 @@ GROUP = "web/high"
 TLDS = np.array(["com", "org", "net", "de", "co.uk", "io", "fr", "com.br"])
 SUBDOMAINS = np.array(["", "", "", "", "blog.", "m.", "news.", "shop."])
 
+SCRUBBED = FINAL_TEXT.field("scrubbed").type
+
 Bytes = npt.NDArray[np.uint8]
 
 
@@ -159,7 +161,7 @@ def _part(
         "signals": _signals(rng, ids[chosen]),
         "final_text": _table(FINAL_TEXT, int(kept_text.sum()), {
             "doc_id": _fixed(ids[kept]), "domain": "web", "tier": "high", "language": "en",
-            "boilerplate_lines": 0, "scrubbed": [],
+            "boilerplate_lines": 0, "scrubbed": pa.array([[]] * int(kept_text.sum()), SCRUBBED),
             "text": text.filter(pa.array(kept_text)),
         }),
         "cluster_members": _members(ids[chosen], kept_text, snapshot, part),

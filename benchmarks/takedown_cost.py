@@ -25,6 +25,7 @@ from pathlib import Path
 
 import numpy as np
 import yaml
+from machine import machine
 from page_frames import drawn_words, read_frames, response_record
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,6 +45,7 @@ def main() -> None:
     parser.add_argument("--pages", type=Path, help="a folder of *.warc.gz whose markup is taken")
     parser.add_argument("--out", type=Path, required=True, help="an empty folder")
     options = parser.parse_args()
+    print(f"{machine()}\n")
     options.out.mkdir(parents=True, exist_ok=True)
     recipe = write_corpus(options.out, options.documents, options.parts, options.pages)
     home = options.out / "home"

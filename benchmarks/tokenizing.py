@@ -16,6 +16,8 @@ import statistics
 import time
 from pathlib import Path
 
+from machine import machine
+
 os.environ |= {"RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 from tokenizers import Tokenizer
@@ -36,6 +38,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=2_000)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
+    print(f"{machine()}\n")
     texts = read_texts(options.texts)[: options.documents]
     data = (
         options.tokenizer.read_bytes()

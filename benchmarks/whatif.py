@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import yaml
+from machine import machine
 
 from catalog.registry import Registry
 from catalog.rows import LineageRow, LockRow, RecipeRow, SnapshotRow, SourceRow, VersionRow
@@ -223,6 +224,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=1_000_000)
     parser.add_argument("--out", type=Path, help="an empty folder; default: a temporary one")
     options = parser.parse_args()
+    print(f"{machine()}\n")
     with tempfile.TemporaryDirectory() as temporary:
         root = options.out or Path(temporary)
         recipe = make_home(root, options.documents)

@@ -1,0 +1,125 @@
+"""Every benchmark runs as shipped, small and without its peers."""
+
+import gzip
+import importlib
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from corpus_assets.errors import ModelError
+from corpus_assets.models import find_model
+from corpus_assets_tests.sources.warc_bytes import members, page, response
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+PARTS_OF_OTHERS = {"machine", "page_frames", "row_tables", "synthetic_lineage"}
+WORDS = [
+    "river",
+    "morning",
+    "window",
+    "harbour",
+    "letter",
+    "garden",
+    "copper",
+    "evening",
+    "market",
+    "bridge",
+    "winter",
+    "station",
+]
+
+
+class Data:
+    """Made-up files of the kinds that benchmarks take."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        prose = [" ".join(WORDS[(7 * n + k * k) % 12] for k in range(90)) + "." for n in range(44)]
+        pages = [
+            response(f"http://site{n}.example/{n}", page(f"{text} Number {n}."))
+            for n, text in enumerate(prose)
+        ]
+        self.crawl = folder / "crawl.warc.gz"
+        self.crawl.write_bytes(members(*pages))
+        self.texts = self._lines("texts", [{"text": f"{text}\n" * 4} for text in prose])
+        self.truth = self._lines(
+            "truth",
+            [{"record_id": str(n), "language": "eng", "main_content": f"{n} {n * n} {text * 3}"}
+             for n, text in enumerate(prose)],
+        )  # fmt: skip
+        self.evals = self._lines(
+            "evals",
+            [{"id": str(n), "benchmark": "made", "text": " ".join(text.split()[5:30]), "answer": "a"}
+             for n, text in enumerate(prose)],
+        )  # fmt: skip
+        span = {"type": "PHONE_NUMBER", "start": 5, "end": 17}
+        self.labelled = self._lines(
+            "labelled", [{"text": "Call 618-226-1460 now", "spans": [span], "template_id": n} for n in range(9)]
+        )  # fmt: skip
+
+    def _lines(self, name: str, rows: list[dict[str, object]]) -> Path:
+        path = self.folder / f"{name}.jsonl.gz"
+        with gzip.open(path, "wt", encoding="utf-8") as out:
+            out.writelines(json.dumps(row) + "\n" for row in rows)
+        return path
+
+
+SMALL: dict[str, Callable[[Data], list[object]]] = {
+    "clustering": lambda data: ["--documents", 3000, "--folder", data.folder / "ties"],
+    "decontamination": lambda data: [
+        "--evals", data.evals, "--texts", data.texts, "--planted", 4, "--rounds", 1,
+    ],
+    "export_readers": lambda data: ["--tokens", 2**15, "--seq-len", 128, "--shards", 2, "--batch", 8],
+    "extraction": lambda data: [data.crawl, "--pages", 3, "--rounds", 1, "--turn-seconds", 0],
+    "gates": lambda data: [data.crawl, "--hosts", 50, "--entries", 50],
+    "learned_filters": lambda data: [data.crawl, "--rounds", 1],
+    "loading": lambda data: ["--tokens", 2**15, "--seq-len", 128, "--shards", 2, "--batch", 8, "--rounds", 1],
+    "lookups": lambda data: [
+        "--documents", 2000, "--lookups", 5, "--workers", 1, "--without", "postgresql", "--out", data.folder / "out",
+    ],
+    "near_copies": lambda data: ["--orders", 50, "--texts", 50],
+    "near_dedup": lambda data: [data.truth, "--most", 8, "--rounds", 1],
+    "packing": lambda data: ["--documents", 2000, "--seq-len", 512],
+    "scrubbing": lambda data: [
+        "--labelled", data.labelled, "--texts", data.texts, "--demo", data.folder / "demo",
+        "--parts", "labelled", "two", "all", "stage",
+    ],
+    "signals": lambda data: [data.crawl, "--rounds", 1],
+    "takedown_cost": lambda data: [
+        "--documents", 300, "--parts", 1, "--workers", 1, "--out", data.folder / "out",
+    ],
+    "tokenizing": lambda data: ["--texts", data.texts, "--vocab", 600, "--rounds", 1],
+    "whatif": lambda data: ["--documents", 500],
+}  # fmt: skip
+NEEDS_MODEL = {"extraction", "learned_filters"}
+SLOW = {"extraction", "takedown_cost", "whatif"}
+"""Whole commands, or extractions, in processes of their own."""
+
+
+def test_every_benchmark_is_run_here() -> None:
+    scripts = {path.stem for path in BENCHMARKS.glob("*.py")}
+    assert {name for name in scripts if not name.endswith("_peer")} == set(SMALL) | PARTS_OF_OTHERS
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in SMALL]
+)
+def test_a_benchmark_runs_small_and_says_on_which_processor(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if name in NEEDS_MODEL:
+        try:
+            find_model("lid.176")
+        except ModelError as error:
+            pytest.skip(str(error))
+    monkeypatch.delenv("CORPUS_SHARED_DATA", raising=False)
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    machine = importlib.import_module("machine").machine()
+    arguments = [str(one) for one in SMALL[name](Data(tmp_path))]
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", *arguments])
+    importlib.import_module(name).main()
+    told = capsys.readouterr().out
+    assert told.startswith(machine)
+    assert len(told.splitlines()) > 2
