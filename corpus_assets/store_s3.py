@@ -71,7 +71,7 @@ class S3Store:
             )
         self._client = _connect(self.bucket, prefix, self.endpoint, retries)
         place = f"{self.endpoint or 'aws'} {self.url}"
-        self._cache = cache_folder() / "s3" / hashlib.sha256(place.encode()).hexdigest()
+        self.cache = cache_folder() / "s3" / hashlib.sha256(place.encode()).hexdigest()
 
     def __reduce__(self) -> tuple[type["S3Store"], tuple[str, int]]:
         """Sent to another process, it opens anew there: credentials never travel with it."""
@@ -114,7 +114,7 @@ class S3Store:
         downloaded again; its old copy goes once nobody has asked for it for an hour.
         """
         key = _key(path)
-        folder = self._cache / key
+        folder = self.cache / key
         with self._explained("read", path):
             found = folder / _version_name(self._client.head(key))
             if _is_cached(found):
@@ -144,11 +144,11 @@ class S3Store:
         with self._explained("delete", path):
             with contextlib.suppress(FileNotFoundError):
                 self._client.delete(key)
-            shutil.rmtree(self._cache / key, ignore_errors=True)
+            shutil.rmtree(self.cache / key, ignore_errors=True)
 
     def leftovers(self) -> Iterator[Path]:
         """Downloads of killed readers in the cache; the bucket has nothing temporary."""
-        for path in leftovers(self._cache):
+        for path in leftovers(self.cache):
             with contextlib.suppress(OSError), open(path, "rb") as handle:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held while it is downloaded
                 yield path

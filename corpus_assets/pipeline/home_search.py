@@ -49,7 +49,8 @@ from corpus_assets.kernels.detokenize import spell_spans
 from corpus_assets.pipeline.gram_digests import DigestIndex
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.stages.document_names import text_id_of
-from corpus_assets.store import LocalStore, Store
+from corpus_assets.store import Store
+from corpus_assets.store_s3 import S3Store
 
 CHUNK = 4 << 20
 OVERLAP = 4_096  # characters of a chunk that the next one begins with: more than 13 words
@@ -97,24 +98,26 @@ class HomeSearch:
         passed_over: Collection[Path] = (),
         sources: Collection[Path] = (),
     ) -> None:
-        """Search every file below a folder; links are not followed. Files of the home are named
-        by their place in it."""
+        """Search every file below a folder; links are not followed."""
         for place, folders, names in os.walk(folder, onerror=self._unlistable):
             folders.sort()
             for path in (Path(place, name) for name in sorted(names)):
-                name = path.relative_to(home).as_posix() if folder == home else str(path)
-                if path in passed_over:
-                    continue
                 if path in sources:
-                    self._sources.add(name)
-                try:
-                    if stat.S_ISREG(path.lstat().st_mode):
-                        with path.open("rb") as stream:
-                            self.file(name, stream, path)
-                except FileNotFoundError:
-                    continue  # gone since it was listed
-                except OSError as error:
-                    self.not_searched.append((name, error.strerror or str(error)))
+                    self._sources.add(_name(path, home))
+                if path not in passed_over:
+                    self.path(path, home)
+
+    def path(self, path: Path, home: Path) -> None:
+        """Search a file of this machine; one of the home is named by its place in it."""
+        name = _name(path, home)
+        try:
+            if stat.S_ISREG(path.lstat().st_mode):
+                with path.open("rb") as stream:
+                    self.file(name, stream, path)
+        except FileNotFoundError:
+            return  # gone since it was listed
+        except OSError as error:
+            self.not_searched.append((name, error.strerror or str(error)))
 
     def objects(self, store: Store, passed_over: Collection[str]) -> None:
         """Search every object of a store that is no folder of this machine."""
@@ -356,22 +359,25 @@ def search_home(
         for snapshot in registry.snapshots()
         for file in registry.source_files(snapshot.name)
     }
-    folders = [root]
     made = [output.path for artifact in registry.artifacts() for output in artifact.outputs]
-    if isinstance(store, LocalStore):
-        folders.append(store.root)
-        inside = store.root.is_relative_to(root)
-        base = store.root.relative_to(root).as_posix() if inside else str(store.root)
-        found.note_recorded(f"{base}/{path}" for path in made)
-    else:
+    if isinstance(store, S3Store):  # copies of an object lie in a folder of its name
+        held = store.cache
+        seen = {copy for path in passed_over for copy in (held / path).glob("*")}
         found.note_recorded(f"{store.url}/{path}" for path in made)
-        from corpus_assets.store_s3 import cache_folder
-
-        folders.append(cache_folder() / "s3")
+        found.note_recorded(_name(c, root) for path in made for c in (held / path).glob("*"))
         found.objects(store, passed_over)
-    if registry.database.file is not None:
-        folders.append(registry.database.file.parent)
-    seen = {store.root / path for path in passed_over} if isinstance(store, LocalStore) else set()
-    for number, folder in enumerate(folders):
-        if number == 0 or not folder.resolve().is_relative_to(root):
-            found.folder(folder, root, seen, sources)
+    else:
+        held = Path(store.url)
+        seen = {held / path for path in passed_over}
+        found.note_recorded(_name(held / path, root) for path in made)
+    found.folder(root, root, seen, sources)
+    if not held.is_relative_to(root):
+        found.folder(held, root, seen, sources)
+    database = registry.database.file
+    if database is not None and not database.resolve().is_relative_to(root):
+        for ending in ("", "-wal", "-journal"):
+            found.path(database.with_name(database.name + ending), root)
+
+
+def _name(path: Path, home: Path) -> str:
+    return path.relative_to(home).as_posix() if path.is_relative_to(home) else str(path)
