@@ -102,6 +102,7 @@ def run(home: str | None = None) -> int:
             click.echo(
                 "  the certificates name them: ask with --near-duplicates to remove them too"
             )
+        _tell_of_home(outcome.residue)
     if outcome.deletion.outcome == "kept":
         click.echo("  revoked versions are kept, as the recipe says: `corpus gc` deletes them")
     else:
