@@ -141,8 +141,8 @@ class LocalStore:
         return full
 
     def list(self, prefix: str) -> Iterator[str]:
-        """Every file under `prefix`, temporary files left out, in name order."""
-        base = self._full(prefix)
+        """Every file under `prefix`, or all, temporary files left out, in name order."""
+        base = self._full(prefix) if prefix else self.root
         if not base.is_dir():
             return
         found: list[Path] = []

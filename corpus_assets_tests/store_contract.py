@@ -61,8 +61,14 @@ class StoreContract:
         for access in (store.read, store.exists, store.local, lambda p: store.write(p, b"x")):
             with pytest.raises(StoreError, match="is not a path inside the store"):
                 access(path)
-        with pytest.raises(StoreError, match="is not a path inside the store"):
-            list(store.list(path))
+        if path:
+            with pytest.raises(StoreError, match="is not a path inside the store"):
+                list(store.list(path))
+
+    def test_an_empty_prefix_lists_all(self, store: Store) -> None:
+        for path in ("b/c", "a", "b/.c.tmp"):
+            store.write(path, b"x")
+        assert list(store.list("")) == ["a", "b/c"]
 
     def test_one_file_has_one_name_however_it_is_spelled(self, store: Store) -> None:
         store.write("a//b/./c", b"x")

@@ -167,7 +167,10 @@ class TextBatch:
         plain = TextBatch.from_bytes(*without_punctuation(self.data, self.offsets))
         if pc.all(pc.string_is_ascii(plain.texts)).as_py() is not False:
             return plain
-        texts = (text if text.isascii() else nfd(text.lower()) for text in plain.texts.to_pylist())
+        texts = (
+            text.decode() if text.isascii() else nfd(text.decode("utf-8", "replace").lower())
+            for text in plain.texts.cast(pa.large_binary()).to_pylist()
+        )
         return TextBatch.from_arrow(pa.array(texts, pa.large_string()))
 
     @cached_property
