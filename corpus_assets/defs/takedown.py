@@ -79,7 +79,7 @@ class Outcome:
 def run(home: str | None = None) -> int:
     """The entry point behind `catalog takedown run`."""
     try:
-        outcome = run_pending(Home.resolve(home), tell=click.echo)
+        outcome = run_pending(Home.resolve(home), tell=lambda line: click.echo(line, err=True))
     except CorpusError as error:  # the catalog's command knows its own errors only
         raise CatalogError(str(error)) from error
     if outcome is None:
@@ -95,8 +95,8 @@ def run(home: str | None = None) -> int:
         click.echo("  no version held any of it; the orders stand for later snapshots")
     if outcome.residue is not None:
         click.echo(
-            f"  searched {outcome.residue.texts} texts and {outcome.residue.tokens} tokens: "
-            f"{outcome.residue.exact} exact copies and {outcome.residue.similar} near ones left"
+            f"  searched {outcome.residue.texts} texts and {outcome.residue.tokens} tokens; "
+            f"exact copies left: {outcome.residue.exact}, near copies: {outcome.residue.similar}"
         )
         if outcome.residue.exact or outcome.residue.similar:
             click.echo(

@@ -72,9 +72,9 @@ class DigestIndex:
             return
         for hashes, firsts in _hashes(texts):
             for start, stop in zip(firsts[:-1].tolist(), firsts[1:].tolist(), strict=True):
-                grams = np.unique(hashes[start:stop])
+                grams = hashes[start:stop]
                 found: dict[str, set[str]] = {}
-                for gram in grams[_is_taken(_mixed(grams))].tolist():
+                for gram in np.unique(grams[_is_taken(_mixed(grams))]).tolist():
                     digest = _digest(gram)
                     for doc_id in self._holders.get(digest, ()):
                         found.setdefault(doc_id, set()).add(digest)
