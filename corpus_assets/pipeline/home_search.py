@@ -36,6 +36,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
+from hashlib import file_digest
 from pathlib import Path
 from typing import IO, Any
 
@@ -46,6 +47,7 @@ import pyarrow.parquet as pq
 from catalog.registry import Registry
 from corpus_assets.errors import CorpusError
 from corpus_assets.kernels.detokenize import spell_spans
+from corpus_assets.lock import Lock
 from corpus_assets.pipeline.gram_digests import DigestIndex
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.stages.document_names import text_id_of
@@ -73,7 +75,7 @@ class Holder:
 
     file: str
     share_percent: int
-    is_source: bool  # a file that a snapshot was read from: the operator's original
+    is_source: bool  # the operator's original, which a snapshot or a calibration was made from
 
 
 @dataclass
@@ -84,6 +86,7 @@ class HomeSearch:
     index: DigestIndex
     decoders: Sequence[Encoder] = ()
     tell: Tell = lambda _: None
+    inputs: Collection[str] = ()  # digests of the files that calibrations were trained on
     files: int = 0
     total_bytes: int = 0
     not_searched: list[tuple[str, str]] = field(default_factory=list)
@@ -115,6 +118,8 @@ class HomeSearch:
             if stat.S_ISREG(path.lstat().st_mode):
                 with path.open("rb") as stream:
                     self.file(name, stream, path)
+                if name in self._held and self._is_input(path):
+                    self._sources.add(name)
         except FileNotFoundError:
             return  # gone since it was listed
         except OSError as error:
@@ -166,6 +171,10 @@ class HomeSearch:
     def note_recorded(self, names: Iterable[str]) -> None:
         """Say which files lie between two stages of the corpus."""
         self._recorded.update(names)
+
+    def _is_input(self, path: Path) -> bool:
+        with path.open("rb") as stream:
+            return bool(self.inputs) and file_digest(stream, "sha256").hexdigest() in self.inputs
 
     def _unlistable(self, error: OSError) -> None:
         self.not_searched.append((str(error.filename), error.strerror or str(error)))
@@ -362,6 +371,7 @@ def search_home(
         for snapshot in registry.snapshots()
         for file in registry.source_files(snapshot.name)
     }
+    found.inputs = _training_files(store, registry)
     made = [output.path for artifact in registry.artifacts() for output in artifact.outputs]
     if isinstance(store, S3Store):  # copies of an object lie in a folder of its name
         held = store.cache
@@ -380,6 +390,19 @@ def search_home(
     if database is not None and not database.resolve().is_relative_to(root):
         for ending in ("", "-wal", "-journal"):
             found.path(database.with_name(database.name + ending), root)
+
+
+def _training_files(store: Store, registry: Registry) -> set[str]:
+    """Digests of the files beside the snapshots that live versions were made from."""
+    live = [version.name for version in registry.versions() if version.status == "live"]
+    locks = [Lock.model_validate_json(store.read(f"versions/{name}/lock.json")) for name in live]
+    return {
+        pin.sha256
+        for lock in locks
+        for name, pins in lock.inputs.items()
+        if "/" in name  # kind/name; a snapshot's files are known by their places
+        for pin in pins
+    }
 
 
 def _name(path: Path, home: Path) -> str:

@@ -8,6 +8,7 @@ import lzma
 import sqlite3
 import zipfile
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -158,3 +159,15 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "home" / "link").symlink_to(tmp_path / "outside")
     search = _search(tmp_path / "home")
     assert search.files == 0
+
+
+def test_a_file_that_a_calibration_was_trained_on_is_the_operators_original(tmp_path: Path) -> None:
+    training = json.dumps({"text": REMOVED}).encode()
+    (tmp_path / "positives.jsonl").write_bytes(training)
+    (tmp_path / "copy.txt").write_text(REMOVED)
+    index = DigestIndex({"aa": gram_digests([REMOVED])[0]}, 0.3)
+    search = HomeSearch({"aa": make_text_id(REMOVED)}, index)
+    search.inputs = {sha256(training).hexdigest()}
+    search.folder(tmp_path, tmp_path)
+    found = {held.file: held.is_source for held in search.holders_of({"aa"})}
+    assert found == {"positives.jsonl": True, "copy.txt": False}
