@@ -37,8 +37,8 @@ def cluster_changes(
 ) -> list[ClusterChange]:
     """The clusters of `before` that a removed document was in, by who stood for them.
 
-    Both are files of `cluster_members`, of which two columns of ids are read. A cluster is all documents that one kept document stands for, over
-    all snapshots.
+    Both are files of `cluster_members`, of which two columns of ids are read. A cluster is all
+    documents that one kept document stands for, over all snapshots.
     """
     gone = pa.array(sorted(removed), DOC_ID)
     was = _members(store, before)

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 from catalog.rows import LineageRow
 from corpus_assets.documents import DOC_ID
 from corpus_assets.pipeline.cluster_changes import ClusterChange, cluster_changes
-from corpus_assets.store import LocalStore
+from corpus_assets.store import LocalStore, sha256_hex
 
 
 def _id(name: str) -> bytes:
@@ -24,6 +24,7 @@ def _changes(
 ) -> list[ClusterChange]:
     """Clusters as member -> who is kept for it."""
     store = LocalStore(folder)
+    files = []
     for version, members in (("v1", before), ("v2", after)):
         columns = {
             "doc_id": pa.array([_id(name) for name in members], DOC_ID),
@@ -32,11 +33,10 @@ def _changes(
         }
         sink = pa.BufferOutputStream()
         pq.write_table(pa.table(columns), sink)
-        store.write(f"{version}.parquet", sink.getvalue().to_pybytes())
-
-    files = [
-        [LineageRow("cluster_members", "S", f"{name}.parquet", "", 0)] for name in ("v1", "v2")
-    ]
+        data = sink.getvalue().to_pybytes()
+        store.write(f"{version}.parquet", data)
+        row = LineageRow("cluster_members", "S", f"{version}.parquet", sha256_hex(data), 0)
+        files.append([row])
     return cluster_changes(store, *files, {_id(name) for name in removed})
 
 
