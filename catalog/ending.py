@@ -5,6 +5,7 @@ Shared by `catalog` and `corpus`. Ctrl-C exits with 130, SIGTERM with 143, as sh
 
 import contextlib
 import errno
+import logging
 import os
 import signal
 import sys
@@ -39,6 +40,8 @@ class Stopped:
 def stoppable() -> Iterator[Stopped]:
     """Let both signals raise KeyboardInterrupt, and remember which one came."""
     stopped = Stopped()
+    # A pool prints a trace of a signal that comes while it closes a connection, then raises it.
+    logging.getLogger("sqlalchemy.pool").addHandler(logging.NullHandler())
     if threading.current_thread() is not threading.main_thread():
         yield stopped
         return

@@ -166,9 +166,10 @@ def run_pending(
         except BaseException as error:
             reason = str(error) or "the run was stopped"
             with contextlib.suppress(CatalogError):  # the first error is the one to tell
-                registry.fail_takedowns(
-                    list(work.claimed), work.owner, f"{type(error).__name__}: {reason}"
-                )
+                # by owner: a claim may be stored whose run was stopped before it heard of it
+                running = registry.takedowns(status="running")
+                claimed = [row.id for row in running if row.owner == work.owner]
+                registry.fail_takedowns(claimed, work.owner, f"{type(error).__name__}: {reason}")
             raise
     return outcome
 
