@@ -41,7 +41,9 @@ def stoppable() -> Iterator[Stopped]:
     """Let both signals raise KeyboardInterrupt, and remember which one came."""
     stopped = Stopped()
     # A pool prints a trace of a signal that comes while it closes a connection, then raises it.
-    logging.getLogger("sqlalchemy.pool").addHandler(logging.NullHandler())
+    pool = logging.getLogger("sqlalchemy.pool")
+    if not pool.handlers:
+        pool.addHandler(logging.NullHandler())
     if threading.current_thread() is not threading.main_thread():
         yield stopped
         return
