@@ -75,7 +75,7 @@ def test_an_unknown_label_leaves_the_word_to_the_next() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_any_bytes_are_scanned_to_their_end(seed: int) -> None:
+def test_any_bytes_are_scanned_and_give_only_labels_that_stand_in_them(seed: int) -> None:
     draw = random.Random(seed)
     pieces = [
         b"<",
@@ -93,4 +93,8 @@ def test_any_bytes_are_scanned_to_their_end(seed: int) -> None:
         b" ",
     ]
     for _ in range(200):
-        declared_labels(b"".join(draw.choices(pieces, k=draw.randrange(40))))
+        head = b"".join(draw.choices(pieces, k=draw.randrange(40)))
+        labels = declared_labels(head)
+        assert len(labels) <= head.count(b"<meta "), head
+        assert all(label.encode() in head for label in labels), head
+        assert declared_labels(b"<a>" + b"<meta charset=koi8-r>" + head)[0] == "koi8-r"
