@@ -128,3 +128,23 @@ def hash_with_prefix(
             _compress(h, words, total, True)
             out[k] = h[0]
     return out
+
+
+@kernel
+def hash_numbers(numbers: Hashes, person: Words) -> Hashes:
+    """uint64[k]: BLAKE2b-64 of each number's eight bytes, little-endian.
+
+    `person: uint64[2]` is the personalization, hashlib's 16 bytes of that name.
+    """
+    out = np.empty(numbers.shape[0], dtype=np.uint64)
+    words = np.zeros(_BLOCK // 8, dtype=np.uint64)
+    h = np.empty(8, dtype=np.uint64)
+    for k in range(numbers.shape[0]):
+        h[:] = _IV
+        h[0] ^= _PARAMETERS
+        h[6] ^= person[0]
+        h[7] ^= person[1]
+        words[0] = numbers[k]
+        _compress(h, words, 8, True)
+        out[k] = h[0]
+    return out

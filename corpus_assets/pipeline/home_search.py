@@ -58,6 +58,7 @@ CHUNK = 4 << 20
 OVERLAP = 16_384  # bytes of a chunk that the next one begins with: more than 13 words
 TEXT_RUNS = re.compile(rb"[^\x00-\x08\x0e-\x1f\x7f]{25,}")  # 13 words are no shorter
 TELL_S = 30.0
+ROWS = 256  # of a SQLite table that are searched at once
 MAX_DEPTH = 4  # compressed in compressed in ...
 TOKEN_FILES = re.compile(r"\.(bin|ds|mds)(\.|$)")
 TAGS = re.compile(r"<[^>]{0,2000}>")
@@ -240,8 +241,7 @@ class HomeSearch:
         elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
             found.values(array.drop_null().to_pylist())
         elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-            for value in array.drop_null().to_pylist():
-                _raw(found, io.BytesIO(value))
+            found.blobs(array.drop_null().to_pylist())
 
     def _tokens(self, found: "_Found", stream: IO[bytes]) -> None:
         """A file as token ids of two or four bytes, wherever among other bytes they begin."""
@@ -279,7 +279,12 @@ class _Found:
         """Strings that are each the whole of something."""
         for value in values:
             self._exact.update(self._whole.get(text_id_of(value.encode(errors="ignore")), ()))
-        self.text("\n".join(values))
+        if values:
+            self.text("\n".join(values))
+
+    def blobs(self, values: Sequence[bytes]) -> None:
+        """Bytes that may be text, one search for all: no run of text goes on behind a NUL."""
+        _raw(self, io.BytesIO(b"\0".join(values)))
 
     def text(self, text: str) -> None:
         for digests in self._index.digests_in(pa.array(_readings(text), pa.large_string())):
@@ -352,13 +357,11 @@ def _rows(found: _Found, path: Path) -> None:
         names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         for (name,) in names:
             quoted = '"' + name.replace('"', '""') + '"'
-            for row in database.execute(f"SELECT * FROM {quoted}"):  # noqa: S608 - a table's name
-                texts = [value for value in row if isinstance(value, str)]
-                if texts:
-                    found.values(texts)
-                for value in row:
-                    if isinstance(value, bytes):
-                        _raw(found, io.BytesIO(value))
+            rows = database.execute(f"SELECT * FROM {quoted}")  # noqa: S608 - a table's name
+            while some := rows.fetchmany(ROWS):
+                values = [value for row in some for value in row]
+                found.values([value for value in values if isinstance(value, str)])
+                found.blobs([value for value in values if isinstance(value, bytes)])
 
 
 def search_home(

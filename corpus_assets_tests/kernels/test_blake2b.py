@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from corpus_assets.kernels.blake2b import hash_with_prefix
+from corpus_assets.kernels.blake2b import hash_numbers, hash_with_prefix
 
 
 def keys_of(messages: list[list[bytes]], prefixes: list[bytes]) -> list[int]:
@@ -47,3 +47,19 @@ def test_each_document_has_its_own_prefix() -> None:
 
 def test_nothing_gives_nothing() -> None:
     assert keys_of([[], []], [b"a", b""]) == []
+
+
+@pytest.mark.parametrize("person", [b"", b"takedown", b"sixteen letters."])
+def test_numbers_are_hashed_as_hashlib_hashes_their_eight_bytes(person: bytes) -> None:
+    draw = random.Random(6)
+    numbers = [0, 1, 2**64 - 1, *(draw.getrandbits(64) for _ in range(500))]
+    words = np.frombuffer(person.ljust(16, b"\0"), "<u8")
+    wanted = [
+        int.from_bytes(
+            hashlib.blake2b(n.to_bytes(8, "little"), digest_size=8, person=person).digest(),
+            "little",
+        )
+        for n in numbers
+    ]
+    assert hash_numbers(np.array(numbers, np.uint64), words).tolist() == wanted
+    assert hash_numbers(np.array([], np.uint64), words).tolist() == []

@@ -4,6 +4,7 @@ import random
 
 import pyarrow as pa
 
+from corpus_assets.kernels.characters import to_nfkc
 from corpus_assets.pipeline.gram_digests import (
     MAX_DIGESTS,
     NGRAM,
@@ -46,6 +47,27 @@ def test_which_grams_are_kept_depends_on_the_grams_alone() -> None:
     assert gram_digests(["", "a few words"]) == [[], []]
     # Certificates outlive versions of this code: what they keep must mean the same.
     assert alone[0] == "07bd5c53300d8a23"
+
+
+def test_words_are_those_of_the_whole_text_in_nfkc_though_lines_are_converted_apart() -> None:
+    marks = [
+        "\u0301",
+        "\ufb01",
+        "\u1100\u1161",
+        "\uff21",
+        "e\u0323\u0302",
+        "\u0302",
+        "\u2028",
+        "\r",
+    ]
+    chance = random.Random(3)
+    lines = [
+        " ".join([chance.choice(marks), *words(f"{n}", 9), chance.choice(marks)]) for n in range(80)
+    ]
+    text = "\n".join(lines) + "\n\n"
+    whole = to_nfkc(pa.array([text], pa.large_string()))
+    assert gram_digests([text]) == gram_digests(whole.to_pylist())
+    assert len(gram_digests([text])[0]) > 50
 
 
 def test_a_text_that_holds_a_good_share_is_found_and_others_are_not() -> None:

@@ -118,6 +118,18 @@ def test_tokens_are_spelled_with_the_tokenizers_of_live_versions(
     assert set(held) == {"shard_00000.bin", "shard.00000.mds", "train.parquet"}
 
 
+def test_bytes_of_any_row_are_searched(tmp_path: Path) -> None:
+    rows = [OTHER.encode(), b"\xff\x00", REMOVED.encode(), b""] + [b"\x01" * 40] * 300
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"payload": pa.array(rows, pa.binary())}), sink)
+    (tmp_path / "x.parquet").write_bytes(sink.getvalue().to_pybytes())
+    with sqlite3.connect(tmp_path / "x.db") as database:
+        database.execute("CREATE TABLE events (body BLOB, note TEXT)")
+        database.executemany("INSERT INTO events VALUES (?, ?)", [(r, "n") for r in rows[::-1]])
+    database.close()
+    assert _holding(_search(tmp_path)) == {"x.parquet": 100, "x.db": 100}
+
+
 def test_rows_that_were_deleted_are_found_in_a_databases_free_pages(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "notes.db") as database:
         database.execute("CREATE TABLE notes (body TEXT)")
