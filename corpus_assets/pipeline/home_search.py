@@ -38,7 +38,7 @@ from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from hashlib import file_digest
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, AnyStr
 
 import numpy as np
 import pyarrow as pa
@@ -55,7 +55,7 @@ from corpus_assets.store import Store
 from corpus_assets.store_s3 import S3Store
 
 CHUNK = 4 << 20
-OVERLAP = 16_384  # bytes of a chunk that the next one begins with: more than 13 words
+OVERLAP = 16_384  # bytes of a chunk that the next one begins with; longer than any 13 words
 TEXT_RUNS = re.compile(rb"[^\x00-\x08\x0e-\x1f\x7f]{25,}")  # 13 words are no shorter
 TELL_S = 30.0
 ROWS = 256  # of a SQLite table that are searched at once
@@ -328,18 +328,38 @@ def _decoded(data: bytes) -> str:
     text = data.decode(errors="ignore")
     if len(text.encode()) == len(data):
         return text
-    return f"{text}\n{data.decode('cp1252', errors='ignore')}"  # pages in older encodings
+    older = _around(data, lambda block: not _is_utf8(block), b"\n")
+    return f"{text}\n{older.decode('cp1252', errors='ignore')}"  # pages in older encodings
+
+
+def _is_utf8(block: bytes) -> bool:
+    try:
+        block.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _readings(text: str) -> list[str]:
     """A text as it stands, and as it reads without JSON's escapes and HTML's tags."""
     readings = [text]
     if "\\" in text:
+        readings.append(ESCAPES.sub(_unescaped, _around(text, lambda block: "\\" in block, "\n")))
         text = ESCAPES.sub(_unescaped, text)
-        readings.append(text)
     if "</" in text or "&" in text:
         readings.append(html.unescape(TAGS.sub(" ", text)))
     return readings
+
+
+def _around(text: AnyStr, differs: Callable[[AnyStr], bool], gap: AnyStr) -> AnyStr:
+    """The blocks in which another reading differs, each with its neighbours, so that no 13-gram
+    with a difference in it is left out; a gap for each other block."""
+    starts = range(0, len(text), OVERLAP)
+    blocks: list[AnyStr] = [text[start : start + OVERLAP] for start in starts]
+    near = [False, *map(differs, blocks), False]
+    return gap[:0].join(
+        block if any(near[place : place + 3]) else gap for place, block in enumerate(blocks)
+    )
 
 
 def _unescaped(match: "re.Match[str]") -> str:

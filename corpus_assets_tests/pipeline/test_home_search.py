@@ -18,7 +18,7 @@ import pytest
 import zstandard
 
 from corpus_assets.pipeline.gram_digests import DigestIndex, gram_digests
-from corpus_assets.pipeline.home_search import CHUNK, HomeSearch
+from corpus_assets.pipeline.home_search import CHUNK, OVERLAP, HomeSearch
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.stages.documents import make_text_id
 from corpus_assets.stages.tokenizer import TokenizerSettings, train_tokenizer
@@ -116,6 +116,22 @@ def test_tokens_are_spelled_with_the_tokenizers_of_live_versions(
     (tmp_path / "train.parquet").write_bytes(sink.getvalue().to_pybytes())
     held = _holding(_search(tmp_path, encoder))
     assert set(held) == {"shard_00000.bin", "shard.00000.mds", "train.parquet"}
+
+
+@pytest.mark.parametrize("before", [0, OVERLAP - 300, 3 * OVERLAP + 5])
+@pytest.mark.parametrize(
+    "spelled",
+    [lambda text: text.encode("cp1252"), lambda text: json.dumps(text).encode()],
+    ids=["cp1252", "escaped"],
+)
+def test_a_passage_that_reads_otherwise_than_all_around_it_is_found_whole(
+    tmp_path: Path, before: int, spelled: Callable[[str], bytes]
+) -> None:
+    text = " ".join(word if n % 9 else f"caf\xe9{n}" for n, word in enumerate(REMOVED.split()))
+    around = "\u3042 and \xe4 ".encode()
+    filler = around * (before // len(around)) + b"." * (before % len(around))
+    (tmp_path / "mixed").write_bytes(filler + b" " + spelled(text) + b" " + around * 9000)
+    assert _holding(_search(tmp_path, text=text)) == {"mixed": 100}
 
 
 def test_bytes_of_any_row_are_searched(tmp_path: Path) -> None:
