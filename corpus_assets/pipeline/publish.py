@@ -73,12 +73,14 @@ def _publish(
     folder = f"versions/{version.name}"
     store = pipeline.store
     path = f"{folder}/manifest.json"
-    known = {row.name: row.manifest_sha256 for row in registry.versions()}
-    if known.get(version.name, sha256_hex(version.manifest_bytes)) != sha256_hex(
-        version.manifest_bytes
-    ):
+    known = {row.name: row for row in registry.versions()}.get(version.name)
+    if known is not None and known.manifest_sha256 != sha256_hex(version.manifest_bytes):
+        instead = f"is {known.status}, {known.superseded_by} stands in its place"
+        why = instead if known.superseded_by else "exists with other contents"
         raise CorpusError(
-            f"version {version.name} exists with other contents; choose another name with --version"
+            f"version {known.name} {why}; "
+            "choose another name with --version, in the Dagster UI another partition of "
+            "corpus_version"
         )
     if pipeline.suppressions.state is not None:  # before any file is written, and again at the end
         registry.expect_orders(pipeline.suppressions.state)

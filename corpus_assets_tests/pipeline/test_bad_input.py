@@ -451,7 +451,8 @@ class TestVersions:
     ) -> None:
         message = refusal(place, capfd, "--set", "mixture.domains.web=0.7")
         assert message == (
-            f"version {VERSION} exists with other contents; choose another name with --version"
+            f"version {VERSION} exists with other contents; choose another name with --version, in "
+            "the Dagster UI another partition of corpus_version"
         )
         assert place.files() == small_build.files()
         build_is_clean(place, small_build)

@@ -9,7 +9,7 @@ from catalog.takedown_target import url_target
 from corpus_assets.defs.assets import ASSETS
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.takedown import run_pending
-from corpus_assets.errors import MissingInput
+from corpus_assets.errors import CorpusError, MissingInput
 from corpus_assets.home import Home
 from corpus_assets.session import live_pins, open_home
 from corpus_assets.snapshot_list import Book
@@ -20,13 +20,14 @@ BEHIND_CALIBRATIONS = ["selection", "clusters", "clean_text", "shards"]
 
 
 def materialize(
-    place: Place, assets: list[str], partition: str, recalibrate: bool = False
+    place: Place, assets: list[str], partition: str | None, recalibrate: bool = False
 ) -> dg.ExecuteInProcessResult:
     corpus = CorpusResource(
         recipe=str(place.recipe), home=str(place.home), workers=1, recalibrate=recalibrate
     )
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions("snapshot", list(SNAPSHOTS))
+        instance.add_dynamic_partitions("version", [VERSION])
         return dg.materialize(
             ASSETS,
             selection=assets,
@@ -36,25 +37,52 @@ def materialize(
         )
 
 
-def test_after_a_takedown_everything_is_materialized_under_the_lock_of_the_live_version(
-    place: Place,
-) -> None:
+def take_down(place: Place) -> None:
     home = Home.resolve(str(place.home))
     _, registry = open_home(home)
     target = url_target("http://site-3.example.org/article")
     request(registry, Store(home.store_url), target, "asked")
     assert run_pending(home) is not None
     assert registry.version().name == f"{VERSION}.td1"
+
+
+def test_after_a_takedown_everything_is_materialized_under_the_lock_of_the_live_version(
+    place: Place,
+) -> None:
+    take_down(place)
     for snapshot in SNAPSHOTS:
         done = materialize(place, BEHIND_CALIBRATIONS, snapshot)
         for asset in BEHIND_CALIBRATIONS:
             (made,) = done.asset_materializations_for_node(asset)
             parts, cached = (made.metadata[name].value for name in ("parts", "parts_cached"))
             assert parts == cached, f"the live version has {asset} of {snapshot} already"
-    with pytest.raises(MissingInput) as missing:
-        materialize(place, ["shards"], SNAPSHOTS[0], recalibrate=True)
-    named = str(missing.value).split()[0]
-    assert named in {asset.key.to_user_string() for asset in ASSETS}, missing.value
+    with pytest.raises(CorpusError) as refused:
+        materialize(place, ["corpus_version"], VERSION)
+    assert f"{VERSION} is revoked, {VERSION}.td1 stands in its place" in str(refused.value)
+    assert "another partition of corpus_version" in str(refused.value)
+
+
+def test_after_a_takedown_new_calibrations_are_reached_by_doing_what_messages_say(
+    place: Place,
+) -> None:
+    take_down(place)
+    partitioned = {asset.key.to_user_string(): asset.partitions_def is not None for asset in ASSETS}
+    waiting: list[tuple[str, str | None]] = [("shards", SNAPSHOTS[0])]
+    named = []
+    while waiting:
+        asset, partition = waiting[-1]
+        try:
+            materialize(place, [asset], partition, recalibrate=True)
+            waiting.pop()
+        except MissingInput as missing:
+            what, _, then = str(missing).partition(" is not complete; ")
+            assert then.startswith("materialize it first")
+            asset, _, snapshot = what.partition(" of ")
+            assert partitioned[asset] == bool(snapshot)
+            assert (asset, snapshot or None) not in named, "it was materialized already"
+            waiting.append((asset, snapshot or None))
+            named.append(waiting[-1])
+    assert {"quality_cutoffs", "tokenizer"} <= {asset for asset, _ in named}
 
 
 def test_calibrations_are_those_of_the_same_recipe_whatever_snapshots_it_names(
