@@ -290,7 +290,7 @@ def show_verified(answer: dict[str, Any]) -> None:
         print_line(f"  {search['files']} other files of the home searched")
         for held in search["holding"]:
             what = "an original source file" if held["is_source"] else "delete it"
-            print_line(f"  {held['file']} holds {held['share_percent']}% of a removed text: {what}")
+            print_line(f"  {held['file']} {held['said']}: {what}")
         for name, why in search["not_searched"]:
             print_line(f"  {name} was not searched: {why}")
     if not answer["documents_removed"]:

@@ -109,7 +109,7 @@ def verify_takedown(
     gone = [*body["files"]["deleted"], *body["files"]["left"]]
     left = [path for path in gone if _is_there(store, path)]
     kept = body["files"]["kept"]
-    search = _search_again(registry, store, body["documents"], home, kept, tell)
+    search = _search_again(registry, store, body, home, kept, tell)
     strange = [one for one in (search or {}).get("holding", ()) if not one["is_source"]]
     return {
         "request": request_id,
@@ -138,7 +138,7 @@ def _is_there(store: Store, path: str) -> bool:
 def _search_again(
     registry: Registry,
     store: Store,
-    documents: list[dict[str, Any]],
+    body: dict[str, Any],
     home: Path | None,
     kept: Sequence[str],
     tell: Callable[[str], None],
@@ -157,7 +157,10 @@ def _search_again(
             f"the takedown search {searchers[0].value} cannot be loaded: {error}; install the "
             "package that provides it again"
         ) from error
-    found: dict[str, Any] = search(registry, store.url, documents, home, kept, tell)
+    held_by = [change["before"] for change in body["versions"]]
+    found: dict[str, Any] = search(
+        registry, store.url, body["documents"], held_by, home, kept, tell
+    )
     return found
 
 

@@ -118,9 +118,7 @@ def run(home: str | None = None) -> int:
 def _tell_of_home(residue: Residue) -> None:
     holding = [held for held in residue.holding if not held.is_source]
     for held in holding:
-        click.echo(
-            f"  {held.file} holds {held.share_percent}% of a removed text: delete it", err=True
-        )
+        click.echo(f"  {held.file} {held.said}: delete it", err=True)
     for name, why in residue.not_searched:
         click.echo(f"  {name} was not searched: {why}", err=True)
     originals = len(residue.holding) - len(holding)
@@ -247,6 +245,7 @@ class _Work:
             self.registry,
             removed,
             watched,
+            [change.before for change in changes],
             self.home.root,
             deletion.kept,
             self.tell,

@@ -25,8 +25,8 @@ from pydantic import ValidationError
 from catalog.registry import Registry
 from catalog.rows import VersionRow
 from corpus_assets.errors import ShardError, StoreError
-from corpus_assets.export.files import EXPORT, FileEntry, hash_file
-from corpus_assets.export.plan import ExportPlan
+from corpus_assets.export.files import EXPORT, PARTS, FileEntry, hash_file
+from corpus_assets.export.plan import FORMAT, ExportPlan
 from corpus_assets.home import Home
 from corpus_assets.shards.manifest import Manifest, ShardRef, load_manifest, parse_manifest
 from corpus_assets.shards.order import Order
@@ -79,6 +79,28 @@ def check_export(home: Home, folder: Path, hashes: bool = False) -> dict[str, An
         "documents": documents,
         "lines": _lines(export, row, successor, damaged, samples, documents, exact),
     }
+
+
+def exported_version(folder: Path) -> str | None:
+    """The version that a folder is an export of, finished or not; None where it is none."""
+    for name in (EXPORT, f"{PARTS}/plan.json"):
+        try:
+            body = json.loads((folder / name).read_bytes())
+            if body["format"] == FORMAT:
+                return str(body["version"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return None
+
+
+def removed_documents(registry: Registry, store: Store, folder: Path) -> set[str] | None:
+    """Documents of an export that takedowns removed since; None where they cannot be told, and
+    samples of the export may hold some."""
+    export = _read(folder)
+    row = registry.version(export.plan.version)
+    changed = _changed_shards(export.manifest, store, row, _successor(registry, row))
+    samples, documents, exact = _affected(export, store, changed)
+    return set(documents) if exact or not len(samples) else None
 
 
 def _read(folder: Path) -> _Export:

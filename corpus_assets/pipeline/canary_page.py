@@ -70,7 +70,7 @@ def _article(one: Specimen, max_chars: int) -> str:
         tail = f"<p>... {more:,} more characters</p>" if more > 0 else ""
         text = f'<pre dir="auto">{_lines(one.text[:max_chars])}</pre>{tail}'
     return (
-        f"<article><p><b>{escape(one.title or one.url or one.doc_id)}</b></p>"
+        f'<article id="{one.doc_id}"><p><b>{escape(one.title or one.url or one.doc_id)}</b></p>'
         f"<p>{escape(one.url or '')}</p>"
         f"<p><code>{one.doc_id}</code> {escape(', '.join(said))}</p>{why}{text}</article>"
     )

@@ -64,7 +64,10 @@ def _lead(body: Mapping[str, Any]) -> str:
         text = f"{_were(count, 'document')} removed{_copies_in_short(copies)}"
     strange = len(_strange(body))
     if strange:
-        text += f" <b>{_were(strange, 'other file')} found to hold the text</b>, named below."
+        text += (
+            f" <b>{_were(strange, 'other file')} found to hold the text, surely or possibly</b>; "
+            "named below."
+        )
     if left:
         text += (
             f" <b>This is not finished: {left} {'file' if left == 1 else 'files'} could not be "
@@ -186,11 +189,11 @@ def _searched(body: Mapping[str, Any]) -> str:
         "13-word runs: copies with changes, or long quotations</dd>"
         f"<dt>Other files</dt><dd>{search['files']:,} files, all that the operator's system keeps "
         "beside them (caches, records, logs, temporary files), opened and searched: "
-        f"<b>{len(_strange(body))}</b> hold the text</dd></dl>"
+        f"<b>{len(_strange(body))}</b> hold the text, or may</dd></dl>"
         + _table(
-            "Other files that hold the text",
-            ("file", "13-word runs of it"),
-            [(one["file"], f"{one['share_percent']}%") for one in _strange(body)],
+            "Other files that hold the text, or may",
+            ("file", "which"),
+            [(one["file"], one["said"]) for one in _strange(body)],
             is_open=True,
         )
         + _table("Files that could not be searched", ("file", "why"), search["not_searched"])
@@ -206,7 +209,7 @@ def _may_remain(body: Mapping[str, Any]) -> str:
     """What this takedown did not reach, said before anybody asks."""
     said = [
         "the original files that the corpus was made from, which are not part of it",
-        "exports and copies made outside the operator's system, backups, old object versions that "
+        "exports and copies kept outside the operator's system, backups, old object versions that "
         "a storage service keeps, and caches on other machines",
         "models that were trained on earlier versions",
     ]

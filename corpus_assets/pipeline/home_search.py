@@ -17,6 +17,9 @@ Raw text is taken as it stands, without JSON's escapes and without HTML's tags a
 holds a removed document when it has a good share of the document's 13-grams, or the whole text as
 one value. A text too short for 13-gram digests is only found as a value.
 
+Two kinds of copies are known by what they say of themselves, however little of a text they have: a
+canary page marks the documents it shows, and an export names its version.
+
 What cannot be opened or decoded to its end is named, not passed over. Memory: a few megabytes and
 a row group. Time follows the bytes.
 """
@@ -46,6 +49,8 @@ import pyarrow.parquet as pq
 
 from catalog.registry import Registry
 from corpus_assets.errors import CorpusError
+from corpus_assets.export.check import exported_version, removed_documents
+from corpus_assets.export.files import EXPORT, PARTS
 from corpus_assets.kernels.detokenize import spell_spans
 from corpus_assets.lock import Lock
 from corpus_assets.pipeline.gram_digests import DigestIndex
@@ -61,6 +66,7 @@ TELL_S = 30.0
 ROWS = 256  # of a SQLite table that are searched at once
 MAX_DEPTH = 4  # compressed in compressed in ...
 TOKEN_FILES = re.compile(r"\.(bin|ds|mds)(\.|$)")
+SHOWN_DOCUMENT = re.compile(rb'<article id="([0-9a-f]{32})"')  # as `canary_page` marks them
 TAGS = re.compile(r"<[^>]{0,2000}>")
 ESCAPES = re.compile(r"\\(u[0-9a-fA-F]{4}|[nrtbf\"/\\])")
 PLAIN = {"n": "\n", "r": "\r", "t": "\t", "b": " ", "f": " ", '"': '"', "/": "/", "\\": "\\"}
@@ -72,11 +78,12 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Holder:
-    """A file that holds a removed document, and how much of its 13-grams."""
+    """A file that holds a removed document, or the folder of an export that may."""
 
     file: str
-    share_percent: int
+    share_percent: int  # of the document's 13-grams
     is_source: bool  # the operator's original, which a snapshot or a calibration was made from
+    said: str  # what it holds, after the file's name
 
 
 @dataclass
@@ -88,10 +95,14 @@ class HomeSearch:
     decoders: Sequence[Encoder] = ()
     tell: Tell = lambda _: None
     inputs: Collection[str] = ()  # digests of the files that calibrations were trained on
+    held_by: Collection[str] = ()  # versions that held the documents
     files: int = 0
     total_bytes: int = 0
     not_searched: list[tuple[str, str]] = field(default_factory=list)
     _held: dict[str, dict[str, float]] = field(default_factory=dict)  # file -> document -> share
+    _shown: dict[str, set[str]] = field(default_factory=dict)  # page -> documents it shows
+    _exports: dict[Path, str] = field(default_factory=dict)  # folder -> version
+    _exported: dict[str, tuple[str, set[str] | None]] = field(default_factory=dict)  # None: any
     _sources: set[str] = field(default_factory=set)
     _recorded: set[str] = field(default_factory=set)  # outputs of artifacts that the registry knows
     _told: float = field(default_factory=time.monotonic)
@@ -106,6 +117,11 @@ class HomeSearch:
         """Search every file below a folder; links are not followed."""
         for place, folders, names in os.walk(folder, onerror=self._unlistable):
             folders.sort()
+            version = (
+                exported_version(Path(place)) if {EXPORT, PARTS} & {*names, *folders} else None
+            )
+            if version is not None and version in self.held_by:
+                self._exports[Path(place)] = version
             for path in (Path(place, name) for name in sorted(names)):
                 if path in sources:
                     self._sources.add(_name(path, home))
@@ -151,6 +167,8 @@ class HomeSearch:
         held = found.shares()
         if held:
             self._held[name] = held
+        if found.shown:
+            self._shown[name] = found.shown
         if time.monotonic() - self._told > TELL_S:
             self._told = time.monotonic()
             self.tell(f"searching the home: {self.files} files, {self.total_bytes / 2**30:.1f} GiB")
@@ -162,12 +180,33 @@ class HomeSearch:
         documents that are `copied`, of which the search of live versions named the copies.
         """
         wanted, found = set(doc_ids), []
-        for name, shares in self._held.items():
+        exported = {
+            name: said
+            for name, (said, held) in self._exported.items()
+            if held is None or held & wanted
+        }
+        for name in sorted({*self._held, *self._shown}):
+            shares, shown = self._held.get(name, {}), self._shown.get(name, set())
             of_file = wanted - set(copied) if name in self._recorded else wanted
             share = max((shares[one] for one in of_file & shares.keys()), default=0.0)
-            if share:
-                found.append(Holder(name, round(100 * share), name in self._sources))
-        return found
+            percent = round(100 * share)
+            if shown & wanted:
+                found.append(Holder(name, percent, False, "shows removed documents"))
+            elif share and not any(name.startswith(f"{folder}/") for folder in exported):
+                said = f"holds {percent}% of a removed text"
+                found.append(Holder(name, percent, name in self._sources, said))
+        return found + [Holder(name, 0, False, said) for name, said in sorted(exported.items())]
+
+    def exports(self, registry: Registry, store: Store, home: Path) -> None:
+        """Ask the exports that were met which removed documents they hold."""
+        for folder, version in self._exports.items():
+            try:
+                held = removed_documents(registry, store, folder)
+            except (CorpusError, *DAMAGE):
+                held = None  # stopped, or damaged
+            verb = "may hold" if held is None else "holds"
+            said = f"is an export of {version} and {verb} removed documents"
+            self._exported[_name(folder, home)] = (said, held)
 
     def note_recorded(self, names: Iterable[str]) -> None:
         """Say which files lie between two stages of the corpus."""
@@ -274,6 +313,12 @@ class _Found:
         self._index = index
         self._digests: dict[str, set[str]] = {}
         self._exact: set[str] = set()
+        self._known = text_ids.keys()
+        self.shown: set[str] = set()
+
+    def page(self, data: bytes) -> None:
+        """Bytes that may be of a page that marks the documents it shows."""
+        self.shown.update(self._known & {one.decode() for one in SHOWN_DOCUMENT.findall(data)})
 
     def values(self, values: Sequence[str]) -> None:
         """Strings that are each the whole of something."""
@@ -318,6 +363,7 @@ def _raw(found: _Found, stream: IO[bytes]) -> None:
     before = b""
     while data := stream.read(CHUNK):
         data = before + data
+        found.page(data)
         text = b"\n".join(TEXT_RUNS.findall(data))
         if text:
             found.text(_decoded(text))
@@ -395,6 +441,7 @@ def search_home(
         for file in registry.source_files(snapshot.name)
     }
     found.inputs = _training_files(store, registry)
+    found.held_by = _with_earlier(found.held_by, registry)
     made = [output.path for artifact in registry.artifacts() for output in artifact.outputs]
     if isinstance(store, S3Store):  # copies of an object lie in a folder of its name
         held = store.cache
@@ -413,6 +460,16 @@ def search_home(
     if database is not None and not database.resolve().is_relative_to(root):
         for ending in ("", "-wal", "-journal"):
             found.path(database.with_name(database.name + ending), root)
+    found.exports(registry, store, root)
+
+
+def _with_earlier(versions: Collection[str], registry: Registry) -> set[str]:
+    """Versions with those whose place they took: these held all that they held."""
+    found = set(versions)
+    for row in reversed(registry.versions()):
+        if row.superseded_by in found:
+            found.add(row.name)
+    return found
 
 
 def _training_files(store: Store, registry: Registry) -> set[str]:

@@ -73,7 +73,8 @@ class Search:
     """One search over any number of files. Memory: a set of digests of one snapshot's texts.
 
     `text_ids` and `digests` are those of the removed documents, by id. `watched` are documents of
-    which is told whether they are in the training data, however little they share.
+    which is told whether they are in the training data, however little they share. `held_by` are
+    the versions that the documents were taken out of.
     """
 
     def __init__(
@@ -82,8 +83,10 @@ class Search:
         text_ids: Mapping[str, bytes],
         digests: Mapping[str, Sequence[str]],
         watched: Collection[str] = (),
+        held_by: Collection[str] = (),
     ) -> None:
         self._store = store
+        self._held_by = held_by
         self._text_ids = dict(text_ids)
         self._index = DigestIndex(digests, SHARE_WORTH_NAMING)
         self._whole = set(text_ids.values())
@@ -169,7 +172,8 @@ class Search:
 
     def home(self, registry: Registry, root: Path, tell: Tell) -> None:
         """Look through all other files of a home, once its live versions are done."""
-        self._home = HomeSearch(self._text_ids, self._index, list(self._decoders.values()), tell)
+        decoders = list(self._decoders.values())
+        self._home = HomeSearch(self._text_ids, self._index, decoders, tell, held_by=self._held_by)
         search_home(root, self._store, registry, self._home, self._paths)
 
     def snapshot(self, tables: Iterable[str], manifest: Manifest | None, snapshot: str) -> None:
@@ -235,6 +239,7 @@ def search_live(
     registry: Registry,
     removed: pa.Table,
     watched: Collection[str],
+    held_by: Collection[str],
     home: Path,
     kept: Collection[str],
     tell: Tell,
@@ -246,7 +251,7 @@ def search_live(
     names = [doc_id.hex() for doc_id in removed["doc_id"].to_pylist()]
     text_ids = dict(zip(names, removed["text_id"].to_pylist(), strict=True))
     digests = dict(zip(names, removed["gram_digests"].to_pylist(), strict=True))
-    found = Search(store, text_ids, digests, watched)
+    found = Search(store, text_ids, digests, watched, held_by)
     found.everywhere(registry, home, kept, tell)
     return found
 
@@ -272,18 +277,20 @@ def search_again(
     registry: Registry,
     store_url: str,
     documents: Sequence[Mapping[str, Any]],
+    held_by: Collection[str],
     home: Path | None = None,
     kept: Collection[str] = (),
     tell: Tell = lambda _: None,
 ) -> dict[str, Any]:
     """The entry point behind `catalog takedown verify`: the search, from a certificate.
 
-    `documents` are those the certificate lists, with text_id and gram_digests.
+    `documents` are those the certificate lists, with text_id and gram_digests; `held_by` are the
+    versions that it says they were taken out of.
     """
     store = open_store(store_url)
     text_ids = {row["doc_id"]: bytes.fromhex(row["text_id"]) for row in documents}
     digests = {row["doc_id"]: row["gram_digests"] for row in documents}
-    found = Search(store, text_ids, digests)
+    found = Search(store, text_ids, digests, held_by=held_by)
     found.everywhere(registry, home, kept, tell)
     return asdict(found.residue)
 

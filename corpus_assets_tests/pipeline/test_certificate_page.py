@@ -120,8 +120,8 @@ def test_a_near_copy_that_the_takedown_put_into_the_training_data_is_in_the_firs
 
 def test_other_files_that_hold_the_text_are_said_at_the_top_and_named() -> None:
     held = [
-        {"file": "logs/<x>.txt", "share_percent": 90, "is_source": False},
-        {"file": "sources/crawl.warc.gz", "share_percent": 100, "is_source": True},
+        {"file": "logs/<x>.txt", "share_percent": 90, "is_source": False, "said": "shows it"},
+        {"file": "sources/crawl.warc.gz", "share_percent": 100, "is_source": True, "said": ""},
     ]
     search = BODY["search"] | {"holding": held, "not_searched": [("a.gz", "cut short")]}
     page = _page(search=search)

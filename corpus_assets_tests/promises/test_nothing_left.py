@@ -1,5 +1,6 @@
 """P4, read aloud: after a takedown no file of the home, decoded, has a word of the documents."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,11 @@ import pytest
 from catalog import takedown
 from catalog.files import Store as CatalogStore
 from catalog.registry import Registry
+from catalog.takedown_screens import show_verified
 from catalog.takedown_target import domain_target
 from catalog.takedown_verify import verify_takedown
+from corpus_assets.cli import main
+from corpus_assets.cli_export import LAYOUTS
 from corpus_assets.defs.build import build
 from corpus_assets.defs.takedown import run_pending
 from corpus_assets.home import Home
@@ -29,6 +33,7 @@ from corpus_assets_tests.sources.warc_bytes import response
 
 HOST = "gone.example"
 FOREIGN = "notes/from-a-colleague.txt"
+PAGE = "pages/canary.html"
 
 
 def _said(name: str, text: str) -> str:
@@ -74,6 +79,13 @@ class _Grep:
     def values(self, values: list[str]) -> None:
         self.text("\n".join(values))
 
+    def page(self, data: bytes) -> None:
+        """Marks are found by `text` too."""
+
+
+def _copy_of(path: str, copies: set[str]) -> str:
+    return next((name for name in copies if f"{path}/".startswith(f"{name}/")), path)
+
 
 def _words_left(home: Home, version: str) -> dict[str, set[str]]:
     """File -> names in it, over every file of the home, decoded."""
@@ -94,8 +106,28 @@ def _words_left(home: Home, version: str) -> dict[str, set[str]]:
     return found
 
 
+def _make_copies(home: Home) -> set[str]:
+    """Exports of every kind, a stopped one, and a page to look at, all inside the home."""
+    exports = home.root / "exports"
+    (home.root / PAGE).parent.mkdir()
+    for layout in LAYOUTS:
+        _corpus(home, "export", "small-1", "--format", layout, "--out", exports / layout)
+    traced = ("--format", "mds", "--lineage", "--out", exports / "traced")
+    _corpus(home, "export", "small-1", *traced)
+    _corpus(home, "canary", "small-1", "--per-reason", 50, "--chars", 40, "--out", home.root / PAGE)
+    stopped = exports / "stopped.partial"
+    shutil.copytree(exports / "mds", stopped)
+    (stopped / ".parts").mkdir()
+    (stopped / "export.json").rename(stopped / ".parts" / "plan.json")
+    return {f"exports/{name}" for name in (*LAYOUTS, "traced", "stopped.partial")} | {PAGE}
+
+
+def _corpus(home: Home, *arguments: object) -> None:
+    assert main([*map(str, arguments), "--home", str(home.root)]) == 0
+
+
 def test_no_word_of_a_removed_document_is_left_in_any_file_of_the_home(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("CORPUS_HOME", "CORPUS_STORE_URL", "CORPUS_CATALOG_URL"):
         monkeypatch.delenv(name, raising=False)
@@ -114,9 +146,31 @@ def test_no_word_of_a_removed_document_is_left_in_any_file_of_the_home(
     }
     assert set().union(*before.values()) >= set(_pages()) - {"Fennimartle"}
     registry, store = Registry(home.catalog_url), CatalogStore(home.store_url)
+    copies = _make_copies(home)
     takedown.request(registry, store, domain_target(HOST), "asked")
-    assert run_pending(home) is not None
+    outcome = run_pending(home)
+    assert outcome is not None
+    assert outcome.residue is not None
+    left = _words_left(home, "small-1.td1")
+    assert {_copy_of(path, copies) for path in left} == copies
+    assert {held.file for held in outcome.residue.holding} == copies
+    page = (home.root / "store/certificates/00000001.html").read_text()
+    assert all(f"<code>{name}</code>" in page for name in copies)
+    lead = page.partition('<p class="lead')[2].partition("</p>")[0]
+    assert f"{len(copies)} other files were found to hold the text" in lead
+    proof = verify_takedown(registry, store, 1, home=home.root)
+    assert not proof["whole"]
+    capsys.readouterr()
+    show_verified(proof)
+    said = capsys.readouterr().out.splitlines()
+    named = [line.split()[0] for line in said if line.endswith("removed documents: delete it")]
+    assert set(named) == copies
+    for name in copies:
+        path = home.root / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
     assert _words_left(home, "small-1.td1") == {}
+    for command in (["export", "small-1.td1", "--format", "mds"], ["canary", "small-1.td1"]):
+        _corpus(home, *command, "--out", home.root / f"{command[0]}-of-what-is-left")
     assert verify_takedown(registry, store, 1, home=home.root)["whole"]
 
     text = _said("Quorvanthel Oxmoor", prose("gone", 1, sentences=24))
