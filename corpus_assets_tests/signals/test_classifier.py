@@ -5,12 +5,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import fasttext
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from corpus_assets.errors import RecipeError
-from corpus_assets.models import load_fasttext
 from corpus_assets.signals import TextBatch
 from corpus_assets.signals.classifier import Classifier
 from corpus_assets.stages.classifiers import TrainSettings, train_classifier
@@ -83,7 +83,7 @@ def spelled(text: str) -> str:
 
 
 def test_scores_are_those_of_fasttext_s_predict(toxicity: Path) -> None:
-    model = load_fasttext(toxicity)
+    model = fasttext.load_model(str(toxicity))
     texts = [*ADVERSARIAL, *texts_of(RUDE, 50, 3), *texts_of(CALM, 50, 4), "YOU IDIOTS! " * 3_000]
     for text, score in zip(
         texts, scores(Classifier(name="toxicity"), toxicity, texts), strict=True
@@ -113,8 +113,6 @@ def test_a_rule_on_toxicity_drops_rude_texts_with_its_reason(toxicity: Path) -> 
 
 def graded(folder: Path) -> Path:
     """A model of three grades, with labels of somebody else's choice."""
-    import fasttext
-
     lines = folder / "lines.txt"
     words = {"Low": "buy click cheap", "Mid": "day week news", "High": "proof theorem lemma"}
     draw = random.Random(7)
