@@ -2,7 +2,6 @@
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,7 @@ from corpus_assets.defs.build import build
 from corpus_assets.defs.takedown import run_pending
 from corpus_assets.home import Home
 from corpus_assets.pipeline.gram_digests import DigestIndex
-from corpus_assets.pipeline.home_search import HomeSearch
+from corpus_assets.pipeline.home_search import HomeSearch, _Found
 from corpus_assets.session import open_session
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets_tests.pipeline.small_corpus import (
@@ -66,21 +65,16 @@ def _pages() -> dict[str, tuple[str, bytes]]:
     }
 
 
-class _Grep:
+class _Grep(_Found):
     """Stands where the search for digests stands, and looks for words."""
 
     def __init__(self) -> None:
+        super().__init__({}, DigestIndex({}, 0.3))
         self.words: set[str] = set()
 
     def text(self, text: str) -> None:
         lowered = text.lower()
         self.words |= {name for name in _pages() if name.lower() in lowered}
-
-    def values(self, values: list[str]) -> None:
-        self.text("\n".join(values))
-
-    def page(self, data: bytes) -> None:
-        """Marks are found by `text` too."""
 
 
 def _copy_of(path: str, copies: set[str]) -> str:
@@ -94,7 +88,7 @@ def _words_left(home: Home, version: str) -> dict[str, set[str]]:
     tokenizer = next(row for row in lock.models("tokenizer") if version in row.path)
     encoder = Encoder((home.root / "store" / tokenizer.path).read_bytes())
     assert folder.is_dir()
-    reader: Any = HomeSearch({}, DigestIndex({}, 0.3), [encoder])
+    reader = HomeSearch({}, DigestIndex({}, 0.3), [encoder])
     found = {}
     for path in sorted(home.root.rglob("*")):
         if path.is_file():
