@@ -34,8 +34,8 @@ from corpus_assets.sources.gates import (
 from corpus_assets.sources.licence import page_licence
 from corpus_assets.sources.optout import meta_opt_out
 from corpus_assets.sources.site_gates import RobotsSettings
-from corpus_assets.sources.site_index import SiteIndex, site_hash, site_of, write_index
-from corpus_assets.sources.site_rules import robots_rules, to_bytes
+from corpus_assets.sources.site_index import SiteIndex, file_hash, site_of, write_index
+from corpus_assets.sources.site_rules import PATHS, robots_rules, to_bytes
 from corpus_assets.sources.url_lists import UrlLists
 from corpus_assets.sources.urls import Address, address_of
 from corpus_assets.sources.warc import read_warc
@@ -118,18 +118,21 @@ def made_up_categories(folder: Path, entries: int) -> CategoryIndex:
 
 
 def made_up_sites(folder: Path, hosts: int, pages: list[tuple[RawRecord, Address]]) -> SiteIndex:
-    """Made-up hosts by random hashes, and one of a thousand rule sets for each real host."""
+    """Made-up hosts by random hashes, and one of a thousand rule sets for each file of a real
+    host."""
     sets = []
     for number in range(1000):
         lines = [f"Disallow: /closed{number}/{n}/*.x$" for n in range(30)]
         content = "\n".join(["User-agent: *", *lines, "User-agent: GPTBot", *lines[:10]]).encode()
         rules = robots_rules(content, AGENTS)
         sets.append(to_bytes(rules, [["-*.jpg"]] * len(AGENTS), ["-/reserved/"]))
-    real = {site_hash(site_of(record.url or "", address) or "") for record, address in pages}
+    sites = {site_of(record.url or "", address) or "" for record, address in pages}
+    real = [file_hash(kind, site, path) for site in sites for path, kind in PATHS.items()]
     random = np.random.default_rng(1).integers(0, 2**63, hosts, dtype=np.uint64)
-    hashes = np.unique(np.concatenate([random, np.array(sorted(real), dtype=np.uint64)]))
+    hashes = np.unique(np.concatenate([random, np.array(real, dtype=np.uint64)]))
     numbers = (hashes % np.uint64(len(sets))).astype(np.int32)
-    for name, data in zip("ab", write_index(hashes, numbers, sets, AGENTS), strict=True):
+    since = np.zeros(len(hashes), dtype=np.int64)
+    for name, data in zip("ab", write_index(hashes, since, numbers, sets, AGENTS), strict=True):
         (folder / name).write_bytes(data)
     return SiteIndex(folder / "a", folder / "b")
 

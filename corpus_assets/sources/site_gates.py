@@ -1,7 +1,8 @@
-"""A site's own files, robots.txt, tdmrep.json and ai.txt as of the crawl: whether a page may be
-fetched, and what they say about training on it.
+"""A site's own files, robots.txt, tdmrep.json and ai.txt as they were when a page was fetched:
+whether it may be, and what they say about training on it.
 
-Cost: about 20 us a page, most of it two look-ups; a host's rules are decoded once.
+Cost: about 80 us a page with 30 rules a host on a Neoverse N1 (`benchmarks/gates.py`); a host's
+rules are decoded once.
 """
 
 from typing import Literal
@@ -52,7 +53,7 @@ def ask_site(
     """What the files of a page's host say against fetching it, and about training on it."""
     url = record.url or ""
     site = site_of(url, address)
-    rules = None if site is None else sites.find(site)
+    rules = None if site is None else sites.find(site, record.fetched_at)
     path = path_of(url)
     if robots is not None:
         if rules is None or rules.agents is None:

@@ -1,22 +1,25 @@
-"""What sites asked of machines at the time of a crawl, as an index by host.
+"""What sites asked of machines at the time of a crawl, as an index by host and time.
 
 1. `read_site_files`: the robots.txt, ai.txt and tdmrep.json of a few files become rows of
    SITE_FILES, and so does whatever a robots.txt could redirect to.
-2. `build_index`: of several answers of an address the latest success counts, else the latest
-   answer; redirects are followed among the rows; equal rules are stored once.
+2. `build_index`: the answers of each address in order of time, as far as they changed something.
+
+A page is judged by the answer that was in force when it was fetched (`SiteIndex.find`; ADR 22). An
+error counts until the first success or redirect. A redirect stands for what its target answers at
+the time of the page; one that leads to no record, or from http to https and so to itself, does not
+count. Of answers of the same time a success comes before others, then their bytes decide. One
+without a time counts as the earliest.
 
 Nothing is taken for granted. A robots.txt that is too large, or whose coding breaks off, is read
-as far as it goes; where no group can be read the host is not known. Neither is one whose redirect
-leads to no record, in a circle, or on for more than five steps. The recipe's `missing` says what
-becomes of hosts that are not known.
+as far as it goes; where no group can be read it says nothing. Nor does a redirect in a circle, or
+on for more than five steps. The recipe's `missing` says what becomes of hosts that are not known.
 
 A page's fate depends on its own host's files only: no statistic over documents is taken.
 Sources are web archives with the records of such files (Common Crawl's `robotstxt`), or folders
 `HOST/robots.txt`, `HOST/ai.txt`, `HOST/tdmrep.json`.
-Memory of step 2: about 250 bytes a record, and each distinct set of rules once.
+Memory of step 2: about 180 bytes a record, and each distinct set of rules once.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -32,7 +35,14 @@ from corpus_assets.sources.opening import Opener, open_pinned
 from corpus_assets.sources.path_rules import path_of
 from corpus_assets.sources.record_beginning import body_beginning
 from corpus_assets.sources.robots import MAX_BYTES, parse_robots
-from corpus_assets.sources.site_index import site_hash, site_of, twin, write_index
+from corpus_assets.sources.site_index import (
+    MAX_REDIRECTS,
+    file_hash,
+    moment,
+    site_of,
+    twin,
+    write_index,
+)
 from corpus_assets.sources.site_rules import (
     AI_TXT,
     DISALLOW_ALL,
@@ -48,27 +58,27 @@ from corpus_assets.sources.site_rules import (
     usage_rules,
 )
 from corpus_assets.sources.warc import read_warc
-from corpus_assets.step import Settings, canonical_json
+from corpus_assets.step import Settings
 
-VERSION = 4
+VERSION = 5
 MAX_FILE_BYTES = 16 << 20  # of a larger file the beginning is read
-MAX_REDIRECTS = 5
 
-KINDS = (ROBOTS, AI_TXT, TDMREP)
 UNFINISHED = ("too_large", "bad_http")  # whole as records, but their bodies are not to be had
 
 SITE_FILES = pa.schema(
     [
-        ("file", pa.uint64()),  # hash of authority and path
-        ("kind", pa.uint8()),  # number in KINDS
-        ("site", pa.uint64()),  # hash of the authority; 0: not its own, redirects may lead here
+        ("file", pa.uint64()),  # hash of kind, authority and path
+        ("own", pa.bool_()),  # a file of its host; others are where redirects may lead
         ("success", pa.bool_()),
-        ("fetched", pa.int64()),  # yyyymmddhhmmss; 0 when unknown
+        ("fetched", pa.int64()),  # `moment`; 0 when unknown
         ("redirect", pa.uint64()),  # the file of the same kind that stands for it, 0: none
         ("redirect_twin", pa.uint64()),  # and the same with or without its `www.`
         ("rules", pa.binary()),  # JSON
     ]
 )
+
+
+Columns = dict[str, npt.NDArray[Any]]
 
 
 class SiteFileSettings(Settings):
@@ -85,8 +95,7 @@ class SiteFile(NamedTuple):
     """One answer of a host; a row of SITE_FILES."""
 
     file: int
-    kind: int
-    site: int
+    own: bool
     success: bool
     fetched: int
     redirect: int
@@ -112,38 +121,58 @@ def build_index(tables: Iterable[pa.Table], agents: Sequence[str]) -> tuple[byte
     """The files `sites.arrow` and `rules.arrow` of the index (`sources.site_index`).
 
     1. Rows that are nobody's own file and that no redirect names are left out.
-    2. The others sorted by (file, kind, success, time, rules); the last of a file and kind counts.
-    3. Redirects are followed, all of them a step at a time.
-    4. Sites with the same files share a rule set; rule sets are numbered by their bytes.
+    2. Redirects that lead to no answer are left out.
+    3. The others sorted by (file, time, failure, rules); the first of a file and time counts.
+    4. Errors after a success or a redirect are left out, then what repeats the answer before it.
+    5. Rule sets are numbered by their bytes; a redirect has the place of its target.
     """
     table, bodies = _numbered(tables)
-    targets = np.concatenate([table["redirect"], table["redirect_twin"]])
-    used = (table["site"] != 0) | np.isin(table["file"], targets)
-    table = {name: column[used] for name, column in table.items()}
-    keys = ("redirect", "rules", "fetched", "success", "kind", "file")
-    order = np.lexsort([table[name] for name in keys])
-    rows = {name: column[order] for name, column in table.items()}
-    last = np.ones(len(order), dtype=bool)
-    same = (rows["file"][1:] == rows["file"][:-1]) & (rows["kind"][1:] == rows["kind"][:-1])
-    last[:-1] = ~same
-    rows = {name: column[last] for name, column in rows.items()}
-    rules = np.full(len(rows["file"]), -1, dtype=np.int64)
-    for kind in range(len(KINDS)):
-        here = rows["kind"] == kind
-        rules[here] = _followed({name: column[here] for name, column in rows.items()})
-    known = (rows["site"] != 0) & (rules >= 0)
-    sites, places = np.unique(rows["site"][known], return_inverse=True)
-    by_kind = np.full((len(sites), len(KINDS)), -1, dtype=np.int64)
-    by_kind[places.reshape(-1), rows["kind"][known].astype(np.int64)] = rules[known]
-    distinct, numbers = np.unique(by_kind, axis=0, return_inverse=True)
-    sets = [_joined(row, bodies) for row in distinct.tolist()]
-    by_bytes = {body: number for number, body in enumerate(sorted(set(sets)))}
-    renumbered = np.array([by_bytes[body] for body in sets], dtype=np.int32)
-    chosen = renumbered[numbers.reshape(-1)] if len(sets) else np.zeros(0, dtype=np.int32)
-    return write_index(sites, chosen, list(by_bytes), agents)
+    named = np.concatenate([table["redirect"], table["redirect_twin"]])
+    table = _chosen(table, table["own"] | np.isin(table["file"], named))
+    table = _with_targets(_chosen(table, table["redirect"] != table["file"]))
+    table["failure"] = np.logical_not(table["success"])
+    keys = ("target", "rules", "failure", "fetched", "file")
+    table = _chosen(table, np.lexsort([table[name] for name in keys]))
+    table = _chosen(table, _differs(table, "file", "fetched"))
+    answers = table["success"] | (table["target"] != 0)
+    n_before = np.cumsum(answers) - answers
+    n_before -= n_before[np.searchsorted(table["file"], table["file"])]
+    table = _chosen(table, answers | (n_before == 0))
+    table = _chosen(table, _differs(table, "file", "rules", "target"))
+    used, ranks = np.unique(table["rules"], return_inverse=True)
+    place = np.searchsorted(table["file"], table["target"])
+    numbers = np.where(table["target"] == 0, ranks.reshape(-1), -1 - place).astype(np.int32)
+    rule_sets = [bodies[each] for each in used.tolist()]
+    return write_index(table["file"], table["fetched"], numbers, rule_sets, agents)
 
 
-def _numbered(tables: Iterable[pa.Table]) -> tuple[dict[str, npt.NDArray[Any]], list[bytes]]:
+def _with_targets(table: Columns) -> Columns:
+    """Add the file that a redirect leads to (RFC 9309, section 2.3.1.2), 0 for other answers;
+    leave out redirects that lead to no answer in five steps."""
+    file, redirect = table["file"], table["redirect"]
+    other = np.where(table["redirect_twin"] == file, 0, table["redirect_twin"])
+    leads = redirect == 0
+    target = np.zeros_like(redirect)
+    for _ in range(MAX_REDIRECTS):
+        known = file[leads]
+        target = np.where(np.isin(redirect, known), redirect, other)
+        leads = (redirect == 0) | np.isin(target, known)
+    return _chosen(table | {"target": target}, leads)
+
+
+def _chosen(table: Columns, rows: npt.NDArray[Any]) -> Columns:
+    return {name: column[rows] for name, column in table.items()}
+
+
+def _differs(table: Columns, *names: str) -> npt.NDArray[np.bool_]:
+    """Whether each row differs from the one before it."""
+    columns = [table[name] for name in names]
+    differs = np.ones(len(columns[0]), dtype=bool)
+    differs[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    return differs
+
+
+def _numbered(tables: Iterable[pa.Table]) -> tuple[Columns, list[bytes]]:
     """All rows as arrays, the rules by their rank among all distinct ones."""
     seen: dict[bytes, int] = {}
     columns: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in SITE_FILES.names}
@@ -164,36 +193,6 @@ def _numbered(tables: Iterable[pa.Table]) -> tuple[dict[str, npt.NDArray[Any]], 
     }
     joined["rules"] = rank[joined["rules"].astype(np.int64)]
     return joined, bodies
-
-
-def _followed(answers: dict[str, npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
-    """For each file (sorted) the rules that hold, past redirects (RFC 9309, section 2.3.1.2); -1
-    for a redirect that leads to none."""
-    files = answers["file"]
-    at = np.arange(len(files))
-    if len(files):
-        for _ in range(MAX_REDIRECTS):
-            by_twin, twin_leads = _found(files, answers["redirect_twin"][at])
-            itself, leads = _found(files, answers["redirect"][at])
-            at = np.where(leads, itself, np.where(twin_leads, by_twin, at))
-    followed: npt.NDArray[np.int64] = np.where(
-        answers["redirect"][at] == 0, answers["rules"][at], -1
-    )
-    return followed
-
-
-def _found(
-    files: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Where each wanted file stands, and whether it does; 0 is wanted by nobody."""
-    place = np.minimum(np.searchsorted(files, wanted), len(files) - 1)
-    return place, (wanted != 0) & (files[place] == wanted)
-
-
-def _joined(row: Sequence[int], bodies: Sequence[bytes]) -> bytes:
-    robots, ai_txt, tdmrep = (None if each < 0 else json.loads(bodies[each]) for each in row)
-    robots = robots or {"rules": None, "usage": (), "licences": ()}
-    return to_bytes(robots["rules"], ai_txt, tdmrep, robots["usage"], robots["licences"])
 
 
 def _from_archive(
@@ -228,13 +227,12 @@ def _answer(record: RawRecord, settings: SiteFileSettings) -> Iterator[SiteFile]
         to = site_of(target)
         if to is None or (kind != ROBOTS and _own_kind(target) != kind):
             to, target = site, url  # leads nowhere
-        redirect, redirect_twin = _file_hash(to, target), _file_hash(twin(to), target)
+        redirect, redirect_twin = (_file(kind, each, target) for each in (to, twin(to)))
     yield SiteFile(
-        _file_hash(site, url),
-        KINDS.index(kind),
-        0 if own is None else site_hash(site),
+        _file(kind, site, url),
+        own is not None,
         _is_success(record),
-        _moment(record.fetched_at),
+        moment(record.fetched_at),
         redirect,
         redirect_twin,
         _rules_of_answer(record, kind, site, settings),
@@ -246,8 +244,7 @@ def _rules_of_answer(record: RawRecord, kind: str, site: str, settings: SiteFile
         is_page = kind == ROBOTS and not _holds_groups(record)
         return _rules(b"" if is_page else record.payload, kind, site, settings)
     if (record.http_status or 0) >= 500 and kind == ROBOTS:
-        closed = [[DISALLOW_ALL]] * len(settings.agents)
-        return canonical_json({"rules": closed, "usage": [], "licences": []})
+        return to_bytes([[DISALLOW_ALL]] * len(settings.agents), None, None)
     return _rules(b"", kind, site, settings)
 
 
@@ -269,8 +266,8 @@ def _is_success(record: RawRecord) -> bool:
     return 200 <= (record.http_status or 0) < 300
 
 
-def _file_hash(site: str, url: str) -> int:
-    return site_hash(site + path_of(url).decode("ascii"))
+def _file(kind: str, site: str, url: str) -> int:
+    return file_hash(kind, site, path_of(url).decode("ascii"))
 
 
 def _from_folder(
@@ -287,27 +284,18 @@ def _from_folder(
             content = stream.read(MAX_FILE_BYTES)
         rules = _rules(content, kind, site, settings)
         path = next(path for path, each in PATHS.items() if each == kind)
-        own = site_hash(site)
-        yield SiteFile(
-            _file_hash(site, f"http://{host}{path}"), KINDS.index(kind), own, True, 0, 0, 0, rules
-        )
+        yield SiteFile(file_hash(kind, site, path), True, True, 0, 0, 0, rules)
 
 
 def _rules(content: bytes, kind: str, site: str, settings: SiteFileSettings) -> bytes:
     if kind == TDMREP:
-        return canonical_json(tdmrep_rules(content, site))
+        return to_bytes(None, None, tdmrep_rules(content, site))
     if kind == AI_TXT:
-        return canonical_json(ai_txt_rules(content, settings.agents))
-    return canonical_json(
-        {
-            "rules": robots_rules(content, settings.agents),
-            "usage": usage_rules(content, settings.agents, settings.ai_agents),
-            "licences": licence_lines(content),
-        }
+        return to_bytes(None, ai_txt_rules(content, settings.agents), None)
+    return to_bytes(
+        robots_rules(content, settings.agents),
+        None,
+        None,
+        usage_rules(content, settings.agents, settings.ai_agents),
+        licence_lines(content),
     )
-
-
-def _moment(fetched_at: str) -> int:
-    """`2024-03-01T12:00:00Z` as 20240301120000."""
-    digits = "".join(filter(str.isdigit, fetched_at[:19]))
-    return int(digits) if len(digits) == 14 else 0

@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +215,60 @@ def test_what_sites_say_about_training_is_recorded_and_by_default_obeyed(place: 
     assert preferences(pipeline) == {
         url: (value, source, reason if reason == "http_status" else None)
         for url, (value, source, reason) in expected.items()
+    }
+
+
+def test_a_page_is_judged_by_the_robots_txt_of_its_own_time(place: Path) -> None:
+    def at(day: int) -> str:
+        return f"2024-03-{day:02d}T12:00:00Z"
+
+    def robots(host: str, content: str, day: int) -> bytes:
+        url, kind = f"https://{host}/robots.txt", "Content-Type: text/plain"
+        return response(url, content.encode(), headers=kind, date=at(day))
+
+    agent, signal = "User-agent: *\n", "Content-Signal: ai-train=no\n"
+    terms = "License: https://b.test/rsl.xml\n"
+    later = [robots("a.test", agent, 8), robots("b.test", agent + signal, 5)]
+    earlier = [
+        robots("a.test", agent + "Disallow: /\n", 5),
+        robots("b.test", terms, 2),
+        robots("a.test", agent, 2),
+    ]
+    write(place, "robotstxt/1.warc.gz", members(*later))
+    write(place, "robotstxt/2.warc.gz", members(*earlier))
+    pages = [(f"http://{host}.test/{day}", day) for day in (9, 6, 3, 1) for host in "ab"]
+    write(
+        place,
+        "web.warc.gz",
+        members(*(response(url, page(url * 9), date=at(n)) for url, n in pages)),
+    )
+    texts = [{"url": f"http://{host}.test/0", "text": "Of tides. " * 9} for host in "ab"]
+    write(place, "texts.jsonl", "\n".join(map(json.dumps, texts)).encode())
+    recipe = copy.deepcopy(RECIPE)
+    recipe["sources"][0]["site_files"]["web-1"] = "robotstxt"
+    recipe["sources"][1] = {
+        "name": "notes",
+        "format": "jsonl",
+        "fields": {"url": "url"},
+        "domain": "books",
+        "snapshots": {"notes-1": "texts.jsonl"},
+        "site_files": {"notes-1": "robotstxt"},
+    }
+    pipeline, _ = build(place, recipe)
+    said, named = f"file robots.txt {signal.strip()}", f"file robots.txt {terms.strip()}"
+    assert preferences(pipeline) == {
+        "http://a.test/1": ("unknown", None, None),
+        "http://a.test/3": ("unknown", None, None),
+        "http://a.test/6": ("unknown", None, "robots_disallowed"),
+        "http://a.test/9": ("unknown", None, None),
+        "http://b.test/1": ("unknown", named, None),
+        "http://b.test/3": ("unknown", named, None),
+        "http://b.test/6": ("disallow", said, "training_disallowed"),
+        "http://b.test/9": ("disallow", said, "training_disallowed"),
+    }
+    assert fates(pipeline, "notes-1") == {  # rows have no time: the last copy counts
+        "http://a.test/0": (None, None),
+        "http://b.test/0": ("training_disallowed", said),
     }
 
 

@@ -34,13 +34,20 @@ GATES = {
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[CrawlServer]:
-    closed = response(
-        "http://spam.example.com/robots.txt",
-        b"User-agent: *\nDisallow: /\n",
-        headers="Content-Type: text/plain",
-    )
+    copies = [
+        response(
+            "http://spam.example.com/robots.txt",
+            b"User-agent: *\n" + rules,
+            headers="Content-Type: text/plain",
+            date=date,
+        )
+        for rules, date in [
+            (b"Allow: /\n", "2024-03-02T00:00:00Z"),  # after the pages
+            (b"Disallow: /\n", "2024-03-01T12:00:00Z"),
+        ]
+    ]
     pages = archives(first_crawl(), FIRST, 8)
-    robots = {name: stored_member(closed) for name in pages}
+    robots = {name: stored_member(copies[place % 2]) for place, name in enumerate(sorted(pages))}
     with CrawlServer(two_crawls() | crawl_files(FIRST, pages, robots=robots)) as running:
         yield running
 

@@ -4,7 +4,7 @@ import json
 import random
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 import pyarrow as pa
@@ -48,8 +48,8 @@ def indexed(tmp_path: Path, *records: bytes) -> SiteIndex:
     return index_of(tmp_path, read_site_files([file], AGENTS))
 
 
-def closed(index: SiteIndex, url: str) -> list[str] | None:
-    rules = index.find(str(site_of(url)))
+def closed(index: SiteIndex, url: str, fetched_at: str = "") -> list[str] | None:
+    rules = index.find(str(site_of(url)), fetched_at)
     return None if rules is None or rules.agents is None else rules.disallowed(path_of(url))
 
 
@@ -94,30 +94,197 @@ def test_a_client_error_allows_and_a_server_error_forbids_everything(tmp_path: P
     assert closed(index, "https://down.test/robots.txt") == []
 
 
-def test_the_latest_success_counts_whatever_the_order(tmp_path: Path) -> None:
-    records = [
-        robots("https://a.test/robots.txt", b"User-agent: *\nDisallow: /old"),
-        robots("https://a.test/robots.txt", b"User-agent: *\nDisallow: /new",
-               date="2024-03-05T00:00:00Z"),
-        robots("http://a.test/robots.txt", b"", 503, date="2024-03-09T00:00:00Z"),
-    ]  # fmt: skip
+def day(number: int, time: str = "12:00:00") -> str:
+    return f"2024-03-{number:02d}T{time}Z"
+
+
+def closes(path: str) -> bytes:
+    return f"User-agent: *\nDisallow: {path}\n".encode()
+
+
+def in_any_order(tmp_path: Path, *records: bytes) -> SiteIndex:
+    """The index of records, which is the same in whatever order they lie in one file or two."""
     built = set()
     for number, order in enumerate(itertools.permutations(records)):
-        files = [
-            archive(tmp_path / f"{number}-{place}.warc.gz", each)
-            for place, each in enumerate(order)
-        ]
-        tables = [read_site_files([file], AGENTS) for file in files]
-        built.add(build_index(tables, AGENTS.agents))
-        built.add(build_index([read_site_files(files, AGENTS)], AGENTS.agents))
+        for cut in {0, len(order) // 2}:
+            folder = tmp_path / f"{number}-{cut}"
+            folder.mkdir()
+            files = [
+                archive(folder / f"{place}.warc.gz", *part)
+                for place, part in enumerate((order[:cut], order[cut:]))
+            ]
+            tables = [read_site_files([file], AGENTS) for file in files]
+            built.add(build_index(tables, AGENTS.agents))
+            built.add(build_index([read_site_files(files, AGENTS)], AGENTS.agents))
     assert len(built) == 1
-    index = index_of(tmp_path, *tables)
-    assert closed(index, "https://a.test/new")
-    assert not closed(index, "https://a.test/old")
+    return index_of(tmp_path, *tables)
 
 
-def moved(from_url: str, to: str) -> bytes:
-    return robots(from_url, b"", 301, headers=f"Location: {to}")
+def test_a_page_is_judged_by_the_copy_in_force_when_it_was_fetched(tmp_path: Path) -> None:
+    index = in_any_order(
+        tmp_path,
+        robots("https://a.test/robots.txt", closes("/x"), date=day(4)),
+        robots("http://a.test/robots.txt", closes("/y"), date=day(6)),
+        robots("http://a.test/robots.txt", closes("/y"), date=day(7)),
+        robots("https://a.test/robots.txt", closes("/x"), date=day(8)),
+    )
+    assert len(index) == 3  # what repeats the answer before is not kept
+    for fetched_at, path in {
+        day(1): "/x",  # none before: the first after
+        day(4): "/x",
+        day(6, "11:59:59"): "/x",
+        day(6): "/y",
+        day(7, "23:00:00"): "/y",
+        day(8): "/x",
+        day(9): "/x",
+    }.items():
+        assert closed(index, f"http://a.test{path}", fetched_at), fetched_at
+        other = {"/x": "/y", "/y": "/x"}[path]
+        assert not closed(index, f"http://a.test{other}", fetched_at), fetched_at
+
+
+def test_parts_of_a_second_count(tmp_path: Path) -> None:
+    index = in_any_order(
+        tmp_path,
+        robots("http://a.test/robots.txt", closes("/x"), date=day(4, "12:00:00.200")),
+        robots("http://a.test/robots.txt", closes("/y"), date=day(4, "12:00:00.700123")),
+    )
+    assert closed(index, "http://a.test/x", day(4, "12:00:00.5"))
+    assert closed(index, "http://a.test/y", day(4, "12:00:00.701"))
+
+
+def test_a_page_without_a_time_has_the_last_copy_and_a_copy_without_one_is_the_first(
+    tmp_path: Path,
+) -> None:
+    index = in_any_order(
+        tmp_path,
+        robots("http://a.test/robots.txt", closes("/x"), date="once"),
+        robots("http://a.test/robots.txt", closes("/y"), date=day(4)),
+    )
+    assert closed(index, "http://a.test/y")
+    assert closed(index, "http://a.test/x", day(3))
+    assert not closed(index, "http://a.test/y", day(3))
+
+
+def test_an_error_counts_until_the_first_success(tmp_path: Path) -> None:
+    index = in_any_order(
+        tmp_path,
+        robots("http://a.test/robots.txt", b"", 503, date=day(2)),
+        robots("https://a.test/robots.txt", closes("/x"), date=day(4)),
+        robots("http://a.test/robots.txt", b"", 404, date=day(4)),  # of the same time
+        robots("http://a.test/robots.txt", b"", 503, date=day(6)),
+    )
+    both = ["GPTBot", "CCBot"]
+    for fetched_at in (day(1), day(3)):
+        assert closed(index, "http://a.test/", fetched_at) == both
+    for fetched_at in (day(4), day(5), day(9), ""):
+        assert closed(index, "http://a.test/x", fetched_at) == both
+        assert closed(index, "http://a.test/", fetched_at) == []
+
+
+def test_each_file_of_a_host_has_its_own_times(tmp_path: Path) -> None:
+    index = in_any_order(
+        tmp_path,
+        robots("http://a.test/robots.txt", closes("/x"), date=day(2)),
+        robots("http://a.test/ai.txt", closes("/art"), date=day(4)),
+        robots("http://a.test/ai.txt", b"", date=day(6)),
+        robots("http://a.test/robots.txt", b"", date=day(8)),
+    )
+    expected = {1: (True, True), 5: (True, True), 7: (True, False), 9: (False, False)}
+    for number, said in expected.items():
+        rules = index.find("a.test", day(number))
+        assert rules is not None
+        found = (rules.disallowed(b"/x"), rules.refused_by_ai_txt(b"/art", "text/html"))
+        assert tuple(map(bool, found)) == said, number
+
+
+def moved(from_url: str, to: str, **more: Any) -> bytes:
+    return robots(from_url, b"", 301, headers=f"Location: {to}", **more)
+
+
+def test_a_redirect_stands_for_what_its_target_answers_at_the_time(tmp_path: Path) -> None:
+    index = in_any_order(
+        tmp_path,
+        robots("http://a.test/robots.txt", closes("/own"), date=day(1)),
+        moved("http://a.test/robots.txt", "http://b.test/robots.txt", date=day(3)),
+        robots("http://b.test/robots.txt", closes("/old"), date=day(2)),
+        robots("http://b.test/robots.txt", closes("/new"), date=day(5)),
+    )
+    for number, path in {1: "/own", 2: "/own", 4: "/old", 6: "/new"}.items():
+        assert closed(index, f"http://a.test{path}", day(number)), number
+
+
+def test_a_redirect_that_tells_nothing_hides_no_copy(tmp_path: Path) -> None:
+    index = in_any_order(
+        tmp_path,
+        moved("http://a.test/robots.txt", "https://a.test/robots.txt", date=day(2)),
+        robots("https://a.test/robots.txt", closes("/x"), date=day(3)),
+        moved("http://a.test/robots.txt", "http://gone.test/", date=day(5)),
+    )
+    for fetched_at in (day(1), day(2), day(4), day(6), ""):
+        assert closed(index, "http://a.test/x", fetched_at), fetched_at
+
+
+class Answer(NamedTuple):
+    """One answer for the plain account below; `to` is the host that a redirect names."""
+
+    at: int
+    rules: str | None
+    to: str | None = None
+
+
+def leads(answers: dict[str, list[Answer]], host: str, steps: int) -> bool:
+    return any(
+        each.to is None or (each.to != host and steps > 0 and leads(answers, each.to, steps - 1))
+        for each in answers[host]
+    )
+
+
+def in_force(answers: dict[str, list[Answer]], host: str, at: int, steps: int = 5) -> str | None:
+    """The path that is closed at a time, `/` for an error, None for an unknown host."""
+    known = [x for x in answers[host] if x.to is None or (x.to != host and leads(answers, x.to, 4))]
+    before = [each for each in known if each.at <= at] or known[:1]
+    told = [each for each in before if each.to or each.rules != "/"] or before
+    if not told:
+        return None
+    last = told[-1]
+    if last.to is None:
+        return last.rules
+    return in_force(answers, last.to, at, steps - 1) if steps else None
+
+
+def test_the_index_finds_what_a_plain_account_of_the_answers_says(tmp_path: Path) -> None:
+    rng = random.Random(5)
+    hosts = [f"{letter}.test" for letter in "abcdefgh"]
+    n_known = 0
+    for _ in range(60):
+        answers: dict[str, list[Answer]] = {}
+        records = []
+        for host in hosts:
+            kinds = rng.choices(("/x", "/y", "/", None), k=rng.randrange(5))
+            times = sorted(rng.sample(range(1, 20), len(kinds)))
+            answers[host] = [
+                Answer(at, rules, None if rules else rng.choice(hosts))
+                for at, rules in zip(times, kinds, strict=True)
+            ]
+            for at, rules, to in answers[host]:
+                url, date = f"http://{host}/robots.txt", day(at)
+                if to is not None:
+                    records.append(moved(url, f"http://{to}/robots.txt", date=date))
+                elif rules == "/":
+                    records.append(robots(url, b"", 503, date=date))
+                else:
+                    records.append(robots(url, closes(str(rules)), date=date))
+        rng.shuffle(records)
+        index = indexed(tmp_path, *records)
+        for host, at in itertools.product(hosts, range(21)):
+            path = in_force(answers, host, at)
+            found = [closed(index, f"http://{host}{each}", day(at)) for each in ("/x", "/y", "/")]
+            expected = [path in (each, "/") for each in ("/x", "/y", "/")]
+            assert [bool(each) for each in found] == expected, (answers, host, at)
+            assert (found[0] is None) == (path is None), (answers, host, at)
+            n_known += path is not None
+    assert n_known > 1000
 
 
 def test_redirects_are_followed_five_times_and_else_the_host_is_not_known(tmp_path: Path) -> None:
@@ -165,7 +332,7 @@ def test_a_redirect_is_followed_to_whatever_path_it_names(tmp_path: Path, target
     for order in (tables, tables[::-1]):
         index = index_of(tmp_path, *order)
         assert closed(index, "http://a.test/x") == ["GPTBot", "CCBot"]
-        assert len(index) == 1  # what a redirect leads to is no host's own file
+        assert len(index) == 2
 
 
 def test_a_redirect_means_what_its_target_answers(tmp_path: Path) -> None:
