@@ -25,6 +25,7 @@ from catalog.rows import ArtifactRow, KeyRow, LineageRow, VersionRow
 
 CHECKSUM = "checksum"
 RESULT = "result.json"
+KEPT = "files.json"
 MODELS = ("tokenizer", "eval_index", "perplexity_models", "classifiers")
 
 Problem = tuple[str, str, str]  # check, subject, what is wrong
@@ -81,11 +82,25 @@ class Trusted:
         for name, digest in contents["files"].items():
             self.files.append((self._in_folder(name), digest))
             known.add(self._in_folder(name))
+        yield from self._copies(contents["files"].get(KEPT))
         for found in self.store.list(self._in_folder("")[:-1]):
             if found not in known:
                 yield "files", found, "no record names it: move it out of the version's folder"
         for table, problem in altered_rows(contents, self.lineage, self.keys):
             yield "registry", table, problem
+
+    def _copies(self, sha256: str | None) -> Iterator[Problem]:
+        """Copies of the files that the recipe names."""
+        if sha256 is None:
+            return
+        path = self._in_folder(KEPT)
+        try:
+            listed = _json(self.store.read_verified(path, sha256), path)["files"]
+        except StoreFileError as error:
+            yield "files", path, str(error)
+            return
+        for pins in listed.values():
+            self.files += [(f"sources/files/{pin['sha256']}", pin["sha256"]) for pin in pins]
 
     def _lock(self) -> dict[str, Any]:
         path = self._in_folder("lock.json")

@@ -1,9 +1,12 @@
 """From what a recipe writes to a place on this machine.
 
 `demo://web/x` is inside the demo sources (made on first use), a relative path is relative to
-the recipe's folder, anything else is taken as it is. Snapshots may lie on a server. Where files lie is never identity.
+the recipe's folder, anything else is taken as it is. Snapshots may lie on a server. Where files
+lie is never identity. A rebuild of a version reads copies from the store, and of what lies beside
+the recipe only snapshots.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
@@ -19,6 +22,7 @@ DEMO = "demo://"
 class Locations:
     recipe_folder: Path
     home: Home
+    kept: Mapping[str, Sequence[Path]] | None = None  # a rebuild's copies, by the files' names
 
     def resolve(self, location: str) -> str:
         """A local path or glob pattern; an https:// or s3:// address as it is."""
@@ -38,8 +42,25 @@ class Locations:
             )
         return str(self.recipe_folder / Path(location).expanduser())
 
-    def files(self, patterns: tuple[str, ...], what: str) -> list[Path]:
-        """The files that patterns name, in their order; each pattern must name at least one."""
+    def copies(self, name: str) -> list[Path] | None:
+        """The version's own copies of what the recipe names; None where this is no rebuild."""
+        if self.kept is None:
+            return None
+        if name not in self.kept:
+            raise SourceError(
+                f"{name}: the version was published without a copy of this file, so it cannot be "
+                "built again; publish it anew with `corpus build`"
+            )
+        return list(self.kept[name])
+
+    def files(self, patterns: tuple[str, ...], what: str, name: str | None = None) -> list[Path]:
+        """The files that patterns name, in their order; each pattern must name at least one.
+
+        `what` is for messages; copies of the files are kept as `name`, or as `what`.
+        """
+        copies = self.copies(name or what) if patterns else None
+        if copies is not None:
+            return copies
         found: list[Path] = []
         for pattern in patterns:
             resolved = self.resolve(pattern)

@@ -11,16 +11,18 @@ from catalog.private import make_folder
 from catalog.registry import Registry
 from corpus_assets.added_snapshots import load_with_added
 from corpus_assets.engine.local import LocalEngine
-from corpus_assets.errors import RecipeError, SourceError, StoreError
+from corpus_assets.errors import RecipeError, StoreError
 from corpus_assets.home import Home
 from corpus_assets.locations import Locations
 from corpus_assets.lock import Lock, check_recipe, import_calibrations, load_lock
 from corpus_assets.pipeline.graph import Pipeline
+from corpus_assets.pipeline.kept_files import open_kept
 from corpus_assets.pipeline.progress import Progress, Silent
 from corpus_assets.pipeline.published import (
     check_published,
     load_published_recipe,
     lock_pins,
+    published_files,
     published_lock,
     published_pins,
 )
@@ -100,24 +102,25 @@ def reopen_session(
     progress: Progress | None = None,
     requests: Sequence[int] = (),
 ) -> Iterator[Session]:
-    """A session that builds a published version again: its recipe, its pinned calibrations, and
-    the takedowns in force now. What it publishes takes the version's place."""
+    """A session that builds a published version again: its recipe, its copies of what that names,
+    its pinned calibrations, and the takedowns in force now. What it publishes takes the version's
+    place."""
     store, registry = open_home(home)
     row = registry.version(version)
     check_published(store, registry, row)
     recipe, folder = load_published_recipe(store, row.recipe_digest)
     lock = published_lock(store, row)
-    pipeline = Pipeline(
-        recipe,
-        Locations(folder, home),
-        store,
-        _orders(registry),
-        lock_pins(lock, version),
-        lock=lock,
-        recorded=cache(registry.artifact_contents),
-    )
-    _check_inputs(pipeline, lock, version)
-    with _engine(home, workers) as engine:
+    with open_kept(store, published_files(store, row)) as kept, _engine(home, workers) as engine:
+        pipeline = Pipeline(
+            recipe,
+            Locations(folder, home, kept),
+            store,
+            _orders(registry),
+            lock_pins(lock, version),
+            lock=lock,
+            recorded=cache(registry.artifact_contents),
+        )
+        _check_inputs(pipeline, lock, version)
         yield Session(
             home,
             pipeline,
@@ -143,25 +146,11 @@ def live_pins(store: Store, registry: Registry, recipe: Recipe) -> dict[str, Out
 
 
 def _check_inputs(pipeline: Pipeline, lock: Lock, version: str) -> None:
-    """Refuse to build a version again from other files than it was built from."""
-    folder = pipeline.locations.recipe_folder
-    try:
-        found = pipeline.read_inputs()
-    except SourceError as error:
-        raise SourceError(
-            f"version {version} cannot be built again: {error} (its recipe lay in {folder} when it "
-            "was published; put the file back there)"
-        ) from error
-    for name, files in found.items():
-        if files == lock.inputs.get(name, files):  # a later release may know more lists
-            continue
-        if name in pipeline.recipe.snapshots:
+    """Refuse to build a version again from other snapshots than it was built from."""
+    for name, files in pipeline.delivered().items():
+        if files != lock.inputs.get(name, files):  # a later recipe may name more site files
             what = f"lists other files than those that version {version} was built from"
-            raise damaged(pipeline.store, f"sources/{name}.json", what)
-        raise SourceError(
-            f"version {version} cannot be built again: the files of {name} are not those it was "
-            f"built from; put them back as they were (its recipe lay in {folder})"
-        )
+            raise damaged(pipeline.store, f"sources/{name.rpartition('/')[2]}.json", what)
 
 
 def open_home(home: Home) -> tuple[Store, Registry]:

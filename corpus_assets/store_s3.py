@@ -93,7 +93,7 @@ class S3Store:
         if len(data) > MAX_OBJECT_BYTES:
             raise StoreError(
                 f"{path} has {len(data)} bytes, more than an S3 server takes at once "
-                f"({MAX_OBJECT_BYTES}); deliver the snapshot in smaller files"
+                f"({MAX_OBJECT_BYTES}); deliver the snapshot in smaller files, or name a smaller model"
             )
         with self._explained("write", path):
             self._client.put(key, data, use_multipart=False)

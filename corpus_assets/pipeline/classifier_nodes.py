@@ -111,14 +111,15 @@ def outside_classifiers(graph: "Pipeline") -> dict[str, tuple[Path, str]]:
     for name, entry in graph.recipe.classifiers.items():
         if entry.pinned is None:
             continue
-        (path,) = graph.locations.files((entry.pinned,), f"{_key(name)}.pinned")
+        need = f"{MODEL}{name}"
+        (path,) = graph.locations.files((entry.pinned,), f"{_key(name)}.pinned", need)
         sha256 = graph.digest_of(path)
         if sha256 != entry.sha256:
             raise ModelError(
                 f"{_key(name)}: {path} has SHA-256 {sha256}, the recipe says {entry.sha256}: fetch "
                 "the file again, or correct the recipe"
             )
-        found[f"{MODEL}{name}"] = path, sha256
+        found[need] = path, sha256
     return found
 
 

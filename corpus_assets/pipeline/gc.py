@@ -5,7 +5,8 @@
    them. Text that a takedown's order names is not spared: a part that holds any goes.
 3. Other artifacts stay when every stored file they were made from is still there, or is a
    calibration that a live version pins.
-4. The rest is deleted, result first, so that a killed collection leaves nothing to trust.
+4. The rest is deleted, result first, so that a killed collection leaves nothing to trust; with it
+   the copies of files that recipes name (`sources/files/`) where no version is left that needs them.
 5. So is what a killed run left before the registry heard of it: folders of artifacts, named by
    stage and fingerprint, and of versions, that are not recorded; and every file in store and
    home under the name that files have while they are written. No build may run meanwhile
@@ -31,7 +32,7 @@ from catalog.registry import Registry
 from catalog.rows import ArtifactRow, VersionRow
 from corpus_assets.errors import StoreError
 from corpus_assets.home import Home
-from corpus_assets.pipeline.published import published_pins
+from corpus_assets.pipeline.published import kept_path, published_files, published_pins
 from corpus_assets.sources.suppressions import Suppressions
 from corpus_assets.stages.purge import DOCUMENT_KEYS, RECORD_KEYS, covered_records
 from corpus_assets.store import RESULT, Output, Store, artifact_folder, leftovers, load_result
@@ -85,6 +86,8 @@ def collect(
         freed += result.bytes if result is not None else 0
     held = [path for path in store.list("versions") if path.split("/")[1] not in kept]
     files += sorted(held, key=lambda path: "manifest" not in path)
+    wanted = _kept_copies(store, (version for version in versions if version.name in kept))
+    files += [path for path in store.list("sources/files") if path not in wanted]
     present = [path for path in files if store.exists(path)]
     temporary = {*store.leftovers(), *_spilled()}
     if home is not None:
@@ -220,6 +223,17 @@ def dead_artifacts(
 def _named(registry: Registry, versions: Iterable[VersionRow]) -> set[str]:
     """Every file of the store that a live version's lineage names."""
     return {row.path for version in versions for row in registry.lineage_files(version.name)}
+
+
+def _kept_copies(store: Store, versions: Iterable[VersionRow]) -> set[str]:
+    """Copies of files that the recipes of versions name; a deleted version needs none."""
+    return {
+        kept_path(pin.sha256)
+        for version in versions
+        if store.exists(version.manifest_path)
+        for pins in published_files(store, version).files.values()
+        for pin in pins
+    }
 
 
 def _pinned(store: Store, versions: Iterable[VersionRow]) -> set[str]:

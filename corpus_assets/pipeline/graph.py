@@ -16,7 +16,7 @@ from corpus_assets.models import find_model
 from corpus_assets.pipeline.calibrations import CALIBRATIONS
 from corpus_assets.pipeline.classifier_nodes import classifier_files, training_pins
 from corpus_assets.pipeline.contamination_nodes import suite_pins
-from corpus_assets.pipeline.list_nodes import list_pins
+from corpus_assets.pipeline.list_nodes import category_files, site_pins
 from corpus_assets.pipeline.nodes import GLOBAL_NODES, SNAPSHOT_NODES
 from corpus_assets.pipeline.perplexity_nodes import has_trained, model_pins
 from corpus_assets.pipeline.pins import SnapshotFiles, file_digest, load_snapshot_files
@@ -196,25 +196,30 @@ class Pipeline:
         """Every file that goes in, for the lock."""
         if self.lock is not None:  # what calibrations were made from is not read again
             return dict(self.lock.inputs)
-        suites = {"eval_suites": suite_pins(self)}
-        return self.read_inputs() | suites | model_pins(self) | training_pins(self)
+        lists = {"blocklists": self.locations.files(self.recipe.blocklists, "blocklists")}
+        pinned = self.delivered() | {
+            name: tuple(
+                PinnedFile(name=path.name, bytes=path.stat().st_size, sha256=self.digest_of(path))
+                for path in paths
+            )
+            for name, paths in (lists | category_files(self)).items()
+        }
+        pinned |= hash_list_pins(self) | {"eval_suites": suite_pins(self)}
+        return pinned | model_pins(self) | training_pins(self)
 
-    def read_inputs(self) -> dict[str, tuple[PinnedFile, ...]]:
-        """The files that tasks read where all calibrations are pinned."""
+    def delivered(self) -> dict[str, tuple[PinnedFile, ...]]:
+        """The files of all snapshots, and what was pinned with them."""
         pinned = {name: self.snapshot_files(name).pinned for name in self.recipe.snapshots}
-        pinned["blocklists"] = tuple(
-            PinnedFile(name=path.name, bytes=path.stat().st_size, sha256=self.digest_of(path))
-            for path in self.locations.files(self.recipe.blocklists, "blocklists")
-        )
-        return pinned | list_pins(self) | hash_list_pins(self)
+        return pinned | site_pins(self)
 
     def language_model(self) -> tuple[Path, str]:
         """The language identifier's file and digest."""
         setting = self.recipe.language_model
+        copies = self.locations.copies("language_model")
         if setting.path is None:
-            path = find_model(setting.model, setting.sha256)
+            path = copies[0] if copies else find_model(setting.model, setting.sha256)
             return path, self.digest_of(path)
-        (path,) = self.locations.files((setting.path,), "language_model.path")
+        (path,) = copies or self.locations.files((setting.path,), "language_model.path")
         if self.digest_of(path) != setting.sha256:
             raise ModelError(
                 f"language_model: {path} has SHA-256 {self.digest_of(path)}, the recipe says "

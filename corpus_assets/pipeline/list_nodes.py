@@ -13,7 +13,7 @@ from corpus_assets.errors import SourceError
 from corpus_assets.lock import PinnedFile
 from corpus_assets.pipeline.source_reading import reading_params
 from corpus_assets.sources.base import SourceFile
-from corpus_assets.sources.categories import FILES, CategoryLists
+from corpus_assets.sources.categories import FILES
 from corpus_assets.sources.categories import VERSION as CATEGORIES_VERSION
 from corpus_assets.stages import robots_index
 from corpus_assets.stages.robots_index import SiteFileSettings
@@ -23,6 +23,7 @@ from corpus_assets.task import Task
 if TYPE_CHECKING:
     from corpus_assets.pipeline.graph import Pipeline
 
+CATEGORY = "blocked_categories/"
 FILES_PER_TASK = 64
 BYTES_PER_TASK = 512_000_000
 
@@ -33,8 +34,9 @@ def category_index_tasks(graph: "Pipeline") -> list[Task]:
         return []
     lists: list[tuple[str, str]] = []
     extra: dict[str, str] = {}
-    for category in entry.categories:
-        for path in _category_files(graph, entry, category):
+    for name, paths in category_files(graph).items():
+        category = name.removeprefix(CATEGORY)
+        for path in paths:
             lists.append((category, str(path)))
             extra[f"{category}/{path.name}"] = graph.digest_of(path)
     settings = {"categories": list(entry.categories)}
@@ -90,8 +92,8 @@ def site_settings(graph: "Pipeline") -> SiteFileSettings:
     return SiteFileSettings(agents=gates.robots.agents)
 
 
-def list_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
-    """The files that lists are made from, for the lock."""
+def site_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
+    """What was pinned beside the files of snapshots, for the lock."""
     pins: dict[str, tuple[PinnedFile, ...]] = {}
     for snapshot in graph.recipe.snapshots:
         pinned = graph.snapshot_files(snapshot)
@@ -105,17 +107,24 @@ def list_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
                 PinnedFile(name=file.name, bytes=rows.bytes, sha256=rows.sha256)
                 for file, rows in zip(pinned.files, pinned.indexes, strict=True)
             )
-    entry = graph.recipe.blocked_categories
-    for category in entry.categories if entry is not None else ():
-        pins[f"blocked_categories/{category}"] = tuple(
-            PinnedFile(name=path.name, bytes=path.stat().st_size, sha256=graph.digest_of(path))
-            for path in _category_files(graph, entry, category)
-        )
     return pins
 
 
-def _category_files(graph: "Pipeline", entry: CategoryLists | None, category: str) -> list[Path]:
-    folder = Path(graph.locations.resolve(entry.folder if entry else "")) / category
+def category_files(graph: "Pipeline") -> dict[str, list[Path]]:
+    """The files of each blocked category, by its name in a lock."""
+    entry = graph.recipe.blocked_categories
+    if entry is None:
+        return {}
+    return {
+        CATEGORY + name: _category_files(graph, entry.folder, name) for name in entry.categories
+    }
+
+
+def _category_files(graph: "Pipeline", lists: str, category: str) -> list[Path]:
+    copies = graph.locations.copies(CATEGORY + category)
+    if copies is not None:
+        return copies
+    folder = Path(graph.locations.resolve(lists)) / category
     found = [folder / name for name in FILES if (folder / name).is_file()]
     if not found:
         raise SourceError(

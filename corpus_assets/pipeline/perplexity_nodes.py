@@ -85,8 +85,13 @@ def model_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
 
 def outside_models(graph: "Pipeline") -> dict[str, str]:
     """Digests of the models that come from outside, for the lock."""
+    return {name: graph.digest_of(path) for name, path in outside_files(graph).items()}
+
+
+def outside_files(graph: "Pipeline") -> dict[str, Path]:
+    """The files of those models, by the names that signals need."""
     return {
-        name: graph.digest_of(path)
+        name: path
         for model, entry in _entries(graph).items()
         for name, path in _outside(graph, model, entry).items()
     }
@@ -101,13 +106,14 @@ def _outside(graph: "Pipeline", name: str, entry: PerplexityModelEntry) -> dict[
     ):
         if stated is None:
             continue
-        (path,) = graph.locations.files((stated,), _key(name, key))
+        need = MODEL + name + suffix
+        (path,) = graph.locations.files((stated,), _key(name, key), need)
         if graph.digest_of(path) != sha256:
             raise ModelError(
                 f"{_key(name, key)}: {path} has SHA-256 {graph.digest_of(path)}, the recipe says "
                 f"{sha256}: fetch the file again, or correct the recipe"
             )
-        found[MODEL + name + suffix] = path
+        found[need] = path
     return found
 
 

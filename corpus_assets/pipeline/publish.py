@@ -26,8 +26,9 @@ from corpus_assets.lock import calibration_path
 from corpus_assets.pipeline.certificate import Change
 from corpus_assets.pipeline.classifier_nodes import classifier_files
 from corpus_assets.pipeline.graph import Pipeline
+from corpus_assets.pipeline.kept_files import keep_files
 from corpus_assets.pipeline.key_tasks import key_rows
-from corpus_assets.pipeline.published import published_manifest, recipe_path
+from corpus_assets.pipeline.published import KEPT, published_manifest, recipe_path
 from corpus_assets.pipeline.removed import Held, forget_removed, note_removed
 from corpus_assets.pipeline.report import render_report
 from corpus_assets.pipeline.turns import publishing
@@ -101,7 +102,11 @@ def _publish(
         files[target.removeprefix(f"{folder}/")] = pin.sha256
         if not store.exists(target):
             store.write(target, read_output(store, output))
+    listed = f"{folder}/{KEPT}"
+    # Of a version that is published, what it was built from stays, whatever lies there now.
+    is_known = known is not None and store.exists(listed)
     for name, data in (
+        (KEPT, store.read(listed) if is_known else keep_files(pipeline).to_bytes()),
         ("lock.json", version.lock.to_bytes()),
         ("report.html", render_report(pipeline, version.manifest).encode()),
     ):

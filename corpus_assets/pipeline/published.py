@@ -1,14 +1,17 @@
 """What a published version left in the store, read without anything that builds one.
 
 Each file is held against what vouches for it: the manifest and the lock against the version's
-row in the registry, calibrations against the lock, the recipe's copy against its own checksum.
+row in the registry, calibrations against the lock, the recipe's copy against its own checksum,
+the list of kept files against `contents.json`.
 """
 
+import json
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from catalog.contents import (
+    Contents,
     altered_rows,
     contents_path,
     inconsistent_artifacts,
@@ -17,14 +20,31 @@ from catalog.contents import (
 from catalog.registry import Registry
 from catalog.rows import VersionRow
 from corpus_assets.errors import CorpusError
-from corpus_assets.lock import Lock, calibration_path
+from corpus_assets.lock import Lock, PinnedFile, calibration_path
 from corpus_assets.recipe import Recipe, parse_recipe
 from corpus_assets.shards.manifest import Manifest, parse_manifest
+from corpus_assets.step import Settings
 from corpus_assets.store import Output, Store, damaged, read_checked, read_sealed
+
+KEPT = "files.json"
+
+
+class KeptFiles(Settings):
+    """Which copies in the store a version is built again from, by the settings that name them."""
+
+    format: str = "corpus-assets/files/1"
+    files: dict[str, tuple[PinnedFile, ...]]
+
+    def to_bytes(self) -> bytes:
+        return json.dumps(self.identity(), indent=1, sort_keys=True, ensure_ascii=False).encode()
 
 
 def recipe_path(digest: str) -> str:
     return f"sources/recipes/{digest}.json"
+
+
+def kept_path(sha256: str) -> str:
+    return f"sources/files/{sha256}"
 
 
 def load_published_recipe(store: Store, digest: str) -> tuple[Recipe, Path]:
@@ -70,6 +90,16 @@ def lock_pins(lock: Lock, version: str) -> dict[str, Output]:
     }
 
 
+def published_files(store: Store, version: VersionRow) -> KeptFiles:
+    """The copies that a version was published with; none where that was before there were any."""
+    digest = _contents(store, version)["files"].get(KEPT)
+    if digest is None:
+        return KeptFiles(files={})
+    return KeptFiles.model_validate_json(
+        read_checked(store, f"versions/{version.name}/{KEPT}", digest)
+    )
+
+
 def check_published(store: Store, registry: Registry, version: VersionRow) -> None:
     """Refuse a version whose manifest, or whose rows in the registry, are not as published."""
     manifest = published_manifest(store, version)
@@ -81,12 +111,19 @@ def check_published(store: Store, registry: Registry, version: VersionRow) -> No
         )
     if version.contents_sha256 is None:
         return
-    path, name = contents_path(version), version.name
-    contents = parse_contents(read_checked(store, path, version.contents_sha256), path)
+    name = version.name
     for table, what in altered_rows(
-        contents, registry.lineage_files(name), registry.key_files(name)
+        _contents(store, version), registry.lineage_files(name), registry.key_files(name)
     ):
         raise CorpusError(f"version {name} is not as it was published: {table}: {what}")
+
+
+def _contents(store: Store, version: VersionRow) -> Contents:
+    """A version's `contents.json`, held against the digest in the registry."""
+    if version.contents_sha256 is None:
+        return {"files": {}, "rows": {}}
+    path = contents_path(version)
+    return parse_contents(read_checked(store, path, version.contents_sha256), path)
 
 
 def check_artifact_rows(registry: Registry) -> None:

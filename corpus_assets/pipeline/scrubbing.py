@@ -24,18 +24,24 @@ SCRUBBED = "scrubbed_"
 """Begins the names of counts of personal data; the kind follows."""
 
 
-def hash_list_files(graph: "Pipeline") -> list[tuple[str, Path]]:
-    """(form, file) of each list of hashes that the recipe names."""
-    return [
-        (entry.form, path)
-        for entry in graph.recipe.clean_text.text_hashes
-        for path in graph.locations.files((entry.path,), "clean_text.text_hashes")
-    ]
+def hash_list_files(graph: "Pipeline") -> dict[str, list[Path]]:
+    """The files of each list of hashes that the recipe names, by its place there."""
+    found: dict[str, list[Path]] = {}
+    for number, entry in enumerate(graph.recipe.clean_text.text_hashes):
+        name = f"text_hashes/{number:04d}"
+        found[name] = graph.locations.files((entry.path,), "clean_text.text_hashes", name)
+    return found
+
+
+def _with_forms(graph: "Pipeline") -> list[tuple[str, Path]]:
+    """(form, file) of each of these files."""
+    lists = zip(graph.recipe.clean_text.text_hashes, hash_list_files(graph).values(), strict=True)
+    return [(entry.form, path) for entry, paths in lists for path in paths]
 
 
 def hash_list_inputs(graph: "Pipeline") -> tuple[dict[str, str], dict[str, Any]]:
     """The lists as inputs of a task, by digest, and where they lie."""
-    files = hash_list_files(graph)
+    files = _with_forms(graph)
     if not files:
         return {}, {}
     digests = {
@@ -47,7 +53,7 @@ def hash_list_inputs(graph: "Pipeline") -> tuple[dict[str, str], dict[str, Any]]
 
 def hash_list_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
     """The lists for the lock."""
-    files = hash_list_files(graph)
+    files = _with_forms(graph)
     if not files:
         return {}
     return {

@@ -30,12 +30,13 @@ def signal_models(
         params["lid"] = str(path)
     for name in needs:
         if name.startswith(FILE):
-            (path,) = graph.locations.files((name.removeprefix(FILE),), "signals.families")
+            (path,) = graph.locations.files((name.removeprefix(FILE),), "signals.families", name)
             extra[name] = graph.digest_of(path)
             files[name] = str(path)
         elif name.startswith(FOLDER):
             sha256, _, stated = name.removeprefix(FOLDER).partition(":")
-            folder = Path(graph.locations.resolve(stated))
+            copies = graph.locations.copies(name)
+            folder = copies[0] if copies else Path(graph.locations.resolve(stated))
             extra[name] = folder_digest(folder)
             if extra[name] != sha256:
                 raise ModelError(

@@ -28,7 +28,8 @@ from corpus_assets_tests.pipeline.conftest import VERSION, Place
 from corpus_assets_tests.promises.erasure_build import run_all
 
 AFTER = f"{VERSION}.td1"
-GATES = ("manifest.json", "contents.json", "lock.json")  # without them the rest is not known
+GATES = ("manifest.json", "contents.json", "lock.json", "files.json")
+"""Without them the rest is not known."""
 
 
 def home_of(place: Place) -> Home:
@@ -183,12 +184,21 @@ def outputs(place: Place, stage: str, name: str) -> list[str]:
     return [out.path for row in first for out in row.outputs if out.name.endswith(name)]
 
 
+def kept(place: Place, name: str) -> str:
+    """Where the copy of the one file that a setting names lies."""
+    listed = json.loads((place.store / "versions" / VERSION / "files.json").read_bytes())
+    (file,) = listed["files"][name]
+    return f"sources/files/{file['sha256']}"
+
+
 TRUSTED: dict[str, Callable[[Place], Iterable[str]]] = {
     "the recipe's copy": lambda p: ["sources/recipes/" + one.name
                                     for one in (p.store / "sources/recipes").iterdir()],
     "the lock": lambda p: [f"versions/{VERSION}/lock.json"],
     "the manifest": lambda p: [f"versions/{VERSION}/manifest.json"],
     "the list of contents": lambda p: [f"versions/{VERSION}/contents.json"],
+    "the list of kept files": lambda p: [f"versions/{VERSION}/files.json"],
+    "a kept list": lambda p: [kept(p, "blocklists")],
     "a snapshot's pins": lambda p: ["sources/books-1.json"],
     "a text that is filtered": lambda p: outputs(p, "documents", "documents.parquet")[:1],
     "records that are compared": lambda p: outputs(p, "documents", "records.parquet")[-1:],
@@ -270,27 +280,6 @@ def test_a_forged_result_does_not_fit_the_registry(place: Place) -> None:
     assert path in named(place)
     with pytest.raises((CorpusError, CatalogError), match="recorded"):
         take_out(place)
-
-
-def test_other_lists_than_the_locks_are_refused(place: Place) -> None:
-    order(place)
-    source = place.source("blocklist.txt")
-    was = source.read_bytes()
-    folder = str(place.recipe.parent)
-    (copy,) = (place.store / "sources/recipes").iterdir()
-    body = json.loads(copy.read_bytes())  # the shared build was made from another folder
-    del body["checksum"]
-    copy.write_bytes(sealed_json(body | {"folder": folder}))
-    source.write_bytes(was + b"news-1.example.org\n")
-    with pytest.raises(CorpusError, match="the files of blocklists are not those it was built"):
-        take_out(place)
-    source.unlink()
-    with pytest.raises(CorpusError, match="put the file back there"):
-        take_out(place)
-    source.write_bytes(was)
-    shutil.rmtree(place.source("evals"))  # what calibrations were made from is not read again
-    take_out(place)
-    assert (place.store / "versions" / AFTER / "manifest.json").exists()
 
 
 def test_damage_in_what_calibrations_were_made_from_plays_no_part(place: Place) -> None:
