@@ -32,12 +32,12 @@ import pyarrow.compute as pc
 from machine import machine
 from numba import njit
 
-from corpus_assets.kernels.minhash import BINS
-from corpus_assets.stages import cluster_window as window
-from corpus_assets.stages.clusters import MEMBERS, ClusterSettings
-from corpus_assets.stages.signatures import SignatureSettings, parse_sketches, sketch_bytes
-from corpus_assets.stages.tie_tables import TieFile, tie_tables
-from corpus_assets.task import LOOKUP_ROWS, parquet_bytes
+from corpus_assets.core.task import LOOKUP_ROWS, parquet_bytes
+from corpus_assets.dedup import window
+from corpus_assets.dedup.candidate_keys import TieFile, tie_tables
+from corpus_assets.dedup.clusters import MEMBERS, ClusterSettings
+from corpus_assets.dedup.signatures import SignatureSettings, parse_sketches, sketch_bytes
+from corpus_assets.text.minhash import BINS
 
 PART_ROWS = 35_000
 STORED_SKETCHES = 20_000_000

@@ -20,8 +20,8 @@ import numpy as np
 from loading import make_store
 from machine import machine
 
-from corpus_assets.export.plan import FORMATS, make_plan
-from corpus_assets.export.run import export
+from corpus_assets.shards.export.plan import FORMATS, make_plan
+from corpus_assets.shards.export.run import export
 from corpus_assets.shards.loader import Loader
 
 PEER = Path(__file__).with_name("export_readers_peer.py")

@@ -38,15 +38,16 @@ from unittest import mock
 
 from machine import machine
 
-from corpus_assets.models import find_model
-from corpus_assets.sources.base import SourceFile, SourceSpec, file_sha256
-from corpus_assets.sources.extract import ExtractionSettings, Extractor
-from corpus_assets.sources.gates import Blocklist, GateSettings, Suppressions
-from corpus_assets.sources.language_gate import LanguageGateSettings
-from corpus_assets.sources.page_worker import PageResult
-from corpus_assets.sources.warc import read_warc
-from corpus_assets.stages import document_names, documents
-from corpus_assets.stages.documents import IngestSettings, ingest_part
+from corpus_assets.ingest import documents
+from corpus_assets.ingest import documents as document_names
+from corpus_assets.ingest.documents import IngestSettings, ingest_part
+from corpus_assets.ingest.extract.extract import ExtractionSettings, Extractor
+from corpus_assets.ingest.extract.page_worker import PageResult
+from corpus_assets.ingest.formats.warc import read_warc
+from corpus_assets.ingest.gates.gates import Blocklist, GateSettings, Suppressions
+from corpus_assets.ingest.gates.language_gate import LanguageGateSettings
+from corpus_assets.ingest.source import SourceFile, SourceSpec, file_sha256
+from corpus_assets.models.files import find_model
 
 PEER = Path(__file__).with_name("extraction_peer.py")
 WEB = SourceSpec(name="web", format="warc")

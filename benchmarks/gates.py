@@ -16,12 +16,11 @@ from pathlib import Path
 import numpy as np
 from machine import machine
 
-from corpus_assets.kernels.landmarks import find_landmarks
-from corpus_assets.sources.base import RawRecord
-from corpus_assets.sources.blocklist import Blocklist
-from corpus_assets.sources.categories import CategoryIndex, build_category_index
-from corpus_assets.sources.charset import read_page
-from corpus_assets.sources.gates import (
+from corpus_assets.ingest.extract.charset import read_page
+from corpus_assets.ingest.formats.warc import read_warc
+from corpus_assets.ingest.gates.blocklist import Blocklist
+from corpus_assets.ingest.gates.categories import CategoryIndex, build_category_index
+from corpus_assets.ingest.gates.gates import (
     GateSettings,
     absurd_markup,
     blocked_category,
@@ -31,14 +30,15 @@ from corpus_assets.sources.gates import (
     http_status,
     site_files,
 )
-from corpus_assets.sources.licence import page_licence
-from corpus_assets.sources.optout import meta_opt_out
-from corpus_assets.sources.site_gates import RobotsSettings
-from corpus_assets.sources.site_index import SiteIndex, file_hash, site_of, write_index
-from corpus_assets.sources.site_rules import PATHS, robots_rules, to_bytes
-from corpus_assets.sources.url_lists import UrlLists
-from corpus_assets.sources.urls import Address, address_of
-from corpus_assets.sources.warc import read_warc
+from corpus_assets.ingest.gates.licence import page_licence
+from corpus_assets.ingest.gates.optout import meta_opt_out
+from corpus_assets.ingest.gates.site_gates import RobotsSettings
+from corpus_assets.ingest.gates.site_index import SiteIndex, file_hash, site_of, write_index
+from corpus_assets.ingest.gates.site_rules import PATHS, robots_rules, to_bytes
+from corpus_assets.ingest.gates.url_lists import UrlLists
+from corpus_assets.ingest.kernels.landmarks import find_landmarks
+from corpus_assets.ingest.source import RawRecord
+from corpus_assets.ingest.urls import Address, address_of
 
 AGENTS = ("GPTBot", "CCBot", "Google-Extended", "ClaudeBot")
 ROUNDS = 7

@@ -28,12 +28,12 @@ import trafilatura
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 from machine import machine
 
-from corpus_assets.kernels.fasttext_model import load_model
-from corpus_assets.models import find_model
+from corpus_assets.models.fasttext_file import load_model
+from corpus_assets.models.files import find_model
 from corpus_assets.signals import TextBatch
 from corpus_assets.signals.classifier import Classifier
 from corpus_assets.signals.language import Language
-from corpus_assets.stages.classifiers import TrainSettings, train_classifier
+from corpus_assets.signals.stages.classifiers import TrainSettings, train_classifier
 
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 BATCH = 1_000

@@ -56,8 +56,8 @@ from catalog.rows import (
 )
 from catalog.trace import trace
 from catalog.urls import host_key
-from corpus_assets.stages.lineage_keys import UNITS_PER_RUN, columns_of, make_keys
-from corpus_assets.store import sha256_hex
+from corpus_assets.core.store import sha256_hex
+from corpus_assets.versions.lineage_keys import UNITS_PER_RUN, columns_of, make_keys
 
 VERSION = "bench"
 WARM_UP = 300

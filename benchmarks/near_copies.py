@@ -8,7 +8,7 @@
    unless a look shows otherwise; they are printed).
 2. Draws 100,000 texts and orders and compares them, none of which match.
 
-The threshold in use is `corpus_assets.sources.sketch.MIN_AGREEING`.
+The threshold in use is `corpus_assets.text.sketch.MIN_AGREEING`.
 """
 
 import argparse
@@ -24,9 +24,9 @@ import pyarrow as pa
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 from machine import machine
 
-from corpus_assets.sources import sketch
-from corpus_assets.sources.charset import decode
-from corpus_assets.sources.extract import ExtractionSettings, Extractor
+from corpus_assets.ingest.extract.charset import decode
+from corpus_assets.ingest.extract.extract import ExtractionSettings, Extractor
+from corpus_assets.text import sketch
 
 THRESHOLDS = (78, 84, 90, 96, 101, 107)  # of 112: 70, 75, 80, 86, 90, 96%
 MAX_PAGE_BYTES = 600_000

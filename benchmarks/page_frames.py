@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from deflate import gzip_compress
 
-from corpus_assets.sources.warc import read_warc
+from corpus_assets.ingest.formats.warc import read_warc
 
 MAX_BYTES = 2_000_000
 WORDS = (150, 6000)

@@ -33,18 +33,18 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 from machine import machine
 from phonenumbers import PhoneNumberFormat, PhoneNumberType
 
-from corpus_assets.demo.generate import generate
-from corpus_assets.scrub.find import Found, find_in_batch, strongest, table_of
-from corpus_assets.signals import TextBatch
-from corpus_assets.stages.boilerplate import (
+from corpus_assets.clean.boilerplate import (
     Boilerplate,
     common_lines,
     count_lines,
     line_key,
     line_keys,
 )
-from corpus_assets.stages.clean_text import CleanTextSettings, clean, clean_documents
-from corpus_assets.stages.scrub import Finding, ScrubSettings, find_personal_data
+from corpus_assets.clean.clean_text import CleanTextSettings, clean, clean_documents
+from corpus_assets.clean.personal_data import Finding, ScrubSettings, find_personal_data
+from corpus_assets.clean.scrub.find import Found, find_in_batch, strongest, table_of
+from corpus_assets.demo.generate import generate
+from corpus_assets.signals import TextBatch
 
 PEER = Path(__file__).with_name("scrubbing_peer.py")
 TYPES = {

@@ -26,11 +26,11 @@ import trafilatura
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 from machine import machine
 
+from corpus_assets.select.rules import SelectionSettings
+from corpus_assets.select.selection import select
 from corpus_assets.signals import TextBatch
 from corpus_assets.signals.base import Spans
-from corpus_assets.stages.selection import select
-from corpus_assets.stages.selection_rules import SelectionSettings
-from corpus_assets.stages.signals import SignalSettings, compute_signals
+from corpus_assets.signals.stages.signals import SignalSettings, compute_signals
 
 PEER = Path(__file__).with_name("signals_peer.py")
 

@@ -21,11 +21,11 @@ import pyarrow.compute as pc
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from catalog.rows import LineageRow, ShardRow
-from corpus_assets.documents import CLUSTER_MEMBERS, DECISIONS, DOCUMENTS, FINAL_TEXT, RECORDS
+from corpus_assets.core.schemas import CLUSTER_MEMBERS, DECISIONS, DOCUMENTS, FINAL_TEXT, RECORDS
+from corpus_assets.core.task import LOOKUP_ROWS, parquet_bytes
 from corpus_assets.shards.format import build_shard
 from corpus_assets.shards.pack import PackSettings
 from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD, TokenBatch, TokenizerInfo
-from corpus_assets.task import LOOKUP_ROWS, parquet_bytes
 
 RECORDS_PER_PART = 35_000
 PARTS_PER_SHARD = 14

@@ -26,7 +26,10 @@ from machine import machine
 
 from catalog.registry import Registry
 from catalog.rows import LineageRow, LockRow, RecipeRow, SnapshotRow, SourceRow, VersionRow
-from corpus_assets.documents import (
+from corpus_assets.core.home import Home
+from corpus_assets.core.identity import canonical_json
+from corpus_assets.core.lock import Lock, PinnedFile
+from corpus_assets.core.schemas import (
     CLUSTER_MEMBERS,
     DECISIONS,
     DOCUMENTS,
@@ -34,18 +37,15 @@ from corpus_assets.documents import (
     RECORDS,
     SPANS,
 )
-from corpus_assets.home import Home
-from corpus_assets.lock import Lock, PinnedFile
-from corpus_assets.pipeline.version_columns import Ruling, columns_of_version
-from corpus_assets.pipeline.whatif import compare
-from corpus_assets.pipeline.whatif_answer import answer_of
-from corpus_assets.recipe import Recipe, load_recipe
-from corpus_assets.recipe_files import find_recipe
-from corpus_assets.sources.suppressions import Suppressions
-from corpus_assets.stages.selection import resolve_cutoffs, select
-from corpus_assets.step import canonical_json
-from corpus_assets.store import LocalStore, sha256_hex
-from corpus_assets.task import parquet_bytes
+from corpus_assets.core.store import LocalStore, sha256_hex
+from corpus_assets.core.task import parquet_bytes
+from corpus_assets.ingest.suppressions import Suppressions
+from corpus_assets.inspect.version_columns import Ruling, columns_of_version
+from corpus_assets.inspect.whatif import compare
+from corpus_assets.inspect.whatif_answer import answer_of
+from corpus_assets.recipe.recipe import Recipe, load_recipe
+from corpus_assets.recipe.shipped import find_recipe
+from corpus_assets.select.selection import resolve_cutoffs, select
 
 SNAPSHOTS = ("made-1", "made-2", "made-3", "made-4")
 PART_ROWS = 25_000
@@ -228,7 +228,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         root = options.out or Path(temporary)
         recipe = make_home(root, options.documents)
-        command = [sys.executable, "-m", "corpus_assets.cli", "whatif", str(recipe)]
+        command = [sys.executable, "-m", "corpus_assets.cli.main", "whatif", str(recipe)]
         command += ["--home", str(root / "home")]
         command += [word for change in CHANGES for word in ("--set", change)]
         rules = len(load_recipe(recipe).selection.rules)
@@ -239,8 +239,8 @@ def main() -> None:
         print("\n".join("    " + line for line in done.stdout.splitlines()[:11]))
         with timed("  of it: start of Python and imports", resource.RUSAGE_CHILDREN):
             imports = (
-                "import corpus_assets.cli, catalog.registry, corpus_assets.pipeline.peek, "
-                "corpus_assets.pipeline.whatif_answer, corpus_assets.signals_screens"
+                "import corpus_assets.cli.main, catalog.registry, corpus_assets.inspect.sample, "
+                "corpus_assets.inspect.whatif_answer, corpus_assets.cli.signals_view"
             )
             subprocess.run([sys.executable, "-c", imports], check=True)
         steps(Home.resolve(str(root / "home")), recipe)

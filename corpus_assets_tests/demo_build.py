@@ -12,7 +12,7 @@ VERSION = "demo-1"
 
 
 def corpus_command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "corpus_assets.cli", *arguments]
+    return [sys.executable, "-m", "corpus_assets.cli.main", *arguments]
 
 
 def environment(home: Path) -> dict[str, str]:

@@ -6,12 +6,12 @@ import sys
 import time
 from pathlib import Path
 
-from corpus_assets.store import leftovers
+from corpus_assets.core.store import leftovers
 
 WRITE = """
 import sys
 from pathlib import Path
-from corpus_assets.store import LocalStore
+from corpus_assets.core.store import LocalStore
 
 root, path, text = sys.argv[1:]
 store, data = LocalStore(Path(root)), text.encode() * 100_000

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from corpus_assets.errors import CorruptArtifact, DriftError, StoreError
-from corpus_assets.store import Store, commit_result, load_result, open_store, read_output
+from corpus_assets.core.errors import CorruptArtifact, DriftError, StoreError
+from corpus_assets.core.store import Store, commit_result, load_result, open_store, read_output
 
 FILES = {"a.bin": (b"first", 0), "b.bin": (b"second", 2)}
 FINGERPRINT = "f" * 64

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from corpus_assets.errors import ModelError
-from corpus_assets.models import find_model
+from corpus_assets.core.errors import ModelError
+from corpus_assets.models.files import find_model
 from corpus_assets_tests.sources.warc_bytes import members, page, response
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"

@@ -7,12 +7,12 @@ import sys
 import pytest
 
 QUESTION = (
-    "corpus_assets.cli",
+    "corpus_assets.cli.main",
     "catalog.registry",
-    "corpus_assets.pipeline.peek",
-    "corpus_assets.pipeline.whatif_answer",
-    "corpus_assets.recipe_files",
-    "corpus_assets.signals_screens",
+    "corpus_assets.inspect.sample",
+    "corpus_assets.inspect.whatif_answer",
+    "corpus_assets.recipe.shipped",
+    "corpus_assets.cli.signals_view",
 )
 
 
@@ -20,7 +20,7 @@ QUESTION = (
 def loaded() -> dict[str, set[str]]:
     """Modules in a fresh process after importing the command line, and what `whatif` imports."""
     code = (
-        "import json, sys, corpus_assets.cli; first = list(sys.modules); "
+        "import json, sys, corpus_assets.cli.main; first = list(sys.modules); "
         f"import {', '.join(QUESTION)}; print(json.dumps([first, list(sys.modules)]))"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
@@ -37,5 +37,5 @@ def test_the_command_line_alone_loads_no_numeric_library_and_no_database(
 
 def test_whatif_loads_nothing_that_migrates_runs_or_builds(loaded: dict[str, set[str]]) -> None:
     heavy = {"dagster", "alembic", "duckdb", "trafilatura"}
-    building = {"corpus_assets.pipeline.graph", "corpus_assets.session", "corpus_assets.demo"}
+    building = {"corpus_assets.graph.pipeline", "corpus_assets.graph.session", "corpus_assets.demo"}
     assert not loaded["whatif"] & (heavy | building)

@@ -5,8 +5,8 @@ import re
 
 from rich.console import Console
 
-from corpus_assets.display import LiveBars, PlainLog
-from corpus_assets.pipeline.progress import Progress
+from corpus_assets.cli.display import LiveBars, PlainLog
+from corpus_assets.core.progress import Progress
 
 
 def report(progress: Progress) -> None:

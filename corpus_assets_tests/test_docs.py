@@ -13,17 +13,17 @@ import pytest
 import yaml
 
 from catalog.cli import main as catalog_group
-from corpus_assets.cli import cli as corpus_group
+from corpus_assets.clean.clean_text import TOO_SHORT
+from corpus_assets.clean.personal_data import FIELDS, TOO_MUCH, drop_reason
+from corpus_assets.clean.scrub.text_hashes import LISTED
+from corpus_assets.cli.main import cli as corpus_group
+from corpus_assets.decontam import eval_suites as source_exclusions
+from corpus_assets.decontam.contamination import REASON
+from corpus_assets.dedup.clusters import REASONS
 from corpus_assets.defs.assets import ASSETS
-from corpus_assets.recipe import parse_recipe
-from corpus_assets.scrub.text_hashes import LISTED
-from corpus_assets.sources.optout import OPTED_OUT
-from corpus_assets.sources.preferences import TRAINING_DISALLOWED
-from corpus_assets.stages import source_exclusions
-from corpus_assets.stages.clean_text import TOO_SHORT
-from corpus_assets.stages.clusters import REASONS
-from corpus_assets.stages.contamination import REASON
-from corpus_assets.stages.scrub import FIELDS, TOO_MUCH, drop_reason
+from corpus_assets.ingest.gates.optout import OPTED_OUT
+from corpus_assets.ingest.gates.preferences import TRAINING_DISALLOWED
+from corpus_assets.recipe.recipe import parse_recipe
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

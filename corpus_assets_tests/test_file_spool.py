@@ -1,6 +1,6 @@
 import pytest
 
-from corpus_assets.file_spool import FileSpool
+from corpus_assets.core.task import FileSpool
 
 
 @pytest.mark.parametrize("held_bytes", [0, 5, 1 << 20], ids=["on disk", "both", "in memory"])

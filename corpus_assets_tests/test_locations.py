@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from corpus_assets.errors import CorpusError, RecipeError, SourceError
-from corpus_assets.home import Home
-from corpus_assets.locations import Locations
+from corpus_assets.core.errors import CorpusError, RecipeError, SourceError
+from corpus_assets.core.home import Home
+from corpus_assets.recipe.locations import Locations
 
 
 @pytest.fixture

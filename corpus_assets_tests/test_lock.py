@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from corpus_assets.errors import RecipeError
-from corpus_assets.lock import (
+from corpus_assets.core.errors import RecipeError
+from corpus_assets.core.lock import (
     FORMAT,
     Lock,
     PinnedFile,
@@ -16,7 +16,7 @@ from corpus_assets.lock import (
     import_calibrations,
     load_lock,
 )
-from corpus_assets.store import LocalStore, read_output, sha256_hex
+from corpus_assets.core.store import LocalStore, read_output, sha256_hex
 
 CUTOFFS = b'{"quality": {"*": 0.5}}'
 PIN = PinnedFile(name="quality_cutoffs", bytes=len(CUTOFFS), sha256=sha256_hex(CUTOFFS))

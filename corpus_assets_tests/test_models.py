@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from corpus_assets import models
-from corpus_assets.errors import ModelError
+from corpus_assets.core.errors import ModelError
+from corpus_assets.models import files as models
 
 
 @pytest.fixture

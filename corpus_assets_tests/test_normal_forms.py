@@ -4,7 +4,7 @@ from itertools import groupby
 
 import pytest
 
-from corpus_assets.normal_forms import LONG_RUN, Apart, nfc, nfd, nfkc
+from corpus_assets.text.normal_forms import LONG_RUN, Apart, nfc, nfd, nfkc
 
 # Marks of several classes; characters that are none and yet begin with one when taken apart.
 MARKS = "\u0300\u0315\u0334\u0323\u0344\u0340\u05b0\u0e38\u3099\u0f73\u0f81\uff9e\U0001e94a"

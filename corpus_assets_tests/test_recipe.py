@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from corpus_assets.errors import RecipeError
-from corpus_assets.recipe import load_recipe, parse_recipe
+from corpus_assets.core.errors import RecipeError
+from corpus_assets.recipe.recipe import load_recipe, parse_recipe
 from corpus_assets_tests.pipeline.small_corpus import RECIPE, SNAPSHOTS
 
 FILE = "my-recipe.yaml"

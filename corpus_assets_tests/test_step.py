@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from corpus_assets.step import Settings, canonical_json, digest, fingerprint, keyed_hash
+from corpus_assets.core.identity import Settings, canonical_json, digest, fingerprint, keyed_hash
 
 plain = st.recursive(
     st.none()
@@ -99,7 +99,7 @@ def test_each_part_of_a_fingerprint_counts(
 
 def test_a_fingerprint_is_the_same_in_every_process() -> None:
     code = (
-        "from corpus_assets.step import fingerprint;"
+        "from corpus_assets.core.identity import fingerprint;"
         "print(fingerprint('s', 1, dict.fromkeys({'a', 'b', 'c'}, 1), {'x': 'é'}))"
     )
     seen = {

@@ -14,8 +14,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from corpus_assets.errors import CorruptArtifact, StoreError
-from corpus_assets.store import (
+from corpus_assets.core.errors import CorruptArtifact, StoreError
+from corpus_assets.core.store import (
     LocalStore,
     Output,
     commit_result,
@@ -24,7 +24,7 @@ from corpus_assets.store import (
     read_output,
     sha256_hex,
 )
-from corpus_assets.task import Task, TaskContext, execute, parquet_bytes
+from corpus_assets.core.task import Task, TaskContext, execute, parquet_bytes
 from corpus_assets_tests.small_disk import remount, small_disk
 
 FINGERPRINT = "0" * 64
@@ -79,7 +79,7 @@ def test_a_writer_killed_in_the_middle_leaves_no_file_of_that_name(tmp_path: Pat
     code = (
         "import os, signal, sys\n"
         "from pathlib import Path\n"
-        "from corpus_assets.store import LocalStore\n"
+        "from corpus_assets.core.store import LocalStore\n"
         "os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "LocalStore(Path(sys.argv[1])).write('a/b', b'x' * 100_000)\n"
     )

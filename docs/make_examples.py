@@ -26,7 +26,7 @@ from pathlib import Path
 
 from catalog.cli import main as catalog
 from catalog.registry import Registry
-from corpus_assets.cli import main as corpus
+from corpus_assets.cli.main import main as corpus
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (ROOT / "README.md", ROOT / "docs" / "tutorial.md")

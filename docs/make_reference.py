@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from corpus_assets.recipe import Recipe
+from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.signals import FAMILIES
 
 TARGET = Path(__file__).with_name("settings.md")

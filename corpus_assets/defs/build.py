@@ -15,23 +15,18 @@ from dagster import DagsterInstance
 from catalog.errors import CatalogError, OrdersChanged
 from catalog.private import make_folder
 from catalog.processes import is_gone, process_name
+from corpus_assets.core.errors import CorpusError, MissingInput
+from corpus_assets.core.lock import check_inputs
+from corpus_assets.core.store import LocalStore, read_output
 from corpus_assets.defs.assets import ASSETS
 from corpus_assets.defs.partitions import SNAPSHOTS, VERSIONS
 from corpus_assets.defs.resources import CorpusResource, running_tags, share_session
-from corpus_assets.errors import CorpusError, MissingInput
-from corpus_assets.lock import check_inputs
-from corpus_assets.pipeline.parts import remember
-from corpus_assets.pipeline.publish import is_published, lineage_rows
-from corpus_assets.pipeline.run import AssetReport, content_hash, pin_snapshot, run_node
-from corpus_assets.pipeline.version import (
-    Version,
-    default_version_name,
-    make_lock,
-    make_version,
-)
-from corpus_assets.recipe_files import shipped_file
-from corpus_assets.session import Session, building_turn, refresh_orders
-from corpus_assets.store import LocalStore, read_output
+from corpus_assets.graph.run import AssetReport, content_hash, pin_snapshot, run_node
+from corpus_assets.graph.session import Session, building_turn, refresh_orders
+from corpus_assets.ingest.parts import remember
+from corpus_assets.recipe.shipped import shipped_file
+from corpus_assets.versions.publish import is_published, lineage_rows
+from corpus_assets.versions.version import Version, default_version_name, make_lock, make_version
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 BUILD_TAG = "corpus/build"

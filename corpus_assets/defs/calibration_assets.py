@@ -2,18 +2,14 @@
 
 import dagster as dg
 
+from corpus_assets.decontam import eval_index
+from corpus_assets.decontam import verdicts as contamination_verdicts
 from corpus_assets.defs.materialize import materialize_stage, tokenizer_check_specs
 from corpus_assets.defs.partitions import EVERY
 from corpus_assets.defs.resources import CorpusResource
-from corpus_assets.stages import (
-    classifiers,
-    contamination_verdicts,
-    eval_index,
-    perplexity_models,
-    selection,
-    signals,
-    tokenizer,
-)
+from corpus_assets.select import selection
+from corpus_assets.signals.stages import classifiers, perplexity_models, signals
+from corpus_assets.tokenizer import train as tokenizer
 
 Result = dg.MaterializeResult
 GROUP = "corpus"

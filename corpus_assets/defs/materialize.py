@@ -3,12 +3,12 @@
 import dagster as dg
 import pyarrow as pa
 
+from corpus_assets.clean.scrubbing import SCRUBBED
 from corpus_assets.defs.resources import CorpusResource
-from corpus_assets.pipeline.checks import CheckOutcome, check_asset
-from corpus_assets.pipeline.drift import DRIFT_CHECKS, drift_checks
-from corpus_assets.pipeline.run import AssetReport, run_asset
-from corpus_assets.pipeline.scrubbing import SCRUBBED
-from corpus_assets.pipeline.tokenizer_checks import TOKENIZER_CHECKS, tokenizer_checks
+from corpus_assets.graph.checks import CheckOutcome, check_asset
+from corpus_assets.graph.run import AssetReport, run_asset
+from corpus_assets.tokenizer.checks import TOKENIZER_CHECKS, tokenizer_checks
+from corpus_assets.versions.drift import DRIFT_CHECKS, drift_checks
 
 LOSS_CHECKS = {
     "losses": "Cutting repeated lines and passages empties no document, and takes no more of a "

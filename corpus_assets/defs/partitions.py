@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from corpus_assets.home import Home
+from corpus_assets.core.home import Home
 
 SNAPSHOTS = dg.DynamicPartitionsDefinition(name="snapshot")
 VERSIONS = dg.DynamicPartitionsDefinition(name="version")

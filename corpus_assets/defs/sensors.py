@@ -2,9 +2,9 @@
 
 import dagster as dg
 
+from corpus_assets.core.identity import digest
 from corpus_assets.defs.partitions import SNAPSHOTS
 from corpus_assets.defs.resources import CorpusResource
-from corpus_assets.step import digest
 
 ingest_job = dg.define_asset_job(
     "ingest_snapshot",

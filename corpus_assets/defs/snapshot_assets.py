@@ -2,10 +2,8 @@
 
 import dagster as dg
 
-from corpus_assets.defs.materialize import check_specs, columns, materialize_stage
-from corpus_assets.defs.partitions import EVERY, SNAPSHOTS
-from corpus_assets.defs.resources import CorpusResource
-from corpus_assets.documents import (
+from corpus_assets.clean import clean_text
+from corpus_assets.core.schemas import (
     CLUSTER_MEMBERS,
     DOCUMENTS,
     FINAL_TEXT,
@@ -14,19 +12,17 @@ from corpus_assets.documents import (
     SIGNATURES,
     SPANS,
 )
-from corpus_assets.pipeline.run import pin_snapshot
-from corpus_assets.stages import (
-    clean_text,
-    clusters,
-    contamination,
-    documents,
-    lineage_keys,
-    selection,
-    shards,
-    signals,
-    signatures,
-    source_files,
-)
+from corpus_assets.decontam import contamination
+from corpus_assets.dedup import clusters, signatures
+from corpus_assets.defs.materialize import check_specs, columns, materialize_stage
+from corpus_assets.defs.partitions import EVERY, SNAPSHOTS
+from corpus_assets.defs.resources import CorpusResource
+from corpus_assets.graph.run import pin_snapshot
+from corpus_assets.ingest import documents, source_files
+from corpus_assets.select import selection
+from corpus_assets.shards import route as shards
+from corpus_assets.signals.stages import signals
+from corpus_assets.versions import lineage_keys
 
 Result = dg.MaterializeResult
 

@@ -25,32 +25,32 @@ from catalog.processes import is_gone
 from catalog.registry import Registry
 from catalog.rows import TakedownRow
 from catalog.takedown import Rematched, look_again
+from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.home import Home
+from corpus_assets.core.lock import Lock
+from corpus_assets.core.store import Store
 from corpus_assets.defs.build import build_unless
-from corpus_assets.errors import CorpusError
-from corpus_assets.home import Home
-from corpus_assets.lock import Lock
-from corpus_assets.pipeline.calibrations import may_hold
-from corpus_assets.pipeline.certificate import (
+from corpus_assets.graph.calibrations import may_hold
+from corpus_assets.graph.gc import collect
+from corpus_assets.graph.leases import collecting, lease_s, owner_name, renewing, takedown_run
+from corpus_assets.graph.session import open_home, reopen_session
+from corpus_assets.ingest.suppressions import Suppressions
+from corpus_assets.takedown.certificate import (
     Change,
     Deletion,
     Proof,
     certified_versions,
     write_certificates,
 )
-from corpus_assets.pipeline.gc import collect
-from corpus_assets.pipeline.published import check_artifact_rows, load_published_recipe
-from corpus_assets.pipeline.removed import (
+from corpus_assets.takedown.removed import (
     Removed,
     distinct,
     forget_removed,
     load_removed,
     of_request,
 )
-from corpus_assets.pipeline.residue import Residue, addresses, search_live
-from corpus_assets.pipeline.turns import collecting, lease_s, owner_name, renewing, takedown_run
-from corpus_assets.session import open_home, reopen_session
-from corpus_assets.sources.suppressions import Suppressions
-from corpus_assets.store import Store
+from corpus_assets.takedown.residue import Residue, addresses, search_live
+from corpus_assets.versions.published import check_artifact_rows, load_published_recipe
 
 TAKEDOWN_NAME = re.compile(r"^(?P<base>.+)\.td(?P<number>\d+)$")
 

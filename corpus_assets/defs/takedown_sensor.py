@@ -25,15 +25,15 @@ from catalog.errors import CatalogError
 from catalog.registry import Registry
 from catalog.rows import TakedownRow
 from catalog.takedown import Rematched
+from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.home import Home
+from corpus_assets.core.identity import digest
+from corpus_assets.core.store import Store
 from corpus_assets.defs.resources import CorpusResource, takedown_tags
 from corpus_assets.defs.takedown import not_deleted, release_dead_claims, run_pending
-from corpus_assets.errors import CorpusError
-from corpus_assets.home import Home
-from corpus_assets.pipeline.published import load_published_recipe
-from corpus_assets.session import open_home
-from corpus_assets.step import digest
-from corpus_assets.store import Store
-from corpus_assets.takedown_settings import TakedownSettings
+from corpus_assets.graph.session import open_home
+from corpus_assets.recipe.entries import TakedownSettings
+from corpus_assets.versions.published import load_published_recipe
 
 RUN_KEY_TAG = "dagster/run_key"
 MAX_PAUSE_MINUTES = 60.0

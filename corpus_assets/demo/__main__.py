@@ -5,8 +5,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from corpus_assets.core.errors import CorpusError
 from corpus_assets.demo.generate import MANIFEST, generate
-from corpus_assets.errors import CorpusError
 
 
 def main(arguments: list[str]) -> int:

@@ -15,6 +15,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from corpus_assets.core.errors import SourceError
 from corpus_assets.demo.library import Library, read_library
 from corpus_assets.demo.others import (
     json_lines,
@@ -25,7 +26,6 @@ from corpus_assets.demo.others import (
 )
 from corpus_assets.demo.samples import write_blocklist, write_evals, write_quality
 from corpus_assets.demo.web import build_snapshots, surviving_articles, write_snapshots
-from corpus_assets.errors import SourceError
 
 GENERATOR_VERSION = 1  # raise it whenever a byte of the output could change
 

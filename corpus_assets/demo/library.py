@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from corpus_assets.errors import SourceError
+from corpus_assets.core.errors import SourceError
 
 CORPUS_LANGUAGES = ("en", "de", "fr", "es")
 WRONG_LANGUAGES = ("it", "pl", "sv", "ja", "ru")

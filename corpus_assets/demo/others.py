@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
+from corpus_assets.core.errors import SourceError
 from corpus_assets.demo import plan
 from corpus_assets.demo.compose import Article, compose, jaccard
 from corpus_assets.demo.draw import Draw
@@ -26,7 +27,6 @@ from corpus_assets.demo.sites import AUTHORS
 from corpus_assets.demo.texts import digest_of
 from corpus_assets.demo.warc import gzip_member
 from corpus_assets.demo.web import math_key
-from corpus_assets.errors import SourceError
 
 PROPRIETARY = "LicenseRef-Proprietary"
 MAX_LIKENESS = 0.6  # 5-gram Jaccard of two files that are not meant as duplicates

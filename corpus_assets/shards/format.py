@@ -21,10 +21,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from corpus_assets.errors import ShardError
+from corpus_assets.core.errors import ShardError
+from corpus_assets.core.identity import canonical_json
 from corpus_assets.shards.pack import Packed, PackSettings, pack
 from corpus_assets.shards.tokens import TokenBatch, TokenizerInfo
-from corpus_assets.step import canonical_json
 
 FORMAT = "corpus-assets/shard/1"
 

@@ -14,8 +14,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.errors import ShardError
-from corpus_assets.kernels.draws import find_in_shards
+from corpus_assets.core.errors import ShardError
+from corpus_assets.shards.kernels.draws import find_in_shards
 from corpus_assets.shards.manifest import Group, Manifest, ShardRef, load_manifest
 from corpus_assets.shards.mapped import MappedShards, Opener
 from corpus_assets.shards.order import Order

@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from corpus_assets.errors import ShardError
+from corpus_assets.core.errors import ShardError
 
 FORMAT: Literal["corpus-assets/manifest/1"] = "corpus-assets/manifest/1"
 

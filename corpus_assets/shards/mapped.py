@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.errors import ShardError
-from corpus_assets.kernels.gather import gather_rows
+from corpus_assets.core.errors import ShardError
+from corpus_assets.shards.kernels.gather import gather_rows
 from corpus_assets.shards.manifest import Manifest, ShardRef
 from corpus_assets.shards.reader import Shard, ShardPaths
 

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.errors import ShardError
-from corpus_assets.kernels.draws import draw_samples
-from corpus_assets.kernels.feistel import unpermute_many
+from corpus_assets.core.errors import ShardError
+from corpus_assets.core.identity import keyed_hash
+from corpus_assets.shards.kernels.draws import draw_samples
 from corpus_assets.shards.manifest import Manifest, Phase
-from corpus_assets.step import keyed_hash
+from corpus_assets.text.feistel import unpermute_many
 
 Ints = npt.NDArray[np.int64]
 

@@ -14,11 +14,11 @@ import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.documents import DOC_ID, SPANS
-from corpus_assets.errors import ShardError
-from corpus_assets.kernels.packing import copy_pieces, lay_best_fit, lay_end_to_end
+from corpus_assets.core.errors import ShardError
+from corpus_assets.core.identity import Settings, keyed_hash
+from corpus_assets.core.schemas import DOC_ID, SPANS
+from corpus_assets.shards.kernels.packing import copy_pieces, lay_best_fit, lay_end_to_end
 from corpus_assets.shards.tokens import TokenBatch
-from corpus_assets.step import Settings, keyed_hash
 
 Ints = npt.NDArray[np.int64]
 Packing = Literal["best_fit", "concat"]

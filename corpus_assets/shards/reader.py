@@ -12,9 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpus_assets.documents import SPANS
-from corpus_assets.errors import CorruptArtifact, ShardError
-from corpus_assets.kernels.segments import mark_segments
+from corpus_assets.core.errors import CorruptArtifact, ShardError
+from corpus_assets.core.schemas import SPANS
 from corpus_assets.shards.format import (
     IDX_HEAD,
     IDX_INT32,
@@ -24,6 +23,7 @@ from corpus_assets.shards.format import (
     ShardHeader,
     parse_header,
 )
+from corpus_assets.shards.kernels.segments import mark_segments
 
 PADDING = -1
 """Segment id of padding."""

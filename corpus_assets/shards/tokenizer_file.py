@@ -5,7 +5,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from corpus_assets.errors import ModelError
+from corpus_assets.core.errors import ModelError
 
 MAX_IDS = 2**31
 """Shards hold ids as signed 32-bit integers."""

@@ -5,7 +5,7 @@ torch is imported when a dataset is made, never before; the loader itself does w
 
 from typing import Any
 
-from corpus_assets.errors import MissingExtra
+from corpus_assets.core.errors import MissingExtra
 from corpus_assets.shards.loader import Loader
 
 

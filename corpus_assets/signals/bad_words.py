@@ -7,10 +7,10 @@ from typing import ClassVar, Literal
 import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.errors import ModelError
-from corpus_assets.kernels.phrases import count_phrases, phrase_table
-from corpus_assets.kernels.unicode_classes import class_table
+from corpus_assets.core.errors import ModelError
 from corpus_assets.signals.base import FILE, SignalFamily, TextBatch, model_path, share
+from corpus_assets.text.phrases import count_phrases, phrase_table
+from corpus_assets.text.unicode import class_table
 
 
 class BadWords(SignalFamily):

@@ -15,15 +15,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpus_assets.errors import ModelError
-from corpus_assets.kernels import lines as line_kernel
-from corpus_assets.kernels import text as kernel
-from corpus_assets.kernels.redpajama import without_punctuation
-from corpus_assets.kernels.repetition import repeated_ngram_chars
-from corpus_assets.kernels.tokens import split_tokens
-from corpus_assets.kernels.unicode_classes import class_table
-from corpus_assets.normal_forms import nfd
-from corpus_assets.step import Settings
+from corpus_assets.core.errors import ModelError
+from corpus_assets.core.identity import Settings
+from corpus_assets.signals.kernels.redpajama import without_punctuation
+from corpus_assets.signals.kernels.repetition import repeated_ngram_chars
+from corpus_assets.signals.kernels.tokens import split_tokens
+from corpus_assets.text import split as kernel
+from corpus_assets.text import split as line_kernel
+from corpus_assets.text.normal_forms import nfd
+from corpus_assets.text.unicode import class_table
 
 FILE = "file:"
 """Begins the names in `SignalFamily.needs` that are paths of files, as the recipe writes them."""
@@ -151,7 +151,7 @@ class TextBatch:
 
     @cached_property
     def tokens(self) -> Spans:
-        """Words with punctuation apart (see `kernels.tokens`)."""
+        """Words with punctuation apart (see `signals.kernels.tokens`)."""
         words = self.words
         return Spans(self.data, *split_tokens(self.data, words.spans, words.rows, class_table()))
 

@@ -7,12 +7,12 @@ from typing import ClassVar, Literal
 import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.kernels.line_dialects import ends_with
-from corpus_assets.kernels.phrases import count_phrases, phrase_table
-from corpus_assets.kernels.sentences import count_sentences, sentence_marks
-from corpus_assets.kernels.text import CHARS
-from corpus_assets.kernels.unicode_classes import class_table
 from corpus_assets.signals.base import SignalFamily, TextBatch, code_points_of, share
+from corpus_assets.signals.kernels.line_dialects import ends_with
+from corpus_assets.signals.kernels.sentences import count_sentences, sentence_marks
+from corpus_assets.text.phrases import count_phrases, phrase_table
+from corpus_assets.text.split import CHARS
+from corpus_assets.text.unicode import class_table
 
 POLICY_PHRASES = (
     "terms of use",
@@ -30,7 +30,7 @@ class C4(SignalFamily):
     * `curly_braces` (none), `lorem_ipsum` (none): occurrences of `{`, and of the filler phrase;
     * `javascript_line_share`, `policy_line_share`: lines with one of the phrases;
     * `end_mark_line_share`: lines that end in one of `end_marks`;
-    * `sentences`: counted by end marks, line by line (see `kernels.sentences`);
+    * `sentences`: counted by end marks, line by line (see `signals.kernels.sentences`);
     * `long_lines` (at least 3, mC4): lines of at least `long_line_chars` characters.
 
     Lines are stripped and blank ones left out. In brackets: what C4 or mC4 asks of a page.

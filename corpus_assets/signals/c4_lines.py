@@ -5,14 +5,14 @@ from typing import ClassVar, Literal
 import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.kernels import c4_lines as kernel
-from corpus_assets.kernels.phrases import phrase_table
-from corpus_assets.kernels.pieces import count_chars
-from corpus_assets.kernels.sentences import sentence_marks
-from corpus_assets.kernels.unicode_classes import class_table
 from corpus_assets.signals.base import TextBatch, code_points_of, share
 from corpus_assets.signals.c4 import POLICY_PHRASES
+from corpus_assets.signals.kernels import c4_lines as kernel
+from corpus_assets.signals.kernels.sentences import sentence_marks
 from corpus_assets.signals.text_step import Rewriting, TextStep, cut
+from corpus_assets.text.phrases import phrase_table
+from corpus_assets.text.pieces import count_chars
+from corpus_assets.text.unicode import class_table
 
 
 class C4Lines(TextStep):

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 from pydantic import AfterValidator, Field
 
-from corpus_assets.kernels import char_counts as kernel
-from corpus_assets.kernels import unicode_classes as classes
-from corpus_assets.kernels.unicode_scripts import SCRIPTS, script_table
 from corpus_assets.signals.base import SignalFamily, TextBatch, share
+from corpus_assets.signals.kernels import char_counts as kernel
+from corpus_assets.text import unicode as classes
+from corpus_assets.text.unicode import SCRIPTS, script_table
 
 
 def _known(script: str) -> str:

@@ -9,12 +9,12 @@ import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field, StringConstraints
 
-from corpus_assets.errors import RecipeError
-from corpus_assets.kernels.blank_texts import blank_texts
-from corpus_assets.kernels.fasttext_labels import label_scores
-from corpus_assets.kernels.fasttext_model import LABEL, FastTextModel, load_model
-from corpus_assets.kernels.spaced_words import spaced_words
+from corpus_assets.core.errors import RecipeError
+from corpus_assets.models.fasttext_file import LABEL, FastTextModel, load_model
+from corpus_assets.models.fasttext_labels import label_scores
 from corpus_assets.signals.base import SignalFamily, TextBatch, model_path
+from corpus_assets.signals.kernels.spaced_words import spaced_words
+from corpus_assets.text.split import blank_texts
 
 POSITIVE = "positive"
 NEGATIVE = "negative"

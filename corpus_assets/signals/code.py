@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.kernels import char_counts, code_runs
-from corpus_assets.kernels import unicode_classes as classes
-from corpus_assets.kernels.phrases import count_phrases, phrase_table
-from corpus_assets.kernels.text import CHARS, END, START
 from corpus_assets.signals.base import SignalFamily, TextBatch, share
+from corpus_assets.signals.kernels import char_counts, code_runs
+from corpus_assets.text import unicode as classes
+from corpus_assets.text.phrases import count_phrases, phrase_table
+from corpus_assets.text.split import CHARS, END, START
 
 
 class Code(SignalFamily):
@@ -27,7 +27,7 @@ class Code(SignalFamily):
     * `generated_marks` (none): phrases that say so in the first lines;
     * `licence_marks`: phrases of a licence or copyright notice in the first lines;
     * `encoded_char_share` (at most 0.5), `longest_encoded_run_chars` (at most 1,024): base 64,
-      hexadecimal bytes and escaped characters (see `kernels.code_runs`).
+      hexadecimal bytes and escaped characters (see `signals.kernels.code_runs`).
 
     Chen et al. 2021, Li et al. 2023, Lozhkov et al. 2024.
     """

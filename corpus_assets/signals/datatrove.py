@@ -2,7 +2,7 @@
 
 FineWeb was made with that code (Penedo et al. 2024), and its thresholds belong to its way of
 counting. It splits words with a linguistic tokenizer, which sets punctuation apart; here that is
-done without a dictionary (`kernels.tokens`), or words are split at white space, as the Gopher
+done without a dictionary (`signals.kernels.tokens`), or words are split at white space, as the Gopher
 paper has it. All else is counted as there. Two families, because FineWeb applies line rules
 between them.
 """
@@ -18,15 +18,14 @@ import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.kernels import line_dialects as kernel
-from corpus_assets.kernels import repetition as ngrams
-from corpus_assets.kernels.dialect_paragraphs import split_paragraphs
-from corpus_assets.kernels.phrases import count_phrases, phrase_table
-from corpus_assets.kernels.text import CHARS, END, START
-from corpus_assets.kernels.unicode_classes import LETTER, class_table
-from corpus_assets.kernels.unicode_tables import N_CODE_POINTS, sentence_terminals
 from corpus_assets.signals.base import SignalFamily, Spans, TextBatch, code_points_of, share
+from corpus_assets.signals.kernels import line_dialects as kernel
+from corpus_assets.signals.kernels import repetition as ngrams
+from corpus_assets.signals.kernels.line_dialects import split_paragraphs
 from corpus_assets.signals.repetition import NgramSize
+from corpus_assets.text.phrases import count_phrases, phrase_table
+from corpus_assets.text.split import CHARS, END, START
+from corpus_assets.text.unicode import LETTER, N_CODE_POINTS, class_table, sentence_terminals
 
 # Words of nothing but these are left out of its word counts; controls and sentence ends as well.
 _PUNCTUATION = string.punctuation + "«´»–—’“”„…∶━►、。〈〉《》「」【】！％（），．１：；？～"

@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.errors import ModelError
-from corpus_assets.kernels.blank_texts import blank_texts
+from corpus_assets.core.errors import ModelError
 from corpus_assets.signals.base import FOLDER, SignalFamily, TextBatch, model_path
 from corpus_assets.signals.classifier import Name
+from corpus_assets.text.split import blank_texts
 
 PLUG_INS = "corpus_assets.text_scorers"
 DECIMALS = 3

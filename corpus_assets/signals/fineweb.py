@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.kernels import text_counts as kernel
-from corpus_assets.kernels.unicode_tables import sentence_terminals
 from corpus_assets.signals.base import SignalFamily, TextBatch, share
+from corpus_assets.signals.kernels import text_counts as kernel
+from corpus_assets.text.unicode import sentence_terminals
 
 
 class FineWeb(SignalFamily):

@@ -16,10 +16,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from corpus_assets.errors import MissingExtra, ModelError
-from corpus_assets.kernels.ngram_score import Doubles
-from corpus_assets.kernels.ngram_texts import perplexity_of
-from corpus_assets.normal_forms import nfd
+from corpus_assets.core.errors import MissingExtra, ModelError
+from corpus_assets.models.ngram_score import Doubles
+from corpus_assets.models.ngram_texts import perplexity_of
+from corpus_assets.text.normal_forms import nfd
 
 INSTALL = "install the extra: pip install 'corpus-assets[kenlm]'"
 

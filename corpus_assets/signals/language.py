@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpus_assets.kernels.blank_texts import blank_texts
-from corpus_assets.kernels.fasttext_labels import identify
-from corpus_assets.kernels.fasttext_model import load_model
+from corpus_assets.models.fasttext_file import load_model
+from corpus_assets.models.fasttext_labels import identify
 from corpus_assets.signals.base import SignalFamily, TextBatch, model_path
+from corpus_assets.text.split import blank_texts
 
 DECIMALS = 4
 

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.kernels.phrases import count_phrases, phrase_table
-from corpus_assets.kernels.unicode_classes import class_table
 from corpus_assets.signals.bad_words import read_word_list
 from corpus_assets.signals.base import FILE, SignalFamily, TextBatch, model_path, share
+from corpus_assets.text.phrases import count_phrases, phrase_table
+from corpus_assets.text.unicode import class_table
 
 
 class ListedWords(SignalFamily):

@@ -6,10 +6,10 @@ from typing import ClassVar, Literal
 
 import pyarrow as pa
 
-from corpus_assets.kernels import char_counts
-from corpus_assets.kernels import mathematics as kernel
-from corpus_assets.kernels.unicode_classes import DIGIT, MATHEMATICS, class_table
 from corpus_assets.signals.base import SignalFamily, TextBatch, share
+from corpus_assets.signals.kernels import char_counts
+from corpus_assets.signals.kernels import mathematics as kernel
+from corpus_assets.text.unicode import DIGIT, MATHEMATICS, class_table
 
 
 class Mathematics(SignalFamily):

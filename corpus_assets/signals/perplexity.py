@@ -1,7 +1,7 @@
 """Perplexity of a text under language models: how surprising good text would find it.
 
 CCNet grades a crawl by it (Wenzek et al. 2020, arXiv:1911.00359). Models are under `perplexity` in
-the recipe: trained in the graph (`stages.perplexity_models`), or KenLM's by path and digest.
+the recipe: trained in the graph (`signals.stages.perplexity_models`), or KenLM's by path and digest.
 """
 
 from abc import abstractmethod
@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field, StringConstraints, model_validator
 
-from corpus_assets.errors import ModelError
-from corpus_assets.kernels.ngram_file import NgramModel, is_ngram_file, load_models
-from corpus_assets.kernels.ngram_score import Doubles
-from corpus_assets.kernels.ngram_texts import divergences_of, perplexities
+from corpus_assets.core.errors import ModelError
+from corpus_assets.models.ngram_file import NgramModel, is_ngram_file, load_models
+from corpus_assets.models.ngram_score import Doubles
+from corpus_assets.models.ngram_texts import divergences_of, perplexities
 from corpus_assets.signals.base import SignalFamily, TextBatch, model_path
 from corpus_assets.signals.kenlm_engine import kenlm_perplexities
 

@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.kernels import line_dialects as lines_kernel
-from corpus_assets.kernels import redpajama as kernel
-from corpus_assets.kernels import repetition as ngrams
-from corpus_assets.kernels.phrases import count_phrases, phrase_table
-from corpus_assets.kernels.text import END, START
-from corpus_assets.kernels.unicode_classes import class_table
 from corpus_assets.signals.base import SignalFamily, TextBatch, code_points_of, share
+from corpus_assets.signals.kernels import line_dialects as lines_kernel
+from corpus_assets.signals.kernels import redpajama as kernel
+from corpus_assets.signals.kernels import repetition as ngrams
 from corpus_assets.signals.repetition import NgramSize
+from corpus_assets.text.phrases import count_phrases, phrase_table
+from corpus_assets.text.split import END, START
+from corpus_assets.text.unicode import class_table
 
 _BULLETS = "\u2022\u2023\u25b6\u25c0\u25e6\u25a0\u25a1\u25aa\u25ab\u2013"
 _SYMBOLS = ("#", "...", "…")

@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.kernels import repetition as kernel
-from corpus_assets.kernels.text import CHARS
 from corpus_assets.signals.base import SignalFamily, Spans, TextBatch, share
+from corpus_assets.signals.kernels import repetition as kernel
+from corpus_assets.text.split import CHARS
 
 NgramSize = Annotated[int, Field(ge=1, le=64)]
 

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar, Literal
 import pyarrow as pa
 from pydantic import Field, StringConstraints
 
-from corpus_assets.kernels.line_dialects import distinct_by_document, equal_to
 from corpus_assets.signals.base import SignalFamily, TextBatch
+from corpus_assets.signals.kernels.line_dialects import distinct_by_document, equal_to
 
 ListName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 

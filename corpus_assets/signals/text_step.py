@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.kernels.pieces import copy_pieces
 from corpus_assets.signals.base import SignalFamily, TextBatch
+from corpus_assets.text.pieces import copy_pieces
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ from catalog.files import Store
 from catalog.registry import Registry
 from catalog.takedown import request
 from catalog.takedown_target import url_target
-from corpus_assets.cli import main
+from corpus_assets.cli.main import main
+from corpus_assets.core.errors import MissingInput, RecipeError
+from corpus_assets.core.home import Home
 from corpus_assets.definitions import defs
 from corpus_assets.defs.assets import ASSETS
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.sensors import new_snapshots
 from corpus_assets.defs.takedown_sensor import pending_takedowns, takedown_job
-from corpus_assets.errors import MissingInput, RecipeError
-from corpus_assets.home import Home
-from corpus_assets.pipeline.drift import DRIFT_CHECKS
+from corpus_assets.versions.drift import DRIFT_CHECKS
 from corpus_assets_tests.pipeline.small_corpus import SNAPSHOTS, make_small_corpus
 
 STAGES = {

@@ -17,8 +17,8 @@ from corpus_assets.defs.takedown_sensor import (
     takedown_job,
     wait_minutes,
 )
-from corpus_assets.recipe import load_recipe
-from corpus_assets.takedown_settings import TakedownSettings
+from corpus_assets.recipe.entries import TakedownSettings
+from corpus_assets.recipe.recipe import load_recipe
 from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
 
 AT_ONCE = TakedownSettings()

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from corpus_assets.core.errors import SourceError
 from corpus_assets.demo import generate as generator
 from corpus_assets.demo.generate import file_digests, generate, is_complete
 from corpus_assets.demo.library import read_library
-from corpus_assets.errors import SourceError
 
 PROGRAM = """
 import sys

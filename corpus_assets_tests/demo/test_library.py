@@ -2,13 +2,13 @@ from pathlib import Path
 
 import pytest
 
+from corpus_assets.core.errors import SourceError
 from corpus_assets.demo.library import (
     CORPUS_LANGUAGES,
     WRONG_LANGUAGES,
     Library,
     read_library,
 )
-from corpus_assets.errors import SourceError
 from corpus_assets_tests.demo.tiny_library import write_tiny_library
 
 

@@ -16,7 +16,7 @@ from corpus_assets.demo.capture import Capture
 from corpus_assets.demo.compose import jaccard, shingles
 from corpus_assets.demo.library import Library
 from corpus_assets.demo.plan import COUNTS, EXPECT, SNAPSHOTS
-from corpus_assets.sources.warc import read_warc
+from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets_tests.demo.conftest import Entries
 
 WEB = [snapshot.name for snapshot in SNAPSHOTS]

@@ -11,10 +11,10 @@ import pytest
 
 from catalog.errors import LeaseLost
 from catalog.session import clock
-from corpus_assets.engine.local import LocalEngine
-from corpus_assets.errors import EngineError, SourceError
-from corpus_assets.store import LocalStore, load_result, read_output
-from corpus_assets.task import Finished, Task
+from corpus_assets.core.errors import EngineError, SourceError
+from corpus_assets.core.store import LocalStore, load_result, read_output
+from corpus_assets.core.task import Finished, Task
+from corpus_assets.graph.engine.local import LocalEngine
 
 TINY = "corpus_assets_tests.engine.tiny_tasks"
 

@@ -5,8 +5,8 @@ import signal
 import time
 from collections.abc import Callable, Mapping
 
-from corpus_assets.errors import SourceError
-from corpus_assets.task import TaskContext
+from corpus_assets.core.errors import SourceError
+from corpus_assets.core.task import TaskContext
 
 
 def square(context: TaskContext) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from catalog.registry import Registry
 from catalog.rows import LockRow, RecipeRow, VersionRow
-from corpus_assets.home import Home
+from corpus_assets.core.home import Home
 from corpus_assets.shards.manifest import Manifest
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from corpus_assets.cli import main
-from corpus_assets.errors import ShardError
-from corpus_assets.export.check import check_export
+from corpus_assets.cli.main import main
+from corpus_assets.core.errors import ShardError
+from corpus_assets.shards.export.check import check_export
 from corpus_assets.shards.loader import Loader
 from corpus_assets.shards.manifest import Manifest
 from corpus_assets_tests.export.published import empty_home, publish

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from corpus_assets.cli import main
+from corpus_assets.cli.main import main
 from corpus_assets.shards.manifest import Manifest
 from corpus_assets_tests.export.published import empty_home, publish
 from corpus_assets_tests.export.small_export import (

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from corpus_assets.errors import CorruptArtifact, StoreError
-from corpus_assets.export import run
-from corpus_assets.export.files import ExportFolder
-from corpus_assets.export.plan import FORMATS
+from corpus_assets.core.errors import CorruptArtifact, StoreError
+from corpus_assets.shards.export import run
+from corpus_assets.shards.export.files import ExportFolder
+from corpus_assets.shards.export.plan import FORMATS
 from corpus_assets.shards.manifest import Manifest
 from corpus_assets_tests.demo_build import hashes
 from corpus_assets_tests.export.small_export import export_to, plan_of, store_at
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 EXPORT_AND_DIE = """
 import os, signal, sys
 from pathlib import Path
-from corpus_assets.export import run
+from corpus_assets.shards.export import run
 from corpus_assets.shards.manifest import load_manifest
 from corpus_assets_tests.export.small_export import export_to
 

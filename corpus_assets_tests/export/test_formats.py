@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from corpus_assets.export.plan import FORMATS
+from corpus_assets.shards.export.plan import FORMATS
 from corpus_assets.shards.loader import Loader
 from corpus_assets.shards.manifest import Manifest
 from corpus_assets.shards.reader import segments_of

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from corpus_assets.errors import ShardError
-from corpus_assets.export.plan import Pass
+from corpus_assets.core.errors import ShardError
+from corpus_assets.shards.export.plan import Pass
 from corpus_assets.shards.manifest import Manifest
 from corpus_assets_tests.export.small_export import (
     export_to,

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
 
-from corpus_assets.kernels.unicode_scripts import SCRIPTS, script_table
+from corpus_assets.text.unicode import SCRIPTS, script_table
 
 EDGE = "edge"
 UNKNOWN = "<unk>"

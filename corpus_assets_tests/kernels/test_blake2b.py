@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from corpus_assets.kernels.blake2b import hash_numbers, hash_with_prefix
+from corpus_assets.clean.kernels.blake2b import hash_numbers, hash_with_prefix
 
 
 def keys_of(messages: list[list[bytes]], prefixes: list[bytes]) -> list[int]:

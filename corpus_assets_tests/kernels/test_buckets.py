@@ -1,8 +1,14 @@
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.kernels.buckets import band_keys, compare_sketches, group, settle, star_pairs
-from corpus_assets.kernels.unionfind import roots
+from corpus_assets.dedup.kernels.buckets import (
+    band_keys,
+    compare_sketches,
+    group,
+    settle,
+    star_pairs,
+)
+from corpus_assets.dedup.kernels.components import roots
 
 
 def test_grouping_is_a_stable_sort_that_brings_equal_keys_together() -> None:

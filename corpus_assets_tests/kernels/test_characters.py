@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from corpus_assets.kernels.characters import (
+from corpus_assets.text.characters import (
     ALONE,
     CUT,
     IN_FORM,
@@ -15,8 +15,8 @@ from corpus_assets.kernels.characters import (
     nfkc,
     replacements,
 )
-from corpus_assets.kernels.unicode_text import code_point, text_buffers
-from corpus_assets.kernels.words import spell_words
+from corpus_assets.text.codepoints import code_point, text_buffers
+from corpus_assets.text.words import spell_words
 from corpus_assets_tests.kernels.word_reference import NASTY
 
 

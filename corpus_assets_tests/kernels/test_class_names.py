@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from corpus_assets.kernels.class_names import (
+from corpus_assets.ingest.kernels.class_names import (
     EARLY_STEMS,
     LATE_STEMS,
     has_double,

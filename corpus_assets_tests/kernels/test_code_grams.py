@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpus_assets.kernels.code_grams import (
+from corpus_assets.decontam.kernels.code_grams import (
     CodeTokens,
     code_hashes,
     code_places,
@@ -15,8 +15,8 @@ from corpus_assets.kernels.code_grams import (
     make_code_grams,
     split_tokens,
 )
-from corpus_assets.kernels.code_tokens import HASH, SLASH, STRING, name_table
-from corpus_assets.kernels.unicode_text import text_buffers
+from corpus_assets.decontam.kernels.code_tokens import HASH, SLASH, STRING, name_table
+from corpus_assets.text.codepoints import text_buffers
 
 FIXED = frozenset({"def", "for", "in", "return", "if", "len"})
 TABLE = name_table(FIXED)

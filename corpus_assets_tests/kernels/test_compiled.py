@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import corpus_assets
-from corpus_assets.kernels import compiled
+from corpus_assets.text import compiled
 
 PACKAGE = Path(corpus_assets.__file__).parent
 KERNELS = PACKAGE / "kernels"
@@ -20,7 +20,7 @@ from corpus_assets.kernels import blank_texts
 data = np.frombuffer(b"_", dtype=np.uint8)
 print(blank_texts.blank_texts(data, np.array([0, 1], dtype=np.int64))[0])
 """
-FOLDER = "from corpus_assets.kernels.compiled import cache_folder; print(cache_folder())"
+FOLDER = "from corpus_assets.text.compiled import cache_folder; print(cache_folder())"
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from corpus_assets.kernels.detokenize import spell_spans
+from corpus_assets.shards.kernels.detokenize import spell_spans
 
 
 def _reference(

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpus_assets.kernels.draws import find_in_shards
+from corpus_assets.shards.kernels.draws import find_in_shards
 
 
 def find_naive(groups: list[list[int]], group: int, sample: int) -> tuple[int, int]:

@@ -13,13 +13,9 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from corpus_assets.kernels import (
-    exact_math,
-    fasttext_labels,
-    fasttext_train,
-    ngram_score,
-    redpajama,
-)
+from corpus_assets.models import fasttext_labels, fasttext_train, ngram_score
+from corpus_assets.signals.kernels import redpajama
+from corpus_assets.text import exact_math
 
 DRAW = random.Random(5)
 SPREAD = [DRAW.uniform(-700, 700) for _ in range(2_000)] + [0.0, 1.0, -1.0, 1e-300, -1e-17, 0.5]

@@ -10,12 +10,12 @@ import fasttext
 import numpy as np
 import pytest
 
-from corpus_assets.errors import ModelError
-from corpus_assets.kernels import fasttext_model
-from corpus_assets.kernels.fasttext_features import ROWS_AT_ONCE, mean_rows
-from corpus_assets.kernels.fasttext_labels import identify, label_scores
-from corpus_assets.kernels.fasttext_model import FastTextModel, load_model, read_model
-from corpus_assets.models import find_model
+from corpus_assets.core.errors import ModelError
+from corpus_assets.models import fasttext_file as fasttext_model
+from corpus_assets.models.fasttext_features import ROWS_AT_ONCE, mean_rows
+from corpus_assets.models.fasttext_file import FastTextModel, load_model, read_model
+from corpus_assets.models.fasttext_labels import identify, label_scores
+from corpus_assets.models.files import find_model
 from corpus_assets_tests.shared_data import shared_data
 from corpus_assets_tests.signals.texts import ADVERSARIAL
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpus_assets.kernels.feistel import (
+from corpus_assets.text.feistel import (
     ROUNDS,
     derive,
     permute,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpus_assets.kernels.gather import gather_rows
+from corpus_assets.shards.kernels.gather import gather_rows
 
 
 def gather_naive(

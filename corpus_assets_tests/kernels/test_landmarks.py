@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from corpus_assets.kernels.landmarks import (
+from corpus_assets.ingest.kernels.landmarks import (
     BLOCK_BYTES,
     MAX_DATES,
     MAX_HOSTS,

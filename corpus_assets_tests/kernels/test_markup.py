@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from corpus_assets.kernels.markup import FLAT_ELEMENTS, RAW_ELEMENTS, markup_extent
+from corpus_assets.ingest.kernels.markup import FLAT_ELEMENTS, RAW_ELEMENTS, markup_extent
 
 SPACE = " \t\n\f\r"
 

@@ -3,9 +3,11 @@ import pyarrow as pa
 import pytest
 from datasketch import MinHash
 
-from corpus_assets.kernels.buckets import compare_sketches
-from corpus_assets.kernels.characters import char_tables, nfkc
-from corpus_assets.kernels.minhash import (
+from corpus_assets.dedup.clusters import similarity
+from corpus_assets.dedup.kernels.buckets import compare_sketches
+from corpus_assets.text.characters import char_tables, nfkc
+from corpus_assets.text.codepoints import text_buffers
+from corpus_assets.text.minhash import (
     BINS,
     affine32_permutations,
     lower_bins,
@@ -16,8 +18,6 @@ from corpus_assets.kernels.minhash import (
     sign_texts,
     store_bins,
 )
-from corpus_assets.kernels.unicode_text import text_buffers
-from corpus_assets.stages.near_rows import similarity
 from corpus_assets_tests.kernels.word_reference import NASTY, gram_hash, ngrams_of, words_of
 
 

@@ -6,15 +6,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpus_assets.kernels.characters import char_tables, nfkc
-from corpus_assets.kernels.near_misses import (
+from corpus_assets.decontam.kernels.near_misses import (
     MAX_POSTINGS,
     align,
     build_seeds,
     find_near_misses,
     word_hashes,
 )
-from corpus_assets.kernels.unicode_text import text_buffers
+from corpus_assets.text.characters import char_tables, nfkc
+from corpus_assets.text.codepoints import text_buffers
 
 
 def distance(known: list[int], words: list[int]) -> int:

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from corpus_assets.kernels.nesting import (
+from corpus_assets.ingest.kernels.nesting import (
     BLOCKS,
     DOUBTFUL,
     HEADINGS,
@@ -18,7 +18,7 @@ from corpus_assets.kernels.nesting import (
     note_start,
     nothing_open,
 )
-from corpus_assets.kernels.trim_markup import trim_markup
+from corpus_assets.ingest.kernels.trim_markup import trim_markup
 
 html = pytest.importorskip("resiliparse.parse.html")
 

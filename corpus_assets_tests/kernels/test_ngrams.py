@@ -1,8 +1,9 @@
 import numpy as np
 import pyarrow as pa
 
-from corpus_assets.kernels.characters import char_tables, nfkc
-from corpus_assets.kernels.ngrams import (
+from corpus_assets.text.characters import char_tables, nfkc
+from corpus_assets.text.codepoints import text_buffers
+from corpus_assets.text.ngrams import (
     Grams,
     build_lookup,
     find_items,
@@ -10,7 +11,6 @@ from corpus_assets.kernels.ngrams import (
     is_in_bitmap,
     ngram_hashes,
 )
-from corpus_assets.kernels.unicode_text import text_buffers
 from corpus_assets_tests.kernels.word_reference import NASTY, gram_hash, ngrams_of, words_of
 
 Items = list[list[str]]

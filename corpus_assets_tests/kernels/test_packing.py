@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpus_assets.kernels.packing import best_fit, lay_best_fit, lay_end_to_end
+from corpus_assets.shards.kernels.packing import best_fit, lay_best_fit, lay_end_to_end
 
 
 def best_fit_naive(lengths: list[int], capacity: int) -> list[int]:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus_assets.kernels.characters import IGNORED, MARK, OWN_WORD, WORD, char_tables
-from corpus_assets.kernels.prose import MIN_RUN, keep_last_copies, running_words
-from corpus_assets.kernels.unicode_classes import class_table
+from corpus_assets.clean.kernels.prose import MIN_RUN, keep_last_copies, running_words
+from corpus_assets.text.characters import IGNORED, MARK, OWN_WORD, WORD, char_tables
+from corpus_assets.text.unicode import class_table
 
 PROSE = 8  # the default of a recipe
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpus_assets.kernels.segments import mark_segments
+from corpus_assets.shards.kernels.segments import mark_segments
 
 EOD, PAD = 0, 1
 

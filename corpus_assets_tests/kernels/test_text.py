@@ -6,8 +6,8 @@ import unicodedata
 import numpy as np
 import pytest
 
-from corpus_assets.kernels import text as kernel
-from corpus_assets.kernels.unicode_tables import letter_table, sentence_terminals
+from corpus_assets.text import split as kernel
+from corpus_assets.text.unicode import letter_table, sentence_terminals
 
 
 def as_batch(documents: list[bytes]) -> tuple[np.ndarray, np.ndarray]:

@@ -2,16 +2,16 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from corpus_assets.kernels.ties import (
+from corpus_assets.dedup.kernels.components import (
     ALONE,
     RANGES,
     by_range,
     id_keys,
     join_equal,
     number_batches,
+    roots,
     take_kept,
 )
-from corpus_assets.kernels.unionfind import roots
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 

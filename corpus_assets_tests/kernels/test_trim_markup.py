@@ -5,11 +5,11 @@ import re
 
 import pytest
 
-from corpus_assets.kernels.skipped_elements import ANY_SKIPPED, SKIPPED, names_in
-from corpus_assets.kernels.trim_markup import trim_markup
-from corpus_assets.sources.charset import decode
-from corpus_assets.sources.engines import make_engine, pack_trimmed
-from corpus_assets.sources.warc import read_warc
+from corpus_assets.ingest.extract.charset import decode
+from corpus_assets.ingest.extract.engines import make_engine, pack_trimmed
+from corpus_assets.ingest.formats.warc import read_warc
+from corpus_assets.ingest.kernels.skipped_elements import ANY_SKIPPED, SKIPPED, names_in
+from corpus_assets.ingest.kernels.trim_markup import trim_markup
 from corpus_assets_tests.shared_data import shared_data
 
 pytest.importorskip("resiliparse")

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from corpus_assets.kernels.unaligned import (
+from corpus_assets.text.bytes import (
     above64,
     copy64,
     equal64,

@@ -5,9 +5,8 @@ import unicodedata
 import numpy as np
 import pytest
 
-from corpus_assets.kernels import unicode_classes as classes
-from corpus_assets.kernels.unicode_scripts import SCRIPTS, script_table
-from corpus_assets.kernels.unicode_tables import code_points, letter_table
+from corpus_assets.text import unicode as classes
+from corpus_assets.text.unicode import SCRIPTS, code_points, letter_table, script_table
 
 POINTS = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
 

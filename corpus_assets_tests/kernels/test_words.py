@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pyarrow as pa
 
-from corpus_assets.kernels.characters import char_tables, nfkc
-from corpus_assets.kernels.unicode_text import text_buffers
-from corpus_assets.kernels.words import (
+from corpus_assets.text.characters import char_tables, nfkc
+from corpus_assets.text.codepoints import text_buffers
+from corpus_assets.text.words import (
     next_word,
     ngram_hash,
     power,

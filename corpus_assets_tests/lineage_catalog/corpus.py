@@ -3,7 +3,7 @@
 Two snapshots of two parts each. Among the records: pages that gave no text, pages that a rule
 dropped, near duplicates with a kept member, a capture that stands twice in its snapshot, and
 pages whose text was edited on the way. Files are written as the pipeline writes them, with the
-schemas of `corpus_assets.documents`.
+schemas of `corpus_assets.core.schemas`.
 """
 
 import hashlib
@@ -38,8 +38,8 @@ from catalog.rows import (
 )
 from catalog.text import text_id
 from catalog.urls import canonical_url, url_key
-from corpus_assets import documents as schemas
-from corpus_assets.sources.sketch import sketch_texts
+from corpus_assets.core import schemas
+from corpus_assets.text.sketch import sketch_texts
 
 SEQ_LEN = 48
 SNAPSHOTS = ("WEB-2024-10", "WEB-2024-18")

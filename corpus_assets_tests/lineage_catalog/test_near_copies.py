@@ -11,7 +11,7 @@ from catalog import near_copies
 from catalog.live import LiveLineage
 from catalog.takedown import rematch, request
 from catalog.takedown_target import doc_id_target, url_target
-from corpus_assets.sources import sketch
+from corpus_assets.text import sketch
 from corpus_assets_tests.lineage_catalog.corpus import SNAPSHOTS, Corpus, Doc, build
 
 EARLY, LATE = SNAPSHOTS

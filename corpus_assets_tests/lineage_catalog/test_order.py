@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from catalog import order as plain
-from corpus_assets.kernels import feistel
 from corpus_assets.shards.manifest import Phase
 from corpus_assets.shards.order import Order
+from corpus_assets.text import feistel
 
 
 def random_run(chance: random.Random) -> tuple[dict[str, int], list[Phase], int, int]:

@@ -7,7 +7,7 @@ import pytest
 
 from catalog.errors import SourceUnavailable
 from catalog.shared_members import INPUT_BYTES, MAX_HEAD_BYTES, shared_records
-from corpus_assets.sources.warc import read_warc
+from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets_tests.sources.warc_bytes import member, response
 
 MOST = 1 << 30

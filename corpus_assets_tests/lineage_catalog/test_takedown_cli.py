@@ -32,7 +32,7 @@ def run_json(corpus: Corpus, *arguments: str) -> Any:
 @pytest.fixture
 def sketches(monkeypatch: pytest.MonkeyPatch) -> None:
     """The entry point that pyproject.toml declares, whether the package is installed or not."""
-    point = EntryPoint("corpus_assets", "corpus_assets.sources.sketch:sketch_text", SKETCH_GROUP)
+    point = EntryPoint("corpus_assets", "corpus_assets.text.sketch:sketch_text", SKETCH_GROUP)
     monkeypatch.setattr("catalog.near_copies.entry_points", lambda group: [point])
 
 

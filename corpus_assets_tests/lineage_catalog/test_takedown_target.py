@@ -19,9 +19,9 @@ from catalog.takedown_target import (
     url_target,
 )
 from catalog.text import text_id
-from corpus_assets.sources.charset import normalise
-from corpus_assets.sources.suppressions import Suppressions
-from corpus_assets.sources.urls import address_of
+from corpus_assets.ingest.extract.charset import normalise
+from corpus_assets.ingest.suppressions import Suppressions
+from corpus_assets.ingest.urls import address_of
 
 
 def covers(target: Target, url: str) -> bool:

@@ -15,7 +15,7 @@ from catalog.mmididx import HEAD, parse_index
 from catalog.rows import LINEAGE_TABLES, ShardRow
 from catalog.shard_checks import check_shard
 from catalog.verify import verify
-from corpus_assets.documents import DECISIONS
+from corpus_assets.core.schemas import DECISIONS
 from corpus_assets_tests.lineage_catalog.corpus import (
     SEQ_LEN,
     SNAPSHOTS,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from corpus_assets.cli import main
+from corpus_assets.cli.main import main
 from corpus_assets_tests.demo_build import version_files
 from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
 

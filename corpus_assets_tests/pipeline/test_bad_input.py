@@ -19,15 +19,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from corpus_assets.cli import main
+from corpus_assets.cli.main import main
+from corpus_assets.core.home import Home
 from corpus_assets.defs.build import WAVES
-from corpus_assets.home import Home
-from corpus_assets.pipeline.checks import check_version
-from corpus_assets.pipeline.graph import Pipeline
-from corpus_assets.pipeline.publish import publish
-from corpus_assets.pipeline.run import pin_snapshot, run_asset
-from corpus_assets.pipeline.version import make_version
-from corpus_assets.session import open_session
+from corpus_assets.graph.checks import check_version
+from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.graph.run import pin_snapshot, run_asset
+from corpus_assets.graph.session import open_session
+from corpus_assets.versions.publish import publish
+from corpus_assets.versions.version import make_version
 from corpus_assets_tests.demo_build import corpus_command, environment
 from corpus_assets_tests.pipeline.conftest import VERSION, Place
 from corpus_assets_tests.pipeline.small_corpus import SNAPSHOTS, second_crawl

@@ -6,13 +6,13 @@ import pytest
 from catalog.files import Store
 from catalog.takedown import request
 from catalog.takedown_target import url_target
+from corpus_assets.core.errors import CorpusError, MissingInput
+from corpus_assets.core.home import Home
 from corpus_assets.defs.assets import ASSETS
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.takedown import run_pending
-from corpus_assets.errors import CorpusError, MissingInput
-from corpus_assets.home import Home
-from corpus_assets.session import live_pins, open_home
-from corpus_assets.snapshot_list import Book
+from corpus_assets.graph.session import live_pins, open_home
+from corpus_assets.ingest.snapshot_list import Book
 from corpus_assets_tests.pipeline.conftest import VERSION, Place
 from corpus_assets_tests.pipeline.small_corpus import SNAPSHOTS
 

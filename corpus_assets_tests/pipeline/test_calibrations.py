@@ -2,8 +2,8 @@
 
 import pytest
 
-from corpus_assets.lock import Lock, PinnedFile
-from corpus_assets.pipeline.calibrations import CALIBRATIONS, may_hold
+from corpus_assets.core.lock import Lock, PinnedFile
+from corpus_assets.graph.calibrations import CALIBRATIONS, may_hold
 
 
 def lock(recipe: dict[str, object], *names: str) -> Lock:

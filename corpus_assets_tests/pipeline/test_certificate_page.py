@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from corpus_assets.pipeline.certificate_page import ASKED, HELD, render_certificate
-from corpus_assets.sources.suppressions import KINDS
+from corpus_assets.ingest.suppressions import KINDS
+from corpus_assets.takedown.certificate_page import ASKED, HELD, render_certificate
 
 BODY: dict[str, Any] = {
     "request": {

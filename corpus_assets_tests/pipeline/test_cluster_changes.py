@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog.rows import LineageRow
-from corpus_assets.documents import DOC_ID
-from corpus_assets.pipeline.cluster_changes import ClusterChange, cluster_changes
-from corpus_assets.store import LocalStore, sha256_hex
+from corpus_assets.core.schemas import DOC_ID
+from corpus_assets.core.store import LocalStore, sha256_hex
+from corpus_assets.takedown.cluster_changes import ClusterChange, cluster_changes
 
 
 def _id(name: str) -> bytes:

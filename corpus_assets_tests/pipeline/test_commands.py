@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from corpus_assets.cli import main
-from corpus_assets.errors import RecipeError
-from corpus_assets.home import Home
-from corpus_assets.session import open_session
+from corpus_assets.cli.main import main
+from corpus_assets.core.errors import RecipeError
+from corpus_assets.core.home import Home
+from corpus_assets.graph.session import open_session
 from corpus_assets_tests.pipeline.conftest import VERSION, Place
 
 Captured = pytest.CaptureFixture[str]

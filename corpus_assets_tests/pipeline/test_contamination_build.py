@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from corpus_assets.cli import main
+from corpus_assets.cli.main import main
 from corpus_assets_tests.pipeline.conftest import Place
 from corpus_assets_tests.pipeline.small_corpus import EVAL_TEXT, FOOTER
 

@@ -11,12 +11,12 @@ import yaml
 from catalog.cli import main as catalog
 from catalog.registry import Registry
 from catalog.rows import SuppressionRow
-from corpus_assets.cli import main as corpus
-from corpus_assets.errors import SourceError
-from corpus_assets.home import Home
-from corpus_assets.session import open_session
-from corpus_assets.sources.crawl import choose, parse_paths, robots_path
-from corpus_assets.sources.crawl_settings import CrawlSettings, Take
+from corpus_assets.cli.main import main as corpus
+from corpus_assets.core.errors import SourceError
+from corpus_assets.core.home import Home
+from corpus_assets.graph.session import open_session
+from corpus_assets.ingest.crawl.layout import choose, parse_paths, robots_path
+from corpus_assets.ingest.crawl.settings import CrawlSettings, Take
 from corpus_assets_tests.crawl_server import FAULTS, CrawlServer, crawl_list, every_other
 from corpus_assets_tests.demo_build import version_files
 from corpus_assets_tests.pipeline.crawl_corpus import FIRST, SECOND, Place, two_crawls, write_mirror
@@ -256,7 +256,7 @@ def test_a_list_that_is_not_whole_is_refused(
 
 
 def test_a_list_that_inflates_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("corpus_assets.sources.crawl.MAX_INFLATED_BYTES", 1000)
+    monkeypatch.setattr("corpus_assets.ingest.crawl.layout.MAX_INFLATED_BYTES", 1000)
     data = gzip.compress(b"crawl-data/C/a\n" * 50) * 2
     with pytest.raises(SourceError, match="absurdly long"):
         parse_paths(data, "warc.paths.gz", "crawl-data/C/")

@@ -16,14 +16,14 @@ from catalog.files import Store as CatalogStore
 from catalog.registry import Registry
 from catalog.rows import SuppressionRow
 from catalog.verify import verify
+from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.home import Home
+from corpus_assets.core.store import LocalStore, load_result, sealed_json
 from corpus_assets.defs.takedown import run_pending
-from corpus_assets.errors import CorpusError
-from corpus_assets.home import Home
-from corpus_assets.pipeline.publish import publish
-from corpus_assets.pipeline.published import check_artifact_rows
-from corpus_assets.pipeline.version import make_version
-from corpus_assets.session import reopen_session
-from corpus_assets.store import LocalStore, load_result, sealed_json
+from corpus_assets.graph.session import reopen_session
+from corpus_assets.versions.publish import publish
+from corpus_assets.versions.published import check_artifact_rows
+from corpus_assets.versions.version import make_version
 from corpus_assets_tests.pipeline.conftest import VERSION, Place
 from corpus_assets_tests.promises.erasure_build import run_all
 

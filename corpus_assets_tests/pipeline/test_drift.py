@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from corpus_assets.drift_settings import DriftBounds, DriftSettings
-from corpus_assets.home import Home
-from corpus_assets.pipeline.drift import Shape, drift_checks, drift_lines, shape_of
-from corpus_assets.pipeline.graph import Pipeline
-from corpus_assets.session import open_session
+from corpus_assets.core.home import Home
+from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.graph.session import open_session
+from corpus_assets.recipe.entries import DriftBounds, DriftSettings
+from corpus_assets.versions.drift import Shape, drift_checks, drift_lines, shape_of
 from corpus_assets_tests.pipeline.conftest import Place
 
 

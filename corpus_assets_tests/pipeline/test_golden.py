@@ -23,13 +23,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from corpus_assets.home import Home
-from corpus_assets.pipeline.graph import ASSET_NODES, Pipeline
-from corpus_assets.pipeline.nodes import SNAPSHOT_NODES
-from corpus_assets.session import open_session
-from corpus_assets.step import digest
-from corpus_assets.store import Output
-from corpus_assets.task import Task
+from corpus_assets.core.home import Home
+from corpus_assets.core.identity import digest
+from corpus_assets.core.store import Output
+from corpus_assets.core.task import Task
+from corpus_assets.graph.nodes import SNAPSHOT_NODES
+from corpus_assets.graph.pipeline import ASSET_NODES, Pipeline
+from corpus_assets.graph.session import open_session
 from corpus_assets_tests.pipeline.conftest import Place
 
 GOLDEN = Path(__file__).with_name("golden.json")

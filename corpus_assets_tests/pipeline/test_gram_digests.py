@@ -4,14 +4,14 @@ import random
 
 import pyarrow as pa
 
-from corpus_assets.kernels.characters import to_nfkc
-from corpus_assets.pipeline.gram_digests import (
+from corpus_assets.takedown.gram_digests import (
     MAX_DIGESTS,
     NGRAM,
     ONE_IN,
     DigestIndex,
     gram_digests,
 )
+from corpus_assets.text.characters import to_nfkc
 
 
 def words(name: str, count: int) -> list[str]:

@@ -8,14 +8,14 @@ from catalog.files import Store as CatalogStore
 from catalog.keyfile import TABLE_OF
 from catalog.lineage import Lineage
 from catalog.verify import verify
-from corpus_assets.home import Home
-from corpus_assets.pipeline.gc import dead_artifacts
-from corpus_assets.pipeline.graph import Pipeline
-from corpus_assets.pipeline.key_tasks import lineage_keys_tasks
-from corpus_assets.session import open_session
-from corpus_assets.stages import lineage_keys
-from corpus_assets.store import Result
-from corpus_assets.task import Task
+from corpus_assets.core.home import Home
+from corpus_assets.core.store import Result
+from corpus_assets.core.task import Task
+from corpus_assets.graph.gc import dead_artifacts
+from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.graph.session import open_session
+from corpus_assets.versions import lineage_keys
+from corpus_assets.versions.key_tasks import lineage_keys_tasks
 from corpus_assets_tests.pipeline.conftest import VERSION, Place
 
 

@@ -10,13 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from corpus_assets.cli import main
-from corpus_assets.errors import RecipeError, SourceError
-from corpus_assets.home import Home
-from corpus_assets.pipeline.graph import Pipeline
-from corpus_assets.pipeline.run import AssetReport, pin_snapshot, run_asset
-from corpus_assets.recipe import parse_recipe
-from corpus_assets.session import open_session
+from corpus_assets.cli.main import main
+from corpus_assets.core.errors import RecipeError, SourceError
+from corpus_assets.core.home import Home
+from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.graph.run import AssetReport, pin_snapshot, run_asset
+from corpus_assets.graph.session import open_session
+from corpus_assets.recipe.recipe import parse_recipe
 from corpus_assets_tests.sources.licence_samples import MIT
 from corpus_assets_tests.sources.warc_bytes import members, page, response
 

@@ -5,14 +5,11 @@ from types import ModuleType
 import pytest
 
 from catalog.output import escape
-from corpus_assets.pipeline import (
-    canary_page,
-    certificate_page,
-    charts,
-    mix_page,
-    report,
-    report_signals,
-)
+from corpus_assets.inspect import canary as canary_page
+from corpus_assets.inspect import mixes as mix_page
+from corpus_assets.takedown import certificate_page
+from corpus_assets.versions import charts, report
+from corpus_assets.versions import report as report_signals
 
 NASTY = "a\x1b[2J\x07\u202e<b>\x00\x9b"
 WRITTEN_OUT = r"a\x1b[2J\x07\u202e&lt;b&gt;\x00\x9b"

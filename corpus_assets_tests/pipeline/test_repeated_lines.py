@@ -10,16 +10,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from catalog.registry import Registry
+from corpus_assets.cli.summary import _loss_lines
+from corpus_assets.core.store import read_output
 from corpus_assets.defs.materialize import stage_metadata
-from corpus_assets.pipeline.checks import CheckOutcome, check_asset
-from corpus_assets.pipeline.graph import Pipeline
-from corpus_assets.pipeline.run import AssetReport, run_asset
-from corpus_assets.pipeline.version import make_lock
-from corpus_assets.recipe import parse_recipe
-from corpus_assets.session import Session
-from corpus_assets.sources.gates import Suppressions
-from corpus_assets.store import read_output
-from corpus_assets.summary import _loss_lines
+from corpus_assets.graph.checks import CheckOutcome, check_asset
+from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.graph.run import AssetReport, run_asset
+from corpus_assets.graph.session import Session
+from corpus_assets.ingest.gates.gates import Suppressions
+from corpus_assets.recipe.recipe import parse_recipe
+from corpus_assets.versions.version import make_lock
 from corpus_assets_tests.pipeline.small_corpus import prose
 from corpus_assets_tests.promises.erasure_build import first_session, new_home
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from corpus_assets.pipeline.charts import Mark, mirrored_histogram, small_multiples
-from corpus_assets.pipeline.report import _language_gate
-from corpus_assets.sources.gates import GateSettings
-from corpus_assets.sources.language_gate import LanguageGateSettings
-from corpus_assets.stages.documents import IngestSettings
+from corpus_assets.ingest.documents import IngestSettings
+from corpus_assets.ingest.gates.gates import GateSettings
+from corpus_assets.ingest.gates.language_gate import LanguageGateSettings
+from corpus_assets.versions.charts import Mark, mirrored_histogram, small_multiples
+from corpus_assets.versions.report import _language_gate
 from corpus_assets_tests.pipeline.conftest import VERSION, Place
 from corpus_assets_tests.pipeline.small_corpus import FOOTER, GERMAN
 from corpus_assets_tests.pipeline.test_signal_view import table_of

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from corpus_assets.documents import DOC_ID
-from corpus_assets.pipeline.gram_digests import gram_digests
-from corpus_assets.pipeline.residue import Residue, Search
+from corpus_assets.core.schemas import DOC_ID
+from corpus_assets.core.store import LocalStore, sha256_hex
+from corpus_assets.ingest.documents import make_text_id
 from corpus_assets.shards.format import build_shard
 from corpus_assets.shards.manifest import (
     FileRef,
@@ -21,9 +21,9 @@ from corpus_assets.shards.manifest import (
 )
 from corpus_assets.shards.pack import PackSettings
 from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD, Encoder
-from corpus_assets.stages.documents import make_text_id
-from corpus_assets.stages.tokenizer import TokenizerSettings, train_tokenizer
-from corpus_assets.store import LocalStore, sha256_hex
+from corpus_assets.takedown.gram_digests import gram_digests
+from corpus_assets.takedown.residue import Residue, Search
+from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
 from corpus_assets_tests.pipeline.small_corpus import prose
 
 REMOVED, OTHER = prose("removed"), prose("other")

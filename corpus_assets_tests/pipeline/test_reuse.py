@@ -10,14 +10,15 @@ import pytest
 
 from catalog.registry import Registry
 from catalog.rows import SuppressionRow
-from corpus_assets.home import Home
-from corpus_assets.pipeline import contamination_tasks, reading_tasks, writing_tasks
-from corpus_assets.pipeline.gc import collect
-from corpus_assets.pipeline.publish import publish
-from corpus_assets.pipeline.run import pin_snapshot, run_asset
-from corpus_assets.pipeline.version import make_version
-from corpus_assets.session import Session, open_session, reopen_session
+from corpus_assets.core.home import Home
+from corpus_assets.decontam import tasks as contamination_tasks
+from corpus_assets.graph import reading_tasks, writing_tasks
+from corpus_assets.graph.gc import collect
+from corpus_assets.graph.run import pin_snapshot, run_asset
+from corpus_assets.graph.session import Session, open_session, reopen_session
 from corpus_assets.shards.tokens import Encoder
+from corpus_assets.versions.publish import publish
+from corpus_assets.versions.version import make_version
 from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
 from corpus_assets_tests.promises.erasure_build import run_all
 

@@ -9,11 +9,11 @@ import duckdb
 import pytest
 import yaml
 
-from corpus_assets.errors import MissingExtra, SourceError
-from corpus_assets.home import Home
-from corpus_assets.pipeline.graph import Pipeline
-from corpus_assets.pipeline.run import pin_snapshot, run_asset
-from corpus_assets.session import open_session
+from corpus_assets.core.errors import MissingExtra, SourceError
+from corpus_assets.core.home import Home
+from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.graph.run import pin_snapshot, run_asset
+from corpus_assets.graph.session import open_session
 
 SNAPSHOT = "notes-1"
 ASSETS = (

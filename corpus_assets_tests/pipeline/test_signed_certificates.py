@@ -19,11 +19,11 @@ from catalog.files import Store as CatalogStore
 from catalog.registry import Registry
 from catalog.rows import NewTakedown
 from catalog.takedown_verify import Trust, broken_links
-from corpus_assets.home import Home
-from corpus_assets.pipeline.certificate import Deletion, Proof, write_certificates
-from corpus_assets.pipeline.gram_digests import gram_digests
-from corpus_assets.pipeline.removed import REMOVED
-from corpus_assets.store import open_store
+from corpus_assets.core.home import Home
+from corpus_assets.core.store import open_store
+from corpus_assets.takedown.certificate import Deletion, Proof, write_certificates
+from corpus_assets.takedown.gram_digests import gram_digests
+from corpus_assets.takedown.removed import REMOVED
 from corpus_assets_tests.pipeline.small_corpus import prose
 
 FORGER = """

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from corpus_assets.errors import SourceError
-from corpus_assets.pipeline.text_files import read_texts
+from corpus_assets.core.errors import SourceError
+from corpus_assets.signals.stages.training_texts import read_texts
 
 LINES = b'{"text": "one"}\n\n{"text": "zw\xc3\xb6lf", "more": 1}\n'
 

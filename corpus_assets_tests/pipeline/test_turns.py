@@ -17,8 +17,8 @@ from catalog.processes import is_gone
 from catalog.registry import Registry
 from catalog.rows import SourceRow
 from catalog.session import clock
-from corpus_assets.pipeline import turns
-from corpus_assets.pipeline.turns import building, collecting, publishing, takedown_run
+from corpus_assets.graph import leases as turns
+from corpus_assets.graph.leases import building, collecting, publishing, takedown_run
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ class Elsewhere:
 
 def _dead_owner() -> str:
     """The name of a process of this machine that has ended."""
-    code = "from corpus_assets.pipeline.turns import owner_name; print(owner_name())"
+    code = "from corpus_assets.graph.leases import owner_name; print(owner_name())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
@@ -171,7 +171,7 @@ def test_a_paused_build_is_told_by_its_engine_until_when_it_may_store(
 COLLECTOR = """
 import sys
 from catalog.registry import Registry
-from corpus_assets.pipeline.turns import collecting
+from corpus_assets.graph.leases import collecting
 
 with collecting(Registry(sys.argv[1]), lambda line: print(line, flush=True)):
     print("began", flush=True)

@@ -12,8 +12,8 @@ from catalog.files import Store as CatalogStore
 from catalog.registry import Registry
 from catalog.takedown import request
 from catalog.takedown_target import url_target
-from corpus_assets.cli import main
-from corpus_assets.home import Home
+from corpus_assets.cli.main import main
+from corpus_assets.core.home import Home
 from corpus_assets_tests.pipeline.conftest import VERSION, Place
 from corpus_assets_tests.pipeline.test_commands import said
 

@@ -15,25 +15,25 @@ import pyarrow.parquet as pq
 
 from catalog.registry import Registry
 from catalog.rows import ArtifactRow
+from corpus_assets.core.home import Home
+from corpus_assets.core.identity import digest
+from corpus_assets.core.lock import check_inputs, check_recipe, import_calibrations, load_lock
+from corpus_assets.core.progress import Silent
+from corpus_assets.core.store import Store, open_store, sha256_hex
+from corpus_assets.core.task import Finished, Task
 from corpus_assets.defs.build import PINNED_WAVES, WAVES
-from corpus_assets.engine.base import OnDone
-from corpus_assets.engine.local import LocalEngine
-from corpus_assets.home import Home
-from corpus_assets.locations import Locations
-from corpus_assets.lock import check_inputs, check_recipe, import_calibrations, load_lock
-from corpus_assets.pipeline.graph import ASSET_NODES, Pipeline
-from corpus_assets.pipeline.nodes import SNAPSHOT_NODES
-from corpus_assets.pipeline.progress import Silent
-from corpus_assets.pipeline.publish import lineage_rows
-from corpus_assets.pipeline.report import render_report
-from corpus_assets.pipeline.run import pin_snapshot, run_asset
-from corpus_assets.pipeline.version import Version, make_version
-from corpus_assets.recipe import Recipe
-from corpus_assets.session import TASKS, Session
-from corpus_assets.sources.gates import Suppressions
-from corpus_assets.step import digest
-from corpus_assets.store import Store, open_store, sha256_hex
-from corpus_assets.task import Finished, Task
+from corpus_assets.graph.engine.base import OnDone
+from corpus_assets.graph.engine.local import LocalEngine
+from corpus_assets.graph.nodes import SNAPSHOT_NODES
+from corpus_assets.graph.pipeline import ASSET_NODES, Pipeline
+from corpus_assets.graph.run import pin_snapshot, run_asset
+from corpus_assets.graph.session import TASKS, Session
+from corpus_assets.ingest.gates.gates import Suppressions
+from corpus_assets.recipe.locations import Locations
+from corpus_assets.recipe.recipe import Recipe
+from corpus_assets.versions.publish import lineage_rows
+from corpus_assets.versions.report import render_report
+from corpus_assets.versions.version import Version, make_version
 
 NODES = tuple(node for nodes in ASSET_NODES.values() for node in nodes if node in SNAPSHOT_NODES)
 

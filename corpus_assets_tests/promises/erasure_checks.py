@@ -4,8 +4,8 @@ import json
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from corpus_assets.pipeline.checks import check_version
-from corpus_assets.store import read_output
+from corpus_assets.core.store import read_output
+from corpus_assets.graph.checks import check_version
 from corpus_assets_tests.promises.erasure_build import Built, paths
 from corpus_assets_tests.promises.erasure_requests import Asked, descendants
 from corpus_assets_tests.promises.erasure_state import LEDGERS, Files, State

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpus_assets.recipe import Recipe
+from corpus_assets.recipe.recipe import Recipe
 from corpus_assets_tests.promises.random_recipe import RECORD, draw_recipe, draw_sources
 from corpus_assets_tests.sources.warc_bytes import response
 

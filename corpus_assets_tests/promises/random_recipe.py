@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from corpus_assets.recipe import Recipe, parse_recipe
+from corpus_assets.recipe.recipe import Recipe, parse_recipe
 
 RECORD = ("url", "key", "text", "derived_from")  # columns of JSONL and Parquet sources
 

@@ -19,15 +19,15 @@ from catalog.files import Store as CatalogStore
 from catalog.registry import Registry
 from catalog.rows import SuppressionRow
 from catalog.takedown_target import doc_id_target
+from corpus_assets.core.home import Home
 from corpus_assets.defs.build import build
 from corpus_assets.defs.takedown import run_pending
-from corpus_assets.home import Home
-from corpus_assets.pipeline.gc import collect
-from corpus_assets.pipeline.publish import publish
-from corpus_assets.pipeline.run import pin_snapshot
-from corpus_assets.pipeline.version import make_version
-from corpus_assets.session import Session, open_session, reopen_session
-from corpus_assets.sources.sketch import SketchIndex
+from corpus_assets.graph.gc import collect
+from corpus_assets.graph.run import pin_snapshot
+from corpus_assets.graph.session import Session, open_session, reopen_session
+from corpus_assets.text.sketch import SketchIndex
+from corpus_assets.versions.publish import publish
+from corpus_assets.versions.version import make_version
 from corpus_assets_tests.demo_build import version_files
 from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
 from corpus_assets_tests.promises.erasure_build import run_all

@@ -16,7 +16,7 @@ import pytest
 
 from catalog.registry import Registry
 from catalog.takedown_target import doc_id_target
-from corpus_assets.stages.tokenizer import TokenizerSettings, train_tokenizer
+from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
 from corpus_assets_tests.promises.erasure_case import Erasure, Kit
 from corpus_assets_tests.promises.erasure_requests import Asked
 from corpus_assets_tests.promises.erasure_tally import MUST_OCCUR

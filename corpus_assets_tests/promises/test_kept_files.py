@@ -18,18 +18,18 @@ from catalog.registry import Registry
 from catalog.rows import SuppressionRow
 from catalog.urls import url_key
 from catalog.verify import verify
+from corpus_assets.core.home import Home
+from corpus_assets.core.store import open_store
 from corpus_assets.defs.takedown import run_pending
-from corpus_assets.home import Home
-from corpus_assets.models import find_model
-from corpus_assets.pipeline.gc import collect
-from corpus_assets.pipeline.publish import publish
-from corpus_assets.pipeline.run import pin_snapshot
-from corpus_assets.pipeline.signal_models import folder_digest
-from corpus_assets.pipeline.version import make_version
-from corpus_assets.session import Session, open_session, reopen_session
+from corpus_assets.graph.gc import collect
+from corpus_assets.graph.run import pin_snapshot
+from corpus_assets.graph.session import Session, open_session, reopen_session
+from corpus_assets.models.files import find_model
 from corpus_assets.signals import embedding_score
 from corpus_assets.signals.embedding_score import PLUG_INS
-from corpus_assets.store import open_store
+from corpus_assets.signals.stages.signal_models import folder_digest
+from corpus_assets.versions.publish import publish
+from corpus_assets.versions.version import make_version
 from corpus_assets_tests.demo_build import version_files
 from corpus_assets_tests.pipeline.small_corpus import RECIPE, make_small_corpus
 from corpus_assets_tests.promises.erasure_build import run_all

@@ -13,15 +13,15 @@ from catalog.rows import SuppressionRow
 from catalog.takedown import request
 from catalog.takedown_target import url_target
 from catalog.urls import url_key
-from corpus_assets.cli import main
+from corpus_assets.cli.main import main
+from corpus_assets.core.home import Home
+from corpus_assets.core.store import leftovers, open_store
 from corpus_assets.defs.takedown import run_pending
-from corpus_assets.home import Home
-from corpus_assets.pipeline.gc import collect
-from corpus_assets.pipeline.publish import publish
-from corpus_assets.pipeline.run import pin_snapshot
-from corpus_assets.pipeline.version import make_version
-from corpus_assets.session import open_session
-from corpus_assets.store import leftovers, open_store
+from corpus_assets.graph.gc import collect
+from corpus_assets.graph.run import pin_snapshot
+from corpus_assets.graph.session import open_session
+from corpus_assets.versions.publish import publish
+from corpus_assets.versions.version import make_version
 from corpus_assets_tests.killed_writer import kill_while_writing
 from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
 from corpus_assets_tests.promises.erasure_build import Abandoned, run_all

@@ -141,7 +141,7 @@ def test_the_old_version_is_revoked_and_the_certificate_holds_no_text(
     proof = json.loads(_run(home, *_catalog("takedown", "verify", "1", "--json")))
     assert proof["whole"]
     assert proof["copies_under_other_addresses"] == 1
-    searcher = EntryPoint("corpus_assets", "corpus_assets.pipeline.residue:search_again", "x")
+    searcher = EntryPoint("corpus_assets", "corpus_assets.takedown.residue:search_again", "x")
     monkeypatch.setattr("catalog.takedown_verify.entry_points", lambda group: [searcher])
     place = (Registry(f"sqlite:///{home}/catalog.db"), Store(str(home / "store")))
     again = verify_takedown(*place, 1)["search"]

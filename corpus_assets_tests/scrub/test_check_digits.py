@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from corpus_assets.scrub.accounts import is_issued
-from corpus_assets.scrub.check_digits import (
+from corpus_assets.clean.scrub.accounts import is_issued
+from corpus_assets.clean.scrub.check_digits import (
     is_date,
     luhn,
     mod_11_2,

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from corpus_assets.errors import ShardError
+from corpus_assets.core.errors import ShardError
 from corpus_assets.shards.format import VERSION, build_shard, parse_header
 from corpus_assets.shards.pack import Packing, PackSettings
 from corpus_assets.shards.tokens import TokenBatch

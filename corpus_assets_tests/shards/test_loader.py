@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from corpus_assets.errors import CorruptArtifact, MissingExtra, ShardError
+from corpus_assets.core.errors import CorruptArtifact, MissingExtra, ShardError
 from corpus_assets.shards.loader import Loader
 from corpus_assets.shards.manifest import Manifest, ShardRef
 from corpus_assets.shards.reader import Shard

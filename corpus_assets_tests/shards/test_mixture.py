@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from corpus_assets.errors import RecipeError
+from corpus_assets.core.errors import RecipeError
 from corpus_assets.shards.mixture import MixtureSettings, PhaseSettings, fitted, phases_from
 from corpus_assets.shards.mixture_table import mixture_table
 

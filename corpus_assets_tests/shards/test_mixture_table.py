@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from corpus_assets.errors import RecipeError
+from corpus_assets.core.errors import RecipeError
 from corpus_assets.shards.mixture import MixtureSettings, phases_from
 from corpus_assets.shards.mixture_table import gathered, mix_of, mixture_table
 from corpus_assets_tests.shards.test_mixture import SEQ_LEN, WEB_AND_CODE, Size, full, mix

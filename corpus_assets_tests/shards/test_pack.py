@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpus_assets.documents import SPANS
-from corpus_assets.errors import ShardError
+from corpus_assets.core.errors import ShardError
+from corpus_assets.core.schemas import SPANS
 from corpus_assets.shards.pack import (
     Packed,
     Packing,

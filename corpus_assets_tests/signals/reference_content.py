@@ -4,10 +4,9 @@ import re
 import unicodedata
 from collections import Counter
 
-from corpus_assets.kernels.sentences import CLOSING_MARKS
-from corpus_assets.kernels.unicode_scripts import SCRIPTS, script_table
-from corpus_assets.kernels.unicode_tables import sentence_terminals
 from corpus_assets.signals.c4 import POLICY_PHRASES
+from corpus_assets.signals.kernels.sentences import CLOSING_MARKS
+from corpus_assets.text.unicode import SCRIPTS, script_table, sentence_terminals
 from corpus_assets_tests.signals.reference import lines_of, share
 
 TERMINALS = "".join(chr(c) for c in sentence_terminals())

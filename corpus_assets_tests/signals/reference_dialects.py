@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 from statistics import median
 
-from corpus_assets.kernels.unicode_tables import sentence_terminals
+from corpus_assets.text.unicode import sentence_terminals
 from corpus_assets_tests.signals.reference import (
     dup_ngram_chars,
     later_ngram_chars,

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpus_assets.errors import ModelError
+from corpus_assets.core.errors import ModelError
 from corpus_assets.signals import FAMILIES, TextBatch
 from corpus_assets.signals.base import Spans, model_path
 from corpus_assets.signals.gopher import GopherQuality

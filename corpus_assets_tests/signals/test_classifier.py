@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpus_assets.errors import RecipeError
+from corpus_assets.core.errors import RecipeError
+from corpus_assets.select.rules import SelectionSettings
+from corpus_assets.select.selection import select
 from corpus_assets.signals import TextBatch
 from corpus_assets.signals.classifier import Classifier
-from corpus_assets.stages.classifiers import TrainSettings, train_classifier
-from corpus_assets.stages.selection import select
-from corpus_assets.stages.selection_rules import SelectionSettings
+from corpus_assets.signals.stages.classifiers import TrainSettings, train_classifier
 from corpus_assets_tests.signals.texts import ADVERSARIAL
 
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")

@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from corpus_assets.errors import ModelError
-from corpus_assets.home import Home
-from corpus_assets.locations import Locations
-from corpus_assets.pipeline.signal_models import folder_digest, signal_models
+from corpus_assets.core.errors import ModelError
+from corpus_assets.core.home import Home
+from corpus_assets.recipe.locations import Locations
 from corpus_assets.signals import TextBatch, embedding_score
 from corpus_assets.signals.embedding_score import PLUG_INS, EmbeddingScore, load_scorer
+from corpus_assets.signals.stages.signal_models import folder_digest, signal_models
 
 TINY = EntryPoint("tiny", "corpus_assets_tests.signals.tiny_scorer:TinyScorer", PLUG_INS)
 

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpus_assets.errors import ModelError
+from corpus_assets.core.errors import ModelError
+from corpus_assets.core.identity import digest
 from corpus_assets.signals import FAMILIES, SignalFamily, TextBatch
 from corpus_assets.signals.bad_words import BadWords
 from corpus_assets.signals.c4 import C4
@@ -22,7 +23,6 @@ from corpus_assets.signals.dolma import Dolma
 from corpus_assets.signals.mathematics import Mathematics
 from corpus_assets.signals.redpajama import RedPajama
 from corpus_assets.signals.stop_words import StopWords
-from corpus_assets.step import digest
 from corpus_assets_tests.signals import reference_content as content
 from corpus_assets_tests.signals import reference_dialects as dialects
 from corpus_assets_tests.signals.test_statistics import batch_of, check

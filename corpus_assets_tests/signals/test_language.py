@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpus_assets.errors import ModelError
-from corpus_assets.models import find_model
+from corpus_assets.core.errors import ModelError
+from corpus_assets.models.files import find_model
 from corpus_assets.signals import TextBatch
 from corpus_assets.signals.language import Language, rounded_scores
 from corpus_assets_tests.shared_data import shared_data

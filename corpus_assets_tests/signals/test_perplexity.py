@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-from corpus_assets.errors import MissingExtra, ModelError
-from corpus_assets.kernels.ngram_file import load_models
-from corpus_assets.kernels.ngram_texts import perplexities
+from corpus_assets.core.errors import MissingExtra, ModelError
+from corpus_assets.models.ngram_file import load_models
+from corpus_assets.models.ngram_texts import perplexities
 from corpus_assets.signals import TextBatch
 from corpus_assets.signals.kenlm_engine import ccnet_normalised
 from corpus_assets.signals.perplexity import MODEL, PIECES, Perplexity, TokenDivergence
-from corpus_assets.stages.perplexity_models import NgramSettings, join_models, train_model
-from corpus_assets.stages.signals import SignalSettings, compute_signals
+from corpus_assets.signals.stages.perplexity_models import NgramSettings, join_models, train_model
+from corpus_assets.signals.stages.signals import SignalSettings, compute_signals
 from corpus_assets_tests.kernels.test_ngram_models import sample_texts
 from corpus_assets_tests.signals.texts import ADVERSARIAL
 

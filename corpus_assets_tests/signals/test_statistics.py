@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpus_assets.kernels.unicode_tables import sentence_terminals
 from corpus_assets.signals import SignalFamily, TextBatch
 from corpus_assets.signals.fineweb import FineWeb
 from corpus_assets.signals.gopher import GopherQuality
 from corpus_assets.signals.repetition import Repetition
+from corpus_assets.text.unicode import sentence_terminals
 from corpus_assets_tests.signals import reference
 from corpus_assets_tests.signals.texts import ADVERSARIAL, random_texts, real_texts
 

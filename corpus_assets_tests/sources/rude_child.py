@@ -7,7 +7,7 @@ import os
 import re
 import signal
 
-from corpus_assets.sources import page_child
+from corpus_assets.ingest.extract import page_child
 
 
 def rude(page: bytes) -> str:

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from corpus_assets.errors import RecipeError
-from corpus_assets.sources import ai_agents
-from corpus_assets.sources.ai_agents import AiAgents, read_ai_agents, usual_agents
-from corpus_assets.sources.optout import OptOutSettings, header_opt_out, meta_opt_out
+from corpus_assets.core.errors import RecipeError
+from corpus_assets.ingest.gates import ai_agents
+from corpus_assets.ingest.gates.ai_agents import AiAgents, read_ai_agents, usual_agents
+from corpus_assets.ingest.gates.optout import OptOutSettings, header_opt_out, meta_opt_out
 
 OWN = "name,purpose\nMyTrainer,training\nMyFinder,search\n"
 

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from corpus_assets.errors import CorruptArtifact, SourceError
-from corpus_assets.sources.categories import CategoryIndex, CategoryLists, build_category_index
-from corpus_assets.sources.urls import address_of
+from corpus_assets.core.errors import CorruptArtifact, SourceError
+from corpus_assets.ingest.gates.categories import CategoryIndex, CategoryLists, build_category_index
+from corpus_assets.ingest.urls import address_of
 
 
 def write(folder: Path, files: dict[str, str]) -> None:

@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from corpus_assets.sources.charset import decode
-from corpus_assets.sources.charset_prescan import declared_labels
+from corpus_assets.ingest.extract.charset import declared_labels, decode
 
 PRAGMA = '<meta http-equiv="Content-Type" content="text/html; charset=koi8-r">'
 

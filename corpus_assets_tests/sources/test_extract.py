@@ -1,8 +1,8 @@
 import trafilatura
 
-from corpus_assets.sources.charset import decode, normalise
-from corpus_assets.sources.extract import ExtractionSettings, Extractor
-from corpus_assets.sources.warc import read_warc
+from corpus_assets.ingest.extract.charset import decode, normalise
+from corpus_assets.ingest.extract.extract import ExtractionSettings, Extractor
+from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets_tests.shared_data import shared_data
 
 SAMPLE = 60

@@ -5,16 +5,22 @@ from typing import Any
 
 import pytest
 
-from corpus_assets.sources.base import RawRecord, SourceSpec
-from corpus_assets.sources.categories import CategoryIndex, build_category_index
-from corpus_assets.sources.gates import Blocklist, GateSettings, Refusal, gate_page, gate_record
-from corpus_assets.sources.optout import OptOutSettings
-from corpus_assets.sources.site_gates import RobotsSettings
-from corpus_assets.sources.site_index import SiteIndex
-from corpus_assets.sources.url_lists import UrlLists
-from corpus_assets.sources.urls import address_of
-from corpus_assets.stages.robots_index import SiteFileSettings, build_index, read_site_files
-from corpus_assets.stages.source_files import list_files
+from corpus_assets.ingest.gates.categories import CategoryIndex, build_category_index
+from corpus_assets.ingest.gates.gates import (
+    Blocklist,
+    GateSettings,
+    Refusal,
+    gate_page,
+    gate_record,
+)
+from corpus_assets.ingest.gates.optout import OptOutSettings
+from corpus_assets.ingest.gates.robots_index import SiteFileSettings, build_index, read_site_files
+from corpus_assets.ingest.gates.site_gates import RobotsSettings
+from corpus_assets.ingest.gates.site_index import SiteIndex
+from corpus_assets.ingest.gates.url_lists import UrlLists
+from corpus_assets.ingest.source import RawRecord, SourceSpec
+from corpus_assets.ingest.source_files import list_files
+from corpus_assets.ingest.urls import address_of
 from corpus_assets_tests.sources.warc_bytes import page
 
 PAGE = RawRecord(

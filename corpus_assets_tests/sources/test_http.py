@@ -7,7 +7,7 @@ import brotli
 import pytest
 import zstandard
 
-from corpus_assets.sources.http import BadHttp, BodyTooLarge, decode_body, parse_head
+from corpus_assets.ingest.formats.http import BadHttp, BodyTooLarge, decode_body, parse_head
 
 BODY = b"<html><body>" + b"words and more words " * 400 + b"</body></html>"
 LIMIT = 1_000_000

@@ -5,8 +5,8 @@ import json
 import pytest
 import zstandard
 
-from corpus_assets.sources.base import FieldNames, RawRecord, SourceSpec
-from corpus_assets.sources.jsonl import read_jsonl
+from corpus_assets.ingest.formats.jsonl import read_jsonl
+from corpus_assets.ingest.source import FieldNames, RawRecord, SourceSpec
 
 FIELDS = FieldNames(
     key="id", url="link", text="body", licence="license", language="lang", title="t",

@@ -2,15 +2,15 @@ from pathlib import Path
 
 import pytest
 
-from corpus_assets.errors import ModelError
-from corpus_assets.models import find_model
-from corpus_assets.sources.language_gate import (
+from corpus_assets.core.errors import ModelError
+from corpus_assets.ingest.gates.language_gate import (
     LanguageGate,
     LanguageGateSettings,
     sample_counts,
     with_sample,
 )
-from corpus_assets.sources.refusal import Refusal
+from corpus_assets.ingest.gates.refusal import Refusal
+from corpus_assets.models.files import find_model
 
 GERMAN = "Der Gemeinderat hat gestern beschlossen, dass die alte Brücke erneuert werden soll. "
 ENGLISH = "The town council decided yesterday that the old bridge is going to be rebuilt. "

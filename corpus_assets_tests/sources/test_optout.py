@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from corpus_assets.sources.optout import (
+from corpus_assets.ingest.gates.optout import (
     OptOutSettings,
     frees_itself,
     header_opt_out,

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 import zstandard
 
-from corpus_assets.errors import SourceError
-from corpus_assets.sources.page_list import read_page_list
-from corpus_assets.sources.urls import address_of
+from corpus_assets.core.errors import SourceError
+from corpus_assets.ingest.page_list import read_page_list
+from corpus_assets.ingest.urls import address_of
 
 LIST = """# pages that an encyclopedia cites
 https://www.Example.org/a?utm_source=x#part

@@ -1,6 +1,6 @@
 import pytest
 
-from corpus_assets.sources.page_metadata import page_date, page_language, page_title
+from corpus_assets.ingest.extract.page_metadata import page_date, page_language, page_title
 from corpus_assets_tests.sources.warc_bytes import page
 
 

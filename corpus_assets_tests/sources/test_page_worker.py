@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from corpus_assets.errors import EngineError
-from corpus_assets.sources import page_worker
-from corpus_assets.sources.extract import ExtractionSettings, Extractor, engine_options
-from corpus_assets.sources.page_worker import PageWorker, WorkerSpec, close_idle_workers
+from corpus_assets.core.errors import EngineError
+from corpus_assets.ingest.extract import page_worker
+from corpus_assets.ingest.extract.extract import ExtractionSettings, Extractor, engine_options
+from corpus_assets.ingest.extract.page_worker import PageWorker, WorkerSpec, close_idle_workers
 
 RUDE = "corpus_assets_tests.sources.rude_child"
 OPTIONS = json.dumps(engine_options(ExtractionSettings()))

@@ -4,9 +4,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from corpus_assets.errors import SourceError
-from corpus_assets.sources.base import FieldNames, RawRecord, SourceSpec
-from corpus_assets.sources.parquet import read_parquet
+from corpus_assets.core.errors import SourceError
+from corpus_assets.ingest.formats.parquet import read_parquet
+from corpus_assets.ingest.source import FieldNames, RawRecord, SourceSpec
 
 FIELDS = FieldNames(key="id", url="url")
 TABLE = pa.table(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from corpus_assets.sources.preferences import (
+from corpus_assets.ingest.gates.preferences import (
     Preference,
     Statement,
     combined,
@@ -10,8 +10,8 @@ from corpus_assets.sources.preferences import (
     markup_statements,
     training_preference,
 )
-from corpus_assets.sources.robots import parse_robots, rules_for
-from corpus_assets.sources.site_rules import (
+from corpus_assets.ingest.gates.robots import parse_robots, rules_for
+from corpus_assets.ingest.gates.site_rules import (
     from_bytes,
     licence_lines,
     robots_rules,

@@ -5,8 +5,8 @@ import zlib
 import brotli
 import pytest
 
-from corpus_assets.sources.record_beginning import body_beginning
-from corpus_assets.sources.warc import read_warc
+from corpus_assets.ingest.formats.http import body_beginning
+from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets_tests.sources.warc_bytes import http, members, record
 
 URL = "http://example.com/robots.txt"

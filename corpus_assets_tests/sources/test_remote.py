@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from corpus_assets.errors import SourceError
-from corpus_assets.sources.base import SourceFile
-from corpus_assets.sources.fetch_settings import FetchSettings
-from corpus_assets.sources.opening import Reach
-from corpus_assets.sources.remote import Fetcher
-from corpus_assets.sources.remote_file import RemoteFile, pin_of
-from corpus_assets.sources.transport import Stat, host_of, shown
+from corpus_assets.core.errors import SourceError
+from corpus_assets.ingest.fetch.opening import Reach
+from corpus_assets.ingest.fetch.remote import Fetcher
+from corpus_assets.ingest.fetch.remote_file import RemoteFile, pin_of
+from corpus_assets.ingest.fetch.settings import FetchSettings
+from corpus_assets.ingest.fetch.transport import Stat, host_of, shown
+from corpus_assets.ingest.source import SourceFile
 from corpus_assets_tests.crawl_server import FAULTS, CrawlServer, every_other
 
 DATA = b"".join(hashlib.sha256(str(i).encode()).digest() for i in range(20_000))  # 640 kB
@@ -212,7 +212,7 @@ def test_a_redirect_into_the_local_network_is_refused_unless_the_recipe_is_there
     server: CrawlServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "corpus_assets.sources.http_transport._is_public", lambda address: address != "127.0.0.1"
+        "corpus_assets.ingest.fetch.http._is_public", lambda address: address != "127.0.0.1"
     )
     outside = server.base.replace("127.0.0.1", "localhost")
     reader = Fetcher(QUICK.model_copy(update={"allow_http": True}), None, "http://192.0.2.1/")

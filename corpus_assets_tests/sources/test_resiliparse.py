@@ -1,7 +1,7 @@
 from resiliparse.extract.html2text import extract_plain_text
 
-from corpus_assets.sources.charset import normalise
-from corpus_assets.sources.extract import ExtractionSettings, Extractor, extractor_version
+from corpus_assets.ingest.extract.charset import normalise
+from corpus_assets.ingest.extract.extract import ExtractionSettings, Extractor, extractor_version
 from corpus_assets_tests.sources.test_extract import real_pages
 
 SETTINGS = ExtractionSettings(engine="resiliparse")

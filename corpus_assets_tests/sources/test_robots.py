@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus_assets.sources.path_rules import is_allowed, path_of
-from corpus_assets.sources.robots import MAX_BYTES, may_fetch, parse_robots, rules_for
+from corpus_assets.ingest.gates.path_rules import is_allowed, path_of
+from corpus_assets.ingest.gates.robots import MAX_BYTES, may_fetch, parse_robots, rules_for
 from corpus_assets_tests.shared_data import shared_data
 from corpus_assets_tests.sources.robots_reference import allowed as reference
 from corpus_assets_tests.sources.robots_reference import rules_of, verdict

@@ -1,7 +1,7 @@
 import pytest
 
-from corpus_assets.sources.site_index import site_of
-from corpus_assets.sources.site_rules import (
+from corpus_assets.ingest.gates.site_index import site_of
+from corpus_assets.ingest.gates.site_rules import (
     ai_txt_rules,
     from_bytes,
     robots_rules,

@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpus_assets.errors import RecipeError
-from corpus_assets.kernels.characters import char_tables
-from corpus_assets.kernels.minhash import affine32_permutations, minhash_texts
-from corpus_assets.kernels.unicode_text import text_buffers
-from corpus_assets.sources import sketch
-from corpus_assets.sources.sketch import (
+from corpus_assets.core.errors import RecipeError
+from corpus_assets.text import sketch
+from corpus_assets.text.characters import char_tables
+from corpus_assets.text.codepoints import text_buffers
+from corpus_assets.text.minhash import affine32_permutations, minhash_texts
+from corpus_assets.text.sketch import (
     BANDS,
     BYTES,
     MIN_AGREEING,

@@ -1,6 +1,6 @@
 import pytest
 
-from corpus_assets.sources.spdx import MAX_CHARS, allows, licences_of, parse
+from corpus_assets.ingest.gates.spdx import MAX_CHARS, allows, licences_of, parse
 
 FREE = ("MIT", "Apache-2.0", "GPL-2.0-only WITH Linux-syscall-note", "CC-BY-4.0")
 

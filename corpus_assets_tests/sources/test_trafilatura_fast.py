@@ -11,14 +11,13 @@ import trafilatura
 import trafilatura.settings
 import trafilatura.xpaths
 
-from corpus_assets.sources import trafilatura_copy
-from corpus_assets.sources.charset import decode
-from corpus_assets.sources.engines import make_engine
-from corpus_assets.sources.gates import media_type
-from corpus_assets.sources.trafilatura_fast import fast_extract
-from corpus_assets.sources.trafilatura_rules import CAPTION, TEASER, Rules
-from corpus_assets.sources.trafilatura_stems import stems_of
-from corpus_assets.sources.warc import read_warc
+from corpus_assets.ingest.extract import trafilatura_copy
+from corpus_assets.ingest.extract.charset import decode
+from corpus_assets.ingest.extract.engines import make_engine
+from corpus_assets.ingest.extract.trafilatura_fast import fast_extract
+from corpus_assets.ingest.extract.trafilatura_rules import CAPTION, TEASER, Rules, stems_of
+from corpus_assets.ingest.formats.warc import read_warc
+from corpus_assets.ingest.gates.gates import media_type
 from corpus_assets_tests.shared_data import shared_data
 
 FILES = ("snapshot-A", "snapshot-B", "snapshot-C", "genuine-crawl")

@@ -3,7 +3,7 @@ import random
 import pytest
 
 from catalog.urls import canonical_url, url_key
-from corpus_assets.sources.urls import Address, address_of
+from corpus_assets.ingest.urls import Address, address_of
 
 
 def by_the_rules(url: str) -> Address | None:

@@ -4,10 +4,10 @@ import zlib
 
 import pytest
 
-from corpus_assets.errors import SourceError
-from corpus_assets.sources import framing, warc
-from corpus_assets.sources.base import RawRecord
-from corpus_assets.sources.warc import read_warc
+from corpus_assets.core.errors import SourceError
+from corpus_assets.ingest.formats import framing, warc
+from corpus_assets.ingest.formats.warc import read_warc
+from corpus_assets.ingest.source import RawRecord
 from corpus_assets_tests.shared_data import shared_data
 from corpus_assets_tests.sources.warc_bytes import (
     http,

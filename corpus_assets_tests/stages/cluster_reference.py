@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from corpus_assets.stages.clusters import KINDS, ClusterSettings
+from corpus_assets.dedup.clusters import KINDS, ClusterSettings
 
 Row = dict[str, Any]
 

@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus_assets.documents import DOC_ID
-from corpus_assets.signals import TextBatch
-from corpus_assets.stages.boilerplate import (
+from corpus_assets.clean.boilerplate import (
     BOILERPLATE,
     COMMON_LINES,
     LINE_KEYS,
@@ -26,6 +24,8 @@ from corpus_assets.stages.boilerplate import (
     line_keys,
     repeated_lines,
 )
+from corpus_assets.core.schemas import DOC_ID
+from corpus_assets.signals import TextBatch
 
 FOOTER = "Subscribe to our newsletter today"
 SETTINGS = BoilerplateSettings(min_documents=3)

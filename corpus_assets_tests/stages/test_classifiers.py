@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpus_assets.errors import ModelError, RecipeError
-from corpus_assets.kernels.fasttext_labels import label_scores
-from corpus_assets.kernels.fasttext_model import load_model
+from corpus_assets.core.errors import ModelError, RecipeError
+from corpus_assets.models.fasttext_file import load_model
+from corpus_assets.models.fasttext_labels import label_scores
 from corpus_assets.signals import TextBatch
 from corpus_assets.signals.classifier import Classifier, read_batch
-from corpus_assets.stages.classifiers import (
+from corpus_assets.signals.stages.classifiers import (
     TrainedClassifier,
     TrainSettings,
     auc,
@@ -41,7 +41,7 @@ def examples(n: int = 60) -> tuple[list[str], list[str]]:
 TRAIN = """
 import hashlib, sys
 from corpus_assets.signals.classifier import Classifier
-from corpus_assets.stages.classifiers import train_classifier
+from corpus_assets.signals.stages.classifiers import train_classifier
 from corpus_assets_tests.stages.test_classifiers import SMALL, examples
 good, poor = examples()
 if sys.argv[1] == "reversed":

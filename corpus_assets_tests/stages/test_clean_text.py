@@ -12,20 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.text import extracted_range
-from corpus_assets.documents import FINAL_TEXT
-from corpus_assets.scrub.text_hashes import HashList, text_digest
-from corpus_assets.signals.c4_lines import C4Lines
-from corpus_assets.stages import clean_text
-from corpus_assets.stages.boilerplate import Boilerplate, BoilerplateSettings, line_key
-from corpus_assets.stages.clean_text import Cleaned, CleanTextSettings, clean_documents
-from corpus_assets.stages.scrub import (
+from corpus_assets.clean import clean_text
+from corpus_assets.clean.boilerplate import Boilerplate, BoilerplateSettings, line_key
+from corpus_assets.clean.clean_text import Cleaned, CleanTextSettings, clean_documents
+from corpus_assets.clean.edits import apply_edits, stretches_of_left
+from corpus_assets.clean.personal_data import (
     FIELDS,
     RecognizerSettings,
     ScrubSettings,
     find_personal_data,
 )
-from corpus_assets.stages.text_edits import apply_edits, stretches_of_left
-from corpus_assets.task import parquet_bytes
+from corpus_assets.clean.scrub.text_hashes import HashList, text_digest
+from corpus_assets.core.schemas import FINAL_TEXT
+from corpus_assets.core.task import parquet_bytes
+from corpus_assets.signals.c4_lines import C4Lines
 from corpus_assets_tests.signals.texts import ADVERSARIAL, random_pages
 
 HOST = "a.example.org"

@@ -9,15 +9,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from corpus_assets.errors import CorruptArtifact, RecipeError, StoreError
-from corpus_assets.kernels.minhash import BINS
-from corpus_assets.stages import cluster_window as window_module
-from corpus_assets.stages.cluster_window import cluster_window
-from corpus_assets.stages.clusters import ClusterSettings
-from corpus_assets.stages.signatures import SignatureSettings
-from corpus_assets.stages.spill import ArraySpill, TableSpill
-from corpus_assets.stages.tie_tables import BANDS as FIRST_BAND
-from corpus_assets.stages.tie_tables import TieFile, tie_tables
+from corpus_assets.core.errors import CorruptArtifact, RecipeError, StoreError
+from corpus_assets.dedup import window as window_module
+from corpus_assets.dedup.candidate_keys import BANDS as FIRST_BAND
+from corpus_assets.dedup.candidate_keys import TieFile, tie_tables
+from corpus_assets.dedup.clusters import ClusterSettings
+from corpus_assets.dedup.signatures import SignatureSettings
+from corpus_assets.dedup.spill import ArraySpill, TableSpill
+from corpus_assets.dedup.window import cluster_window
+from corpus_assets.text.minhash import BINS
 from corpus_assets_tests.stages.cluster_reference import Row, naive_clusters
 from corpus_assets_tests.stages.test_clusters import (
     BANDS,

@@ -6,19 +6,19 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-from corpus_assets.documents import CLUSTER_MEMBERS
-from corpus_assets.errors import MissingInput
-from corpus_assets.kernels.buckets import band_keys
-from corpus_assets.kernels.minhash import BINS
-from corpus_assets.stages.clusters import (
+from corpus_assets.core.errors import MissingInput
+from corpus_assets.core.schemas import CLUSTER_MEMBERS
+from corpus_assets.dedup.clusters import (
     KINDS,
     MEMBERS,
     REASONS,
     ClusterSettings,
+    HeldRows,
     find_clusters,
 )
-from corpus_assets.stages.near_rows import HeldRows
-from corpus_assets.stages.signatures import SignatureSettings, compute_signatures
+from corpus_assets.dedup.kernels.buckets import band_keys
+from corpus_assets.dedup.signatures import SignatureSettings, compute_signatures
+from corpus_assets.text.minhash import BINS
 from corpus_assets_tests.kernels.word_reference import NASTY
 from corpus_assets_tests.stages.cluster_reference import Row, naive_clusters
 

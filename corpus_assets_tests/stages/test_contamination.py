@@ -8,10 +8,9 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-from corpus_assets.documents import HITS
-from corpus_assets.kernels.ngrams import build_lookup
-from corpus_assets.stages.code_names import FIXED_NAMES
-from corpus_assets.stages.contamination import (
+from corpus_assets.core.schemas import HITS
+from corpus_assets.decontam.code_index import FIXED_NAMES
+from corpus_assets.decontam.contamination import (
     VERDICTS,
     ContaminationSettings,
     ScanSettings,
@@ -19,14 +18,7 @@ from corpus_assets.stages.contamination import (
     scan,
     verdicts,
 )
-from corpus_assets.stages.contamination_verdicts import (
-    count_items,
-    cuts,
-    find_common,
-    judge,
-    names_of,
-)
-from corpus_assets.stages.eval_index import (
+from corpus_assets.decontam.eval_index import (
     EvalIndex,
     EvalIndexSettings,
     EvalItem,
@@ -34,6 +26,8 @@ from corpus_assets.stages.eval_index import (
     parse_eval_index,
     read_items,
 )
+from corpus_assets.decontam.verdicts import count_items, cuts, find_common, judge, names_of
+from corpus_assets.text.ngrams import build_lookup
 from corpus_assets_tests.kernels.word_reference import NASTY, gram_hash, words_of
 from corpus_assets_tests.shared_data import shared_data
 

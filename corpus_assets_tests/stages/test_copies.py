@@ -4,10 +4,9 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-from corpus_assets.shards.mixture import MixtureSettings
-from corpus_assets.shards.mixture_settings import PhaseSettings
-from corpus_assets.stages.clean_text import CleanTextSettings
-from corpus_assets.stages.copies import tiers_by_copies
+from corpus_assets.clean.clean_text import CleanTextSettings
+from corpus_assets.clean.decisions import tiers_by_copies
+from corpus_assets.shards.mixture import MixtureSettings, PhaseSettings
 
 MAIN = PhaseSettings(name="main", share=1.0)
 

@@ -4,8 +4,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus_assets.documents import DECISIONS, RECORDS, SELECTION
-from corpus_assets.stages.decisions import Drop, part_decisions
+from corpus_assets.clean.decisions import Drop, part_decisions
+from corpus_assets.core.schemas import DECISIONS, RECORDS, SELECTION
 
 
 def records(reasons: list[str | None]) -> pa.Table:

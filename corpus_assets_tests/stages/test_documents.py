@@ -10,19 +10,19 @@ import pyarrow.compute
 import pytest
 from blake3 import blake3
 
-from corpus_assets.documents import DOCUMENTS, RECORDS
-from corpus_assets.errors import SourceError
-from corpus_assets.models import find_model
-from corpus_assets.sources import page_worker
-from corpus_assets.sources.base import FieldNames, SourceFile, SourceSpec, file_sha256
-from corpus_assets.sources.extract import Extractor
-from corpus_assets.sources.gates import Blocklist, GateSettings, Suppressions
-from corpus_assets.sources.language_gate import LanguageGateSettings
-from corpus_assets.sources.page_worker import PageResult, close_idle_workers
-from corpus_assets.sources.urls import url_key
-from corpus_assets.stages import documents as documents_stage
-from corpus_assets.stages.documents import IngestSettings, ingest_part, make_text_id
-from corpus_assets.stages.purge import purge_part
+from corpus_assets.core.errors import SourceError
+from corpus_assets.core.schemas import DOCUMENTS, RECORDS
+from corpus_assets.ingest import documents as documents_stage
+from corpus_assets.ingest.documents import IngestSettings, ingest_part, make_text_id
+from corpus_assets.ingest.extract import page_worker
+from corpus_assets.ingest.extract.extract import Extractor
+from corpus_assets.ingest.extract.page_worker import PageResult, close_idle_workers
+from corpus_assets.ingest.gates.gates import Blocklist, GateSettings, Suppressions
+from corpus_assets.ingest.gates.language_gate import LanguageGateSettings
+from corpus_assets.ingest.purge import purge_part
+from corpus_assets.ingest.source import FieldNames, SourceFile, SourceSpec, file_sha256
+from corpus_assets.ingest.urls import url_key
+from corpus_assets.models.files import find_model
 from corpus_assets_tests.shared_data import shared_data
 from corpus_assets_tests.sources.warc_bytes import http, member, members, page, record, response
 

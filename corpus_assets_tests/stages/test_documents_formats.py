@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from corpus_assets.documents import DOCUMENTS, RECORDS
-from corpus_assets.sources.base import FieldNames, SourceFile, SourceSpec, file_sha256
-from corpus_assets.sources.code_gates import CodeSettings
-from corpus_assets.sources.gates import Blocklist, GateSettings, Suppressions
-from corpus_assets.stages.documents import IngestSettings, ingest_part
-from corpus_assets.stages.purge import purge_part
-from corpus_assets.stages.source_files import list_files
+from corpus_assets.core.schemas import DOCUMENTS, RECORDS
+from corpus_assets.ingest.documents import IngestSettings, ingest_part
+from corpus_assets.ingest.gates.code_gates import CodeSettings
+from corpus_assets.ingest.gates.gates import Blocklist, GateSettings, Suppressions
+from corpus_assets.ingest.purge import purge_part
+from corpus_assets.ingest.source import FieldNames, SourceFile, SourceSpec, file_sha256
+from corpus_assets.ingest.source_files import list_files
 from corpus_assets_tests.sources.licence_samples import APACHE, MIT
 from corpus_assets_tests.sources.test_wet import ORIGIN, conversion
 from corpus_assets_tests.sources.warc_bytes import PROSE, members

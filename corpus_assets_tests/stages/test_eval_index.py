@@ -9,8 +9,8 @@ import pytest
 import zstandard
 from pydantic import ValidationError
 
-from corpus_assets.errors import RecipeError, SourceError
-from corpus_assets.stages.eval_index import (
+from corpus_assets.core.errors import RecipeError, SourceError
+from corpus_assets.decontam.eval_index import (
     EvalIndexSettings,
     EvalItem,
     build_eval_index,

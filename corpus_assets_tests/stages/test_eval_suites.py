@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from pydantic import ValidationError
 
-from corpus_assets.errors import SourceError
-from corpus_assets.stages.eval_index import EvalIndexSettings, build_eval_index, parse_eval_index
-from corpus_assets.stages.eval_suites import EvalItem, EvalSuite, SuiteFields, read_suites
+from corpus_assets.core.errors import SourceError
+from corpus_assets.decontam.eval_index import EvalIndexSettings, build_eval_index, parse_eval_index
+from corpus_assets.decontam.eval_suites import EvalItem, EvalSuite, SuiteFields, read_suites
 
 
 def write(path: Path, *rows: Any) -> Path:

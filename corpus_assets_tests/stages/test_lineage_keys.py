@@ -19,8 +19,8 @@ from catalog.keyfile import (
     url_hash,
 )
 from catalog.urls import url_key
-from corpus_assets.documents import CLUSTER_MEMBERS, DOCUMENTS, RECORDS, SPANS
-from corpus_assets.stages.lineage_keys import KINDS, columns_of, make_keys
+from corpus_assets.core.schemas import CLUSTER_MEMBERS, DOCUMENTS, RECORDS, SPANS
+from corpus_assets.versions.lineage_keys import KINDS, columns_of, make_keys
 
 TABLES = {
     "documents": RECORDS,

@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpus_assets.kernels.minhash import BINS
-from corpus_assets.stages.cluster_window import cluster_window
-from corpus_assets.stages.clusters import MEMBERS, ClusterSettings
-from corpus_assets.stages.signatures import Signatures, SignatureSettings, compute_signatures
-from corpus_assets.stages.tie_tables import TieFile, tie_tables
+from corpus_assets.dedup.candidate_keys import TieFile, tie_tables
+from corpus_assets.dedup.clusters import MEMBERS, ClusterSettings
+from corpus_assets.dedup.signatures import Signatures, SignatureSettings, compute_signatures
+from corpus_assets.dedup.window import cluster_window
+from corpus_assets.text.minhash import BINS
 from corpus_assets_tests.stages.test_clusters import of_texts
 
 

@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 import pytest
 
-from corpus_assets.stages.clusters import ClusterSettings
+from corpus_assets.dedup.clusters import ClusterSettings
 from corpus_assets_tests.near_pairs import Page, edited, grams, in_frame, jaccard, real_pages
 from corpus_assets_tests.shared_data import shared_data
 from corpus_assets_tests.stages.test_clusters import of_texts, pairs_of

@@ -6,9 +6,9 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from corpus_assets.errors import RecipeError
-from corpus_assets.kernels.ngram_file import parse_models
-from corpus_assets.stages.perplexity_models import (
+from corpus_assets.core.errors import RecipeError
+from corpus_assets.models.ngram_file import parse_models
+from corpus_assets.signals.stages.perplexity_models import (
     NgramSettings,
     PerplexityModelEntry,
     PerplexitySettings,

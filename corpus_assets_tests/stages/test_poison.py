@@ -93,11 +93,11 @@ SCRIPT = """
 import json, sys
 from pathlib import Path
 from corpus_assets.sources import page_worker
-from corpus_assets.sources.base import SourceFile, SourceSpec, file_sha256
-from corpus_assets.sources.extract import ExtractionSettings
-from corpus_assets.sources.gates import Blocklist, GateSettings, Suppressions
-from corpus_assets.sources.page_child import peak_memory
-from corpus_assets.stages.documents import IngestSettings, ingest_part
+from corpus_assets.ingest.source import SourceFile, SourceSpec, file_sha256
+from corpus_assets.ingest.extract.extract import ExtractionSettings
+from corpus_assets.ingest.gates.gates import Blocklist, GateSettings, Suppressions
+from corpus_assets.ingest.extract.page_child import peak_memory
+from corpus_assets.ingest.documents import IngestSettings, ingest_part
 
 settings = IngestSettings(
     gates=GateSettings(**json.loads(sys.argv[2])),

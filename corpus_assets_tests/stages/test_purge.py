@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpus_assets.sources.base import FieldNames, SourceFile, SourceSpec, file_sha256
-from corpus_assets.sources.gates import Blocklist, Suppressions
-from corpus_assets.sources.sketch import sketch_text
-from corpus_assets.sources.urls import url_key
-from corpus_assets.stages import purge
-from corpus_assets.stages.documents import SUPPRESSED, IngestSettings, ingest_part
-from corpus_assets.stages.purge import covered_records, purge_part
+from corpus_assets.ingest import purge
+from corpus_assets.ingest.documents import SUPPRESSED, IngestSettings, ingest_part
+from corpus_assets.ingest.gates.gates import Blocklist, Suppressions
+from corpus_assets.ingest.purge import covered_records, purge_part
+from corpus_assets.ingest.source import FieldNames, SourceFile, SourceSpec, file_sha256
+from corpus_assets.ingest.urls import url_key
+from corpus_assets.text.sketch import sketch_text
 
 SPEC = SourceSpec(
     name="made", format="jsonl", fields=FieldNames(url="url", key="id", derived_from="from")

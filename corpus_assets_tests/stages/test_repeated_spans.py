@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpus_assets.documents import DOC_ID
-from corpus_assets.stages.repeated_spans import (
+from corpus_assets.clean.repeated_spans import (
     REPEATED,
     RepeatedSpanSettings,
     count_grams,
@@ -16,6 +15,7 @@ from corpus_assets.stages.repeated_spans import (
     merge_grams,
     merge_prints,
 )
+from corpus_assets.core.schemas import DOC_ID
 
 EIGHT = RepeatedSpanSettings(min_words=8)
 FIFTY = RepeatedSpanSettings()

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from corpus_assets.documents import SELECTION
-from corpus_assets.errors import CorruptArtifact, RecipeError
-from corpus_assets.stages.selection import resolve_cutoffs, select
-from corpus_assets.stages.selection_rules import SelectionSettings
+from corpus_assets.core.errors import CorruptArtifact, RecipeError
+from corpus_assets.core.schemas import SELECTION
+from corpus_assets.select.rules import SelectionSettings
+from corpus_assets.select.selection import resolve_cutoffs, select
 
 RECIPE = """
 rules:

@@ -5,8 +5,8 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from corpus_assets.errors import RecipeError
-from corpus_assets.stages.selection_rules import SelectionSettings
+from corpus_assets.core.errors import RecipeError
+from corpus_assets.select.rules import SelectionSettings
 from corpus_assets_tests.stages.test_selection import RECIPE, settings
 
 COLUMNS = {

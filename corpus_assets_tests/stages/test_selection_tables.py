@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from corpus_assets.errors import RecipeError
-from corpus_assets.recipe import Recipe, load_recipe
-from corpus_assets.stages.selection_tables import read_language_tables
+from corpus_assets.core.errors import RecipeError
+from corpus_assets.recipe.recipe import Recipe, load_recipe
+from corpus_assets.select.tables import read_language_tables
 
 CSV = "language,min_length,max_length\nde,3.1,11\nfr,2.9,\nxx,,\n"
 RECIPE = """
@@ -112,7 +112,7 @@ def test_an_absent_table_is_refused_by_its_path(tmp_path: Path) -> None:
 
 
 def test_a_table_that_nobody_read_is_refused() -> None:
-    from corpus_assets.stages.selection_rules import Rule
+    from corpus_assets.select.rules import Rule
 
     with pytest.raises(ValueError, match="load the recipe from there"):
         Rule.model_validate(

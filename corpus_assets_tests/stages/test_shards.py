@@ -8,10 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from corpus_assets.documents import FINAL_TEXT
+from corpus_assets.core.schemas import FINAL_TEXT
 from corpus_assets.shards.pack import shards_of
-from corpus_assets.shards.tokens import Encoder
-from corpus_assets.stages.shards import (
+from corpus_assets.shards.route import (
     Slice,
     join_slices,
     read_slice,
@@ -19,7 +18,8 @@ from corpus_assets.stages.shards import (
     shard_counts,
     slice_hash,
 )
-from corpus_assets.stages.tokenizer import TokenizerSettings, train_tokenizer
+from corpus_assets.shards.tokens import Encoder
+from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
 from corpus_assets_tests.pipeline.small_corpus import prose
 
 SEED = 7

@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-from corpus_assets.errors import ModelError
+from corpus_assets.core.errors import ModelError
+from corpus_assets.core.identity import digest
 from corpus_assets.signals.gopher import GopherQuality
-from corpus_assets.stages import signals as stage
-from corpus_assets.stages.signals import SignalSettings, compute_signals
-from corpus_assets.step import digest
+from corpus_assets.signals.stages import signals as stage
+from corpus_assets.signals.stages.signals import SignalSettings, compute_signals
 from corpus_assets_tests.signals.texts import ADVERSARIAL, random_texts
 
 STATISTICS = SignalSettings.model_validate(

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-from corpus_assets.documents import SIGNATURES
-from corpus_assets.errors import CorruptArtifact
-from corpus_assets.stages.near_rows import HeldRows
-from corpus_assets.stages.signatures import (
+from corpus_assets.core.errors import CorruptArtifact
+from corpus_assets.core.schemas import SIGNATURES
+from corpus_assets.dedup.clusters import HeldRows
+from corpus_assets.dedup.signatures import (
     VERSION,
     Signatures,
     SignatureSettings,

@@ -4,9 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpus_assets.kernels.characters import nfkc
-from corpus_assets.kernels.unicode_text import text_buffers
-from corpus_assets.stages.text_places import in_chars
+from corpus_assets.decontam.contamination import in_chars
+from corpus_assets.text.characters import nfkc
+from corpus_assets.text.codepoints import text_buffers
 
 PIECES = ["word ", "é", "e\u0301", "ﬁ", "½", "…", "漢字", "ﾊﾟ", "\u1112\u1161\u11ab", "שלום ", "x\u0323\u0307",
           "\U0001d54f", "①", "\u00a0", "\u200b", "😀", "Ａ"]  # fmt: skip

@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from catalog.text import extracted_range
-from corpus_assets.signals import TextBatch
-from corpus_assets.signals.c4_lines import C4Lines
-from corpus_assets.signals.text_step import Rewriting, TextStep, cut
-from corpus_assets.stages.boilerplate import Boilerplate
-from corpus_assets.stages.clean_text import CleanTextSettings, clean_documents
-from corpus_assets.stages.signals import SignalSettings, compute_signals
-from corpus_assets.stages.text_edits import apply_edits
-from corpus_assets.stages.text_steps import (
+from corpus_assets.clean.boilerplate import Boilerplate
+from corpus_assets.clean.clean_text import CleanTextSettings, clean_documents
+from corpus_assets.clean.edits import (
     Edit,
+    apply_edits,
     compose,
     edits_of_extracted,
     rewrite_documents,
 )
+from corpus_assets.signals import TextBatch
+from corpus_assets.signals.c4_lines import C4Lines
+from corpus_assets.signals.stages.signals import SignalSettings, compute_signals
+from corpus_assets.signals.text_step import Rewriting, TextStep, cut
 from corpus_assets_tests.signals.texts import ADVERSARIAL, random_pages
 from corpus_assets_tests.stages.test_signals import documents
 

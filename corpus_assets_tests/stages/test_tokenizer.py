@@ -15,16 +15,16 @@ import pytest
 from pydantic import ValidationError
 from tokenizers import Tokenizer
 
-from corpus_assets.errors import ModelError
+from corpus_assets.core.errors import ModelError
 from corpus_assets.shards.tokens import Encoder
-from corpus_assets.stages.tokenizer import (
+from corpus_assets.tokenizer.audit import Passage, audit
+from corpus_assets.tokenizer.train import (
     MAX_RUN_CHARS,
     TokenizerSettings,
     load_pinned,
     name_slots,
     train_tokenizer,
 )
-from corpus_assets.stages.tokenizer_audit import Passage, audit
 from corpus_assets_tests.shared_data import shared_data
 
 # Every word equally often: each merge is a tie, so an unstable order would show.
@@ -37,7 +37,7 @@ SMALL = TokenizerSettings(vocab_size=400, special_slots=5)
 
 TRAIN_AND_HASH = """
 import hashlib, json, sys
-from corpus_assets.stages.tokenizer import TokenizerSettings, train_tokenizer
+from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
 texts = json.load(sys.stdin)
 print(hashlib.sha256(train_tokenizer(texts, TokenizerSettings(vocab_size=600))).hexdigest())
 """
@@ -181,7 +181,7 @@ def test_long_unbroken_runs_train_in_no_more_than_their_length(name: str) -> Non
 
 INTERRUPTED = """
 import time
-from corpus_assets.stages.tokenizer import interruptible
+from corpus_assets.tokenizer.train import interruptible
 print("ready", flush=True)
 interruptible(lambda: time.sleep(600))
 """

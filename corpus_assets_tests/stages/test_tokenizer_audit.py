@@ -8,12 +8,11 @@ import pytest
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from tokenizers import trainers as train
 
-from corpus_assets.errors import ModelError
+from corpus_assets.core.errors import ModelError
 from corpus_assets.shards.tokenizer_file import unicode_of_bytes
 from corpus_assets.shards.tokens import Encoder
-from corpus_assets.stages.tokenizer import TokenizerSettings, train_tokenizer
-from corpus_assets.stages.tokenizer_audit import Passage, audit
-from corpus_assets.stages.tokenizer_probes import PROBES
+from corpus_assets.tokenizer.audit import PROBES, Passage, audit
+from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
 
 TEXTS = [
     "The quick brown fox jumps over the lazy dog, and the dog does not mind at all.",

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from corpus_assets.stages.tokenizer_sample import (
+from corpus_assets.tokenizer.sample import (
     PLACES,
     Ints,
     TokenizerSample,

@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from corpus_assets.errors import ModelError
-from corpus_assets.models import find_model
-from corpus_assets.sources.page_list import read_page_list
-from corpus_assets.stages.training_sample import SAMPLE, draw_documents, first_drawn
-from corpus_assets.step import keyed_hash
+from corpus_assets.core.errors import ModelError
+from corpus_assets.core.identity import keyed_hash
+from corpus_assets.ingest.page_list import read_page_list
+from corpus_assets.models.files import find_model
+from corpus_assets.signals.stages.training_sample import SAMPLE, draw_documents, first_drawn
 
 TEXTS = ("Dies ist ein ganz gewöhnlicher deutscher Satz.", "This is quite an ordinary sentence.")
 

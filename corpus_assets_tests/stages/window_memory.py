@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpus_assets.kernels.minhash import BINS
-from corpus_assets.stages.cluster_window import cluster_window
-from corpus_assets.stages.clusters import MEMBERS, ClusterSettings
-from corpus_assets.stages.signatures import SignatureSettings
-from corpus_assets.stages.tie_tables import TieFile, tie_tables
+from corpus_assets.dedup.candidate_keys import TieFile, tie_tables
+from corpus_assets.dedup.clusters import MEMBERS, ClusterSettings
+from corpus_assets.dedup.signatures import SignatureSettings
+from corpus_assets.dedup.window import cluster_window
+from corpus_assets.text.minhash import BINS
 
 ROWS = 20_000
 BANDS = 14

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from corpus_assets.store_s3 import S3Store
+from corpus_assets.core.store_s3 import S3Store
 from corpus_assets_tests.s3_server import BUCKET, S3Server, environment, running_s3
 
 

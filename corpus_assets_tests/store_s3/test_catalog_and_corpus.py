@@ -17,14 +17,14 @@ from click.testing import CliRunner
 from catalog.cli import main as catalog_main
 from catalog.errors import StoreFileError
 from catalog.files import Store as CatalogStore
-from corpus_assets.cli import main as corpus_main
-from corpus_assets.errors import CorruptArtifact
-from corpus_assets.home import Home
-from corpus_assets.session import reopen_session
+from corpus_assets.cli.main import main as corpus_main
+from corpus_assets.core.errors import CorruptArtifact
+from corpus_assets.core.home import Home
+from corpus_assets.core.store import LocalStore
+from corpus_assets.core.store_s3 import S3Store
+from corpus_assets.graph.session import reopen_session
 from corpus_assets.shards.loader import Loader
 from corpus_assets.shards.manifest import parse_manifest
-from corpus_assets.store import LocalStore
-from corpus_assets.store_s3 import S3Store
 from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
 from corpus_assets_tests.s3_server import (
     BUCKET,

@@ -13,14 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from corpus_assets.errors import StoreError
-from corpus_assets.store import LocalStore, Store, open_store
-from corpus_assets.store_s3 import (
-    UNUSED_S,
-    S3Store,
-    _remove_others,
-    cache_folder,
-)
+from corpus_assets.core.errors import StoreError
+from corpus_assets.core.store import LocalStore, Store, open_store
+from corpus_assets.core.store_s3 import UNUSED_S, S3Store, _remove_others, cache_folder
 from corpus_assets_tests.s3_server import (
     WRITER,
     S3Server,
@@ -83,8 +78,8 @@ def test_a_forked_process_is_told_and_does_not_hang(s3: S3Store, s3_url: str) ->
     s3.write("a/x", b"x")
     script = (
         "import os, signal, sys\n"
-        "from corpus_assets.errors import StoreError\n"
-        "from corpus_assets.store import open_store\n"
+        "from corpus_assets.core.errors import StoreError\n"
+        "from corpus_assets.core.store import open_store\n"
         "store = open_store(sys.argv[1])\n"
         "store.read('a/x')\n"
         "child = os.fork()\n"

@@ -7,9 +7,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from corpus_assets.errors import MissingExtra, StoreError
-from corpus_assets.store import open_store
-from corpus_assets.store_s3 import S3Store
+from corpus_assets.core.errors import MissingExtra, StoreError
+from corpus_assets.core.store import open_store
+from corpus_assets.core.store_s3 import S3Store
 from corpus_assets_tests.s3_server import (
     READER,
     S3Server,

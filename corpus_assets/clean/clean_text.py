@@ -1,0 +1,356 @@
+"""The last text step: boilerplate lines out, personal data replaced, every edit recorded.
+
+Where the recipe has families that rewrite text (`c4_lines`), what they leave is what is cleaned.
+All edits are recorded in the extracted text's own coordinates, so a place in the final text maps
+back to its place in the extracted text, and through the record to the source.
+
+Documents are looked at a batch at a time by kernels; only those with something to change become
+Python strings.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import pyarrow as pa
+from pydantic import Field, model_validator
+
+from corpus_assets.clean.boilerplate import Boilerplate, BoilerplateSettings, repeated_lines
+from corpus_assets.clean.edits import (
+    Edit,
+    Left,
+    Stretch,
+    apply_edits,
+    compose,
+    edits_of_extracted,
+    remainder,
+    rewrite_documents,
+    stretches_of_left,
+    union,
+)
+from corpus_assets.clean.personal_data import (
+    DROP,
+    TOO_MUCH,
+    Finding,
+    ScrubSettings,
+    drop_reason,
+    find_by_rules,
+    with_recognized,
+)
+from corpus_assets.clean.repeated_spans import RepeatedSpanSettings
+from corpus_assets.clean.scrub.recognizers import Recognizer, recognize
+from corpus_assets.clean.scrub.text_hashes import LISTED, HashList, TextHashList
+from corpus_assets.core.identity import Settings
+from corpus_assets.core.schemas import FINAL_TEXT
+from corpus_assets.signals import TextBatch, TextStep
+from corpus_assets.text.pieces import count_chars, stripped
+
+VERSION = 6
+
+TOO_SHORT = "too_short_after_cleaning"
+
+BOILERPLATE_LINE, REPEATED_SPAN, BENCHMARK_ITEM = CUTS = (
+    "boilerplate_line",
+    "repeated_span",
+    "benchmark_item",
+)
+"""Kinds of edits that cut, the first first: where two meet, the place is the first one's."""
+
+LOSSES = (BOILERPLATE_LINE, REPEATED_SPAN)
+"""Those that cut what stands elsewhere too."""
+
+Cuts = Mapping[str, Sequence[Stretch]]
+"""Sorted stretches to cut, by kind."""
+
+
+class CleanTextSettings(Settings):
+    boilerplate: BoilerplateSettings = BoilerplateSettings()
+    repeated_spans: RepeatedSpanSettings | None = Field(
+        default=None, description="cut passages that stand elsewhere in the snapshot; off"
+    )
+    scrub: ScrubSettings = ScrubSettings()
+    text_hashes: tuple[TextHashList, ...] = Field(
+        default=(), description="lists of texts that must not be in the corpus, by their hashes"
+    )
+    min_chars: int = Field(default=100, ge=1)
+    max_host_loss: float = Field(
+        default=0.3,
+        ge=0,
+        le=1,
+        description="share of a site's text from which on a check warns that boilerplate lines "
+        "and repeated passages take too much; changes nothing of what comes out",
+    )
+    tiers_by_copies: tuple[Annotated[int, Field(ge=2)], ...] = Field(
+        default=(),
+        description="cluster sizes from which on kept documents form tiers of their own (`high.5`)",
+    )
+
+    @model_validator(mode="after")
+    def _ascending(self) -> "CleanTextSettings":
+        if list(self.tiers_by_copies) != sorted(set(self.tiers_by_copies)):
+            raise ValueError("tiers_by_copies must ascend; write each size once")
+        return self
+
+    def identity(self) -> dict[str, object]:
+        """Without the lists: they are inputs by digest, and where they lie is not identity.
+        Without the bound of a check, which judges what comes out."""
+        body = super().identity() | {"text_hashes": []}
+        del body["max_host_loss"]
+        return body
+
+
+@dataclass
+class Cleaned:
+    """What became of a document: its final text, None where nothing was changed."""
+
+    text: str | None = None
+    edits: list[Edit] = field(default_factory=list)
+    boilerplate_lines: int = 0
+    scrubbed: Counter[str] = field(default_factory=Counter)
+    reason: str | None = None
+
+    @property
+    def lost(self) -> int:
+        """Characters that went because they stand elsewhere too."""
+        return sum(edit.end - edit.start for edit in self.edits if edit.kind in LOSSES)
+
+
+UNCHANGED = Cleaned()
+NO_CUTS: Cuts = {}
+
+
+def clean_documents(
+    documents: pa.Table,
+    tiers: pa.ChunkedArray,
+    languages: pa.ChunkedArray,
+    boilerplate: Boilerplate,
+    settings: CleanTextSettings,
+    steps: Sequence[TextStep] = (),
+    cuts: Sequence[Cuts] = (),
+    hashes: Sequence[HashList] = (),
+    recognizers: Sequence[Recognizer] = (),
+) -> tuple[pa.Table, list[str | None], list[str | None]]:
+    """Final text of the documents that are left; for each given one why it is dropped, and the
+    detail of that.
+
+    `steps` are the families that rewrite text, in the recipe's order. `cuts` has one entry a
+    document, or none at all: stretches [start, end) of the extracted text, in characters, that go
+    whatever they hold. Personal data that reaches out of a cut is replaced beside it.
+    `hashes` are lists of texts that must not be there; `recognizers` those that the settings name.
+    """
+    extracted = TextBatch.from_arrow(documents["text"])
+    domains: list[str] = documents["domain"].to_pylist()
+    listed = {row for one in hashes for row in one.rows_of(extracted.texts)}
+    batch, left = rewritten(documents, steps)
+    lines = repeated_lines(batch, documents, boilerplate, settings.boilerplate)
+    found = _personal_data(batch, domains, languages.to_pylist(), settings.scrub, recognizers)
+    chars = count_chars(extracted.data, extracted.offsets).tolist() if steps else []
+    results = [UNCHANGED] * len(batch)
+    for row in sorted({*lines, *found, *(r for r, one in enumerate(left) if one is not None),
+                       *(r for r, one in enumerate(cuts) if one)}):  # fmt: skip
+        going = cuts[row] if cuts else {}
+        item = left[row] if left else None
+        if item is not None:
+            going = {k: stretches_of_left(item.kept, union(some)) for k, some in going.items()}
+        cleaned = results[row] = clean(
+            batch.texts[row].as_py(), lines.get(row, ()), found.get(row, ()), settings.scrub,
+            domains[row], going,
+        )  # fmt: skip
+        if item is not None:
+            cleaned.edits = edits_of_extracted(chars[row], item.kept, cleaned.edits)
+    lengths = stripped(batch.data, batch.offsets).tolist()
+    reasons = _reasons(lengths, results, listed, settings)
+    details = [
+        emptied_detail(min(lost, length), length)
+        if reason == TOO_SHORT and length >= settings.min_chars and (lost := one.lost)
+        else None
+        for one, reason, length in zip(results, reasons, lengths, strict=True)
+    ]
+    return _table(documents, tiers, languages, batch, results, reasons), reasons, details
+
+
+def rewritten(
+    documents: pa.Table, steps: Sequence[TextStep]
+) -> tuple[TextBatch, list[Left | None]]:
+    """What the steps leave of documents (domain, text): as a batch, and the way back."""
+    batch = TextBatch.from_arrow(documents["text"])
+    if not steps:
+        return batch, []
+    texts = batch.texts.to_pylist()
+    left = rewrite_documents(texts, documents["domain"].to_pylist(), steps)
+    whole = zip(texts, left, strict=True)
+    shown = [text if item is None else item.text for text, item in whole]
+    return TextBatch.from_arrow(pa.array(shown, pa.large_string())), left
+
+
+def left_by_lines(
+    documents: pa.Table,
+    boilerplate: Boilerplate,
+    settings: BoilerplateSettings,
+    steps: Sequence[TextStep] = (),
+) -> list[Left]:
+    """What the steps and the cutting of lines leave of each document."""
+    batch, left = rewritten(documents, steps)
+    lines = repeated_lines(batch, documents, boilerplate, settings)
+    out = []
+    for row, text in enumerate(batch.texts.to_pylist()):
+        item = left[row] if left else None
+        kept = [(0, len(text))] if item is None else item.kept
+        if row in lines:
+            starts = [start for start, _ in lines[row]]
+            stays = remainder((0, len(text)), lines[row], starts)
+            kept = compose(kept, stays)
+            text = "".join(text[start:end] for start, end in stays)
+        out.append(Left(text, kept))
+    return out
+
+
+def scrub_texts(
+    texts: pa.ChunkedArray,
+    domains: Sequence[str],
+    languages: Sequence[str | None],
+    settings: ScrubSettings,
+    recognizers: Sequence[Recognizer] = (),
+) -> list[str]:
+    """Texts with their personal data replaced, whatever else `settings` says of it."""
+    batch = TextBatch.from_arrow(texts)
+    out: list[str] = batch.texts.to_pylist()
+    found = _personal_data(batch, domains, languages, settings, recognizers)
+    for row, findings in found.items():
+        out[row] = clean(out[row], (), findings, settings).text or ""
+    return out
+
+
+def clean(
+    text: str,
+    lines: Sequence[Stretch],
+    findings: Sequence[Finding],
+    settings: ScrubSettings,
+    domain: str = "web",
+    cuts: Cuts = NO_CUTS,
+) -> Cleaned:
+    """Clean one text of what was found in it; `lines` and `cuts` go, `findings` are replaced."""
+    gone: list[Stretch] = []
+    starts: list[int] = []
+    edits: list[Edit] = []
+    all_cuts = {BOILERPLATE_LINE: lines, **cuts}
+    for kind in CUTS:
+        for stretch in union(all_cuts.get(kind, ())):
+            edits += [Edit(*piece, "", kind) for piece in remainder(stretch, gone, starts)]
+        gone = sorted((edit.start, edit.end) for edit in edits)
+        starts = [start for start, _ in gone]
+    counts: Counter[str] = Counter()
+    for finding in findings:
+        pieces = remainder((finding.start, finding.end), gone, starts)
+        if pieces:  # else it went with its line
+            counts[finding.kind] += 1
+            holder = settings.placeholder(finding.kind)
+            edits += [
+                Edit(*piece, "" if k else holder, finding.kind) for k, piece in enumerate(pieces)
+            ]
+    edits.sort(key=lambda edit: edit.start)
+    cleaned = Cleaned(apply_edits(text, edits), edits, len(lines), counts)
+    actions = settings.actions(domain)
+    dropping = [kind for kind, action in actions.items() if action == DROP and counts[kind]]
+    if dropping:
+        cleaned.reason = drop_reason(dropping[0])
+    elif settings.max_findings is not None and counts.total() > settings.max_findings:
+        cleaned.reason = TOO_MUCH
+    return cleaned
+
+
+def _personal_data(
+    batch: TextBatch,
+    domains: Sequence[str],
+    languages: Sequence[str | None],
+    settings: ScrubSettings,
+    recognizers: Sequence[Recognizer],
+) -> Mapping[int, list[Finding]]:
+    """Findings by document; those that are treated alike are looked at together."""
+    alike: dict[tuple[frozenset[str], tuple[str, ...]], list[int]] = {}
+    kinds = {domain: frozenset(settings.actions(domain)) for domain in set(domains)}
+    regions = {language: settings.regions(language) for language in set(languages)}
+    for row, (domain, language) in enumerate(zip(domains, languages, strict=True)):
+        alike.setdefault((kinds[domain], regions[language]), []).append(row)
+    found: dict[int, list[Finding]] = {}
+    for (wanted, where), rows in alike.items():
+        part = batch
+        if len(rows) < len(batch):
+            part = TextBatch.from_arrow(batch.texts.take(pa.array(rows, pa.int64())))
+        some = find_by_rules(part.data, part.offsets, wanted, where)
+        found |= {rows[number]: findings for number, findings in some.items()}
+    if not recognizers:
+        return found
+    recognized = recognize(recognizers, batch.texts.to_pylist(), languages)
+    asked = [
+        [Finding(*one) for one in some if one[2] in kinds[domain]]
+        for some, domain in zip(recognized, domains, strict=True)
+    ]
+    return with_recognized(found, asked)
+
+
+def emptied_detail(lost: int, length: int) -> str:
+    """What decisions say of a document that repeated text was cut out of until it was too short."""
+    return f"{lost} of {length} characters cut"
+
+
+def emptied_numbers(detail: str) -> tuple[int, int]:
+    """(lost, length) of `emptied_detail`."""
+    lost, _, length, *_ = detail.split()
+    return int(lost), int(length)
+
+
+def _reasons(
+    lengths: Sequence[int],
+    results: Sequence[Cleaned],
+    listed: set[int],
+    settings: CleanTextSettings,
+) -> list[str | None]:
+    """Why each document is dropped, None for those that are left."""
+    out: list[str | None] = []
+    for row, result in enumerate(results):
+        length = lengths[row] if result.text is None else len(result.text.strip())
+        short = TOO_SHORT if length < settings.min_chars else None
+        out.append(LISTED if row in listed else result.reason or short)
+    return out
+
+
+def _table(
+    documents: pa.Table,
+    tiers: pa.ChunkedArray,
+    languages: pa.ChunkedArray,
+    batch: TextBatch,
+    results: Sequence[Cleaned],
+    reasons: Sequence[str | None],
+) -> pa.Table:
+    """The documents without a reason, in the schema FINAL_TEXT."""
+    rows = [row for row, reason in enumerate(reasons) if reason is None]
+    kept = [results[row] for row in rows]
+    changed = [one.text for one in kept if one.text is not None]
+    place = iter(range(len(batch), len(batch) + len(changed)))
+    where = [row if one.text is None else next(place) for row, one in zip(rows, kept, strict=True)]
+    texts = pa.concat_arrays([batch.texts, pa.array(changed, pa.large_string())])
+    index = pa.array(rows, pa.int64())
+    columns = {
+        "doc_id": documents["doc_id"].take(index),
+        "domain": documents["domain"].take(index),
+        "tier": tiers.take(index),
+        "language": languages.take(index),
+        "boilerplate_lines": [one.boilerplate_lines for one in kept],
+        "scrubbed": [sorted(one.scrubbed.items()) for one in kept],
+        "edits": [
+            [
+                {"start": e.start, "end": e.end, "new_length": len(e.replacement), "kind": e.kind}
+                for e in one.edits
+            ]
+            for one in kept
+        ],
+        "text": texts.take(pa.array(where, pa.int64())),
+    }
+    arrays = [
+        value.cast(kind) if isinstance(value, pa.ChunkedArray) else
+        value if isinstance(value, pa.Array) else pa.array(value, kind)
+        for value, kind in zip(columns.values(), FINAL_TEXT.types, strict=True)
+    ]  # fmt: skip
+    return pa.table(arrays, schema=FINAL_TEXT)

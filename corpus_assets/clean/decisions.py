@@ -1,0 +1,80 @@
+"""The fate of every record of a part: kept, or dropped by one stage for one reason.
+
+Stages are asked in the order of the graph; the first that drops a record has the last word.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpus_assets.core.schemas import DECISIONS
+
+
+@dataclass(frozen=True)
+class Drop:
+    stage: str
+    reason: str
+    detail: str | None = None
+
+
+def part_decisions(
+    records: pa.Table,
+    domain: str,
+    selection: pa.Table,
+    drops: Mapping[int, Drop],
+) -> pa.Table:
+    """DECISIONS for a part. `drops` maps a row of DOCUMENTS to the stage that dropped it.
+
+    Records and documents are both ordered by (doc_id, offset), so the i-th record without a
+    reason is row i of the part's DOCUMENTS.
+    """
+    is_document = pc.is_null(records["reason"])
+    flags = is_document.to_numpy()
+    row = pa.array(np.cumsum(flags) - 1, pa.int64(), mask=~flags)
+    fates: list[Drop | None] = [drops.get(i) for i in range(selection.num_rows)]
+
+    def said(name: str) -> pa.ChunkedArray:
+        """What a stage after ingest said, where one dropped the document."""
+        values = [None if drop is None else getattr(drop, name) for drop in fates]
+        return pa.array(values, pa.string()).take(row)
+
+    n = records.num_rows
+    columns = {
+        **{name: records[name] for name in ("doc_id", "snapshot", "part", "offset")},
+        "domain": pa.repeat(pa.scalar(domain), n),
+        "kept": pa.array([drop is None for drop in fates], pa.bool_()).take(row).fill_null(False),
+        "stage": pc.if_else(is_document, said("stage"), "documents"),
+        "reason": pc.if_else(is_document, said("reason"), records["reason"]),
+        "detail": pc.if_else(is_document, said("detail"), records["detail"]),
+        **{name: selection[name].take(row) for name in ("language", "tier", "failed_rules")},
+    }
+    return pa.table([columns[name] for name in DECISIONS.names], names=DECISIONS.names).cast(
+        DECISIONS
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# Tiers by copies: documents that a crawl found again and again, apart from those found once.
+#
+# FineWeb2 (Penedo et al. 2025, arXiv:2506.20920) repeats a document by how many copies its
+# cluster had, where that goes with quality. Here the copies choose the shard's tier, `high.5` for
+# a kept document of tier `high` whose cluster has 5 members or more, and what such a tier is worth
+# is a weight of the mixture: changing it recomputes nothing.
+
+
+def tiers_by_copies(tiers: pa.ChunkedArray, members: pa.Table, sizes: Sequence[int]) -> pa.Array:
+    """The tiers of a part's documents, those of clusters with one of `sizes` or more renamed.
+
+    `members` are the part's rows of CLUSTER_MEMBERS; `sizes` ascend.
+    """
+    named: list[str | None] = tiers.to_pylist()
+    columns = (members[name].to_pylist() for name in ("row", "kept", "cluster_size"))
+    for row, kept, found in zip(*columns, strict=True):
+        reached = [size for size in sizes if size <= found]
+        tier = named[row]
+        if kept and reached and tier is not None:
+            named[row] = f"{tier}.{reached[-1]}"
+    return pa.array(named, pa.string())

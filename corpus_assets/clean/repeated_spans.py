@@ -1,0 +1,228 @@
+"""Repeated spans: passages of many words that stand in several places of a snapshot.
+
+After Lee et al. 2022 (arXiv 2107.06499), whose exact substrings are 50 tokens: every passage of
+at least `min_words` words that stands twice, in two documents or in one, is kept once and cut
+elsewhere. Three passes: prints of each part and which of them stand twice; the grams behind
+those; the grams that stand twice, each with the document that keeps it: the one with the fewest
+of them (an article repeats itself, a list many articles), then the smallest id. Its copies may
+keep what it keeps: one of them stands for it when it is taken down (ADR 19). That last table
+holds hashes and ids, no text, and is a calibration: pinned in the lock, so a document that comes
+or goes later changes no other.
+
+Counted are the documents that no earlier stage drops: a dropped copy must not keep a passage.
+Of their texts, what the cutting of boilerplate lines leaves: a line that goes must not either.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field
+
+from corpus_assets.clean.edits import Stretch
+from corpus_assets.clean.kernels.repeated_spans import (
+    bitmap_of,
+    candidate_grams,
+    repeated_stretches,
+    select_prints,
+)
+from corpus_assets.core.identity import Settings
+from corpus_assets.core.schemas import DOC_ID
+from corpus_assets.text.characters import char_tables
+from corpus_assets.text.codepoints import text_buffers
+from corpus_assets.text.pieces import pieces_in_chars
+from corpus_assets.text.words import MAX_NGRAM
+
+VERSION = 2
+
+PRINTS = pa.schema([("print", pa.uint64()), ("places", pa.int32())])
+"""Prints of a part's grams, sorted, and how many places have each."""
+
+GRAMS = pa.schema(
+    [("gram", pa.uint64()), ("check", pa.uint64()), ("holder", DOC_ID), ("places", pa.int32())]
+)
+"""Grams by (gram, check, holder): a document that holds each, and in how many places."""
+
+REPEATED = pa.schema(
+    [("gram", pa.uint64()), ("check", pa.uint64()), ("keeper", DOC_ID), ("copy", DOC_ID)]
+)
+"""Repeated grams by (gram, check), each with its keeper; then, without a gram, the keepers' copies."""
+
+_ROWS_PER_BATCH = 1 << 12
+
+
+class RepeatedSpanSettings(Settings):
+    """Which passages count as repeated, and where."""
+
+    domains: tuple[str, ...] = Field(default=("web",), description="whose documents are compared")
+    min_words: int = Field(default=50, ge=8, le=MAX_NGRAM, description="words of a passage")
+    min_places: int = Field(default=2, ge=2, description="places that make a passage repeated")
+
+    @property
+    def print_words(self) -> int:
+        return self.min_words // 2
+
+
+def count_prints(texts: pa.ChunkedArray, settings: RepeatedSpanSettings) -> pa.Table:
+    """Schema PRINTS of the given texts. Memory: 8 bytes for about twelve words."""
+    found = [
+        select_prints(data, offsets, char_tables(), settings.min_words, settings.print_words)
+        for data, offsets in _buffers(texts)
+    ]
+    prints, places = np.unique(np.concatenate([_NO_HASHES, *found]), return_counts=True)
+    return pa.table([prints, places.astype(np.int32)], schema=PRINTS)
+
+
+def merge_prints(parts: Iterable[pa.Table], settings: RepeatedSpanSettings) -> pa.Table:
+    """The sorted prints that stand in at least `min_places` places (schema PRINTS)."""
+    merged = pa.concat_tables([PRINTS.empty_table(), *parts])
+    values = merged["print"].to_numpy()
+    order = np.argsort(values, kind="stable")
+    firsts = _run_starts(values[order])
+    places = _sums(merged["places"].to_numpy()[order].astype(np.int64), firsts)
+    often = places >= settings.min_places
+    kept = values[order][firsts][often]
+    return pa.table([kept, _saturated(places[often])], schema=PRINTS)
+
+
+def count_grams(documents: pa.Table, prints: pa.Table, settings: RepeatedSpanSettings) -> pa.Table:
+    """Schema GRAMS of documents (doc_id, text): those whose print is among `prints`."""
+    known = np.ascontiguousarray(prints["print"].to_numpy())
+    bits = bitmap_of(known)
+    ids = id_halves(documents["doc_id"])
+    grams, owners, first = [np.empty((0, 2), np.uint64)], [np.empty((0, 2), np.uint64)], 0
+    for data, offsets in _buffers(documents["text"]):
+        found, texts = candidate_grams(
+            data, offsets, char_tables(), settings.min_words, settings.print_words, known, bits
+        )
+        grams.append(found)
+        owners.append(ids[texts + first])
+        first += offsets.size - 1
+    gram, owner = np.concatenate(grams), np.concatenate(owners)
+    return _counted(gram, owner, np.ones(len(gram), np.int64))
+
+
+def merge_grams(
+    parts: Iterable[pa.Table], members: Iterable[pa.Table], settings: RepeatedSpanSettings
+) -> pa.Table:
+    """The repeated grams of a snapshot (schema REPEATED), from those of its parts and their
+    cluster members (doc_id, kept, kept_doc_id)."""
+    merged = pa.concat_tables([GRAMS.empty_table(), *parts])
+    merged = merged.sort_by([("gram", "ascending"), ("check", "ascending")]).combine_chunks()
+    grams = np.stack([merged["gram"].to_numpy(), merged["check"].to_numpy()], axis=1)
+    firsts = _run_starts(grams)
+    gram = np.repeat(np.arange(len(firsts)), np.diff(np.append(firsts, len(grams))))
+    places = _sums(merged["places"].to_numpy().astype(np.int64), firsts)
+    is_repeated = (places >= settings.min_places)[gram]
+    found, gram = merged.filter(pa.array(is_repeated)), gram[is_repeated]
+
+    ids, holder = np.unique(id_halves(found["holder"]), axis=0, return_inverse=True)
+    held = np.bincount(holder, minlength=len(ids))
+    rank = np.argsort(np.lexsort((np.arange(len(ids)), held)))
+    best = np.lexsort((rank[holder], gram))
+    rows = best[_run_starts(gram[best])]
+    kept = found.take(pa.array(rows)).select(["gram", "check", "holder"])
+    kept = kept.rename_columns(["gram", "check", "keeper"])
+    keepers = pc.unique(kept["keeper"])
+    copies = pa.concat_tables([_COPIES.empty_table(), *members]).cast(_COPIES)
+    copies = copies.filter(
+        pc.and_(pc.invert(copies["kept"]), pc.is_in(copies["kept_doc_id"], keepers))
+    )
+    listed = pa.table({"copy": copies["doc_id"], "keeper": copies["kept_doc_id"]})
+    listed = listed.group_by(["copy", "keeper"], use_threads=False).aggregate([]).sort_by("copy")
+    empty = REPEATED.empty_table()
+    return pa.concat_tables([empty, kept, listed], promote_options="default").combine_chunks()
+
+
+def find_cuts(
+    documents: pa.Table, repeated: pa.Table, settings: RepeatedSpanSettings
+) -> list[list[Stretch]]:
+    """For each document (doc_id, text) the stretches to cut, in characters, sorted."""
+    copies = repeated.filter(pc.is_valid(repeated["copy"]))
+    repeated = repeated.filter(pc.is_null(repeated["copy"]))
+    grams = np.stack([repeated["gram"].to_numpy(), repeated["check"].to_numpy()], axis=1)
+    bits = bitmap_of(np.ascontiguousarray(grams[:, 0]))
+    place = pc.index_in(documents["doc_id"], copies["copy"])
+    own = pc.coalesce(copies["keeper"].take(place), documents["doc_id"])
+    keepers, ids = id_halves(repeated["keeper"]), id_halves(own)
+    cuts: list[list[Stretch]] = []
+    for data, offsets in _buffers(documents["text"]):
+        own = ids[len(cuts) : len(cuts) + offsets.size - 1]
+        found, rows = repeated_stretches(
+            data, offsets, char_tables(), settings.min_words, grams, bits, keepers, own
+        )
+        places = pieces_in_chars(data, offsets, found, rows).tolist()
+        cuts += [
+            [(start, end) for start, end in places[low:high]]
+            for low, high in zip(rows[:-1].tolist(), rows[1:].tolist(), strict=True)
+        ]
+    return cuts
+
+
+def rows_compared(domains: pa.ChunkedArray, settings: RepeatedSpanSettings) -> Sequence[int]:
+    """Rows of the domains that the recipe compares."""
+    return [row for row, name in enumerate(domains.to_pylist()) if name in settings.domains]
+
+
+def id_halves(ids: pa.ChunkedArray) -> npt.NDArray[np.uint64]:
+    """uint64[n, 2]: 16-byte ids as two numbers, in an order that is the byte order."""
+    column = ids.combine_chunks()
+    if len(column) == 0:
+        return np.empty((0, 2), np.uint64)
+    halves = np.frombuffer(column.buffers()[1], ">u8", 2 * len(column), 16 * column.offset)
+    return halves.astype(np.uint64).reshape(-1, 2)
+
+
+_COPIES = pa.schema([("doc_id", DOC_ID), ("kept", pa.bool_()), ("kept_doc_id", DOC_ID)])
+
+_NO_HASHES: npt.NDArray[np.uint64] = np.empty(0, np.uint64)
+
+
+def _buffers(
+    texts: pa.ChunkedArray,
+) -> Iterator[tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]]:
+    for chunk in texts.chunks:
+        for start in range(0, len(chunk), _ROWS_PER_BATCH):
+            yield text_buffers(chunk.slice(start, _ROWS_PER_BATCH).cast(pa.large_string()))
+
+
+def _counted(
+    grams: npt.NDArray[np.uint64], owners: npt.NDArray[np.uint64], places: npt.NDArray[np.int64]
+) -> pa.Table:
+    """One row a gram and owner: the sum of its places."""
+    order = np.lexsort((owners[:, 1], owners[:, 0], grams[:, 1], grams[:, 0]))
+    grams, owners, places = grams[order], owners[order], places[order]
+    firsts = _run_starts(np.concatenate((grams, owners), axis=1))
+    holders = owners[firsts].astype(">u8").tobytes()
+    n = len(firsts)
+    return pa.table(
+        [
+            pa.array(grams[firsts, 0]),
+            pa.array(grams[firsts, 1]),
+            pa.Array.from_buffers(DOC_ID, n, [None, pa.py_buffer(holders)]),
+            pa.array(_saturated(_sums(places, firsts))),
+        ],
+        schema=GRAMS,
+    )
+
+
+def _run_starts(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Where runs of equal rows begin."""
+    if len(values) == 0:
+        return np.empty(0, np.int64)
+    differs = values[1:] != values[:-1]
+    if differs.ndim == 2:
+        differs = differs.any(axis=1)
+    return np.flatnonzero(np.concatenate([[True], differs]))
+
+
+def _sums(values: npt.NDArray[np.int64], firsts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return np.add.reduceat(values, firsts) if len(firsts) else values
+
+
+def _saturated(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    """Counts as int32; a passage that stands more often than that stands often enough."""
+    return np.minimum(places, np.iinfo(np.int32).max).astype(np.int32)

@@ -1,0 +1,42 @@
+"""E-mail addresses.
+
+The part before the @ and the labels behind it may hold letters of Latin, Greek and Cyrillic
+script (RFC 6531); scripts without spaces are left out, because there an address touches the words
+around it.
+"""
+
+import re
+
+from corpus_assets.clean.scrub.kernels.personal_triggers import AT
+from corpus_assets.clean.scrub.rule import Rule, Span
+
+_WIDE = rb"[\xc3-\xd3][\x80-\xbf]"  # U+00C0 to U+04FF
+EMAIL = re.compile(
+    rb"(?<![A-Za-z0-9._%+-])(?<!" + _WIDE + rb")"
+    rb"(?:[A-Za-z0-9._%+-]|" + _WIDE + rb"){1,64}"
+    rb"@(?:(?:[A-Za-z0-9-]|" + _WIDE + rb"){1,63}\.){1,8}"
+    rb"(?:xn--[A-Za-z0-9-]{1,59}|(?:[A-Za-z]|" + _WIDE + rb"){2,24})(?![A-Za-z0-9]|" + _WIDE + rb")"
+)
+_FILES = frozenset(
+    b"png jpg jpeg gif svg webp ico bmp css scss less js jsx tsx mjs html htm json xml pdf tgz "
+    b"gz whl jar min map mp4 mp3 woff woff2 ttf".split()
+)
+"""Endings of file names such as `logo@2x.png`; none is a top-level domain."""
+_DOMAINS = frozenset(b"com org net edu gov int info biz io co eu de uk fr ru cn jp".split())
+
+
+def _address(doc: bytes, match: re.Match[bytes]) -> Span | None:
+    start, end = match.span()
+    while doc[start] in b".%+-":
+        start += 1
+    if doc[start] == 0x40:
+        return None
+    ending = match.group().rpartition(b".")[2].lower()
+    if ending in _FILES or doc[start : start + 4] == b"git@":
+        return None
+    if doc[end : end + 1] == b"(" and ending not in _DOMAINS:
+        return None  # a call in a program: x@weights.mean()
+    return start, end
+
+
+RULES = (Rule("email", "email", AT, EMAIL, _address),)

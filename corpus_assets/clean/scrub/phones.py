@@ -1,0 +1,418 @@
+"""Words beside numbers: those for telephone, in many languages, and those for something else.
+
+Words are compared whole, or by their beginning where a language inflects or compounds them; only
+scripts that do not set words apart are searched. What is listed is what labels and sentences of a
+language call a telephone; it follows dictionaries and no data set.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from phonenumbers import (
+    COUNTRY_CODE_TO_REGION_CODE,
+    SUPPORTED_REGIONS,
+    NumberParseException,
+    PhoneMetadata,
+    PhoneNumber,
+    PhoneNumberFormat,
+    ValidationResult,
+    enable_pattern_cache,
+    format_number,
+    is_possible_number_with_reason,
+    is_valid_number,
+    parse,
+)
+
+from corpus_assets.clean.scrub.rule import (
+    GAP,
+    HEAD,
+    LETTER,
+    TAIL,
+    Check,
+    Rule,
+    Span,
+    in_address,
+    leads,
+    number,
+)
+
+_BEFORE, _AFTER = 72, 24  # bytes that are looked at
+_MAX_GAP = 28  # characters between a word and its number
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_WORDS = _words(
+    """
+    tel tels tele telno telnr phone phones phoning ph mobile mob cell cells cellphone cellular call
+    calling dial dialing dialling ring sms fax faxes facsimile pager whatsapp wa
+    viber wechat hotline helpline landline voicemail answering contact
+    fon handy handynummer handynr mobil mobilnummer mobilnr mobilfunk rufnummer rufnr durchwahl
+    anruf anrufen anruft ruf rufen festnetz erreichbar erreichen
+    tél portable appelez appeler appelle appelons joindre joignable contacter contactez gsm télécopie
+    tfno tlfno telf tlfn móvil movil celular cel llame llamen llama llamar llamada llámenos llámanos
+    llámame llamenos llamanos llamame contacto contactar
+    telemóvel telemovel ligue ligar liguem fone contato
+    cellulare chiama chiamare chiamate chiami chiamami chiamaci contatto contattare contattate
+    mobiel bel bellen belt
+    tlf tfn mobilnr ringe ringa kontakt
+    puh soita soittakaa gsm matkapuhelin
+    kom komórka komórkowy zadzwoń zadzwonić dzwoń dzwonić infolinia
+    volejte zavolejte volajte zavolajte volat zavolat
+    hívjon hívja hívjanak hívható
+    sunați sunaţi sunati suna apelați apelati
+    cep faks arayın arayınız arayin
+    nazovite pozovite zovite pokličite
+    helista helistage tālr tālrunis zvaniet skambinkite skambinti
+    telp telpon telepon hp hubungi
+    thoại sđt đt gọi
+    simu piga tawag tawagan
+    τηλ τηλέφωνο τηλέφωνα τηλεφωνήστε κινητό κιν φαξ καλέστε
+    тел моб сот факс звоните звонить позвоните позвонить звони дзвоніть зателефонуйте телефонуйте
+    вайбер ватсап вотсап обадете позовите назовите контакт контакты контакти
+    հեռ հեռախոս ტელ
+    """
+)
+_STEMS = (
+    "telef", "teléf", "tèlef", "teleph", "téléph", "telefoon", "telekopi", "faxn", "whatsapp",
+    "puhel", "komórk", "мобил", "мобіл", "телеф", "сотов", "τηλέφ", "ტელეფ", "հեռախ",
+)  # fmt: skip
+_ENDINGS = ("telefon", "telefoon", "hotline", "helpline", "puhelin")
+_IN_TEXT = re.compile(
+    r"\breach (?:me|us|him|her|them)\b|\b(?:my|your|his|her|our|their) number\b|\bmi número\b"
+    r"|\bmon numéro\b|\bmeine nummer\b|\bmio numero\b|\bmeu número\b|\bmijn nummer\b|\bмой номер\b|"
+    "電話|电话|手機|手机|傳真|传真|携帯|热线|熱線|联系方式|聯絡|致电|致電|拨打|撥打|微信|ファックス|お問い合わせ"
+    "|전화|휴대폰|핸드폰|팩스|연락처|문의"
+    "|هاتف|تلفون|جوال|موبايل|فاكس|واتساب|اتصل|اتصال|تواصل|تلفن|موبایل|تماس|فون|موبائل"
+    "|फोन|फ़ोन|मोबाइल|दूरभाष|संपर्क|सम्पर्क|कॉल|টেলিফোন|ফোন|মোবাইল|தொலைபேசி|மொபைல்|ఫోన్|మొబైల్|ഫോൺ|ಫೋನ್|ફોન|ਫੋਨ"
+    "|טלפון|נייד|פקס|וואטסאפ|טל'|โทร|มือถือ|ໂທ|ទូរស័ព្ទ|ဖုန်း|ስልክ"
+)  # fmt: skip
+_LABELS = _words(
+    """
+    office desk home work main direct reception switchboard emergency secretary büro privat zentrale
+    dienstlich bureau domicile standard accueil oficina casa fijo ufficio kantoor thuis kontor biuro
+    t p m f c h w o
+    """
+)
+"""Words that are telephones only as the label of a number: `Desk: ...`, `... office`."""
+
+_OTHERS = _words(
+    """
+    isbn issn ean gtin upc asin doi pmid arxiv orcid oclc lccn cas order invoice serial serie sku vin
+    part patent account acct iban swift bic licence license policy passport model ref reference case
+    docket tracking item lot batch article zip code version ver edition build
+    usd eur gbp chf jpy cny inr rub brl cad aud
+    bestell rechnung rechnungs artikel auftrag auftrags kunden plz hrb ust steuer konto commande facture
+    dossier siret siren tva rcs compte pedido factura expediente cuenta nif cif cnpj cpf rut ordine
+    fattura ordernr zamówienie zamówienia faktura faktury regon krs sipariş fatura
+    заказ заказа артикул счет счёт инн огрн кпп бик рейс договор
+    """
+)
+"""What else numbers are, where the word stands directly before them."""
+
+_TOKEN = re.compile(r"[^\W\d_]+")
+_NUMBER_WORD = r"no|nos|nr|num|number|numbers|nummer|numer|numéro|numero|número|номер|số"
+_NARROW_GAP = re.compile(rf"\W*(?:(?:[^\W\d]{{1,3}}|{_NUMBER_WORD})\W+){{0,3}}\Z")
+_WIDE_GAP = re.compile(
+    rf"[^0-9\n]{{0,{_MAX_GAP}}}(?:\+?[0-9][0-9 ().\-/+]{{6,24}}[^0-9\n]{{1,8}})?\Z"
+    r"|[.:]?[ \t]{0,2}\r?\n[ \t]{0,4}\Z"
+)
+_LABEL_GAP = re.compile(r"[ \t]?[:：][ \t]{0,4}\Z")
+_WORDS_BEHIND = re.compile(r"[ \t]{0,2}[(,]?[ \t]?([^\W\d]+)\.?\)?[ \t]{0,2}(?=[\r\n,;.)]|\Z)")
+_CALLED = re.compile(
+    rf"(?<!\w)(to )?([^\W\d_]+)[\s.:#°º№(-]*(?:(?:{_NUMBER_WORD}|n|id)\b[\s.:#°º№(-]*){{0,2}}\Z"
+)
+_OTHER_NUMBER = re.compile(r"\w+(?:nummer|nummern|nr|number)")
+
+
+def has_phone_word(doc: bytes, span: Span, is_bare: bool) -> bool:
+    """Whether a word for telephone stands before the number or right behind it.
+
+    A bare number (thousands, or few digits in one group) needs the word right before it, with
+    nothing but short words between.
+    """
+    start, end = span
+    if not LETTER.search(doc, max(0, start - _BEFORE), end + _AFTER):
+        return False
+    before = doc[max(0, start - _BEFORE) : start].decode("utf-8", "ignore").lower()
+    gap = _NARROW_GAP if is_bare else _WIDE_GAP
+    for token in _TOKEN.finditer(before):
+        word = token.group()
+        if _is_phone_word(word) and gap.match(before, token.end()):
+            return True
+        if word in _LABELS and not is_bare and _LABEL_GAP.match(before, token.end()):
+            return True
+    for found in _IN_TEXT.finditer(before):
+        if gap.match(before, found.end()):
+            return True
+    behind = _WORDS_BEHIND.match(doc[end : end + _AFTER].decode("utf-8", "ignore").lower())
+    if behind is None:
+        return False
+    word = behind.group(1)
+    return _is_phone_word(word) or (len(word) > 1 and word in _LABELS)
+
+
+def calls_it_otherwise(doc: bytes, start: int) -> bool:
+    """Whether the word directly before a number says that it is something else."""
+    before = doc[max(0, start - 40) : start].decode("utf-8", "ignore").lower()
+    called = _CALLED.search(before)
+    if called is None:
+        return False
+    verb, word = called.groups()
+    if verb or _is_phone_word(word):  # "to order", "Telefonnummer"
+        return False
+    return word in _OTHERS or _OTHER_NUMBER.fullmatch(word) is not None
+
+
+def _is_phone_word(word: str) -> bool:
+    return word in _WORDS or word.startswith(_STEMS) or word.endswith(_ENDINGS)
+
+
+# --------------------------------------------------------------------------------------------------
+# Telephone numbers, judged by the numbering plans of libphonenumber.
+#
+# Most numbers of a text are none: dates, prices, ISBN, orders, coordinates. A run of digits counts
+#
+# * with + or 00 and a country code, when numbers of that country have as many digits;
+# * in the form in which a country writes its own valid numbers, where little else is written so: at
+#   least nine digits in groups, with a leading zero or an area in parentheses; or in three groups
+#   and more, of regions that the recipe names or the text's language is spoken in;
+# * beside a word for telephone, in one of many languages, when it has 7 to 15 digits.
+#
+# A number that the text calls something else (an order, a part) counts in the first way only.
+# Words are compared whole. The library sees a run only where its shape passes, and each once.
+
+_MORE = GAP + rb"{0,3}[0-9]"
+_EXTENSION = rb"[ ,]{0,2}(?:x|ext\.?|extension|poste|durchwahl)[ .:]?[0-9]{1,6}(?![A-Za-z0-9_])"
+_DIGITS = re.compile(rb"[0-9]+")
+_DIGIT_RUN = re.compile("[0-9]+")
+_APART = re.compile(GAP + rb"{2,}|\xc2\xa0| ")
+_DATE = re.compile(
+    rb"(?:0?[1-9]|[12][0-9]|3[01])[-./ ](?:0?[1-9]|[12][0-9]|3[01])[-./ ](?:19|20)[0-9]{2}(?![0-9])"
+    rb"|[0-3]?[0-9]([-./])[0-3]?[0-9]\1[0-9]{2}(?![-./0-9])"
+    rb"|(?:19|20)[0-9]{2}[-./ ]?(?:0[1-9]|1[0-2])[-./ ]?(?:0[1-9]|[12][0-9]|3[01])(?![0-9])"
+    rb"|(?:19|20)[0-9]{2} ?(?:-|\xe2\x80\x93) ?(?:19|20)[0-9]{2}(?![0-9])"
+)
+_THOUSANDS = re.compile(rb"[0-9]{1,3}(?:([ .]|\xc2\xa0|\xe2\x80\xaf)[0-9]{3})(?:\1[0-9]{3})*")
+_BY_EXTENSION = re.compile(_EXTENSION)
+_BEHIND = re.compile(_EXTENSION + rb"|" + TAIL)
+_IN_ROW = re.compile(rb"[0-9] ")
+_SPACED = re.compile(rb"[0-9]+(?: [0-9]+)+")
+_YEAR = re.compile(rb"\(?(?:19|20)[0-9]{2}\)")
+_IN_BRACKETS = re.compile(rb"(?:[0-9][ -]?)?\([0-9]{2,5}\)")
+_DECIMAL = re.compile(rb"\+?[0-9]+\.[0-9]+")
+
+
+def rules(regions: tuple[str, ...]) -> tuple[Rule, ...]:
+    """The rules; numbers of `regions` (ISO 3166) need no word, trunk prefix or country code."""
+    return (
+        number(
+            "international",
+            "phone",
+            rb"(?<![A-Za-z0-9_+*^])\+ ?\(?[1-9](?:" + _MORE + rb"){6,14}(?![0-9])",
+            _international,
+            leads((0, b"+")),
+        ),
+        number(
+            "dialled_abroad",
+            "phone",
+            HEAD + rb"(?:00|011)[ .-]?[1-9](?:" + _MORE + rb"){6,14}" + TAIL,
+            _dialled_abroad,
+            leads(*((n, None) for n in range(2, 18))),
+        ),
+        number(
+            "national",
+            "phone",
+            HEAD
+            + rb"\(?[0-9](?:"
+            + _MORE
+            + rb"){6,14}(?![0-9])(?:(?="
+            + _EXTENSION
+            + rb")|(?![A-Za-z_]|[.,:][0-9]))"
+            rb"(?! ?(?:[%$]|\xe2\x82|\xc2[\xa3\xa5]))",
+            _national(regions),
+        ),
+    )
+
+
+def _international(doc: bytes, match: re.Match[bytes]) -> Span | None:
+    start = match.start()
+    for end in _ends(doc, match):
+        if _is_international(doc[start:end].decode(), False):
+            return start, _with_extension(doc, end)
+    end = match.end()
+    written = match.group()
+    if _THOUSANDS.fullmatch(written.lstrip(b"+ ")) or _DECIMAL.fullmatch(written):
+        return None
+    if _is_international(written.decode(), True) or has_phone_word(doc, (start, end), False):
+        return start, _with_extension(doc, end)
+    return None
+
+
+def _dialled_abroad(doc: bytes, match: re.Match[bytes]) -> Span | None:
+    """00 or 011 stand for the +. Code points and other numbers filled up with zeros look like it."""
+    start, end = match.span()
+    written = match.group()
+    if re.search(rb"[^0-9]00[0-9]", written) or in_address(doc, start):
+        return None
+    if written.isdigit() and not has_phone_word(doc, (start, end), False):
+        return None
+    return match.span() if _is_international(written.decode(), False) else None
+
+
+def _national(regions: tuple[str, ...]) -> Check:
+    def check(doc: bytes, match: re.Match[bytes]) -> Span | None:
+        if _DATE.match(match.group().lstrip(b"(")):
+            return None
+        span = _as_written(doc, match, regions) or _by_word(doc, match)
+        if span is None or in_address(doc, span[0]) or calls_it_otherwise(doc, span[0]):
+            return None
+        return span[0], _with_extension(doc, span[1])
+
+    return check
+
+
+def _as_written(doc: bytes, match: re.Match[bytes], regions: tuple[str, ...]) -> Span | None:
+    """The run, or what is left of it without other numbers behind it, where its form says enough."""
+    start, end = match.span()
+    for last in _ends(doc, match):
+        written = doc[start:last]
+        if is_national(written, regions) and _BEHIND.match(doc, last):
+            is_row = last < end or _IN_ROW.search(doc, max(0, start - 2), start)
+            if not (is_row and _SPACED.fullmatch(written)):
+                return start, last
+    return None
+
+
+def _by_word(doc: bytes, match: re.Match[bytes]) -> Span | None:
+    """The run, where a word for telephone stands beside it."""
+    start, end = match.span()
+    written = match.group()
+    if written.startswith(b"(") and b")" not in written:
+        start += 1
+    is_thousands = _THOUSANDS.fullmatch(written) is not None
+    if is_thousands and written.endswith(b"00"):
+        return None  # a round number
+    is_short = written.isdigit() and end - start < 9
+    is_bare = is_thousands or is_short or _DECIMAL.fullmatch(written) is not None
+    return (start, end) if has_phone_word(doc, (start, end), is_bare) else None
+
+
+def _ends(doc: bytes, match: re.Match[bytes]) -> Iterator[int]:
+    """Where a number could end: with the run, and before the last three numbers that stand apart in it."""
+    start, end = match.span()
+    yield end
+    gaps = [gap.start() for gap in _APART.finditer(doc, start + 7, end)]
+    yield from gaps[:-4:-1]
+
+
+def _with_extension(doc: bytes, end: int) -> int:
+    extension = _BY_EXTENSION.match(doc, end)
+    return extension.end() if extension else end
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_international(written: str, is_enough: bool) -> bool:
+    """Whether this is a valid number; where length `is_enough`, one that its country could have."""
+    region = None if written[0] == "+" else "US" if written[1] == "1" else "DE"
+    parsed = _parse(written, region)
+    if parsed is None:
+        return False
+    if is_valid_number(parsed):
+        code = str(parsed.country_code)
+        return not _DECIMAL.fullmatch(written.encode()) or written.startswith(f"+{code}.")
+    return is_enough and is_possible_number_with_reason(parsed) == ValidationResult.IS_POSSIBLE
+
+
+@lru_cache(maxsize=1 << 14)
+def is_national(written: bytes, regions: tuple[str, ...]) -> bool:
+    """Whether a region has this number and writes it so, by the library's own form of it.
+
+    A number with a leading zero, or with its area in parentheses, shows what it is: any region
+    will do, and only the first group is compared. Of others all groups are, in these regions.
+    """
+    groups = [group.decode() for group in _DIGITS.findall(written)]
+    digits = "".join(groups)
+    is_marked = digits.startswith("0") or _IN_BRACKETS.match(written) is not None
+    if not 9 <= len(digits) <= 12 or len(groups) < 3 - is_marked or _is_something_else(written):
+        return False
+    for region, prefix, pattern in _plans(None if is_marked else regions):
+        has_prefix = bool(prefix) and digits.startswith(prefix)
+        if not pattern.fullmatch(digits, len(prefix) if has_prefix else 0):
+            continue
+        parsed = _parse(digits, region)
+        if parsed is None or not is_valid_number(parsed):
+            continue
+        own = _DIGIT_RUN.findall(format_number(parsed, PhoneNumberFormat.NATIONAL))
+        if own == groups or (is_marked and own[0] == groups[0]):
+            return True
+        _, *own = _DIGIT_RUN.findall(format_number(parsed, PhoneNumberFormat.INTERNATIONAL))
+        if own == (groups[1:] if groups[0] == prefix else groups):
+            return True
+    return False
+
+
+def _is_something_else(written: bytes) -> bool:
+    """Marks of two kinds, thousands, ids of three equal groups or with single digits, years,
+    draws of a lottery (rising pairs), addresses of hosts."""
+    groups = _DIGITS.findall(written)
+    lengths = [len(group) for group in groups]
+    if len(set(written) & set(b"-./")) > 1 or _THOUSANDS.fullmatch(written):
+        return True
+    if lengths == [3, 3, 3] or min(lengths[1:]) == 1 or groups[0] == b"0" or _YEAR.match(written):
+        return True
+    if set(lengths) == {2} and max(groups) <= b"50":
+        return groups == sorted(set(groups))
+    return len(groups) == 4 and written.count(b".") == 3 and max(lengths) <= 3
+
+
+@lru_cache(maxsize=64)
+def _plans(regions: tuple[str, ...] | None) -> tuple[tuple[str, str, re.Pattern[str]], ...]:
+    """(region, trunk prefix, what its national numbers look like) of these regions, None: of all.
+
+    Asking the library costs 60 us a region; the expressions, kept compiled, leave few to ask for.
+    """
+    enable_pattern_cache()  # there are more expressions than `re` keeps
+    out = []
+    for shared in COUNTRY_CODE_TO_REGION_CODE.values():
+        region = shared[0]  # the main one: it stands for all that share its code
+        metadata = PhoneMetadata.metadata_for_region(region)
+        if metadata is None or not (regions is None or set(regions) & set(shared)):
+            continue
+        numbers, prefix = metadata.general_desc, metadata.national_prefix or ""
+        pattern = numbers.national_number_pattern if numbers else None
+        if numbers and pattern and max(numbers.possible_length) + len(prefix) >= 9:
+            out.append((region, prefix, re.compile(pattern)))
+    return tuple(out)
+
+
+def _parse(written: str, region: str | None) -> PhoneNumber | None:
+    try:
+        return parse(written, region)
+    except NumberParseException:
+        return None
+
+
+@lru_cache(maxsize=256)
+def regions_of(language: str | None) -> tuple[str, ...]:
+    """Regions where a language (`es`, `spa_Latn`) is spoken and numbers have no trunk prefix."""
+    return _SPOKEN.get((language or "").partition("_")[0].partition("-")[0].lower(), ())
+
+
+_SPOKEN: dict[str, tuple[str, ...]] = {
+    code: tuple(regions.split())
+    for codes, regions in {
+        "es spa": "AR CL CO EC ES MX PE", "pt por": "BR PT", "it ita": "IT", "pl pol": "PL",
+        "cs ces": "CZ", "el ell": "GR", "ru rus": "RU KZ", "kk kaz": "KZ", "tr tur": "TR",
+        "zh zho cmn": "CN TW", "hu hun": "HU", "nl nld": "BE", "fr fra": "BE", "bg bul": "BG",
+    }.items()
+    for code in codes.split()
+}  # fmt: skip
+
+
+def is_region(region: str) -> bool:
+    """Whether the library has a numbering plan of the region."""
+    return region in SUPPORTED_REGIONS

@@ -1,0 +1,83 @@
+"""Texts that must not be in a corpus, known only by their hashes.
+
+A list holds one SHA-256 a line, in hex; `#` begins a comment, and what follows the hash on its
+line is ignored. So a list can be passed on where the texts must not be.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+import pyarrow as pa
+from pydantic import Field
+
+from corpus_assets.core.errors import SourceError
+from corpus_assets.core.identity import Settings
+from corpus_assets.text.normal_forms import nfkc
+
+LISTED = "listed_text_hash"
+
+Form = Literal["text", "normalized"]
+
+_HASH = re.compile(r"[0-9a-fA-F]{64}(?=\s|$)")
+
+
+class TextHashList(Settings):
+    """A file of hashes, and of what they are."""
+
+    path: str = Field(description="a file, or a pattern for files")
+    form: Form = Field(
+        default="text",
+        description="`text`: of the extracted text in UTF-8, as it is; `normalized`: in form NFKC, "
+        "case folded, white space as single spaces",
+    )
+
+
+class HashList:
+    """Hashes of texts, ready to look documents up in."""
+
+    def __init__(self, form: Form, digests: frozenset[bytes]) -> None:
+        self.form = form
+        self._digests = digests
+
+    @classmethod
+    def from_file(cls, path: Path, form: Form) -> "HashList":
+        return cls(form, frozenset(_read(path)))
+
+    def rows_of(self, texts: pa.Array) -> Iterator[int]:
+        """Rows whose text is listed."""
+        if not self._digests:
+            return
+        for row, text in enumerate(texts):
+            if text_digest(text.as_py(), self.form) in self._digests:
+                yield row
+
+
+def text_digest(text: str, form: Form) -> bytes:
+    """SHA-256 of a text in one of the forms that lists are made in."""
+    written = normalized(text) if form == "normalized" else text
+    return hashlib.sha256(written.encode("utf-8", "surrogatepass")).digest()
+
+
+def normalized(text: str) -> str:
+    """NFKC, case folded, every run of white space one space, none at the ends."""
+    return " ".join(nfkc(nfkc(text).casefold()).split())
+
+
+def _read(path: Path) -> Iterator[bytes]:
+    try:
+        lines: Sequence[str] = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path}: the list of hashes cannot be read: {error}") from error
+    for number, line in enumerate(lines, 1):
+        stripped = line.strip()
+        if not stripped or stripped.startswith("#"):
+            continue
+        found = _HASH.match(stripped)
+        if found is None:
+            raise SourceError(
+                f"{path} line {number}: not a SHA-256 in hex (64 digits); write one a line"
+            )
+        yield bytes.fromhex(found.group())

@@ -1,0 +1,130 @@
+"""`corpus export` and `corpus check-export`: a version for other trainers, and what became of it."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION
+from corpus_assets.core.home import Home
+
+LAYOUTS = ("megatron", "datatrove", "mds", "hf-parquet")
+
+
+class _Count(click.ParamType[int]):
+    """A whole number, also as 1e9."""
+
+    name = "number"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        try:
+            number = float(str(value).replace("_", "").replace(",", ""))
+            if number < 1 or number != int(number):
+                raise ValueError
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is not a whole number above 0, such as 1e9", param, ctx)
+        return int(number)
+
+
+@click.command(name="export")
+@click.argument("version")
+@click.option("--format", "layout", type=click.Choice(LAYOUTS), required=True)
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="A new folder.")
+@click.option("--seed", type=int, help="Order of the run [the version's].")
+@click.option("--tokens", type=_Count(), help="So many tokens from the start of the run [all].")
+@click.option("--epochs", type=float, help="So many passes over the run, the last cut short [1].")
+@click.option("--phase", metavar="NAME", help="One phase of the run [all].")
+@click.option("--lineage", is_flag=True, help="Also which document each token is from.")
+@click.option("--file-mib", type=click.IntRange(1), help="Size of a file [by format].")
+@click.option("--workers", type=click.IntRange(1), help="Threads [one a core].")
+@HOME_OPTION
+@JSON_OPTION
+def export_command(
+    version: str,
+    layout: str,
+    out: Path,
+    seed: int | None,
+    tokens: int | None,
+    epochs: float | None,
+    phase: str | None,
+    lineage: bool,
+    file_mib: int | None,
+    workers: int | None,
+    home: str | None,
+    as_json: bool,
+) -> None:
+    """Write a version's mix as one flat stream, shuffled in the loader's order.
+
+    For Megatron-LM, datatrove (nanotron), MosaicML Streaming and Hugging Face datasets. A killed
+    export goes on where it was when the same command runs again.
+    """
+    from corpus_assets.shards.export.plan import make_plan
+    from corpus_assets.shards.export.run import export
+    from corpus_assets.shards.export.source import open_version
+
+    source = open_version(Home.resolve(home), version)
+    plan = make_plan(
+        source.manifest,
+        source.manifest_sha256,
+        layout,
+        seed=seed,
+        tokens=tokens,
+        epochs=epochs,
+        phase=phase,
+        file_bytes=None if file_mib is None else file_mib * 2**20,
+        has_lineage=lineage,
+    )
+    body = export(
+        source.manifest,
+        source.manifest_bytes,
+        source.store,
+        plan,
+        out.absolute(),
+        tokenizer=source.tokenizer,
+        workers=workers or os.cpu_count() or 1,
+        progress=_tell,
+    )
+    if as_json:
+        click.echo(json.dumps(body))
+        return
+    size = sum(file["bytes"] for file in body["files"])
+    seeds = ", ".join(str(one["seed"]) for one in body["passes"])
+    click.echo(
+        f"exported {version} to {out}: {body['samples']:,} samples of {body['seq_len']} tokens, "
+        f"{body['tokens']:,} without padding, {size / 2**20:.1f} MiB in {len(body['files'])} files"
+    )
+    click.echo(
+        f"sample i is the loader's at position {body['passes'][0]['first']} + i, seed {seeds}"
+    )
+    click.echo(f"takedowns do not reach it: ask `corpus check-export {out}` after one")
+
+
+@click.command(name="check-export")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--hashes", is_flag=True, help="Also hash every file of the export again.")
+@HOME_OPTION
+@JSON_OPTION
+def check_export_command(folder: Path, hashes: bool, home: str | None, as_json: bool) -> None:
+    """Say whether an export is whole, and which of its samples hold removed documents.
+
+    The exit code is 1 when a file is damaged or a sample holds a document that was taken down.
+    """
+    from corpus_assets.shards.export.check import check_export
+
+    answer = check_export(Home.resolve(home), folder, hashes)
+    if as_json:
+        click.echo(json.dumps(answer))
+    else:
+        for line in answer["lines"]:
+            click.echo(line)
+    if not answer["ok"]:
+        sys.exit(1)
+
+
+def _tell(done: int, parts: int) -> None:
+    if done == parts or done % max(1, parts // 20) == 0:
+        click.echo(f"{done:,} of {parts:,} parts written", err=True)

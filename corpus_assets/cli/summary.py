@@ -1,0 +1,187 @@
+"""What the `corpus` command prints: the funnel, the plan, the state of a home."""
+
+import json
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from catalog.registry import Registry
+from corpus_assets.clean.losses import losses_message, snapshot_losses
+from corpus_assets.core.home import Home
+from corpus_assets.core.store import open_store
+from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.graph.plan import CACHED, RUNS, PlanLine
+from corpus_assets.versions.drift import drift_lines
+from corpus_assets.versions.funnel import funnel
+from corpus_assets.versions.version import Version
+
+BAR = 30
+
+
+def summary_lines(pipeline: Pipeline, version: Version, home: Home, recipe: str) -> list[str]:
+    """The funnel with its reasons, tokens by group, and what to try next."""
+    steps = funnel(pipeline)
+    total = steps[0].entered
+    lines = ["", f"Version {version.name}", "", "What was kept, and what was dropped and why:", ""]
+    lines.append(f"  {'ingested':<16}{total:>8,}  {_bar(total, total)}")
+    for step in steps:
+        lines.append(f"  {step.stage:<16}{step.left:>8,}  {_bar(step.left, total)}")
+        for reason, count in step.reasons.most_common(6):
+            lines.append(f"      - {count:>5,}  {reason}")
+        hidden = sorted(step.reasons.values(), reverse=True)[6:]
+        if hidden:
+            lines.append(f"      - {sum(hidden):>5,}  for {len(hidden)} other reasons")
+    lines += ["", "Tokens by group (snapshot/domain/tier):", ""]
+    groups = version.manifest.groups
+    tokens = sum(group.tokens for group in groups)
+    for group in groups:
+        lines.append(
+            f"  {group.id:<40}{group.documents:>7,} documents {group.tokens:>11,} tokens  "
+            f"{len(group.shards)} shards"
+        )
+    lines.append(f"  {'in all':<40}{sum(g.documents for g in groups):>7,} documents "
+                 f"{tokens:>11,} tokens")  # fmt: skip
+    lines += _loss_lines(pipeline)
+    drift = drift_lines(pipeline)
+    if drift:
+        lines += ["", "Unlike the snapshots before (`drift` in the recipe):", ""]
+        lines += [f"  {line}" for line in drift]
+    return lines + _next_commands(pipeline, version, home, recipe)
+
+
+def _loss_lines(pipeline: Pipeline) -> list[str]:
+    """What cleaning took too much of, by snapshot."""
+    lines = []
+    for snapshot in pipeline.recipe.snapshots:
+        bound = pipeline.recipe.clean_text.max_host_loss
+        passed, message = losses_message(snapshot_losses(pipeline, snapshot), bound)
+        lines += [] if passed else [f"  {snapshot}: {message}"]
+    return ["", "Large losses by cleaning:", "", *lines] if lines else []
+
+
+def _next_commands(pipeline: Pipeline, version: Version, home: Home, recipe: str) -> list[str]:
+    """Commands that work as they stand, from the folder the build ran in."""
+    at = "" if home == Home.resolve(None) else f" --home {shlex.quote(str(home.root))}"
+    group = max(version.manifest.groups, key=lambda g: g.tokens)
+    shard = f"{group.id}/{group.shards[0].name}"
+    domain = next(iter(pipeline.recipe.mixture.domains))
+    commands = [
+        (f"corpus report {version.name}{at}", "one HTML page with everything above"),
+        (f"corpus verify {version.name}{at}", "re-hash and re-count everything"),
+        (f"catalog trace {version.name} {shard} 0 0{at}", "which document is this token from?"),
+    ]
+    url = _some_url(pipeline)
+    if url is not None:
+        commands.append((f"catalog find --url {shlex.quote(url)}{at}", "where is this page?"))
+    commands.append(
+        (
+            f"corpus plan {recipe} --set mixture.domains.{domain}=0.5{at}",
+            "what would another mix recompute?",
+        )
+    )
+    rule = next((r for r in pipeline.recipe.selection.rules if r.min is not None), None)
+    if rule is not None and rule.min is not None:
+        commands.append(
+            (
+                f"corpus whatif {recipe} --set selection.rules.{rule.name}.min={rule.min * 1.2:g}{at}",
+                "which documents would a stricter rule drop?",
+            )
+        )
+    lines = ["", "Try next:", ""]
+    for command, what in commands:
+        lines += [f"  {_folder()}{command}", f"      {what}"]
+    if Path("workspace.yaml").is_file():
+        lines += ["  make ui", "      the graph in the Dagster UI"]
+    return lines
+
+
+def _some_url(pipeline: Pipeline) -> str | None:
+    """The address of a kept web document."""
+    for snapshot in pipeline.recipe.snapshots:
+        for result in pipeline.results("documents", snapshot):
+            path = pipeline.store.local(result.outputs["records.parquet"].path)
+            table = pq.read_table(path, columns=["url", "reason"])
+            for url, reason in zip(
+                table["url"].to_pylist(), table["reason"].to_pylist(), strict=True
+            ):
+                if url is not None and reason is None:
+                    return str(url)
+    return None
+
+
+def _folder() -> str:
+    """Where the commands are, for those who have not put the environment on their PATH."""
+    if shutil.which("corpus"):
+        return ""
+    folder = Path(sys.executable).parent
+    here = Path.cwd()
+    shown = folder.relative_to(here) if folder.is_relative_to(here) else folder
+    return f"{shown}/"
+
+
+def _bar(count: int, total: int) -> str:
+    return "█" * round(BAR * count / total) if total else ""
+
+
+def plan_lines(lines: Sequence[PlanLine]) -> list[str]:
+    """One line an asset: cached, runs so many parts, or waits for what runs before it."""
+    shown = []
+    width = max((len(line.asset) for line in lines), default=0) + 1
+    for line in lines:
+        if line.state == CACHED:
+            text = f"cached   {line.cached} parts" if line.cached else "nothing to do"
+        elif line.state == RUNS:
+            text = f"runs     {line.to_run} parts, {line.cached} cached"
+            if line.waiting:
+                text += ", more after these"
+        else:
+            text = f"waits    for its inputs ({line.cached} parts cached so far)"
+        shown.append(f"  {line.asset:<{width}}{text}")
+    return shown
+
+
+def status_lines(home: Home, as_json: bool) -> list[str]:
+    """Versions and stored bytes by stage."""
+    store = open_store(home.store_url)
+    registry = Registry(home.catalog_url, home.catalog_busy_s)
+    registry.upgrade()
+    versions = registry.versions()
+    snapshots = [(row, len(registry.source_files(row.name))) for row in registry.snapshots()]
+    stages: dict[str, list[int]] = {}
+    for artifact in registry.artifacts():
+        entry = stages.setdefault(artifact.stage, [0, 0])
+        entry[0] += 1
+        entry[1] += artifact.bytes
+    if as_json:
+        body = {
+            "home": str(home.root),
+            "store": store.url,
+            "versions": [
+                {"name": v.name, "status": v.status, "documents": v.documents, "tokens": v.tokens}
+                for v in versions
+            ],
+            "snapshots": [
+                {"name": row.name, "source": row.source, "files": files} for row, files in snapshots
+            ],
+            "stages": {name: {"tasks": n, "bytes": size} for name, (n, size) in stages.items()},
+        }
+        return [json.dumps(body)]
+    if not versions and not stages:
+        return [f"{home.root} is empty; `corpus build demo` fills it"]
+    lines = [f"home {home.root}", "", "versions:"]
+    lines += [
+        f"  {v.name:<28}{v.status:<9}{v.documents:>10,} documents {v.tokens:>14,} tokens"
+        for v in versions
+    ] or ["  none yet"]
+    lines += ["", "snapshots:"]
+    lines += [f"  {row.name:<28}{row.source:<12}{files:>6} files" for row, files in snapshots]
+    lines += ["", "stored:"]
+    lines += [
+        f"  {name:<28}{n:>6} tasks {size / 2**20:>10.1f} MiB"
+        for name, (n, size) in sorted(stages.items())
+    ]
+    return lines

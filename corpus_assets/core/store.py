@@ -1,0 +1,332 @@
+"""All file I/O of the project: atomic, content-hashed, in a local folder or on S3.
+
+A task's files live in `artifacts/<stage>/<fingerprint>/`; `result.json` is written last and is
+the only proof that they are complete. A folder without it does not exist for anybody, so a
+killed writer leaves nothing that a later run would trust. Paths are relative to the store's
+root and use `/`.
+"""
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, Protocol
+
+from catalog.private import make_folder, private
+from corpus_assets.core.errors import CorruptArtifact, DriftError, StoreError
+from corpus_assets.core.identity import canonical_json, digest
+
+RESULT = "result.json"
+CHECKSUM = "checksum"
+
+
+@dataclass(frozen=True)
+class Output:
+    """One file that a task wrote."""
+
+    path: str  # relative to the store's root
+    sha256: str
+    bytes: int
+    rows: int  # 0 where rows make no sense
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a finished task left in the store."""
+
+    stage: str
+    fingerprint: str
+    outputs: Mapping[str, Output]
+    counts: Mapping[str, int] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)  # small JSON: reasons, metrics
+
+    @property
+    def content_hash(self) -> str:
+        """Identity of what was written, whoever wrote it."""
+        return digest({name: out.sha256 for name, out in self.outputs.items()})
+
+    @property
+    def bytes(self) -> int:
+        return sum(out.bytes for out in self.outputs.values())
+
+
+class Store(Protocol):
+    """Where artifacts and versions live."""
+
+    url: str
+
+    def read(self, path: str) -> bytes: ...
+    def write(self, path: str, data: bytes) -> None: ...
+    def exists(self, path: str) -> bool: ...
+    def local(self, path: str) -> Path: ...
+    def list(self, prefix: str) -> Iterator[str]: ...
+    def delete(self, path: str) -> None: ...
+    def leftovers(self) -> Iterator[Path]: ...
+
+
+class LocalStore:
+    """A folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve()
+        self.url = str(self.root)
+
+    def _full(self, path: str, may_be_link: bool = False) -> Path:
+        """The file's place; nothing on the way to it may be a link, which could lead anywhere."""
+        parts = PurePosixPath(path).parts
+        if not parts or path.startswith("/") or ".." in parts:
+            raise StoreError(f"{path!r} is not a path inside the store")
+        full = self.root
+        try:
+            for number, part in enumerate(parts, 1):
+                full = full / part
+                if full.is_symlink() and not (may_be_link and number == len(parts)):
+                    raise self._is_link(full)
+        except OSError as error:
+            raise StoreError(
+                f"{path[:100]!r} cannot be in the store {self.url}: {error.strerror}"
+            ) from error
+        return full
+
+    def _is_link(self, full: Path) -> StoreError:
+        return StoreError(
+            f"{full.relative_to(self.root)} in the store {self.url} is a symbolic link, and none is "
+            "followed; put the file itself there, or delete the link"
+        )
+
+    def read(self, path: str) -> bytes:
+        try:
+            return self._full(path).read_bytes()
+        except FileNotFoundError as error:
+            raise StoreError(
+                f"{path} is not in the store {self.url}; delete what is left of its folder there "
+                "and run `corpus build` to make it anew"
+            ) from error
+        except OSError as error:
+            raise StoreError(f"cannot read {path} in the store {self.url}: {error}") from error
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write under a temporary name, flush to disk, rename: whole or not at all."""
+        full = self._full(path)
+        temporary = full.with_name(f".{full.name}.{uuid.uuid4().hex}.tmp")
+        try:
+            make_folder(full.parent)
+            with open(temporary, "xb", opener=private) as handle:
+                handle.write(data)
+                handle.flush()
+                os.fsync(handle.fileno())
+            os.replace(temporary, full)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise StoreError(_write_message(self.url, path, error)) from error
+
+    def exists(self, path: str) -> bool:
+        return self._full(path).is_file()
+
+    def local(self, path: str) -> Path:
+        """A path that can be memory-mapped."""
+        full = self._full(path)
+        if not full.is_file():
+            raise StoreError(
+                f"{path} is not in the store {self.url}; delete what is left of its folder there "
+                "and run `corpus build` to make it anew"
+            )
+        return full
+
+    def list(self, prefix: str) -> Iterator[str]:
+        """Every file under `prefix`, or all, temporary files left out, in name order."""
+        base = self._full(prefix) if prefix else self.root
+        if not base.is_dir():
+            return
+        found: list[Path] = []
+        for place, folders, names in os.walk(base):
+            for name in (*folders, *names):
+                if os.path.islink(full := os.path.join(place, name)):
+                    raise self._is_link(Path(full))
+            found += (Path(place, name) for name in names if not is_temporary(name))
+        for path in sorted(found):
+            yield path.relative_to(self.root).as_posix()
+
+    def leftovers(self) -> Iterator[Path]:
+        """Temporary files, left by killed writers unless somebody writes right now."""
+        return leftovers(self.root)
+
+    def delete(self, path: str) -> None:
+        """Remove a file if it is there, and its folder when that leaves it empty. A link goes
+        itself, and not what it leads to."""
+        full = self._full(path, may_be_link=True)
+        try:
+            full.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                full.parent.rmdir()
+        except OSError as error:
+            raise StoreError(f"cannot delete {path} in the store {self.url}: {error}") from error
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file's name is one that a file has while it is written."""
+    return name.startswith(".") and name.endswith(".tmp")
+
+
+def leftovers(folder: Path) -> Iterator[Path]:
+    """Every temporary file in a folder and all below it, in no order."""
+    for place, _, names in os.walk(folder):
+        yield from (Path(place, name) for name in names if is_temporary(name))
+
+
+def _write_message(url: str, path: str, error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return (
+            f"the disk of the store {url} is full (while writing {path}); free some space and run "
+            "the same command again: finished parts are kept"
+        )
+    return f"cannot write {path} to the store {url}: {error}"
+
+
+def open_store(url: str) -> Store:
+    """The store at a folder, a `file://` URL or an `s3://bucket/prefix` URL."""
+    if url.startswith("s3://"):
+        from corpus_assets.core.store_s3 import S3Store
+
+        return S3Store(url)
+    if "://" in url and not url.startswith("file://"):
+        raise StoreError(f"store URL {url!r} is not supported; use a folder, file:// or s3://")
+    return LocalStore(Path(url.removeprefix("file://")))
+
+
+def sha256_hex(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def artifact_folder(stage: str, fingerprint: str) -> str:
+    return f"artifacts/{stage}/{fingerprint}"
+
+
+def load_result(store: Store, stage: str, fingerprint: str) -> Result | None:
+    """The finished result of a task, or None where it has not been computed."""
+    path = f"{artifact_folder(stage, fingerprint)}/{RESULT}"
+    if not store.exists(path):
+        return None
+    raw = read_sealed(store, path)
+    try:
+        if (raw["stage"], raw["fingerprint"]) != (stage, fingerprint):
+            raise damaged(store, path, f"is the result of {raw['stage']} {raw['fingerprint']}")
+        outputs = {name: Output(**out) for name, out in raw["outputs"].items()}
+        return Result(stage, fingerprint, outputs, raw["counts"], raw["notes"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise damaged(store, path, "is not a result") from error
+
+
+def commit_result(
+    store: Store,
+    stage: str,
+    fingerprint: str,
+    files: Mapping[str, tuple[bytes, int]],
+    counts: Mapping[str, int],
+    notes: Mapping[str, Any],
+) -> Result:
+    """Write a task's files, then the result that makes them count.
+
+    `files` maps a file name to (bytes, rows). Where another run already committed the same
+    fingerprint, the contents must be equal: anything else is a bug worth stopping for.
+    """
+    folder = artifact_folder(stage, fingerprint)
+    outputs = {
+        name: Output(f"{folder}/{name}", sha256_hex(data), len(data), rows)
+        for name, (data, rows) in files.items()
+    }
+    result = Result(stage, fingerprint, outputs, dict(counts), dict(notes))
+    earlier = load_result(store, stage, fingerprint)
+    if earlier is not None:
+        if earlier.content_hash != result.content_hash:
+            raise DriftError(
+                f"{stage} {fingerprint[:12]} gave {result.content_hash[:12]} where the store has "
+                f"{earlier.content_hash[:12]}: the stage's output changed without its VERSION; "
+                "raise VERSION in its file"
+            )
+        return earlier
+    for name, (data, _) in files.items():
+        store.write(f"{folder}/{name}", data)
+    body = {
+        "stage": stage,
+        "fingerprint": fingerprint,
+        "outputs": {name: asdict(out) for name, out in outputs.items()},
+        "counts": dict(counts),
+        "notes": dict(notes),
+    }
+    store.write(f"{folder}/{RESULT}", sealed_json(body))
+    return result
+
+
+def read_output(store: Store, output: Output) -> bytes:
+    """An output's bytes, refused when they are not what was written."""
+    return read_checked(store, output.path, output.sha256)
+
+
+def read_checked(store: Store, path: str, sha256: str) -> bytes:
+    """A file's bytes, refused when they have another digest than the recorded one."""
+    data = store.read(path)
+    _compare(store, path, sha256_hex(data), sha256)
+    return data
+
+
+def local_checked(store: Store, path: str, sha256: str) -> Path:
+    """A file's local path, as `Store.local` gives it; its content is read once and checked."""
+    full = store.local(path)
+    try:
+        with open(full, "rb") as handle:
+            found = hashlib.file_digest(handle, "sha256").hexdigest()
+    except OSError as error:
+        raise StoreError(f"cannot read {path} in the store {store.url}: {error}") from error
+    _compare(store, path, found, sha256)
+    return full
+
+
+def check_files(store: Store, files: Iterable[tuple[str, str]], jobs: int = 4) -> None:
+    """Read files (path, SHA-256) once and refuse the first that is not what was recorded."""
+    with ThreadPoolExecutor(jobs) as pool:
+        for _ in pool.map(lambda file: local_checked(store, *file), dict.fromkeys(files)):
+            pass
+
+
+def sealed_json(body: Mapping[str, Any]) -> bytes:
+    """Canonical JSON with its own SHA-256 in `checksum`, for files that no digest names."""
+    return canonical_json({**body, CHECKSUM: digest(dict(body))})
+
+
+def read_sealed(store: Store, path: str) -> dict[str, Any]:
+    """What `sealed_json` wrote, refused when it was altered; older files have no checksum."""
+    try:
+        body = json.loads(store.read(path))
+        recorded = body.pop(CHECKSUM, None)
+        found = digest(body)
+    except (ValueError, AttributeError, TypeError) as error:
+        raise damaged(store, path, "is not the JSON it was") from error
+    if recorded is not None:
+        _compare(store, path, found, recorded)
+    return dict(body)
+
+
+def _compare(store: Store, path: str, found: str, recorded: str) -> None:
+    if found != recorded:
+        raise damaged(store, path, f"has SHA-256 {found}, recorded is {recorded}")
+
+
+def damaged(store: Store, path: str, what: str) -> CorruptArtifact:
+    """The error for a file that is not what was recorded: nothing may be made from it."""
+    if path.startswith("artifacts/"):
+        cure = "delete its folder and build again"
+    elif path.startswith(("parts/", "orders/")):
+        cure = "delete it and build again"
+    elif path.startswith("sources/") and path.count("/") == 1:
+        cure = "delete it and run `corpus build`, which lists the snapshot's files again"
+    else:
+        cure = "restore it from a copy of the store"
+    return CorruptArtifact(f"{path} in the store {store.url} {what}: it is damaged; {cure}")

@@ -1,0 +1,373 @@
+"""Names that code does not choose: keywords, and the functions and types every program may call.
+
+They stand for themselves in a search for code; all other names may be renamed. Words of several
+languages are one list: a word that is a keyword elsewhere is rarely a name here, and where it is,
+only that one name cannot be renamed unseen.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from corpus_assets.decontam.kernels.code_grams import (
+    CodeGrams,
+    CodeTokens,
+    code_hashes,
+    code_places,
+    find_code,
+    make_code_grams,
+    split_tokens,
+)
+from corpus_assets.decontam.kernels.code_tokens import HASH, SLASH, name_table
+from corpus_assets.text.codepoints import text_buffers
+
+FIXED_NAMES = frozenset(
+    [
+        "and",
+        "as",
+        "assert",
+        "async",
+        "await",
+        "break",
+        "class",
+        "continue",
+        "def",
+        "del",
+        "elif",
+        "else",
+        "except",
+        "finally",
+        "for",
+        "from",
+        "global",
+        "if",
+        "import",
+        "in",
+        "is",
+        "lambda",
+        "nonlocal",
+        "not",
+        "or",
+        "pass",
+        "raise",
+        "return",
+        "try",
+        "while",
+        "with",
+        "yield",
+        "match",
+        "case",
+        "True",
+        "False",
+        "None",
+        "self",
+        "cls",
+        "abs",
+        "all",
+        "any",
+        "bin",
+        "bool",
+        "bytearray",
+        "bytes",
+        "callable",
+        "chr",
+        "complex",
+        "dict",
+        "dir",
+        "divmod",
+        "enumerate",
+        "eval",
+        "exec",
+        "filter",
+        "float",
+        "format",
+        "frozenset",
+        "getattr",
+        "hasattr",
+        "hash",
+        "hex",
+        "id",
+        "input",
+        "int",
+        "isinstance",
+        "issubclass",
+        "iter",
+        "len",
+        "list",
+        "map",
+        "max",
+        "min",
+        "next",
+        "object",
+        "oct",
+        "open",
+        "ord",
+        "pow",
+        "print",
+        "property",
+        "range",
+        "repr",
+        "reversed",
+        "round",
+        "set",
+        "setattr",
+        "slice",
+        "sorted",
+        "staticmethod",
+        "str",
+        "sum",
+        "super",
+        "tuple",
+        "type",
+        "vars",
+        "zip",
+        "Exception",
+        "ValueError",
+        "TypeError",
+        "KeyError",
+        "IndexError",
+        "StopIteration",
+        "RuntimeError",
+        "math",
+        "re",
+        "collections",
+        "itertools",
+        "functools",
+        "Any",
+        "Callable",
+        "Dict",
+        "Iterable",
+        "Iterator",
+        "List",
+        "Optional",
+        "Set",
+        "Tuple",
+        "Union",
+        "defaultdict",
+        "Counter",
+        "deque",
+        "abstract",
+        "boolean",
+        "byte",
+        "catch",
+        "char",
+        "const",
+        "delete",
+        "do",
+        "double",
+        "enum",
+        "export",
+        "extends",
+        "extern",
+        "final",
+        "function",
+        "goto",
+        "implements",
+        "inline",
+        "instanceof",
+        "interface",
+        "let",
+        "long",
+        "native",
+        "new",
+        "null",
+        "package",
+        "private",
+        "protected",
+        "public",
+        "register",
+        "short",
+        "signed",
+        "sizeof",
+        "static",
+        "struct",
+        "switch",
+        "synchronized",
+        "template",
+        "this",
+        "throw",
+        "throws",
+        "transient",
+        "typedef",
+        "typename",
+        "undefined",
+        "unsigned",
+        "using",
+        "var",
+        "virtual",
+        "void",
+        "volatile",
+        "of",
+        "true",
+        "false",
+        "String",
+        "Integer",
+        "Math",
+        "System",
+        "console",
+        "require",
+        "module",
+        "exports",
+        "Object",
+        "Array",
+        "Number",
+        "func",
+        "defer",
+        "go",
+        "chan",
+        "fallthrough",
+        "select",
+        "make",
+        "append",
+        "fmt",
+        "nil",
+        "error",
+        "fn",
+        "impl",
+        "mut",
+        "pub",
+        "use",
+        "trait",
+        "where",
+        "loop",
+        "move",
+        "ref",
+        "unsafe",
+        "crate",
+        "mod",
+        "usize",
+        "isize",
+        "u8",
+        "u16",
+        "u32",
+        "u64",
+        "i8",
+        "i16",
+        "i32",
+        "i64",
+        "f32",
+        "f64",
+        "Vec",
+        "Some",
+        "Ok",
+        "Err",
+        "Result",
+        "Option",
+        "Box",
+        "begin",
+        "end",
+        "then",
+        "elsif",
+        "unless",
+        "until",
+        "rescue",
+        "ensure",
+        "puts",
+        "attr_accessor",
+        "echo",
+        "foreach",
+        "array",
+        "isset",
+        "namespace",
+        "std",
+        "vector",
+        "string",
+        "cout",
+        "endl",
+        "auto",
+    ]
+)
+
+_HASH_LANGUAGES = frozenset(
+    [
+        "python",
+        "ruby",
+        "perl",
+        "shell",
+        "bash",
+        "r",
+        "julia",
+        "elixir",
+        "nim",
+        "crystal",
+        "awk",
+        "makefile",
+        "yaml",
+        "tcl",
+    ]
+)
+COMMENTS = MappingProxyType(dict.fromkeys(_HASH_LANGUAGES, HASH))
+
+
+def comment_style(language: str) -> int:
+    """How comments of a language begin: with `#`, or with `//` and `/*`."""
+    return COMMENTS.get(language.lower(), SLASH)
+
+
+# --------------------------------------------------------------------------------------------------
+# The code of benchmark items, ready to be searched for with names renamed (`decontam.kernels.code_tokens`).
+
+
+@lru_cache(maxsize=1)
+def fixed_names() -> npt.NDArray[np.uint64]:
+    return name_table(FIXED_NAMES)
+
+
+@dataclass(frozen=True)
+class CodeIndex:
+    """All pieces of code whose comments begin alike; `items` are their ordinals in the index."""
+
+    style: int
+    ngram: int
+    items: npt.NDArray[np.int64]
+    tokens: CodeTokens
+    grams: CodeGrams
+
+    def find(
+        self, texts: pa.Array, min_share: float
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """(text, place in `items`, matched n-grams), by text."""
+        data, offsets = text_buffers(texts)
+        found: tuple[npt.NDArray[np.int64], ...] = find_code(
+            data, offsets, self.style, fixed_names(), self.tokens, self.grams, self.ngram, min_share
+        )
+        return found[0], found[1], found[2]
+
+    def places(
+        self, data: npt.NDArray[np.uint8], wanted: npt.NDArray[np.bool_]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """(place in `items`, start, stop) in bytes of one text."""
+        found: tuple[npt.NDArray[np.int64], ...] = code_places(
+            data, self.style, fixed_names(), self.tokens, self.grams, self.ngram, wanted
+        )
+        return found[0], found[1], found[2]
+
+
+def build_code_indexes(
+    code: pa.Array, languages: Sequence[str], ngram: int
+) -> tuple[CodeIndex, ...]:
+    """One index for each way that comments begin; none where no item has code."""
+    pieces = code.to_pylist()
+    styles: dict[int, list[int]] = {}
+    for item, (piece, language) in enumerate(zip(pieces, languages, strict=True)):
+        if piece and piece.strip():
+            styles.setdefault(comment_style(language), []).append(item)
+    return tuple(_build(style, code, items, ngram) for style, items in sorted(styles.items()))
+
+
+def _build(style: int, code: pa.Array, items: list[int], ngram: int) -> CodeIndex:
+    chosen = code.take(pa.array(items, pa.int64())).cast(pa.large_string())
+    data, offsets = text_buffers(chosen)
+    fixed = fixed_names()
+    starts, stops, kinds, firsts = split_tokens(data, offsets, style, fixed)
+    hashes, edges = code_hashes(data, offsets, style, fixed, ngram)
+    owner = np.repeat(np.arange(len(items), dtype=np.int64), np.diff(edges))
+    place = np.arange(hashes.size, dtype=np.int64) - edges[owner] + firsts[owner]
+    tokens = CodeTokens(data.copy(), starts, stops, kinds, firsts)
+    grams = make_code_grams(hashes, owner, place, len(items))
+    return CodeIndex(style, ngram, np.array(items, np.int64), tokens, grams)

@@ -1,0 +1,315 @@
+"""From places in a text as it was searched (bytes, in NFKC) to places in the text itself.
+
+NFKC may join, split and replace characters. It never reaches over the border before a character
+that it leaves alone and that cannot compose with what stands before it, so the text is cut at
+those borders, and only the few pieces that change are converted by themselves. A place that ends
+inside such a piece is widened to the whole of it. Costs a few passes over one text, and is asked
+only for texts in which something was found.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field, model_validator
+
+from corpus_assets.core.identity import Settings
+from corpus_assets.core.schemas import HITS
+from corpus_assets.decontam.code_index import CodeIndex
+from corpus_assets.decontam.eval_index import EvalIndex
+from corpus_assets.decontam.kernels.gram_places import item_places
+from corpus_assets.decontam.kernels.near_misses import find_near_misses
+from corpus_assets.decontam.verdicts import (
+    REASON,
+    VERDICTS,
+    CommonSettings,
+    VerdictSettings,
+    merged,
+    verdicts,
+)
+from corpus_assets.text.characters import char_tables, nfkc, to_nfkc
+from corpus_assets.text.codepoints import text_buffers
+from corpus_assets.text.ngrams import find_items
+from corpus_assets.text.words import MAX_NGRAM
+
+Ints = npt.NDArray[np.int64]
+
+
+def in_chars(text: str, searched: npt.NDArray[np.uint8], starts: Ints, stops: Ints) -> Ints:
+    """Places in bytes of the searched text, as [start, end) in characters of `text`; shape (n, 2).
+
+    `searched` is the UTF-8 of `text` or of `nfkc` of it.
+    """
+    if text.isascii():
+        return np.stack([starts, stops], axis=1).astype(np.int64)
+    before = np.cumsum((searched & 0xC0) != 0x80)  # characters up to and with each byte
+    lead = np.concatenate([np.zeros(1, np.int64), before])
+    low, high = lead[starts], lead[stops]
+    if not _is_utf8_of(text, searched):
+        begins, ends = _pieces(text)
+        edges = np.concatenate([np.zeros(1, np.int64), np.cumsum(ends[:, 1])])
+        low = begins[np.searchsorted(edges, low, side="right") - 1]
+        last = np.searchsorted(edges, high - 1, side="right") - 1
+        high = begins[last] + ends[last, 0]
+    return np.stack([low, high], axis=1).astype(np.int64)
+
+
+def _is_utf8_of(text: str, searched: npt.NDArray[np.uint8]) -> bool:
+    return searched.tobytes() == text.encode("utf-8", "replace")
+
+
+def _pieces(text: str) -> tuple[Ints, Ints]:
+    """Where each piece begins, and (its characters, its characters in NFKC)."""
+    codes = np.frombuffer(text.encode("utf-32-le", "replace"), "<u4")
+    is_border = _begins_piece(codes)
+    is_border[0] = True
+    begins = np.flatnonzero(is_border).astype(np.int64)
+    sizes = np.diff(np.append(begins, codes.size))
+    normal = sizes.copy()
+    foreign = np.flatnonzero(np.add.reduceat((codes > 0x7F).astype(np.int64), begins) > 0)
+    if foreign.size:
+        spans = zip(begins[foreign].tolist(), sizes[foreign].tolist(), strict=True)
+        pieces = pa.array([text[start : start + size] for start, size in spans], pa.large_string())
+        normal[foreign] = pc.utf8_length(to_nfkc(pieces)).to_numpy()
+    return begins, np.stack([sizes, normal], axis=1)
+
+
+def _begins_piece(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+    """Whether nothing before a character can change with it: by itself, or by what it becomes."""
+    order = char_tables().order
+    is_border: npt.NDArray[np.bool_] = order[codes] == 0
+    known, where = np.unique(codes[~is_border], return_inverse=True)
+    became = to_nfkc(pa.array([chr(code) for code in known.tolist()], pa.large_string()))
+    begins = [bool(text) and order[ord(text[0])] == 0 for text in became.to_pylist()]
+    is_border[~is_border] = np.array(begins, np.bool_)[where]
+    return is_border
+
+
+# --------------------------------------------------------------------------------------------------
+# Contamination: benchmark items that stand in documents.
+#
+# `scan` reads text and records every item of which a document holds a good share, lightly edited
+# copies and renamed code included; what follows from a hit is said by `contamination_verdicts`,
+# which reads only those rows. So a changed drop threshold recomputes no text.
+
+__all__ = [
+    "REASON",
+    "VERDICTS",
+    "VERSION",
+    "CommonSettings",
+    "ContaminationSettings",
+    "NearMissSettings",
+    "ScanSettings",
+    "VerdictSettings",
+    "scan",
+    "verdicts",
+]
+
+VERSION = 2
+
+TEXT, CODE = "text", "code"
+
+_ROWS_PER_BATCH = 1 << 16
+_GAP_WORDS = 3  # stretches of an item that are no farther apart are one place
+
+
+class NearMissSettings(Settings):
+    """Lightly edited items: found for people to look at, never a reason to drop."""
+
+    seed_words: int = Field(
+        default=5, ge=3, le=MAX_NGRAM, description="words in a row that must have been left alone"
+    )
+    min_words: int = Field(
+        default=13, ge=3, description="a shorter item is not looked for in edited form"
+    )
+    min_similarity: float = Field(
+        default=0.7,
+        gt=0,
+        le=1,
+        description="1 - words put in, left out or replaced / words of the item",
+    )
+
+
+class ScanSettings(Settings):
+    """What `scan` reads."""
+
+    report_share: float = Field(
+        default=0.3, gt=0, le=1, description="share of an item's n-grams that is worth a row"
+    )
+    near_misses: NearMissSettings | None = NearMissSettings()
+    code_domains: tuple[str, ...] | None = Field(
+        default=None, description="domains searched for the code of suites; null: all"
+    )
+
+
+class ContaminationSettings(ScanSettings, VerdictSettings, CommonSettings):
+    """All of it, as a recipe writes it; each step is given its own part."""
+
+    @model_validator(mode="after")
+    def _drops_are_recorded(self) -> "ContaminationSettings":
+        if self.drop_share < self.report_share:
+            raise ValueError("drop_share must not be below report_share: such hits are not kept")
+        return self
+
+    @property
+    def scan(self) -> ScanSettings:
+        """The part that belongs to the fingerprint of `scan`."""
+        return ScanSettings(**{name: getattr(self, name) for name in ScanSettings.model_fields})
+
+    @property
+    def verdict(self) -> VerdictSettings:
+        """The part that belongs to the fingerprint of `verdicts`."""
+        return VerdictSettings(
+            **{name: getattr(self, name) for name in VerdictSettings.model_fields}
+        )
+
+    @property
+    def common(self) -> CommonSettings:
+        """The part that belongs to the calibration of common items."""
+        return CommonSettings(common_documents=self.common_documents)
+
+
+@dataclass
+class _Found:
+    """What is known about one item in one document."""
+
+    matched: int = 0
+    similarity: float | None = None
+    places: list[tuple[int, int]] = field(default_factory=list)
+
+
+def scan(documents: pa.Table, index: EvalIndex, settings: ScanSettings) -> pa.Table:
+    """Schema HITS, ordered by (row, kind, benchmark, item_id).
+
+    A row stands for a share >= report_share, or for a near miss. Matches are confirmed word by
+    word or token by token, so `confirmed` is always true, but for a near miss alone.
+    """
+    rows: list[dict[str, object]] = []
+    domains = documents["domain"].to_pylist() if "domain" in documents.column_names else None
+    first = 0
+    for chunk in documents.column("text").chunks:
+        for start in range(0, len(chunk), _ROWS_PER_BATCH):
+            texts = chunk.slice(start, _ROWS_PER_BATCH)
+            of_batch = domains and domains[first : first + len(texts)]
+            rows += _scan_batch(texts, of_batch, first, index, settings)
+            first += len(texts)
+    taken = pa.array([row["row"] for row in rows], pa.int64())
+    ids = documents.column("doc_id").take(taken)
+    table = pa.Table.from_pylist(rows, schema=HITS.remove(0))
+    return table.add_column(0, HITS.field("doc_id"), ids).cast(HITS)
+
+
+def _scan_batch(
+    texts: pa.Array,
+    domains: list[str] | None,
+    first: int,
+    index: EvalIndex,
+    settings: ScanSettings,
+) -> Iterator[dict[str, object]]:
+    words = _words_found(texts, index, settings)
+    code = _code_found(texts, domains, index, settings)
+    for row in sorted(words.keys() | code.keys()):
+        for kind, found in ((CODE, code.get(row, {})), (TEXT, words.get(row, {}))):
+            for item in sorted(found):
+                total, one = int(index.grams.item_totals[item]), found[item]
+                if kind == CODE:
+                    total = _code_total(index, item)
+                yield {
+                    "row": first + row,
+                    "benchmark": index.benchmarks[item].as_py(),
+                    "item_id": index.item_ids[item].as_py(),
+                    "kind": kind,
+                    "matched": one.matched,
+                    "total": total,
+                    "similarity": one.similarity,
+                    "confirmed": one.matched > 0,
+                    "places": [{"start": low, "end": high} for low, high in merged(one.places)],
+                }
+
+
+def _words_found(
+    texts: pa.Array, index: EvalIndex, settings: ScanSettings
+) -> dict[int, dict[int, _Found]]:
+    """Items by their words, by row and ordinal."""
+    searched = nfkc(texts)
+    data, offsets = text_buffers(searched)
+    tables = char_tables()
+    by_row: dict[int, dict[int, _Found]] = {}
+    hits = find_items(data, offsets, tables, index.grams, index.lookup, settings.report_share)
+    for row, item, matched in zip(*(part.tolist() for part in hits), strict=True):
+        by_row.setdefault(row, {})[item] = _Found(matched)
+    places = item_places(
+        data, offsets, tables, index.grams, index.lookup, hits[0], hits[1], _GAP_WORDS
+    )
+    edges = np.searchsorted(places[0], np.arange(len(texts) + 1))
+    for row, found in by_row.items():
+        part = data[offsets[row] : offsets[row + 1]]
+        own = slice(edges[row], edges[row + 1])
+        where = (places[1][own], places[2][own], places[3][own])
+        _add_places(found, texts[row].as_py(), part, where)
+    near = settings.near_misses
+    if near is not None:
+        seeds = index.seeds(near.seed_words, near.min_words)
+        missed = find_near_misses(
+            data, offsets, tables, seeds, near.seed_words, near.min_similarity
+        )
+        for row, item, share, low, high in zip(*missed, strict=True):
+            found = by_row.setdefault(int(row), {})
+            one = found.setdefault(int(item), _Found())
+            one.similarity = float(share)
+            part = data[offsets[row] : offsets[row + 1]]
+            place = (np.array([int(item)]), np.array([low]), np.array([high]))
+            _add_places(found, texts[int(row)].as_py(), part, place)
+    return by_row
+
+
+def _code_found(
+    texts: pa.Array, domains: list[str] | None, index: EvalIndex, settings: ScanSettings
+) -> dict[int, dict[int, _Found]]:
+    """Items by their code, by row and ordinal. The text is searched as it is."""
+    wanted_domains = settings.code_domains
+    chosen = np.arange(len(texts))
+    if wanted_domains is not None and domains is not None:
+        chosen = np.array([i for i, name in enumerate(domains) if name in wanted_domains], np.int64)
+    by_row: dict[int, dict[int, _Found]] = {}
+    if not index.code or not chosen.size:
+        return by_row
+    some = texts.take(pa.array(chosen)).cast(pa.large_string()).fill_null("")
+    data, offsets = text_buffers(some)
+    for code in index.code:
+        hits = code.find(some, settings.report_share)
+        own: dict[int, dict[int, _Found]] = {}
+        for row, piece, matched in zip(*(part.tolist() for part in hits), strict=True):
+            own.setdefault(row, {})[int(code.items[piece])] = _Found(matched)
+        for row, found in own.items():
+            part = data[offsets[row] : offsets[row + 1]]
+            pieces, starts, stops = code.places(part, np.isin(code.items, list(found)))
+            _add_places(found, some[row].as_py(), part, (code.items[pieces], starts, stops))
+            by_row.setdefault(int(chosen[row]), {}).update(found)
+    return by_row
+
+
+def _code_total(index: EvalIndex, item: int) -> int:
+    totals = (_total_in(code, item) for code in index.code)
+    return max(totals, default=0)
+
+
+def _total_in(code: CodeIndex, item: int) -> int:
+    place = int(np.searchsorted(code.items, item))
+    is_there = place < code.items.size and int(code.items[place]) == item
+    return int(code.grams.item_totals[place]) if is_there else 0
+
+
+def _add_places(
+    found: dict[int, _Found],
+    text: str,
+    searched: npt.NDArray[np.uint8],
+    where: tuple[Ints, Ints, Ints],
+) -> None:
+    items, starts, stops = where
+    spans = in_chars(text, searched, starts, stops).tolist()
+    for item, (low, high) in sorted(zip(items.tolist(), spans, strict=True)):
+        found[item].places.append((low, high))

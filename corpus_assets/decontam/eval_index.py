@@ -1,0 +1,306 @@
+"""Eval index: the n-grams of benchmark items, so that documents can be searched for them.
+
+The index is one Arrow file with one row: `items` (every item with its normalised text, and its
+code where it has any) and `grams` (every distinct n-gram: rolling hash, BLAKE2b-64 of its
+spelling, where it is spelled, which items hold it). N-grams of 13 words after GPT-3 (Brown et al.
+2020, appendix C). A shorter item is searched for whole; one too short even for that is listed.
+"""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pydantic import Field, model_validator
+
+from corpus_assets.core.errors import RecipeError, SourceError
+from corpus_assets.core.identity import Settings, canonical_json
+from corpus_assets.decontam.code_index import CodeIndex, build_code_indexes
+from corpus_assets.decontam.eval_suites import EvalItem, read_items, read_suites
+from corpus_assets.decontam.kernels.code_tokens import MAX_TOKENS
+from corpus_assets.decontam.kernels.near_misses import Seeds, build_seeds, word_hashes
+from corpus_assets.text.characters import char_tables, nfkc
+from corpus_assets.text.codepoints import text_buffers
+from corpus_assets.text.ngrams import Grams, Lookup, build_lookup, ngram_hashes
+from corpus_assets.text.words import MAX_NGRAM, spell_words
+
+__all__ = [
+    "VERSION",
+    "EvalIndex",
+    "EvalIndexSettings",
+    "EvalItem",
+    "build_eval_index",
+    "items_by_benchmark",
+    "load_eval_index",
+    "parse_eval_index",
+    "read_items",
+    "read_suites",
+]
+
+VERSION = 2
+
+ITEM = pa.struct(
+    [
+        ("benchmark", pa.string()),
+        ("item_id", pa.string()),
+        ("text", pa.large_string()),  # normalised: folded words, single spaces
+        ("answer", pa.large_string()),
+        ("n_grams", pa.int32()),  # distinct; 0: too short to be indexed
+        ("code", pa.large_string()),  # as the suite has it; empty where it has none
+        ("language", pa.string()),  # of the code
+    ]
+)
+GRAM = pa.struct(
+    [
+        ("hash", pa.uint64()),
+        ("digest", pa.uint64()),  # BLAKE2b-64 of the spelling, little-endian
+        ("n_words", pa.int32()),
+        ("start", pa.int64()),  # characters of the items' texts, laid end to end
+        ("stop", pa.int64()),
+        ("items", pa.large_list(pa.int32())),  # ordinals in `items`, ascending
+    ]
+)
+EVAL_INDEX = pa.schema([("items", pa.large_list(ITEM)), ("grams", pa.large_list(GRAM))])
+
+
+class EvalIndexSettings(Settings):
+    """How items are cut into n-grams."""
+
+    ngram: int = Field(default=13, ge=1, le=MAX_NGRAM)
+    short_item: Literal["whole_text"] = "whole_text"
+    min_words: int = Field(default=8, ge=1)
+    code_ngram: int = Field(
+        default=20,
+        ge=8,
+        le=MAX_TOKENS,
+        description="tokens in an n-gram of code; a shorter piece of code is not searched for",
+    )
+
+    @model_validator(mode="after")
+    def _min_words_fit(self) -> "EvalIndexSettings":
+        if self.min_words > self.ngram:
+            raise ValueError("min_words must not be above ngram: no item could be indexed whole")
+        return self
+
+
+@dataclass(frozen=True)
+class EvalIndex:
+    """An index in memory, ready to be searched."""
+
+    benchmarks: pa.Array
+    item_ids: pa.Array
+    texts: pa.Array
+    grams: Grams
+    lookup: Lookup
+    code: tuple[CodeIndex, ...] = ()
+
+    def seeds(self, length: int, min_words: int) -> Seeds:
+        """Tables for near misses, made on first use."""
+        key = (length, min_words)
+        if key not in self._seeds:
+            words, firsts = word_hashes(*text_buffers(self.texts), char_tables())
+            self._seeds[key] = build_seeds(words, firsts, length, min_words)
+        return self._seeds[key]
+
+    @cached_property
+    def _seeds(self) -> dict[tuple[int, int], Seeds]:
+        return {}
+
+    def metrics(self) -> dict[str, Any]:
+        """Counts, and every item that was too short to be indexed as (benchmark, id)."""
+        found = self.grams.item_totals > 0
+        for code in self.code:
+            found[code.items[code.grams.item_totals > 0]] = True
+        short = np.flatnonzero(~found)
+        names = zip(
+            self.benchmarks.take(short).to_pylist(),
+            self.item_ids.take(short).to_pylist(),
+            strict=True,
+        )
+        return {
+            "items": len(self.item_ids),
+            "grams": int(self.grams.hashes.size),
+            "code_items": sum(int((c.grams.item_totals > 0).sum()) for c in self.code),
+            "unindexed": int(short.size),
+            "unindexed_items": list(names),
+        }
+
+
+def build_eval_index(items: Sequence[EvalItem], settings: EvalIndexSettings) -> bytes:
+    """The index as one Arrow file; the same items in any order give the same bytes."""
+    ordered = sorted(items, key=lambda item: (item.benchmark, item.id))
+    for left, right in itertools.pairwise(ordered):
+        if (left.benchmark, left.id) == (right.benchmark, right.id):
+            raise SourceError(
+                f"two eval items are called {left.benchmark}/{left.id}: "
+                "name every file once and give every item its own id"
+            )
+    texts = nfkc(pa.array(_searched_texts(ordered, settings), pa.large_string()))
+    codes, starts, firsts = spell_words(*text_buffers(texts), char_tables())
+    edges = starts[firsts]
+    grams, totals = _distinct_grams(texts, codes, starts, firsts, settings)
+    items_column = pa.StructArray.from_arrays(
+        [
+            pa.array([item.benchmark for item in ordered], pa.string()),
+            pa.array([item.id for item in ordered], pa.string()),
+            _spelled_texts(codes, edges),
+            pa.array([item.answer for item in ordered], pa.large_string()),
+            pa.array(totals, pa.int32()),
+            pa.array([item.code for item in ordered], pa.large_string()),
+            pa.array([item.language for item in ordered], pa.string()),
+        ],
+        fields=list(ITEM),
+    )
+    table = pa.table(
+        [_one_row(items_column), _one_row(grams)],
+        schema=EVAL_INDEX.with_metadata(
+            {"version": str(VERSION), "settings": canonical_json(settings.identity())}
+        ),
+    )
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
+    with pa.ipc.new_file(sink, table.schema, options=options) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def _searched_texts(items: Sequence[EvalItem], settings: EvalIndexSettings) -> list[str]:
+    """Questions; with the choices where the question alone is shorter than an n-gram.
+
+    A page may list other choices, or letters before them: a long question is enough to know it.
+    """
+    texts = nfkc(pa.array([item.text for item in items], pa.large_string()))
+    _, firsts = word_hashes(*text_buffers(texts), char_tables())
+    short = (np.diff(firsts) < settings.ngram).tolist()
+    return [
+        f"{item.text}\n{item.more}" if item.more and is_short else item.text
+        for item, is_short in zip(items, short, strict=True)
+    ]
+
+
+def _distinct_grams(
+    texts: pa.Array,
+    codes: npt.NDArray[np.uint32],
+    starts: npt.NDArray[np.int64],
+    firsts: npt.NDArray[np.int64],
+    settings: EvalIndexSettings,
+) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+    """All distinct n-grams, sorted by (hash, spelling), and how many each item has."""
+    spelled = codes.astype("<u4").tobytes().decode("utf-32-le")
+    lengths = np.minimum(np.diff(firsts), settings.ngram)
+    lengths[lengths < settings.min_words] = 0
+    totals = np.zeros(lengths.size, np.int64)
+    grams: dict[str, tuple[int, int, int, int, int, list[int]]] = {}
+    for length in np.unique(lengths[lengths > 0]).tolist():
+        chosen = np.flatnonzero(lengths == length)
+        buffers = text_buffers(texts.take(pa.array(chosen)))
+        hashed = int(_hashed_words(np.int64(length), settings))
+        hashes, hash_firsts = ngram_hashes(*buffers, char_tables(), hashed)
+        for item, at in zip(chosen.tolist(), hash_firsts.tolist(), strict=False):
+            first, last = int(firsts[item]), int(firsts[item + 1])
+            for word in range(first, last - length + 1):
+                start, end = int(starts[word]), word + length
+                stop = int(starts[end]) - (end < last)
+                key = int(hashes[at + word - first])
+                spelling = spelled[start:stop]
+                gram = grams.get(spelling)
+                if gram is None:
+                    gram = (key, _digest(spelling), length, start, stop, [])
+                    grams[spelling] = gram
+                items = gram[5]
+                if not items or items[-1] != item:
+                    items.append(item)
+                    totals[item] += 1
+    rows = [gram for _, gram in sorted(grams.items(), key=lambda pair: (pair[1][0], pair[0]))]
+    kinds = [field.type for field in GRAM]
+    columns = [pa.array([row[i] for row in rows], kind) for i, kind in enumerate(kinds)]
+    return pa.StructArray.from_arrays(columns, fields=list(GRAM)), totals
+
+
+def _hashed_words(lengths: Any, settings: EvalIndexSettings) -> Any:
+    """How many words of a gram its hash is of: all of an n-gram, the first ones of a short item."""
+    return np.where(lengths == settings.ngram, settings.ngram, settings.min_words)
+
+
+def _digest(spelling: str) -> int:
+    return int.from_bytes(blake2b(spelling.encode(), digest_size=8).digest(), "little")
+
+
+def _spelled_texts(codes: npt.NDArray[np.uint32], edges: npt.NDArray[np.int64]) -> pa.Array:
+    spans = itertools.pairwise(edges.tolist())
+    pieces = (codes[start:stop].astype("<u4").tobytes() for start, stop in spans)
+    return pa.array([piece.decode("utf-32-le") for piece in pieces], pa.large_string())
+
+
+def _one_row(values: pa.Array) -> pa.Array:
+    return pa.LargeListArray.from_arrays(pa.array([0, len(values)], pa.int64()), values)
+
+
+def load_eval_index(path: str | Path) -> EvalIndex:
+    """Read an index file; about a second for a million n-grams."""
+    try:
+        return parse_eval_index(Path(path).read_bytes())
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read: build the eval index first ({error})") from error
+    except pa.ArrowException as error:
+        raise SourceError(f"{path} is not an eval index: build it again") from error
+
+
+def parse_eval_index(data: bytes) -> EvalIndex:
+    """The index in `data`, as `build_eval_index` wrote it."""
+    table = pa.ipc.open_file(pa.BufferReader(data)).read_all()
+    written = (table.schema.metadata or {}).get(b"version", b"none").decode()
+    if written != str(VERSION) or table.num_rows != 1:
+        raise RecipeError(
+            f"the eval index has format {written}, this code reads {VERSION}: build it again"
+        )
+    settings = EvalIndexSettings.model_validate_json(table.schema.metadata[b"settings"])
+    items = table.column("items").chunk(0).flatten()
+    grams = table.column("grams").chunk(0).flatten()
+    texts = items.field("text")
+    spelled = "".join(texts.to_pylist())
+    postings = grams.field("items")
+    lengths = _numbers(grams.field("n_words"), np.int64)
+    found = Grams(
+        hashes=_numbers(grams.field("hash"), np.uint64),
+        lengths=lengths,
+        hashed=_hashed_words(lengths, settings),
+        starts=_numbers(grams.field("start"), np.int64),
+        stops=_numbers(grams.field("stop"), np.int64),
+        codes=np.frombuffer(spelled.encode("utf-32-le"), "<u4").astype(np.uint32),
+        posting_offsets=_numbers(postings.offsets, np.int64),
+        posting_items=_numbers(postings.values, np.int64),
+        item_totals=_numbers(items.field("n_grams"), np.int64),
+    )
+    code = build_code_indexes(
+        items.field("code"), items.field("language").to_pylist(), settings.code_ngram
+    )
+    return EvalIndex(
+        items.field("benchmark"), items.field("item_id"), texts, found, build_lookup(found), code
+    )
+
+
+def _numbers(column: pa.Array, dtype: Any) -> npt.NDArray[Any]:
+    return np.array(column.to_numpy(), dtype=dtype)  # a copy: writable, like every Grams array
+
+
+def items_by_benchmark(data: bytes) -> dict[str, tuple[int, int]]:
+    """Benchmark -> (items, those too short to be searched for), of an index as it was written."""
+    table = pa.ipc.open_file(pa.BufferReader(data)).read_all()
+    items = table.column("items").chunk(0).flatten()
+    settings = EvalIndexSettings.model_validate_json(table.schema.metadata[b"settings"])
+    found = _numbers(items.field("n_grams"), np.int64) > 0
+    languages = items.field("language").to_pylist()
+    for code in build_code_indexes(items.field("code"), languages, settings.code_ngram):
+        found[code.items[code.grams.item_totals > 0]] = True
+    counts: dict[str, tuple[int, int]] = {}
+    for name, is_found in zip(items.field("benchmark").to_pylist(), found.tolist(), strict=True):
+        total, short = counts.get(name, (0, 0))
+        counts[name] = (total + 1, short + (not is_found))
+    return counts

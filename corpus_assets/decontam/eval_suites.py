@@ -1,0 +1,365 @@
+"""Places that are known to hold a benchmark: their documents go, whatever their text.
+
+A mirror of a benchmark's repository holds its answers, tests and discussions as well, in forms
+that no search for questions finds. Places are told from a document's key alone, so a longer list
+recomputes no text.
+"""
+
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import Field, field_validator, model_validator
+
+from corpus_assets.core.errors import RecipeError, SourceError
+from corpus_assets.core.identity import Settings
+from corpus_assets.ingest.formats.inflate import inflated
+from corpus_assets.ingest.gates.blocklist import Blocklist
+from corpus_assets.ingest.urls import address_of
+
+REASON = "holds_benchmark"
+
+REPOSITORY = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}")
+
+
+class ExclusionSettings(Settings):
+    """Hosts, addresses and repositories."""
+
+    hosts: tuple[str, ...] = Field(default=(), description="with all their subdomains")
+    url_prefixes: tuple[str, ...] = Field(
+        default=(), description="whole path segments: `example.org/data` leaves `/database` alone"
+    )
+    repositories: tuple[str, ...] = Field(
+        default=(),
+        description="`owner/name` of a repository, found as two path segments of an address or "
+        "of a source file's key, on any host, in any case",
+    )
+
+    @field_validator("hosts")
+    @classmethod
+    def _are_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        try:
+            Blocklist(value)
+        except RecipeError as error:
+            raise ValueError(str(error)) from error
+        return value
+
+    @field_validator("url_prefixes")
+    @classmethod
+    def _are_addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for prefix in value:
+            if _prefix_key(prefix) is None:
+                raise ValueError(f"{prefix!r} is no address; write it like example.org/data")
+        return value
+
+    @field_validator("repositories")
+    @classmethod
+    def _are_repositories(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if not REPOSITORY.fullmatch(name):
+                raise ValueError(f"{name!r} is no repository; write it like owner/name")
+        return value
+
+    def __bool__(self) -> bool:
+        return bool(self.hosts or self.url_prefixes or self.repositories)
+
+
+def _prefix_key(prefix: str) -> str | None:
+    address = address_of(prefix if "://" in prefix else f"http://{prefix}")
+    return None if address is None else address.key.rstrip("/")
+
+
+class Exclusions:
+    """All places of a recipe's suites, by benchmark or number of the suite."""
+
+    def __init__(self, places: Mapping[str, ExclusionSettings]) -> None:
+        self._places = [
+            (
+                name,
+                Blocklist(settings.hosts),
+                tuple((_prefix_key(prefix) or "", prefix) for prefix in settings.url_prefixes),
+                tuple((f"/{repo.lower()}/", repo) for repo in settings.repositories),
+            )
+            for name, settings in places.items()
+            if settings
+        ]
+
+    def __bool__(self) -> bool:
+        return bool(self._places)
+
+    def match(self, key: str, host: str | None) -> str | None:
+        """`BENCHMARK: place` for a document that stands in one, the first in recipe order."""
+        plain = re.split(r"\)/|:", key, maxsplit=1)[-1].partition("?")[0].lower()
+        path = f"/{plain.removesuffix('/')}/".replace(".git/", "/")
+        for name, hosts, prefixes, repositories in self._places:
+            found = hosts.match(host) if host else None
+            for start, prefix in prefixes if found is None else ():
+                if key.startswith(start) and key[len(start) : len(start) + 1] in ("", "/", "?"):
+                    found = prefix
+                    break
+            for segments, repository in repositories if found is None else ():
+                if segments in path:
+                    found = repository
+                    break
+            if found is not None:
+                return f"{name}: {found}"
+        return None
+
+    def matches(self, documents: pa.Table) -> dict[int, str]:
+        """Row -> place, for the documents (url_key, host) of a part. About a microsecond each."""
+        if not self._places:
+            return {}
+        columns = (documents[name].to_pylist() for name in ("url_key", "host"))
+        found = ((row, self.match(*names)) for row, names in enumerate(zip(*columns, strict=True)))
+        return {row: place for row, place in found if place is not None}
+
+
+# --------------------------------------------------------------------------------------------------
+# Evaluation suites: the files that hold benchmark items, and which of their fields say what.
+#
+# A suite is JSON lines (plain, gzip, zstd) or Parquet. The plain form of a recipe names files whose
+# records have `id`, `benchmark`, `text` and `answer`; an entry with settings maps other names, as
+# benchmarks are published. A record that cannot be read is an error with file and line: a suite
+# with a hole would let exactly those items through that nobody looks at again.
+
+BUFFER_BYTES = 1 << 16
+MAX_LINE_BYTES = 1 << 28
+
+
+class SuiteFields(Settings):
+    """Names of a record's fields; a dot enters a nested object (`question.stem`)."""
+
+    id: str | None = Field(default="id", description="text or number; null: the record's number")
+    benchmark: str | None = Field(
+        default="benchmark", description="not needed where the suite names its benchmark"
+    )
+    question: tuple[str, ...] = Field(
+        default=("text",), min_length=1, description="what is searched for, joined in this order"
+    )
+    choices: str | None = Field(
+        default=None,
+        description="a list, or an object with a list in `text`; searched for with a question "
+        "that alone is shorter than an n-gram",
+    )
+    answer: str | None = Field(default="answer", description="kept for people, never searched for")
+    code: tuple[str, ...] = Field(
+        default=(), description="source code, joined in this order; suites of the kind `code`"
+    )
+
+    @field_validator("question", "code", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+
+class EvalSuite(Settings):
+    """One benchmark, or several of one form."""
+
+    files: tuple[str, ...] = Field(
+        min_length=1, description="paths or patterns: .jsonl, .jsonl.gz, .jsonl.zst, .parquet"
+    )
+    benchmark: str | None = Field(
+        default=None, min_length=1, description="its name; null: each record names its own"
+    )
+    kind: Literal["text", "code"] = Field(
+        default="text",
+        description="`code`: the fields in `fields.code` are searched for with identifiers "
+        "renamed alike, beside the words of the question",
+    )
+    language: str = Field(default="python", description="of the code: says how its comments begin")
+    fields: SuiteFields = SuiteFields()
+    exclude: ExclusionSettings = Field(
+        default=ExclusionSettings(), description="places known to hold the benchmark"
+    )
+
+    @field_validator("files", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _code_is_named(self) -> "EvalSuite":
+        if (self.kind == "code") != bool(self.fields.code):
+            raise ValueError(
+                "a suite of the kind `code` says in `fields.code` which fields hold code, and "
+                "only such a suite does"
+            )
+        return self
+
+    def identity(self) -> dict[str, Any]:
+        """All but where the files lie: their digests are inputs."""
+        body = super().identity()
+        body["files"] = len(self.files)
+        return body
+
+
+@dataclass(frozen=True)
+class EvalItem:
+    """One question of a benchmark; `answer` is kept for people and never searched for.
+
+    `more` is searched for with `text` where that alone is shorter than an n-gram.
+    """
+
+    id: str
+    benchmark: str
+    text: str
+    answer: str = ""
+    more: str = ""
+    code: str = ""
+    language: str = ""
+
+
+def read_items(paths: Sequence[str | Path]) -> list[EvalItem]:
+    """Items of files in the plain form, with fields id, benchmark, text and answer."""
+    return read_suites([(EvalSuite(files=("-",)), paths)])
+
+
+def read_suites(suites: Sequence[tuple[EvalSuite, Sequence[str | Path]]]) -> list[EvalItem]:
+    """All items of suites, each with its files. Names must be unique over all of them."""
+    items: list[EvalItem] = []
+    places: dict[tuple[str, str], str] = {}
+    for suite, paths in suites:
+        before = len(items)
+        for number, path in enumerate(paths, 1):
+            prefix = f"{number}/" if len(paths) > 1 else ""
+            for place, row, ordinal in _records(Path(path)):
+                item = _as_item(row, place, suite, f"{prefix}{ordinal}")
+                first = places.setdefault((item.benchmark, item.id), place)
+                if first is not place:
+                    raise SourceError(
+                        f"{place}: two eval items are called {item.benchmark}/{item.id}, the "
+                        f"first in {first}; name every file once and give every item its own id"
+                    )
+                items.append(item)
+        if len(items) == before:
+            raise SourceError(f"eval_suites: {', '.join(map(str, paths))} holds no item")
+    return items
+
+
+def _records(path: Path) -> Iterator[tuple[str, Any, int]]:
+    """(where it stands, the record, its number from 1)"""
+    if path.suffix == ".parquet":
+        yield from _parquet_rows(path)
+        return
+    number = 0
+    try:
+        with path.open("rb") as file:
+            raw = inflated(file, path.name)
+            lines = io.BufferedReader(raw, BUFFER_BYTES)
+            while line := lines.readline(MAX_LINE_BYTES):
+                number += 1
+                place = f"{path}, line {number}"
+                if raw.failure is not None and not line.endswith(b"\n"):
+                    break
+                if line.strip():
+                    yield place, _parsed(line, place, number), number
+    except FileNotFoundError as error:
+        raise SourceError(f"{path} does not exist: correct the list of eval files") from error
+    except OSError as error:
+        raise SourceError(f"{path}, line {number + 1}: cannot be read further ({error})") from error
+    if raw.failure is not None:
+        raise SourceError(
+            f"{path}, line {max(1, number)}: cannot be read further ({raw.failure}); fetch the "
+            "file again"
+        )
+
+
+def _parsed(line: bytes, place: str, number: int) -> Any:
+    try:
+        return json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise SourceError(
+            f"{place}: not a JSON object in UTF-8; repair or remove the line"
+        ) from error
+
+
+def _parquet_rows(path: Path) -> Iterator[tuple[str, Any, int]]:
+    number = 0
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches():
+                for row in batch.to_pylist():
+                    number += 1
+                    yield f"{path}, row {number}", row, number
+    except (OSError, pa.ArrowException) as error:
+        message = f"{path} is not a readable Parquet file: fetch it again ({error})"
+        raise SourceError(" ".join(message.split())) from error
+
+
+def _as_item(row: Any, place: str, suite: EvalSuite, ordinal: str) -> EvalItem:
+    fields = suite.fields
+    if not isinstance(row, dict):
+        raise SourceError(f"{place}: expected an object with {', '.join(_needed(suite))}")
+    name = ordinal if fields.id is None else _name(row, fields.id, place)
+    if suite.benchmark is not None:
+        benchmark = suite.benchmark
+    elif fields.benchmark is None:
+        raise SourceError(f"{place}: name the benchmark of the suite, or the field that does")
+    else:
+        benchmark = _name(row, fields.benchmark, place)
+    answer = None if fields.answer is None else _found(row, fields.answer)
+    if not isinstance(answer, str):
+        answer = "" if answer is None else json.dumps(answer, sort_keys=True, default=str)
+    return EvalItem(
+        name,
+        benchmark,
+        "\n".join(_text(row, field, place) for field in fields.question),
+        answer.encode("utf-8", "replace").decode(),
+        "" if fields.choices is None else _choices(row, fields.choices, place),
+        "\n".join(_text(row, field, place) for field in fields.code),
+        suite.language.lower() if suite.kind == "code" else "",
+    )
+
+
+def _needed(suite: EvalSuite) -> list[str]:
+    named = [] if suite.benchmark is not None else [suite.fields.benchmark]
+    wanted = [suite.fields.id, *named, *suite.fields.question, suite.fields.choices]
+    return [name for name in [*wanted, *suite.fields.code] if name is not None]
+
+
+def _found(row: Any, field: str) -> Any:
+    """The value of a field by its own name, else by the way through nested objects."""
+    if field in row:
+        return row[field]
+    for part in field.split("."):
+        row = row.get(part) if isinstance(row, dict) else None
+    return row
+
+
+def _name(row: Any, field: str, place: str) -> str:
+    value = _found(row, field)
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str) or not value.strip():
+        raise SourceError(f"{place}: field {field!r} must be a string; repair the record")
+    return _whole(value, field, place)
+
+
+def _text(row: Any, field: str, place: str) -> str:
+    value = _found(row, field)
+    if not isinstance(value, str):
+        raise SourceError(f"{place}: field {field!r} must be a string; repair the record")
+    return _whole(value, field, place)
+
+
+def _whole(value: str, field: str, place: str) -> str:
+    if not value.isascii() and value.encode("utf-8", "replace").decode() != value:
+        raise SourceError(f"{place}: field {field!r} holds half a surrogate pair; repair it")
+    return value
+
+
+def _choices(row: Any, field: str, place: str) -> str:
+    value = _found(row, field)
+    if isinstance(value, dict):
+        value = value.get("text", list(value.values()))
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, list) or not all(isinstance(one, str | int | float) for one in value):
+        raise SourceError(f"{place}: field {field!r} must be a list of strings; repair the record")
+    return _whole("\n".join(map(str, value)), field, place)

@@ -1,0 +1,165 @@
+"""What follows from benchmark items found in documents: drop, cut, or only a look.
+
+A hit whose share of the item's n-grams reaches `drop_share` is contamination, unless the item is
+common: a phrase that so many documents hold (licences, boilerplate, famous quotations) says
+nothing about where a document comes from. Which items are common is a statistic over many
+documents, so it is a calibration: resolved once and pinned in the lock.
+"""
+
+from collections.abc import Iterable
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field
+
+from corpus_assets.core.identity import Settings
+from corpus_assets.core.schemas import BENCHMARK_HITS, DOC_ID
+
+VERSION = 1
+
+REASON = "contains_eval_item"
+
+DROP, CUT, COMMON, NEAR_MISS = "drop", "cut", "common", "near_miss"
+
+VERDICTS = pa.schema(
+    [
+        ("row", pa.int32()),
+        ("doc_id", DOC_ID),
+        ("benchmark", pa.string()),
+        ("item_id", pa.string()),
+    ]
+)
+
+COMMON_ITEMS = pa.schema(
+    [
+        ("benchmark", pa.string()),
+        ("item_id", pa.string()),
+        ("documents", pa.int64()),  # different texts of the calibration snapshots that hold it
+    ]
+)
+
+Span = tuple[int, int]
+Items = frozenset[tuple[str, str]]
+
+
+class VerdictSettings(Settings):
+    """What `verdicts` reads."""
+
+    drop_share: float = Field(
+        default=0.8, gt=0, le=1, description="share of an item's n-grams that is contamination"
+    )
+    action: Literal["drop", "cut"] = Field(
+        default="drop",
+        description="`drop` the document, or `cut` the item out of its text; a text that is then "
+        "too short goes all the same",
+    )
+
+
+class CommonSettings(Settings):
+    """What makes an item a common phrase rather than a leak."""
+
+    common_documents: int | None = Field(
+        default=100,
+        ge=1,
+        description="an item found in more different texts of the calibration snapshots is "
+        "common: listed, and no reason to drop; null: none is",
+    )
+
+
+def judge(hits: pa.Table, settings: VerdictSettings, common: Items = frozenset()) -> pa.Table:
+    """The hits with `share` and `verdict`: drop, cut, common or near_miss."""
+    total = pc.max_element_wise(hits["total"].cast("float64"), 1.0)
+    share = pc.divide(hits["matched"].cast("float64"), total)
+    is_hit = pc.and_(pc.greater_equal(share, settings.drop_share), hits["confirmed"])
+    names = zip(hits["benchmark"].to_pylist(), hits["item_id"].to_pylist(), strict=True)
+    verdict = [
+        NEAR_MISS if not hit else COMMON if name in common else settings.action
+        for hit, name in zip(is_hit.to_pylist(), names, strict=True)
+    ]
+    return hits.append_column("share", share).append_column(
+        "verdict", pa.array(verdict, pa.string())
+    )
+
+
+def verdicts(hits: pa.Table, settings: VerdictSettings, common: Items = frozenset()) -> pa.Table:
+    """Schema VERDICTS, by row: documents to drop, each with its worst confirmed hit.
+
+    Worst is the largest share, then the longest item, then (benchmark, item_id).
+    """
+    judged = judge(hits, settings, common)
+    worst = judged.filter(pc.equal(judged["verdict"], DROP)).sort_by(
+        [
+            ("row", "ascending"),
+            ("share", "descending"),
+            ("total", "descending"),
+            ("benchmark", "ascending"),
+            ("item_id", "ascending"),
+        ]
+    )
+    rows = worst.column("row").to_numpy()
+    is_first = np.ones(rows.size, bool)
+    is_first[1:] = rows[1:] != rows[:-1]
+    return worst.filter(pa.array(is_first)).select(VERDICTS.names).cast(VERDICTS)
+
+
+def cuts(judged: pa.Table) -> dict[int, list[Span]]:
+    """Row -> places to cut out of its text, sorted, none touching another."""
+    chosen = judged.filter(pc.equal(judged["verdict"], CUT))
+    found: dict[int, list[Span]] = {}
+    for row, places in zip(chosen["row"].to_pylist(), chosen["places"].to_pylist(), strict=True):
+        found.setdefault(row, []).extend((place["start"], place["end"]) for place in places)
+    return {row: merged(spans) for row, spans in found.items()}
+
+
+def merged(spans: Iterable[Span]) -> list[Span]:
+    """The same places, sorted, those that touch made one."""
+    out: list[Span] = []
+    for start, end in sorted(spans):
+        if out and start <= out[-1][1]:
+            out[-1] = (out[-1][0], max(end, out[-1][1]))
+        else:
+            out.append((start, end))
+    return out
+
+
+def lineage_of(judged: pa.Table) -> pa.Table:
+    """Schema BENCHMARK_HITS: what the version keeps of a part's hits, no text among it."""
+    ordered = judged.sort_by(
+        [(name, "ascending") for name in ("doc_id", "row", "kind", "benchmark", "item_id")]
+    )
+    return ordered.select(BENCHMARK_HITS.names).cast(BENCHMARK_HITS)
+
+
+def count_items(hits: pa.Table, text_ids: pa.ChunkedArray, settings: VerdictSettings) -> pa.Table:
+    """(benchmark, item_id, text_id) of every text of a part that holds an item, each once."""
+    judged = judge(hits, settings)
+    found = judged.filter(pc.not_equal(judged["verdict"], NEAR_MISS))
+    texts = text_ids.take(found["row"].combine_chunks().cast(pa.int64()))
+    pairs = found.select(["benchmark", "item_id"]).append_column("text_id", texts)
+    return pairs.group_by(["benchmark", "item_id", "text_id"], use_threads=False).aggregate([])
+
+
+def find_common(parts: Iterable[pa.Table], more_than: int | None) -> pa.Table:
+    """Schema COMMON_ITEMS, by name: items that more different texts hold than `more_than`.
+
+    Copies count once: a page that was fetched a hundred times is one text.
+    """
+    texts: dict[tuple[str, str], set[bytes]] = {}
+    for part in parts if more_than is not None else ():
+        for row in part.to_pylist():
+            texts.setdefault((row["benchmark"], row["item_id"]), set()).add(row["text_id"])
+    rows = [
+        {"benchmark": benchmark, "item_id": item_id, "documents": len(held)}
+        for (benchmark, item_id), held in sorted(texts.items())
+        if more_than is not None and len(held) > more_than
+    ]
+    return pa.Table.from_pylist(rows, schema=COMMON_ITEMS)
+
+
+def names_of(common: pa.Table) -> Items:
+    """The common items by (benchmark, item_id)."""
+    return frozenset(
+        zip(common["benchmark"].to_pylist(), common["item_id"].to_pylist(), strict=True)
+    )

@@ -1,0 +1,297 @@
+"""What confirming near duplicates looks at: band keys and sketches of rows, held or mapped.
+
+Most rows are worked on in batches that are held in memory. A loose component that is larger
+than a batch stays where it was spilled, mapped, and is read in the order in which it lies, a few
+thousand rows between two releases. So what is resident never grows with the component.
+"""
+
+import mmap
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field
+
+from corpus_assets.core.errors import MissingInput
+from corpus_assets.core.identity import Settings
+from corpus_assets.core.schemas import CLUSTER_MEMBERS, DOC_ID
+from corpus_assets.dedup.kernels.buckets import compare_sketches, group, settle, star_pairs
+from corpus_assets.dedup.kernels.components import roots, union_equal
+from corpus_assets.text.minhash import BINS
+
+_PAIRS_AT_ONCE = 2_048  # a fault maps up to 64 KB around a row: 128 MB between two releases
+_WORDS = BINS // 8
+
+Rows = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+Keys = npt.NDArray[np.uint64]
+
+
+class NearRows(Protocol):
+    """Rows with band keys and sketches."""
+
+    bands: int
+
+    def band(self, number: int) -> Keys:
+        """One band's key of every row."""
+        ...
+
+    def similarities(self, left: Rows, right: Rows) -> Floats:
+        """How alike the sketches of pairs of rows are."""
+        ...
+
+
+class HeldRows:
+    """Rows in memory."""
+
+    def __init__(self, band_keys: Keys, sketches: npt.NDArray[np.uint8]) -> None:
+        self.bands = band_keys.shape[1]
+        self._keys = band_keys
+        self._words = np.ascontiguousarray(sketches).view(np.uint64).reshape(-1, _WORDS)
+
+    def band(self, number: int) -> Keys:
+        return self._keys[:, number]
+
+    def similarities(self, left: Rows, right: Rows) -> Floats:
+        return similarity(*compare_sketches(self._words, left, right))
+
+
+class MappedRows:
+    """Rows in two mapped files: keys uint64[rows, bands] and sketches uint8[rows, BINS]."""
+
+    def __init__(self, keys: mmap.mmap, sketches: mmap.mmap, rows: int, bands: int) -> None:
+        self.bands = bands
+        self._key_map, self._sketch_map = keys, sketches
+        self._keys = np.frombuffer(keys, np.uint64, rows * bands).reshape(rows, bands)
+        self._words = np.frombuffer(sketches, np.uint64, rows * _WORDS).reshape(rows, _WORDS)
+
+    def band(self, number: int) -> Keys:
+        """A copy, made in pieces of 16 MB."""
+        found = np.empty(self._keys.shape[0], np.uint64)
+        step = max(1, (16 << 20) // (8 * self.bands))
+        for start in range(0, found.size, step):
+            found[start : start + step] = self._keys[start : start + step, number]
+            self._key_map.madvise(mmap.MADV_DONTNEED)
+        return found
+
+    def similarities(self, left: Rows, right: Rows) -> Floats:
+        """In the order in which the right rows lie, so that reading runs through the file."""
+        order = np.argsort(right, kind="stable")
+        found = np.empty(left.size, np.float64)
+        for start in range(0, order.size, _PAIRS_AT_ONCE):
+            some = order[start : start + _PAIRS_AT_ONCE]
+            found[some] = similarity(*compare_sketches(self._words, left[some], right[some]))
+            self._sketch_map.madvise(mmap.MADV_DONTNEED)
+        return found
+
+
+def similarity(equal: npt.NDArray[np.int32], used: npt.NDArray[np.int32]) -> Floats:
+    """The estimated Jaccard similarity, from bins with an equal byte and bins not empty in both.
+
+    One of the 255 bytes agrees by chance: a share s of equal bytes stands for a similarity of
+    (s - 1/255) / (1 - 1/255), at least 0, and 0 where there is no shingle at all.
+    """
+    share = equal / np.maximum(used, 1)
+    found: Floats = np.maximum((255 * share - 1) / 254, 0.0)
+    return found
+
+
+# --------------------------------------------------------------------------------------------------
+# Clusters: documents that are one document, and which of them stands for the others.
+#
+# 1. Rows with one doc_id are one capture; rows with one url_key, or with one text_id, are tied.
+# 2. Near duplicates share a band of their signature (a bucket) and are confirmed by a centre:
+#    the bucket's first member (by snapshot rank, then id) is compared with all others, those it
+#    does not confirm get a next centre, up to `max_rounds` centres. A million in one bucket cost
+#    a million a round. Later snapshots come after earlier ones, so they never move a centre.
+#    What confirms is the similarity of two sketches, which has half the error of the signature's
+#    112 minima: pages of one frame at 0.75 would otherwise slip past 0.8 one time in ten, and
+#    with a dozen centres to try nearly always.
+# 3. Components of all ties are clusters; the recipe's policy chooses the kept member.
+#
+# Everything is a pure function of the rows, whatever their order: a bucket of its members, a
+# cluster of its component. So any set of rows that no tie leaves can be worked on alone, which is
+# what `cluster_window` does. Memory: the rows, and about 150 bytes a row beside them.
+
+VERSION = 3
+
+MEMBERS = pa.schema(
+    [
+        ("doc_id", DOC_ID),
+        ("snapshot_rank", pa.int32()),
+        ("part", pa.int32()),
+        ("row", pa.int32()),
+        ("url_key", pa.string()),
+        ("text_id", pa.binary(16)),
+        ("fetched_at", pa.string()),
+        ("n_chars", pa.int64()),
+        ("quality", pa.float32()),  # null where unknown
+        ("n_shingles", pa.int32()),
+    ]
+)
+"""What `find_clusters` reads; (snapshot_rank, part, row) names a row and is given once."""
+
+KINDS = ("capture", "url", "exact", "near")
+"""Ties, the closest first."""
+
+REASONS = {
+    "capture": "repeated_capture",
+    "url": "repeated_url",
+    "exact": "repeated_text",
+    "near": "near_duplicate_text",
+}
+"""Why a member that is not kept is dropped, by its kind."""
+
+_CAPTURE, _URL, _EXACT, _NEAR = range(4)
+
+
+class Rolling(Settings):
+    """The snapshot and the `rolling` ones before it."""
+
+    rolling: int = Field(ge=1)
+
+
+class ClusterSettings(Settings):
+    """Which ties count, how far they reach, and who is kept."""
+
+    url: bool = True
+    exact: bool = True
+    near: bool = True
+    min_similarity: float = Field(default=0.8, gt=0, le=1)
+    max_rounds: int = Field(default=3, ge=1)
+    scope: Literal["per_snapshot", "all"] | Rolling = "per_snapshot"
+    keep: Literal["longest", "earliest", "latest", "best_quality"] = "longest"
+
+
+def find_clusters(
+    members: pa.Table, near: NearRows, settings: ClusterSettings, snapshots: Sequence[str]
+) -> pa.Table:
+    """Schema CLUSTER_MEMBERS, by (snapshot_rank, part, row): members of clusters of two or more.
+
+    `near` is row-aligned with `members`; `snapshots` are names by rank. Kept is, of the members
+    with the smallest snapshot_rank, the best by policy, then the smallest (doc_id, part, row).
+    A missing or empty url_key ties nothing.
+    """
+    missing = [name for name in MEMBERS.names if name not in members.column_names]
+    if missing:
+        raise MissingInput(
+            f"cluster input lacks {', '.join(missing)}: build it as clusters.MEMBERS"
+        )
+    rank, part, row = (members.column(name).to_numpy() for name in ("snapshot_rank", "part", "row"))
+    names = [row, part, *_id_halves(members.column("doc_id")), rank]
+    order = np.lexsort(names).astype(np.int32)
+
+    parent = np.arange(order.size, dtype=np.int32)
+    kinds = np.full(order.size, _NEAR, np.uint8)
+    best = np.zeros(order.size, np.float32)
+    ties = [(True, "doc_id", _CAPTURE), (settings.url, "url_key", _URL)]
+    ties.append((settings.exact, "text_id", _EXACT))
+    for wanted, name, kind in ties:
+        if wanted:
+            codes = _equality_codes(members.column(name))[order]
+            union_equal(parent, codes, int(codes.max(initial=-1)) + 1, kinds, kind)
+    if settings.near:
+        able = np.flatnonzero(members.column("n_shingles").to_numpy()[order] > 0)
+        _tie_near(near, order, able.astype(np.int32), settings, parent, best)
+
+    root = roots(parent)
+    sizes = np.bincount(root, minlength=root.size).astype(np.int32)
+    chosen = np.flatnonzero(sizes[root] > 1)
+    chosen = chosen[np.lexsort([key[order[chosen]] for key in (row, part, rank)])]
+    rows, root = order[chosen], root[chosen]
+    policy = _policy_keys(members, settings.keep)
+    by_choice = np.lexsort([*(key[rows] for key in [*names[:-1], *policy, rank]), root])
+    leads = np.ones(rows.size, bool)
+    leads[1:] = root[by_choice][1:] != root[by_choice][:-1]
+    kept_row = np.zeros(order.size, np.int32)
+    kept_row[root[by_choice[leads]]] = rows[by_choice[leads]]
+
+    tie = kinds[chosen]
+    doc_ids = members.column("doc_id").combine_chunks()
+    return pa.table(
+        [
+            doc_ids.take(pa.array(rows)),
+            pa.array(snapshots, pa.string()).take(pa.array(rank[rows])),
+            pa.array(part[rows]),
+            pa.array(row[rows]),
+            doc_ids.take(pa.array(order[root])),
+            pa.array(KINDS, pa.string()).take(pa.array(tie)),
+            pa.array(kept_row[root] == rows),
+            doc_ids.take(pa.array(kept_row[root])),
+            pa.array(np.where(tie == _NEAR, best[chosen], np.float32(1.0))),
+            pa.array(sizes[root]),
+        ],
+        schema=CLUSTER_MEMBERS,
+    ).combine_chunks()
+
+
+def _tie_near(
+    near: NearRows,
+    order: npt.NDArray[np.int32],
+    able: npt.NDArray[np.int32],
+    settings: ClusterSettings,
+    parent: npt.NDArray[np.int32],
+    best: npt.NDArray[np.float32],
+) -> None:
+    """Band by band, so that only one band's buckets are in memory at a time.
+
+    Copies of one document meet the same centre in most of their bands, so each member's last
+    comparison is remembered and not made again.
+    """
+    last = np.full(order.size, -1, np.int32)
+    known = np.zeros(order.size, np.float64)
+    for band in range(near.bands):
+        keys, members = group(near.band(band)[order[able]], able)
+        for _ in range(settings.max_rounds):
+            keys, centres, members = star_pairs(keys, members)
+            if not members.size:
+                break
+            new = np.flatnonzero(last[members] != centres)
+            known[members[new]] = near.similarities(order[centres[new]], order[members[new]])
+            last[members] = centres
+            keys, members = settle(
+                keys, centres, members, known[members], settings.min_similarity, parent, best
+            )
+
+
+def _policy_keys(members: pa.Table, keep: str) -> list[npt.NDArray[np.generic]]:
+    """Ascending sort keys, the last one first as `np.lexsort` has it."""
+    if keep == "longest":
+        return [-members.column("n_chars").to_numpy()]
+    if keep in ("earliest", "latest"):
+        fetched = members.column("fetched_at").fill_null("")
+        ranks = _string_ranks(fetched)
+        return [ranks if keep == "earliest" else -ranks, pc.equal(fetched, "").to_numpy()]
+    quality = members.column("quality").cast(pa.float64()).fill_null(np.nan).to_numpy()
+    unknown = np.isnan(quality)
+    return [-np.where(unknown, 0.0, quality), unknown]
+
+
+def _id_halves(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    """Lower and upper half of 16-byte ids, as numbers whose order is the byte order."""
+    ids = column.combine_chunks()
+    if len(ids) == 0:
+        return np.empty(0, np.uint64), np.empty(0, np.uint64)
+    halves = np.frombuffer(ids.buffers()[1], ">u8", 2 * len(ids), 16 * ids.offset)
+    return halves[1::2].astype(np.uint64), halves[0::2].astype(np.uint64)
+
+
+def _equality_codes(column: pa.ChunkedArray) -> npt.NDArray[np.int32]:
+    """One number a distinct value, -1 for null and the empty string; exact, not hashed."""
+    if pa.types.is_string(column.type):
+        column = column.cast(pa.large_string())
+        column = pc.if_else(pc.equal(column, ""), None, column)
+    indices = column.combine_chunks().dictionary_encode().indices
+    return np.asarray(indices.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int32)
+
+
+def _string_ranks(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """The place of each string among the distinct ones in byte order."""
+    coded = column.cast(pa.large_string()).combine_chunks().dictionary_encode()
+    places: npt.NDArray[np.int64] = np.empty(len(coded.dictionary), np.int64)
+    places[pc.sort_indices(coded.dictionary).to_numpy()] = np.arange(places.size)
+    indices: npt.NDArray[np.int32] = coded.indices.to_numpy(zero_copy_only=False)
+    return places[indices]

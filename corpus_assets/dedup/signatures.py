@@ -1,0 +1,110 @@
+"""Signatures: what near-duplicate search knows of a document.
+
+1. Shingles: word 5-grams by default. In scripts that write no spaces (Han, kana, Thai ...) each
+   character is a word, so their shingles are of characters; a recipe can switch that off.
+2. Bands: 112 MinHash permutations as 14 bands of 8, after FineWeb (Penedo et al. 2024). A band
+   is kept as a 64-bit hash; documents that share one are candidates.
+3. The sketch: 512 bytes that say how alike two candidates are (`text.minhash`).
+"""
+
+import io
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pydantic import Field
+
+from corpus_assets.core.errors import CorruptArtifact
+from corpus_assets.core.identity import Settings
+from corpus_assets.core.schemas import SIGNATURES
+from corpus_assets.dedup.kernels.buckets import band_keys
+from corpus_assets.text.characters import char_tables, nfkc, run_tables
+from corpus_assets.text.codepoints import text_buffers
+from corpus_assets.text.minhash import BINS, affine32_permutations, sign_texts
+
+VERSION = 2
+
+_INT32_MAX = 2**31 - 1
+_ROWS_AT_ONCE = 1 << 14  # 7 MB of minima beside the texts
+
+
+class SignatureSettings(Settings):
+    """What a signature is made of; permutations = bands * rows_per_band."""
+
+    shingle_words: int = Field(default=5, ge=1, le=64)
+    character_shingles: bool = True
+    bands: int = Field(default=14, ge=1, le=256)
+    rows_per_band: int = Field(default=8, ge=1, le=64)
+    seed: int = Field(default=1, ge=0, lt=2**32)
+
+    @property
+    def permutations(self) -> int:
+        """Number of minima that the bands are made of."""
+        return self.bands * self.rows_per_band
+
+
+@dataclass(frozen=True)
+class Signatures:
+    """Row-aligned with the documents they were made from."""
+
+    table: pa.Table  # schema SIGNATURES
+    band_keys: npt.NDArray[np.uint64]  # [rows, bands]
+    sketches: npt.NDArray[np.uint8]  # [rows, BINS]
+
+
+def compute_signatures(documents: pa.Table, settings: SignatureSettings) -> Signatures:
+    """Signatures of the texts of DOCUMENTS.
+
+    A document without a word has n_shingles 0 and an empty sketch, and is never a near duplicate
+    of anything; its band keys mean nothing. `n_shingles` counts places, not distinct shingles,
+    and stays at 2^31 - 1 for a text with more.
+    """
+    a, b = affine32_permutations(settings.permutations, settings.seed)
+    tables = char_tables() if settings.character_shingles else run_tables()
+    counts = np.empty(documents.num_rows, np.int32)
+    keys = np.empty((documents.num_rows, settings.bands), np.uint64)
+    sketches = np.empty((documents.num_rows, BINS), np.uint8)
+    first = 0
+    for chunk in documents.column("text").chunks:
+        for start in range(0, len(chunk), _ROWS_AT_ONCE):
+            data, offsets = text_buffers(nfkc(chunk.slice(start, _ROWS_AT_ONCE)))
+            minima, some, n_shingles = sign_texts(
+                data, offsets, tables, settings.shingle_words, a, b
+            )
+            rows = slice(first, first + len(some))
+            counts[rows] = saturate_int32(n_shingles)
+            keys[rows] = band_keys(minima, settings.bands, settings.rows_per_band)
+            sketches[rows] = some
+            first += len(some)
+    table = pa.table([documents.column("doc_id"), pa.array(counts)], schema=SIGNATURES)
+    return Signatures(table, keys, sketches)
+
+
+def saturate_int32(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    """Counts as int32, cut off at its largest value and never wrapped."""
+    return np.minimum(counts, _INT32_MAX).astype(np.int32)
+
+
+def sketch_bytes(sketches: npt.NDArray[np.uint8]) -> bytes:
+    """Sketches as a NumPy file (.npy), which any reader of arrays can map."""
+    sink = io.BytesIO()
+    np.lib.format.write_array(sink, np.ascontiguousarray(sketches), (1, 0), allow_pickle=False)
+    return sink.getvalue()
+
+
+def parse_sketches(data: bytes) -> npt.NDArray[np.uint8]:
+    """The sketches of such a file, read-only and not copied."""
+    source = io.BytesIO(data)
+    try:
+        if np.lib.format.read_magic(source) != (1, 0):
+            raise ValueError("another version of the format")
+        shape, is_column_major, dtype = np.lib.format.read_array_header_1_0(source)
+        flat = np.frombuffer(data, np.uint8, offset=source.tell())
+    except ValueError as error:
+        raise CorruptArtifact(f"these are no sketches: {error}; build the part again") from error
+    if dtype != np.uint8 or is_column_major or shape != (flat.size // BINS, BINS):
+        raise CorruptArtifact(
+            f"an array of {dtype} {shape} is no array of sketches: build the part again"
+        )
+    return flat.reshape(shape)

@@ -1,0 +1,168 @@
+"""Checks of what an asset left behind: schema, conservation, survival, losses. Plain data for
+anyone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from corpus_assets.clean.losses import SHOWN, losses_message, snapshot_losses
+from corpus_assets.core.errors import StoreError
+from corpus_assets.core.schemas import (
+    BENCHMARK_HITS,
+    CLUSTER_MEMBERS,
+    DECISIONS,
+    DOCUMENTS,
+    FINAL_TEXT,
+    HITS,
+    RECORDS,
+    SELECTION,
+    SIGNATURES,
+    SPANS,
+)
+from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.graph.run import AssetReport
+from corpus_assets.recipe.recipe import Bounds
+from corpus_assets.shards.manifest import Manifest
+
+SCHEMAS: Mapping[str, pa.Schema] = {
+    "records": RECORDS,
+    "documents": DOCUMENTS,
+    "selection": SELECTION,
+    "signatures": SIGNATURES,
+    "members": CLUSTER_MEMBERS,
+    "hits": HITS,
+    "benchmark_hits": BENCHMARK_HITS,
+    "final": FINAL_TEXT,
+    "decisions": DECISIONS,
+    "spans": SPANS,
+}
+"""By the word a file's name has: `records.parquet`, `members-00003.parquet`, `x.spans.parquet`."""
+
+FEEDS = {
+    "signals": ("documents", "documents_out"),
+    "selection": ("signals", "documents_out"),
+    "signatures": ("documents", "documents_out"),
+    "clusters": ("selection", "documents_out"),
+    "contamination": ("documents", "documents_out"),
+    "shards": ("clean_text", "documents_out"),
+    "lineage_keys": ("documents", "documents_in"),
+}
+"""Asset -> the node and count that its own `documents_in` must equal."""
+
+
+@dataclass(frozen=True)
+class CheckOutcome:
+    name: str
+    passed: bool
+    message: str
+    is_warning: bool = False
+    numbers: Mapping[str, int | float] = field(default_factory=dict)
+
+
+def check_asset(pipeline: Pipeline, report: AssetReport) -> list[CheckOutcome]:
+    """The checks of a snapshot's asset."""
+    found = [
+        _schema(pipeline, report),
+        _conservation(pipeline, report),
+        _survival(pipeline, report),
+    ]
+    return [*found, _losses(pipeline, report)] if report.asset == "clean_text" else found
+
+
+def _schema(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
+    checked = 0
+    for result in pipeline.results(report.asset, report.snapshot):
+        for name, output in result.outputs.items():
+            expected = SCHEMAS.get(_kind(name))
+            if expected is None or not name.endswith(".parquet"):
+                continue
+            try:
+                found = pq.read_schema(pipeline.store.local(output.path))
+            except (pa.ArrowException, OSError, StoreError) as error:
+                return CheckOutcome("schema", False, f"{output.path} cannot be read: {error}")
+            absent = [f.name for f in expected if f.name not in found.names]
+            wrong = [
+                f.name
+                for f in expected
+                if f.name in found.names and found.field(f.name).type != f.type
+            ]
+            if absent or wrong:
+                problem = f"{output.path}: missing {absent}, of another type {wrong}"
+                return CheckOutcome("schema", False, problem)
+            checked += 1
+    return CheckOutcome("schema", True, f"{checked} files", numbers={"files": checked})
+
+
+def _kind(name: str) -> str:
+    stem = name.removesuffix(".parquet")
+    return "spans" if stem.endswith(".spans") else stem.partition("-")[0]
+
+
+def _conservation(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
+    dropped = sum(report.reasons.values())
+    numbers = {
+        "documents_in": report.documents_in,
+        "documents_out": report.documents_out,
+        "dropped": dropped,
+    }
+    lost = report.documents_in - report.documents_out - dropped
+    if lost:
+        message = f"{lost} documents neither came out nor have a reason"
+        return CheckOutcome("conservation", False, message, numbers=numbers)
+    if report.asset in FEEDS:
+        node, count = FEEDS[report.asset]
+        fed = sum(r.counts.get(count, 0) for r in pipeline.results(node, report.snapshot))
+        skipped = report.asset == "contamination" and not pipeline.recipe.eval_suites
+        if fed != report.documents_in and not skipped:
+            message = f"{node} gave {fed} documents, {report.documents_in} came in"
+            return CheckOutcome("conservation", False, message, numbers=numbers)
+    message = f"{report.documents_in} in = {report.documents_out} out + {dropped} dropped"
+    return CheckOutcome("conservation", True, message, numbers=numbers)
+
+
+def _survival(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
+    stated = pipeline.recipe.survival.items()
+    bounds = next((bounds for asset, bounds in stated if asset == report.asset), Bounds())
+    share = report.survival
+    inside = bounds.min <= share <= bounds.max or not report.documents_in
+    message = f"{share:.1%} survive; expected {bounds.min:.0%} to {bounds.max:.0%}"
+    return CheckOutcome("survival", inside, message, True, {"survival": round(share, 4)})
+
+
+def _losses(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
+    """Warn where cleaning empties documents or takes much of a site; show the largest losses."""
+    losses = snapshot_losses(pipeline, report.snapshot or "")
+    report.losses = losses.slice(0, SHOWN).to_pylist()
+    passed, message = losses_message(losses, pipeline.recipe.clean_text.max_host_loss)
+    report.counts["emptied_documents"] = sum(losses["emptied"].to_pylist())
+    numbers = {"emptied_documents": report.counts["emptied_documents"]}
+    return CheckOutcome("losses", passed, message, True, numbers)
+
+
+def check_version(pipeline: Pipeline, manifest: Manifest) -> CheckOutcome:
+    """Ingested = in shards + dropped, exactly, for every snapshot."""
+    problems: list[str] = []
+    for snapshot in pipeline.recipe.snapshots:
+        ingested = _sum(pipeline, "documents", snapshot, "documents_in")
+        decided = _sum(pipeline, "clean_text", snapshot, "records")
+        kept = _sum(pipeline, "clean_text", snapshot, "documents_out")
+        dropped = sum(
+            count
+            for result in pipeline.results("clean_text", snapshot)
+            for fate, count in result.notes["fates"].items()
+            if fate != "kept"
+        )
+        sharded = sum(g.documents for g in manifest.groups if g.snapshot == snapshot)
+        if not (ingested == decided == kept + dropped and kept == sharded):
+            problems.append(
+                f"{snapshot}: {ingested} ingested, {decided} decided, {kept} kept, "
+                f"{dropped} dropped, {sharded} in shards"
+            )
+    message = "; ".join(problems) or "ingested = in shards + dropped, for every snapshot"
+    return CheckOutcome("conservation", not problems, message)
+
+
+def _sum(pipeline: Pipeline, node: str, snapshot: str, count: str) -> int:
+    return sum(result.counts.get(count, 0) for result in pipeline.results(node, snapshot))

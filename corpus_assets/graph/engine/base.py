@@ -1,0 +1,26 @@
+"""What an engine is: it runs tasks and says when each one is done.
+
+Engines differ in where tasks run, never in what comes out: a task is pure data and its result
+goes to the store, so any mix of engines, orders and retries gives the same bytes.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from corpus_assets.core.task import Finished, Task
+
+OnDone = Callable[[Task, Finished], None]
+
+
+class Engine(Protocol):
+    def run(self, tasks: Sequence[Task], on_done: OnDone) -> list[Finished]:
+        """Run all tasks; results in the order of `tasks`. The first failure is raised after the
+        tasks already running have ended, so their finished work is kept."""
+        ...
+
+    def allow_until(self, moment: float) -> None:
+        """Set the moment (by `catalog.session.clock`) after which no result is stored, 0 for
+        never again: a worker may outlive the lease that its build holds."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,248 @@
+"""What no live version uses goes: artifacts, and the folders of revoked versions.
+
+1. Artifacts that live versions name (documents, signals, clusters, final text, shards) stay.
+2. So do those that no version ever named, for some days: a build that was stopped goes on from
+   them. Text that a takedown's order names is not spared: a part that holds any goes.
+3. Other artifacts stay when every stored file they were made from is still there, or is a
+   calibration that a live version pins.
+4. The rest is deleted, result first, so that a killed collection leaves nothing to trust; with it
+   the copies of files that recipes name (`sources/files/`) where no version is left that needs them.
+5. So is what a killed run left before the registry heard of it: folders of artifacts, named by
+   stage and fingerprint, and of versions, that are not recorded; and every file in store and
+   home under the name that files have while they are written. No build may run meanwhile
+   (`turns.collecting`).
+
+Other files of the store are never touched. Before a file is deleted the registry is asked
+whether the collection's lease still runs. One that cannot be deleted is named, and keeps nothing
+else from going.
+"""
+
+import contextlib
+import re
+import tempfile
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+from catalog.duck import SPILL
+from catalog.processes import is_gone
+from catalog.registry import Registry
+from catalog.rows import ArtifactRow, VersionRow
+from corpus_assets.core.errors import StoreError
+from corpus_assets.core.home import Home
+from corpus_assets.core.store import (
+    RESULT,
+    Output,
+    Store,
+    artifact_folder,
+    leftovers,
+    load_result,
+)
+from corpus_assets.core.task import read_table
+from corpus_assets.ingest.purge import DOCUMENT_KEYS, RECORD_KEYS, covered_records
+from corpus_assets.ingest.suppressions import Suppressions
+from corpus_assets.versions.published import kept_path, published_files, published_pins
+
+ARTIFACT_FILE = re.compile(r"artifacts/(?P<stage>[a-z_]+)/(?P<fingerprint>[0-9a-f]{64})/[^/]+")
+NAMED_STAGES = frozenset({"documents", "signals", "clusters", "clean_text", "shards"})
+"""Stages whose every artifact of a version is in its lineage."""
+
+
+@dataclass(frozen=True)
+class Collected:
+    artifacts: int
+    versions: int
+    files: int
+    bytes: int
+    left: tuple[str, ...] = ()  # files that could not be deleted
+    why: str = ""  # the first of them was not
+
+
+def collect(
+    store: Store,
+    registry: Registry,
+    home: Home | None = None,
+    dry_run: bool = False,
+    keep_revoked: bool = False,
+) -> Collected:
+    """Delete what no live version uses, and what killed runs left in the store and in `home`.
+
+    `keep_revoked` leaves what is recorded: only the leftovers of killed runs go.
+    """
+    versions = registry.versions()
+    live = [version for version in versions if version.status == "live"]
+    artifacts = registry.artifacts()
+    dead: list[ArtifactRow] = []
+    if not keep_revoked:
+        named = _named(registry, live)
+        spared = _unpublished(store, registry, artifacts, home or Home)
+        dead = dead_artifacts(artifacts, named, _pinned(store, live), spared)
+    stray = _unrecorded(store, artifacts)
+    kept = {version.name for version in (versions if keep_revoked else live)}
+    files: list[str] = []
+    freed = 0
+    for artifact in dead:
+        folder = artifact_folder(artifact.stage, artifact.fingerprint)
+        files += [f"{folder}/{RESULT}", *(output.path for output in artifact.outputs)]
+        freed += artifact.bytes
+    for (stage, fingerprint), paths in stray.items():
+        result = load_result(store, stage, fingerprint)
+        files += sorted(paths, key=lambda path: not path.endswith(RESULT))
+        freed += result.bytes if result is not None else 0
+    held = [path for path in store.list("versions") if path.split("/")[1] not in kept]
+    files += sorted(held, key=lambda path: "manifest" not in path)
+    wanted = _kept_copies(store, (version for version in versions if version.name in kept))
+    files += [path for path in store.list("sources/files") if path not in wanted]
+    present = [path for path in files if store.exists(path)]
+    temporary = {*store.leftovers(), *_spilled()}
+    if home is not None:
+        temporary.update(leftovers(home.root))
+    freed += sum(_size(path) for path in temporary)
+    left: dict[str, str] = {}
+    if not dry_run:
+        steps = [(path, partial(store.delete, path)) for path in present]
+        steps += [(str(path), partial(_remove, path)) for path in temporary]
+        for path, delete in steps:
+            registry.expect_leases()
+            try:
+                delete()
+            except StoreError as error:  # the others go all the same
+                left[path] = str(error)
+        gone = [row for row in dead if not any(out.path in left for out in row.outputs)]
+        registry.forget_artifacts([(row.stage, row.fingerprint) for row in gone])
+    return Collected(
+        len(dead) + len(stray),
+        len({path.split("/")[1] for path in held}),
+        len(present) + len(temporary) - len(left),
+        freed,
+        tuple(sorted(left)),
+        next(iter(left.values()), ""),
+    )
+
+
+def _spilled() -> Iterator[Path]:
+    """What killed processes of this machine left of queries that did not fit into memory."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{SPILL}*"):
+        if is_gone(folder.name.removeprefix(SPILL)):
+            yield from (path for path in folder.rglob("*") if not path.is_dir())
+
+
+def _size(path: Path) -> int:
+    with contextlib.suppress(FileNotFoundError):
+        return path.lstat().st_size
+    return 0
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # where it is not the last file of its folder
+            path.parent.rmdir()
+    except OSError as error:
+        raise StoreError(
+            f"cannot delete {path}, which a killed run left: {error.strerror}; delete it by hand"
+        ) from error
+
+
+def _unrecorded(store: Store, artifacts: Iterable[ArtifactRow]) -> dict[tuple[str, str], list[str]]:
+    """Files in folders of artifacts that the registry does not know."""
+    known = {(row.stage, row.fingerprint) for row in artifacts}
+    found: dict[tuple[str, str], list[str]] = {}
+    for path in store.list("artifacts"):
+        match = ARTIFACT_FILE.fullmatch(path)
+        if match is not None and (match["stage"], match["fingerprint"]) not in known:
+            found.setdefault((match["stage"], match["fingerprint"]), []).append(path)
+    return found
+
+
+def _unpublished(
+    store: Store, registry: Registry, artifacts: Iterable[ArtifactRow], home: Home | type[Home]
+) -> set[tuple[str, str]]:
+    """Recent artifacts that no version, live or revoked, ever named; without the parts that hold
+    a document which an order covers, and so without what was made from those."""
+    since = datetime.now(UTC) - timedelta(days=home.keep_unpublished_days)
+    published = _named(registry, registry.versions())
+    orders = Suppressions.from_rows((row.kind, row.value) for row in registry.suppressions())
+    return {
+        (row.stage, row.fingerprint)
+        for row in artifacts
+        if row.stage in NAMED_STAGES
+        and datetime.fromisoformat(row.created_at) >= since
+        and not any(output.path in published for output in row.outputs)
+        and not (row.stage == "documents" and _is_covered(store, row, orders))
+    }
+
+
+def _is_covered(store: Store, row: ArtifactRow, orders: Suppressions) -> bool:
+    """Whether an order covers a document of a part; a part that cannot be read counts as one."""
+    if not orders.rows:
+        return False
+    files = {o.name: Output(o.path, o.sha256, o.bytes, o.rows or 0) for o in row.outputs}
+    try:
+        records = read_table(store, files["records.parquet"], RECORD_KEYS)
+        documents = read_table(store, files["documents.parquet"], DOCUMENT_KEYS)
+    except StoreError:
+        return True
+    return bool(covered_records(records, documents, orders).any())
+
+
+def dead_artifacts(
+    artifacts: Iterable[ArtifactRow],
+    named: set[str],
+    pinned: Iterable[str] = (),
+    spared: Collection[tuple[str, str]] = (),
+) -> list[ArtifactRow]:
+    """Artifacts that are neither named by a live version nor made only from living files.
+
+    `pinned` are contents that live on in the folders of versions; `spared` are artifacts that
+    need no version to name them, if what they were made from lives.
+    """
+    rows = list(artifacts)
+    made = {output.sha256 for row in rows for output in row.outputs}
+    living = set(pinned)
+    alive: set[tuple[str, str]] = set()
+    for row in rows:
+        if any(output.path in named for output in row.outputs):
+            alive.add((row.stage, row.fingerprint))
+            living.update(output.sha256 for output in row.outputs)
+    waiting = [
+        row
+        for row in rows
+        if row.stage not in NAMED_STAGES or (row.stage, row.fingerprint) in spared
+    ]
+    while True:
+        reached = [
+            row
+            for row in waiting
+            if all(i.content_hash in living for i in row.inputs if i.content_hash in made)
+        ]
+        if not reached:
+            break
+        for row in reached:
+            alive.add((row.stage, row.fingerprint))
+            living.update(output.sha256 for output in row.outputs)
+        waiting = [row for row in waiting if (row.stage, row.fingerprint) not in alive]
+    return [row for row in rows if (row.stage, row.fingerprint) not in alive]
+
+
+def _named(registry: Registry, versions: Iterable[VersionRow]) -> set[str]:
+    """Every file of the store that a live version's lineage names."""
+    return {row.path for version in versions for row in registry.lineage_files(version.name)}
+
+
+def _kept_copies(store: Store, versions: Iterable[VersionRow]) -> set[str]:
+    """Copies of files that the recipes of versions name; a deleted version needs none."""
+    return {
+        kept_path(pin.sha256)
+        for version in versions
+        if store.exists(version.manifest_path)
+        for pins in published_files(store, version).files.values()
+        for pin in pins
+    }
+
+
+def _pinned(store: Store, versions: Iterable[VersionRow]) -> set[str]:
+    """Contents of the calibrations that live versions pin."""
+    return {pin.sha256 for version in versions for pin in published_pins(store, version).values()}

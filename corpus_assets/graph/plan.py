@@ -1,0 +1,68 @@
+"""What a build would do: the graph asked, part by part, without running anything."""
+
+from dataclasses import dataclass
+
+from corpus_assets.core.errors import MissingInput
+from corpus_assets.graph.nodes import SNAPSHOT_NODES
+from corpus_assets.graph.pipeline import ASSET_NODES, Pipeline
+
+CACHED = "cached"
+RUNS = "runs"
+WAITS = "waits"
+
+
+@dataclass
+class PlanLine:
+    """One asset over all snapshots."""
+
+    asset: str
+    cached: int = 0
+    to_run: int = 0
+    waiting: int = 0  # snapshots whose inputs are not there yet: parts cannot be counted
+
+    @property
+    def state(self) -> str:
+        if self.to_run:
+            return RUNS
+        return WAITS if self.waiting else CACHED
+
+
+def plan(pipeline: Pipeline) -> list[PlanLine]:
+    """One line an asset, in the order of the graph.
+
+    A stage behind one that runs is `waits`: what it reads is not known yet, and when it comes
+    out equal to something seen before, the stage will be found in the store after all.
+    """
+    lines = [_source_files(pipeline)]
+    for asset, nodes in ASSET_NODES.items():
+        line = PlanLine(asset)
+        for node in nodes:
+            snapshots = pipeline.recipe.snapshots if node in SNAPSHOT_NODES else (None,)
+            for snapshot in snapshots:
+                _ask(pipeline, line, node, snapshot)
+        lines.append(line)
+    return lines
+
+
+def _source_files(pipeline: Pipeline) -> PlanLine:
+    line = PlanLine("source_files")
+    for snapshot in pipeline.recipe.snapshots:
+        try:
+            pipeline.snapshot_files(snapshot)
+            line.cached += 1
+        except MissingInput:
+            line.to_run += 1
+    return line
+
+
+def _ask(pipeline: Pipeline, line: PlanLine, node: str, snapshot: str | None) -> None:
+    try:
+        tasks = pipeline.tasks(node, snapshot)
+    except MissingInput:
+        line.waiting += 1
+        return
+    for task in tasks:
+        if pipeline.result_of(task) is None:
+            line.to_run += 1
+        else:
+            line.cached += 1

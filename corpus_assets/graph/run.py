@@ -1,0 +1,191 @@
+"""Running an asset: its nodes in order, their tasks through the engine, a note in the registry."""
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from catalog.errors import CatalogError
+from catalog.registry import Registry
+from catalog.rows import ArtifactRow, FileRow, InputRow, OutputRow, SnapshotRow, SourceRow
+from corpus_assets.core.identity import digest
+from corpus_assets.core.progress import Progress
+from corpus_assets.core.task import Finished, Task
+from corpus_assets.graph.calibrations import CALIBRATIONS
+from corpus_assets.graph.engine.base import Engine
+from corpus_assets.graph.nodes import SNAPSHOT_NODES
+from corpus_assets.graph.pipeline import ASSET_NODES, Pipeline
+from corpus_assets.graph.reuse import with_reuse
+from corpus_assets.ingest.delivery import find_delivery
+from corpus_assets.ingest.parts import remember
+from corpus_assets.ingest.pins import SnapshotFiles, save_snapshot_files
+from corpus_assets.ingest.site_delivery import with_site_files
+from corpus_assets.signals.stages.classifier_nodes import NODE as CLASSIFIERS
+from corpus_assets.signals.stages.classifier_nodes import classifier_files
+
+
+@dataclass
+class AssetReport:
+    """What running an asset did, for metadata and summaries."""
+
+    asset: str
+    snapshot: str | None
+    content_hash: str = ""
+    parts: int = 0
+    cached: int = 0
+    documents_in: int = 0
+    documents_out: int = 0
+    cpu_seconds: float = 0.0
+    bytes: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
+    notes: list[Mapping[str, Any]] = field(default_factory=list)
+    losses: list[Mapping[str, Any]] = field(default_factory=list)
+
+    @property
+    def survival(self) -> float:
+        return self.documents_out / self.documents_in if self.documents_in else 1.0
+
+
+def run_asset(
+    pipeline: Pipeline,
+    engine: Engine,
+    registry: Registry,
+    progress: Progress,
+    asset: str,
+    snapshot: str | None = None,
+) -> AssetReport:
+    """Run what is missing of an asset; what the store has is found, not computed."""
+    report = AssetReport(asset, snapshot)
+    for node in ASSET_NODES[asset]:
+        for name in _snapshots_of(pipeline, node, snapshot):
+            done = run_node(pipeline, engine, registry, progress, report, node, name)
+            if node == ASSET_NODES[asset][-1]:
+                _sum_up(report, done)
+    report.content_hash = content_hash(pipeline, asset, snapshot)
+    progress.finished(asset, snapshot, report.cached, report.parts - report.cached)
+    return report
+
+
+def content_hash(pipeline: Pipeline, asset: str, snapshot: str | None) -> str:
+    """Identity of what a complete asset holds; MissingInput where it is not complete."""
+    node = ASSET_NODES[asset][-1]
+    if node == CLASSIFIERS:  # each by itself pinned or trained
+        files = classifier_files(pipeline).values()
+        return digest([digest({CALIBRATIONS[node].file: file.sha256}) for file in files])
+    pin = pipeline.pin_of(node, snapshot)
+    if pin is not None:
+        return digest([digest({CALIBRATIONS[node].file: pin.sha256})])
+    return digest([result.content_hash for result in pipeline.results(node, snapshot)])
+
+
+def _snapshots_of(pipeline: Pipeline, node: str, snapshot: str | None) -> list[str | None]:
+    """A global asset may have nodes by snapshot (the tokenizer's sample): all of them."""
+    if node in SNAPSHOT_NODES and snapshot is None:
+        return list(pipeline.recipe.snapshots)
+    return [snapshot]
+
+
+def run_node(
+    pipeline: Pipeline,
+    engine: Engine,
+    registry: Registry,
+    progress: Progress,
+    report: AssetReport,
+    node: str,
+    snapshot: str | None,
+) -> list[Finished]:
+    """Run the tasks of one node."""
+    tasks = with_reuse(pipeline, node, snapshot, pipeline.tasks(node, snapshot))
+    progress.started(report.asset, report.snapshot, len(tasks))
+    parts = {id(task): part for part, task in enumerate(tasks)}
+    notes = _Notes(registry)
+
+    def on_done(task: Task, finished: Finished) -> None:
+        documents = finished.result.counts.get("documents_in", 0)
+        progress.advanced(report.asset, report.snapshot, documents, finished.cached)
+        notes.add(_artifact_row(parts[id(task)], task, finished, snapshot))
+
+    try:
+        done = engine.run(tasks, on_done)
+    except BaseException:
+        with contextlib.suppress(CatalogError):  # the first error is the one to tell
+            notes.write()
+        raise
+    if node == "documents":
+        remember(pipeline.store, tasks, pipeline.suppressions)
+    notes.write()
+    report.parts += len(done)
+    report.cached += sum(finished.cached for finished in done)
+    report.cpu_seconds += sum(finished.cpu_seconds for finished in done)
+    report.bytes += sum(finished.result.bytes for finished in done)
+    return done
+
+
+class _Notes:
+    """Artifacts for the registry, written while the work goes on: a collection deletes what is
+    not recorded, and a snapshot's parts take days. One transaction a second costs nothing."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry, self._rows = registry, list[ArtifactRow]()
+        self._written = time.monotonic()
+
+    def add(self, row: ArtifactRow) -> None:
+        self._rows.append(row)
+        if time.monotonic() - self._written >= 1.0:
+            self.write()
+
+    def write(self) -> None:
+        self._registry.record_artifacts(self._rows)
+        self._rows, self._written = [], time.monotonic()
+
+
+def _sum_up(report: AssetReport, done: list[Finished]) -> None:
+    for finished in done:
+        result = finished.result
+        report.documents_in += result.counts.get("documents_in", 0)
+        report.documents_out += result.counts.get("documents_out", 0)
+        report.reasons.update(result.notes.get("reasons", {}))
+        report.counts.update(result.counts)
+        report.notes.append(result.notes)
+
+
+def _artifact_row(part: int, task: Task, finished: Finished, snapshot: str | None) -> ArtifactRow:
+    result = finished.result
+    hashes = {name: out.sha256 for name, out in task.inputs.items()} | dict(task.extra_inputs)
+    return ArtifactRow(
+        stage=task.stage,
+        fingerprint=task.fingerprint,
+        content_hash=result.content_hash,
+        snapshot=snapshot,
+        part=part,
+        documents_in=result.counts.get("documents_in", 0),
+        documents_out=result.counts.get("documents_out", 0),
+        bytes=result.bytes,
+        cpu_seconds=None if finished.cached else finished.cpu_seconds,
+        outputs=tuple(
+            OutputRow(name, out.path, out.sha256, out.bytes, out.rows)
+            for name, out in result.outputs.items()
+        ),
+        inputs=tuple(InputRow(name, value) for name, value in hashes.items()),
+    )
+
+
+def pin_snapshot(pipeline: Pipeline, registry: Registry, snapshot: str) -> SnapshotFiles:
+    """List and hash a snapshot's files, unless the pinned list still fits what is there."""
+    recipe = pipeline.recipe
+    source = recipe.source_of(snapshot)
+    found = find_delivery(recipe, pipeline.locations, pipeline.store, snapshot)
+    pinned = with_site_files(found, source, pipeline.locations)
+    registry.put_source(SourceRow(source.name, source.format, source.domain, source.licence))
+    registry.put_snapshot(
+        SnapshotRow(snapshot, source.name, recipe.snapshots.index(snapshot)),
+        [
+            FileRow(part, file.name, file.uri, file.size, file.sha256)
+            for part, file in enumerate(pinned.files)
+        ],
+    )
+    save_snapshot_files(pipeline.store, pinned)  # last: the registry refuses a changed delivery
+    return pinned

@@ -1,0 +1,202 @@
+"""One run of the pipeline on one home: store, catalog, recipe and engine, opened together."""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from catalog.private import make_folder
+from catalog.registry import Registry
+from corpus_assets.core.errors import RecipeError, StoreError
+from corpus_assets.core.home import Home
+from corpus_assets.core.lock import Lock, check_recipe, import_calibrations, load_lock
+from corpus_assets.core.progress import Progress, Silent
+from corpus_assets.core.store import Output, Store, damaged, open_store
+from corpus_assets.graph.engine.local import LocalEngine
+from corpus_assets.graph.leases import building
+from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.ingest.gates.gates import Suppressions
+from corpus_assets.recipe.added_snapshots import load_with_added
+from corpus_assets.recipe.locations import Locations
+from corpus_assets.recipe.recipe import Recipe
+from corpus_assets.recipe.shipped import find_recipe
+from corpus_assets.versions.kept_files import open_kept
+from corpus_assets.versions.published import (
+    check_published,
+    load_published_recipe,
+    lock_pins,
+    published_files,
+    published_lock,
+    published_pins,
+)
+
+TASKS = "corpus_assets.graph.tasks"
+
+
+@dataclass
+class Session:
+    home: Home
+    pipeline: Pipeline
+    registry: Registry
+    engine: LocalEngine
+    progress: Progress
+    lock: Lock | None = None  # what goes in must be what it names
+    replaces: tuple[str, ...] = ()  # versions that what is published takes the place of
+    requests: tuple[int, ...] = ()  # takedowns that it is built for
+
+
+@contextlib.contextmanager
+def open_session(
+    recipe: str,
+    home: Home,
+    workers: int = 1,
+    overrides: Mapping[str, Any] | None = None,
+    lock: str | None = None,
+    progress: Progress | None = None,
+    calibrations: str | None = None,
+    settled: bool = False,
+) -> Iterator[Session]:
+    """Open everything; the engine's workers end with the session.
+
+    Under `lock`, recipe and inputs must be those it names; `calibrations` takes only the
+    calibrations of a lock. `settled` takes those of the newest live version of the recipe, where
+    there is one.
+    """
+    path = find_recipe(recipe)
+    loaded, _ = load_with_added(path, dict(overrides or {}), open_store(home.store_url))
+    if not loaded.snapshots:
+        raise RecipeError(
+            f"recipe {loaded.name} has no snapshot yet; `corpus snapshots discover {recipe}` shows "
+            f"which there are, `corpus snapshots add {recipe} NAME` adds one"
+        )
+    store, registry = open_home(home)
+    pins: dict[str, Output] = {}
+    pinned = lock or calibrations
+    if pinned is not None:
+        pins = import_calibrations(load_lock(Path(pinned)), Path(pinned).parent, store)
+    elif settled:
+        pins = live_pins(store, registry, loaded)
+    bound = load_lock(Path(lock)) if lock is not None else None
+    if bound is not None:
+        check_recipe(bound, loaded.digest)
+    pipeline = Pipeline(
+        loaded,
+        Locations(path.parent, home),
+        store,
+        _orders(registry),
+        pins,
+        is_locked=bound is not None,
+        recorded=cache(registry.artifact_contents),
+    )
+    with _engine(home, workers) as engine:
+        yield Session(home, pipeline, registry, engine, progress or Silent(), bound)
+
+
+@contextlib.contextmanager
+def reopen_session(
+    home: Home,
+    version: str,
+    workers: int = 1,
+    progress: Progress | None = None,
+    requests: Sequence[int] = (),
+) -> Iterator[Session]:
+    """A session that builds a published version again: its recipe, its copies of what that names,
+    its pinned calibrations, and the takedowns in force now. What it publishes takes the version's
+    place."""
+    store, registry = open_home(home)
+    row = registry.version(version)
+    check_published(store, registry, row)
+    recipe, folder = load_published_recipe(store, row.recipe_digest)
+    lock = published_lock(store, row)
+    with open_kept(store, published_files(store, row)) as kept, _engine(home, workers) as engine:
+        pipeline = Pipeline(
+            recipe,
+            Locations(folder, home, kept),
+            store,
+            _orders(registry),
+            lock_pins(lock, version),
+            lock=lock,
+            recorded=cache(registry.artifact_contents),
+        )
+        _check_inputs(pipeline, lock, version)
+        yield Session(
+            home,
+            pipeline,
+            registry,
+            engine,
+            progress or Silent(),
+            replaces=(version,),
+            requests=tuple(requests),
+        )
+
+
+def live_pins(store: Store, registry: Registry, recipe: Recipe) -> dict[str, Output]:
+    """The calibrations of the newest live version of a recipe; none where there is no version.
+
+    Snapshots that were added since make no other recipe of it: they go by what is pinned.
+    """
+    for row in reversed(registry.versions()):
+        if row.status == "live" and registry.recipe(row.recipe_digest).name == recipe.name:
+            published, _ = load_published_recipe(store, row.recipe_digest)
+            if published.digest_but_snapshots == recipe.digest_but_snapshots:
+                return published_pins(store, row)
+    return {}
+
+
+def _check_inputs(pipeline: Pipeline, lock: Lock, version: str) -> None:
+    """Refuse to build a version again from other snapshots than it was built from."""
+    for name, files in pipeline.delivered().items():
+        if files != lock.inputs.get(name, files):  # a later recipe may name more site files
+            what = f"lists other files than those that version {version} was built from"
+            raise damaged(pipeline.store, f"sources/{name.rpartition('/')[2]}.json", what)
+
+
+def open_home(home: Home) -> tuple[Store, Registry]:
+    """Store and registry of a home, made where they are not there yet; one that cannot be written
+    is taken as it is."""
+    try:
+        make_folder(home.root)
+    except OSError as error:
+        raise StoreError(
+            f"cannot make the home {home.root}: {error.strerror}; choose another with --home"
+        ) from error
+    registry = Registry(home.catalog_url, home.catalog_busy_s)
+    if registry.database.is_read_only:
+        registry.check_schema()
+    else:
+        registry.upgrade()
+    return open_store(home.store_url), registry
+
+
+@contextlib.contextmanager
+def building_turn(session: Session) -> Iterator[None]:
+    """A turn to build: registry and engine of the session write nothing once it is lost."""
+    registry = session.registry
+    with building(registry, session.progress.told, session.engine.allow_until) as fenced:
+        session.registry = fenced
+        try:
+            yield
+        finally:
+            session.registry = registry
+
+
+def refresh_orders(session: Session) -> None:
+    """Let a session go on under the takedowns that are in force now."""
+    session.pipeline = replace(session.pipeline, suppressions=_orders(session.registry))
+
+
+def _orders(registry: Registry) -> Suppressions:
+    state, rows = registry.orders()
+    orders = Suppressions.from_rows((row.kind, row.value) for row in rows)
+    return replace(orders, state=state)
+
+
+@contextlib.contextmanager
+def _engine(home: Home, workers: int) -> Iterator[LocalEngine]:
+    engine = LocalEngine(home.store_url, TASKS, workers)
+    try:
+        yield engine
+    finally:
+        engine.close()

@@ -1,0 +1,458 @@
+"""What a record is called: its address or key, and the ids that are made from names and content."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from blake3 import blake3
+from pydantic import Field
+
+from corpus_assets.core.identity import Settings
+from corpus_assets.core.schemas import DOCUMENTS, RECORDS
+from corpus_assets.ingest.extract.charset import PageText, normalise, read_page
+from corpus_assets.ingest.extract.extract import ExtractionSettings, Extractor
+from corpus_assets.ingest.extract.page_metadata import page_date, page_language, page_title
+from corpus_assets.ingest.extract.page_worker import PageResult
+from corpus_assets.ingest.formats.readers import read_records
+from corpus_assets.ingest.gates.gates import (
+    Blocklist,
+    GateSettings,
+    Refusal,
+    Suppressions,
+    gate_page,
+    gate_record,
+    gate_text,
+    licence,
+    media_type,
+)
+from corpus_assets.ingest.gates.language_gate import LanguageGate, with_sample
+from corpus_assets.ingest.gates.licence import UNKNOWN, page_licence, text_licence
+from corpus_assets.ingest.gates.preferences import UNKNOWN as NOTHING_SAID
+from corpus_assets.ingest.gates.preferences import Preference, Statement, combined
+from corpus_assets.ingest.gates.url_lists import UrlLists
+from corpus_assets.ingest.kernels.landmarks import Landmarks, find_landmarks
+from corpus_assets.ingest.source import RawRecord, SourceFile, SourceSpec
+from corpus_assets.ingest.urls import Address, address_of
+from corpus_assets.text.sketch import sketch_texts
+
+ID_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a record is called."""
+
+    address: Address | None
+    key: str  # url_key, or source:key
+    host: str | None
+    payload_digest: str
+    doc_id: bytes
+    parents: tuple[str, ...]
+
+
+def names_of(record: RawRecord, source: str, snapshot: str) -> Names:
+    digest = content_digest(record)
+    address = address_of(record.url) if record.url else None
+    if address is not None:
+        name, key = address.canonical, address.key
+    else:
+        name = normalise(record.key or record.url or digest)
+        key = f"{source}:{name}"
+    return Names(
+        address=address,
+        key=key,
+        host=address.host if address else None,
+        payload_digest=digest,
+        doc_id=make_doc_id(source, snapshot, name, digest),
+        parents=tuple(_parent_key(parent) for parent in record.derived_from),
+    )
+
+
+def content_digest(record: RawRecord) -> str:
+    """Of what the record holds; as its source declares it where it holds nothing."""
+    content = record.payload if record.text is None else record.text.encode("utf-8", "replace")
+    if record.payload_digest and not content:
+        return record.payload_digest
+    return f"blake3:{blake3(content).hexdigest()}"
+
+
+def make_doc_id(source: str, snapshot: str, name: str, payload_digest: str) -> bytes:
+    """BLAKE2b-128 over the length-prefixed parts. Neither file nor place is in it."""
+    hasher = hashlib.blake2b(digest_size=ID_BYTES)
+    for piece in (source, snapshot, name, payload_digest):
+        raw = piece.encode("utf-8", "replace")
+        hasher.update(len(raw).to_bytes(8, "little"))
+        hasher.update(raw)
+    return hasher.digest()
+
+
+def make_text_id(text: str) -> bytes:
+    """The first 16 bytes of SHA-256 of text in normal form: whoever has the text or its SHA-256
+    can name it."""
+    return text_id_of(text.encode("utf-8"))
+
+
+def text_id_of(text: bytes | memoryview) -> bytes:
+    """The same for text in UTF-8, which is not copied."""
+    return hashlib.sha256(text).digest()[:ID_BYTES]
+
+
+def _parent_key(parent: str) -> str:
+    """A parent given as a URL by its url_key; any other name is a url_key already."""
+    address = address_of(parent) if "://" in parent else None
+    return address.key if address is not None else normalise(parent)
+
+
+# --------------------------------------------------------------------------------------------------
+# From a source file to documents: every record in the ledger, the texts of those that pass.
+#
+# For each record, in file order:
+#
+# 1. its names (canonical URL or record key) and its id;
+# 2. the gates (`ingest.gates.gates`), cheapest first;
+# 3. decoding and extraction, once for each distinct payload of the part;
+# 4. one row in RECORDS, and one in DOCUMENTS when text came out of it.
+#
+# Records that passed the gates wait until there are enough of them to be extracted at once.
+#
+# A record's rows depend on that record, the settings, the lists and the orders only. That a
+# payload was met before in the same part saves its extraction and changes nothing else.
+# Memory: the part's texts, what waits (1 MB and one record), and fixed buffers.
+
+__all__ = [
+    "SUPPRESSED",
+    "SUPPRESSED_COLUMNS",
+    "VERSION",
+    "IngestSettings",
+    "ingest_part",
+    "make_doc_id",
+    "make_text_id",
+]
+
+VERSION = 5
+PROGRESS_EVERY = 50
+WAITING_RECORDS = 64
+WAITING_BYTES = 1_000_000
+
+
+class IngestSettings(Settings):
+    """What is let in, and how text is taken from it."""
+
+    gates: GateSettings = Field(default_factory=GateSettings)
+    extraction: ExtractionSettings = ExtractionSettings()
+
+
+SUPPRESSED = "suppressed"
+
+SUPPRESSED_COLUMNS: Mapping[str, Any] = {
+    "url": None,
+    "content_type": None,
+    "refers_to": None,
+    "licence": UNKNOWN,
+    "preference": NOTHING_SAID,
+    "preference_source": None,
+    "detail": None,
+}
+"""What the ledger keeps of a suppressed record is its place and the keys an order matches it by,
+whenever and by whichever order it was suppressed: so purging later and never having taken it in
+give the same row."""
+
+
+class _Page(NamedTuple):
+    """A payload as text; `markup` is compatible with ASCII."""
+
+    seen: tuple[str, str, str]  # what pages share whose text is the same
+    html: PageText
+    markup: bytes = b""
+    landmarks: Landmarks | None = None  # of a page with markup
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """What extraction made of a payload."""
+
+    refusal: Refusal | None
+    text: str = ""
+    text_id: bytes = b""
+    title: str | None = None
+    language: str | None = None
+    published_at: str | None = None
+
+
+class _Waiting(NamedTuple):
+    """A record whose rows are to be written, once the text of its page is there."""
+
+    record: RawRecord
+    names: Names
+    spdx: str
+    preference: Preference
+    found: _Text
+    page: _Page | None = None
+
+
+def ingest_part(
+    spec: SourceSpec,
+    snapshot: str,
+    part: int,
+    file: SourceFile,
+    settings: IngestSettings,
+    blocklist: Blocklist,
+    suppressions: Suppressions,
+    on_progress: Callable[[int], None] | None = None,
+    records: Iterable[RawRecord] | None = None,
+    lists: UrlLists | None = None,
+    lid: Path | None = None,
+    on_cost: Callable[[float], None] | None = None,
+) -> tuple[pa.Table, pa.Table]:
+    """RECORDS and DOCUMENTS of one file, both sorted by (doc_id, offset).
+
+    `on_progress` is told the number of records done, now and then and at the end. `records` are
+    the file's, where it has to be fetched or an index tells which are worth it. `lid` is the
+    language model, which only a language gate needs. `on_cost` is told the CPU seconds that the
+    extracting process took.
+    """
+    ingest = _Ingest(spec, snapshot, part, file, settings, blocklist, suppressions, lists, lid)
+    done = 0
+    if records is None:
+        records = read_records(spec, file, settings.gates.max_bytes)
+    for record in records:
+        ingest.add(record)
+        done += 1
+        if on_progress is not None and done % PROGRESS_EVERY == 0:
+            on_progress(done)
+    ingest.catch_up()
+    if on_progress is not None:
+        on_progress(done)
+    if on_cost is not None:
+        on_cost(ingest.extraction_seconds)
+    return ingest.tables()
+
+
+class _Ingest:
+    """The rows of one part as they come."""
+
+    def __init__(
+        self,
+        spec: SourceSpec,
+        snapshot: str,
+        part: int,
+        file: SourceFile,
+        settings: IngestSettings,
+        blocklist: Blocklist,
+        suppressions: Suppressions,
+        lists: UrlLists | None = None,
+        lid: Path | None = None,
+    ) -> None:
+        self._spec = spec
+        self._snapshot = snapshot
+        self._part = part
+        self._file = file
+        self._gates = settings.gates
+        self._code = spec.code_gates()
+        self._blocklist = blocklist.with_hosts(settings.gates.blocked_hosts)
+        self._lists = lists
+        self._suppressions = suppressions
+        self._extractor = Extractor(settings.extraction)
+        rough = settings.gates.language_gate
+        self._language_gate = None if rough is None else LanguageGate(rough, lid)
+        self._extracted: dict[tuple[str, str, str], _Text] = {}
+        self._waiting: list[_Waiting] = []
+        self._waiting_bytes = 0
+        self._records: list[dict[str, Any]] = []
+        self._documents: list[dict[str, Any]] = []
+
+    def add(self, record: RawRecord) -> None:
+        """Take a record in; its rows may have to wait for its text."""
+        names = names_of(record, self._spec.name, self._snapshot)
+        spdx = record.licence or self._spec.licence
+        said: list[Statement] = []
+        refusal = self._refused_early(record, names, said)
+        if refusal is not None:
+            waiting = _Waiting(record, names, spdx, combined(said), _Text(refusal))
+        elif record.text is not None:
+            waiting = self._ready_text(record, names, record.text, spdx, combined(said))
+        else:
+            waiting = self._page(record, names, spdx, said)
+        self._waiting.append(waiting)
+        self._waiting_bytes += len(record.payload) + len(record.text or "")
+        if len(self._waiting) >= WAITING_RECORDS or self._waiting_bytes >= WAITING_BYTES:
+            self.catch_up()
+
+    def catch_up(self) -> None:
+        """Extract what waits for it, and write the rows of all that waits."""
+        self._extract(waiting.page for waiting in self._waiting if waiting.page is not None)
+        for waiting in self._waiting:
+            self._finish(waiting)
+        self._waiting.clear()
+        self._waiting_bytes = 0
+
+    def _finish(self, waiting: _Waiting) -> None:
+        record, names, spdx, preference, found, page = waiting
+        if page is not None:
+            found = self._found(record, page, found.refusal)
+        refusal = found.refusal
+        if refusal is None and self._suppressions.match_text(found.text_id, names.parents):
+            refusal = Refusal(SUPPRESSED)
+        row: dict[str, Any] = {
+            "doc_id": names.doc_id,
+            "source": self._spec.name,
+            "snapshot": self._snapshot,
+            "part": self._part,
+            "url": None if record.url is None else normalise(record.url),
+            "url_key": names.key,
+            "host": names.host,
+            "file": record.file or self._file.name,
+            "offset": record.offset,
+            "length": record.length,
+            "fetched_at": record.fetched_at,
+            "payload_digest": names.payload_digest,
+            "refers_to": record.refers_to,
+            "content_type": normalise(record.content_type[:200]) or None,
+            "licence": spdx,
+            "preference": preference.value,
+            "preference_source": preference.source and normalise(preference.source),
+            "reason": refusal.reason if refusal else None,
+            "detail": refusal.detail if refusal else None,
+        }
+        if refusal is not None and refusal.reason == SUPPRESSED:
+            row |= SUPPRESSED_COLUMNS
+        self._records.append(row)
+        if refusal is None:
+            self._documents.append(
+                {
+                    "doc_id": names.doc_id,
+                    "url_key": names.key,
+                    "host": names.host,
+                    "domain": self._spec.domain,
+                    "offset": record.offset,
+                    "fetched_at": record.fetched_at,
+                    "published_at": found.published_at,
+                    "licence": spdx,
+                    "title": found.title,
+                    "declared_language": found.language,
+                    "derived_from": list(names.parents) or None,
+                    "generator": record.generator,
+                    "text_id": found.text_id,
+                    "text": found.text,
+                }
+            )
+
+    @property
+    def extraction_seconds(self) -> float:
+        """CPU time of the process that extracts."""
+        return self._extractor.cpu_seconds
+
+    def tables(self) -> tuple[pa.Table, pa.Table]:
+        self._add_sketches()
+        return _table(self._records, RECORDS), _table(self._documents, DOCUMENTS)
+
+    def _add_sketches(self) -> None:
+        """Sketch all texts at once, and let go of near copies of what takedowns took out."""
+        sketches = sketch_texts([row["text"] for row in self._documents])
+        column = pa.array(sketches, DOCUMENTS.field("sketch").type)
+        covered = self._suppressions.sketches.match(column)
+        became = [row for row in self._records if row["reason"] is None]
+        kept = []
+        for row, document, sketch, gone in zip(
+            became, self._documents, sketches, covered.tolist(), strict=True
+        ):
+            if gone:
+                row |= {"reason": SUPPRESSED, **SUPPRESSED_COLUMNS}
+            else:
+                kept.append(document | {"sketch": sketch})
+        self._documents = kept
+
+    def _refused_early(
+        self, record: RawRecord, names: Names, said: list[Statement]
+    ) -> Refusal | None:
+        if self._suppressions.match_record(names.key, names.host or "", names.doc_id):
+            return Refusal(SUPPRESSED)
+        return gate_record(record, names.address, self._gates, self._blocklist, self._lists, said)
+
+    def _ready_text(
+        self, record: RawRecord, names: Names, raw: str, spdx: str, preference: Preference
+    ) -> _Waiting:
+        if self._spec.licence_in_text and record.licence is None:
+            spdx = text_licence(raw) or spdx
+        refusal = gate_text(record, raw, spdx, self._gates, self._code)
+        if refusal is not None:
+            return _Waiting(record, names, spdx, preference, _Text(refusal))
+        text = normalise(raw)
+        if not text.strip():
+            return _Waiting(record, names, spdx, preference, _Text(Refusal("no_text")))
+        title = None if record.title is None else normalise(record.title)
+        found = _Text(None, text, make_text_id(text), title, record.language)
+        return _Waiting(record, names, spdx, preference, found)
+
+    def _page(self, record: RawRecord, names: Names, spdx: str, said: list[Statement]) -> _Waiting:
+        html = read_page(record.payload, record.content_type)
+        if not isinstance(html, PageText):
+            undecodable = _Text(Refusal("undecodable", html.charset))
+            return _Waiting(record, names, spdx, combined(said), undecodable)
+        kind = media_type(record)
+        seen = names.payload_digest, html.charset, kind
+        page = _Page(seen, html)
+        if kind != "text/plain":
+            wide = html.charset.startswith("utf-16")
+            markup = html.text.encode("utf-8", "replace") if wide else record.payload
+            landmarks = find_landmarks(markup)
+            page = _Page(seen, html, markup, landmarks)
+            spdx = page_licence(markup, landmarks.hosts) or spdx
+            refusal = gate_page(markup, spdx, self._gates, landmarks.metas, said)
+        else:
+            refusal = licence(spdx, self._gates)
+        is_wanted = refusal is None
+        gate = self._language_gate
+        if refusal is None and gate is not None:
+            is_utf8 = html.charset == "utf-8"
+            refusal = gate.refuse(record.payload if is_utf8 else html.text.encode())
+            is_wanted = refusal is None or gate.is_sampled(names.doc_id)
+        page_or_none = page if is_wanted else None
+        return _Waiting(record, names, spdx, combined(said), _Text(refusal), page_or_none)
+
+    def _extract(self, pages: Iterable[_Page]) -> None:
+        """Texts of pages whose payload was not met before in this part."""
+        new = {page.seen: page for page in pages if page.seen not in self._extracted}
+        marked = [page for page in new.values() if page.landmarks is not None]
+        found = self._extractor.extract_all([page.html.utf8 for page in marked]) if marked else ()
+        for page, result in zip(marked, found, strict=True):
+            self._extracted[page.seen] = _text_of(page, result)
+        for page in new.values():
+            if page.landmarks is None:
+                self._extracted[page.seen] = _as_text(normalise(page.html.text))
+
+    def _found(self, record: RawRecord, page: _Page, refusal: Refusal | None) -> _Text:
+        """What was made of a page, or of one that the language gate refused and that was extracted
+        as a sample of those."""
+        found = self._extracted[page.seen]
+        if refusal is not None and self._language_gate is not None:
+            return _Text(with_sample(refusal, self._language_gate.is_wanted(found.text)))
+        if found.refusal is None and found.language is None:
+            declared = record.header("content-language")
+            found = replace(found, language=record.language or page_language("", declared))
+        return found
+
+
+def _text_of(page: _Page, result: PageResult) -> _Text:
+    if result.reason is not None:
+        return _Text(Refusal(result.reason, result.detail))
+    published = page_date(page.markup, page.landmarks)
+    return _as_text(result.text, page_title(page.html), page_language(page.html), published)
+
+
+def _as_text(
+    text: str, title: str | None = None, language: str | None = None, published: str | None = None
+) -> _Text:
+    if not text.strip():
+        return _Text(Refusal("no_text"))
+    return _Text(None, text, make_text_id(text), title, language, published)
+
+
+def _table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
+    def place(row: dict[str, Any]) -> tuple[bytes, int]:
+        return row["doc_id"], row["offset"]
+
+    return pa.Table.from_pylist(sorted(rows, key=place), schema=schema)

@@ -1,0 +1,405 @@
+"""What an HTTP answer means: is it the object, the range, the length; and if not, what then."""
+
+import base64
+import http.client
+import ipaddress
+import re
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from email.utils import parsedate_to_datetime
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from threading import get_ident
+from typing import Any
+from urllib.parse import unquote, urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from corpus_assets.core.errors import SourceError
+from corpus_assets.ingest.fetch.transport import (
+    PIECE_BYTES,
+    Changed,
+    Limits,
+    Missing,
+    OneMore,
+    Refused,
+    Stat,
+    Trouble,
+    host_of,
+    shown,
+)
+
+OVERLOADED = (403, 429, 503)  # Common Crawl says 403 to those who ask too fast
+PASSING = (408, 425, 500, 502, 504, 509)
+LINE_ERRORS = (OSError, http.client.HTTPException)
+
+
+class HttpAnswer:
+    """A response whose body is being read."""
+
+    def __init__(
+        self,
+        keep: Callable[[http.client.HTTPConnection], None],
+        connection: http.client.HTTPConnection,
+        response: http.client.HTTPResponse,
+        deadline_s: float,
+    ) -> None:
+        self._keep = keep
+        self._connection: http.client.HTTPConnection | None = connection
+        self._response = response
+        self._until = time.monotonic() + deadline_s
+        self.status = response.status
+        self.start = 0
+        self.is_whole = response.status == 200
+        self._is_sound = True  # its headers agree with each other and with its body
+        self._expected: int | None = None
+
+    def header(self, name: str) -> str:
+        return (self._response.getheader(name) or "").strip()
+
+    def content_range(self) -> tuple[int, int, int | None]:
+        match = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+|\*)", self.header("content-range"))
+        if match is None:
+            raise Trouble("an answer without a sound Content-Range")
+        total = None if match.group(3) == "*" else int(match.group(3))
+        return int(match.group(1)), int(match.group(2)), total
+
+    def check(self, start: int, end: int, stat: Stat) -> None:
+        """Is this the object that was pinned, and the range that was asked for?"""
+        if self.status == 416:
+            raise Trouble("the server says that the range is not there (416)")
+        if is_other(etag_of(self), stat.etag):
+            raise Changed(f"its ETag was {stat.etag}, it is {etag_of(self)}")
+        if not stat.etag and stat.modified and self.header("last-modified") != stat.modified:
+            raise Changed(f"it was changed at {self.header('last-modified') or 'a later time'}")
+        if self.status == 206:
+            first, last, total = self.content_range()
+            if first != start or last >= end or last < first:
+                raise Trouble("the server sent another range than was asked for")
+            if total is not None and total != stat.size:
+                if stat.etag:  # the same object with another length: the header lies
+                    raise Trouble(f"a length of {total} bytes where {stat.size} were pinned")
+                raise Changed(f"it had {stat.size} bytes, it has {total}")
+            self.start, self._expected = first, last + 1 - first
+            self._is_sound = self.header("content-length") == str(self._expected)
+        else:
+            self.start, self._expected = 0, end
+
+    def pieces(self) -> Iterator[bytes]:
+        """No more than was asked for: a Content-Length that promises more is not waited for."""
+        left = self._expected if self._expected is not None else 1
+        while left:
+            try:
+                piece = self._response.read1(min(PIECE_BYTES, left))
+            except LINE_ERRORS as error:
+                raise Trouble(line_trouble(error)) from error
+            if not piece:
+                self._is_sound = False
+                raise Trouble("the transfer ended early")
+            left -= len(piece)
+            yield piece
+            if left and time.monotonic() > self._until:
+                raise Trouble("the transfer is too slow")
+
+    def close(self) -> None:
+        """Keep the connection where the body was read to its end; else it cannot be used again."""
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        if self._is_sound and self._response.length == 0:
+            self._response.read()  # nothing is left; this lets go of the connection
+        if self._is_sound and self._response.isclosed() and not self._response.will_close:
+            self._keep(connection)
+        else:
+            self._response.close()
+            connection.close()
+
+
+def is_other(found: str, pinned: str) -> bool:
+    """Whether two ETags are both there and differ, weakness aside."""
+    return bool(found and pinned) and found.removeprefix("W/") != pinned.removeprefix("W/")
+
+
+def etag_of(answer: HttpAnswer) -> str:
+    raw = answer.header("etag")
+    weak = "W/" if raw.startswith("W/") else ""
+    plain = raw.removeprefix("W/").strip('"')
+    return weak + plain if plain and re.fullmatch(r"[\x21\x23-\x7e]{1,200}", plain) else ""
+
+
+def failure(answer: HttpAnswer) -> Exception:
+    status = answer.status
+    if status in (404, 410):
+        return Missing(f"HTTP {status}")
+    if status == 412:
+        return Changed("the server says that it was changed (412)")
+    if status in OVERLOADED or status in PASSING or status > 509:
+        reason = {403: "403 access denied", 429: "429 too many requests", 503: "503 slow down"}
+        text = reason.get(status, f"HTTP {status}")
+        return Trouble(text, status in OVERLOADED, _retry_after(answer.header("retry-after")))
+    return Refused(f"HTTP {status}")
+
+
+def _retry_after(value: str) -> float | None:
+    """Seconds, or the time until a date; None where there is neither."""
+    if value.isdigit():
+        return float(value[:9])
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def line_trouble(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted ({error.verify_message})"
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    return f"a broken answer ({type(error).__name__})"
+
+
+# --------------------------------------------------------------------------------------------------
+# Ranged GET requests over HTTPS with the standard library.
+#
+# Servers are not trusted: redirects stay on http(s), never from https to http, and never lead to
+# an address inside the local network unless the recipe's own server is in one. Names are resolved
+# here and the connection goes to the very address that was looked at. Bodies are read no further
+# than what was asked for, whatever their headers say.
+
+CONNECT_TIMEOUT_S = 10.0
+MAX_REDIRECTS = 4
+
+
+class HttpTransport:
+    """`base` is the recipe's own address: what it is allowed to be, others may be too."""
+
+    def __init__(self, base: str, one_more: OneMore, allow_http: bool = False) -> None:
+        host = urlsplit(base).hostname or host_of(base)
+        self._is_plain = base.startswith("http://")
+        if self._is_plain and not allow_http and not _is_loopback(host):
+            raise SourceError(
+                f"{shown(base)} is not encrypted; use https://, or set `allow_http: true`"
+            )
+        self._one_more = one_more
+        self._base_host = host
+        self._inside: bool | None = None
+        self._idle: dict[tuple[int, str], http.client.HTTPConnection] = {}  # by thread, server
+
+    def stat(self, url: str, limits: Limits) -> Stat:
+        """Ask for the first byte: its Content-Range has the size, and a body to check it by."""
+        answer = self._request(url, {"Range": "bytes=0-0"}, limits, 1, ranged=True)
+        try:
+            if answer.status == 416:
+                total = re.search(r"/(\d+)$", answer.header("content-range"))
+                if total is None or int(total.group(1)) != 0:
+                    raise Trouble("a wrong answer about the size (416)")
+                return Stat(0, etag_of(answer), answer.header("last-modified"))
+            if answer.status == 206:
+                _, end, total_size = answer.content_range()
+                if end != 0 or total_size is None or len(b"".join(answer.pieces())) != 1:
+                    raise Trouble("a wrong answer about the size")
+                size = total_size
+            else:
+                declared = answer.header("content-length")
+                if not declared.isdigit():
+                    raise Refused("the server does not say how long the file is")
+                size = int(declared)
+            return Stat(size, etag_of(answer), answer.header("last-modified"))
+        finally:
+            answer.close()
+
+    def get(self, url: str, start: int, end: int, stat: Stat, limits: Limits) -> "HttpAnswer":
+        headers = {"Range": f"bytes={start}-{end - 1}"}
+        if stat.etag and not stat.etag.startswith("W/"):
+            headers["If-Match"] = f'"{stat.etag}"'
+        elif stat.modified and not stat.etag:
+            headers["If-Unmodified-Since"] = stat.modified
+        answer = self._request(url, headers, limits, end - start, ranged=True)
+        try:
+            answer.check(start, end, stat)
+        except BaseException:
+            answer.close()
+            raise
+        return answer
+
+    def listed(self, url: str) -> Iterator[tuple[str, Stat]]:
+        raise Refused("folders cannot be listed over https; name a file, or use s3://")
+
+    def folders(self, url: str) -> list[str]:
+        raise Refused("folders cannot be listed over https; name a list, or use s3://")
+
+    # -- connections -------------------------------------------------------------------------
+
+    def _request(
+        self, url: str, headers: dict[str, str], limits: Limits, size: int, ranged: bool
+    ) -> "HttpAnswer":
+        for _ in range(MAX_REDIRECTS + 1):
+            answer = self._send(url, headers, limits, size)
+            if answer.status not in (301, 302, 303, 307, 308):
+                break
+            target = urljoin(url, answer.header("location"))
+            answer.close()
+            self._check_redirect(target)
+            self._one_more(target)
+            url = target
+        else:
+            raise Refused(f"more than {MAX_REDIRECTS} redirects")
+        fine = (200, 206, 416) if ranged else (200,)
+        if answer.status in fine:
+            return answer
+        answer.close()
+        raise failure(answer)
+
+    def _send(self, url: str, headers: dict[str, str], limits: Limits, size: int) -> "HttpAnswer":
+        """One request on a kept or a new connection. A kept one that the server has closed in
+        the meantime says nothing about the server: a new one is opened at the next turn."""
+        host_of(url)
+        parts = urlsplit(url)
+        path = parts.path or "/"
+        if parts.query:
+            path += f"?{parts.query}"
+        sent = {"User-Agent": _agent(), "Accept": "*/*", "Accept-Encoding": "identity"} | headers
+        place = f"{parts.scheme}://{parts.netloc}"
+        keep = partial(self._keep, place)
+        kept = self._idle.pop((get_ident(), place), None)
+        if kept is not None:
+            try:
+                response = _ask(kept, place, path, sent, limits)
+                return HttpAnswer(keep, kept, response, limits.deadline_s(size))
+            except (ConnectionError, http.client.RemoteDisconnected):
+                kept.close()
+                self._one_more(url)
+            except LINE_ERRORS as error:
+                kept.close()
+                raise Trouble(line_trouble(error)) from error
+        line = self._open(parts.scheme, parts.hostname or "", parts.port)
+        try:
+            response = _ask(line, place, path, sent, limits)
+        except LINE_ERRORS as error:
+            line.close()
+            raise Trouble(line_trouble(error)) from error
+        return HttpAnswer(keep, line, response, limits.deadline_s(size))
+
+    def _open(self, scheme: str, host: str, port: int | None) -> http.client.HTTPConnection:
+        proxy = None if _is_loopback(host) or proxy_bypass(host) else getproxies().get(scheme)
+        if proxy:
+            return _through_proxy(proxy, scheme, host, port)
+        connection: http.client.HTTPConnection
+        if scheme == "https":
+            context = ssl.create_default_context()
+            connection = http.client.HTTPSConnection(
+                host, port, timeout=CONNECT_TIMEOUT_S, context=context
+            )
+        else:
+            connection = http.client.HTTPConnection(host, port, timeout=CONNECT_TIMEOUT_S)
+        connection._create_connection = self._dial  # type: ignore[attr-defined]
+        return connection
+
+    def _dial(self, place: tuple[str, int], timeout: float, source: Any = None) -> socket.socket:
+        """Connect to an address that was looked at, not to a name that may change its mind."""
+        host, port = place
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = [str(entry[4][0]) for entry in found]
+        if host.lower() != self._base_host.lower() and not self._base_is_inside():
+            for address in addresses:
+                if not _is_public(address):
+                    raise Refused(f"{host} is an address of the local network")
+        failure: OSError | None = None
+        for address in addresses:
+            try:
+                return socket.create_connection((address, port), timeout, source)
+            except OSError as error:
+                failure = error
+        raise failure or OSError(f"{host} has no address")
+
+    def _base_is_inside(self) -> bool:
+        if self._inside is None:
+            found = socket.getaddrinfo(self._base_host, None, type=socket.SOCK_STREAM)
+            self._inside = not all(_is_public(str(entry[4][0])) for entry in found)
+        return self._inside
+
+    def _check_redirect(self, target: str) -> None:
+        scheme = urlsplit(target).scheme
+        if scheme != "https" and not (scheme == "http" and self._is_plain):
+            raise Refused(f"it redirects to {shown(target)}, which is not https")
+        try:
+            host_of(target)
+        except SourceError as error:
+            raise Refused("it redirects to something that is no address") from error
+
+    def _keep(self, place: str, connection: http.client.HTTPConnection) -> None:
+        """Take a connection back whose answer was read to its end."""
+        old = self._idle.pop((get_ident(), place), None)
+        if old is not None:
+            old.close()
+        self._idle[(get_ident(), place)] = connection
+
+    def close(self) -> None:
+        while self._idle:
+            self._idle.popitem()[1].close()
+
+
+class _Proxied(http.client.HTTPConnection):
+    """A connection to a proxy that is asked for whole addresses."""
+
+    def __init__(self, host: str, port: int, headers: dict[str, str]) -> None:
+        super().__init__(host, port, timeout=CONNECT_TIMEOUT_S)
+        self.more_headers = headers
+
+
+def _through_proxy(
+    proxy: str, scheme: str, host: str, port: int | None
+) -> http.client.HTTPConnection:
+    """By the usual variables (HTTPS_PROXY ...); where the request goes from there is its affair."""
+    via = urlsplit(proxy)
+    where = (via.hostname or "", via.port or 3128)
+    headers: dict[str, str] = {}
+    if via.username:
+        secret = f"{unquote(via.username)}:{unquote(via.password or '')}".encode()
+        headers["Proxy-Authorization"] = f"Basic {base64.b64encode(secret).decode()}"
+    if scheme == "http":
+        return _Proxied(*where, headers)
+    tunnel = http.client.HTTPSConnection(*where, timeout=CONNECT_TIMEOUT_S)
+    tunnel.set_tunnel(host, port, headers)
+    return tunnel
+
+
+def _ask(
+    line: http.client.HTTPConnection,
+    place: str,
+    path: str,
+    headers: dict[str, str],
+    limits: Limits,
+) -> http.client.HTTPResponse:
+    if line.sock is None:
+        line.connect()
+    line.sock.settimeout(limits.timeout_s)
+    if isinstance(line, _Proxied):
+        path, headers = f"{place}{path}", headers | line.more_headers
+    line.request("GET", path, headers=headers)
+    return line.getresponse()
+
+
+def _is_public(address: str) -> bool:
+    found = ipaddress.ip_address(address.partition("%")[0])
+    mapped = getattr(found, "ipv4_mapped", None)
+    return (mapped or found).is_global
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _agent() -> str:
+    try:
+        return f"corpus-assets/{version('corpus-assets')}"
+    except PackageNotFoundError:
+        return "corpus-assets"

@@ -1,0 +1,259 @@
+"""The HTTP message inside a web archive record: head, transfer and content coding.
+
+Crawlers often store a body already decoded and leave the header that says otherwise. So a body
+that does not even begin as its header claims is taken as it is; one that begins so and then
+breaks is `bad_http`. Output is bounded: no body grows past `limit` bytes.
+"""
+
+import re
+import zlib
+from typing import BinaryIO, NamedTuple
+
+import brotli
+import zstandard
+from fastwarc.warc import ArchiveIterator
+
+from corpus_assets.ingest.source import RawRecord
+
+Headers = tuple[tuple[str, str], ...]
+
+CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,8})[ \t]*(?:;[^\r\n]{0,256})?\r?\n")
+CHUNK_END = re.compile(rb"\r?\n")
+MAX_CODINGS = 8  # one on top of the other
+MAX_MEMBERS = 1000
+
+_STATUS = re.compile(rb"HTTP/\d(?:\.\d)?\s+(\d{3})")
+_HEAD_END = re.compile(rb"\r?\n\r?\n")
+_BLANK = " \t\n\r\v\f"
+_CODINGS = ("gzip", "x-gzip", "deflate", "br", "zstd")
+
+
+class HttpHead(NamedTuple):
+    status: int
+    headers: Headers
+    body_start: int
+
+
+class BadHttp(Exception):
+    """The body is not what its own headers say; the message is a word, never content."""
+
+
+class BodyTooLarge(Exception):
+    """The decoded body is larger than allowed."""
+
+
+def parse_head(block: bytes | memoryview) -> HttpHead | None:
+    """Status and headers of a response; None when it does not begin like one."""
+    status = _STATUS.match(block)
+    if status is None:
+        return None
+    end = _HEAD_END.search(block)
+    head = bytes(block[: end.start()] if end else block)
+    headers = _folded_headers(head) if b"\n " in head or b"\n\t" in head else _headers(head)
+    return HttpHead(int(status[1]), tuple(headers), end.end() if end else len(block))
+
+
+def _headers(head: bytes) -> list[tuple[str, str]]:
+    if head.isascii():  # decoded at once; else each value may be in a charset of its own
+        texts = [line.partition(":") for line in head.decode("ascii").split("\n")[1:]]
+        return [
+            (name.strip(_BLANK).lower(), value.strip(_BLANK))
+            for name, colon, value in texts
+            if colon
+        ]
+    lines = [line.partition(b":") for line in head.split(b"\n")[1:]]
+    return [
+        (_decode(name.strip()).lower(), _decode(value.strip()))
+        for name, colon, value in lines
+        if colon
+    ]
+
+
+def _folded_headers(head: bytes) -> list[tuple[str, str]]:
+    """A line that begins with a blank goes on with the value before it."""
+    headers: list[tuple[str, str]] = []
+    for line in head.split(b"\n")[1:]:
+        if line[:1] in (b" ", b"\t") and headers:
+            name, value = headers[-1]
+            headers[-1] = (name, f"{value} {_decode(line.strip())}")
+        else:
+            headers += _headers(b"\n" + line)
+    return headers
+
+
+def decode_body(body: bytes, transfer_coding: str, content_coding: str, limit: int) -> bytes:
+    """The payload: `body` without its transfer and content codings."""
+    if "chunked" in transfer_coding.lower():
+        body = _dechunk(body)
+    names = [name.strip() for name in content_coding.lower().split(",")]
+    known = [name for name in names if name in _CODINGS]
+    if len(known) > MAX_CODINGS:
+        raise BadHttp("codings")
+    for name in reversed(known):
+        body = _decompress(body, name, limit)
+    return body
+
+
+def _dechunk(body: bytes) -> bytes:
+    at = 0
+    chunks: list[bytes] = []
+    while True:
+        size = CHUNK_SIZE.match(body, at)
+        length = int(size[1], 16) if size else 0
+        if size is not None and length == 0:
+            return b"".join(chunks)
+        start = size.end() if size else at
+        end = CHUNK_END.match(body, start + length)
+        if size is None or end is None:
+            if at == 0:
+                return body  # not chunked at all: the crawler has taken the chunks off
+            raise BadHttp("chunked")
+        chunks.append(body[start : start + length])
+        at = end.end()
+
+
+def _decompress(body: bytes, coding: str, limit: int) -> bytes:
+    if not body:
+        return body
+    try:
+        if coding in ("gzip", "x-gzip"):
+            return _inflate(body, 31, limit) if body[:2] == b"\x1f\x8b" else body
+        if coding == "deflate":
+            try:
+                return _inflate(body, 15, limit)
+            except (zlib.error, BadHttp):
+                return _inflate(body, -15, limit)
+        if coding == "zstd":
+            return _unzstd(body, limit) if body[:4] == b"\x28\xb5\x2f\xfd" else body
+        return _unbrotli(body, limit)
+    except (zlib.error, zstandard.ZstdError, brotli.error, BadHttp) as error:
+        if body.lstrip()[:1] == b"<" and coding in ("deflate", "br"):
+            return body  # markup: the crawler has decoded it already
+        raise BadHttp(coding) from error
+
+
+def _inflate(body: bytes, window_bits: int, limit: int) -> bytes:
+    """Inflate all members of a zlib, gzip or raw deflate body.
+
+    Servers send one member. More cost a copy of the rest each, so they are few, or not taken.
+    """
+    out: list[bytes] = []
+    left = limit
+    for _ in range(MAX_MEMBERS):
+        inflater = zlib.decompressobj(window_bits)
+        piece = inflater.decompress(body, left + 1)
+        if len(piece) > left:
+            raise BodyTooLarge
+        if not inflater.eof:
+            raise BadHttp("truncated")
+        out.append(piece)
+        left -= len(piece)
+        body = inflater.unused_data
+        if window_bits != 31 or body[:2] != b"\x1f\x8b":
+            return b"".join(out)
+    raise BadHttp("members")
+
+
+def _unzstd(body: bytes, limit: int) -> bytes:
+    inflater = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+    with inflater.stream_reader(body, read_across_frames=True) as reader:
+        out: bytes = reader.read(limit + 1)
+    if len(out) > limit:
+        raise BodyTooLarge
+    return out
+
+
+def _unbrotli(body: bytes, limit: int) -> bytes:
+    inflater = brotli.Decompressor()
+    out: list[bytes] = []
+    size = 0
+    piece = inflater.process(body, output_buffer_limit=1 << 16)
+    while True:
+        out.append(piece)
+        size += len(piece)
+        if size > limit:
+            raise BodyTooLarge
+        if inflater.is_finished():
+            return b"".join(out)
+        if not piece and inflater.can_accept_more_data():
+            raise BadHttp("truncated")
+        piece = inflater.process(b"", output_buffer_limit=1 << 16)
+
+
+def _decode(raw: bytes) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
+
+
+# --------------------------------------------------------------------------------------------------
+# The beginning of a response whose body is too large or whose coding breaks off.
+#
+# The record is read once more where it stands in its archive, and no more of it than is asked for.
+# gzip and deflate give what stands before their fault; of other codings nothing is to be had.
+
+HEAD_BYTES = 1 << 16
+CODING_BYTES = 1 << 20  # what chunks and stored blocks may add to a body
+
+
+def body_beginning(stream: BinaryIO, record: RawRecord, limit: int) -> bytes:
+    """Whole lines of the body, a little more than `limit` bytes at most; empty where none can be
+    read."""
+    stream.seek(record.offset)
+    try:
+        found = next(ArchiveIterator(stream, parse_http=False), None)
+        if found is None or (found.headers.get("WARC-Target-URI") or "").strip("<> ") != record.url:
+            return b""  # one of several in a member: it stands elsewhere
+        block = found.reader.read(HEAD_BYTES + CODING_BYTES + limit)
+    except OSError:
+        return b""
+    head = parse_head(block)
+    return b"" if head is None else _whole_lines(_decoded(block, head, limit), limit)
+
+
+def _decoded(block: bytes, head: HttpHead, limit: int) -> bytes:
+    values = dict(head.headers)
+    body = block[head.body_start :]
+    if "chunked" in values.get("transfer-encoding", "").lower():
+        body = _without_chunk_sizes(body)
+    for coding in reversed(values.get("content-encoding", "").lower().split(",")):
+        if coding.strip() in ("gzip", "x-gzip"):
+            body = _inflated(body, 31, limit)
+        elif coding.strip() == "deflate":
+            body = _inflated(body, 15 if body[:1] == b"\x78" else -15, limit)
+    return body
+
+
+def _without_chunk_sizes(body: bytes) -> bytes:
+    chunks: list[bytes] = []
+    at = 0
+    while size := CHUNK_SIZE.match(body, at):
+        length = int(size[1], 16)
+        if length == 0:
+            break
+        chunks.append(body[size.end() : size.end() + length])
+        end = CHUNK_END.match(body, size.end() + length)
+        if end is None:
+            break
+        at = end.end()
+    return b"".join(chunks) or body  # a crawler may have taken the chunks off
+
+
+def _inflated(body: bytes, window_bits: int, limit: int) -> bytes:
+    """What comes before a fault; a body that is not so coded is given back."""
+    inflater = zlib.decompressobj(window_bits)
+    out = bytearray()
+    try:
+        for at in range(0, len(body), 256):  # a fault takes the output of its own piece only
+            out += inflater.decompress(body[at : at + 256], limit + 1 - len(out))
+            if len(out) > limit or inflater.eof:
+                break
+    except zlib.error:
+        pass
+    return bytes(out) or body
+
+
+def _whole_lines(content: bytes, limit: int) -> bytes:
+    content = content[: limit + 1]
+    return content[: max(content.rfind(b"\n"), content.rfind(b"\r")) + 1]

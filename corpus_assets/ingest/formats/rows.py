@@ -1,0 +1,79 @@
+"""Rows of ready text, from JSON lines, Parquet columns or a Markdown file's front matter."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from corpus_assets.ingest.formats.code_languages import language_of
+from corpus_assets.ingest.source import RawRecord, SourceSpec, damaged
+
+
+def record_of_row(
+    row: Mapping[str, Any], file: str, spec: SourceSpec, offset: int, length: int
+) -> RawRecord:
+    """A row of ready text. One that has no text at all stays, for `no_text` to be said of it."""
+    fields = spec.fields
+    text = value(row, fields.text)
+    if text is not None and not isinstance(text, str):
+        return damaged(file, offset, length, "text_is_not_a_string")
+    path = string(row, fields.path)
+    return RawRecord(
+        url=string(row, fields.url),
+        key=key(row, fields.key) or path,
+        offset=offset,
+        length=length,
+        text=text or "",
+        path=path,
+        licence=licence(row, spec),
+        language=string(row, fields.language) or _language(spec, path, text or ""),
+        title=string(row, fields.title),
+        derived_from=strings(row, fields.derived_from),
+        generator=string(row, fields.generator) or spec.generator,
+    )
+
+
+def _language(spec: SourceSpec, path: str | None, text: str) -> str | None:
+    return language_of(path, text) if path is not None and spec.code is not None else None
+
+
+def key(row: Mapping[str, Any], columns: str | tuple[str, ...] | None) -> str | None:
+    """The record's key; one of several columns that lacks a part is no key."""
+    if not isinstance(columns, tuple):
+        return string(row, columns)
+    parts = [string(row, column) for column in columns]
+    return "/".join(part for part in parts if part) if parts and all(parts) else None
+
+
+def licence(row: Mapping[str, Any], spec: SourceSpec) -> str | None:
+    """One expression for the licences that a row names."""
+    named = sorted(set(strings(row, spec.fields.licence)))
+    word = " AND " if spec.licence_list == "all" else " OR "
+    if len(named) > 1:
+        named = [f"({each})" if " " in each else each for each in named]
+    return word.join(named) or None
+
+
+def value(row: Mapping[str, Any], column: str | None) -> Any:
+    """A column, or `a.b` inside the object `a`."""
+    if column is None:
+        return None
+    if column in row or "." not in column:
+        return row.get(column)
+    outer, _, inner = column.partition(".")
+    within = row.get(outer)
+    return value(within, inner) if isinstance(within, Mapping) else None
+
+
+def string(row: Mapping[str, Any], column: str | None) -> str | None:
+    found = value(row, column)
+    if isinstance(found, str):
+        return found.strip() or None
+    return str(found) if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def strings(row: Mapping[str, Any], column: str | None) -> tuple[str, ...]:
+    found = value(row, column)
+    if isinstance(found, str):
+        return (found.strip(),) if found.strip() else ()
+    if not isinstance(found, list):
+        return ()
+    return tuple(item.strip() for item in found if isinstance(item, str) and item.strip())

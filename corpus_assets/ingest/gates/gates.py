@@ -1,0 +1,270 @@
+"""Gates: cheap refusals before any expensive work, each a pure function of one record.
+
+They are asked in this order, and the first refusal is the record's reason:
+
+| reason | what is wrong |
+|---|---|
+| `suppressed` | a takedown covers its URL, host, id or a text it was derived from |
+| `damaged_record`, `revisit_record`, `bad_http`, `too_large` | what its reader found |
+| `no_url` | a page without a web address: nobody could ask for its removal |
+| `blocked_host`, `blocked_category`, `blocked_url` | on the recipe's lists |
+| `http_status` | not a success |
+| `content_type` | not a kind of page we extract |
+| `too_small`, `too_large` | payload in bytes |
+| `robots_disallowed` | the host's robots.txt closes it to the recipe's agents |
+| `training_disallowed` | `Content-Usage` or `Content-Signal`, in robots.txt or a header |
+| `opted_out` | the publisher's other machine-readable refusals, in the site's files, headers, markup |
+| `undecodable` | bytes that are no text |
+| `licence_not_allowed` | of the page itself, else of its source |
+| `absurd_markup` | nesting or attributes that would hold a parser for minutes |
+| `gate_too_short`, `gate_language` | by the roughly stripped text, where the recipe asks |
+
+What each costs a page is measured by `benchmarks/gates.py`.
+"""
+
+import re
+from collections.abc import Sequence
+
+from pydantic import Field, field_validator
+
+from corpus_assets.core.identity import Settings
+from corpus_assets.ingest.gates.blocklist import Blocklist
+from corpus_assets.ingest.gates.code_gates import CodeSettings, gate_code, gate_path
+from corpus_assets.ingest.gates.language_gate import LanguageGateSettings
+from corpus_assets.ingest.gates.licence import UNKNOWN
+from corpus_assets.ingest.gates.optout import (
+    OPTED_OUT,
+    OptOutSettings,
+    header_opt_out,
+    meta_opt_out,
+)
+from corpus_assets.ingest.gates.preferences import (
+    DISALLOW,
+    Statement,
+    header_statements,
+    markup_statements,
+)
+from corpus_assets.ingest.gates.refusal import Refusal
+from corpus_assets.ingest.gates.site_gates import RobotsSettings, ask_site
+from corpus_assets.ingest.gates.spdx import allows
+from corpus_assets.ingest.gates.url_lists import UrlLists
+from corpus_assets.ingest.gates.url_words import checked_word, first_word
+from corpus_assets.ingest.kernels.markup import markup_extent
+from corpus_assets.ingest.source import RawRecord
+from corpus_assets.ingest.suppressions import Suppressions
+from corpus_assets.ingest.urls import Address
+
+__all__ = [
+    "Blocklist",
+    "GateSettings",
+    "Refusal",
+    "Suppressions",
+    "gate_page",
+    "gate_record",
+    "gate_text",
+    "licence",
+    "media_type",
+]
+
+_HTML_START = re.compile(rb"\s*(?:<!--.{0,512}?-->\s*)?<(?:!doctype\s+html|html)\b", re.I | re.S)
+
+
+class GateSettings(Settings):
+    """What may pass."""
+
+    blocked_hosts: tuple[str, ...] = ()
+    blocked_url_words: tuple[str, ...] = Field(
+        default=(),
+        description="words of any script that stand alone in an address as it is read, such as "
+        "`casino` or `free-porn`; without case",
+    )
+    http_statuses: tuple[int, ...] = (200,)
+    content_types: tuple[str, ...] = ("text/html", "application/xhtml+xml", "text/plain")
+    min_bytes: int = Field(default=0, ge=0)
+    max_bytes: int = Field(default=2_000_000, ge=1)
+    allowed_licences: tuple[str, ...] | None = Field(
+        default=None,
+        description="SPDX ids that pass, by OR, AND and WITH of an expression; None: any",
+    )
+    refuse_unknown_licence: bool = False
+    robots: RobotsSettings | None = Field(
+        default=None, description="robots.txt as of the crawl; null: it is not looked at"
+    )
+    optout: OptOutSettings = Field(default_factory=OptOutSettings)
+    max_nesting: int = Field(
+        default=512, ge=1, description="browsers flatten from 512 on; libxml2 ends a page at 256"
+    )
+    max_attributes: int = Field(default=512, ge=1, description="on one element")
+    language_gate: LanguageGateSettings | None = Field(
+        default=None, description="a cheap look at language and length before extraction"
+    )
+
+    @field_validator("blocked_url_words")
+    @classmethod
+    def _words(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for word in value:
+            checked_word(word)
+        return value
+
+
+def gate_record(
+    record: RawRecord,
+    address: Address | None,
+    settings: GateSettings,
+    blocklist: Blocklist,
+    lists: UrlLists | None = None,
+    said: list[Statement] | None = None,
+) -> Refusal | None:
+    """The gates that need headers and sizes only; `blocklist` holds the settings' hosts too.
+
+    What was said about training is added to `said`.
+    """
+    if record.damage is not None:
+        return Refusal(record.damage, record.detail)
+    is_page = record.text is None
+    if address is None:
+        if is_page:
+            return Refusal("no_url", None if record.url is None else "not_a_web_address")
+    else:
+        blocked = (
+            blocked_host(address, blocklist)
+            or blocked_category(address, lists)
+            or blocked_url(address, settings)
+        )
+        if blocked is not None:
+            return blocked
+    if is_page:
+        refusal = http_status(record, settings) or content_type(record, settings)
+        if refusal is not None:
+            return refusal
+    size = (
+        len(record.payload) if record.text is None else len(record.text.encode("utf-8", "replace"))
+    )
+    refusal = size_in_bytes(size, settings)
+    if refusal is not None:
+        return refusal
+    refusal, statements = site_files(record, address, settings, lists)
+    if refusal is not None:
+        return refusal
+    if is_page:
+        statements += header_opt_outs(record, settings)
+    return not_for_training(statements, settings, said)
+
+
+def gate_page(
+    markup: bytes,
+    spdx: str,
+    settings: GateSettings,
+    metas: Sequence[int] | None = None,
+    said: list[Statement] | None = None,
+) -> Refusal | None:
+    """The gates that look into markup compatible with ASCII; `metas`: places of its meta tags."""
+    found = meta_opt_out(markup, settings.optout, metas)
+    statements = [] if found is None else [Statement(DISALLOW, f"meta {found}", OPTED_OUT)]
+    refusal = not_for_training(statements + markup_statements(markup), settings, said)
+    return refusal or licence(spdx, settings) or absurd_markup(markup, settings)
+
+
+def not_for_training(
+    statements: Sequence[Statement], settings: GateSettings, said: list[Statement] | None
+) -> Refusal | None:
+    """Whether the recipe drops a page for what was said about training, which is added to `said`."""
+    if said is not None:
+        said += statements
+    if settings.optout.on_disallow == "record":
+        return None
+    found = next((each for each in statements if each.value == DISALLOW), None)
+    return None if found is None else Refusal(found.reason, found.said)
+
+
+def gate_text(
+    record: RawRecord, text: str, spdx: str, settings: GateSettings, code: CodeSettings | None
+) -> Refusal | None:
+    """The gates for ready text: its licence, and what it is where it is a source file."""
+    if code is not None and record.path is not None:
+        refusal = gate_path(record.path, code) or gate_code(
+            record.path, text, record.language, code
+        )
+        if refusal is not None:
+            return refusal
+    return licence(spdx, settings)
+
+
+def blocked_host(address: Address, blocklist: Blocklist) -> Refusal | None:
+    found = blocklist.match(address.host)
+    return None if found is None else Refusal("blocked_host", found)
+
+
+def blocked_category(address: Address, lists: UrlLists | None) -> Refusal | None:
+    found = lists.categories.match(address) if lists and lists.categories else None
+    return None if found is None else Refusal("blocked_category", found)
+
+
+def site_files(
+    record: RawRecord, address: Address | None, settings: GateSettings, lists: UrlLists | None
+) -> tuple[Refusal | None, list[Statement]]:
+    """What the host's robots.txt, tdmrep.json and ai.txt say; text without an address has none."""
+    if address is None or lists is None or lists.sites is None:
+        return None, []
+    is_response = record.http_status is not None
+    kind = media_type(record) if is_response else "text/html"  # what the text was taken from
+    return ask_site(record, address, kind, settings.robots, settings.optout, lists.sites)
+
+
+def blocked_url(address: Address, settings: GateSettings) -> Refusal | None:
+    if not settings.blocked_url_words:
+        return None
+    found = first_word(address, settings.blocked_url_words)
+    return None if found is None else Refusal("blocked_url", found)
+
+
+def http_status(record: RawRecord, settings: GateSettings) -> Refusal | None:
+    if record.http_status is None or record.http_status in settings.http_statuses:
+        return None
+    return Refusal("http_status", str(record.http_status))
+
+
+def media_type(record: RawRecord) -> str:
+    """Type without parameters; a page that declares none is HTML if it begins like it."""
+    declared = record.content_type.partition(";")[0].strip().lower()
+    if not declared and _HTML_START.match(record.payload, 0, 4096):
+        return "text/html"
+    return declared[:100]
+
+
+def content_type(record: RawRecord, settings: GateSettings) -> Refusal | None:
+    found = media_type(record)
+    return None if found in settings.content_types else Refusal("content_type", found or "none")
+
+
+def size_in_bytes(size: int, settings: GateSettings) -> Refusal | None:
+    if size < settings.min_bytes:
+        return Refusal("too_small", str(size))
+    return Refusal("too_large", str(size)) if size > settings.max_bytes else None
+
+
+def header_opt_outs(record: RawRecord, settings: GateSettings) -> list[Statement]:
+    """What the headers of a page say about training."""
+    tags = [value for name, value in record.headers if name == "x-robots-tag"]
+    reservation = record.header("tdm-reservation")
+    has_markup = reservation and media_type(record) != "text/plain"
+    markup = record.payload if has_markup else b""
+    found = header_opt_out(tags, reservation, settings.optout, markup)
+    statements = [] if found is None else [Statement(DISALLOW, f"header {found}", OPTED_OUT)]
+    return header_statements(record.headers) + statements
+
+
+def licence(spdx: str, settings: GateSettings) -> Refusal | None:
+    if spdx == UNKNOWN:
+        return Refusal("licence_not_allowed", spdx) if settings.refuse_unknown_licence else None
+    allowed = settings.allowed_licences
+    if allowed is None or allows(spdx, allowed):
+        return None
+    return Refusal("licence_not_allowed", spdx[:64])
+
+
+def absurd_markup(markup: bytes, settings: GateSettings) -> Refusal | None:
+    depth, attributes = markup_extent(markup, settings.max_nesting, settings.max_attributes)
+    if depth > settings.max_nesting:
+        return Refusal("absurd_markup", "nesting")
+    return Refusal("absurd_markup", "attributes") if attributes > settings.max_attributes else None

@@ -1,0 +1,196 @@
+"""Values of `tdm-reservation` (W3C TDM Reservation Protocol), read leniently.
+
+The protocol knows 1 and 0. Publishers also write them in quotes, with decimals or with something
+after them, and `true` in JSON; what else is written says nothing.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from html import unescape
+from typing import Literal
+
+from pydantic import Field
+
+from corpus_assets.core.identity import Settings
+from corpus_assets.ingest.gates.ai_agents import AiAgents, usual_agents
+from corpus_assets.ingest.kernels.landmarks import find_landmarks, quoted_tags_with
+
+_ONE = re.compile(r"[\s\"']*1(?:\.0*)?(?![\w.])")
+_ZERO = re.compile(r"[\s\"']*0(?:\.0*)?[\s\"']*")
+
+
+def is_reserved(value: object) -> bool:
+    """Whether a value, as text or from JSON, reserves the rights."""
+    return value is True or _ONE.match(str(value)) is not None
+
+
+def is_freed(value: str) -> bool:
+    """Whether a value says, and says nothing else, that they are not reserved."""
+    return _ZERO.fullmatch(value) is not None
+
+
+# --------------------------------------------------------------------------------------------------
+# What a page says about being used: machine-readable opt-outs in its headers and its markup.
+#
+# * `X-Robots-Tag` and `<meta name="robots">`: directives such as `noai`. A directive may be
+#   addressed to one agent (`gptbot: noai`, `<meta name="ccbot" ...>`). By default it counts where
+#   that agent trains (`ingest.gates.ai_agents`): a publisher who tells one crawler of training data means
+#   the practice, and who tells a search engine does not. The recipe can name the agents instead.
+# * `tdm-reservation: 1`, as header or `<meta>`. Markup goes before headers, and headers before the
+#   site's `tdmrep.json` (W3C TDM Reservation Protocol, section 6.4): a page can reserve, or free,
+#   itself.
+#
+# `noimageai` speaks of images only and `noindex` of search, so both are left to the recipe.
+
+MAX_TAG_BYTES = 1 << 16  # of one <meta>; what a longer one says after them is not read
+MAX_HEADER_CHARS = 8192
+
+OPTED_OUT = "opted_out"
+
+_VALUED = ("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview")
+_SCOPE = re.compile(r"[\s\"']*([a-z0-9_*.-]{1,64})(?:/[a-z0-9_.+-]{0,64})?\s*:")
+_BETWEEN_WORDS = re.compile(r"[\s,;:\"']+")
+_ATTRIBUTE = re.compile(
+    rb"(?<![^\s\"'>/=])([^\s\"'>/=]++)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|"
+    rb"((?:(?!/(?:\Z|(?:name|content|http-equiv)\s*=))[^\s\"'<>`])++))"
+)
+"""An attribute and its value. A bare value may hold a slash, and so `name=robots/content=noai/` is
+one attribute to a browser; its writer meant two."""
+
+
+class OptOutSettings(Settings):
+    """Which signals are honoured."""
+
+    on_disallow: Literal["drop", "record"] = Field(
+        default="drop",
+        description="what becomes of a page that is not for training by any of these signals, "
+        "`Content-Usage` and `Content-Signal` included: `record` keeps it, with its `preference`",
+    )
+    headers: tuple[str, ...] = Field(default=("noai",), description="X-Robots-Tag directives")
+    meta: tuple[str, ...] = Field(default=("noai",), description="robots meta directives")
+    agents: tuple[str, ...] | None = Field(
+        default=None, description="agents whose own directives count; null: those of `ai_agents`"
+    )
+    ai_agents: AiAgents = Field(
+        default_factory=usual_agents, description="agents that train, from a pinned list"
+    )
+    tdm_reservation: bool = True
+    ai_txt: bool = Field(default=True, description="honour ai.txt among a source's `site_files`")
+    noindex: bool = False
+
+
+def header_opt_out(
+    robots_tags: Iterable[str],
+    tdm_reservation: str,
+    settings: OptOutSettings,
+    markup: bytes = b"",
+) -> str | None:
+    """The directive in the HTTP headers that rules the page out, or None.
+
+    `markup` is that of the page, which can free itself from a reservation in the headers.
+    """
+    is_reserving = settings.tdm_reservation and is_reserved(tdm_reservation)
+    if is_reserving and not frees_itself(markup, tdm_reservation):
+        return "tdm-reservation"
+    for tag in robots_tags:
+        found = _refused(_in_scope(tag, settings), settings.headers, settings.noindex)
+        if found is not None:
+            return found
+    return None
+
+
+def meta_opt_out(
+    markup: bytes, settings: OptOutSettings, metas: Sequence[int] | None = None
+) -> str | None:
+    """The directive in the page's `<meta>` tags that rules it out, or None.
+
+    `markup` is compatible with ASCII, `metas` are the places of its tags where they are known.
+    Tags count wherever they stand, in comments too: in doubt the page is left alone.
+    """
+    places = find_landmarks(markup).metas if metas is None else metas
+    for name, content in _meta_tags(markup, places, _needles(settings)):
+        if name == "tdm-reservation":
+            if settings.tdm_reservation and is_reserved(content):
+                return "tdm-reservation"
+        elif _counts(name, settings):
+            words = _words(content)
+            if name == "x-robots-tag":
+                words = _in_scope(content, settings)
+            found = _refused(words, settings.meta, settings.noindex)
+            if found is not None:
+                return found
+    return None
+
+
+def frees_itself(markup: bytes, tdm_reservation: str) -> bool:
+    """Whether a page says `tdm-reservation: 0` of itself, in markup or, failing that, headers."""
+    metas = find_landmarks(markup).metas
+    for name, content in _meta_tags(markup, metas, (b"tdm-reservation",)):
+        if name == "tdm-reservation":
+            return is_freed(content)
+    return is_freed(tdm_reservation)
+
+
+def _counts(name: str, settings: OptOutSettings) -> bool:
+    return name in ("robots", "x-robots-tag") or name in _agents(settings)
+
+
+@lru_cache(maxsize=16)
+def _agents(settings: OptOutSettings) -> frozenset[str]:
+    """In lower case, whose own directives count."""
+    named = settings.ai_agents.training if settings.agents is None else settings.agents
+    return frozenset(agent.lower() for agent in named)
+
+
+def _in_scope(tag: str, settings: OptOutSettings) -> set[str]:
+    """The directives of an X-Robots-Tag that count: `noindex, gptbot/1.1: noai, noimageai`.
+
+    A name with a colon begins a scope, unless it is a directive with a value of its own. Versions
+    of agents are passed over.
+    """
+    words: set[str] = set()
+    counts = True
+    for piece in tag[:MAX_HEADER_CHARS].lower().split(","):
+        scope = _SCOPE.match(piece)
+        if scope is not None and scope[1] not in _VALUED:
+            name, piece = scope[1], piece[scope.end() :]
+            counts = name in ("*", "robots") or name in _agents(settings)
+        if counts:
+            words |= _words(piece)
+    return words
+
+
+def _words(content: str) -> set[str]:
+    return set(_BETWEEN_WORDS.split(content.lower()[:MAX_HEADER_CHARS]))
+
+
+def _refused(words: set[str], refused: tuple[str, ...], noindex: bool) -> str | None:
+    for directive in refused:
+        if directive.lower() in words:
+            return directive.lower()
+    # "none" is short for "noindex, nofollow"
+    return "noindex" if noindex and words & {"noindex", "none"} else None
+
+
+@lru_cache(maxsize=16)
+def _needles(settings: OptOutSettings) -> tuple[bytes, ...]:
+    """Words of which a tag must hold one to be worth reading."""
+    words = [directive.lower() for directive in settings.meta]
+    words += ["noindex", "none"] if settings.noindex else []
+    words += ["tdm-reservation"] if settings.tdm_reservation else []
+    return tuple(word.encode() for word in words)
+
+
+def _meta_tags(
+    markup: bytes, metas: Sequence[int], needles: tuple[bytes, ...]
+) -> Iterator[tuple[str, str]]:
+    """Name and content of the `<meta>` tags that hold a needle; all others are passed over."""
+    for at, end in quoted_tags_with(markup, metas, needles, MAX_TAG_BYTES):
+        found: dict[bytes, str] = {}
+        for name, double, single, bare in _ATTRIBUTE.findall(markup[at + 5 : end].lower()):
+            found.setdefault(name, unescape((double or single or bare).decode("latin-1")))
+        yield (
+            (found.get(b"name") or found.get(b"http-equiv") or "").strip(),
+            found.get(b"content", ""),
+        )

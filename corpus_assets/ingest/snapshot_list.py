@@ -1,0 +1,262 @@
+"""What is known of a recipe's snapshots, and which crawls are new: for commands and schedules."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from catalog.names import check_name
+from corpus_assets.core.errors import MissingInput, RecipeError
+from corpus_assets.core.home import Home
+from corpus_assets.core.store import Store, open_store
+from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.ingest.crawl.layout import CrawlPlace, choose
+from corpus_assets.ingest.crawl.settings import CrawlSettings, Take
+from corpus_assets.ingest.delivery import OpenPlace
+from corpus_assets.recipe.added_snapshots import (
+    AddedSnapshot,
+    add_snapshot,
+    load_added,
+    load_entries,
+    load_with_added,
+    merge_added,
+    remove_snapshot,
+)
+from corpus_assets.recipe.entries import SourceEntry
+from corpus_assets.recipe.locations import Locations
+from corpus_assets.recipe.recipe import Recipe, load_recipe, parse_recipe
+from corpus_assets.recipe.shipped import find_recipe
+
+
+@dataclass(frozen=True)
+class NewCrawl:
+    """A crawl that a source could take and does not have. `bytes` are of the files taken."""
+
+    source: str
+    crawl: str
+    files: int | None = None
+    taken: int | None = None
+    bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Known:
+    """A snapshot of the recipe, and how far it has come."""
+
+    snapshot: str
+    source: str
+    added: bool  # by command or schedule, not by the recipe's file
+    files: int | None = None  # None: not pinned yet
+    bytes: int | None = None
+    parts_done: int = 0
+    records: int = 0
+    documents: int = 0
+
+
+@dataclass(frozen=True)
+class Book:
+    """A recipe with what was added to it, before it is bound to anything."""
+
+    recipe: Recipe
+    locations: Locations
+    store: Store
+    added: tuple[AddedSnapshot, ...]
+
+    @classmethod
+    def open(cls, recipe: str, home: Home, overrides: dict[str, object] | None = None) -> "Book":
+        path = find_recipe(recipe)
+        store = open_store(home.store_url)
+        loaded, added = load_with_added(path, dict(overrides or {}), store)
+        return cls(loaded, Locations(path.parent, home), store, tuple(added))
+
+    def with_snapshot(self, added: AddedSnapshot) -> "Book":
+        """The recipe with one snapshot more; `RecipeError` where it would not hold."""
+        raw = self.recipe.model_dump(mode="json")
+        merge_added(raw, [added])
+        recipe = parse_recipe(raw, f"recipe {self.recipe.name} with {added.snapshot}")
+        return replace(self, recipe=recipe, added=(*self.added, added))
+
+    def crawl_source(self, name: str | None = None) -> tuple[SourceEntry, CrawlSettings]:
+        """The source that crawls are added to: the one named, or the only one."""
+        crawling = [s for s in self.recipe.sources if s.crawl is not None]
+        if name is not None:
+            crawling = [source for source in crawling if source.name == name]
+        if len(crawling) != 1 or crawling[0].crawl is None:
+            known = ", ".join(s.name for s in self.recipe.sources if s.crawl is not None)
+            raise RecipeError(
+                f"recipe {self.recipe.name} has {'no' if not crawling else 'several'} crawl "
+                f"source{f' {name}' if name else ''}; "
+                + (f"name one with --source: {known}" if known else "give a source a `crawl`")
+            )
+        return crawling[0], crawling[0].crawl
+
+
+def discover(
+    book: Book,
+    source: SourceEntry,
+    settings: CrawlSettings,
+    limit: int,
+    sizes: bool,
+    tell: Callable[[str], None],
+) -> list[NewCrawl]:
+    """Crawls that exist and are not in the recipe, the newest first, at most `limit`.
+
+    What has no list of the wanted files, or would break the recipe, is passed over with a word.
+    """
+    have = set(source.snapshots.values())
+    found: list[NewCrawl] = []
+    with OpenPlace(settings, book.locations) as place:
+        for crawl in reversed(place.crawls()):
+            if len(found) == limit:
+                break
+            if crawl in have:
+                continue
+            tell(f"looking at {crawl}")
+            problem = _problem(book, place, settings, _entry(source, crawl))
+            if problem is not None:
+                tell(problem)
+                continue
+            paths = place.paths(crawl, settings.kind)
+            taken = choose(paths, settings.take_of(crawl), book.recipe.seed)
+            size = sum(file.size for file in place.pin(taken)) if sizes else None
+            found.append(NewCrawl(source.name, crawl, len(paths), len(taken), size))
+    return found
+
+
+def follow(book: Book, tell: Callable[[str], None]) -> list[AddedSnapshot]:
+    """Add the crawls that have appeared to each source that follows them.
+
+    Only crawls behind all the source has, and behind `crawl.after`: a snapshot's place is its
+    rank in deduplication, so an older one is never put at the end by itself. And only crawls
+    with a list of the wanted files, which costs a request for each that would be added, and with
+    which the recipe still holds. `tell` hears of those that are passed over, and why.
+    """
+    fresh: list[AddedSnapshot] = []
+    removed = {e.snapshot for e in load_entries(book.store, book.recipe.name) if e.removed}
+    for source in book.recipe.sources:
+        settings = source.crawl
+        if settings is None or settings.follow != "new":
+            continue
+        newest = max([settings.after or "", *source.snapshots.values()])
+        with OpenPlace(settings, book.locations) as place:
+            for crawl in place.crawls():
+                if crawl <= newest or crawl in book.recipe.snapshots:
+                    continue
+                if crawl in removed:
+                    tell(f"passed over {crawl}: it was removed; `corpus snapshots add` takes it")
+                    continue
+                entry = _entry(source, crawl)
+                problem = _problem(book, place, settings, entry)
+                if problem is not None:
+                    tell(problem)
+                    continue
+                fresh.append(add_snapshot(book.store, book.recipe.name, entry))
+                book = book.with_snapshot(entry)
+    return fresh
+
+
+def _entry(source: SourceEntry, crawl: str) -> AddedSnapshot:
+    return AddedSnapshot(source=source.name, snapshot=crawl, crawl=crawl)
+
+
+def _problem(
+    book: Book, place: CrawlPlace, settings: CrawlSettings, entry: AddedSnapshot
+) -> str | None:
+    """Why a crawl cannot be taken, or None; nothing is written down for that."""
+    for listed in (settings.kind, *(("robotstxt",) if settings.robots else ())):
+        if not place.has_list(entry.crawl, listed):
+            return f"passed over {entry.crawl}: it has no {listed}.paths.gz"
+    try:
+        book.with_snapshot(entry)
+    except RecipeError as error:
+        return f"passed over {entry.crawl}: {error}"
+    return None
+
+
+def remove_added(
+    recipe: str, home: Home, overrides: dict[str, object], snapshot: str
+) -> AddedSnapshot:
+    """Take an added snapshot off a recipe's list, also where the recipe does not hold with it.
+
+    Refused where the recipe holds now and would not without it.
+    """
+    path, store = find_recipe(recipe), open_store(home.store_url)
+    named: list[str] = []
+
+    def without(raw: dict[str, object]) -> None:
+        named.append(str(raw.get("name")))
+        merge_added(raw, (e for e in load_added(store, named[0]) if e.snapshot != snapshot))
+
+    problem = _error_of(lambda: load_recipe(path, dict(overrides), without))
+    if not named and problem is not None:
+        raise problem  # the file cannot be read: nobody knows whose list it is
+    added = {each.snapshot: each for each in load_added(store, named[0])}
+    if snapshot not in added:
+        known = f"added are {', '.join(added)}" if added else "none was"
+        raise RecipeError(
+            f"{snapshot} was not added to recipe {named[0]} ({known}); a snapshot that the "
+            "recipe's file names is taken out there"
+        )
+    if problem is not None and not _error_of(lambda: load_with_added(path, dict(overrides), store)):
+        raise RecipeError(f"{snapshot} cannot be removed: {problem}") from problem
+    remove_snapshot(store, named[0], added[snapshot])
+    return added[snapshot]
+
+
+def _error_of(load: Callable[[], object]) -> RecipeError | None:
+    try:
+        load()
+    except RecipeError as error:
+        return error
+    return None
+
+
+def make_entry(
+    book: Book, source: SourceEntry, crawl: str, snapshot: str | None, take: Take | None
+) -> AddedSnapshot:
+    """A snapshot to be added; `RecipeError` where the recipe has it already."""
+    name = check_name("snapshot", snapshot or crawl)
+    if name in book.recipe.snapshots:
+        raise RecipeError(
+            f"recipe {book.recipe.name} has a snapshot {name} already, and snapshots are frozen; "
+            "`corpus snapshots list` shows it, --as NAME gives this one another name"
+        )
+    return AddedSnapshot(source=source.name, snapshot=name, crawl=crawl, take=take)
+
+
+def known_snapshots(book: Book, pipeline: Pipeline) -> list[Known]:
+    """Every snapshot of the recipe: pinned, ingested, with counts."""
+    added = {each.snapshot for each in book.added}
+    return [
+        _known(pipeline, snapshot, book.recipe.source_of(snapshot).name, snapshot in added)
+        for snapshot in book.recipe.snapshots
+    ]
+
+
+def _known(pipeline: Pipeline, snapshot: str, source: str, added: bool) -> Known:
+    try:
+        files = pipeline.snapshot_files(snapshot).files
+    except MissingInput:
+        return Known(snapshot, source, added)
+    found = [pipeline.result_of(task) for task in pipeline.tasks("documents", snapshot)]
+    done = [result for result in found if result is not None]
+    return Known(
+        snapshot,
+        source,
+        added,
+        len(files),
+        sum(file.size for file in files),
+        len(done),
+        sum(result.counts.get("documents_in", 0) for result in done),
+        sum(result.counts.get("documents_out", 0) for result in done),
+    )
+
+
+def shown_bytes(size: int | None) -> str:
+    """A size for people."""
+    if size is None:
+        return "-"
+    amount = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if amount < 1024:
+            return f"{amount:.0f} B" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} TiB"

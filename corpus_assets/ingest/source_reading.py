@@ -1,0 +1,78 @@
+"""How a documents task reads its file where that is more than opening it: servers and indexes.
+
+Where a file lies and how it is fetched travels in a task's params, which are no identity. The
+rows of a URL index are an input of the task, by their hash.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from corpus_assets.core.store import Output
+from corpus_assets.core.task import TaskContext
+from corpus_assets.ingest.crawl.index import read_indexed
+from corpus_assets.ingest.crawl.settings import IndexSettings
+from corpus_assets.ingest.delivery import reach_of
+from corpus_assets.ingest.fetch.opening import Opener, Reach, forget_cached, open_pinned
+from corpus_assets.ingest.fetch.transport import is_remote
+from corpus_assets.ingest.formats.readers import read_records
+from corpus_assets.ingest.gates.gates import GateSettings
+from corpus_assets.ingest.pins import SnapshotFiles
+from corpus_assets.ingest.source import RawRecord, SourceFile, SourceSpec
+from corpus_assets.recipe.entries import SourceEntry
+from corpus_assets.recipe.locations import Locations
+
+INDEX = "url_index"
+
+
+def reading_params(
+    source: SourceEntry, locations: Locations, snapshot: str, file: SourceFile
+) -> dict[str, Any]:
+    """What a task needs to reach a file; nothing for one on this machine."""
+    if not is_remote(file.uri):
+        return {}
+    return {"reach": reach_of(source, locations, snapshot).params()}
+
+
+def index_settings(source: SourceEntry) -> dict[str, Any]:
+    """Rules of the URL index as settings of a documents task; none where no index is used."""
+    if source.crawl is None or source.crawl.index is None:
+        return {}
+    return {INDEX: source.crawl.index.identity()}
+
+
+def index_input(source: SourceEntry, pinned: SnapshotFiles, part: int) -> dict[str, Output]:
+    """The index rows of a part's file, where an index is used."""
+    return {INDEX: pinned.indexes[part]} if index_settings(source) else {}
+
+
+@contextmanager
+def open_records(
+    context: TaskContext, spec: SourceSpec, file: SourceFile, gates: GateSettings
+) -> Iterator[Iterator[RawRecord]]:
+    """The records of a task's file. The SHA-256 of one that was streamed is noted with the
+    result: the pin of a file on a server may be its ETag only."""
+    reach = Reach.of(context.param("reach")) if "reach" in context.task.params else None
+    if context.has(INDEX):
+        open_file = open_pinned if reach is None else partial(reach.open, exact=True)
+        yield _indexed(context, file, gates, open_file)
+        return
+    yield read_records(spec, file, gates.max_bytes, open_pinned if reach is None else reach.open)
+    if reach is not None and file.name in reach.sha256:
+        context.notes["source_sha256"] = reach.sha256[file.name]
+
+
+def forget_source(context: TaskContext) -> None:
+    """A part of which an order takes something out keeps no copy of its file in the home."""
+    if "reach" in context.task.params:
+        reach = Reach.of(context.param("reach"))
+        forget_cached(reach, SourceFile(**context.param("file")))
+
+
+def _indexed(
+    context: TaskContext, file: SourceFile, gates: GateSettings, open_file: Opener
+) -> Iterator[RawRecord]:
+    settings = IndexSettings.model_validate(context.task.settings[INDEX])
+    with open_file(file) as stream:
+        yield from read_indexed(stream, file.name, file.size, context.table(INDEX), settings, gates)

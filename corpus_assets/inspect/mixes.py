@@ -1,0 +1,257 @@
+"""Groups and weights of a mix, by the name of a version or of a recipe. Reads manifests only."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from catalog.output import escape
+from catalog.registry import Registry
+from catalog.rows import VersionRow
+from corpus_assets.core.errors import CorpusError, MissingInput
+from corpus_assets.core.home import Home
+from corpus_assets.core.store import Store
+from corpus_assets.graph.session import open_home, open_session
+from corpus_assets.recipe.recipe import Recipe, changed_recipe
+from corpus_assets.shards.manifest import Group
+from corpus_assets.shards.mixture import MixtureSettings
+from corpus_assets.versions.charts import BLUE, INK, LABEL, ORANGE, PALE, RED, STYLE, WIDTH, table
+from corpus_assets.versions.published import load_published_recipe, published_manifest
+from corpus_assets.versions.version import make_groups
+
+
+@dataclass(frozen=True)
+class MixSource:
+    """What `corpus mix` mixes."""
+
+    title: str
+    groups: tuple[Group, ...]
+    mixture: MixtureSettings
+    seq_len: int
+
+
+def mix_source(home: Home, name: str, overrides: Mapping[str, Any]) -> MixSource:
+    """A version with the recipe it was built from, or a recipe over what it has.
+
+    A recipe's groups are those a build would find in the store; where it would have to compute
+    any, those of the newest live version of a recipe with the same name.
+    """
+    store, registry = open_home(home)
+    versions = {row.name: row for row in registry.versions()}
+    if name in versions:
+        return _of_version(store, versions[name], overrides)
+    with open_session(name, home, overrides=overrides) as session:
+        recipe = session.pipeline.recipe
+        try:
+            groups = tuple(make_groups(session.pipeline))
+        except MissingInput as error:
+            row = _newest(registry, recipe)
+            if row is None:
+                raise CorpusError(
+                    f"recipe {recipe.name} has no tokens to mix yet ({error}); "
+                    "`corpus build` makes them"
+                ) from error
+            manifest = published_manifest(store, row)
+            groups, title = manifest.groups, f"recipe {recipe.name} over version {row.name}"
+            return MixSource(title, groups, recipe.mixture, manifest.seq_len)
+    return MixSource(f"recipe {recipe.name}", groups, recipe.mixture, recipe.shards.pack.seq_len)
+
+
+def newest_version(home: Home) -> str | None:
+    """The version that was published last and is live."""
+    _, registry = open_home(home)
+    live = [row.name for row in registry.versions() if row.status == "live"]
+    return live[-1] if live else None
+
+
+def _of_version(store: Store, row: VersionRow, overrides: Mapping[str, Any]) -> MixSource:
+    if row.status != "live":
+        raise CorpusError(
+            f"version {row.name} is {row.status}; `catalog versions` names the one in its place"
+        )
+    wrong = [key for key in overrides if key.partition(".")[0] != "mixture"]
+    if wrong:
+        raise CorpusError(
+            f"--set {wrong[0]}: a version's tokens are made; only keys of mixture can change here, "
+            "`corpus mix RECIPE` takes the others"
+        )
+    recipe, _ = load_published_recipe(store, row.recipe_digest)
+    changed = changed_recipe(recipe, dict(overrides), f"recipe of version {row.name}")
+    manifest = published_manifest(store, row)
+    title = f"version {row.name}" + (" with other weights" if overrides else "")
+    return MixSource(title, manifest.groups, changed.mixture, manifest.seq_len)
+
+
+def _newest(registry: Registry, recipe: Recipe) -> VersionRow | None:
+    named = [
+        row
+        for row in registry.versions()
+        if row.status == "live" and registry.recipe(row.recipe_digest).name == recipe.name
+    ]
+    return named[-1] if named else None
+
+
+# --------------------------------------------------------------------------------------------------
+# Two mixes beside each other.
+
+NOTHING: Mapping[str, Any] = {"share": 0.0, "drawn_tokens": 0, "epochs": 0.0, "tokens": 0}
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """One row a group of either: share, tokens and epochs on both sides."""
+    old, new = ({row["group"]: row for row in mix["rows"]} for mix in (before, after))
+    return [
+        {
+            "group": name,
+            **{
+                key: {
+                    "before": old.get(name, NOTHING)[key],
+                    "after": new.get(name, NOTHING)[key],
+                }
+                for key in ("tokens", "drawn_tokens", "share", "epochs")
+            },
+            "allowed": (new.get(name) or old[name])["allowed"],
+        }
+        for name in sorted({*old, *new})
+    ]
+
+
+# --------------------------------------------------------------------------------------------------
+# A mix as a picture: an SVG file, or an HTML page with the tables beside it. No scripts.
+
+ROW = 34
+TOP = 46
+
+
+def write_plot(path: Path, mix: Mapping[str, Any]) -> None:
+    """Write the chart of a mix, or of two where `mix` has `differences`."""
+    chart = compared_chart(mix) if "differences" in mix else mix_chart(mix)
+    text = chart if path.suffix == ".svg" else page(mix, chart)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CorpusError(f"cannot write {path}: {error.strerror}") from error
+
+
+def mix_chart(mix: Mapping[str, Any]) -> str:
+    """Each group's share of what there is, and of what the run sees; red beyond its epochs."""
+    total = sum(row["tokens"] for row in mix["rows"]) or 1
+    rows = [
+        (
+            row["group"],
+            row["tokens"] / total,
+            row["share"],
+            f"{row['share']:.1%}, {row['epochs']:.2f} epochs",
+            row["epochs"] > row["allowed"],
+        )
+        for row in mix["rows"]
+    ]
+    return _paired(mix["of"], rows, ("of the tokens there are", "of what the run sees"))
+
+
+def compared_chart(mix: Mapping[str, Any]) -> str:
+    """Each group's share before and after."""
+    rows = [
+        (
+            row["group"],
+            row["share"]["before"],
+            row["share"]["after"],
+            f"{row['share']['before']:.1%} to {row['share']['after']:.1%}, "
+            f"{row['epochs']['after']:.2f} epochs",
+            row["epochs"]["after"] > row["allowed"],
+        )
+        for row in mix["differences"]
+    ]
+    names = (mix["against"]["of"], mix["of"])
+    return _paired("Share of the run's tokens", rows, names, (ORANGE, BLUE))
+
+
+def page(mix: Mapping[str, Any], chart: str) -> str:
+    """The chart with its numbers."""
+    heads = ["group", "tokens", "drawn tokens", "share", "epochs", "allowed"]
+    phases = [phase["name"] for phase in mix["phases"]]
+    heads += [f"share in {name}" for name in phases] if len(phases) > 1 else []
+    rows = [
+        [
+            row["group"],
+            row["tokens"],
+            row["drawn_tokens"],
+            row["share"],
+            row["epochs"],
+            f"{row['allowed']:g}",
+            *(row["phases"][name] for name in (phases if len(phases) > 1 else ())),
+        ]
+        for row in mix["rows"]
+    ]
+    run = table(("phase", "blocks", "tokens"), [list(phase.values()) for phase in mix["phases"]])
+    if len(phases) == 2:
+        run = _phases_chart(mix["rows"], (phases[0], phases[1])) + run
+    problem = f'<p class="gone">{escape(mix["problem"])}</p>' if mix["problem"] else ""
+    title = escape(f"mix of {mix['of']}")
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f"<style>{STYLE}</style></head><body><h1>{title}</h1><p>A run of {mix['run_tokens']:,} "
+        f"tokens in blocks of {mix['block_samples']:,} samples.</p>{problem}{chart}"
+        f"<h2>Groups</h2>{table(heads, rows)}<h2>Phases</h2>{run}</body></html>\n"
+    )
+
+
+def _phases_chart(rows: Sequence[Mapping[str, Any]], names: tuple[str, str]) -> str:
+    """Each group's share of one phase and of the other."""
+    pairs = [
+        (
+            row["group"],
+            row["phases"][names[0]],
+            row["phases"][names[1]],
+            f"{row['phases'][names[0]]:.1%} to {row['phases'][names[1]]:.1%}",
+            False,
+        )
+        for row in rows
+    ]
+    return _paired("Share of each phase", pairs, names, (PALE, ORANGE))
+
+
+def _paired(
+    title: str,
+    rows: Sequence[tuple[str, float, float, str, bool]],
+    names: tuple[str, str],
+    colours: tuple[str, str] = (PALE, BLUE),
+) -> str:
+    """Two thin bars a row, above each other, on one scale."""
+    top = max((max(first, second) for _, first, second, _, _ in rows), default=1.0) or 1.0
+    room = WIDTH - LABEL - 225
+    height = TOP + ROW * len(rows) + 10
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+        f'width="{WIDTH}" height="{height}" role="img" font-family="system-ui,sans-serif">',
+        f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>',
+        _text(8, 17, title, size=14),
+    ]
+    for place, (name, colour) in enumerate(zip(names, colours, strict=True)):
+        x = LABEL + place * 240
+        parts.append(f'<rect x="{x}" y="26" width="11" height="11" rx="2" fill="{colour}"/>')
+        parts.append(_text(x + 16, 36, name))
+    for i, (label, first, second, text, is_over) in enumerate(rows):
+        y = TOP + i * ROW
+        parts.append(_text(LABEL - 8, y + 17, label, anchor="end"))
+        for share, colour, offset in (
+            (first, colours[0], 2),
+            (second, RED if is_over else colours[1], 13),
+        ):
+            width = max(1.0, room * share / top) if share else 0.0
+            parts.append(
+                f'<rect x="{LABEL}" y="{y + offset}" width="{width:.1f}" height="10" rx="2" '
+                f'fill="{colour}"/>'
+            )
+        end = LABEL + room * max(first, second) / top
+        parts.append(_text(end + 7, y + 17, text, colour=RED if is_over else INK))
+    return "".join(parts) + "</svg>\n"
+
+
+def _text(
+    x: float, y: float, text: str, anchor: str = "start", size: float = 12.5, colour: str = INK
+) -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size:g}" '
+        f'fill="{colour}">{escape(text)}</text>'
+    )

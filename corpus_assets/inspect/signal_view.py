@@ -1,0 +1,154 @@
+"""Every signal of one document: its value, where that stands in the snapshot, and what the rules
+make of it. `corpus signals show`."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from catalog.errors import UnknownName
+from catalog.history import fate, resolve_doc_id
+from catalog.lineage import Lineage
+from catalog.lookups import records_of
+from corpus_assets.inspect.sample import look, take_rows
+from corpus_assets.inspect.version_columns import PartFiles, Ruling, VersionColumns
+from corpus_assets.select.columns import Columns, resolved
+from corpus_assets.select.requirement import requirement
+from corpus_assets.select.rules import cutoff_for, tier_cutoff
+
+Answer = dict[str, Any]
+
+
+def signals_of(
+    columns: VersionColumns, lineage: Lineage, written: str, with_text: bool = False
+) -> Answer:
+    """All that selection saw of a document. Reads the signals of its snapshot once."""
+    doc_id = resolve_doc_id(lineage, written)
+    records = records_of(lineage, doc_id)
+    part, row = _place(columns, doc_id, records)
+    own = take_rows(columns, part.signals, [row], _signals(columns, part))
+    own = own.append_column("domain", pa.array([part.domain]))
+    decision = _decision(lineage, doc_id, records, part)
+    language = own["language"][0].as_py() if "language" in own.column_names else None
+    (page,) = look(columns, part, [row], with_text)
+    answer: Answer = {
+        "doc_id": doc_id.hex(),
+        "version": lineage.version.name,
+        "snapshot": part.snapshot,
+        "part": part.part,
+        "records": len(records),
+        "url": page.url,
+        "title": page.title,
+        "domain": part.domain,
+        "language": language,
+        "suppressed": page.suppressed,
+        "fate": fate(decision),
+        "failed_rules": (decision or {}).get("failed_rules") or [],
+        "signals": _rows(columns, own, part, language),
+        "tiers": _tiers(columns.ruling, part.domain, language),
+    }
+    return answer | ({"text": page.text} if with_text else {})
+
+
+def _signals(columns: VersionColumns, part: PartFiles) -> list[str]:
+    names = pq.read_schema(columns.store.local(part.signals)).names
+    return [name for name in names if name != "doc_id"]
+
+
+def _place(columns: VersionColumns, doc_id: bytes, records: list[Answer]) -> tuple[PartFiles, int]:
+    """The document's first row. A capture that stands twice has the same signals in both."""
+    wanted = pa.scalar(doc_id, pa.binary(16))
+    for record in records:
+        if record["reason"] is not None:
+            continue
+        for part in columns.parts:
+            if (part.snapshot, part.part) == (record["snapshot"], record["part"]):
+                ids = columns.read(part.signals, ["doc_id"])["doc_id"]
+                row = pc.index(ids, wanted).as_py()
+                if row >= 0:
+                    return part, row
+    reasons = sorted({str(record["reason"]) for record in records})
+    raise UnknownName(
+        f"document {doc_id.hex()} has no signals: no text came out of it ({', '.join(reasons)})"
+    )
+
+
+def _decision(
+    lineage: Lineage, doc_id: bytes, records: list[Answer], part: PartFiles
+) -> Answer | None:
+    rows = lineage.documents_in(
+        "decisions", [doc_id], part.snapshot, {record["part"] for record in records}
+    )
+    return min(rows, key=lambda row: (not row["kept"], row["part"], row["offset"]), default=None)
+
+
+def _rows(
+    columns: VersionColumns, own: pa.Table, part: PartFiles, language: str | None
+) -> list[Answer]:
+    names = [name for name in own.column_names if name != "domain"]
+    numbers = [name for name in names if not pa.types.is_string(own.schema.field(name).type)]
+    ranks = _percentiles(columns, own, part, numbers)
+    one = Columns(own)
+    ruling = columns.ruling
+    rows = []
+    for name in names:
+        rules = []
+        for rule in ruling.settings.rules:
+            if rule.signal != name:
+                continue
+            asked = requirement(rule, ruling.cutoffs, part.domain, language)
+            said: Answer = {"rule": rule.name, "applies": asked is not None}
+            if asked is not None:
+                said |= {
+                    "asks": str(asked),
+                    "min": asked.min,
+                    "max": asked.max,
+                    "in": list(asked.allowed) if asked.allowed is not None else None,
+                    "cutoff": asked.cutoff,
+                    "passed": not bool(one.fails(rule, ruling.cutoffs)[0]),
+                }
+            rules.append(said)
+        value = own[name][0].as_py()
+        rows.append({"name": name, "value": value, "percentile": ranks.get(name), "rules": rules})
+    return rows
+
+
+def _percentiles(
+    columns: VersionColumns, own: pa.Table, part: PartFiles, names: list[str]
+) -> dict[str, float | None]:
+    """Share of the snapshot's documents with a smaller value, those with an equal one by half."""
+    below = dict.fromkeys(names, 0.0)
+    known = dict.fromkeys(names, 0)
+    for _, table in columns.batches(names, [part.snapshot]):
+        batch = Columns(table)
+        for name in names:
+            value = Columns(own).numbers(name)[0]
+            values = batch.numbers(name)
+            known[name] += int(np.count_nonzero(~np.isnan(values)))
+            below[name] += float(
+                np.count_nonzero(values < value) + 0.5 * np.count_nonzero(values == value)
+            )
+    return {
+        name: round(100 * below[name] / known[name], 2)
+        if known[name] and not np.isnan(Columns(own).numbers(name)[0])
+        else None
+        for name in names
+    }
+
+
+def _tiers(ruling: Ruling, domain: str, language: str | None) -> list[Answer]:
+    """Which value a kept document needs for which tier; nothing where tiers do not grade it."""
+    tiers = ruling.settings.tiers
+    if tiers is None or (tiers.domains is not None and domain not in tiers.domains):
+        return []
+    bounds = [
+        cutoff_for(resolved(tier_cutoff(name), ruling.cutoffs), domain, language)
+        for name in tiers.names[:-1]
+    ]
+    end, other = ("max", "min") if tiers.best == "lowest" else ("min", "max")
+    return [
+        {"tier": name, "signal": tiers.signal, end: bound, other: None}
+        for name, bound in zip(tiers.names, [*bounds, None], strict=True)
+    ]

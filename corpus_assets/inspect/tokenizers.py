@@ -1,0 +1,198 @@
+"""Tokenizers and texts for an audit: by the name of a version, or from files."""
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from tokenizers import Tokenizer
+
+from catalog.registry import Registry
+from catalog.rows import ArtifactRow
+from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.home import Home
+from corpus_assets.core.identity import keyed_hash
+from corpus_assets.core.store import Store, load_result, read_checked
+from corpus_assets.graph.session import open_home
+from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD
+from corpus_assets.tokenizer.audit import Passage
+from corpus_assets.versions.published import published_manifest
+
+FILE_CHARS = 20_000_000
+"""Characters read of one file of texts."""
+PIECE_CHARS = 200_000
+"""A plain text file is measured in pieces of so many characters."""
+STORED_DOCUMENTS = 2_000
+"""Documents measured where a version has no held-out text any more."""
+
+
+@dataclass(frozen=True)
+class AuditSubject:
+    """A tokenizer to look at; `texts` is what there is to measure it on."""
+
+    title: str
+    content: bytes
+    eod_token: str
+    pad_token: str
+    texts: tuple[Passage, ...] = ()
+    note: str | None = None  # what is to be known of the texts
+
+
+def find_subject(home: Home, name: str, eod: str | None, pad: str | None) -> AuditSubject:
+    """The tokenizer of a version with its held-out text, or a file."""
+    path = Path(name)
+    if path.is_file():
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise CorpusError(f"{name} cannot be read: {error.strerror}") from error
+        return AuditSubject(path.name, content, eod or END_OF_DOCUMENT, pad or PAD)
+    store, registry = open_home(home)
+    if name not in {row.name for row in registry.versions()}:
+        raise CorpusError(
+            f"{name} is neither a file nor a version; `corpus status` lists the versions"
+        )
+    row = registry.version(name)
+    if row.status != "live":
+        raise CorpusError(f"version {name} is {row.status}; `catalog versions` names the new one")
+    ref = published_manifest(store, row).tokenizer
+    content = read_checked(store, ref.path, ref.sha256)
+    names = Tokenizer.from_str(content.decode("utf-8"))
+    texts, note = _texts_of(store, registry, name, ref.sha256)
+    return AuditSubject(
+        f"version {name}",
+        content,
+        eod or names.id_to_token(ref.eod_id) or END_OF_DOCUMENT,
+        pad or names.id_to_token(ref.pad_id) or PAD,
+        texts,
+        note,
+    )
+
+
+def sample_of(home: Home, version: str) -> tuple[str, dict[str, Any], list[str]]:
+    """What a version's tokenizer was trained on: its digest, the draw, and the sample's files.
+
+    After a takedown the sample is gone, as all that was made from the removed document.
+    """
+    store, registry = open_home(home)
+    ref = published_manifest(store, registry.version(version)).tokenizer
+    made = _made(registry, ref.sha256)
+    result = load_result(store, made.stage, made.fingerprint) if made else None
+    if made is None or result is None:
+        raise CorpusError(
+            f"the sample of version {version}'s tokenizer is not in the store: it was pinned by a "
+            "lock, or went with a takedown"
+        )
+    return ref.sha256, dict(result.notes["sample"]), _sample_files(store, registry, made)
+
+
+def side_of(store: Store, files: Sequence[str], doc_id: str) -> str:
+    """Whether a document was trained on or held out."""
+    try:
+        wanted = bytes.fromhex(doc_id)
+    except ValueError as error:
+        raise CorpusError(f"{doc_id} is no document id; give all 32 hex digits") from error
+    for path in files:
+        table = pq.read_table(store.local(path), columns=["doc_id", "held_out"])
+        for found, held_out in zip(
+            table["doc_id"].to_pylist(), table["held_out"].to_pylist(), strict=True
+        ):
+            if found == wanted:
+                return "held out, measured on" if held_out else "trained on"
+    return "not in the sample"
+
+
+def read_texts(files: Iterable[str]) -> Iterator[Passage]:
+    """Passages of files: JSONL (`text`, and `domain`, `language` where given), Parquet with the
+    same columns, or plain text. The domain of others is the file's name."""
+    for name in files:
+        path = Path(name)
+        stem = path.name.partition(".")[0]
+        room = FILE_CHARS
+        try:
+            for row in _rows(path):
+                if room <= 0:
+                    break
+                text = str(row["text"])[:room]
+                room -= len(text)
+                yield Passage(text, str(row.get("domain") or stem), str(row.get("language") or "-"))
+        except (OSError, EOFError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+            raise CorpusError(
+                f"{name}: not readable as text, JSONL or Parquet with a `text` ({error})"
+            ) from error
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    if path.suffix == ".parquet":
+        file = pq.ParquetFile(path)
+        names = [n for n in ("text", "domain", "language") if n in file.schema_arrow.names]
+        for batch in file.iter_batches(columns=names, batch_size=1000):
+            yield from batch.to_pylist()
+        return
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8", errors="replace", newline="") as lines:
+        if ".jsonl" in path.suffixes:
+            for line in lines:
+                if line.strip():
+                    yield dict(json.loads(line))
+            return
+        while piece := lines.read(PIECE_CHARS):
+            yield {"text": piece}
+
+
+def _texts_of(
+    store: Store, registry: Registry, version: str, sha256: str
+) -> tuple[tuple[Passage, ...], str | None]:
+    made = _made(registry, sha256)
+    passages: list[Passage] = []
+    for path in _sample_files(store, registry, made) if made else ():
+        table = pq.read_table(store.local(path), filters=[("held_out", "=", True)])
+        columns = (table[name].to_pylist() for name in ("text", "domain", "language"))
+        passages += [Passage(*row) for row in zip(*columns, strict=True)]
+    if passages:
+        return tuple(passages), None
+    note = (
+        "the held-out text of this tokenizer is not in the store: measured on documents of the "
+        "version, which may have been trained on"
+    )
+    return tuple(_stored_documents(store, registry, version)), note
+
+
+def _stored_documents(store: Store, registry: Registry, version: str) -> Iterator[Passage]:
+    """Documents of a version by keyed hash of their id, so that no file is left out."""
+    rows = registry.lineage_files(version, "final_text")
+    total = sum(row.rows for row in rows)
+    limit = min(1.0, STORED_DOCUMENTS / max(1, total)) * 2**64
+    for row in rows:
+        table = pq.read_table(
+            store.local(row.path), columns=["doc_id", "text", "domain", "language"]
+        )
+        for one in table.to_pylist():
+            if keyed_hash(b"corpus-assets/audit", one["doc_id"]) < limit:
+                yield Passage(one["text"], one["domain"] or "-", one["language"] or "unknown")
+
+
+def _made(registry: Registry, sha256: str) -> ArtifactRow | None:
+    """The run of the tokenizer stage that gave a file with this digest."""
+    for row in registry.artifacts():
+        if row.stage == "tokenizer" and any(out.sha256 == sha256 for out in row.outputs):
+            return row
+    return None
+
+
+def _sample_files(store: Store, registry: Registry, made: ArtifactRow) -> list[str]:
+    """The sample that a tokenizer was made from, by the edges of the registry."""
+    wanted = {edge.content_hash for edge in made.inputs if edge.name.startswith("sample/")}
+    found = {
+        out.sha256: out.path
+        for row in registry.artifacts()
+        if row.stage == "tokenizer_sample"
+        for out in row.outputs
+    }
+    if not wanted <= set(found) or not all(store.exists(found[one]) for one in wanted):
+        return []
+    return sorted(found[one] for one in wanted)

@@ -1,0 +1,221 @@
+"""The columns of all documents, wherever they lie: of a published version, or of a recipe whose
+signals are computed but which was not built to the end.
+
+A version is read through its lineage in the catalog: no source file is looked at and no
+fingerprint computed, so a question can be asked of a version that today's code would build
+otherwise. Nothing here reads text.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from catalog.registry import Registry
+from catalog.rows import VersionRow
+from corpus_assets.core.errors import CorruptArtifact, MissingInput, RecipeError
+from corpus_assets.core.identity import digest
+from corpus_assets.core.store import Store, read_output
+from corpus_assets.ingest.suppressions import Suppressions
+from corpus_assets.recipe.recipe import Recipe
+from corpus_assets.select.rules import SelectionSettings
+from corpus_assets.select.selection import Cutoffs, resolve_cutoffs
+from corpus_assets.versions.published import load_published_recipe, published_pins
+
+if TYPE_CHECKING:
+    from corpus_assets.graph.pipeline import Pipeline
+
+BATCH_ROWS = 1 << 20
+
+Keys = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class PartFiles:
+    """Where one part's tables are in the store."""
+
+    snapshot: str
+    part: int
+    domain: str
+    signals: str
+    rows: int
+    records: str = ""
+    texts: str = ""
+    final: str = ""
+    decisions: str = ""
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """All that decides over a document: rules, and their cutoffs resolved."""
+
+    settings: SelectionSettings
+    cutoffs: Cutoffs
+
+
+@dataclass
+class VersionColumns:
+    """What is known of the documents of a version, or of a recipe on the way to one."""
+
+    title: str
+    recipe: Recipe
+    ruling: Ruling
+    store: Store
+    parts: list[PartFiles]
+    spans: dict[str, list[str]] = field(default_factory=dict)  # snapshot -> files of its shards
+    members: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    orders: Suppressions = field(default_factory=Suppressions)
+
+    @property
+    def documents(self) -> int:
+        return sum(part.rows for part in self.parts)
+
+    def read(self, path: str, columns: Sequence[str]) -> pa.Table:
+        """Columns of one file; a signal that was never computed is an error to act on."""
+        try:
+            file = pq.ParquetFile(self.store.local(path))
+            stored = set(file.schema_arrow.names)  # the schema is built anew each time
+            absent = [name for name in columns if name not in stored]
+            if absent:
+                raise RecipeError(
+                    f"{self.title} has no signal {absent[0]!r}; only stored columns can be asked. "
+                    "Add its family to the recipe, then `corpus build`"
+                )
+            return file.read(list(columns))
+        except pa.ArrowException as error:
+            raise CorruptArtifact(f"{path} is not readable Parquet: {error}") from error
+
+    def batches(
+        self, columns: Sequence[str], snapshots: Sequence[str] | None = None
+    ) -> Iterator[tuple[list[PartFiles], pa.Table]]:
+        """Parts in the order of the recipe, about a million rows at once, with `domain`."""
+        held: list[PartFiles] = []
+        for part in self.parts:
+            if snapshots is not None and part.snapshot not in snapshots:
+                continue
+            held.append(part)
+            if sum(p.rows for p in held) >= BATCH_ROWS:
+                yield held, self._table(held, columns)
+                held = []
+        if held:
+            yield held, self._table(held, columns)
+
+    def _table(self, parts: Sequence[PartFiles], columns: Sequence[str]) -> pa.Table:
+        tables = []
+        for part in parts:
+            table = self.read(part.signals, columns)
+            domain = pa.repeat(pa.scalar(part.domain), table.num_rows)
+            tables.append(table.append_column("domain", domain))
+        return pa.concat_tables(tables)
+
+    def resolve(self, recipe: Recipe) -> Cutoffs:
+        """The cutoffs that a build of another recipe would resolve from these documents."""
+        settings = recipe.selection
+        if not settings.cutoffs and settings.tiers is None:
+            return {}
+        wanted = recipe.calibration_snapshots
+        known = {part.snapshot for part in self.parts}
+        absent = [name for name in wanted if name not in known]
+        if absent:
+            raise MissingInput(
+                f"cutoffs are resolved on {absent[0]}, which {self.title} does not have; keep its "
+                "cutoffs with --pin-cutoffs, or build the recipe first"
+            )
+        names = [name for name in settings.signals() if name in recipe.signals.columns()]
+        return resolve_cutoffs((t for _, t in self.batches(names, wanted)), settings)
+
+
+def columns_of_version(
+    registry: Registry, store: Store, row: VersionRow, orders: Suppressions
+) -> VersionColumns:
+    """The columns of a published version."""
+    recipe, _ = load_published_recipe(store, row.recipe_digest)
+    pins = published_pins(store, row)
+    cutoffs: Cutoffs = json.loads(read_output(store, pins["quality_cutoffs"]))
+    files: dict[tuple[str, int], dict[str, str]] = {}
+    rows: dict[tuple[str, int], int] = {}
+    spans: dict[str, list[str]] = {}
+    members: dict[str, list[tuple[int, str]]] = {}
+    for file in registry.lineage_files(row.name):
+        if file.table_name == "spans":
+            spans.setdefault(file.snapshot, []).append(file.path)
+        elif file.table_name == "cluster_members":
+            members.setdefault(file.snapshot, []).append((file.part or 0, file.path))
+        else:
+            place = (file.snapshot, file.part or 0)
+            files.setdefault(place, {})[file.table_name] = file.path
+            if file.table_name == "signals":
+                rows[place] = file.rows
+    rank = {name: i for i, name in enumerate(recipe.snapshots)}
+    parts = [
+        PartFiles(
+            snapshot,
+            part,
+            recipe.source_of(snapshot).domain,
+            tables["signals"],
+            rows[snapshot, part],
+            tables["documents"],
+            tables["texts"],
+            tables["final_text"],
+            tables["decisions"],
+        )
+        for (snapshot, part), tables in sorted(
+            files.items(), key=lambda item: (rank[item[0][0]], item[0][1])
+        )
+    ]
+    ruling = Ruling(recipe.selection, cutoffs)
+    title = f"version {row.name}"
+    return VersionColumns(title, recipe, ruling, store, parts, spans, members, orders)
+
+
+def columns_of_recipe(pipeline: "Pipeline") -> VersionColumns:
+    """The columns of a recipe that has signals and no version; MissingInput without signals."""
+    recipe = pipeline.recipe
+    parts = [
+        PartFiles(
+            snapshot,
+            part,
+            recipe.source_of(snapshot).domain,
+            result.outputs["signals.parquet"].path,
+            result.outputs["signals.parquet"].rows,
+            texts.outputs["records.parquet"].path,
+            texts.outputs["documents.parquet"].path,
+        )
+        for snapshot in recipe.snapshots
+        for part, (result, texts) in enumerate(
+            zip(
+                pipeline.results("signals", snapshot),
+                pipeline.results("documents", snapshot),
+                strict=True,
+            )
+        )
+    ]
+    found = VersionColumns(
+        f"recipe {recipe.name}", recipe, Ruling(recipe.selection, {}), pipeline.store, parts
+    )
+    found.orders = pipeline.suppressions
+    found.ruling = Ruling(recipe.selection, found.resolve(recipe))
+    return found
+
+
+def id_keys(column: pa.ChunkedArray | pa.Array) -> Keys:
+    """The first half of each document id as a number. Ids are digests: halves hardly ever meet."""
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    raw = np.frombuffer(whole.buffers()[1], "<u8")
+    return raw[2 * whole.offset : 2 * (whole.offset + len(whole)) : 2].copy()
+
+
+def draw_order(keys: Keys, seed: int) -> Keys:
+    """A keyed order of documents: the smallest come first in every sample (splitmix64)."""
+    key = np.uint64(int(digest({"draw": seed})[:16], 16))
+    with np.errstate(over="ignore"):
+        z = (keys ^ key) + np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed: Keys = z ^ (z >> np.uint64(31))
+    return mixed

@@ -1,0 +1,74 @@
+"""From what a recipe writes to a place on this machine.
+
+`demo://web/x` is inside the demo sources (made on first use), a relative path is relative to
+the recipe's folder, anything else is taken as it is. Snapshots may lie on a server. Where files
+lie is never identity. A rebuild of a version reads copies from the store, and of what lies beside
+the recipe only snapshots.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from glob import glob, has_magic
+from pathlib import Path
+
+from corpus_assets.core.errors import RecipeError, SourceError
+from corpus_assets.core.home import Home
+from corpus_assets.ingest.fetch.transport import host_of, is_remote, shown
+
+DEMO = "demo://"
+
+
+@dataclass(frozen=True)
+class Locations:
+    recipe_folder: Path
+    home: Home
+    kept: Mapping[str, Sequence[Path]] | None = None  # a rebuild's copies, by the files' names
+
+    def resolve(self, location: str) -> str:
+        """A local path or glob pattern; an https:// or s3:// address as it is."""
+        if location.startswith(DEMO):
+            from corpus_assets.demo.generate import generate  # only the demo needs its maker
+
+            return str(generate(self.home.demo_sources) / location.removeprefix(DEMO))
+        if location.startswith("file://"):
+            return location.removeprefix("file://")
+        if is_remote(location):
+            host_of(location)
+            return location
+        if "://" in location:
+            raise RecipeError(
+                f"{shown(location)}: only local paths, file://, demo://, https:// and s3:// can be "
+                "read"
+            )
+        return str(self.recipe_folder / Path(location).expanduser())
+
+    def copies(self, name: str) -> list[Path] | None:
+        """The version's own copies of what the recipe names; None where this is no rebuild."""
+        if self.kept is None:
+            return None
+        if name not in self.kept:
+            raise SourceError(
+                f"{name}: the version was published without a copy of this file, so it cannot be "
+                "built again; publish it anew with `corpus build`"
+            )
+        return list(self.kept[name])
+
+    def files(self, patterns: tuple[str, ...], what: str, name: str | None = None) -> list[Path]:
+        """The files that patterns name, in their order; each pattern must name at least one.
+
+        `what` is for messages; copies of the files are kept as `name`, or as `what`.
+        """
+        copies = self.copies(name or what) if patterns else None
+        if copies is not None:
+            return copies
+        found: list[Path] = []
+        for pattern in patterns:
+            resolved = self.resolve(pattern)
+            if is_remote(resolved):
+                raise RecipeError(f"{what}: {shown(pattern)} is not on this machine; copy it here")
+            names = sorted(glob(resolved, recursive=True)) if has_magic(resolved) else [resolved]
+            matches = [Path(name) for name in names if Path(name).is_file()]
+            if not matches:
+                raise SourceError(f"{what}: no file at {pattern}; correct the path in the recipe")
+            found += matches
+        return list(dict.fromkeys(found))

@@ -1,0 +1,404 @@
+"""The recipe: a YAML file that says what a corpus is.
+
+Each stage declares its own settings; the recipe only puts them together. A mistake gives one
+line that names the file, the key and what is expected there.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import Field, ValidationError, model_validator
+
+from corpus_assets.clean.clean_text import CleanTextSettings
+from corpus_assets.core.errors import RecipeError
+from corpus_assets.core.identity import Name, Settings, digest
+from corpus_assets.decontam.contamination import ContaminationSettings
+from corpus_assets.decontam.eval_index import EvalIndexSettings
+from corpus_assets.decontam.eval_suites import EvalSuite
+from corpus_assets.dedup.clusters import ClusterSettings
+from corpus_assets.dedup.signatures import SignatureSettings
+from corpus_assets.ingest.documents import IngestSettings
+from corpus_assets.ingest.gates.ai_agents import read_ai_agents
+from corpus_assets.ingest.gates.categories import CategoryLists
+from corpus_assets.recipe.entries import (
+    ClassifierEntry,
+    DriftSettings,
+    SourceEntry,
+    TakedownSettings,
+    check_classifiers,
+)
+from corpus_assets.select.rules import SelectionSettings
+from corpus_assets.select.tables import read_language_tables
+from corpus_assets.shards.mixture import MixtureSettings
+from corpus_assets.shards.pack import PackSettings
+from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD
+from corpus_assets.signals.classifier import Name as ClassifierName
+from corpus_assets.signals.perplexity import MODEL
+from corpus_assets.signals.stages.perplexity_models import PerplexitySettings
+from corpus_assets.signals.stages.signals import SignalSettings
+from corpus_assets.tokenizer.sample import TokenizerSample
+from corpus_assets.tokenizer.train import TokenizerSettings
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+DroppingAsset = Literal["documents", "selection", "clusters", "contamination", "clean_text"]
+
+
+class LanguageModel(Settings):
+    """The language identifier: a fastText model by name, pinned by digest."""
+
+    model: str = "lid.176"
+    path: str | None = Field(
+        default=None,
+        description="a fastText model of your own in its place (GlotLID, OpenLID); `sha256` must "
+        "be given, and languages have its labels as names",
+    )
+    sha256: str | None = None
+
+    @model_validator(mode="after")
+    def _is_pinned(self) -> "LanguageModel":
+        if self.path is not None and self.sha256 is None:
+            raise ValueError("a language model by path needs its `sha256`")
+        return self
+
+
+class TokenizerEntry(Settings):
+    """Train a tokenizer, or pin a `tokenizer.json` by path and digest."""
+
+    train: TokenizerSettings | None = None
+    sample: TokenizerSample = TokenizerSample()
+    pinned: str | None = None
+    sha256: str | None = None
+    end_of_document: str | None = Field(
+        default=None, description="the special token that ends a document, if not the usual one"
+    )
+    pad: str | None = Field(
+        default=None, description="the special token that fills a sample, if not the usual one"
+    )
+
+    @model_validator(mode="after")
+    def _one_way(self) -> "TokenizerEntry":
+        if (self.train is None) == (self.pinned is None):
+            raise ValueError("say either `train` or `pinned`")
+        if self.pinned is not None and self.sha256 is None:
+            raise ValueError("a pinned tokenizer needs its `sha256`")
+        eod, pad = self.special_names().values()
+        if eod == pad:
+            raise ValueError(f"{eod} cannot both end a document and fill a sample; name another")
+        named = self.train.special_tokens if self.train is not None else (eod, pad)
+        for needed in (eod, pad):
+            if needed not in named:
+                raise ValueError(
+                    f"train.special_tokens must hold {needed}: the shards are built on it"
+                )
+        return self
+
+    def special_names(self) -> dict[str, str]:
+        """Names of the tokens that end a document and fill a sample."""
+        return {"eod": self.end_of_document or END_OF_DOCUMENT, "pad": self.pad or PAD}
+
+
+class ShardSettings(Settings):
+    pack: PackSettings = PackSettings()
+    tokens_per_shard: int = Field(default=100_000_000, ge=1024)
+
+
+class Bounds(Settings):
+    """Survival of a stage that is worth a warning outside these shares."""
+
+    min: Share = 0.0
+    max: Share = 1.0
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "Bounds":
+        if self.min > self.max:
+            raise ValueError(f"min {self.min:g} is above max {self.max:g}")
+        return self
+
+
+class Recipe(Settings):
+    """What a corpus is. Field order is the order of the graph."""
+
+    name: Name
+    seed: int = Field(ge=0, lt=2**63)
+    sources: tuple[SourceEntry, ...] = Field(min_length=1)
+    calibrate_on: tuple[str, ...] | None = None  # snapshots that cutoffs and tokenizer learn from
+    blocklists: tuple[str, ...] = ()
+    blocked_categories: CategoryLists | None = None
+    documents: IngestSettings = Field(default_factory=IngestSettings)
+    language_model: LanguageModel = LanguageModel()
+    classifiers: dict[ClassifierName, ClassifierEntry] = Field(
+        default={}, description="models that score documents, by name; empty: there are none"
+    )
+    perplexity: PerplexitySettings | None = None
+    signals: SignalSettings
+    selection: SelectionSettings
+    signatures: SignatureSettings = SignatureSettings()
+    clusters: ClusterSettings = ClusterSettings()
+    eval_suites: tuple[str | EvalSuite, ...] = ()
+    eval_index: EvalIndexSettings = EvalIndexSettings()
+    contamination: ContaminationSettings = ContaminationSettings()
+    clean_text: CleanTextSettings = CleanTextSettings()
+    tokenizer: TokenizerEntry
+    shards: ShardSettings = ShardSettings()
+    mixture: MixtureSettings
+    survival: dict[DroppingAsset, Bounds] = Field(default={})
+    drift: DriftSettings = DriftSettings()
+    takedowns: TakedownSettings = Field(
+        default=TakedownSettings(),
+        description="when takedowns are carried out; no part of what a version is",
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Recipe":
+        names = [name for source in self.sources for name in source.snapshots]
+        for what, listed in (("source", [s.name for s in self.sources]), ("snapshot", names)):
+            twice = sorted({name for name in listed if listed.count(name) > 1})
+            if twice:
+                raise ValueError(f"sources: {what} {twice[0]} stands there twice; rename one")
+        if self.calibrate_on == ():
+            raise ValueError("calibrate_on is empty; name a snapshot, or leave it out to use all")
+        unknown = set(self.calibrate_on or ()) - set(names)
+        if unknown:
+            raise ValueError(
+                f"calibrate_on names the unknown snapshot {sorted(unknown)[0]}; "
+                f"known: {', '.join(names)}"
+            )
+        for source in self.sources if self.documents.gates.robots is not None else ():
+            unknown_robots = source.without_robots()
+            if unknown_robots:
+                raise ValueError(
+                    f"documents.gates.robots: {unknown_robots} has no robots.txt to look at; name "
+                    "them in `site_files` of the source, or pin those of its crawl (`crawl.robots`)"
+                )
+        domains = {source.domain for source in self.sources}
+        self.tokenizer.sample.check_domains(domains)
+        absent = set(self.mixture.domains) - domains
+        if absent:
+            raise ValueError(
+                f"mixture.domains.{sorted(absent)[0]}: no source has this domain; "
+                f"known: {', '.join(sorted(domains))}"
+            )
+        unweighted = domains - set(self.mixture.domains)
+        if unweighted:
+            raise ValueError(
+                f"mixture.domains: domain {sorted(unweighted)[0]} has a source but no weight; "
+                "give it one, or leave the source out"
+            )
+        check_classifiers(self.classifiers, self.signals.needs(), names)
+        if self.perplexity is not None:
+            self.perplexity.check_needs(self.signals.needs())
+        elif any(need.startswith(MODEL) for need in self.signals.needs()):
+            raise ValueError("perplexity: a signal family needs it; say which models there are")
+        tiers = (
+            self.selection.tiers.all_names
+            if self.selection.tiers
+            else (self.selection.single_tier,)
+        )
+        unrated = [tier for tier in tiers if tier not in self.mixture.tiers]
+        if unrated:
+            raise ValueError(
+                f"mixture.tiers: tier {unrated[0]} of the selection has no multiplier; "
+                f"known: {', '.join(self.mixture.tiers)}"
+            )
+        return self
+
+    @property
+    def snapshots(self) -> tuple[str, ...]:
+        """All snapshot names, in recipe order; the order is their rank in deduplication."""
+        return tuple(name for source in self.sources for name in source.snapshots)
+
+    @property
+    def suites(self) -> tuple[EvalSuite, ...]:
+        """The evaluation suites; a bare path is one in the plain form."""
+        return tuple(
+            EvalSuite(files=(suite,)) if isinstance(suite, str) else suite
+            for suite in self.eval_suites
+        )
+
+    @property
+    def calibration_snapshots(self) -> tuple[str, ...]:
+        return self.snapshots if self.calibrate_on is None else self.calibrate_on
+
+    def source_of(self, snapshot: str) -> SourceEntry:
+        for source in self.sources:
+            if snapshot in source.snapshots:
+                return source
+        raise RecipeError(
+            f"recipe {self.name} has no snapshot {snapshot!r}; known: {', '.join(self.snapshots)}"
+        )
+
+    def identity(self) -> dict[str, Any]:
+        body = super().identity()
+        del body["drift"]  # it judges what comes out, and changes nothing of it
+        del body["takedowns"]  # when they are carried out, not what comes out
+        body["sources"] = [source.identity() for source in self.sources]
+        body["classifiers"] = {name: entry.identity() for name, entry in self.classifiers.items()}
+        del body["language_model"]["path"]
+        body["eval_suites"] = [suite.identity() for suite in self.suites]  # not where they lie
+        body["clean_text"] = self.clean_text.identity()
+        body["clean_text"]["text_hashes"] = [e.form for e in self.clean_text.text_hashes]
+        del body["perplexity"]
+        if self.perplexity is not None:
+            body["perplexity"] = self.perplexity.identity()
+        if self.blocked_categories is not None:  # where the lists lie is not identity
+            body["blocked_categories"] = list(self.blocked_categories.categories)
+        return body
+
+    @property
+    def digest(self) -> str:
+        """Identity of the recipe: its settings, wherever its files lie."""
+        return digest(self._placeless())
+
+    @property
+    def digest_but_snapshots(self) -> str:
+        """Identity of the recipe whatever snapshots it names."""
+        body = self._placeless()
+        for source in body["sources"]:
+            del source["snapshots"]
+            source.get("crawl", {}).pop("take", None)
+        return digest(body)
+
+    def _placeless(self) -> dict[str, Any]:
+        body = self.identity()
+        for source in body["sources"]:
+            source["snapshots"] = list(source["snapshots"])
+        body["blocklists"] = len(body["blocklists"])
+        del body["tokenizer"]["pinned"]  # its digest is what counts
+        return body
+
+
+class _OneOfEachKey:
+    """YAML takes the last of two equal keys and says nothing; a recipe must not."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+                if key.value in seen:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"key {key.value!r} stands there twice", key.start_mark
+                    )
+                seen.add(key.value)
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep)  # type: ignore[misc]
+        return mapping
+
+
+class _Loader(_OneOfEachKey, yaml.SafeLoader):
+    """Slow, and says best what is wrong."""
+
+
+class _FastLoader(_OneOfEachKey, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Reads what is right ten times as fast, where PyYAML was built with its parser in C."""
+
+
+def _read_yaml(text: str) -> Any:
+    try:
+        return yaml.load(text, _FastLoader)  # noqa: S506, a safe one
+    except yaml.YAMLError:
+        return yaml.load(text, _Loader)  # noqa: S506, a safe one
+
+
+def load_recipe(
+    path: Path,
+    overrides: dict[str, Any] | None = None,
+    complete: Callable[[dict[str, Any]], None] | None = None,
+) -> Recipe:
+    """Read a recipe file; `overrides` maps dotted keys to values (`--set a.b=1`).
+
+    `complete` may add what is known elsewhere (snapshots) before the recipe is frozen.
+    """
+    try:
+        raw = _read_yaml(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise RecipeError(f"{path}: no such recipe file") from error
+    except UnicodeDecodeError as error:
+        raise RecipeError(f"{path}: not a text file in UTF-8 ({error.reason})") from error
+    except OSError as error:
+        raise RecipeError(f"{path}: cannot be read: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        line = f" at line {where.line + 1}" if where else ""
+        problem = getattr(error, "problem", None) or "not valid YAML"
+        raise RecipeError(f"{path}: not valid YAML{line}: {problem}") from error
+    if not isinstance(raw, dict):
+        raise RecipeError(f"{path}: expected a mapping of recipe keys at the top level")
+    for key, value in (overrides or {}).items():
+        _override(raw, key, value, path)
+    if complete is not None:
+        complete(raw)
+    try:
+        read_language_tables(raw, path.parent)
+        read_ai_agents(raw, path.parent)
+    except RecipeError as error:
+        raise RecipeError(f"{path}: {error}") from error
+    return parse_recipe(raw, str(path))
+
+
+def changed_recipe(recipe: Recipe, overrides: dict[str, Any], where: str) -> Recipe:
+    """A recipe that was read before, with some dotted keys changed."""
+    raw = recipe.model_dump(mode="json")
+    for key, value in overrides.items():
+        _override(raw, key, value, Path(where))
+    return parse_recipe(raw, where)
+
+
+def parse_recipe(raw: dict[str, Any], where: str) -> Recipe:
+    try:
+        recipe = Recipe.model_validate(raw)
+        recipe.selection.check(recipe.signals.columns())
+    except ValidationError as error:
+        raise RecipeError(_one_line(error, where)) from error
+    except RecipeError as error:
+        raise RecipeError(f"{where}: {error}") from error
+    return recipe
+
+
+def _override(raw: dict[str, Any], key: str, value: Any, path: Path) -> None:
+    *parents, last = key.split(".")
+    node: Any = raw
+    for name in parents:
+        node = _child(node, name, key, path)
+    if isinstance(node, list):
+        node[_index(node, last, key, path)] = value
+    elif isinstance(node, dict):
+        node[last] = value
+    else:
+        raise RecipeError(f"{path}: --set {key}: {'.'.join(parents)} is not a mapping")
+
+
+def _child(node: Any, name: str, key: str, path: Path) -> Any:
+    if isinstance(node, list):
+        return node[_index(node, name, key, path)]
+    if isinstance(node, dict):
+        return node.setdefault(name, {})
+    raise RecipeError(f"{path}: --set {key}: {name} is not inside a mapping")
+
+
+def _index(node: list[Any], name: str, key: str, path: Path) -> int:
+    """A list is entered by position, or by the `name` of an entry."""
+    for i, entry in enumerate(node):
+        if isinstance(entry, dict) and entry.get("name") == name:
+            return i
+    if name.isdigit() and int(name) < len(node):
+        return int(name)
+    raise RecipeError(f"{path}: --set {key}: there is no entry {name!r}")
+
+
+def _one_line(error: ValidationError, where: str) -> str:
+    """The first problem as `file: key: what is expected`, and how many more there are."""
+    problems = error.errors(include_url=False)
+    first = problems[0]
+    key = ".".join(str(part) for part in first["loc"] if "[" not in str(part))
+    if first["type"] == "extra_forbidden":
+        text = "unknown key; remove it or correct its spelling"
+    else:
+        text = first["msg"].removeprefix("Value error, ")
+        if first["type"] not in ("missing", "value_error") and not isinstance(
+            first["input"], dict | list
+        ):
+            text += f", got {first['input']!r}"
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return f"{where}: {key}: {text}{more}" if key else f"{where}: {text}{more}"

@@ -1,0 +1,48 @@
+"""What a rule asks of one document, with overrides and cutoffs resolved: for people to read.
+
+Whether a document meets it is for `selection_columns` to say, which compares in the column's
+own precision.
+"""
+
+from dataclasses import dataclass
+
+from corpus_assets.select.columns import ResolvedCutoffs, rule_cutoff
+from corpus_assets.select.rules import Rule, cutoff_for
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """Both ends belong to what passes."""
+
+    min: float | None = None
+    max: float | None = None
+    allowed: tuple[str, ...] | None = None
+    cutoff: str | None = None  # the name of the cutoff that an end was resolved for
+
+    def __str__(self) -> str:
+        if self.allowed is not None:
+            return f"one of {', '.join(self.allowed)}"
+        ends = [
+            f"{word} {value:.6g}"
+            for word, value in (("at least", self.min), ("at most", self.max))
+            if value is not None
+        ]
+        return ", ".join(ends) + (f" (cutoff {self.cutoff})" if self.cutoff else "")
+
+
+def requirement(
+    rule: Rule, cutoffs: ResolvedCutoffs, domain: str | None, language: str | None
+) -> Requirement | None:
+    """None where the rule is not about such a document."""
+    if not rule.holds_for(domain, language):
+        return None
+    if rule.allowed is not None:
+        return Requirement(allowed=rule.allowed)
+    if rule.cutoff is not None:
+        values, is_upper = rule_cutoff(rule.cutoff, cutoffs)
+        bound = cutoff_for(values, domain, language)
+        if is_upper:
+            return Requirement(max=bound, cutoff=rule.cutoff)
+        return Requirement(min=bound, cutoff=rule.cutoff)
+    bounds = rule.bounds_for(domain, language)
+    return Requirement(min=bounds.min, max=bounds.max)

@@ -1,0 +1,322 @@
+"""Selection rules, cutoffs and tiers as a recipe states them; checked, not evaluated, here."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Annotated, Literal, Self
+
+import pyarrow as pa
+from pydantic import ConfigDict, Field, FiniteFloat, StringConstraints, model_validator
+
+from corpus_assets.core.errors import RecipeError
+from corpus_assets.core.identity import Settings
+
+ANY = "*"
+
+By = Literal["language", "domain", "domain_language"]
+End = Literal["lowest", "highest"]
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
+Domains = Annotated[tuple[str, ...], Field(min_length=1)] | None
+
+
+class Bounds(Settings):
+    """Both ends belong to what passes."""
+
+    min: FiniteFloat | None = None
+    max: FiniteFloat | None = None
+
+    @model_validator(mode="after")
+    def _min_is_not_above_max(self) -> Self:
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError(f"min {self.min} is above max {self.max}: nothing could pass")
+        return self
+
+
+class LanguageTable(Settings):
+    """Bounds by language in a file (CSV, JSON or YAML), read when the recipe is loaded."""
+
+    file: str = Field(description="relative to the recipe's folder")
+    language: str = Field(default="language", description="column of a CSV that names languages")
+    min: str = Field(default="min", description="column with the smallest values that pass")
+    max: str = Field(default="max", description="column with the largest values that pass")
+
+
+class LanguageBounds(Bounds):
+    """Bounds, and other ones for some languages. What an entry leaves out is as around it."""
+
+    languages: dict[str, Bounds] = Field(
+        default_factory=dict, description="other bounds for a language"
+    )
+    languages_from: LanguageTable | None = Field(
+        default=None,
+        exclude=True,
+        description="a file with `languages`: its path, or its path and columns; what stands "
+        "in `languages` wins",
+    )
+
+
+class Rule(LanguageBounds):
+    """What a signal must be. Exactly one kind: `min` and/or `max`, `in`, or `cutoff`."""
+
+    model_config = ConfigDict(
+        validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
+    )
+
+    name: Name = Field(description="becomes the drop reason")
+    signal: str
+    allowed: tuple[str, ...] | None = Field(
+        default=None, alias="in", description="labels that pass"
+    )
+    cutoff: str | None = Field(default=None, description="name of a cutoff; values beyond it fail")
+    domains: Domains = Field(default=None, description="the rule holds in these only; default all")
+    only_languages: tuple[str, ...] | None = Field(
+        default=None, description="the rule holds for these only; default all"
+    )
+    domain_bounds: dict[str, LanguageBounds] = Field(
+        default_factory=dict,
+        description="other bounds in a domain; they come before those of a language",
+    )
+
+    @model_validator(mode="after")
+    def _is_of_one_kind(self) -> Self:
+        kinds = [
+            kind
+            for kind, given in (
+                ("min/max", self.min is not None or self.max is not None),
+                ("in", self.allowed is not None),
+                ("cutoff", self.cutoff is not None),
+            )
+            if given
+        ]
+        if len(kinds) != 1:
+            said = " and ".join(kinds) or "none of them"
+            raise ValueError(f"rule {self.name!r} needs one of min/max, in, cutoff; it has {said}")
+        for key in ("languages", "domain_bounds"):
+            if getattr(self, key) and kinds != ["min/max"]:
+                raise ValueError(f"rule {self.name!r}: `{key}` goes with min/max only")
+        entries: list[LanguageBounds] = [self, *self.domain_bounds.values()]
+        for entry in entries:
+            if entry.languages_from is not None:
+                raise ValueError(
+                    f"rule {self.name!r}: `languages_from` is read with the recipe's file; "
+                    "load the recipe from there"
+                )
+        for domain in (None, *self.domain_bounds):
+            entry = self.domain_bounds[domain] if domain else self
+            for language in (None, *dict.fromkeys([*self.languages, *entry.languages])):
+                self.bounds_for(domain, language)
+        return self
+
+    def bounds_for(self, domain: str | None, language: str | None) -> Bounds:
+        """What holds for a document. Each end is the closest one that is given: of its language in
+        its domain, of its domain, of its language, of the rule."""
+        own = self.domain_bounds.get(domain) if domain is not None else None
+        levels: list[Bounds | None] = [
+            own.languages.get(language) if own is not None and language is not None else None,
+            own,
+            self.languages.get(language) if language is not None else None,
+            self,
+        ]
+        given = [level for level in levels if level is not None]
+        return Bounds(
+            min=next((level.min for level in given if level.min is not None), None),
+            max=next((level.max for level in given if level.max is not None), None),
+        )
+
+    def holds_for(self, domain: str | None, language: str | None) -> bool:
+        """Whether the rule is about such a document at all."""
+        if self.domains is not None and domain not in self.domains:
+            return False
+        return self.only_languages is None or language in self.only_languages
+
+    def looks_at_language(self) -> bool:
+        entries = (self, *self.domain_bounds.values())
+        return self.only_languages is not None or any(entry.languages for entry in entries)
+
+
+class CutoffSettings(Settings):
+    """A threshold given as the share of documents to drop; resolved once, then pinned."""
+
+    signal: str
+    drop_share: float = Field(ge=0, lt=1)
+    drop: End = Field(
+        default="lowest",
+        description="which values go; `highest` where small is good, as of perplexity",
+    )
+    by: By | None = None
+    min_documents: int = Field(
+        default=50, ge=1, description="a language or domain with fewer uses the common value"
+    )
+    domains: Domains = Field(
+        default=None, description="default: the domains of the rules that use it"
+    )
+
+
+class TierSettings(Settings):
+    """Grades of kept documents, best first, by shares of the documents kept or by fixed bounds."""
+
+    signal: str
+    names: tuple[Name, ...] = Field(min_length=1)
+    shares: tuple[Annotated[float, Field(gt=0, le=1)], ...] | None = Field(
+        default=None, description="one for each name; resolved once, then pinned"
+    )
+    bounds: tuple[FiniteFloat, ...] | None = Field(
+        default=None,
+        description="instead of shares: the worst value of each tier but the last, which belongs "
+        "to it",
+    )
+    best: End = Field(
+        default="highest", description="which values are good; `lowest` as of perplexity"
+    )
+    default: Name = Field(
+        description="tier of documents outside `domains` or without the signal: one of `names`, "
+        "or one of its own"
+    )
+    domains: Domains = None
+    by: By | None = None
+    min_documents: int = Field(default=50, ge=1)
+
+    @model_validator(mode="after")
+    def _bounds_fit_names(self) -> Self:
+        if len(set(self.names)) != len(self.names):
+            raise ValueError("tier names must differ from each other")
+        if (self.shares is None) == (self.bounds is None):
+            raise ValueError("tiers need one of shares, bounds")
+        if self.shares is not None:
+            if len(self.shares) != len(self.names):
+                raise ValueError(
+                    f"{len(self.names)} names need as many shares, not {len(self.shares)}"
+                )
+            if abs(sum(self.shares) - 1) > 1e-6:
+                raise ValueError(f"shares add up to {sum(self.shares):g}, expected 1")
+        if self.bounds is not None:
+            if len(self.bounds) != len(self.names) - 1:
+                raise ValueError(
+                    f"{len(self.names)} names need {len(self.names) - 1} bounds, one for each but "
+                    f"the last, not {len(self.bounds)}"
+                )
+            if self.by is not None:
+                raise ValueError("`by` goes with shares only: bounds hold for all")
+            falling = self.best == "highest"
+            for one, other in pairwise(self.bounds):
+                if (one <= other) if falling else (one >= other):
+                    raise ValueError(
+                        f"bounds must {'fall' if falling else 'rise'}, as the best tier is the "
+                        f"first: {one:g} stands before {other:g}"
+                    )
+        return self
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """Every tier that a document can be in."""
+        return self.names if self.default in self.names else (*self.names, self.default)
+
+
+class SelectionSettings(Settings):
+    """All rules in the order in which they give reasons, with their cutoffs and tiers."""
+
+    rules: tuple[Rule, ...] = ()
+    cutoffs: dict[Name, CutoffSettings] = Field(default_factory=dict)
+    tiers: TierSettings | None = None
+    single_tier: Name = Field(
+        default="all", description="the tier of everything where `tiers` is absent"
+    )
+
+    @model_validator(mode="after")
+    def _names_fit_together(self) -> Self:
+        names = [rule.name for rule in self.rules]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two rules are named {name!r}; a reason must point to one")
+        for rule in self.rules:
+            if rule.cutoff is None:
+                continue
+            if rule.cutoff not in self.cutoffs:
+                raise ValueError(
+                    f"rule {rule.name!r}: cutoff {rule.cutoff!r} is not under `cutoffs` "
+                    f"({', '.join(self.cutoffs) or 'which is empty'})"
+                )
+            if self.cutoffs[rule.cutoff].signal != rule.signal:
+                raise ValueError(
+                    f"rule {rule.name!r} is about {rule.signal!r}, its cutoff "
+                    f"{rule.cutoff!r} about {self.cutoffs[rule.cutoff].signal!r}"
+                )
+        return self
+
+    def domains_of_cutoff(self, name: str) -> tuple[str, ...] | None:
+        """Where a cutoff is resolved: its own domains, or those of its rules; None is all."""
+        cutoff = self.cutoffs[name]
+        if cutoff.domains is not None:
+            return cutoff.domains
+        users = [rule.domains for rule in self.rules if rule.cutoff == name]
+        if not users or any(domains is None for domains in users):
+            return None
+        return tuple(sorted({domain for domains in users for domain in domains or ()}))
+
+    def signals(self) -> tuple[str, ...]:
+        """Names of all signals that selection reads, sorted."""
+        return tuple(sorted({signal for signal, _, _ in self._uses()} | {"language"}))
+
+    def check(self, columns: Mapping[str, pa.DataType]) -> None:
+        """Refuse rules about signals that the recipe's families do not compute."""
+        for signal, key, kind in self._uses():
+            if signal not in columns:
+                raise RecipeError(
+                    f"{key}: no configured signal family gives {signal!r}; "
+                    f"expected one of {', '.join(columns)}"
+                )
+            is_label = pa.types.is_string(columns[signal])
+            if is_label != (kind == "label"):
+                raise RecipeError(
+                    f"{key}: {signal!r} is a {'label' if is_label else 'number'}; expected a "
+                    f"{kind} ({'`in` goes with labels, ' if kind == 'label' else ''}"
+                    f"min, max, cutoffs and tiers go with numbers)"
+                )
+
+    def _uses(self) -> list[tuple[str, str, str]]:
+        """(signal, key in the recipe, label or number) for every place that names a signal."""
+        uses = []
+        for k, rule in enumerate(self.rules):
+            key = f"selection.rules[{k}] ({rule.name})"
+            kind = "number" if rule.allowed is None else "label"
+            uses.append((rule.signal, f"{key}.signal", kind))
+            if rule.only_languages is not None:
+                uses.append(("language", f"{key}.only_languages", "label"))
+            elif rule.looks_at_language():
+                uses.append(("language", f"{key}.languages", "label"))
+        for name, cutoff in self.cutoffs.items():
+            uses.append((cutoff.signal, f"selection.cutoffs.{name}.signal", "number"))
+            if cutoff.by in ("language", "domain_language"):
+                uses.append(("language", f"selection.cutoffs.{name}.by", "label"))
+        if self.tiers:
+            uses.append((self.tiers.signal, "selection.tiers.signal", "number"))
+            if self.tiers.by in ("language", "domain_language"):
+                uses.append(("language", "selection.tiers.by", "label"))
+        return uses
+
+
+def tier_cutoff(name: str) -> str:
+    """Key of a tier's worst value among the resolved cutoffs."""
+    return f"tier:{name}"
+
+
+def upper_cutoff(name: str) -> str:
+    """Key among the resolved cutoffs of one that drops the highest values."""
+    return f"max:{name}"
+
+
+def cutoff_key(domain: str | None, language: str | None) -> str:
+    """Name of a resolved value: of a language, of a domain, of a language in a domain, of all."""
+    if domain is None:
+        return ANY if language is None else language
+    return f"{domain}/{ANY if language is None else language}"
+
+
+def cutoff_for(values: Mapping[str, float], domain: str | None, language: str | None) -> float:
+    """The closest resolved value to a document: its language in its domain, its domain, its
+    language, all."""
+    for key in ((domain, language), (domain, None), (None, language)):
+        value = values.get(cutoff_key(*key))
+        if value is not None:
+            return value
+    return values[ANY]

@@ -1,0 +1,223 @@
+"""Words with punctuation apart, near to what linguistic tokenizers for English make of a text.
+
+Each run between white space is taken apart, without a dictionary:
+
+1. marks (punctuation and symbols but `@` and `_`) are peeled off its front and its end, each a
+   token; a run of full stops or of hyphens is one token. One full stop at the end stays where
+   the rest holds another (`U.S.`, `e.g.`);
+2. then an English ending is peeled off: `n't`, or `'s`, `'re`, `'ve`, `'ll`, `'d`, `'m`;
+3. what is left is cut at marks between two characters, which become tokens: a hyphen, dash or
+   comma between letters, a hyphen between digits, `:`, `<`, `>`, `=` or `/` before a letter, a
+   full stop between a small and a capital letter.
+
+Layout and positions are those of `text.split`.
+"""
+
+import numpy as np
+
+from corpus_assets.text.compiled import kernel
+from corpus_assets.text.phrases import lower
+from corpus_assets.text.split import CHARS, END, START, Bytes, Ints, decode
+from corpus_assets.text.unicode import (
+    DIGIT,
+    LETTER,
+    LOWER,
+    MATHEMATICS,
+    NUMERIC,
+    PUNCTUATION,
+    SYMBOL,
+    UPPER,
+)
+
+_MARKS = PUNCTUATION | SYMBOL | MATHEMATICS
+_DOT, _HYPHEN, _COMMA, _AT, _LINE = 0x2E, 0x2D, 0x2C, 0x40, 0x5F
+_STRAIGHT, _CURLY = 0x27, 0x2019
+_EN_DASH, _EM_DASH = 0x2013, 0x2014
+
+
+@kernel
+def _is_mark(point: int, classes: Bytes) -> bool:
+    return point != _AT and point != _LINE and bool(classes[point] & _MARKS)
+
+
+@kernel
+def _last(data: Bytes, start: int, end: int) -> tuple[int, int]:
+    """The character that ends at `end`, and where it begins; a stray byte is one of its own."""
+    place = end - 1
+    while place > start and place > end - 4 and data[place] & 0xC0 == 0x80:
+        place -= 1
+    point, width = decode(data, place, end)
+    if place + width != end:
+        return 0xFFFD, end - 1
+    return point, place
+
+
+@kernel
+def _ending(data: Bytes, start: int, end: int) -> int:
+    """Where an English ending of [start, end) begins, or `end`; something must stand before it."""
+    for letters in (1, 2):
+        place = end - letters
+        if place - 1 <= start:
+            continue
+        point, apostrophe = _last(data, start, place)
+        if (point != _STRAIGHT and point != _CURLY) or apostrophe <= start:
+            continue
+        first = lower(int(data[place]))
+        if letters == 1:
+            if first == 0x73 or first == 0x64 or first == 0x6D:  # s, d, m
+                return apostrophe
+            if first == 0x74 and lower(int(data[apostrophe - 1])) == 0x6E:  # n't
+                return apostrophe - 1 if apostrophe - 1 > start else end
+        else:
+            second = lower(int(data[place + 1]))
+            if second == 0x65 and (first == 0x72 or first == 0x76):  # re, ve
+                return apostrophe
+            if first == 0x6C and second == 0x6C:  # ll
+                return apostrophe
+    return end
+
+
+@kernel
+def _is_cut(before: int, point: int, after: int, classes: Bytes) -> bool:
+    """Whether a mark between two characters is a token of its own."""
+    left, right = classes[before], classes[after]
+    if point in (_HYPHEN, _EN_DASH, _EM_DASH):
+        if left & LETTER and right & LETTER:
+            return True
+        return point == _HYPHEN and bool(left & DIGIT) and bool(right & DIGIT)
+    if point == _COMMA:
+        return bool(left & LETTER) and bool(right & LETTER)
+    if point == 0x3A or point == 0x2F or 0x3C <= point <= 0x3E:  # : / < = >
+        return bool(left & (LETTER | NUMERIC)) and bool(right & LETTER)
+    return point == _DOT and bool(left & LOWER) and bool(right & UPPER)
+
+
+@kernel
+def _put(out: Ints, k: int, start: int, end: int, chars: int) -> int:
+    out[k, 0], out[k, 1], out[k, 2] = start, end, chars
+    return k + 1
+
+
+@kernel
+def _chars(data: Bytes, start: int, end: int) -> int:
+    n = 0
+    for at in range(start, end):
+        n += (data[at] & 0xC0) != 0x80
+    return n
+
+
+@kernel
+def _run_end(data: Bytes, at: int, end: int, byte: int) -> int:
+    while at < end and data[at] == byte:
+        at += 1
+    return at
+
+
+@kernel
+def _run_start(data: Bytes, start: int, at: int, byte: int) -> int:
+    while at > start and data[at - 1] == byte:
+        at -= 1
+    return at
+
+
+@kernel
+def _holds_dot(data: Bytes, start: int, end: int) -> bool:
+    at = start
+    while at < end and data[at] != _DOT:
+        at += 1
+    return at < end
+
+
+@kernel
+def _is_plain(data: Bytes, start: int, end: int, classes: Bytes) -> bool:
+    """No mark in it, as in most words: nothing to take apart."""
+    at = start
+    while at < end:
+        byte = int(data[at])
+        if byte < 0x80:
+            if classes[byte] & _MARKS:
+                break
+            at += 1
+        else:
+            point, width = decode(data, at, end)
+            if classes[point] & _MARKS:
+                break
+            at += width
+    return at == end
+
+
+@kernel
+def _take_apart(
+    data: Bytes, start: int, end: int, classes: Bytes, tail: Ints, out: Ints, k: int
+) -> int:
+    """Tokens of one run without white space; `tail: int64[m, 2]` has room for its end marks."""
+    while start < end:
+        point, width = decode(data, start, end)
+        if not _is_mark(point, classes):
+            break
+        stop = start + width
+        if point in (_DOT, _HYPHEN):
+            stop = _run_end(data, start, end, point)
+        k = _put(out, k, start, stop, _chars(data, start, stop))
+        start = stop
+    n_tail = 0
+    while start < end:
+        point, place = _last(data, start, end)
+        if not _is_mark(point, classes):
+            break
+        if point in (_DOT, _HYPHEN):
+            place = _run_start(data, start, end, point)
+            if point == _DOT and end - place == 1 and _holds_dot(data, start, place):
+                break
+        tail[n_tail, 0], tail[n_tail, 1] = place, end
+        n_tail += 1
+        end = place
+    core_end = _ending(data, start, end)
+    piece, at, before, chars = start, start, 0, 0
+    while at < core_end:
+        point, width = decode(data, at, core_end)
+        is_token = False
+        if classes[point] & _MARKS and at > start and at + width < core_end:
+            after, _ = decode(data, at + width, core_end)
+            is_token = _is_cut(before, point, after, classes)
+        if is_token:
+            if at > piece:
+                k = _put(out, k, piece, at, chars)
+            k = _put(out, k, at, at + width, 1)
+            piece, chars = at + width, 0
+        else:
+            chars += 1
+        before = point
+        at += width
+    if piece < core_end:
+        k = _put(out, k, piece, core_end, chars)
+    if core_end < end:
+        k = _put(out, k, core_end, end, _chars(data, core_end, end))
+    for t in range(n_tail - 1, -1, -1):
+        k = _put(out, k, tail[t, 0], tail[t, 1], _chars(data, tail[t, 0], tail[t, 1]))
+    return k
+
+
+@kernel
+def split_tokens(data: Bytes, words: Ints, rows: Ints, classes: Bytes) -> tuple[Ints, Ints]:
+    """`spans: int64[k, 3]` and `rows: int64[n + 1]` from the batch's words."""
+    longest = 0
+    for w in range(words.shape[0]):
+        longest = max(longest, words[w, END] - words[w, START])
+    tail = np.empty((longest, 2), dtype=np.int64)
+    new_rows = np.zeros_like(rows)
+    spans = np.empty((2 * words.shape[0] + longest, 3), dtype=np.int64)
+    k = 0
+    for d in range(rows.shape[0] - 1):
+        for w in range(rows[d], rows[d + 1]):
+            start, end = words[w, START], words[w, END]
+            if k + end - start > spans.shape[0]:  # a byte makes one token at most
+                wider = np.empty((2 * spans.shape[0] + longest, 3), dtype=np.int64)
+                wider[:k] = spans[:k]
+                spans = wider
+            if _is_plain(data, start, end, classes):
+                k = _put(spans, k, start, end, words[w, CHARS])
+            else:
+                k = _take_apart(data, start, end, classes, tail, spans, k)
+        new_rows[d + 1] = k
+    return spans[:k].copy(), new_rows

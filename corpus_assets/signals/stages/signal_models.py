@@ -1,0 +1,65 @@
+"""The model files that signal families read: what they are to a task, and where they lie in one."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from corpus_assets.core.errors import ModelError
+from corpus_assets.core.identity import digest
+from corpus_assets.core.store import Output
+from corpus_assets.core.task import TaskContext
+from corpus_assets.ingest.pins import file_digest
+from corpus_assets.signals.base import FILE, FOLDER
+from corpus_assets.signals.stages.classifier_nodes import learned_inputs
+from corpus_assets.signals.stages.perplexity_nodes import model_inputs
+
+if TYPE_CHECKING:
+    from corpus_assets.graph.pipeline import Pipeline
+
+
+def signal_models(
+    graph: "Pipeline", needs: Sequence[str]
+) -> tuple[dict[str, Output], dict[str, str], dict[str, Any]]:
+    """Inputs from the store, digests of files outside it, and where those lie (parameters)."""
+    shared, extra, files = model_inputs(graph, needs)
+    learned = learned_inputs(graph, needs)
+    shared, extra, files = shared | learned[0], extra | learned[1], files | learned[2]
+    params: dict[str, Any] = {}
+    if "lid" in needs:
+        path, extra["lid"] = graph.language_model()
+        params["lid"] = str(path)
+    for name in needs:
+        if name.startswith(FILE):
+            (path,) = graph.locations.files((name.removeprefix(FILE),), "signals.families", name)
+            extra[name] = graph.digest_of(path)
+            files[name] = str(path)
+        elif name.startswith(FOLDER):
+            sha256, _, stated = name.removeprefix(FOLDER).partition(":")
+            copies = graph.locations.copies(name)
+            folder = copies[0] if copies else Path(graph.locations.resolve(stated))
+            extra[name] = folder_digest(folder)
+            if extra[name] != sha256:
+                raise ModelError(
+                    f"signals.families: the folder {folder} has the digest {extra[name]}, the "
+                    f"recipe says {sha256 or 'none'}: fetch it again, or correct the recipe"
+                )
+            files[name] = str(folder)
+    if files:
+        params["files"] = files
+    return shared, extra, params
+
+
+def folder_digest(folder: Path) -> str:
+    """What makes two folders one: names and contents of all files in them."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    if not paths:
+        raise ModelError(f"signals.families: {folder} is no folder with a model; correct its path")
+    return digest([[path.relative_to(folder).as_posix(), file_digest(path)] for path in paths])
+
+
+def model_files(context: TaskContext) -> dict[str, Path]:
+    """The same files in a task, by the names that families need."""
+    params = context.task.params
+    models = {"lid": Path(params["lid"])} if "lid" in params else {}
+    models |= {name: context.path(name) for name in context.task.inputs if name != "documents"}
+    return models | {name: Path(path) for name, path in params.get("files", {}).items()}

@@ -1,0 +1,137 @@
+"""What a takedown takes out of a version, noted before the version goes: keys and digests, no text.
+
+The note (`takedowns/NEW_VERSION.parquet`) is written before the new version is published, while
+the old one is whole. Deletion, search and certificate work from it, so a run may be killed
+between any two of them, and whatever is deleted meanwhile is still known. It goes when the
+certificates are written.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from catalog.rows import LineageRow
+from corpus_assets.core.schemas import DOCUMENTS
+from corpus_assets.core.store import Store, local_checked
+from corpus_assets.ingest.purge import DOCUMENT_KEYS, covered_records
+from corpus_assets.ingest.suppressions import Suppressions
+from corpus_assets.shards.manifest import Manifest
+from corpus_assets.takedown.cluster_changes import ClusterChange, cluster_changes
+from corpus_assets.takedown.gram_digests import gram_digests
+
+KEYS = ["doc_id", "url_key", "host", *DOCUMENT_KEYS]
+DIGESTS = "gram_digests"
+REMOVED = pa.schema([DOCUMENTS.field(name) for name in KEYS]).append(
+    pa.field(DIGESTS, pa.list_(pa.string()))
+)
+NOTE = b"takedown"
+
+
+@dataclass(frozen=True)
+class Removed:
+    """What one version has and the one that replaces it has not."""
+
+    documents: pa.Table  # as REMOVED: one row a document, without its text
+    clusters: Sequence[ClusterChange]
+    files: Sequence[str]  # of the old version alone: what has to be deleted
+
+
+@dataclass(frozen=True)
+class Held:
+    """A version as its lineage and manifest name it."""
+
+    name: str
+    lineage: Sequence[LineageRow]
+    manifest: Manifest
+
+    def table(self, name: str) -> list[LineageRow]:
+        return [row for row in self.lineage if row.table_name == name]
+
+    def paths(self) -> set[str]:
+        shards = (shard for group in self.manifest.groups for shard in group.shards)
+        found = {
+            ref.path
+            for shard in shards
+            for ref in (shard.bin, shard.idx, shard.spans, shard.header)
+        }
+        return found | {row.path for row in self.lineage}
+
+
+def note_removed(store: Store, before: Held, after: Held) -> None:
+    """Write down what the new version will not have; both must be in the store."""
+    documents = removed_documents(store, before.table("texts"), after.table("texts"))
+    clusters = cluster_changes(
+        store,
+        before.table("cluster_members"),
+        after.table("cluster_members"),
+        documents["doc_id"].to_pylist(),
+    )
+    files = sorted(before.paths() - after.paths()) + list(store.list(f"versions/{before.name}"))
+    note = {"clusters": [asdict(change) for change in clusters], "files": files}
+    sink = pa.BufferOutputStream()
+    pq.write_table(documents.replace_schema_metadata({NOTE: json.dumps(note)}), sink)
+    store.write(_path(after.name), sink.getvalue().to_pybytes())
+
+
+def load_removed(store: Store, after: str) -> Removed:
+    """What was noted when a version was published."""
+    table = pq.read_table(store.local(_path(after)))
+    note = json.loads(table.schema.metadata[NOTE])
+    clusters = [
+        ClusterChange(
+            row["kept_before"], tuple(row["removed"]), row["members_left"], tuple(row["kept_after"])
+        )
+        for row in note["clusters"]
+    ]
+    return Removed(table.replace_schema_metadata(None), clusters, note["files"])
+
+
+def forget_removed(store: Store, after: str) -> None:
+    """Delete the note of a version."""
+    store.delete(_path(after))
+
+
+def _path(after: str) -> str:
+    return f"takedowns/{after}.parquet"
+
+
+def removed_documents(
+    store: Store, before: Iterable[LineageRow], after: Iterable[LineageRow]
+) -> pa.Table:
+    """Documents that the old version has and the new one has not; reads parts that differ."""
+    new = {(row.snapshot, row.part): row for row in after}
+    gone = [REMOVED.empty_table()]
+    for row in sorted(before, key=lambda row: (row.snapshot, row.part)):
+        now = new[row.snapshot, row.part]
+        if now.sha256 == row.sha256:
+            continue
+        left = local_checked(store, now.path, now.sha256)
+        kept = pq.read_table(left, columns=["doc_id"])
+        table = pq.read_table(local_checked(store, row.path, row.sha256), columns=[*KEYS, "text"])
+        ids = set(kept["doc_id"].to_pylist())
+        mask = [doc_id not in ids for doc_id in table["doc_id"].to_pylist()]
+        table = table.filter(pa.array(mask, pa.bool_()))
+        digests = pa.array(gram_digests(table["text"].to_pylist()), pa.list_(pa.string()))
+        gone.append(table.select(KEYS).append_column(DIGESTS, digests).cast(REMOVED))
+    return distinct(gone)
+
+
+def distinct(tables: Sequence[pa.Table]) -> pa.Table:
+    """The documents of several tables, each once, by id."""
+    together = pa.concat_tables([REMOVED.empty_table(), *tables])
+    first: dict[bytes, int] = {}
+    for row, doc_id in enumerate(together["doc_id"].to_pylist()):
+        first.setdefault(doc_id, row)
+    return together.take(pa.array([first[doc_id] for doc_id in sorted(first)], pa.int64()))
+
+
+def of_request(removed: pa.Table, orders: Suppressions) -> list[str]:
+    """Which of the removed documents one request's orders name, as hex ids."""
+    records = removed.select(["doc_id", "url_key", "host"]).append_column(
+        "reason", pa.nulls(removed.num_rows, pa.string())
+    )
+    covered = covered_records(records, removed, orders)
+    return [doc_id.hex() for doc_id in removed["doc_id"].filter(pa.array(covered)).to_pylist()]

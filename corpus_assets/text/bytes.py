@@ -1,0 +1,175 @@
+"""Eight or 64 bytes at once, from and to any place of a byte array, and the ones of a number.
+
+numba reads an array element by element, and its compiler may not join the reads where arrays
+could overlap. These are one or a few machine instructions on every usual processor. Little-endian:
+byte `at` is the lowest of the number, or its lowest bit where bytes are compared. Nothing is
+checked: the caller says that the bytes are there.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
+
+from corpus_assets.text.compiled import kernel
+
+BLOCK_BYTES = 64
+
+_WORD = ir.IntType(64)
+_BYTE = ir.IntType(8)
+_BLOCK = ir.VectorType(_BYTE, BLOCK_BYTES)
+_view: Any = make_array
+
+
+def _place(context: Any, builder: Any, kind: Any, array: Any, at: Any, what: Any = _WORD) -> Any:
+    first = _view(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(first, [at], inbounds=True), what.as_pointer())
+
+
+def _load64(typing: Any, data: Any, at: Any) -> Any:
+    """The eight bytes of uint8 `data` from `at` on, as uint64."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.load(_place(context, builder, signature.args[0], *values), align=1)
+
+    return types.uint64(data, types.uint64), generate
+
+
+def _store64(typing: Any, data: Any, at: Any, value: Any) -> Any:
+    """Write uint64 `value` to the eight bytes of uint8 `data` from `at` on."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        place = _place(context, builder, signature.args[0], *values[:2])
+        builder.store(values[2], place, align=1)
+        return context.get_dummy_value()
+
+    return types.void(data, types.uint64, types.uint64), generate
+
+
+def _copy64(typing: Any, data: Any, at: Any, out: Any, place: Any) -> Any:
+    """Write the 64 bytes of uint8 `data` from `at` on to uint8 `out` from `place` on."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        data, at, out, place = values
+        source = _place(context, builder, signature.args[0], data, at, _BLOCK)
+        target = _place(context, builder, signature.args[2], out, place, _BLOCK)
+        builder.store(builder.load(source, align=1), target, align=1)
+        return context.get_dummy_value()
+
+    return types.void(data, types.uint64, out, types.uint64), generate
+
+
+def _compared(operator: str) -> Any:
+    def compare(typing: Any, data: Any, at: Any, byte: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            array, at, byte = values
+            place = _place(context, builder, signature.args[0], array, at, _BLOCK)
+            block = builder.load(place, align=1)
+            one = builder.insert_element(_BLOCK(ir.Undefined), byte, ir.IntType(32)(0))
+            all_same = ir.Constant(ir.VectorType(ir.IntType(32), BLOCK_BYTES), [0] * BLOCK_BYTES)
+            bytes_of_it = builder.shuffle_vector(one, _BLOCK(ir.Undefined), all_same)
+            return builder.bitcast(builder.icmp_unsigned(operator, block, bytes_of_it), _WORD)
+
+        return types.uint64(data, types.uint64, types.uint8), generate
+
+    return compare
+
+
+def _zeros_below(typing: Any, value: Any) -> Any:
+    """How many bits of uint64 `value` are zero below its lowest one; 64 for zero."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.cttz(values[0], ir.IntType(1)(0))
+
+    return types.uint64(types.uint64), generate
+
+
+def _ones_in(typing: Any, value: Any) -> Any:
+    """How many bits of uint64 `value` are one."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.ctpop(values[0])
+
+    return types.uint64(types.uint64), generate
+
+
+load64: Any = intrinsic(_load64)
+store64: Any = intrinsic(_store64)
+copy64: Any = intrinsic(_copy64)
+equal64: Any = intrinsic(_compared("=="))
+"""Which of the 64 bytes of uint8 `data` from `at` on are `byte`, a bit each."""
+above64: Any = intrinsic(_compared(">"))
+"""Which of them are greater."""
+zeros_below: Any = intrinsic(_zeros_below)
+ones_in: Any = intrinsic(_ones_in)
+
+
+# --------------------------------------------------------------------------------------------------
+# The C library's search for a byte, and its copy of many, from inside of kernels.
+#
+# A loop over bytes takes about a nanosecond a byte in compiled code, `memchr` a tenth of it and a
+# few nanoseconds a call. Pages are mostly what a scan wants to pass over: text up to the next '<',
+# an attribute's value up to its quote. The symbols are found by name when a kernel is loaded, so
+# kernels that use them can be cached.
+
+Bytes = npt.NDArray[np.uint8]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_memchr: Any = types.ExternalFunction("memchr", types.uintp(types.uintp, types.int32, types.uintp))
+
+_memcpy: Any = types.ExternalFunction("memcpy", types.uintp(types.uintp, types.uintp, types.uintp))
+
+
+def byte_kernel(function: Function) -> Function:
+    """Compile one of many small functions over bytes, which allocates nothing.
+
+    Without numba's reference counting: to count arrays up and down, atomically and at every call,
+    takes longer than what most of these calls do (twice the time of a scan in all).
+    """
+    return kernel(_nrt=False)(function)
+
+
+@byte_kernel
+def copy_bytes(data: Bytes, start: int, end: int, out: Bytes, at: int) -> int:
+    """Copy `data[start:end]` to where `at` is in `out`, which has room for it; the place after."""
+    if end > start:
+        source = data.ctypes.data + np.uint64(start)
+        _memcpy(out.ctypes.data + np.uint64(at), source, np.uint64(end - start))
+    return at + end - start
+
+
+@byte_kernel
+def find_byte(data: Bytes, byte: int, at: int) -> int:
+    """First place from `at` on (0 or more) that holds `byte`; the length of `data` if none."""
+    n = len(data)
+    if at >= n:
+        return n
+    base = data.ctypes.data
+    found = _memchr(base + np.uint64(at), byte, np.uint64(n - at))
+    return int(np.int64(found - base)) if found != 0 else n
+
+
+@byte_kernel
+def append_bytes(data: Bytes, start: int, end: int, out: Bytes, at: int) -> int:
+    """As `copy_bytes`, quicker for a few, where nothing that counts stands after them in `out`."""
+    is_short = end - start <= BLOCK_BYTES
+    if is_short and start + BLOCK_BYTES <= len(data) and at + BLOCK_BYTES <= len(out):
+        copy64(data, start, out, at)
+        return at + end - start
+    return copy_bytes(data, start, end, out, at)
+
+
+@byte_kernel
+def find_near_byte(data: Bytes, byte: int, at: int) -> int:
+    """As `find_byte`, quicker where it is one of the next 64."""
+    if at + BLOCK_BYTES <= len(data):
+        found = equal64(data, at, byte)
+        if found:
+            return at + int(zeros_below(found))
+        at += BLOCK_BYTES
+    return find_byte(data, byte, at)

@@ -1,0 +1,121 @@
+"""Keyed permutations of [0, n) by formula: no table, any n >= 1, invertible.
+
+An alternating Feistel network over the ceil(log2 n) bits of an index: the low half is changed by
+a keyed function of the high half, then the other way round, eight rounds in all. A result outside
+[0, n) is put through again (cycle walking) until it falls inside; the network spans fewer than 2n
+values, so this takes fewer than two walks on average. All arithmetic is uint64 and wraps on
+purpose; n must be below 2^63. Not for secrets: it shuffles, it does not encrypt.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from corpus_assets.text.compiled import kernel
+
+ROUNDS = 8
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_A = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_B = np.uint64(0x94D049BB133111EB)
+_S27, _S30, _S31 = np.uint64(27), np.uint64(30), np.uint64(31)
+_ONE = np.uint64(1)
+
+
+@kernel
+def mix64(value: np.uint64) -> np.uint64:
+    """The finalizer of splitmix64 (Steele et al. 2014): a bijection of 64-bit words."""
+    value = (value ^ (value >> _S30)) * _MIX_A
+    value = (value ^ (value >> _S27)) * _MIX_B
+    return value ^ (value >> _S31)
+
+
+@kernel
+def derive(key: np.uint64, number: np.uint64) -> np.uint64:
+    """The key of sub-sequence `number` of `key`."""
+    return mix64(key ^ mix64((number + _ONE) * _GOLDEN))
+
+
+@kernel
+def _bits(size: np.uint64) -> np.uint64:
+    bits = np.uint64(0)
+    rest = size - _ONE
+    while rest > np.uint64(0):
+        bits += _ONE
+        rest >>= _ONE
+    return bits
+
+
+@kernel
+def permute(index: np.uint64, size: np.uint64, key: np.uint64) -> np.uint64:
+    """Image of `index` under the permutation of [0, size) that `key` names."""
+    bits = _bits(size)
+    low_bits = (bits + _ONE) >> _ONE
+    low_mask = (_ONE << low_bits) - _ONE
+    high_mask = (_ONE << (bits - low_bits)) - _ONE
+    while True:
+        low, high = index & low_mask, index >> low_bits
+        for number in range(ROUNDS):
+            round_key = key + np.uint64(number) * _GOLDEN
+            if number & 1:
+                high ^= mix64(round_key ^ low) & high_mask
+            else:
+                low ^= mix64(round_key ^ high) & low_mask
+        index = (high << low_bits) | low
+        if index < size:
+            return index
+
+
+@kernel
+def unpermute(index: np.uint64, size: np.uint64, key: np.uint64) -> np.uint64:
+    """The inverse of `permute`: the same walk backwards."""
+    bits = _bits(size)
+    low_bits = (bits + _ONE) >> _ONE
+    low_mask = (_ONE << low_bits) - _ONE
+    high_mask = (_ONE << (bits - low_bits)) - _ONE
+    while True:
+        low, high = index & low_mask, index >> low_bits
+        for back in range(ROUNDS):
+            number = ROUNDS - 1 - back
+            round_key = key + np.uint64(number) * _GOLDEN
+            if number & 1:
+                high ^= mix64(round_key ^ low) & high_mask
+            else:
+                low ^= mix64(round_key ^ high) & low_mask
+        index = (high << low_bits) | low
+        if index < size:
+            return index
+
+
+@kernel
+def _map_all(indices: Any, sizes: Any, keys: Any, numbers: Any, forward: bool) -> Any:
+    out = np.empty(len(indices), dtype=np.int64)
+    for at in range(len(indices)):
+        key = derive(keys[at], np.uint64(numbers[at]))
+        index, size = np.uint64(indices[at]), np.uint64(sizes[at])
+        image = permute(index, size, key) if forward else unpermute(index, size, key)
+        out[at] = np.int64(image)
+    return out
+
+
+def permute_many(
+    indices: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
+    keys: npt.NDArray[np.uint64],
+    numbers: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int64]:
+    """Element-wise `permute(indices, sizes, derive(keys, numbers))`; equal shapes, 1-d."""
+    result: npt.NDArray[np.int64] = _map_all(indices, sizes, keys, numbers, True)
+    return result
+
+
+def unpermute_many(
+    indices: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
+    keys: npt.NDArray[np.uint64],
+    numbers: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int64]:
+    """Element-wise inverse of `permute_many`."""
+    result: npt.NDArray[np.int64] = _map_all(indices, sizes, keys, numbers, False)
+    return result

@@ -1,0 +1,405 @@
+"""Texts of many kinds that a tokenizer must give back exactly, character by character.
+
+None of them is in any corpus, and none has to be well compressed: they show what a tokenizer
+loses, where it loses anything.
+"""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from corpus_assets.core.errors import CorpusError, ModelError
+from corpus_assets.shards.tokenizer_file import unicode_of_bytes
+from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD, Encoder, one_thread
+from corpus_assets.tokenizer.train import RESERVED
+
+PYTHON = (
+    "class Queue:\n"
+    '    """First in, first out."""\n\n'
+    "    def __init__(self, items=None):\n"
+    "        self._items = list(items or [])\n\n"
+    "    def pop(self):\n"
+    "        if not self._items:\n"
+    '            raise IndexError(f"empty: {self!r:>10}")  # nothing left\n'
+    "        return self._items.pop(0)\n"
+)
+MAKEFILE = "all: build\n\nbuild:\t\tmain.o\n\tcc -o $@ $^ \\\n\t\t-lm\t# two tabs\n\n.PHONY:\tall\n"
+LATEX = (
+    "\\begin{align*}\n  \\int_{-\\infty}^{\\infty} e^{-x^2}\\,dx &= \\sqrt{\\pi} \\\\\n"
+    "  \\sum_{n=1}^{\\infty} \\frac{1}{n^2} &= \\frac{\\pi^2}{6} \\quad (\\text{Euler})\n"
+    "\\end{align*}\n% $100\\%$ & \\# \\_ \\{ \\}\n"
+)
+CJK = (
+    "図書館の窓から見える山は、雪で白い。「静かですね」と彼女は言った。\n"
+    "图书馆的窗外，山上覆盖着白雪。他轻轻地说：“真安静啊。”２０２４年１月\n"
+    "도서관 창문 너머로 눈 덮인 산이 보인다. ㄱㄴㄷ 한글 자모\n"
+)
+SCRIPTS = (
+    "Ο λύκος και το αρνί. Съешь же ещё этих мягких булок. שלום עולם. "
+    "\u200fمرحبًا بالعالم\u200e ١٢٣. नमस्ते दुनिया क्षत्रिय। ภาษาไทยไม่มีช่องว่าง "
+    "தமிழ் எழுத்து. አማርኛ ቋንቋ። ქართული ენა. Tiếng Việt có dấu. Ѐ e\u0301 \u1e9b\u0323"
+)
+EMOJI = (
+    "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466 "
+    "\U0001f3f3\ufe0f\u200d\U0001f308 \U0001f1f3\U0001f1f1\U0001f1ef\U0001f1f5 "
+    "\U0001f44d\U0001f3fd 1\ufe0f\u20e3 \u2764\ufe0f\u200d\U0001f525 \u263a\ufe0e \U0001fae0"
+)
+URLS = (
+    "https://example.org:8443/a/b%20c/?q=caf%C3%A9&x[]=1&x[]=2#frag-1.2 "
+    "mailto:a.b+c@example.org ftp://198.51.100.7/~u/x.tar.gz //cdn.example.net/v1.2.3/a.min.js "
+    "http://xn--bcher-kva.example/%F0%9F%98%80 C:\\Users\\x\\file.txt /usr/lib/x86_64\n"
+)
+HTML = (
+    "<!DOCTYPE html>\n<html lang='en'>\n<head><meta charset=\"utf-8\"><title>A &amp; B</title>\n"
+    '<style>p > a:hover{color:#f0a}</style></head>\n<body><p class="x y">5 &lt; 6&nbsp;&copy;'
+    "<br/>\n<!-- note --><script>let a=()=>`${1}`;</script></p></body></html>\n"
+)
+SQL = (
+    "SELECT u.id, COUNT(*) AS \"n rows\", COALESCE(x.name, 'it''s -- none')\n"
+    "FROM users AS u\n\tLEFT JOIN [order items] x ON x.user_id = u.id AND u.age >= 18\n"
+    "WHERE u.mail LIKE '%\\_%' ESCAPE '\\'\nGROUP BY 1, 3 HAVING COUNT(*) > 1e3; /* end */\n"
+)
+REPLACED = b"caf\xe9 \xff\xfe \xed\xa0\x80 \xf0\x9f\x98 tail".decode("utf-8", errors="replace")
+NUMBERS = "0 7 42 1234 12345678901234567890 3.14159 1,000,000.00 -1e-9 0xFF 10% ½ Ⅷ ٣٤٥ 1_000"
+SPACES = (
+    " one  two   three\n\n\n    indented\n\t\tmixed \t \n \n\r\nWindows\r\nOld Mac\r"
+    "\u00a0no-break\u2003em\u200bzero\u3000wide\ufeff end   "
+)
+SPELLED = "<|end_of_document|><|pad|> <|reserved_7|> <s></s> [CLS] <unk> <0x0A> ▁Ġ Ċ"
+CONTROLS = "".join(map(chr, range(0x20))) + "\x7f\x80\x9f\xad\u2028\u2029\ufffd\ufffe\U0010ffff"
+JSON_TEXT = (
+    '{"a": [1, -2.5e10, null, true], "b\\n\\u00e9": {"c": "\\"quoted\\" \\\\ /"}, "d": ""}\n'
+)
+LONG_WORDS = " ".join(f"word{number * 7919 % 99991}" for number in range(3_000))
+LONG_RUNS = "x" * 5_000 + "7" * 2_999 + "=" * 5_000 + " " * 3_000 + "é" * 1_000 + "字" * 1_000
+
+PROBES: Mapping[str, str] = {
+    "code, 4 spaces": PYTHON,
+    "code, tabs": MAKEFILE,
+    "LaTeX": LATEX,
+    "CJK": CJK,
+    "other scripts": SCRIPTS,
+    "emoji with joiners": EMOJI,
+    "URLs and paths": URLS,
+    "HTML": HTML,
+    "SQL": SQL,
+    "JSON": JSON_TEXT,
+    "numbers": NUMBERS,
+    "white space": SPACES,
+    "control characters": CONTROLS,
+    "special tokens spelled out": SPELLED,
+    "invalid UTF-8, replaced": REPLACED,
+    "a very long line": LONG_WORDS,
+    "very long runs": LONG_RUNS,
+    "nothing": "",
+}
+"""By what they are. Invalid UTF-8 cannot reach a tokenizer: what was not UTF-8 stands there as
+U+FFFD, put in knowingly by whoever decoded it, and must come back as that."""
+
+
+# --------------------------------------------------------------------------------------------------
+# A look into a vocabulary: which merges came first and last, which tokens are long or junk.
+
+SHOWN = 20
+
+SPACE = "[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
+ACROSS_WORDS = re.compile(f"(?!{SPACE}).{SPACE}+(?!{SPACE}).", re.DOTALL)
+"""Something, white space, something: a token that no split into words can give."""
+
+_BYTES = {letter: byte for byte, letter in enumerate(unicode_of_bytes())}
+
+
+def inspect(
+    definition: dict[str, Any], spelled: Sequence[bytes], used: Iterable[int], special: set[int]
+) -> dict[str, Any]:
+    """What a `tokenizer.json` has in it; `spelled` is the bytes of each id, `used` the ids that
+    text was seen to need. Some seconds for a million tokens."""
+    merges = [_joined(merge) for merge in definition["model"].get("merges") or ()]
+    plain = [number for number in range(len(spelled)) if number not in special and spelled[number]]
+    longest = sorted(plain, key=lambda number: (-len(spelled[number]), number))[:SHOWN]
+    across = [number for number in plain if ACROSS_WORDS.search(_text(spelled[number]))]
+    needed = set(used).intersection(plain)
+    return {
+        "tokens": len(plain),
+        "merges": len(merges),
+        "first_merges": merges[:SHOWN],
+        "last_merges": merges[-SHOWN:],
+        "longest": [_text(spelled[number]) for number in longest],
+        "across_words": len(across),
+        "across_words_examples": [_text(spelled[number]) for number in across[:SHOWN]],
+        "mean_token_bytes": _mean([len(spelled[number]) for number in plain]),
+        "unused_share": round(1 - len(needed) / len(plain), 4) if needed else None,
+    }
+
+
+def spell(token: str, is_byte_level: bool) -> bytes:
+    """The bytes a token of a foreign vocabulary stands for, as well as one can tell."""
+    if is_byte_level:
+        return bytes(_BYTES.get(letter, 0x3F) for letter in token)
+    found = re.fullmatch("<0x([0-9A-F]{2})>", token)
+    if found is not None:
+        return bytes([int(found[1], 16)])
+    return token.replace("\u2581", " ").removeprefix("##").encode("utf-8", "replace")
+
+
+def _joined(merge: str | Sequence[str]) -> str:
+    """A merge as the text it makes; files write it as "a b" or as a pair."""
+    left, _, right = merge.partition(" ") if isinstance(merge, str) else (merge[0], "", merge[1])
+    both = left + right
+    if all(letter in _BYTES for letter in both):
+        return _text(bytes(_BYTES[letter] for letter in both))
+    return both.replace("\u2581", " ")
+
+
+def _text(spelled: bytes) -> str:
+    """Bytes as text; those that are no whole character are written out."""
+    return spelled.decode("utf-8", errors="backslashreplace")
+
+
+def _mean(lengths: Sequence[int]) -> float:
+    return round(sum(lengths) / len(lengths), 4) if lengths else 0.0
+
+
+# --------------------------------------------------------------------------------------------------
+# Measure a tokenizer, and prove of it what the shards rely on.
+#
+# Any `tokenizer.json` can be measured, so that it can be compared; `problems` says whether shards
+# could be made with it. Held-out text is text that the tokenizer was not trained on.
+
+BATCH = 256
+"""Documents encoded at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A text to measure on."""
+
+    text: str
+    domain: str = "-"
+    language: str = "-"
+
+
+@dataclass
+class Tally:
+    """What some texts cost in tokens."""
+
+    documents: int = 0
+    bytes: int = 0
+    words: int = 0
+    tokens: int = 0
+    inexact: int = 0  # documents that do not come back as they were
+
+    def add(self, text: str, tokens: int, exact: bool) -> None:
+        self.documents += 1
+        self.bytes += len(text.encode("utf-8"))
+        self.words += len(text.split())
+        self.tokens += tokens
+        self.inexact += not exact
+
+    def row(self) -> dict[str, Any]:
+        return {
+            "documents": self.documents,
+            "bytes": self.bytes,
+            "tokens": self.tokens,
+            "bytes_per_token": round(self.bytes / self.tokens, 4) if self.tokens else 0.0,
+            "tokens_per_word": round(self.tokens / self.words, 4) if self.words else 0.0,
+            "inexact": self.inexact,
+        }
+
+
+@dataclass
+class Measured:
+    total: Tally = field(default_factory=Tally)
+    by_domain: dict[str, Tally] = field(default_factory=dict)
+    by_language: dict[str, Tally] = field(default_factory=dict)
+    used: Counter[int] = field(default_factory=Counter)
+
+
+class Subject:
+    """A tokenizer under audit: by the shards' encoder where it takes it, else by the library."""
+
+    def __init__(self, tokenizer_json: bytes, eod_token: str, pad_token: str) -> None:
+        self.sha256 = hashlib.sha256(tokenizer_json).hexdigest()
+        self.encoder: Encoder | None = None
+        self.refusal: str | None = None
+        try:
+            self.encoder = Encoder(tokenizer_json, eod_token=eod_token, pad_token=pad_token)
+        except ModelError as error:
+            self.refusal = str(error)
+        try:
+            self.definition: dict[str, Any] = json.loads(tokenizer_json)
+            self.library = Tokenizer.from_str(tokenizer_json.decode("utf-8"))
+            self._as_text = Tokenizer.from_str(tokenizer_json.decode("utf-8"))
+        except Exception as error:  # the library raises plain Exception
+            raise ModelError(self.refusal or f"tokenizer cannot be loaded: {error}") from error
+        for tokenizer in (self.library, self._as_text):
+            tokenizer.no_truncation()
+            tokenizer.no_padding()
+        self._as_text.encode_special_tokens = True
+        self.special = {
+            token.content: number
+            for number, token in sorted(self.library.get_added_tokens_decoder().items())
+            if token.special
+        }
+        self.spelled = self._spelled()
+
+    @property
+    def kind(self) -> str:
+        return str(self.definition["model"].get("type", "BPE"))
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """Ids of each text, special tokens in it being text, no mark at the end."""
+        if self.encoder is not None:
+            batch = self.encoder.encode_batch(texts)
+            return [batch[i][:-1].tolist() for i in range(len(batch))]
+        with one_thread():
+            found = self._as_text.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [encoding.ids for encoding in found]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        if self.encoder is not None:
+            return self.encoder.decode_bytes(ids).decode("utf-8", errors="backslashreplace")
+        return str(self._as_text.decode(list(ids), skip_special_tokens=False))
+
+    def _spelled(self) -> list[bytes]:
+        if self.encoder is not None:
+            return [self.encoder.token_bytes(i) for i in range(self.encoder.vocab_size)]
+        vocabulary = self.library.get_vocab(with_added_tokens=True)
+        is_byte_level = '"ByteLevel"' in json.dumps(
+            [self.definition.get("pre_tokenizer"), self.definition.get("decoder")]
+        )
+        spelled = {number: spell(token, is_byte_level) for token, number in vocabulary.items()}
+        special = set(self.special.values())
+        return [
+            b"" if number in special else spelled.get(number, b"")
+            for number in range(min(max(vocabulary.values(), default=-1) + 1, 2**24))
+        ]
+
+
+def audit(
+    tokenizer_json: bytes,
+    held_out: Iterable[Passage] = (),
+    eod_token: str = END_OF_DOCUMENT,
+    pad_token: str = PAD,
+) -> dict[str, Any]:
+    """The whole audit as plain data. `passed` is true when nothing stands in `problems`;
+    `warnings` do not hinder anybody. Memory: one batch of texts, and the vocabulary."""
+    subject = Subject(tokenizer_json, eod_token, pad_token)
+    problems = [subject.refusal] if subject.refusal else []
+    special = _special_tokens(subject, problems)
+    covered = len({piece for piece in subject.spelled if len(piece) == 1})
+    if covered != 256:
+        problems.append(f"only {covered} of 256 bytes are tokens")
+    probes = _probes(subject)
+    inexact = [name for name, probe in probes.items() if not probe["exact"]]
+    if inexact:
+        problems.append(f"does not give back exactly: {', '.join(inexact)}")
+    measured = measure(subject, held_out)
+    if measured.total.inexact:
+        problems.append(
+            f"{measured.total.inexact} of {measured.total.documents} held-out texts do not come "
+            "back exactly"
+        )
+    ids = set(subject.special.values())
+    vocabulary = inspect(subject.definition, subject.spelled, measured.used, ids)
+    return {
+        "sha256": subject.sha256,
+        "kind": subject.kind,
+        "vocab_size": len(subject.spelled),
+        "eod_id": subject.encoder.eod_id if subject.encoder else None,
+        "pad_id": subject.encoder.pad_id if subject.encoder else None,
+        "passed": not problems,
+        "problems": problems,
+        "warnings": _warnings(vocabulary, measured),
+        "special_tokens": special,
+        "bytes_covered": covered,
+        "probes": probes,
+        "vocabulary": vocabulary,
+        "held_out": {
+            **measured.total.row(),
+            "by_domain": {name: t.row() for name, t in sorted(measured.by_domain.items())},
+            "by_language": {name: t.row() for name, t in sorted(measured.by_language.items())},
+        },
+    }
+
+
+def measure(subject: Subject, passages: Iterable[Passage]) -> Measured:
+    """Tokens of every passage, in all and by domain and language."""
+    found = Measured()
+    for batch in _batches(passages):
+        for passage, ids in zip(batch, subject.encode([p.text for p in batch]), strict=True):
+            exact = subject.decode(ids) == passage.text
+            found.used.update(ids)
+            for tally in (
+                found.total,
+                found.by_domain.setdefault(passage.domain, Tally()),
+                found.by_language.setdefault(passage.language, Tally()),
+            ):
+                tally.add(passage.text, len(ids), exact)
+    return found
+
+
+def _special_tokens(subject: Subject, problems: list[str]) -> dict[str, Any]:
+    """Each must be one id and back where it is meant, and never come out of text."""
+    wrong: list[str] = []
+    for name, number in subject.special.items():
+        ids = subject.library.encode(name, add_special_tokens=False).ids
+        back = subject.library.decode([number], skip_special_tokens=False)
+        if ids != [number] or back != name:
+            wrong.append(name)
+    if wrong:
+        problems.append(f"not one id and back: {_some(wrong)}")
+    numbers = set(subject.special.values())
+    spelled = zip(subject.special, subject.encode(list(subject.special)), strict=True)
+    forged = [name for name, ids in spelled if numbers.intersection(ids)]
+    if forged:
+        problems.append(f"text can spell the special tokens {_some(forged)}")
+    named = {n: i for n, i in subject.special.items() if not n.startswith(RESERVED)}
+    return {
+        "slots": len(subject.special),
+        "reserved": len(subject.special) - len(named),
+        "named": named,
+        "one_id_and_back": len(subject.special) - len(wrong),
+    }
+
+
+def _probes(subject: Subject) -> dict[str, dict[str, Any]]:
+    found = {}
+    for name, text in PROBES.items():
+        try:
+            (ids,) = subject.encode([text])
+            exact = subject.decode(ids) == text
+        except (CorpusError, ValueError):
+            ids, exact = [], False
+        found[name] = {"bytes": len(text.encode("utf-8")), "tokens": len(ids), "exact": exact}
+    return found
+
+
+def _warnings(vocabulary: dict[str, Any], measured: Measured) -> list[str]:
+    warnings = []
+    if vocabulary["across_words"]:
+        examples = ", ".join(repr(text) for text in vocabulary["across_words_examples"][:3])
+        warnings.append(
+            f"{vocabulary['across_words']} tokens go across words, for example {examples}"
+        )
+    if not measured.total.documents:
+        warnings.append("no held-out text was measured")
+    return warnings
+
+
+def _batches(passages: Iterable[Passage]) -> Iterator[list[Passage]]:
+    rest = iter(passages)
+    while batch := list(islice(rest, BATCH)):
+        yield batch
+
+
+def _some(names: Sequence[str], shown: int = 5) -> str:
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more

@@ -1,0 +1,212 @@
+"""Which documents the tokenizer learns from, and which it is measured on.
+
+Every document has a place on a line, by keyed hash of its id. A tokenizer learns from one end of
+the line and is measured on the other, so that no document is on both sides:
+
+1. `amounts` of each part: documents and characters at each place. Columns only, no text.
+2. `draw`: where the two ends lie in each domain, from the amounts of all parts. A calibration.
+3. `sides` of each part: the documents on either end; only their text is stored, once.
+
+A share thins documents out before that: a language with share 0.1 has a tenth of its documents
+on the line, spread over all of it. So shares hold wherever the ends lie, whatever the order of
+files, and the sample's size is bounded in all domains alike.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence, Set
+from fractions import Fraction
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pydantic import Field
+
+from corpus_assets.core.identity import Settings, keyed_hash
+
+PLACES = 1 << 20
+"""Places on the line: the ends are exact to a millionth of a domain."""
+
+AMOUNTS = pa.schema([("place", pa.int32()), ("documents", pa.int64()), ("chars", pa.int64())])
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Ints = npt.NDArray[np.int64]
+
+
+class TokenizerSample(Settings):
+    """Documents the tokenizer is trained on, drawn by keyed hash of their id."""
+
+    shares: dict[str, Share] = Field(default={}, description="share of documents by domain; 1 else")
+    language_shares: dict[str, Share] = Field(
+        default={}, description="share of documents by language, times that of the domain; 1 else"
+    )
+    languages: tuple[str, ...] | None = None
+    proportions: dict[str, Annotated[float, Field(ge=0)]] = Field(
+        default={},
+        description="how `max_chars` is divided among domains; empty: as they have characters. A "
+        "domain that has less gives all it has, and what it leaves goes to the others",
+    )
+    max_chars: int = Field(
+        default=200_000_000, ge=1, description="characters to train on, from all domains together"
+    )
+    max_document_chars: int = Field(
+        default=200_000, ge=1, description="characters of one document; the rest of it is left out"
+    )
+    held_out: float = Field(
+        default=0.01,
+        ge=0,
+        lt=0.5,
+        description="share of documents in each domain, one at least, that the tokenizer is "
+        "measured on and never trained on",
+    )
+    held_out_chars: int = Field(
+        default=5_000_000, ge=1, description="characters to measure on, from all domains together"
+    )
+
+    def check_domains(self, domains: Set[str]) -> None:
+        """Refuse names of domains that no source has, and proportions that leave one out."""
+        for key, named in (("shares", self.shares), ("proportions", self.proportions)):
+            unknown = sorted(set(named) - domains)
+            if unknown:
+                raise ValueError(
+                    f"tokenizer.sample.{key}.{unknown[0]}: no source has this domain; "
+                    f"known: {', '.join(sorted(domains))}"
+                )
+        missing = sorted(domains - set(self.proportions)) if self.proportions else []
+        if missing:
+            raise ValueError(
+                f"tokenizer.sample.proportions: domain {missing[0]} has a source and no "
+                "proportion; give it one, 0 leaves it out"
+            )
+
+
+def places(
+    doc_ids: Sequence[bytes],
+    languages: Sequence[str | None] | None,
+    domain: str,
+    settings: TokenizerSample,
+    seed: int,
+) -> Ints:
+    """Each document's place on the line, -1 where it has none. About a microsecond each."""
+    key = f"corpus-assets/tokenizer-sample/{seed}".encode()
+    share = Fraction(repr(settings.shares.get(domain, 1.0)))
+    limits = {
+        language: int(share * Fraction(repr(part)) * 2**64)
+        for language, part in settings.language_shares.items()
+    }
+    whole = int(share * 2**64)
+    found = np.full(len(doc_ids), -1, np.int64)
+    for row, doc_id in enumerate(doc_ids):
+        limit = whole
+        if languages is not None:
+            language = languages[row]
+            if settings.languages is not None and language not in settings.languages:
+                continue
+            limit = limits.get(language or "", whole)
+        drawn = keyed_hash(key, doc_id)
+        if drawn < limit:
+            found[row] = drawn * PLACES // limit
+    return found
+
+
+def amounts(at: Ints, n_chars: Ints, settings: TokenizerSample) -> pa.Table:
+    """Documents and characters at each place of a part, places without any left out."""
+    inside = at >= 0
+    where, row = np.unique(at[inside], return_inverse=True)
+    chars = np.zeros(len(where), np.int64)
+    np.add.at(chars, row, np.minimum(n_chars[inside], settings.max_document_chars))
+    documents = np.bincount(row, minlength=len(where)).astype(np.int64)
+    columns = [pa.array(where, pa.int32()), pa.array(documents), pa.array(chars)]
+    return pa.Table.from_arrays(columns, schema=AMOUNTS)
+
+
+def draw(parts: Iterable[tuple[str, pa.Table]], settings: TokenizerSample) -> dict[str, Any]:
+    """Where the ends lie in each domain, from (domain, amounts) of every part.
+
+    `train_below` and `held_out_from` are places. Memory: 16 MB a domain.
+    """
+    documents: dict[str, Ints] = {}
+    chars: dict[str, Ints] = {}
+    for domain, table in parts:
+        for totals, name in ((documents, "documents"), (chars, "chars")):
+            line = totals.setdefault(domain, np.zeros(PLACES, np.int64))
+            line[table["place"].to_numpy()] += table[name].to_numpy()
+    room = settings.held_out_chars // max(1, len(chars))
+    ends = {
+        domain: _held_out_from(documents[domain], chars[domain], settings.held_out, room)
+        for domain in sorted(chars)
+    }
+    there = {domain: int(chars[domain][:end].sum()) for domain, end in ends.items()}
+    quotas = divided(settings.max_chars, there, settings.proportions)
+    drawn: dict[str, Any] = {}
+    for domain, end in ends.items():
+        below = _train_below(chars[domain], end, quotas[domain])
+        drawn[domain] = {
+            "train_below": below,
+            "held_out_from": end,
+            "available_documents": int(documents[domain].sum()),
+            "available_chars": int(chars[domain].sum()),
+            "documents": int(documents[domain][:below].sum()),
+            "chars": int(chars[domain][:below].sum()),
+            "held_out_documents": int(documents[domain][end:].sum()),
+            "held_out_chars": int(chars[domain][end:].sum()),
+        }
+    return drawn
+
+
+def divided(
+    room: int, there: Mapping[str, int], proportions: Mapping[str, float]
+) -> dict[str, int]:
+    """`room` characters among domains; none gets more than it has, and what it leaves goes on.
+
+    Without proportions each domain gives the same share of what it has.
+    """
+    weights = {
+        name: Fraction(repr(proportions.get(name, 0.0))) if proportions else Fraction(amount)
+        for name, amount in there.items()
+    }
+    quotas = dict.fromkeys(there, 0)
+    open_ = sorted(name for name in there if weights[name])
+    left = room
+    while open_:
+        total = sum((weights[name] for name in open_), Fraction(0))
+        full = [name for name in open_ if there[name] <= left * weights[name] / total]
+        if not full:
+            quotas |= {name: math.floor(left * weights[name] / total) for name in open_}
+            break
+        for name in full:
+            quotas[name] = there[name]
+            left -= there[name]
+        open_ = [name for name in open_ if name not in full]
+    return quotas
+
+
+def _held_out_from(documents: Ints, chars: Ints, share: float, room: int) -> int:
+    """The place from which documents are held out: from the end back until there are enough of
+    them or their characters fill the room. One place at least, where another one is left."""
+    used = np.flatnonzero(documents)
+    if not share or len(used) < 2:
+        return PLACES
+    wanted = math.ceil(Fraction(repr(share)) * int(documents.sum()))
+    counted = np.cumsum(documents[used][::-1])
+    enough = int(np.searchsorted(counted, wanted)) + 1
+    fitting = int(np.searchsorted(np.cumsum(chars[used][::-1]), room, side="right"))
+    return int(used[-max(1, min(enough, fitting, len(used) - 1))])
+
+
+def _train_below(chars: Ints, end: int, quota: int) -> int:
+    """The place below which documents are trained on; one of them at least, where any may be."""
+    if not quota:
+        return 0
+    counted = np.cumsum(chars[:end])
+    if not len(counted) or counted[-1] <= quota:
+        return end
+    used = np.flatnonzero(chars[:end])
+    return max(int(np.searchsorted(counted, quota, side="right")), int(used[0]) + 1)
+
+
+def sides(
+    at: Ints, drawn: Mapping[str, int]
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Which documents are trained on, and which are held out."""
+    return (at >= 0) & (at < drawn["train_below"]), at >= drawn["held_out_from"]

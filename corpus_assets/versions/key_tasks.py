@@ -1,0 +1,106 @@
+"""The node `lineage_keys`: which runs a snapshot has, and the task that indexes one.
+
+Each lineage table has runs of its own, so a change of clusters or shards leaves the keys of
+records and texts alone.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from catalog.keyfile import DOCUMENT_IDS, TABLE_OF, parse_header
+from catalog.rows import KeyRow
+from corpus_assets.core.store import Output, Result
+from corpus_assets.core.task import Task, TaskContext, count
+from corpus_assets.versions import lineage_keys
+
+if TYPE_CHECKING:
+    from corpus_assets.graph.pipeline import Pipeline
+
+SUFFIX = ".keys"
+
+
+def lineage_keys_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
+    """Runs of consecutive parts, and of consecutive shards of a group."""
+    parts = graph.results("documents", snapshot)
+    members = graph.results("clusters", snapshot)[0]
+    tables = {
+        "documents": [part.outputs["records.parquet"] for part in parts],
+        "texts": [part.outputs["documents.parquet"] for part in parts],
+        "cluster_members": [members.outputs[name] for name in sorted(members.outputs)],
+    }
+    tasks = [
+        _task(table, snapshot, first, list(range(first, first + len(files))), files)
+        for table, listed in tables.items()
+        for first, files in _runs(listed)
+    ]
+    groups: dict[str, list[tuple[str, Output]]] = {}
+    for name, spans in shard_spans(snapshot, graph.tasks("shards", snapshot),
+                                   graph.results("shards", snapshot)):  # fmt: skip
+        groups.setdefault(name.rpartition("/")[0], []).append((name, spans))
+    for group, shards in sorted(groups.items()):
+        for first, run in _runs(shards):
+            names, files = [name for name, _ in run], [spans for _, spans in run]
+            tasks.append(_task("spans", group, first, names, files))
+    return tasks
+
+
+def shard_spans(
+    snapshot: str, tasks: Sequence[Task], results: Sequence[Result]
+) -> Iterator[tuple[str, Output]]:
+    """Full names of a snapshot's shards, with their span files."""
+    for task, result in zip(tasks, results, strict=True):
+        name = next(name for name in result.outputs if name.endswith(".spans.parquet"))
+        group = f"{snapshot}/{task.settings['group']}"
+        yield f"{group}/{name.partition('.')[0]}", result.outputs[name]
+
+
+def make_lineage_keys(context: TaskContext) -> None:
+    table = context.task.settings["table"]
+    columns = lineage_keys.columns_of(table)
+    units = context.task.settings["units"]
+
+    def tables() -> Iterator[tuple[Any, pa.Table]]:
+        for number, unit in enumerate(units):
+            yield unit, context.table(_input(number), columns)
+
+    rows = sum(context.task.inputs[_input(number)].rows for number in range(len(units)))
+    made = lineage_keys.make_keys(table, tables())
+    for kind, data in made.items():
+        context.write_bytes(f"{kind}{SUFFIX}", data, rows)
+    if table == "documents":
+        count(context, rows, parse_header(made[DOCUMENT_IDS], DOCUMENT_IDS).entries)
+
+
+def key_rows(pipeline: "Pipeline") -> list[KeyRow]:
+    """The key files of a version, for the catalog."""
+    return [
+        KeyRow(kind, snapshot, output.path, output.sha256, output.bytes, output.rows)
+        for snapshot in pipeline.recipe.snapshots
+        for result in pipeline.results("lineage_keys", snapshot)
+        for kind in TABLE_OF
+        if (output := result.outputs.get(f"{kind}{SUFFIX}")) is not None
+    ]
+
+
+def _runs(files: Sequence[Any]) -> Iterator[tuple[int, list[Any]]]:
+    step = lineage_keys.UNITS_PER_RUN
+    for first in range(0, len(files), step):
+        yield first, list(files[first : first + step])
+
+
+def _task(
+    table: str, where: str, first: int, units: Sequence[int | str], files: Sequence[Output]
+) -> Task:
+    return Task(
+        "lineage_keys",
+        lineage_keys.VERSION,
+        {"table": table, "units": list(units)},
+        {_input(number): file for number, file in enumerate(files)},
+        label=f"{where} {table} from {first}",
+    )
+
+
+def _input(number: int) -> str:
+    return f"{number:02d}"

@@ -1,0 +1,266 @@
+"""Publishing a version: its folder in the store, then its rows in the catalog.
+
+The manifest is written last of the files (`contents.json`, which lists the others, before it), and the catalog learns of the version, of what it
+replaces and why, in one transaction. Publishing the same version twice has no effect.
+"""
+
+import json
+from collections.abc import Sequence
+
+from catalog.contents import NAME as CONTENTS
+from catalog.contents import dump_contents
+from catalog.errors import OrdersChanged
+from catalog.registry import Registry
+from catalog.rows import (
+    ActionRow,
+    KeyRow,
+    LineageRow,
+    LockRow,
+    ModelRow,
+    RecipeRow,
+    ShardRow,
+    VersionRow,
+)
+from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.identity import canonical_json
+from corpus_assets.core.lock import calibration_path
+from corpus_assets.core.store import Output, check_files, read_output, sealed_json, sha256_hex
+from corpus_assets.graph.leases import publishing
+from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.shards.manifest import (
+    Group,
+    Manifest,
+    ShardRef,
+)
+from corpus_assets.signals.stages.classifier_nodes import classifier_files
+from corpus_assets.takedown.certificate import Change
+from corpus_assets.takedown.removed import Held, forget_removed, note_removed
+from corpus_assets.versions.kept_files import keep_files
+from corpus_assets.versions.key_tasks import key_rows
+from corpus_assets.versions.published import KEPT, published_manifest, recipe_path
+from corpus_assets.versions.report import render_report
+from corpus_assets.versions.version import Version
+
+
+def is_published(pipeline: Pipeline, version: Version) -> bool:
+    path = f"versions/{version.name}/manifest.json"
+    return pipeline.store.exists(path) and pipeline.store.read(path) == version.manifest_bytes
+
+
+def publish(
+    pipeline: Pipeline,
+    registry: Registry,
+    version: Version,
+    replaces: Sequence[str] = (),
+    requests: Sequence[int] = (),
+) -> None:
+    """Write a version's folder and tell the catalog, both without effect the second time.
+
+    The versions it replaces are revoked, and the change recorded for the takedown requests
+    behind it, in the transaction that publishes it. A version that was built under other orders
+    than those in force is not published (`OrdersChanged`). Of two of one name, one is.
+    """
+    with publishing(registry, version.name) as fenced:
+        _publish(pipeline, fenced, version, replaces, requests)
+
+
+def _publish(
+    pipeline: Pipeline,
+    registry: Registry,
+    version: Version,
+    replaces: Sequence[str],
+    requests: Sequence[int],
+) -> None:
+    folder = f"versions/{version.name}"
+    store = pipeline.store
+    path = f"{folder}/manifest.json"
+    known = {row.name: row for row in registry.versions()}.get(version.name)
+    if known is not None and known.manifest_sha256 != sha256_hex(version.manifest_bytes):
+        instead = f"is {known.status}, {known.superseded_by} stands in its place"
+        why = instead if known.superseded_by else "exists with other contents"
+        raise CorpusError(
+            f"version {known.name} {why}; "
+            "choose another name with --version, in the Dagster UI another partition of "
+            "corpus_version"
+        )
+    if pipeline.suppressions.state is not None:  # before any file is written, and again at the end
+        registry.expect_orders(pipeline.suppressions.state)
+    lineage, keys = lineage_rows(pipeline, version.manifest), key_rows(pipeline)
+    if replaces:  # most files are shared with the version before it, and no task has read them
+        check_files(store, _named_files(version.manifest, lineage, keys))
+    changes = []
+    for old in replaces:
+        manifest = published_manifest(store, registry.version(old))
+        changes.append(Change.between(old, manifest, version.name, version.manifest))
+        if requests:  # once the old version is revoked, anybody may delete it
+            before = Held(old, registry.lineage_files(old), manifest)
+            note_removed(store, before, Held(version.name, lineage, version.manifest))
+    files = {}
+    for name, output in pipeline.calibrations().items():
+        pin = version.lock.calibrations[name]
+        target = calibration_path(folder, pin)
+        files[target.removeprefix(f"{folder}/")] = pin.sha256
+        if not store.exists(target):
+            store.write(target, read_output(store, output))
+    listed = f"{folder}/{KEPT}"
+    # Of a version that is published, what it was built from stays, whatever lies there now.
+    is_known = known is not None and store.exists(listed)
+    for name, data in (
+        (KEPT, store.read(listed) if is_known else keep_files(pipeline).to_bytes()),
+        ("lock.json", version.lock.to_bytes()),
+        ("report.html", render_report(pipeline, version.manifest).encode()),
+    ):
+        store.write(f"{folder}/{name}", data)
+        files[name] = sha256_hex(data)
+    files["manifest.json"] = sha256_hex(version.manifest_bytes)
+    contents = dump_contents(version.name, files, lineage, keys)
+    store.write(f"{folder}/{CONTENTS}", contents)
+    registry.expect_leases()  # a manifest is what makes a folder a version
+    store.write(path, version.manifest_bytes)
+    _save_recipe(pipeline)
+    row = _version_row(pipeline, version, path, contents)
+    actions = [change.action(request) for request in requests for change in changes]
+    try:
+        _register(pipeline, registry, version, row, lineage, keys, replaces, actions)
+    except OrdersChanged:
+        for written in store.list(folder):  # nobody knows of it, and the report quotes documents
+            store.delete(written)
+        forget_removed(store, version.name)
+        raise
+
+
+def _save_recipe(pipeline: Pipeline) -> None:
+    """Keep the recipe with its locations, so that a takedown can build the version again."""
+    body = {
+        "digest": pipeline.recipe.digest,
+        "folder": str(pipeline.locations.recipe_folder),
+        "recipe": pipeline.recipe.model_dump(mode="json"),
+    }
+    pipeline.store.write(recipe_path(pipeline.recipe.digest), sealed_json(body))
+
+
+def _register(
+    pipeline: Pipeline,
+    registry: Registry,
+    version: Version,
+    row: VersionRow,
+    lineage: Sequence[LineageRow],
+    keys: Sequence[KeyRow],
+    replaces: Sequence[str],
+    actions: Sequence[ActionRow],
+) -> None:
+    manifest, lock = version.manifest, version.lock
+    recipe_json = json.dumps(lock.recipe, indent=1, sort_keys=True)  # without locations
+    registry.put_recipe(RecipeRow(pipeline.recipe.digest, pipeline.recipe.name, recipe_json))
+    registry.put_lock(LockRow(lock.digest, canonical_json(lock.identity()).decode()))
+    models = ("perplexity_models", "tokenizer", "eval_index", *classifier_files(pipeline))
+    for name in models:
+        if name in lock.calibrations:
+            pin = lock.calibrations[name]
+            target = calibration_path(f"versions/{version.name}", pin)
+            registry.put_model(ModelRow(name, pin.sha256, target, pin.sha256))
+    registry.publish_version(
+        row,
+        [_shard_row(group, shard) for group in manifest.groups for shard in group.shards],
+        lineage,
+        revokes=replaces,
+        actions=actions,
+        keys=keys,
+        orders_state=pipeline.suppressions.state,
+    )
+
+
+def _version_row(pipeline: Pipeline, version: Version, path: str, contents: bytes) -> VersionRow:
+    groups = version.manifest.groups
+    return VersionRow(
+        name=version.name,
+        lock_digest=version.lock.digest,
+        recipe_digest=pipeline.recipe.digest,
+        manifest_path=path,
+        manifest_sha256=sha256_hex(version.manifest_bytes),
+        documents=sum(group.documents for group in groups),
+        tokens=sum(group.tokens for group in groups),
+        samples=sum(group.samples for group in groups),
+        contents_sha256=sha256_hex(contents),
+    )
+
+
+def _named_files(
+    manifest: Manifest, lineage: Sequence[LineageRow], keys: Sequence[KeyRow]
+) -> list[tuple[str, str]]:
+    """Every (path, SHA-256) that a version names: shards, lineage and keys."""
+    shards = [
+        (file.path, file.sha256)
+        for group in manifest.groups
+        for shard in group.shards
+        for file in (shard.bin, shard.idx, shard.spans, shard.header)
+    ]
+    tables = [(row.path, row.sha256) for row in lineage]
+    return [*shards, *tables, *((row.path, row.sha256) for row in keys)]
+
+
+def _shard_row(group: Group, shard: ShardRef) -> ShardRow:
+    return ShardRow(
+        group_id=group.id,
+        snapshot=group.snapshot,
+        domain=group.domain,
+        tier=group.tier,
+        shard=shard.name,
+        bin_path=shard.bin.path,
+        bin_sha256=shard.bin.sha256,
+        idx_path=shard.idx.path,
+        idx_sha256=shard.idx.sha256,
+        spans_path=shard.spans.path,
+        spans_sha256=shard.spans.sha256,
+        header_path=shard.header.path,
+        header_sha256=shard.header.sha256,
+        samples=shard.samples,
+        tokens=shard.tokens,
+        documents=shard.documents,
+    )
+
+
+LINEAGE_FILES = (
+    ("documents", "documents", "records.parquet"),
+    ("texts", "documents", "documents.parquet"),
+    ("signals", "signals", "signals.parquet"),
+    ("decisions", "clean_text", "decisions.parquet"),
+    ("final_text", "clean_text", "final.parquet"),
+    ("benchmark_hits", "clean_text", "benchmark_hits.parquet"),
+)
+"""(lineage table, node, file of each part)."""
+
+
+def lineage_rows(pipeline: Pipeline, manifest: Manifest) -> list[LineageRow]:
+    """Every Parquet file that the lineage of a version is made of."""
+    rows: list[LineageRow] = []
+    shard_names = {
+        shard.spans.path: f"{group.id}/{shard.name}"
+        for group in manifest.groups
+        for shard in group.shards
+    }
+    for snapshot in pipeline.recipe.snapshots:
+        for table, node, file in LINEAGE_FILES:
+            for part, result in enumerate(pipeline.results(node, snapshot)):
+                rows.append(_lineage(table, snapshot, result.outputs[file], part))
+        members = pipeline.results("clusters", snapshot)[0]
+        for part, name in enumerate(sorted(members.outputs)):
+            rows.append(_lineage("cluster_members", snapshot, members.outputs[name], part))
+        for result in pipeline.results("shards", snapshot):
+            spans = next(out for name, out in result.outputs.items() if ".spans." in name)
+            rows.append(_lineage("spans", snapshot, spans, None, shard_names[spans.path]))
+    return rows
+
+
+def _lineage(
+    table: str, snapshot: str, output: Output, part: int | None, shard: str | None = None
+) -> LineageRow:
+    return LineageRow(
+        table_name=table,
+        snapshot=snapshot,
+        path=output.path,
+        sha256=output.sha256,
+        rows=output.rows,
+        part=part,
+        shard=shard,
+    )

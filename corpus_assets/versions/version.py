@@ -1,0 +1,137 @@
+"""A version: the manifest that mixes the shards, the lock behind it, the report beside it.
+
+Everything in `versions/<name>/` is a pure function of the lock and the shards, the manifest is
+written last, and nothing there holds a time or a place: two builds give the same files.
+"""
+
+from dataclasses import dataclass
+
+from catalog.names import check_name
+from corpus_assets.core.lock import Lock, PinnedFile, calibration_path
+from corpus_assets.core.store import Output, Result, read_output
+from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.shards.format import parse_header
+from corpus_assets.shards.manifest import (
+    FileRef,
+    Group,
+    Manifest,
+    RecipeRef,
+    ShardRef,
+    TokenizerRef,
+)
+from corpus_assets.shards.mixture import fitted
+from corpus_assets.shards.tokens import encoder_of
+from corpus_assets.signals.stages.classifier_nodes import outside_classifiers
+from corpus_assets.signals.stages.perplexity_nodes import outside_models
+
+
+@dataclass(frozen=True)
+class Version:
+    name: str
+    manifest: Manifest
+    manifest_bytes: bytes
+    lock: Lock
+    gave_way: str | None = None  # of the mixture, where it could not be held
+
+
+def default_version_name(pipeline: Pipeline) -> str:
+    return f"{pipeline.recipe.name[:91]}-{pipeline.recipe.digest[:8]}"
+
+
+def make_lock(pipeline: Pipeline) -> Lock:
+    """Pin everything: the recipe, what went in, and what was resolved from it."""
+    recipe = pipeline.recipe.identity()
+    for source in recipe["sources"]:
+        source["snapshots"] = list(source["snapshots"])
+    del recipe["blocklists"]
+    del recipe["tokenizer"]["pinned"]
+    _, language_model = pipeline.language_model()
+    return Lock(
+        recipe=recipe,
+        recipe_digest=pipeline.recipe.digest,
+        inputs=pipeline.inputs(),
+        models={"language": language_model}
+        | outside_models(pipeline)
+        | {name: sha256 for name, (_, sha256) in outside_classifiers(pipeline).items()},
+        calibrations={
+            name: PinnedFile(name=name, bytes=out.bytes, sha256=out.sha256)
+            for name, out in sorted(pipeline.calibrations().items())
+        },
+    )
+
+
+def make_groups(pipeline: Pipeline) -> list[Group]:
+    groups: dict[str, list[ShardRef]] = {}
+    for snapshot in pipeline.recipe.snapshots:
+        for result in pipeline.results("shards", snapshot):
+            header_name = next(name for name in result.outputs if name.endswith(".header.json"))
+            header = parse_header(
+                read_output(pipeline.store, result.outputs[header_name]), header_name
+            )
+            groups.setdefault(header.group, []).append(_shard_entry(result))
+    return [_group(name, shards) for name, shards in sorted(groups.items())]
+
+
+def _shard_entry(result: Result) -> ShardRef:
+    by_ending = {name.partition(".")[2]: out for name, out in result.outputs.items()}
+    return ShardRef(
+        name=next(iter(result.outputs)).partition(".")[0],
+        bin=_stored(by_ending["bin"]),
+        idx=_stored(by_ending["idx"]),
+        spans=_stored(by_ending["spans.parquet"]),
+        header=_stored(by_ending["header.json"]),
+        samples=result.counts["samples"],
+        tokens=result.counts["tokens"],
+        documents=result.counts["documents"],
+    )
+
+
+def _stored(output: Output) -> FileRef:
+    return FileRef(path=output.path, sha256=output.sha256, bytes=output.bytes)
+
+
+def _group(name: str, shards: list[ShardRef]) -> Group:
+    snapshot, domain, tier = name.rsplit("/", 2)
+    shards = sorted(shards, key=lambda shard: shard.name)
+    return Group(
+        id=name,
+        snapshot=snapshot,
+        domain=domain,
+        tier=tier,
+        samples=sum(shard.samples for shard in shards),
+        tokens=sum(shard.tokens for shard in shards),
+        documents=sum(shard.documents for shard in shards),
+        shards=tuple(shards),
+    )
+
+
+def make_version(pipeline: Pipeline, name: str) -> Version:
+    """The manifest and lock of a version; needs all shards, writes nothing."""
+    check_name("version", name)
+    recipe = pipeline.recipe
+    lock = make_lock(pipeline)
+    groups = make_groups(pipeline)
+    tokenizer = pipeline.tokenizer_file()
+    special = recipe.tokenizer.special_names()
+    encoder = encoder_of(read_output(pipeline.store, tokenizer), special["eod"], special["pad"])
+    seq_len = recipe.shards.pack.seq_len
+    phases, gave_way = fitted(groups, recipe.mixture, seq_len)
+    pin = lock.calibrations["tokenizer"]
+    manifest = Manifest(
+        version=name,
+        recipe=RecipeRef(name=recipe.name, digest=recipe.digest),
+        lock_digest=lock.digest,
+        seed=recipe.seed,
+        seq_len=seq_len,
+        tokenizer=TokenizerRef(
+            path=calibration_path(f"versions/{name}", pin),
+            sha256=pin.sha256,
+            vocab_size=encoder.vocab_size,
+            eod_id=encoder.eod_id,
+            pad_id=encoder.pad_id,
+        ),
+        block_samples=recipe.mixture.block_samples,
+        groups=tuple(groups),
+        phases=tuple(phases),
+    )
+    return Version(name, manifest, manifest.dump(), lock, gave_way)
