@@ -33,7 +33,7 @@ from corpus_assets.models.files import find_model
 from corpus_assets.signals import TextBatch
 from corpus_assets.signals.classifier import Classifier
 from corpus_assets.signals.language import Language
-from corpus_assets.signals.stages.classifiers import TrainSettings, train_classifier
+from corpus_assets.signals.stages.classifier_training import TrainSettings, train_classifier
 
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 BATCH = 1_000

@@ -7,12 +7,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpus_assets.clean.clean_text import LOSSES, emptied_numbers
+from corpus_assets.core import files
 from corpus_assets.core.task import read_table
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline
-
-LOSSES_FILE = "losses.parquet"
 
 HOST_LOSSES = pa.schema(
     [
@@ -63,7 +62,7 @@ def host_losses(hosts: pa.ChunkedArray, decisions: pa.Table, final: pa.Table) ->
 def snapshot_losses(graph: "Pipeline", snapshot: str) -> pa.Table:
     """Schema HOST_LOSSES of a snapshot, the largest losses first."""
     parts = [
-        read_table(graph.store, part.outputs[LOSSES_FILE])
+        read_table(graph.store, part.outputs[files.LOSSES])
         for part in graph.results("clean_text", snapshot)
     ]
     found = _summed(parts)

@@ -1,0 +1,1 @@
+"""The `corpus` command, one file a group of commands."""

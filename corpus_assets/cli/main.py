@@ -71,8 +71,9 @@ def build(
 ) -> None:
     """Build a version of a corpus; what is already there is not computed again."""
     from catalog.names import check_name
+    from corpus_assets.build import build as run_build
     from corpus_assets.cli.summary import summary_lines
-    from corpus_assets.defs.build import build as run_build
+    from corpus_assets.defs.build import DagsterRuns
     from corpus_assets.graph.session import open_session
 
     if version is not None:
@@ -90,7 +91,7 @@ def build(
             calibrations,
         ) as session,
     ):
-        made = run_build(session, version)
+        made = run_build(session, version, DagsterRuns())
         lines = summary_lines(session.pipeline, made, place, recipe)
     _print(lines)
 
@@ -105,7 +106,7 @@ def lock(
     recipe: str, output: Path, workers: int | None, home: str | None, settings: Sequence[str]
 ) -> None:
     """Resolve every calibration and write the lock with its files to the folder OUTPUT."""
-    from corpus_assets.defs.build import resolve_lock
+    from corpus_assets.build import resolve_lock
     from corpus_assets.graph.session import open_session
 
     with (

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from catalog.registry import Registry
 from corpus_assets.clean.losses import losses_message, snapshot_losses
+from corpus_assets.core import files
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import open_store
 from corpus_assets.graph.pipeline import Pipeline
@@ -103,7 +104,7 @@ def _some_url(pipeline: Pipeline) -> str | None:
     """The address of a kept web document."""
     for snapshot in pipeline.recipe.snapshots:
         for result in pipeline.results("documents", snapshot):
-            path = pipeline.store.local(result.outputs["records.parquet"].path)
+            path = pipeline.store.local(result.outputs[files.RECORDS].path)
             table = pq.read_table(path, columns=["url", "reason"])
             for url, reason in zip(
                 table["url"].to_pylist(), table["reason"].to_pylist(), strict=True

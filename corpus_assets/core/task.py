@@ -1,7 +1,7 @@
 """One unit of work: what it is (identity) and what it needs to run (inputs in the store).
 
-A task is plain data, so any engine can ship it to any process. Its function is found by stage
-name in `corpus_assets.graph.tasks`.
+A task is plain data, so any engine can ship it to any process. Its function is that of its stage
+(`corpus_assets/stages.py`).
 """
 
 import contextlib
@@ -40,8 +40,27 @@ group, and half a one for the footer of a file of 35 of them."""
 
 
 @dataclass(frozen=True)
+class EarlierResult:
+    """A result of the same part from before a takedown: its rows may be taken over."""
+
+    inputs: Mapping[str, Output]
+    outputs: Mapping[str, Output]
+    counts: Mapping[str, int]
+    notes: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How a part's documents come about under the takedowns in force."""
+
+    base: str  # fingerprint of the task that reads the file under no order
+    previous: str | None = None  # of the result that is filtered
+    purged: Mapping[str, Output] | None = None  # tables of that result, where it is filtered
+
+
+@dataclass(frozen=True)
 class Task:
-    """`settings` and the hashes in `inputs` are identity; `params` and `label` are not."""
+    """`settings` and the hashes in `inputs` are identity; the rest is not."""
 
     stage: str
     version: int
@@ -52,6 +71,8 @@ class Task:
     )  # content hashes outside the store
     params: Mapping[str, Any] = field(default_factory=dict)  # where to find things, plain JSON
     label: str = ""
+    earlier: EarlierResult | None = None
+    origin: Origin | None = None  # of a task that makes a part's documents
 
     @cached_property
     def fingerprint(self) -> str:
@@ -114,10 +135,10 @@ class TaskContext:
         return read_table(self.store, self.task.inputs[name], columns)
 
     def write_table(self, name: str, table: pa.Table, row_group_size: int | None = None) -> None:
-        self._files.add(name, parquet_bytes(table, row_group_size), table.num_rows)
+        self._files.add(str(name), parquet_bytes(table, row_group_size), table.num_rows)
 
     def write_bytes(self, name: str, data: bytes, rows: int = 0) -> None:
-        self._files.add(name, data, rows)
+        self._files.add(str(name), data, rows)
 
     def commit(self) -> Result:
         files, names = self._files, (self.task.stage, self.task.fingerprint)
@@ -162,6 +183,10 @@ def _with_plain_lists(schema: pa.Schema) -> pa.Schema:
         return pa.list_(plain(kind.value_type)) if pa.types.is_list(kind) else kind
 
     return pa.schema([pa.field(f.name, plain(f.type), f.nullable) for f in schema])
+
+
+def part_label(snapshot: str, part: int) -> str:
+    return f"{snapshot} part {part}"
 
 
 def execute(

@@ -11,27 +11,9 @@ import pyarrow.parquet as pq
 from corpus_assets.core.task import TaskContext
 from corpus_assets.dedup.candidate_keys import TieFile
 from corpus_assets.dedup.clusters import MEMBERS
-from corpus_assets.dedup.signatures import Signatures, parse_sketches
-from corpus_assets.graph.kept_rows import Earlier
+from corpus_assets.dedup.signatures import parse_sketches
 
 CLUSTER_KEYS = ["url_key", "text_id", "fetched_at"]
-
-
-def kept_signatures(context: TaskContext) -> Signatures | None:
-    """The signatures of a part that documents left, taken over row by row; None where they must
-    be computed."""
-    earlier = Earlier.of(context)
-    if earlier is None:
-        return None
-    rows = earlier.rows_of_documents(context)
-    if None in rows:
-        return None
-    places = np.array(rows, np.int64)
-    return Signatures(
-        earlier.output("signatures.parquet").take(pa.array(places)),
-        TieFile.open(earlier.path("ties.bin")).band_keys()[places],
-        parse_sketches(earlier.content("sketches.npy"))[places],
-    )
 
 
 def with_columns(table: pa.Table, columns: Sequence[tuple[str, pa.ChunkedArray]]) -> pa.Table:

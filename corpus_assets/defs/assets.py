@@ -1,7 +1,68 @@
-"""All assets of the graph, in its order."""
+"""All assets of the graph: one for each declared asset, the source files before them, the version
+after them."""
 
-from corpus_assets.defs.calibration_assets import CALIBRATION_ASSETS
-from corpus_assets.defs.snapshot_assets import SNAPSHOT_ASSETS
+import dagster as dg
+
+from corpus_assets.core.stage import Asset
+from corpus_assets.defs.materialize import check_specs, columns, materialize_stage
+from corpus_assets.defs.partitions import EVERY, SNAPSHOTS
+from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.version_assets import corpus_version_asset
+from corpus_assets.graph.run import pin_snapshot
+from corpus_assets.ingest import source_files
+from corpus_assets.stages import STAGES
 
-ASSETS = [*SNAPSHOT_ASSETS, *CALIBRATION_ASSETS, corpus_version_asset]
+Result = dg.MaterializeResult
+GROUP = "corpus"
+SOURCE_FILES = "source_files"
+CORPUS_VERSION = "corpus_version"
+
+
+@dg.asset(
+    name=SOURCE_FILES,
+    partitions_def=SNAPSHOTS,
+    group_name=GROUP,
+    code_version=str(source_files.VERSION),
+)
+def source_files_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
+    """The pinned list of a snapshot's files: names, sizes, digests."""
+    with corpus.session() as session:
+        pinned = pin_snapshot(session.pipeline, session.registry, context.partition_key)
+    return dg.MaterializeResult(
+        metadata={
+            "files": len(pinned.files),
+            "bytes": sum(file.size for file in pinned.files),
+            "location": pinned.location,
+        },
+        data_version=dg.DataVersion(pinned.content_hash),
+    )
+
+
+def stage_asset(asset: Asset) -> dg.AssetsDefinition:
+    """The Dagster asset of a declared one: edges, columns and checks come from its stages."""
+    schema = next((file.schema for file in asset.last.writes if file.schema is not None), None)
+
+    @dg.asset(
+        name=asset.name,
+        description=asset.last.about,
+        partitions_def=SNAPSHOTS if asset.is_by_snapshot else None,
+        group_name=GROUP,
+        deps=[
+            dg.AssetDep(edge.asset, partition_mapping=EVERY if edge.is_across else None)
+            for edge in STAGES.edges(asset.name)
+        ],
+        code_version=str(asset.last.version),
+        metadata=columns(schema) if schema is not None else None,
+        check_specs=check_specs(asset),
+    )
+    def run(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
+        return materialize_stage(context, corpus, asset.name)
+
+    return run
+
+
+ASSETS = [
+    source_files_asset,
+    *(stage_asset(asset) for asset in STAGES.assets.values()),
+    corpus_version_asset,
+]

@@ -1,132 +1,72 @@
-"""A whole build through Dagster's API, in one process tree.
+"""A build whose runs Dagster records, in one process tree.
 
 Assets run in waves: a wave needs all snapshots of the one before it, since calibrations and
 cross-snapshot deduplication look at several. What is complete in the store and already known to
 Dagster with the same data version is passed over.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import dagster as dg
 from dagster import DagsterInstance
 
-from catalog.errors import CatalogError, OrdersChanged
+from catalog.errors import CatalogError
 from catalog.private import make_folder
 from catalog.processes import is_gone, process_name
 from corpus_assets.core.errors import CorpusError, MissingInput
-from corpus_assets.core.lock import check_inputs
-from corpus_assets.core.store import LocalStore, read_output
-from corpus_assets.defs.assets import ASSETS
+from corpus_assets.defs.assets import ASSETS, CORPUS_VERSION, SOURCE_FILES
 from corpus_assets.defs.partitions import SNAPSHOTS, VERSIONS
 from corpus_assets.defs.resources import CorpusResource, running_tags, share_session
-from corpus_assets.graph.run import AssetReport, content_hash, pin_snapshot, run_node
-from corpus_assets.graph.session import Session, building_turn, refresh_orders
-from corpus_assets.ingest.parts import remember
+from corpus_assets.graph.run import content_hash
+from corpus_assets.graph.session import Session
 from corpus_assets.recipe.shipped import shipped_file
-from corpus_assets.versions.publish import is_published, lineage_rows
-from corpus_assets.versions.version import Version, default_version_name, make_lock, make_version
+from corpus_assets.versions.version import Version
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 BUILD_TAG = "corpus/build"
 
 
-@dataclass(frozen=True)
-class Wave:
-    """Assets that run together: once for each snapshot, or once in all."""
+class DagsterRuns:
+    """Runs the assets of a build through Dagster's API, so that its UI shows them."""
 
-    assets: tuple[str, ...]
-    by_snapshot: bool
+    def __init__(self) -> None:
+        self._instance: DagsterInstance | None = None
 
+    @property
+    def instance(self) -> DagsterInstance:
+        if self._instance is None:
+            raise RuntimeError("assets run inside of `opened` only")
+        return self._instance
 
-WAVES = (
-    Wave(("source_files", "documents"), by_snapshot=True),
-    Wave(("eval_index", "classifiers", "perplexity_models", "score_ranks"), by_snapshot=False),
-    Wave(("signals", "signatures", "contamination"), by_snapshot=True),
-    Wave(("quality_cutoffs", "common_items", "tokenizer"), by_snapshot=False),
-    Wave(("selection",), by_snapshot=True),
-    Wave(("clusters", "clean_text"), by_snapshot=True),
-    Wave(("shards", "lineage_keys"), by_snapshot=True),
-)
+    @contextlib.contextmanager
+    def opened(self, session: Session) -> Iterator[None]:
+        with open_instance(session) as self._instance, share_session(session):
+            yield
+        self._instance = None
 
+    def run_assets(self, session: Session) -> None:
+        pipeline, instance = session.pipeline, self.instance
+        snapshots = list(pipeline.recipe.snapshots)
+        instance.add_dynamic_partitions(SNAPSHOTS.name or "", snapshots)
+        assets = pipeline.graph.assets.values()
+        # A version that is built again has all calibrations pinned: fewer, larger waves.
+        pinned = [a.name for a in assets if a.is_calibration] if session.replaces else []
+        for number, wave in enumerate(pipeline.graph.waves(skipped=pinned)):
+            names = [asset.name for asset in wave]
+            names = names if number else [SOURCE_FILES, *names]
+            for snapshot in snapshots if wave[0].is_by_snapshot else [None]:
+                missing = [n for n in names if not _is_current(session, instance, n, snapshot)]
+                if missing:
+                    _materialize(instance, missing, snapshot)
 
-PINNED_WAVES = (
-    Wave(
-        ("source_files", "documents", "signals", "signatures", "contamination", "selection"),
-        by_snapshot=True,
-    ),
-    Wave(("clusters", "clean_text", "shards", "lineage_keys"), by_snapshot=True),
-)
-"""Of a version that is built again: its lock pins the calibrations, so only deduplication looks
-at several snapshots, and fewer runs do."""
+    def knows(self, version: str) -> bool:
+        return _last_data_version(self.instance, CORPUS_VERSION, version) is not None
 
-
-def build(session: Session, version: str | None = None) -> Version:
-    """Materialize everything a version needs, then the version."""
-    made = build_unless(session, version, None)
-    if made is None:
-        raise CorpusError("the build gave no version; run it again")
-    return made
-
-
-def build_unless(session: Session, version: str | None, same_as: str | None) -> Version | None:
-    """Build a version; None, and nothing published, where all it holds is what `same_as` holds.
-
-    Shards alone do not tell: a document that no shard has is still in the lineage, with its text.
-    """
-    name = version or default_version_name(session.pipeline)
-    with (
-        building_turn(session),
-        open_instance(session) as instance,
-        share_session(session),
-    ):
-        while True:
-            materialize_waves(session, instance, PINNED_WAVES if session.replaces else WAVES)
-            made = make_version(session.pipeline, name)
-            if same_as is not None and _lineage(session, made) == {
-                (row.table_name, row.sha256) for row in session.registry.lineage_files(same_as)
-            }:
-                return None
-            if made.gave_way is not None:
-                session.progress.told(f"mixture: {made.gave_way}")
-            if is_published(session.pipeline, made) and _knows(instance, name):
-                return made
-            instance.add_dynamic_partitions(VERSIONS.name or "", [name])
-            try:
-                _materialize(instance, ["corpus_version"], name)
-            except OrdersChanged:
-                if session.requests:
-                    raise  # a takedown run looks first whose orders they are
-                session.progress.told("takedowns came in: building again without what they name")
-                refresh_orders(session)
-            else:
-                return made
-
-
-def _lineage(session: Session, made: Version) -> set[tuple[str, str]]:
-    rows = lineage_rows(session.pipeline, made.manifest)
-    return {(row.table_name, row.sha256) for row in rows}
-
-
-def materialize_waves(session: Session, instance: DagsterInstance, waves: Sequence[Wave]) -> None:
-    snapshots = list(session.pipeline.recipe.snapshots)
-    instance.add_dynamic_partitions(SNAPSHOTS.name or "", snapshots)
-    for name in snapshots if not session.replaces else ():
-        pin_snapshot(session.pipeline, session.registry, name)
-    if session.lock is not None:
-        check_inputs(session.lock, session.pipeline.inputs())
-    for wave in waves:
-        for snapshot in snapshots if wave.by_snapshot else [None]:
-            missing = [a for a in wave.assets if not _is_current(session, instance, a, snapshot)]
-            if missing:
-                _materialize(instance, missing, snapshot)
-    for snapshot in snapshots:  # parts that no order touched need not be compared again
-        remember(
-            session.pipeline.store,
-            session.pipeline.tasks("documents", snapshot),
-            session.pipeline.suppressions,
-        )
+    def publish(self, session: Session, version: Version) -> None:
+        self.instance.add_dynamic_partitions(VERSIONS.name or "", [version.name])
+        _materialize(self.instance, [CORPUS_VERSION], version.name)
 
 
 def open_instance(session: Session) -> DagsterInstance:
@@ -149,7 +89,7 @@ def _is_current(
     try:
         expected = (
             session.pipeline.snapshot_files(snapshot).content_hash
-            if asset == "source_files" and snapshot is not None
+            if asset == SOURCE_FILES and snapshot is not None
             else content_hash(session.pipeline, asset, snapshot)
         )
     except MissingInput:
@@ -166,10 +106,6 @@ def _last_data_version(instance: DagsterInstance, asset: str, partition: str | N
     ).records
     materialization = records[0].asset_materialization if records else None
     return (materialization.tags or {}).get("dagster/data_version") if materialization else None
-
-
-def _knows(instance: DagsterInstance, version: str) -> bool:
-    return _last_data_version(instance, "corpus_version", version) is not None
 
 
 def _materialize(instance: DagsterInstance, assets: list[str], partition: str | None) -> None:
@@ -210,33 +146,3 @@ def _close_dead_runs(instance: DagsterInstance) -> None:
     for run in instance.get_runs(dg.RunsFilter(statuses=running)):
         if is_gone(run.tags.get(BUILD_TAG, "")):
             instance.report_run_failed(run, "the build was stopped before this run ended")
-
-
-def resolve_lock(session: Session, folder: Path) -> str:
-    """Run what the calibrations need, and write the lock and its files to a folder."""
-    pipeline = session.pipeline
-    with (
-        building_turn(session),
-        open_instance(session) as instance,
-        share_session(session),
-    ):
-        materialize_waves(session, instance, WAVES[:-1])
-        for snapshot in pipeline.recipe.snapshots:
-            report = AssetReport("shards", snapshot)
-            run_node(
-                pipeline,
-                session.engine,
-                session.registry,
-                session.progress,
-                report,
-                "shard_counts",
-                snapshot,
-            )
-    lock = make_lock(pipeline)
-    out = LocalStore(folder)
-    for name, output in pipeline.calibrations().items():
-        out.write(
-            f"calibrations/{lock.calibrations[name].sha256}", read_output(pipeline.store, output)
-        )
-    out.write("lock.json", lock.to_bytes())
-    return lock.digest

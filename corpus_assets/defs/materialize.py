@@ -1,18 +1,29 @@
 """From an asset's run to what Dagster shows of it: metadata that plots, and its checks."""
 
+from collections.abc import Mapping
+
 import dagster as dg
 import pyarrow as pa
 
 from corpus_assets.clean.scrubbing import SCRUBBED
+from corpus_assets.clean.stage import CLEAN_TEXT
+from corpus_assets.core.stage import Asset
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.graph.checks import CheckOutcome, check_asset
 from corpus_assets.graph.run import AssetReport, run_asset
+from corpus_assets.select.stage import SELECTION
 from corpus_assets.tokenizer.checks import TOKENIZER_CHECKS, tokenizer_checks
+from corpus_assets.tokenizer.stage import TOKENIZER
 from corpus_assets.versions.drift import DRIFT_CHECKS, drift_checks
 
 LOSS_CHECKS = {
     "losses": "Cutting repeated lines and passages empties no document, and takes no more of a "
     "site's text than the recipe's bound."
+}
+MORE_CHECKS: Mapping[str, Mapping[str, str]] = {
+    SELECTION.name: DRIFT_CHECKS,
+    CLEAN_TEXT.name: LOSS_CHECKS,
+    TOKENIZER.name: TOKENIZER_CHECKS,
 }
 
 
@@ -22,21 +33,17 @@ def columns(schema: pa.Schema) -> dict[str, dg.TableSchema]:
     return {"dagster/column_schema": dg.TableSchema(columns=listed)}
 
 
-def check_specs(asset: str) -> list[dg.AssetCheckSpec]:
+def check_specs(asset: Asset) -> list[dg.AssetCheckSpec]:
+    """The checks of an asset by snapshot, and those that only one asset has."""
     about: dict[str, str] = {
         "schema": "Every file has the columns of its schema.",
         "conservation": "Documents in = documents out + documents dropped with a reason.",
         "survival": "The share of documents that survives is inside the recipe's bounds.",
     }
-    more = {"selection": DRIFT_CHECKS, "clean_text": LOSS_CHECKS}
-    described = about | dict(more.get(asset, {}))
-    return [dg.AssetCheckSpec(name, asset=asset, description=described[name]) for name in described]
-
-
-def tokenizer_check_specs() -> list[dg.AssetCheckSpec]:
+    described = (about if asset.is_by_snapshot else {}) | dict(MORE_CHECKS.get(asset.name, {}))
     return [
-        dg.AssetCheckSpec(name, asset="tokenizer", description=text)
-        for name, text in TOKENIZER_CHECKS.items()
+        dg.AssetCheckSpec(name, asset=asset.name, description=text)
+        for name, text in described.items()
     ]
 
 
@@ -50,9 +57,9 @@ def materialize_stage(
             session.pipeline, session.engine, session.registry, session.progress, asset, snapshot
         )
         outcomes = check_asset(session.pipeline, report) if snapshot else []
-        if asset == "selection" and snapshot:
+        if asset == SELECTION.name and snapshot:
             outcomes += drift_checks(session.pipeline, snapshot)
-        if asset == "tokenizer":
+        if asset == TOKENIZER.name:
             outcomes += tokenizer_checks(session.pipeline)
     moved: dict[str, dg.MetadataValue] = {
         name: dg.MetadataValue.float(float(value))

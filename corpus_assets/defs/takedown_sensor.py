@@ -29,10 +29,11 @@ from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.identity import digest
 from corpus_assets.core.store import Store
+from corpus_assets.defs.build import DagsterRuns
 from corpus_assets.defs.resources import CorpusResource, takedown_tags
-from corpus_assets.defs.takedown import not_deleted, release_dead_claims, run_pending
 from corpus_assets.graph.session import open_home
 from corpus_assets.recipe.entries import TakedownSettings
+from corpus_assets.takedown.run import not_deleted, release_dead_claims, run_pending
 from corpus_assets.versions.published import load_published_recipe
 
 RUN_KEY_TAG = "dagster/run_key"
@@ -52,7 +53,7 @@ def carry_out_takedowns(context: dg.OpExecutionContext, corpus: CorpusResource) 
         context.instance.add_run_tags(context.run_id, {k: v for k, v in tags.items() if v})
 
     home = Home.resolve(corpus.home or None)
-    outcome = run_pending(home, corpus.workers or 1, context.log.info, tag)
+    outcome = run_pending(home, corpus.workers or 1, context.log.info, tag, DagsterRuns())
     if outcome is None:
         context.log.info("no takedown is pending")
         return

@@ -9,47 +9,10 @@ import pyarrow.parquet as pq
 
 from corpus_assets.clean.losses import SHOWN, losses_message, snapshot_losses
 from corpus_assets.core.errors import StoreError
-from corpus_assets.core.schemas import (
-    BENCHMARK_HITS,
-    CLUSTER_MEMBERS,
-    DECISIONS,
-    DOCUMENTS,
-    FINAL_TEXT,
-    HITS,
-    RECORDS,
-    SELECTION,
-    SIGNATURES,
-    SPANS,
-)
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import AssetReport
 from corpus_assets.recipe.recipe import Bounds
 from corpus_assets.shards.manifest import Manifest
-
-SCHEMAS: Mapping[str, pa.Schema] = {
-    "records": RECORDS,
-    "documents": DOCUMENTS,
-    "selection": SELECTION,
-    "signatures": SIGNATURES,
-    "members": CLUSTER_MEMBERS,
-    "hits": HITS,
-    "benchmark_hits": BENCHMARK_HITS,
-    "final": FINAL_TEXT,
-    "decisions": DECISIONS,
-    "spans": SPANS,
-}
-"""By the word a file's name has: `records.parquet`, `members-00003.parquet`, `x.spans.parquet`."""
-
-FEEDS = {
-    "signals": ("documents", "documents_out"),
-    "selection": ("signals", "documents_out"),
-    "signatures": ("documents", "documents_out"),
-    "clusters": ("selection", "documents_out"),
-    "contamination": ("documents", "documents_out"),
-    "shards": ("clean_text", "documents_out"),
-    "lineage_keys": ("documents", "documents_in"),
-}
-"""Asset -> the node and count that its own `documents_in` must equal."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +36,13 @@ def check_asset(pipeline: Pipeline, report: AssetReport) -> list[CheckOutcome]:
 
 def _schema(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
     checked = 0
+    stage = pipeline.graph.assets[report.asset].last
     for result in pipeline.results(report.asset, report.snapshot):
         for name, output in result.outputs.items():
-            expected = SCHEMAS.get(_kind(name))
-            if expected is None or not name.endswith(".parquet"):
+            declared = stage.file(name)
+            if declared is None or declared.schema is None:
                 continue
+            expected = declared.schema
             try:
                 found = pq.read_schema(pipeline.store.local(output.path))
             except (pa.ArrowException, OSError, StoreError) as error:
@@ -95,11 +60,6 @@ def _schema(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
     return CheckOutcome("schema", True, f"{checked} files", numbers={"files": checked})
 
 
-def _kind(name: str) -> str:
-    stem = name.removesuffix(".parquet")
-    return "spans" if stem.endswith(".spans") else stem.partition("-")[0]
-
-
 def _conservation(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
     dropped = sum(report.reasons.values())
     numbers = {
@@ -111,12 +71,13 @@ def _conservation(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
     if lost:
         message = f"{lost} documents neither came out nor have a reason"
         return CheckOutcome("conservation", False, message, numbers=numbers)
-    if report.asset in FEEDS:
-        node, count = FEEDS[report.asset]
-        fed = sum(r.counts.get(count, 0) for r in pipeline.results(node, report.snapshot))
+    fed_by = pipeline.graph.assets[report.asset].last.fed_by
+    if fed_by is not None:
+        stage, count = fed_by
+        fed = sum(r.counts.get(count, 0) for r in pipeline.results(stage, report.snapshot))
         skipped = report.asset == "contamination" and not pipeline.recipe.eval_suites
         if fed != report.documents_in and not skipped:
-            message = f"{node} gave {fed} documents, {report.documents_in} came in"
+            message = f"{stage} gave {fed} documents, {report.documents_in} came in"
             return CheckOutcome("conservation", False, message, numbers=numbers)
     message = f"{report.documents_in} in = {report.documents_out} out + {dropped} dropped"
     return CheckOutcome("conservation", True, message, numbers=numbers)
@@ -164,5 +125,5 @@ def check_version(pipeline: Pipeline, manifest: Manifest) -> CheckOutcome:
     return CheckOutcome("conservation", not problems, message)
 
 
-def _sum(pipeline: Pipeline, node: str, snapshot: str, count: str) -> int:
-    return sum(result.counts.get(count, 0) for result in pipeline.results(node, snapshot))
+def _sum(pipeline: Pipeline, stage: str, snapshot: str, count: str) -> int:
+    return sum(result.counts.get(count, 0) for result in pipeline.results(stage, snapshot))

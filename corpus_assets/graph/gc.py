@@ -30,6 +30,7 @@ from catalog.duck import SPILL
 from catalog.processes import is_gone
 from catalog.registry import Registry
 from catalog.rows import ArtifactRow, VersionRow
+from corpus_assets.core import files
 from corpus_assets.core.errors import StoreError
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import (
@@ -42,11 +43,13 @@ from corpus_assets.core.store import (
 )
 from corpus_assets.core.task import read_table
 from corpus_assets.ingest.purge import DOCUMENT_KEYS, RECORD_KEYS, covered_records
+from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.ingest.suppressions import Suppressions
+from corpus_assets.stages import STAGES
 from corpus_assets.versions.published import kept_path, published_files, published_pins
 
 ARTIFACT_FILE = re.compile(r"artifacts/(?P<stage>[a-z_]+)/(?P<fingerprint>[0-9a-f]{64})/[^/]+")
-NAMED_STAGES = frozenset({"documents", "signals", "clusters", "clean_text", "shards"})
+NAMED_STAGES = frozenset(stage.name for stage, _ in STAGES.lineage())
 """Stages whose every artifact of a version is in its lineage."""
 
 
@@ -81,21 +84,21 @@ def collect(
         dead = dead_artifacts(artifacts, named, _pinned(store, live), spared)
     stray = _unrecorded(store, artifacts)
     kept = {version.name for version in (versions if keep_revoked else live)}
-    files: list[str] = []
+    unused: list[str] = []
     freed = 0
     for artifact in dead:
         folder = artifact_folder(artifact.stage, artifact.fingerprint)
-        files += [f"{folder}/{RESULT}", *(output.path for output in artifact.outputs)]
+        unused += [f"{folder}/{RESULT}", *(output.path for output in artifact.outputs)]
         freed += artifact.bytes
     for (stage, fingerprint), paths in stray.items():
         result = load_result(store, stage, fingerprint)
-        files += sorted(paths, key=lambda path: not path.endswith(RESULT))
+        unused += sorted(paths, key=lambda path: not path.endswith(RESULT))
         freed += result.bytes if result is not None else 0
     held = [path for path in store.list("versions") if path.split("/")[1] not in kept]
-    files += sorted(held, key=lambda path: "manifest" not in path)
+    unused += sorted(held, key=lambda path: "manifest" not in path)
     wanted = _kept_copies(store, (version for version in versions if version.name in kept))
-    files += [path for path in store.list("sources/files") if path not in wanted]
-    present = [path for path in files if store.exists(path)]
+    unused += [path for path in store.list("sources/files") if path not in wanted]
+    present = [path for path in unused if store.exists(path)]
     temporary = {*store.leftovers(), *_spilled()}
     if home is not None:
         temporary.update(leftovers(home.root))
@@ -171,7 +174,7 @@ def _unpublished(
         if row.stage in NAMED_STAGES
         and datetime.fromisoformat(row.created_at) >= since
         and not any(output.path in published for output in row.outputs)
-        and not (row.stage == "documents" and _is_covered(store, row, orders))
+        and not (row.stage == DOCUMENTS.name and _is_covered(store, row, orders))
     }
 
 
@@ -179,10 +182,10 @@ def _is_covered(store: Store, row: ArtifactRow, orders: Suppressions) -> bool:
     """Whether an order covers a document of a part; a part that cannot be read counts as one."""
     if not orders.rows:
         return False
-    files = {o.name: Output(o.path, o.sha256, o.bytes, o.rows or 0) for o in row.outputs}
+    outputs = {o.name: Output(o.path, o.sha256, o.bytes, o.rows or 0) for o in row.outputs}
     try:
-        records = read_table(store, files["records.parquet"], RECORD_KEYS)
-        documents = read_table(store, files["documents.parquet"], DOCUMENT_KEYS)
+        records = read_table(store, outputs[files.RECORDS], RECORD_KEYS)
+        documents = read_table(store, outputs[files.DOCUMENTS], DOCUMENT_KEYS)
     except StoreError:
         return True
     return bool(covered_records(records, documents, orders).any())

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from corpus_assets.core.errors import MissingInput
-from corpus_assets.graph.nodes import SNAPSHOT_NODES
-from corpus_assets.graph.pipeline import ASSET_NODES, Pipeline
+from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.graph.run import snapshots_of
 
 CACHED = "cached"
 RUNS = "runs"
@@ -30,16 +30,15 @@ class PlanLine:
 def plan(pipeline: Pipeline) -> list[PlanLine]:
     """One line an asset, in the order of the graph.
 
-    A stage behind one that runs is `waits`: what it reads is not known yet, and when it comes
+    A stage downstream of one that runs is `waits`: what it reads is not known yet, and when it comes
     out equal to something seen before, the stage will be found in the store after all.
     """
     lines = [_source_files(pipeline)]
-    for asset, nodes in ASSET_NODES.items():
-        line = PlanLine(asset)
-        for node in nodes:
-            snapshots = pipeline.recipe.snapshots if node in SNAPSHOT_NODES else (None,)
-            for snapshot in snapshots:
-                _ask(pipeline, line, node, snapshot)
+    for asset in pipeline.graph.assets.values():
+        line = PlanLine(asset.name)
+        for stage in asset.stages:
+            for snapshot in snapshots_of(pipeline, stage, None):
+                _ask(pipeline, line, stage.name, snapshot)
         lines.append(line)
     return lines
 
@@ -55,9 +54,9 @@ def _source_files(pipeline: Pipeline) -> PlanLine:
     return line
 
 
-def _ask(pipeline: Pipeline, line: PlanLine, node: str, snapshot: str | None) -> None:
+def _ask(pipeline: Pipeline, line: PlanLine, stage: str, snapshot: str | None) -> None:
     try:
-        tasks = pipeline.tasks(node, snapshot)
+        tasks = pipeline.tasks(stage, snapshot)
     except MissingInput:
         line.waiting += 1
         return

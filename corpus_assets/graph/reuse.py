@@ -7,26 +7,16 @@ out is, byte for byte, what computing all of it would give; where an earlier res
 of it is computed.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from corpus_assets.core.errors import MissingInput
-from corpus_assets.core.store import Output, Result
-from corpus_assets.core.task import Task
+from corpus_assets.core.stage import Stage
+from corpus_assets.core.store import Result
+from corpus_assets.core.task import EarlierResult, Task
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.ingest.parts import result_before
-
-REUSING: Mapping[str, frozenset[str]] = {
-    "signals": frozenset({"documents"}),
-    "signatures": frozenset({"documents"}),
-    "contamination": frozenset({"documents"}),
-    "line_keys": frozenset({"documents"}),
-    "clean_text": frozenset({"documents", "records", "selection", "members", "hits"}),
-    "tokens": frozenset({"final", "shard_counts"}),
-}
-"""Nodes with one task a part that know how to take rows over, and the inputs that they compare
-row by row; every other input must be the same file as before."""
+from corpus_assets.ingest.stage import DOCUMENTS
 
 
 class Before(Pipeline):
@@ -36,56 +26,47 @@ class Before(Pipeline):
         super().__init__(**{part.name: getattr(now, part.name) for part in fields(Pipeline)})
         self.now = now
 
-    def results(self, node: str, snapshot: str | None = None) -> list[Result]:
-        key = (node, snapshot)
-        if node == "documents" and key not in self._known:
+    def results(self, name: str, snapshot: str | None = None) -> list[Result]:
+        key = (name, snapshot)
+        if name == DOCUMENTS.name and key not in self._known:
             found = [
                 result_before(self.store, task, self.load) or result
                 for task, result in zip(
-                    self.now.tasks(node, snapshot), self.now.results(node, snapshot), strict=True
+                    self.now.tasks(name, snapshot), self.now.results(name, snapshot), strict=True
                 )
             ]
             self._known[key] = found
-        return super().results(node, snapshot)
+        return super().results(name, snapshot)
 
 
-def with_reuse(graph: Pipeline, node: str, snapshot: str | None, tasks: list[Task]) -> list[Task]:
+def with_reuse(
+    graph: Pipeline, stage: Stage, snapshot: str | None, tasks: list[Task]
+) -> list[Task]:
     """The same tasks, told where rows of an earlier result lie. Identity does not change."""
-    if node not in REUSING or not graph.suppressions.rows:
+    if not stage.by_row or not graph.suppressions.rows:
         return tasks
     missing = [i for i, task in enumerate(tasks) if graph.result_of(task) is None]
     if not missing:
         return tasks
     before = Before(graph)
     try:
-        earlier = before.tasks(node, snapshot)
+        earlier = before.tasks(stage.name, snapshot)
     except MissingInput:
         return tasks
     told = list(tasks)
     for i in missing:
         result = graph.result_of(earlier[i])
-        if result is not None and _shared(tasks[i], REUSING[node]) == _shared(
-            earlier[i], REUSING[node]
-        ):
-            reuse = {
-                "inputs": _plain(earlier[i].inputs),
-                "outputs": _plain(result.outputs),
-                "counts": dict(result.counts),
-                "notes": dict(result.notes),
-            }
-            told[i] = replace(tasks[i], params=dict(tasks[i].params) | {"reuse": reuse})
+        if result is not None and _shared(tasks[i], stage) == _shared(earlier[i], stage):
+            kept = EarlierResult(earlier[i].inputs, result.outputs, result.counts, result.notes)
+            told[i] = replace(tasks[i], earlier=kept)
     return told
 
 
-def _shared(task: Task, compared: frozenset[str]) -> dict[str, Any]:
+def _shared(task: Task, stage: Stage) -> dict[str, Any]:
     """All that every row depends on."""
-    files = {name: out.sha256 for name, out in task.inputs.items() if name not in compared}
+    files = {name: out.sha256 for name, out in task.inputs.items() if name not in stage.by_row}
     return {
         "settings": task.settings,
         "version": task.version,
         "files": files | dict(task.extra_inputs),
     }
-
-
-def _plain(outputs: Mapping[str, Output]) -> dict[str, Any]:
-    return {name: asdict(output) for name, output in outputs.items()}

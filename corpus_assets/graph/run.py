@@ -1,4 +1,4 @@
-"""Running an asset: its nodes in order, their tasks through the engine, a note in the registry."""
+"""Running an asset: its stages in order, their tasks through the engine, a note in the registry."""
 
 import contextlib
 import time
@@ -12,18 +12,17 @@ from catalog.registry import Registry
 from catalog.rows import ArtifactRow, FileRow, InputRow, OutputRow, SnapshotRow, SourceRow
 from corpus_assets.core.identity import digest
 from corpus_assets.core.progress import Progress
+from corpus_assets.core.stage import Stage
 from corpus_assets.core.task import Finished, Task
-from corpus_assets.graph.calibrations import CALIBRATIONS
 from corpus_assets.graph.engine.base import Engine
-from corpus_assets.graph.nodes import SNAPSHOT_NODES
-from corpus_assets.graph.pipeline import ASSET_NODES, Pipeline
+from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.reuse import with_reuse
 from corpus_assets.ingest.delivery import find_delivery
 from corpus_assets.ingest.parts import remember
 from corpus_assets.ingest.pins import SnapshotFiles, save_snapshot_files
 from corpus_assets.ingest.site_delivery import with_site_files
-from corpus_assets.signals.stages.classifier_nodes import NODE as CLASSIFIERS
-from corpus_assets.signals.stages.classifier_nodes import classifier_files
+from corpus_assets.ingest.stage import DOCUMENTS
+from corpus_assets.signals.stages.classifiers import CLASSIFIERS, classifier_files
 
 
 @dataclass
@@ -59,10 +58,11 @@ def run_asset(
 ) -> AssetReport:
     """Run what is missing of an asset; what the store has is found, not computed."""
     report = AssetReport(asset, snapshot)
-    for node in ASSET_NODES[asset]:
-        for name in _snapshots_of(pipeline, node, snapshot):
-            done = run_node(pipeline, engine, registry, progress, report, node, name)
-            if node == ASSET_NODES[asset][-1]:
+    stages = pipeline.graph.assets[asset].stages
+    for stage in stages:
+        for name in snapshots_of(pipeline, stage, snapshot):
+            done = run_stage(pipeline, engine, registry, progress, report, stage, name)
+            if stage is stages[-1]:
                 _sum_up(report, done)
     report.content_hash = content_hash(pipeline, asset, snapshot)
     progress.finished(asset, snapshot, report.cached, report.parts - report.cached)
@@ -71,34 +71,37 @@ def run_asset(
 
 def content_hash(pipeline: Pipeline, asset: str, snapshot: str | None) -> str:
     """Identity of what a complete asset holds; MissingInput where it is not complete."""
-    node = ASSET_NODES[asset][-1]
-    if node == CLASSIFIERS:  # each by itself pinned or trained
-        files = classifier_files(pipeline).values()
-        return digest([digest({CALIBRATIONS[node].file: file.sha256}) for file in files])
-    pin = pipeline.pin_of(node, snapshot)
-    if pin is not None:
-        return digest([digest({CALIBRATIONS[node].file: pin.sha256})])
-    return digest([result.content_hash for result in pipeline.results(node, snapshot)])
+    stage = pipeline.graph.assets[asset].last
+    if stage is CLASSIFIERS:  # each by itself pinned or trained
+        pins = list(classifier_files(pipeline).values())
+    else:
+        pin = pipeline.pin_of(stage.name, snapshot)
+        pins = [pin] if pin is not None else []
+        if not pins:
+            found = pipeline.results(stage.name, snapshot)
+            return digest([result.content_hash for result in found])
+    return digest([digest({stage.writes[0]: pin.sha256}) for pin in pins])
 
 
-def _snapshots_of(pipeline: Pipeline, node: str, snapshot: str | None) -> list[str | None]:
-    """A global asset may have nodes by snapshot (the tokenizer's sample): all of them."""
-    if node in SNAPSHOT_NODES and snapshot is None:
-        return list(pipeline.recipe.snapshots)
-    return [snapshot]
+def snapshots_of(pipeline: Pipeline, stage: Stage, snapshot: str | None) -> list[str | None]:
+    """The snapshots that a stage runs for when its asset runs for one, or for none: an asset over
+    all of them may have stages by snapshot, and the other way round."""
+    if not stage.is_by_snapshot:
+        return [None]
+    return [snapshot] if snapshot is not None else list(pipeline.recipe.snapshots)
 
 
-def run_node(
+def run_stage(
     pipeline: Pipeline,
     engine: Engine,
     registry: Registry,
     progress: Progress,
     report: AssetReport,
-    node: str,
+    stage: Stage,
     snapshot: str | None,
 ) -> list[Finished]:
-    """Run the tasks of one node."""
-    tasks = with_reuse(pipeline, node, snapshot, pipeline.tasks(node, snapshot))
+    """Run the tasks of one stage."""
+    tasks = with_reuse(pipeline, stage, snapshot, pipeline.tasks(stage.name, snapshot))
     progress.started(report.asset, report.snapshot, len(tasks))
     parts = {id(task): part for part, task in enumerate(tasks)}
     notes = _Notes(registry)
@@ -114,7 +117,7 @@ def run_node(
         with contextlib.suppress(CatalogError):  # the first error is the one to tell
             notes.write()
         raise
-    if node == "documents":
+    if stage is DOCUMENTS:
         remember(pipeline.store, tasks, pipeline.suppressions)
     notes.write()
     report.parts += len(done)

@@ -22,6 +22,7 @@ from corpus_assets.recipe.added_snapshots import load_with_added
 from corpus_assets.recipe.locations import Locations
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.recipe.shipped import find_recipe
+from corpus_assets.stages import function_of
 from corpus_assets.versions.kept_files import open_kept
 from corpus_assets.versions.published import (
     check_published,
@@ -31,8 +32,6 @@ from corpus_assets.versions.published import (
     published_lock,
     published_pins,
 )
-
-TASKS = "corpus_assets.graph.tasks"
 
 
 @dataclass
@@ -195,7 +194,7 @@ def _orders(registry: Registry) -> Suppressions:
 
 @contextlib.contextmanager
 def _engine(home: Home, workers: int) -> Iterator[LocalEngine]:
-    engine = LocalEngine(home.store_url, TASKS, workers)
+    engine = LocalEngine(home.store_url, function_of, workers)
     try:
         yield engine
     finally:

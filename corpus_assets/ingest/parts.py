@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from corpus_assets.core import files
 from corpus_assets.core.identity import canonical_json, digest
 from corpus_assets.core.store import (
     Result,
@@ -27,7 +28,7 @@ from corpus_assets.core.store import (
     read_sealed,
     sealed_json,
 )
-from corpus_assets.core.task import Task
+from corpus_assets.core.task import Origin, Task
 from corpus_assets.ingest.purge import DOCUMENT_KEYS, RECORD_KEYS, covered_records
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.ingest.urls import host_of_key
@@ -72,28 +73,34 @@ def part_task(store: Store, base: Task, orders: Suppressions, load: Load | None 
     if not covering:
         return task
     purged = _under(base, tuple(sorted({*standing.orders, *covering})))
-    tables = {name: asdict(output) for name, output in result.outputs.items()}
-    params = {"purge": tables, "previous": result.fingerprint}
-    return replace(purged, params=dict(purged.params) | params)
+    origin = Origin(base.fingerprint, result.fingerprint, result.outputs)
+    return replace(purged, origin=origin)
 
 
 def result_before(store: Store, task: Task, load: Load) -> Result | None:
     """What stood for a part before it was filtered last, as long as it is in the store."""
-    standing = _load(store, str(task.params["base"]))
+    standing = _load(store, origin_of(task).base)
     if standing is None or standing.previous is None or standing.fingerprint != task.fingerprint:
         return None
     return load(task.stage, standing.previous)
 
 
+def origin_of(task: Task) -> Origin:
+    """How the documents of a part come about."""
+    if task.origin is None:
+        raise ValueError(f"{task.stage} ({task.label}) makes no part's documents")
+    return task.origin
+
+
 def remember(store: Store, tasks: Iterable[Task], orders: Suppressions) -> None:
     """Note what stands for each part; a part no order ever touched needs no note."""
     for task in tasks:
-        base = str(task.params["base"])
+        base = origin_of(task).base
         rows = tuple((kind, value) for kind, value in task.settings["orders"])
         if not rows and not orders.rows and not store.exists(_path(base)):
             continue
         known = _load(store, base)
-        previous = task.params.get("previous")
+        previous = origin_of(task).previous
         if previous is None and known is not None and known.fingerprint == task.fingerprint:
             previous = known.previous
         standing = Standing(task.fingerprint, rows, _digest(orders), previous)
@@ -141,7 +148,7 @@ def _in_force(store: Store, standing: Standing, orders: Suppressions) -> bool:
 
 def _under(base: Task, rows: Iterable[tuple[str, str]]) -> Task:
     settings = dict(base.settings) | {"orders": [list(row) for row in rows]}
-    return replace(base, settings=settings, params=dict(base.params) | {"base": base.fingerprint})
+    return replace(base, settings=settings, origin=Origin(base.fingerprint))
 
 
 def _covering(store: Store, result: Result, orders: Suppressions) -> set[tuple[str, str]]:
@@ -149,8 +156,8 @@ def _covering(store: Store, result: Result, orders: Suppressions) -> set[tuple[s
     records, documents = (
         pq.read_table(local_checked(store, output.path, output.sha256), columns=columns)
         for output, columns in (
-            (result.outputs["records.parquet"], RECORD_KEYS),
-            (result.outputs["documents.parquet"], DOCUMENT_KEYS),
+            (result.outputs[files.RECORDS], RECORD_KEYS),
+            (result.outputs[files.DOCUMENTS], DOCUMENT_KEYS),
         )
     )
     covered = covered_records(records, documents, orders)

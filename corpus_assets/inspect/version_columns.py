@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from catalog.registry import Registry
 from catalog.rows import VersionRow
+from corpus_assets.core import files
 from corpus_assets.core.errors import CorruptArtifact, MissingInput, RecipeError
 from corpus_assets.core.identity import digest
 from corpus_assets.core.store import Store, read_output
@@ -181,10 +182,10 @@ def columns_of_recipe(pipeline: "Pipeline") -> VersionColumns:
             snapshot,
             part,
             recipe.source_of(snapshot).domain,
-            result.outputs["signals.parquet"].path,
-            result.outputs["signals.parquet"].rows,
-            texts.outputs["records.parquet"].path,
-            texts.outputs["documents.parquet"].path,
+            result.outputs[files.SIGNALS].path,
+            result.outputs[files.SIGNALS].rows,
+            texts.outputs[files.RECORDS].path,
+            texts.outputs[files.DOCUMENTS].path,
         )
         for snapshot in recipe.snapshots
         for part, (result, texts) in enumerate(

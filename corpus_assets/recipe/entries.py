@@ -11,7 +11,7 @@ from corpus_assets.ingest.crawl.settings import CrawlSettings
 from corpus_assets.ingest.fetch.settings import FetchSettings
 from corpus_assets.ingest.source import SourceSpec
 from corpus_assets.signals.classifier import MODEL
-from corpus_assets.signals.stages.classifiers import TrainSettings
+from corpus_assets.signals.stages.classifier_training import TrainSettings
 
 
 class SourceEntry(SourceSpec):

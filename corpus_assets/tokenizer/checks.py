@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from corpus_assets.core import files
 from corpus_assets.core.store import read_output
 from corpus_assets.graph.checks import CheckOutcome
 from corpus_assets.graph.pipeline import Pipeline
@@ -21,7 +22,7 @@ def audit_of(pipeline: Pipeline) -> dict[str, Any]:
         (result,) = pipeline.results("tokenizer")
         return dict(result.notes["audit"])
     special = pipeline.recipe.tokenizer.special_names()
-    data = read_output(pipeline.store, pipeline.tokenizer_file())
+    data = read_output(pipeline.store, pipeline.calibration(files.TOKENIZER))
     return audit(data, (), special["eod"], special["pad"])
 
 

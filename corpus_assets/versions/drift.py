@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from corpus_assets.core import files
 from corpus_assets.core.errors import MissingInput
 from corpus_assets.graph.checks import CheckOutcome
 from corpus_assets.graph.pipeline import Pipeline
@@ -65,7 +66,7 @@ def shape_of(pipeline: Pipeline, snapshot: str, signal: str) -> Shape:
     shape = Shape()
     scores = pipeline.results("signals", snapshot)
     for part, result in enumerate(pipeline.results("selection", snapshot)):
-        path = pipeline.store.local(result.outputs["selection.parquet"].path)
+        path = pipeline.store.local(result.outputs[files.SELECTION].path)
         chosen = pq.read_table(path, columns=["kept", "language"])
         kept = chosen.filter(chosen["kept"])
         shape.documents += chosen.num_rows
@@ -73,7 +74,7 @@ def shape_of(pipeline: Pipeline, snapshot: str, signal: str) -> Shape:
         for entry in pc.value_counts(kept["language"]).to_pylist():
             shape.languages[entry["values"] or "unknown"] += entry["counts"]
         if signal in pipeline.recipe.signals.columns():
-            path = pipeline.store.local(scores[part].outputs["signals.parquet"].path)
+            path = pipeline.store.local(scores[part].outputs[files.SIGNALS].path)
             column = pq.read_table(path, columns=[signal])[signal].filter(chosen["kept"])
             values = column.drop_null().to_numpy().astype(np.float64)
             values = values[~np.isnan(values)]

@@ -16,10 +16,10 @@ from corpus_assets.clean.scrubbing import hash_list_files
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.store import Store, local_checked, sha256_hex
-from corpus_assets.ingest.list_nodes import category_files
+from corpus_assets.ingest.lists import category_files
 from corpus_assets.signals.base import FOLDER
-from corpus_assets.signals.stages.classifier_nodes import outside_classifiers
-from corpus_assets.signals.stages.perplexity_nodes import outside_files
+from corpus_assets.signals.stages.classifiers import outside_classifiers
+from corpus_assets.signals.stages.perplexity import outside_files
 from corpus_assets.signals.stages.signal_models import signal_models
 from corpus_assets.versions.published import KeptFiles, kept_path
 

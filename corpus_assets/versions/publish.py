@@ -21,9 +21,11 @@ from catalog.rows import (
     ShardRow,
     VersionRow,
 )
+from corpus_assets.core import files
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.identity import canonical_json
 from corpus_assets.core.lock import calibration_path
+from corpus_assets.core.stage import File, Stage
 from corpus_assets.core.store import Output, check_files, read_output, sealed_json, sha256_hex
 from corpus_assets.graph.leases import publishing
 from corpus_assets.graph.pipeline import Pipeline
@@ -32,11 +34,10 @@ from corpus_assets.shards.manifest import (
     Manifest,
     ShardRef,
 )
-from corpus_assets.signals.stages.classifier_nodes import classifier_files
 from corpus_assets.takedown.certificate import Change
 from corpus_assets.takedown.removed import Held, forget_removed, note_removed
 from corpus_assets.versions.kept_files import keep_files
-from corpus_assets.versions.key_tasks import key_rows
+from corpus_assets.versions.key_stage import key_rows
 from corpus_assets.versions.published import KEPT, published_manifest, recipe_path
 from corpus_assets.versions.report import render_report
 from corpus_assets.versions.version import Version
@@ -95,11 +96,11 @@ def _publish(
         if requests:  # once the old version is revoked, anybody may delete it
             before = Held(old, registry.lineage_files(old), manifest)
             note_removed(store, before, Held(version.name, lineage, version.manifest))
-    files = {}
+    written = {}
     for name, output in pipeline.calibrations().items():
         pin = version.lock.calibrations[name]
         target = calibration_path(folder, pin)
-        files[target.removeprefix(f"{folder}/")] = pin.sha256
+        written[target.removeprefix(f"{folder}/")] = pin.sha256
         if not store.exists(target):
             store.write(target, read_output(store, output))
     listed = f"{folder}/{KEPT}"
@@ -111,9 +112,9 @@ def _publish(
         ("report.html", render_report(pipeline, version.manifest).encode()),
     ):
         store.write(f"{folder}/{name}", data)
-        files[name] = sha256_hex(data)
-    files["manifest.json"] = sha256_hex(version.manifest_bytes)
-    contents = dump_contents(version.name, files, lineage, keys)
+        written[name] = sha256_hex(data)
+    written["manifest.json"] = sha256_hex(version.manifest_bytes)
+    contents = dump_contents(version.name, written, lineage, keys)
     store.write(f"{folder}/{CONTENTS}", contents)
     registry.expect_leases()  # a manifest is what makes a folder a version
     store.write(path, version.manifest_bytes)
@@ -123,8 +124,8 @@ def _publish(
     try:
         _register(pipeline, registry, version, row, lineage, keys, replaces, actions)
     except OrdersChanged:
-        for written in store.list(folder):  # nobody knows of it, and the report quotes documents
-            store.delete(written)
+        for path in store.list(folder):  # nobody knows of it, and the report quotes documents
+            store.delete(path)
         forget_removed(store, version.name)
         raise
 
@@ -153,10 +154,9 @@ def _register(
     recipe_json = json.dumps(lock.recipe, indent=1, sort_keys=True)  # without locations
     registry.put_recipe(RecipeRow(pipeline.recipe.digest, pipeline.recipe.name, recipe_json))
     registry.put_lock(LockRow(lock.digest, canonical_json(lock.identity()).decode()))
-    models = ("perplexity_models", "tokenizer", "eval_index", *classifier_files(pipeline))
-    for name in models:
-        if name in lock.calibrations:
-            pin = lock.calibrations[name]
+    kinds = pipeline.graph.calibrations
+    for name, pin in lock.calibrations.items():
+        if kinds[name.partition("/")[0]].is_model:
             target = calibration_path(f"versions/{version.name}", pin)
             registry.put_model(ModelRow(name, pin.sha256, target, pin.sha256))
     registry.publish_version(
@@ -220,17 +220,6 @@ def _shard_row(group: Group, shard: ShardRef) -> ShardRow:
     )
 
 
-LINEAGE_FILES = (
-    ("documents", "documents", "records.parquet"),
-    ("texts", "documents", "documents.parquet"),
-    ("signals", "signals", "signals.parquet"),
-    ("decisions", "clean_text", "decisions.parquet"),
-    ("final_text", "clean_text", "final.parquet"),
-    ("benchmark_hits", "clean_text", "benchmark_hits.parquet"),
-)
-"""(lineage table, node, file of each part)."""
-
-
 def lineage_rows(pipeline: Pipeline, manifest: Manifest) -> list[LineageRow]:
     """Every Parquet file that the lineage of a version is made of."""
     rows: list[LineageRow] = []
@@ -240,23 +229,30 @@ def lineage_rows(pipeline: Pipeline, manifest: Manifest) -> list[LineageRow]:
         for shard in group.shards
     }
     for snapshot in pipeline.recipe.snapshots:
-        for table, node, file in LINEAGE_FILES:
-            for part, result in enumerate(pipeline.results(node, snapshot)):
-                rows.append(_lineage(table, snapshot, result.outputs[file], part))
-        members = pipeline.results("clusters", snapshot)[0]
-        for part, name in enumerate(sorted(members.outputs)):
-            rows.append(_lineage("cluster_members", snapshot, members.outputs[name], part))
-        for result in pipeline.results("shards", snapshot):
-            spans = next(out for name, out in result.outputs.items() if ".spans." in name)
-            rows.append(_lineage("spans", snapshot, spans, None, shard_names[spans.path]))
+        for stage, file in pipeline.graph.lineage():
+            for part, output in enumerate(_files_of(pipeline, stage, file, snapshot)):
+                if file is files.SHARD_SPANS:
+                    rows.append(_lineage(file, snapshot, output, None, shard_names[output.path]))
+                else:
+                    rows.append(_lineage(file, snapshot, output, part))
     return rows
 
 
+def _files_of(pipeline: Pipeline, stage: Stage, file: File, snapshot: str) -> list[Output]:
+    """Every file of a kind that a snapshot has, in the order of parts."""
+    return [
+        output
+        for result in pipeline.results(stage.name, snapshot)
+        for name, output in sorted(result.outputs.items())
+        if file.matches(name)
+    ]
+
+
 def _lineage(
-    table: str, snapshot: str, output: Output, part: int | None, shard: str | None = None
+    file: File, snapshot: str, output: Output, part: int | None, shard: str | None = None
 ) -> LineageRow:
     return LineageRow(
-        table_name=table,
+        table_name=file.lineage or "",
         snapshot=snapshot,
         path=output.path,
         sha256=output.sha256,

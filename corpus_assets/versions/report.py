@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from catalog.output import escape
 from corpus_assets.clean.scrubbing import scrubbed_totals
+from corpus_assets.core import files
 from corpus_assets.core.store import Result, read_output
 from corpus_assets.core.task import read_table
 from corpus_assets.decontam.eval_index import items_by_benchmark
@@ -239,7 +240,7 @@ COMMON_SHOWN = 20
 def contamination_section(pipeline: Pipeline) -> str:
     if not pipeline.recipe.suites:
         return "<h2>Benchmarks</h2><p>The recipe names no evaluation suite.</p>"
-    known = items_by_benchmark(read_output(pipeline.store, pipeline.eval_index_file()))
+    known = items_by_benchmark(read_output(pipeline.store, pipeline.calibration(files.EVAL_INDEX)))
     results = [
         result
         for snapshot in pipeline.recipe.snapshots
@@ -247,7 +248,7 @@ def contamination_section(pipeline: Pipeline) -> str:
     ]
     columns = ["benchmark", "item_id", "doc_id", "verdict"]
     found = summarise(
-        read_table(pipeline.store, result.outputs["benchmark_hits.parquet"], columns)
+        read_table(pipeline.store, result.outputs[files.BENCHMARK_HITS], columns)
         for result in results
     )
     totals: dict[str, Counter[str]] = {}
@@ -348,7 +349,7 @@ def selection_section(pipeline: Pipeline) -> str:
     rules = pipeline.recipe.selection.rules
     if not rules:
         return ""
-    cutoffs = json.loads(read_output(pipeline.store, pipeline.cutoffs_file()))
+    cutoffs = json.loads(read_output(pipeline.store, pipeline.calibration(files.CUTOFFS)))
     return _rules(pipeline, cutoffs) + _histograms(pipeline, cutoffs)
 
 
@@ -441,7 +442,7 @@ def _sampled(pipeline: Pipeline, signals: list[str]) -> tuple[Columns, Mask, int
             strict=True,
         )
         parts += [(domain, *pair) for pair in pairs]
-    total = sum(result.outputs["signals.parquet"].rows for _, result, _ in parts)
+    total = sum(result.outputs[files.SIGNALS].rows for _, result, _ in parts)
     take_every = max(1, -(-total // MOST_DOCUMENTS))
     names = [n for n in dict.fromkeys([*signals, "language"]) if n in _columns(pipeline)]
     tables, fates = [], []

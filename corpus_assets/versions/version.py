@@ -7,6 +7,7 @@ written last, and nothing there holds a time or a place: two builds give the sam
 from dataclasses import dataclass
 
 from catalog.names import check_name
+from corpus_assets.core import files
 from corpus_assets.core.lock import Lock, PinnedFile, calibration_path
 from corpus_assets.core.store import Output, Result, read_output
 from corpus_assets.graph.pipeline import Pipeline
@@ -21,8 +22,8 @@ from corpus_assets.shards.manifest import (
 )
 from corpus_assets.shards.mixture import fitted
 from corpus_assets.shards.tokens import encoder_of
-from corpus_assets.signals.stages.classifier_nodes import outside_classifiers
-from corpus_assets.signals.stages.perplexity_nodes import outside_models
+from corpus_assets.signals.stages.classifiers import outside_classifiers
+from corpus_assets.signals.stages.perplexity import outside_models
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def make_version(pipeline: Pipeline, name: str) -> Version:
     recipe = pipeline.recipe
     lock = make_lock(pipeline)
     groups = make_groups(pipeline)
-    tokenizer = pipeline.tokenizer_file()
+    tokenizer = pipeline.calibration(files.TOKENIZER)
     special = recipe.tokenizer.special_names()
     encoder = encoder_of(read_output(pipeline.store, tokenizer), special["eod"], special["pad"])
     seq_len = recipe.shards.pack.seq_len

@@ -15,8 +15,9 @@ from corpus_assets.core.errors import EngineError, SourceError
 from corpus_assets.core.store import LocalStore, load_result, read_output
 from corpus_assets.core.task import Finished, Task
 from corpus_assets.graph.engine.local import LocalEngine
+from corpus_assets_tests.engine import tiny_tasks
 
-TINY = "corpus_assets_tests.engine.tiny_tasks"
+TINY = tiny_tasks.function_of
 
 
 @pytest.fixture

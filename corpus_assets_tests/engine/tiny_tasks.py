@@ -58,3 +58,7 @@ FUNCTIONS: Mapping[str, Callable[[TaskContext], None]] = {
     "sleep": sleep,
     "environment": environment,
 }
+
+
+def function_of(stage: str) -> Callable[[TaskContext], None]:
+    return FUNCTIONS[stage]

@@ -12,7 +12,7 @@ import pytest
 from corpus_assets.models.ngram_file import NgramModel, parse_models
 from corpus_assets.models.ngram_score import BOUNDARY, FIRST_WORD, UNKNOWN, next_probability
 from corpus_assets.models.ngram_texts import perplexities
-from corpus_assets.signals.stages.perplexity_models import NgramSettings, train_model
+from corpus_assets.signals.stages.perplexity_training import NgramSettings, train_model
 from corpus_assets.text.split import hash_spans
 from corpus_assets_tests.kernels.lm_reference import units
 from corpus_assets_tests.kernels.test_ngram_models import folded, sample_texts

@@ -17,7 +17,7 @@ from corpus_assets.models.ngram_texts import (
     split_units,
     unit_kinds,
 )
-from corpus_assets.signals.stages.perplexity_models import NgramSettings, drawn_texts, train_model
+from corpus_assets.signals.stages.perplexity_training import NgramSettings, drawn_texts, train_model
 from corpus_assets_tests.kernels.lm_reference import BOUNDARY, UNKNOWN, Model, units
 
 NASTY = [

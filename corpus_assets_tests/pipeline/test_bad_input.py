@@ -19,14 +19,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from corpus_assets.build import build
 from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
-from corpus_assets.defs.build import WAVES
 from corpus_assets.graph.checks import check_version
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.graph.run import pin_snapshot, run_asset
 from corpus_assets.graph.session import open_session
-from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.demo_build import corpus_command, environment
 from corpus_assets_tests.pipeline.conftest import VERSION, Place
@@ -56,19 +54,9 @@ def build_is_clean(place: Place, clean: Place, *arguments: str) -> None:
 
 
 def build_without_dagster(place: Place) -> None:
-    """The same build, asset by asset; Dagster's records cost most of a small build's time."""
+    """The same build; Dagster's records cost most of a small build's time."""
     with open_session(str(place.recipe), Home.resolve(str(place.home))) as session:
-        pipeline, registry = session.pipeline, session.registry
-        for name in pipeline.recipe.snapshots:
-            pin_snapshot(pipeline, registry, name)
-        for wave in WAVES:
-            for snapshot in pipeline.recipe.snapshots if wave.by_snapshot else (None,):
-                for asset in wave.assets:
-                    if asset != "source_files":
-                        run_asset(
-                            pipeline, session.engine, registry, session.progress, asset, snapshot
-                        )
-        publish(pipeline, registry, make_version(pipeline, VERSION))
+        build(session, VERSION)
 
 
 def fates(place: Place) -> Counter[tuple[str, str]]:

@@ -3,7 +3,8 @@
 import pytest
 
 from corpus_assets.core.lock import Lock, PinnedFile
-from corpus_assets.graph.calibrations import CALIBRATIONS, may_hold
+from corpus_assets.stages import STAGES
+from corpus_assets.takedown.run import may_hold
 
 
 def lock(recipe: dict[str, object], *names: str) -> Lock:
@@ -13,7 +14,7 @@ def lock(recipe: dict[str, object], *names: str) -> Lock:
 
 def test_a_sentence_stands_for_every_calibration_by_its_name_in_the_lock() -> None:
     recipe = {"classifiers": {"a": {"train": {}}}, "tokenizer": {"train": {}}}
-    names = [f"{node}/a" if node == "classifiers" else node for node in CALIBRATIONS]
+    names = [f"{node}/a" if node == "classifiers" else node for node in STAGES.calibrations]
     said = may_hold(lock(recipe, *names, "boilerplate/crawl-1"))
     assert set(said) == {*names, "boilerplate/crawl-1"}
     assert all(said.values())

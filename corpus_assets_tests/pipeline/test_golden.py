@@ -27,9 +27,9 @@ from corpus_assets.core.home import Home
 from corpus_assets.core.identity import digest
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Task
-from corpus_assets.graph.nodes import SNAPSHOT_NODES
-from corpus_assets.graph.pipeline import ASSET_NODES, Pipeline
+from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.session import open_session
+from corpus_assets.stages import STAGES
 from corpus_assets_tests.pipeline.conftest import Place
 
 GOLDEN = Path(__file__).with_name("golden.json")
@@ -123,7 +123,7 @@ def node_row(pipeline: Pipeline, node: str, hasher: Hasher) -> Row:
     given: list[Any] = []
     made: list[Any] = []
     versions: set[str] = set()
-    for snapshot in pipeline.recipe.snapshots if node in SNAPSHOT_NODES else (None,):
+    for snapshot in pipeline.recipe.snapshots if STAGES[node].is_by_snapshot else (None,):
         for task in pipeline.tasks(node, snapshot):
             result = pipeline.result_of(task)
             assert result is not None
@@ -141,7 +141,7 @@ def rows(small_build: Place) -> dict[str, Row]:
     home = Home.resolve(str(small_build.home))
     with open_session(str(small_build.recipe), home) as session:
         hasher = Hasher(small_build.store)
-        nodes = [node for asset in ASSET_NODES.values() for node in asset]
+        nodes = [stage.name for stage in STAGES]
         return {node: node_row(session.pipeline, node, hasher) for node in nodes}
 
 
@@ -176,7 +176,7 @@ def test_outputs_change_only_with_their_stage_version(rows: dict[str, Row]) -> N
 
 
 def test_every_stage_that_drops_or_writes_is_guarded(rows: dict[str, Row]) -> None:
-    assert set(rows) == {node for nodes in ASSET_NODES.values() for node in nodes}
+    assert set(rows) == {stage.name for stage in STAGES}
     outputs = [row["output"] for row in rows.values()]
     assert len(set(outputs)) == len(outputs)
 

@@ -15,7 +15,7 @@ from corpus_assets.graph.gc import dead_artifacts
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.session import open_session
 from corpus_assets.versions import lineage_keys
-from corpus_assets.versions.key_tasks import lineage_keys_tasks
+from corpus_assets.versions.key_stage import lineage_keys_tasks
 from corpus_assets_tests.pipeline.conftest import VERSION, Place
 
 

@@ -6,36 +6,36 @@ else is what `corpus build` and a takedown run go through, in the same order.
 
 import shutil
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog.registry import Registry
 from catalog.rows import ArtifactRow
+from corpus_assets.build import InProcess
 from corpus_assets.core.home import Home
 from corpus_assets.core.identity import digest
 from corpus_assets.core.lock import check_inputs, check_recipe, import_calibrations, load_lock
 from corpus_assets.core.progress import Silent
 from corpus_assets.core.store import Store, open_store, sha256_hex
 from corpus_assets.core.task import Finished, Task
-from corpus_assets.defs.build import PINNED_WAVES, WAVES
 from corpus_assets.graph.engine.base import OnDone
 from corpus_assets.graph.engine.local import LocalEngine
-from corpus_assets.graph.nodes import SNAPSHOT_NODES
-from corpus_assets.graph.pipeline import ASSET_NODES, Pipeline
-from corpus_assets.graph.run import pin_snapshot, run_asset
-from corpus_assets.graph.session import TASKS, Session
+from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.graph.run import pin_snapshot
+from corpus_assets.graph.session import Session
 from corpus_assets.ingest.gates.gates import Suppressions
 from corpus_assets.recipe.locations import Locations
 from corpus_assets.recipe.recipe import Recipe
+from corpus_assets.stages import STAGES, function_of
 from corpus_assets.versions.publish import lineage_rows
 from corpus_assets.versions.report import render_report
 from corpus_assets.versions.version import Version, make_version
 
-NODES = tuple(node for nodes in ASSET_NODES.values() for node in nodes if node in SNAPSHOT_NODES)
+NODES = tuple(stage.name for stage in STAGES if stage.is_by_snapshot)
 
 
 class Abandoned(Exception):
@@ -58,8 +58,8 @@ class SeenEngine:
             if finished.cached:
                 return
             self.ran += 1
-            self.purged += "purge" in task.params
-            self.reused += "reuse" in task.params
+            self.purged += task.origin is not None and task.origin.purged is not None
+            self.reused += task.earlier is not None
             if self.tasks_left is not None and self.ran >= self.tasks_left:
                 raise Abandoned
 
@@ -128,19 +128,14 @@ def first_session(
         check_recipe(load_lock(lock), recipe.digest)
         if same_inputs:
             check_inputs(load_lock(lock), pipeline.inputs())
-    engine = LocalEngine(home.store_url, TASKS)
+    engine = LocalEngine(home.store_url, function_of)
     return Session(home, pipeline, registry, engine, Silent())
 
 
 def run_all(session: Session, tasks_left: int | None = None) -> SeenEngine:
     """Every asset in the order of a build; `Abandoned` after that many tasks."""
     engine = SeenEngine(session.engine, tasks_left)
-    pipeline = session.pipeline
-    for wave in PINNED_WAVES if session.replaces else WAVES:
-        for snapshot in pipeline.recipe.snapshots if wave.by_snapshot else (None,):
-            for asset in wave.assets:
-                if asset in ASSET_NODES:
-                    run_asset(pipeline, engine, session.registry, session.progress, asset, snapshot)
+    InProcess().run_assets(replace(session, engine=cast("LocalEngine", engine)))
     return engine
 
 

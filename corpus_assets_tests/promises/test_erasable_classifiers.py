@@ -10,11 +10,11 @@ from catalog.rows import SuppressionRow
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import Store, read_output
 from corpus_assets.core.task import read_table
-from corpus_assets.graph.calibrations import CALIBRATIONS
 from corpus_assets.graph.gc import collect
 from corpus_assets.graph.run import pin_snapshot
 from corpus_assets.graph.session import Session, open_session, reopen_session
 from corpus_assets.shards.tokens import Encoder
+from corpus_assets.stages import STAGES
 from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.pipeline.small_corpus import make_small_corpus, prose
@@ -146,7 +146,7 @@ def test_no_pinned_file_spells_a_name_that_one_document_holds(tmp_path: Path) ->
         run_all(session)
         pinned = session.pipeline.calibrations()
         files = {name: read_output(session.pipeline.store, out) for name, out in pinned.items()}
-    assert {name.partition("/")[0] for name in files} == set(CALIBRATIONS)
+    assert {name.partition("/")[0] for name in files} == set(STAGES.calibrations)
     spelled = {name: _spelled(name, content).lower() for name, content in files.items()}
     assert OFTEN in spelled["classifiers/quality"]
     for kind, text in spelled.items():

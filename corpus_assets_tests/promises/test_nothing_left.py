@@ -11,15 +11,15 @@ from catalog.registry import Registry
 from catalog.takedown_screens import show_verified
 from catalog.takedown_target import domain_target
 from catalog.takedown_verify import verify_takedown
+from corpus_assets.build import build
 from corpus_assets.cli.export import LAYOUTS
 from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
-from corpus_assets.defs.build import build
-from corpus_assets.defs.takedown import run_pending
 from corpus_assets.graph.session import open_session
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.takedown.gram_digests import DigestIndex
 from corpus_assets.takedown.home_search import HomeSearch, _Found
+from corpus_assets.takedown.run import run_pending
 from corpus_assets_tests.pipeline.small_corpus import (
     EVAL_TEXT,
     html,

@@ -4,7 +4,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus_assets.clean.decisions import Drop, part_decisions
+from corpus_assets.core.decisions import Drop, part_decisions
 from corpus_assets.core.schemas import DECISIONS, RECORDS, SELECTION
 
 

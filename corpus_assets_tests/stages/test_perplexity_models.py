@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.models.ngram_file import parse_models
-from corpus_assets.signals.stages.perplexity_models import (
+from corpus_assets.signals.stages.perplexity_training import (
     NgramSettings,
     PerplexityModelEntry,
     PerplexitySettings,

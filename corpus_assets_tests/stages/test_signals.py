@@ -11,7 +11,7 @@ from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import digest
 from corpus_assets.signals.gopher import GopherQuality
 from corpus_assets.signals.stages import signals as stage
-from corpus_assets.signals.stages.signals import SignalSettings, compute_signals
+from corpus_assets.signals.stages.compute import SignalSettings, compute_signals
 from corpus_assets_tests.signals.texts import ADVERSARIAL, random_texts
 
 STATISTICS = SignalSettings.model_validate(

@@ -24,7 +24,7 @@ from corpus_assets.clean.edits import (
 )
 from corpus_assets.signals import TextBatch
 from corpus_assets.signals.c4_lines import C4Lines
-from corpus_assets.signals.stages.signals import SignalSettings, compute_signals
+from corpus_assets.signals.stages.compute import SignalSettings, compute_signals
 from corpus_assets.signals.text_step import Rewriting, TextStep, cut
 from corpus_assets_tests.signals.texts import ADVERSARIAL, random_pages
 from corpus_assets_tests.stages.test_signals import documents

@@ -4,13 +4,12 @@ Workers are started once and kept for the whole build, since loading the extract
 compiled kernels costs seconds. They are spawned, not forked: the parent may hold threads.
 """
 
-import importlib
 import math
 import os
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
@@ -20,9 +19,10 @@ from catalog.errors import LeaseLost
 from catalog.session import clock
 from corpus_assets.core.errors import EngineError
 from corpus_assets.core.store import open_store
-from corpus_assets.core.task import Finished, Task, execute
+from corpus_assets.core.task import Finished, Task, TaskContext, execute
 from corpus_assets.graph.engine.base import OnDone
 
+FunctionOf = Callable[[str], Callable[[TaskContext], None]]
 SPAWNED = get_context("spawn")
 RENEWED_IN_S = 30.0  # after a pause, or a native call that let no other thread run
 SINGLE_THREADED = (
@@ -37,14 +37,15 @@ SINGLE_THREADED = (
 class LocalEngine:
     """`workers=1` runs tasks in this process; more run them in that many processes.
 
-    `functions` names the module whose `FUNCTIONS` maps a stage to its function.
+    `function_of` gives the function of a stage; it travels to workers by name, so that what it
+    loads is loaded there.
     """
 
-    def __init__(self, store_url: str, functions: str, workers: int = 1) -> None:
+    def __init__(self, store_url: str, function_of: FunctionOf, workers: int = 1) -> None:
         if workers < 1:
             raise EngineError(f"--workers must be 1 or more, not {workers}")
         self.store_url = store_url
-        self.functions = functions
+        self.function_of = function_of
         self.workers = workers
         self._pool: ProcessPoolExecutor | None = None
         self._until: Synchronized[float] = SPAWNED.Value("d", math.inf)
@@ -92,7 +93,7 @@ class LocalEngine:
             pool = self._start()
             try:
                 return {
-                    pool.submit(run_task, task, self.store_url, self.functions): i
+                    pool.submit(run_task, task, self.store_url, self.function_of): i
                     for i, task in enumerate(tasks)
                 }
             except BrokenProcessPool as error:
@@ -113,7 +114,7 @@ class LocalEngine:
             self._pool = None
 
     def _inline(self, task: Task, on_done: OnDone) -> Finished:
-        done = run_task(task, self.store_url, self.functions, self._until)
+        done = run_task(task, self.store_url, self.function_of, self._until)
         on_done(task, done)
         return done
 
@@ -136,10 +137,9 @@ def _died(task: Task) -> EngineError:
 
 
 def run_task(
-    task: Task, store_url: str, functions: str, until: "Synchronized[float] | None" = None
+    task: Task, store_url: str, function_of: FunctionOf, until: "Synchronized[float] | None" = None
 ) -> Finished:
-    """What a worker does with a task. The function table is imported late: it loads everything."""
-    table = importlib.import_module(functions).FUNCTIONS
+    """What a worker does with a task."""
     allowed = until or _worker.get("until")
 
     def before_commit() -> None:
@@ -154,7 +154,7 @@ def run_task(
                 "command again, finished parts are kept"
             )
 
-    return execute(task, open_store(store_url), table[task.stage], before_commit)
+    return execute(task, open_store(store_url), function_of(task.stage), before_commit)
 
 
 _worker: "dict[str, Synchronized[float]]" = {}  # of this process, if it is a worker

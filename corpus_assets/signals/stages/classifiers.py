@@ -1,246 +1,334 @@
-"""Classifiers stage: small fastText models that tell one kind of text from another.
+"""The stages of classifiers: samples of texts, then training.
 
-Trained on texts the recipe names (say, books and reference pages against a crawl), after the
-manner of DCLM (Li et al. 2024). Each is a calibration: trained once, pinned by digest in the
-lock. Training is bit-identical for the same sets of texts, in whatever order they come and on
-every processor.
-
-A model outlives the texts it learned from, so its dictionary spells no word of fewer than
-`min_documents` of them.
+Classifiers are calibrations: where the lock pins one it has no tasks, and no sample is drawn for
+it.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import chain, pairwise
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
-from pydantic import Field
+import pyarrow.parquet as pq
 
-from corpus_assets.core.errors import ModelError, RecipeError
-from corpus_assets.core.identity import Settings, keyed_hash
-from corpus_assets.models.fasttext_file import END_OF_LINE, LABEL, FastTextModel, parse_model
-from corpus_assets.models.fasttext_labels import label_scores
-from corpus_assets.models.fasttext_train import dump_model, train_rows
-from corpus_assets.signals.base import TextBatch
-from corpus_assets.signals.classifier import NEGATIVE, POSITIVE, Classifier, read_batch
+from corpus_assets.clean.scrubbing import sample_settings, scrubbed_sample
+from corpus_assets.core import files
+from corpus_assets.core.errors import MissingInput, ModelError, SourceError
+from corpus_assets.core.lock import PinnedFile
+from corpus_assets.core.stage import Calibration, Scope, Stage
+from corpus_assets.core.store import Output
+from corpus_assets.core.task import Task, TaskContext, count
+from corpus_assets.ingest.page_list import read_page_list
+from corpus_assets.recipe.entries import SIDES, ClassifierEntry, SnapshotSample, TextFiles
+from corpus_assets.signals.base import SignalFamily
+from corpus_assets.signals.classifier import MODEL, Classifier
+from corpus_assets.signals.ensemble import RANKS
+from corpus_assets.signals.stages.classifier_training import (
+    VERSION,
+    TrainSettings,
+    train_classifier,
+)
+from corpus_assets.signals.stages.training_sample import draw_documents, first_drawn
+from corpus_assets.signals.stages.training_texts import read_texts
 
-VERSION = 2
+if TYPE_CHECKING:
+    from corpus_assets.graph.pipeline import Pipeline
 
-MIN_WORD_TEXTS = 3  # a word in fewer training texts is no evidence and is not reported
-LABELS = (POSITIVE, NEGATIVE)
+NODE = files.CLASSIFIER.stage
+COLUMNS = ["doc_id", "url_key", "host", "text"]
 
-
-class TrainSettings(Settings):
-    """Mostly fastText's names, and what bounds the model: about 64 bytes a word and bucket."""
-
-    word_ngrams: int = Field(default=2, ge=1, le=5)
-    dim: int = Field(default=16, ge=1, le=256)
-    epochs: int = Field(default=5, ge=1, le=1000)
-    lr: float = Field(default=0.5, gt=0, le=10)
-    bucket: int = Field(default=50_000, ge=1, le=5_000_000)
-    min_documents: int = Field(
-        default=5,
-        ge=1,
-        description="training texts that a word must stand in to be spelled in the model, so that "
-        "it keeps no name of a single document that may be taken down later",
-    )
-    max_vocabulary: int = Field(
-        default=20_000,
-        ge=1,
-        description="min_documents is raised until no more words than this are left",
-    )
-    holdout_share: float = Field(default=0.2, gt=0, lt=1)
-    min_examples: int = Field(default=10, ge=2, description="distinct texts needed on each side")
-    top_words: int = Field(default=25, ge=0)
-    seed: int = Field(default=0, ge=0, lt=2**31)
+Sample = tuple[str, str, int, SnapshotSample]  # classifier, side, place there
 
 
-@dataclass(frozen=True)
-class TrainedClassifier:
-    """The model file's bytes and how it did on the texts held out."""
-
-    model: bytes
-    metrics: dict[str, Any]
-
-
-def train_classifier(
-    positives: Sequence[str], negatives: Sequence[str], family: Classifier, settings: TrainSettings
-) -> TrainedClassifier:
-    """Train on most of the texts, measure on the rest. `family` says how texts are read.
-
-    1. Texts are read as in scoring; those that are empty, repeated, or on both sides are left out.
-    2. On each side, the `holdout_share` with the smallest keyed hashes is held out.
-    3. Train on the others, one after the other in the order of their keyed hashes.
-    4. Score what was held out exactly as the signal scores documents.
-    """
-    good, poor = (_distinct(texts, family) for texts in (positives, negatives))
-    ambiguous = good & poor
-    good_held, good_train = _split(good - ambiguous, "positive", family.name, settings)
-    poor_held, poor_train = _split(poor - ambiguous, "negative", family.name, settings)
-    examples = [(text, POSITIVE) for text in good_train] + [(text, NEGATIVE) for text in poor_train]
-    examples.sort(key=lambda example: _order(example[0], settings))
-    texts_with = _texts_with(text for text, _ in examples)
-    least = _min_documents(texts_with, settings)
-    content, model = _train(examples, texts_with, least, family.name, settings)
-    metrics = {
-        "n_train_positives": len(good_train),
-        "n_train_negatives": len(poor_train),
-        "n_ambiguous": len(ambiguous),
-        "min_documents": least,
-        "model_bytes": len(content),
-        **_measure(model, good_held, poor_held),
-        **_weights(model, texts_with, settings.top_words),
-    }
-    return TrainedClassifier(content, metrics)
-
-
-def auc(good: Sequence[float], poor: Sequence[float]) -> float:
-    """Chance that a positive text scores above a negative one; a tie counts half."""
-    scores = np.sort(np.asarray(poor, dtype=np.float64))
-    below = np.searchsorted(scores, good, side="left")
-    not_above = np.searchsorted(scores, good, side="right")
-    return float((below + not_above).sum() / (2 * len(good) * len(poor)))
-
-
-def _distinct(texts: Sequence[str], family: Classifier) -> set[str]:
-    """One line a text; in plain text, words that fastText would obey are left out."""
-    batch = TextBatch.from_arrow(pa.array(texts, pa.large_string()))
-    lines = read_batch(batch, family.text, family.max_chars).texts.to_pylist()
-    if family.text == "plain":
-        lines = [
-            " ".join(w for w in line.replace("\0", " ").split() if not _is_obeyed(w))
-            for line in lines
-        ]
-    return set(lines) - {""}
-
-
-def _is_obeyed(word: str) -> bool:
-    return word == END_OF_LINE.decode() or word.startswith(LABEL)
-
-
-def _order(text: str, settings: TrainSettings) -> tuple[int, str]:
-    key = f"quality-model-{settings.seed}".encode()  # another one would change every model
-    return keyed_hash(key, text.encode("utf-8", "replace")), text
-
-
-def _split(
-    texts: set[str], side: str, name: str, settings: TrainSettings
-) -> tuple[list[str], list[str]]:
-    """(held out, to train on), both ordered by keyed hash and neither empty."""
-    if len(texts) < settings.min_examples:
-        raise RecipeError(
-            f"classifiers.{name}: {len(texts)} distinct {side} texts, needed: "
-            f"{settings.min_examples} (min_examples); name more {side} sources"
+def plan_sample(graph: "Pipeline", snapshot: str) -> list[Task]:
+    """For each sample that names the snapshot, one task a part."""
+    return [
+        CLASSIFIER_SAMPLE.task(
+            {"max_documents": sample.max_documents, "languages": sample.languages}
+            | {"seed": graph.recipe.seed}
+            | sample_settings(graph, snapshot),
+            {"documents": documents},
+            _sample_digests(graph, name, sample),
+            _sample_params(graph, name, sample),
+            label=f"{name} from {snapshot} part {i}",
         )
-    ordered = sorted(texts, key=lambda text: _order(text, settings))
-    n_held = min(max(round(settings.holdout_share * len(ordered)), 1), len(ordered) - 1)
-    return ordered[:n_held], ordered[n_held:]
+        for name, _, _, sample in _samples(graph, snapshot)
+        for i, documents in enumerate(graph.parts(files.DOCUMENTS, snapshot))
+    ]
 
 
-def _words(text: str) -> list[bytes]:
-    """The words that the scoring of documents sees."""
-    return text.encode("utf-8", "replace").replace(b"\0", b" ").split()
+def plan_classifiers(graph: "Pipeline") -> list[Task]:
+    """One task a classifier that is trained and not pinned by the lock."""
+    drawn = _drawn(graph)
+    tasks = []
+    for name, entry in to_train(graph).items():
+        family = family_of(graph.recipe.signals.families, name)
+        texts_of = {
+            f"{side}/{place:04d}": graph.locations.files(texts.files, f"{_key(name)}.{side}")
+            for side in SIDES
+            for place, texts in enumerate(entry.texts(side))
+            if isinstance(texts, TextFiles)
+        }
+        settings = {**entry.identity(), "name": name, "family": family.model_dump(mode="json")}
+        tasks.append(
+            CLASSIFIERS.task(
+                settings,
+                {key.removeprefix(f"{name}/"): out for key, out in drawn.items()
+                 if key.startswith(f"{name}/")},
+                {key: graph.digests_of(paths) for key, paths in texts_of.items()},
+                {"files": {key: [str(path) for path in paths] for key, paths in texts_of.items()}},
+                label=name,
+            )
+        )  # fmt: skip
+    return tasks
 
 
-def _texts_with(texts: Iterable[str]) -> Counter[bytes]:
-    """In how many texts each word stands."""
-    return Counter(chain.from_iterable(set(_words(text)) for text in texts))
+def to_train(graph: "Pipeline") -> dict[str, ClassifierEntry]:
+    return {n: e for n, e in trained(graph).items() if graph.pin_of(NODE, n) is None}
 
 
-def _min_documents(texts_with: Counter[bytes], settings: TrainSettings) -> int:
-    """The smallest number, from `min_documents` up, that leaves at most `max_vocabulary` words."""
-    words_with = Counter(texts_with.values())
-    least = settings.min_documents
-    words = sum(n for count, n in words_with.items() if count >= least)
-    while words > settings.max_vocabulary:
-        words -= words_with[least]
-        least += 1
-    return least
+def trained(graph: "Pipeline") -> dict[str, ClassifierEntry]:
+    return {n: e for n, e in graph.recipe.classifiers.items() if e.pinned is None}
 
 
-def _train(
-    examples: list[tuple[str, str]],
-    texts_with: Counter[bytes],
-    least: int,
-    name: str,
-    settings: TrainSettings,
-) -> tuple[bytes, FastTextModel]:
-    spelled = sorted(texts_with, key=lambda word: (-texts_with[word], word))
-    number = {word: place for place, word in enumerate(spelled)}
-    lines = [np.array([number[w] for w in _words(text)], dtype=np.int32) for text, _ in examples]
-    n_rows = sum(n >= least for n in texts_with.values())
-    rows, output = train_rows(
-        np.concatenate(lines),
-        np.cumsum([0, *map(len, lines)], dtype=np.int64),
-        np.array([LABELS.index(label) for _, label in examples], dtype=np.int32),
-        spelled,
-        n_rows,
-        n_labels=len(LABELS),
-        dim=settings.dim,
-        word_ngrams=settings.word_ngrams,
-        buckets=settings.bucket,
-        epochs=settings.epochs,
-        rate=settings.lr,
-        seed=settings.seed,
+def family_of(families: Iterable[SignalFamily], name: str) -> Classifier:
+    """The family that scores with a classifier; it says how texts are read, in training too."""
+    for family in families:
+        if isinstance(family, Classifier) and family.name == name:
+            return family
+    raise MissingInput(f"classifiers.{name}: no signal family reads it")
+
+
+def classifier_file(graph: "Pipeline", name: str) -> Output:
+    """The file of a classifier that is trained here."""
+    pin = graph.pin_of(NODE, name)
+    if pin is not None:
+        return pin
+    place = list(to_train(graph)).index(name)
+    return graph.parts(files.CLASSIFIER)[place]
+
+
+def classifier_files(graph: "Pipeline") -> dict[str, Output]:
+    """All classifiers that are trained here, by their names in a lock."""
+    return {f"{NODE}/{name}": classifier_file(graph, name) for name in trained(graph)}
+
+
+def outside_classifiers(graph: "Pipeline") -> dict[str, tuple[Path, str]]:
+    """File and digest of classifiers that come from outside, by the names that signals need."""
+    found: dict[str, tuple[Path, str]] = {}
+    for name, entry in graph.recipe.classifiers.items():
+        if entry.pinned is None:
+            continue
+        need = f"{MODEL}{name}"
+        (path,) = graph.locations.files((entry.pinned,), f"{_key(name)}.pinned", need)
+        sha256 = graph.digest_of(path)
+        if sha256 != entry.sha256:
+            raise ModelError(
+                f"{_key(name)}: {path} has SHA-256 {sha256}, the recipe says {entry.sha256}: fetch "
+                "the file again, or correct the recipe"
+            )
+        found[need] = path, sha256
+    return found
+
+
+def training_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
+    """The files that classifiers learn from, for the lock."""
+    pinned: dict[str, tuple[PinnedFile, ...]] = {}
+    for name, entry in trained(graph).items():
+        for side in SIDES:
+            for place, texts in enumerate(entry.texts(side)):
+                named = texts.files if isinstance(texts, TextFiles) else texts.urls
+                key = f"{NODE}/{name}/{side}/{place}"
+                paths = graph.locations.files(named, f"{_key(name)}.{side}")
+                if paths:
+                    pinned[key] = tuple(
+                        PinnedFile(
+                            name=path.name, bytes=path.stat().st_size, sha256=graph.digest_of(path)
+                        )
+                        for path in paths
+                    )
+    return pinned
+
+
+def learned_inputs(
+    graph: "Pipeline", needs: Sequence[str]
+) -> tuple[dict[str, Output], dict[str, str], dict[str, str]]:
+    """What signals read of learned filters: files of the store, digests and paths of others."""
+    outside = outside_classifiers(graph)
+    shared: dict[str, Output] = {}
+    digests: dict[str, str] = {}
+    paths: dict[str, str] = {}
+    for need in needs:
+        if need == RANKS:
+            shared[need] = graph.calibration(files.SCORE_RANKS)
+        elif need in outside:
+            paths[need], digests[need] = str(outside[need][0]), outside[need][1]
+        elif need.startswith(MODEL):
+            shared[need] = classifier_file(graph, need.removeprefix(MODEL))
+    return shared, digests, paths
+
+
+# -- samples of texts ------------------------------------------------------------------------
+
+
+def _samples(graph: "Pipeline", snapshot: str) -> list[Sample]:
+    """The samples that draw from a snapshot, in a fixed order."""
+    return [
+        (name, side, place, sample)
+        for name, entry in to_train(graph).items()
+        for side, place, sample in entry.samples()
+        if snapshot in sample.snapshots
+    ]
+
+
+def _drawn(graph: "Pipeline") -> dict[str, Output]:
+    """What was drawn, by classifier, side, place, snapshot and part."""
+    found: dict[str, Output] = {}
+    for snapshot in graph.recipe.snapshots:
+        samples = _samples(graph, snapshot)
+        if not samples:
+            continue
+        drawn = graph.parts(files.CLASSIFIER_SAMPLE, snapshot)
+        parts = len(drawn) // len(samples)
+        for k, (name, side, place, _) in enumerate(samples):
+            for part, output in enumerate(drawn[k * parts : (k + 1) * parts]):
+                found[f"{name}/{side}/{place:04d}/{snapshot}/{part:05d}"] = output
+    return found
+
+
+def _sample_digests(graph: "Pipeline", name: str, sample: SnapshotSample) -> dict[str, str]:
+    digests: dict[str, str] = {}
+    if sample.urls:
+        digests["urls"] = graph.digests_of(_lists(graph, name, sample))
+    if sample.languages is not None:
+        digests["lid"] = graph.language_model()[1]
+    return digests
+
+
+def _sample_params(graph: "Pipeline", name: str, sample: SnapshotSample) -> dict[str, Any]:
+    params: dict[str, Any] = {}
+    if sample.urls:
+        params["urls"] = [str(path) for path in _lists(graph, name, sample)]
+    if sample.languages is not None:
+        params["lid"] = str(graph.language_model()[0])
+    return params
+
+
+def _lists(graph: "Pipeline", name: str, sample: SnapshotSample) -> list[Path]:
+    return graph.locations.files(sample.urls, f"{_key(name)}.urls")
+
+
+def _key(name: str) -> str:
+    return f"classifiers.{name}"
+
+
+# -- what tasks do -----------------------------------------------------------------------------
+
+
+def run_sample(context: TaskContext) -> None:
+    settings, params = context.task.settings, context.task.params
+    table = context.table("documents", COLUMNS)
+    pages = read_page_list([Path(path) for path in params["urls"]]) if "urls" in params else None
+    drawn = draw_documents(
+        table,
+        settings["seed"],
+        settings["max_documents"],
+        pages,
+        settings["languages"],
+        Path(params["lid"]) if "lid" in params else None,
     )
-    if not (np.isfinite(rows).all() and np.isfinite(output).all()):
-        raise ModelError(
-            f"training did not converge: numbers grew out of range; lower classifiers.{name}."
-            "train.lr"
-        )
-    labels = Counter(label for _, label in examples)
-    content = dump_model(
-        [(END_OF_LINE, len(examples)), *((word, texts_with[word]) for word in spelled[:n_rows])],
-        [(label, labels[label]) for label in LABELS],
-        rows,
-        output,
-        word_ngrams=settings.word_ngrams,
-        buckets=settings.bucket,
-        epochs=settings.epochs,
-        min_count=least,
+    texts = scrubbed_sample(context, drawn["text"], [None] * drawn.num_rows)
+    place = drawn.schema.get_field_index("text")
+    drawn = drawn.set_column(place, drawn.schema.field(place), pa.array(texts, pa.large_string()))
+    context.write_table(files.CLASSIFIER_SAMPLE, drawn)
+    count(context, table.num_rows, drawn.num_rows)
+    if pages is not None:
+        context.notes["list_lines_passed_over"] = pages.passed_over
+
+
+def run_classifiers(context: TaskContext) -> None:
+    settings = context.task.settings
+    positives, negatives = (_texts(context, side) for side in SIDES)
+    trained = train_classifier(
+        positives,
+        negatives,
+        context.settings(Classifier, "family"),
+        context.settings(TrainSettings, "train"),
     )
-    return content, parse_model(content)  # as it will be read
+    context.write_bytes(files.CLASSIFIER, trained.model)
+    context.counts["documents_in"] = len(positives) + len(negatives)
+    context.notes["metrics"] = {settings["name"]: trained.metrics}
 
 
-def _scores(model: FastTextModel, lines: list[str]) -> list[float]:
-    batch = TextBatch.from_arrow(pa.array(lines, pa.large_string()))
-    scores = label_scores(model, batch.data, batch.offsets)[:, model.labels.index(POSITIVE)]
-    return [round(min(float(score), 1.0), 4) for score in scores]
+def _texts(context: TaskContext, side: str) -> list[str]:
+    """All texts of a side, those of each entry in its order."""
+    texts: list[str] = []
+    for place, entry in enumerate(context.task.settings[side]):
+        key = f"{side}/{place:04d}"
+        if "max_documents" in entry:
+            tables = [context.table(name) for name in context.names(f"{key}/")]
+            texts += first_drawn(tables, entry["max_documents"])["text"].to_pylist()
+        else:
+            texts += read_files(context.param("files")[key], entry["text"])
+    return texts
 
 
-def _measure(model: FastTextModel, good: list[str], poor: list[str]) -> dict[str, float | int]:
-    """Precision and recall of positives at a score of one half, and the AUC, on held-out texts."""
-    good_scores, poor_scores = _scores(model, good), _scores(model, poor)
-    hits = sum(score >= 0.5 for score in good_scores)
-    false_alarms = sum(score >= 0.5 for score in poor_scores)
-    return {
-        "n_holdout_positives": len(good),
-        "n_holdout_negatives": len(poor),
-        "precision": round(hits / (hits + false_alarms), 4) if hits else 0.0,
-        "recall": round(hits / len(good), 4),
-        "auc": round(auc(good_scores, poor_scores), 4),
-    }
+def read_files(paths: Sequence[str], field: str) -> list[str]:
+    """All texts of JSONL and Parquet files; one without a text is an error, they are curated."""
+    texts: list[str] = []
+    for path in paths:
+        is_parquet = path.endswith(".parquet")
+        texts += _read_parquet(path, field) if is_parquet else read_texts([path], field=field)
+    return texts
 
 
-def _weights(model: FastTextModel, texts_with: Counter[bytes], top: int) -> dict[str, Any]:
-    """The words that pull hardest to either side: their vectors times the labels' difference."""
-    joined = model.word_bytes.tobytes()
-    words = [joined[start:end] for start, end in pairwise(model.word_starts.tolist())]
-    output = model.output.astype(np.float64)
-    direction = output[:, model.labels.index(POSITIVE)] - output[:, model.labels.index(NEGATIVE)]
-    pulls = (model.rows[: len(words)] * direction).sum(axis=1)
-    ranked = sorted(
-        (round(float(pull), 4), word.decode("utf-8", "replace"))
-        for pull, word in zip(pulls, words, strict=True)
-        if texts_with[word] >= MIN_WORD_TEXTS
+def _read_parquet(path: str, column: str) -> list[str]:
+    try:
+        texts = pq.read_table(path, columns=[column])[column]
+    except (OSError, pa.ArrowException, KeyError) as error:
+        raise SourceError(
+            f"{path}: cannot be read as Parquet with the column {column!r} ({error}); correct "
+            "the recipe"
+        ) from error
+    if texts.null_count or not (
+        pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)
+    ):
+        raise SourceError(f"{path}: {column!r} must be a string in every row")
+    found: list[str] = texts.to_pylist()
+    return found
+
+
+def _may_hold(recipe: Mapping[str, Any], name: str) -> str:
+    least = recipe["classifiers"][name]["train"].get("min_documents")
+    if least is None:
+        return "every word of the texts it was trained on, readable, and how it weighs"
+    return (
+        f"words that stand in {least} or more of the texts it was trained on, readable, and how "
+        "they weigh; rarer words and runs of words only as weights in hashed places, without their "
+        "spelling"
     )
-    best = sorted(ranked, key=lambda item: (-item[0], item[1]))[:top]
-    return {
-        "positive_words": [{"word": word, "weight": pull} for pull, word in best if pull > 0],
-        "negative_words": [
-            {"word": word, "weight": pull} for pull, word in ranked[:top] if pull < 0
-        ],
-    }
+
+
+CLASSIFIER_SAMPLE = Stage(
+    "classifier_sample",
+    VERSION,
+    Scope.PART,
+    plan_sample,
+    run_sample,
+    asset="classifiers",
+    reads=(files.DOCUMENTS,),
+    writes=(files.CLASSIFIER_SAMPLE,),
+)
+
+CLASSIFIERS = Stage(
+    "classifiers",
+    VERSION,
+    Scope.ALL,
+    plan_classifiers,
+    run_classifiers,
+    about="fastText classifiers, each trained on its positives and negatives in the recipe.",
+    reads_all=(files.CLASSIFIER_SAMPLE,),
+    writes=(files.CLASSIFIER,),
+    calibration=Calibration(files.CLASSIFIER, _may_hold, classifier_files, is_model=True),
+    inputs=training_pins,
+)

@@ -4,26 +4,30 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from corpus_assets.core import files
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import digest
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import TaskContext
 from corpus_assets.ingest.pins import file_digest
 from corpus_assets.signals.base import FILE, FOLDER
-from corpus_assets.signals.stages.classifier_nodes import learned_inputs
-from corpus_assets.signals.stages.perplexity_nodes import model_inputs
+from corpus_assets.signals.stages.classifiers import learned_inputs
+from corpus_assets.signals.stages.perplexity import model_inputs
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline
+
+MODEL_FILES = (files.CLASSIFIER, files.PERPLEXITY_MODELS, files.SCORE_RANKS)
+"""What `signal_models` may read of other stages."""
 
 
 def signal_models(
     graph: "Pipeline", needs: Sequence[str]
 ) -> tuple[dict[str, Output], dict[str, str], dict[str, Any]]:
     """Inputs from the store, digests of files outside it, and where those lie (parameters)."""
-    shared, extra, files = model_inputs(graph, needs)
+    shared, extra, outside = model_inputs(graph, needs)
     learned = learned_inputs(graph, needs)
-    shared, extra, files = shared | learned[0], extra | learned[1], files | learned[2]
+    shared, extra, outside = shared | learned[0], extra | learned[1], outside | learned[2]
     params: dict[str, Any] = {}
     if "lid" in needs:
         path, extra["lid"] = graph.language_model()
@@ -32,7 +36,7 @@ def signal_models(
         if name.startswith(FILE):
             (path,) = graph.locations.files((name.removeprefix(FILE),), "signals.families", name)
             extra[name] = graph.digest_of(path)
-            files[name] = str(path)
+            outside[name] = str(path)
         elif name.startswith(FOLDER):
             sha256, _, stated = name.removeprefix(FOLDER).partition(":")
             copies = graph.locations.copies(name)
@@ -43,9 +47,9 @@ def signal_models(
                     f"signals.families: the folder {folder} has the digest {extra[name]}, the "
                     f"recipe says {sha256 or 'none'}: fetch it again, or correct the recipe"
                 )
-            files[name] = str(folder)
-    if files:
-        params["files"] = files
+            outside[name] = str(folder)
+    if outside:
+        params["files"] = outside
     return shared, extra, params
 
 

@@ -1,4 +1,4 @@
-"""The node `lineage_keys`: which runs a snapshot has, and the task that indexes one.
+"""The stage `lineage_keys`: which runs of files a snapshot has, and the task that indexes one.
 
 Each lineage table has runs of its own, so a change of clusters or shards leaves the keys of
 records and texts alone.
@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from catalog.keyfile import DOCUMENT_IDS, TABLE_OF, parse_header
 from catalog.rows import KeyRow
+from corpus_assets.core import files
+from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Output, Result
 from corpus_assets.core.task import Task, TaskContext, count
 from corpus_assets.versions import lineage_keys
@@ -21,19 +23,18 @@ if TYPE_CHECKING:
 SUFFIX = ".keys"
 
 
-def lineage_keys_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_lineage_keys(graph: "Pipeline", snapshot: str) -> list[Task]:
     """Runs of consecutive parts, and of consecutive shards of a group."""
-    parts = graph.results("documents", snapshot)
-    members = graph.results("clusters", snapshot)[0]
+    (clusters,) = graph.results(files.MEMBERS.stage, snapshot)
     tables = {
-        "documents": [part.outputs["records.parquet"] for part in parts],
-        "texts": [part.outputs["documents.parquet"] for part in parts],
-        "cluster_members": [members.outputs[name] for name in sorted(members.outputs)],
+        "documents": graph.parts(files.RECORDS, snapshot),
+        "texts": graph.parts(files.DOCUMENTS, snapshot),
+        "cluster_members": [clusters.outputs[name] for name in sorted(clusters.outputs)],
     }
     tasks = [
-        _task(table, snapshot, first, list(range(first, first + len(files))), files)
+        _task(table, snapshot, first, list(range(first, first + len(run))), run)
         for table, listed in tables.items()
-        for first, files in _runs(listed)
+        for first, run in _runs(listed)
     ]
     groups: dict[str, list[tuple[str, Output]]] = {}
     for name, spans in shard_spans(snapshot, graph.tasks("shards", snapshot),
@@ -41,8 +42,8 @@ def lineage_keys_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
         groups.setdefault(name.rpartition("/")[0], []).append((name, spans))
     for group, shards in sorted(groups.items()):
         for first, run in _runs(shards):
-            names, files = [name for name, _ in run], [spans for _, spans in run]
-            tasks.append(_task("spans", group, first, names, files))
+            names, outputs = [name for name, _ in run], [output for _, output in run]
+            tasks.append(_task("spans", group, first, names, outputs))
     return tasks
 
 
@@ -56,7 +57,7 @@ def shard_spans(
         yield f"{group}/{name.partition('.')[0]}", result.outputs[name]
 
 
-def make_lineage_keys(context: TaskContext) -> None:
+def run_lineage_keys(context: TaskContext) -> None:
     table = context.task.settings["table"]
     columns = lineage_keys.columns_of(table)
     units = context.task.settings["units"]
@@ -93,9 +94,7 @@ def _runs(files: Sequence[Any]) -> Iterator[tuple[int, list[Any]]]:
 def _task(
     table: str, where: str, first: int, units: Sequence[int | str], files: Sequence[Output]
 ) -> Task:
-    return Task(
-        "lineage_keys",
-        lineage_keys.VERSION,
+    return LINEAGE_KEYS.task(
         {"table": table, "units": list(units)},
         {_input(number): file for number, file in enumerate(files)},
         label=f"{where} {table} from {first}",
@@ -104,3 +103,16 @@ def _task(
 
 def _input(number: int) -> str:
     return f"{number:02d}"
+
+
+LINEAGE_KEYS = Stage(
+    "lineage_keys",
+    lineage_keys.VERSION,
+    Scope.SNAPSHOT,
+    plan_lineage_keys,
+    run_lineage_keys,
+    about="Sorted keys of records, texts, clusters and spans: a document is found without a scan.",
+    reads=(files.RECORDS, files.DOCUMENTS, files.MEMBERS, files.SHARD_SPANS),
+    writes=(files.LINEAGE_KEYS,),
+    fed_by=("documents", "documents_in"),
+)

@@ -1,4 +1,4 @@
-"""Lists of addresses as nodes: blocked categories, and what sites ask of machines.
+"""The stages of lists of addresses: blocked categories, and what sites ask of machines.
 
 Both are made once from pinned files, and every part of a snapshot looks pages up in them. The
 content hash of a list is an input of each part that uses it.
@@ -9,14 +9,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from corpus_assets.core import files
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.lock import PinnedFile
+from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import Task
+from corpus_assets.core.task import Task, TaskContext
+from corpus_assets.ingest.fetch.opening import Reach, open_pinned
 from corpus_assets.ingest.gates import robots_index
-from corpus_assets.ingest.gates.categories import FILES
+from corpus_assets.ingest.gates.categories import (
+    FILES,
+    CategoryIndex,
+    build_category_index,
+)
 from corpus_assets.ingest.gates.categories import VERSION as CATEGORIES_VERSION
-from corpus_assets.ingest.gates.robots_index import SiteFileSettings
+from corpus_assets.ingest.gates.robots_index import SiteFileSettings, build_index, read_site_files
+from corpus_assets.ingest.gates.site_index import SiteIndex
+from corpus_assets.ingest.gates.url_lists import UrlLists
 from corpus_assets.ingest.source import SourceFile
 from corpus_assets.ingest.source_reading import reading_params
 
@@ -28,7 +37,7 @@ FILES_PER_TASK = 64
 BYTES_PER_TASK = 512_000_000
 
 
-def category_index_tasks(graph: "Pipeline") -> list[Task]:
+def plan_category_index(graph: "Pipeline") -> list[Task]:
     entry = graph.recipe.blocked_categories
     if entry is None:
         return []
@@ -41,23 +50,21 @@ def category_index_tasks(graph: "Pipeline") -> list[Task]:
             extra[f"{category}/{path.name}"] = graph.digest_of(path)
     settings = {"categories": list(entry.categories)}
     params = {"lists": lists}
-    return [Task("category_index", CATEGORIES_VERSION, settings, extra_inputs=extra, params=params)]
+    return [CATEGORY_INDEX.task(settings, extra_inputs=extra, params=params)]
 
 
-def site_rules_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_site_rules(graph: "Pipeline", snapshot: str) -> list[Task]:
     source = graph.recipe.source_of(snapshot)
     settings = site_settings(graph).identity()
     tasks = []
-    for number, files in enumerate(_chunks(graph.snapshot_files(snapshot).robots)):
+    for number, chunk in enumerate(_chunks(graph.snapshot_files(snapshot).robots)):
         tasks.append(
-            Task(
-                "site_rules",
-                robots_index.VERSION,
+            SITE_RULES.task(
                 settings,
-                extra_inputs={file.name: file.sha256 for file in files},
+                extra_inputs={file.name: file.sha256 for file in chunk},
                 params={
-                    "files": [asdict(file) for file in files],
-                    **reading_params(source, graph.locations, snapshot, files[0]),
+                    "files": [asdict(file) for file in chunk],
+                    **reading_params(source, graph.locations, snapshot, chunk[0]),
                 },
                 label=f"{snapshot} site files {number}",
             )
@@ -65,23 +72,22 @@ def site_rules_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
     return tasks
 
 
-def robots_index_tasks(graph: "Pipeline", snapshot: str) -> list[Task]:
-    parts = graph.results("site_rules", snapshot)
-    if not parts:
-        return []
-    inputs = {f"{i:05d}": part.outputs["rules.parquet"] for i, part in enumerate(parts)}
+def plan_robots_index(graph: "Pipeline", snapshot: str) -> list[Task]:
+    inputs = {f"{i:05d}": rules for i, rules in enumerate(graph.parts(files.SITE_RULES, snapshot))}
     settings = site_settings(graph).identity()
-    return [Task("robots_index", robots_index.VERSION, settings, inputs, label=snapshot)]
+    return [ROBOTS_INDEX.task(settings, inputs, label=snapshot)] if inputs else []
 
 
 def list_inputs(graph: "Pipeline", snapshot: str) -> dict[str, Output]:
     """What a part of a snapshot looks its pages up in."""
     found: dict[str, Output] = {}
-    for result in graph.results("category_index"):
-        found["categories"] = result.outputs["categories.arrow"]
-    for result in graph.results("robots_index", snapshot):
-        found["sites"] = result.outputs["sites.arrow"]
-        found["site_rules"] = result.outputs["rules.arrow"]
+    for name, file in (
+        ("categories", files.CATEGORIES),
+        ("sites", files.SITES),
+        ("site_rules", files.ROBOTS_RULES),
+    ):
+        for output in graph.parts(file, snapshot):
+            found[name] = output
     return found
 
 
@@ -134,9 +140,9 @@ def _category_files(graph: "Pipeline", lists: str, category: str) -> list[Path]:
     return found
 
 
-def _chunks(files: Sequence[SourceFile]) -> Iterator[list[SourceFile]]:
+def _chunks(pinned: Sequence[SourceFile]) -> Iterator[list[SourceFile]]:
     chunk: list[SourceFile] = []
-    for file in files:
+    for file in pinned:
         size = sum(each.size for each in chunk) + file.size
         if chunk and (len(chunk) >= FILES_PER_TASK or size > BYTES_PER_TASK):
             yield chunk
@@ -144,3 +150,69 @@ def _chunks(files: Sequence[SourceFile]) -> Iterator[list[SourceFile]]:
         chunk.append(file)
     if chunk:
         yield chunk
+
+
+def run_category_index(context: TaskContext) -> None:
+    lists = [(category, Path(path)) for category, path in context.param("lists")]
+    data, counts = build_category_index(lists)
+    context.write_bytes(files.CATEGORIES, data)
+    context.notes["entries"] = dict(sorted(counts.items()))
+
+
+def run_site_rules(context: TaskContext) -> None:
+    reach = context.task.params.get("reach")
+    open_file = open_pinned if reach is None else Reach.of(reach).open
+    pinned = [SourceFile(**raw) for raw in context.param("files")]
+    table = read_site_files(pinned, context.settings(SiteFileSettings), open_file)
+    context.write_table(files.SITE_RULES, table)
+    context.counts["site_files"] = table.num_rows
+
+
+def run_robots_index(context: TaskContext) -> None:
+    settings = context.settings(SiteFileSettings)
+    tables = (context.table(name) for name in context.names(""))
+    sites, rules = build_index(tables, settings.agents)
+    context.write_bytes(files.SITES, sites)
+    context.write_bytes(files.ROBOTS_RULES, rules)
+
+
+def url_lists(context: TaskContext) -> UrlLists:
+    """The lists that a documents task was given."""
+    categories = CategoryIndex(context.path("categories")) if context.has("categories") else None
+    sites = None
+    if context.has("sites"):
+        sites = SiteIndex(context.path("sites"), context.path("site_rules"))
+    return UrlLists(categories, sites)
+
+
+CATEGORY_INDEX = Stage(
+    "category_index",
+    CATEGORIES_VERSION,
+    Scope.ALL,
+    plan_category_index,
+    run_category_index,
+    asset="documents",
+    writes=(files.CATEGORIES,),
+)
+
+SITE_RULES = Stage(
+    "site_rules",
+    robots_index.VERSION,
+    Scope.SNAPSHOT,
+    plan_site_rules,
+    run_site_rules,
+    asset="documents",
+    reads=(files.SOURCE_FILES,),
+    writes=(files.SITE_RULES,),
+)
+
+ROBOTS_INDEX = Stage(
+    "robots_index",
+    robots_index.VERSION,
+    Scope.SNAPSHOT,
+    plan_robots_index,
+    run_robots_index,
+    asset="documents",
+    reads=(files.SITE_RULES,),
+    writes=(files.SITES, files.ROBOTS_RULES),
+)

@@ -1,14 +1,14 @@
-"""Tasks that write what is left: final text, decisions, tokens and shards."""
+"""The stage of cleaning: final text of the survivors, and the fate of every record."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from corpus_assets.clean import clean_text
 from corpus_assets.clean.boilerplate import Boilerplate
 from corpus_assets.clean.clean_text import (
     BENCHMARK_ITEM,
@@ -17,42 +17,92 @@ from corpus_assets.clean.clean_text import (
     clean_documents,
     left_by_lines,
 )
-from corpus_assets.clean.decisions import Drop, part_decisions, tiers_by_copies
-from corpus_assets.clean.edits import Left, Stretch, places_in_extracted
-from corpus_assets.clean.losses import LOSSES_FILE, host_losses
-from corpus_assets.clean.repeated_spans import find_cuts
-from corpus_assets.clean.scrubbing import SCRUBBED, count_scrubbed, hash_lists, recognizers
-from corpus_assets.core.errors import CorruptArtifact
-from corpus_assets.core.task import LOOKUP_ROWS, TaskContext, count, values
-from corpus_assets.decontam.tasks import Judged, judged, write_hits
-from corpus_assets.dedup.clusters import REASONS
-from corpus_assets.graph.kept_rows import (
-    FINAL,
-    Earlier,
-    EarlierTexts,
-    joined,
-    kept_final_rows,
-    known_tokens,
+from corpus_assets.clean.copies import tiers_by_copies
+from corpus_assets.clean.edits import Stretch, places_in_extracted
+from corpus_assets.clean.fates import (
+    FATE_FILES,
+    drops_before_cleaning,
+    fate_inputs,
+    step_settings,
+    text_steps,
+    with_texts,
 )
-from corpus_assets.shards import route as shards
-from corpus_assets.shards.format import build_shard
-from corpus_assets.shards.pack import PackSettings
-from corpus_assets.shards.tokens import Encoder, TokenBatch, encoder_of
+from corpus_assets.clean.losses import host_losses
+from corpus_assets.clean.repeated_spans import find_cuts
+from corpus_assets.clean.scrubbing import (
+    SCRUBBED,
+    count_scrubbed,
+    hash_list_inputs,
+    hash_list_pins,
+    hash_lists,
+    phone_settings,
+    recognizer_settings,
+    recognizers,
+)
+from corpus_assets.clean.span_stages import span_inputs
+from corpus_assets.core import files, schemas
+from corpus_assets.core.decisions import Drop, part_decisions
+from corpus_assets.core.earlier import Earlier
+from corpus_assets.core.stage import Scope, Stage
+from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label, values
+from corpus_assets.decontam.stage import Judged, judged, verdict_settings, write_hits
+from corpus_assets.shards.route import group_name
 from corpus_assets.signals import TextStep
-from corpus_assets.signals.stages.signals import SignalSettings
+
+if TYPE_CHECKING:
+    from corpus_assets.graph.pipeline import Pipeline
 
 
-def clean_text(context: TaskContext) -> None:
+class EarlierTexts(NamedTuple):
+    """What cleaning made of a part before."""
+
+    earlier: Earlier | None
+    rows: list[int | None]  # of each document in the final texts, None where it has none
+    dropped: dict[int, Drop]  # documents that cleaning itself dropped
+
+    def final(self) -> pa.Table:
+        return (
+            self.earlier.output(files.FINAL) if self.earlier else schemas.FINAL_TEXT.empty_table()
+        )
+
+    def are_all(self, order: list[int]) -> bool:
+        """Whether these rows, in this order, are all of the final texts as they stand."""
+        return self.earlier is not None and order == list(range(self.earlier.n_rows(files.FINAL)))
+
+
+def plan_clean_text(graph: "Pipeline", snapshot: str) -> list[Task]:
+    shared = {"boilerplate": graph.calibration(files.BOILERPLATE, snapshot)}
+    shared |= span_inputs(graph, snapshot)
+    fates = fate_inputs(graph, snapshot)
+    domain = graph.recipe.source_of(snapshot).domain
+    settings = {"clean_text": graph.recipe.clean_text.identity(), "domain": domain}
+    settings |= step_settings(graph) | verdict_settings(graph) | phone_settings(graph, domain)
+    lists, paths = hash_list_inputs(graph)
+    settings |= recognizer_settings(graph)
+    records = graph.parts(files.RECORDS, snapshot)
+    return [
+        CLEAN_TEXT.task(
+            settings,
+            {"records": records[i], "documents": documents} | shared | fates[i],
+            lists,
+            paths,
+            label=part_label(snapshot, i),
+        )
+        for i, documents in enumerate(graph.parts(files.DOCUMENTS, snapshot))
+    ]
+
+
+def run_clean_text(context: TaskContext) -> None:
     chosen, hits = _chosen(context), judged(context)
     drops = drops_before_cleaning(context, chosen, hits)
-    before = kept_final_rows(context, chosen)
+    before = _known_final_rows(context, chosen)
     drops = before.dropped | drops
     left = [row for row in range(chosen.num_rows) if row not in drops]
     final = _write_final(context, before, chosen, left, drops, hits)
     records = context.table("records")
     decisions = part_decisions(records, context.task.settings["domain"], chosen, drops)
-    context.write_table("decisions.parquet", decisions, LOOKUP_ROWS)
-    context.write_table(LOSSES_FILE, host_losses(records["host"], decisions, final))
+    context.write_table(files.DECISIONS, decisions, LOOKUP_ROWS)
+    context.write_table(files.LOSSES, host_losses(records["host"], decisions, final))
     write_hits(context, hits, drops)
     _summarise_decisions(context, decisions)
 
@@ -72,7 +122,7 @@ def _write_final(
     todo = [row for row in left if before.rows[row] is None]
     known = [place for row in left if (place := before.rows[row]) is not None]
     if not todo and before.earlier is not None and before.are_all(known):
-        context.write_bytes(FINAL, before.earlier.content(FINAL), len(known))
+        context.write_bytes(files.FINAL, before.earlier.content(files.FINAL), len(known))
         _repeat_summary(context, before.earlier)
         return before.final()
     final = before.final()
@@ -87,7 +137,7 @@ def _write_final(
         ]
     if before.earlier is not None:
         final = final.take(pa.array(known, pa.int64()))
-    context.write_table(FINAL, final, LOOKUP_ROWS)
+    context.write_table(files.FINAL, final, LOOKUP_ROWS)
     _summarise_final(context, final)
     return final
 
@@ -121,12 +171,6 @@ def _clean(
     return cleaned
 
 
-def text_steps(context: TaskContext) -> tuple[TextStep, ...]:
-    """The families of the task that rewrite text."""
-    has_steps = "steps" in context.task.settings
-    return context.settings(SignalSettings, "steps").text_steps() if has_steps else ()
-
-
 def _chosen(context: TaskContext) -> pa.Table:
     """The selection, its tiers by copies where the recipe asks for it."""
     chosen = context.table("selection")
@@ -155,27 +199,6 @@ def _repeated(
     return [places_in_extracted(one.kept, cuts) for one, cuts in zip(left, found, strict=True)]
 
 
-def with_texts(table: pa.Table, left: Sequence[Left]) -> pa.Table:
-    """Ids of documents with what is left of their texts."""
-    texts = pa.array([one.text for one in left], pa.large_string())
-    return pa.table({"doc_id": table["doc_id"], "text": texts})
-
-
-def drops_before_cleaning(
-    context: TaskContext, chosen: pa.Table, hits: Judged | None = None
-) -> dict[int, Drop]:
-    """Rows that an earlier stage dropped; the first stage of the graph wins."""
-    drops = dict((hits or judged(context)).drops)
-    for member in context.table("members").to_pylist():
-        if not member["kept"]:
-            detail = f"{member['kind']} of {member['kept_doc_id'].hex()}"
-            drops[member["row"]] = Drop("clusters", REASONS[member["kind"]], detail)
-    for row, reason in enumerate(chosen["reason"].to_pylist()):
-        if reason is not None:
-            drops[row] = Drop("selection", reason)
-    return drops
-
-
 def _summarise_decisions(context: TaskContext, decisions: pa.Table) -> None:
     dropped = decisions.filter(pc.invert(decisions["kept"]))
     pairs = zip(values(dropped["stage"]), values(dropped["reason"]), strict=True)
@@ -198,7 +221,7 @@ def _summarise_final(context: TaskContext, final: pa.Table) -> None:
     for domain, tier, n in zip(
         values(final["domain"]), values(final["tier"]), lengths, strict=True
     ):
-        chars[shards.group_name(domain, tier)] += n
+        chars[group_name(domain, tier)] += n
     languages = Counter(values(final["language"]))
     context.notes["languages"] = dict(sorted(languages.items()))
     context.notes["chars_by_group"] = dict(sorted(chars.items()))
@@ -215,70 +238,52 @@ def _repeat_summary(context: TaskContext, earlier: Earlier) -> None:
             context.counts[name] = number
 
 
-def shard_counts(context: TaskContext) -> None:
-    settings = context.task.settings
-    counts = shards.shard_counts(settings["chars"], settings["tokens_per_shard"])
-    context.write_bytes("shard_counts.json", json.dumps(counts, sort_keys=True, indent=1).encode())
+def _known_final_rows(context: TaskContext, chosen: pa.Table) -> EarlierTexts:
+    """The earlier final texts, and which of the part's documents they stand for.
 
-
-def tokens(context: TaskContext) -> None:
-    final = context.table("final", ["doc_id", "domain", "tier", "text"])
-    known = known_tokens(context, final)
-    new = pa.array([row for row in range(final.num_rows) if row not in known], pa.int64())
-    computed = _encoder(context).encode_batch(final["text"].take(new).to_pylist())
-    batch = joined(known, computed, final.num_rows) if known else computed
-    data, slices = shards.route_tokens(
-        final, batch, context.json("shard_counts"), context.task.settings["seed"]
+    A row counts when the document's tier and language (from the selection) are as they were.
+    """
+    earlier = Earlier.of(context)
+    if earlier is None:
+        return EarlierTexts(None, [None] * chosen.num_rows, {})
+    columns = ["stage", "kept", "reason", "detail", "tier", "language"]
+    decisions = earlier.output(files.DECISIONS, columns)
+    is_document = pc.fill_null(pc.not_equal(decisions["stage"], "documents"), True)
+    decided = decisions.filter(is_document)
+    kept = decided["kept"].to_numpy()
+    final_row = pa.array(np.cumsum(kept) - 1, pa.int64(), mask=~kept)
+    were = pa.array(earlier.rows_of_documents(context), pa.int64())
+    same = were.is_valid()
+    for name in ("tier", "language"):
+        same = pc.and_(same, _is_equal(decided[name].take(were), chosen[name]))
+    places = pa.array(np.arange(len(were)), pa.int64())
+    cleaned = pc.fill_null(pc.equal(decided["stage"].take(were), "clean_text"), False)
+    dropped = places.filter(pc.and_(same, cleaned))
+    said = decided.select(["stage", "reason", "detail"]).take(were.take(dropped)).to_pylist()
+    return EarlierTexts(
+        earlier,
+        final_row.take(pc.if_else(same, were, None)).to_pylist(),
+        {row: Drop(**one) for row, one in zip(dropped.to_pylist(), said, strict=True)},
     )
-    context.write_bytes("tokens.parquet", data, final.num_rows)
-    listed = {name: asdict(piece) for name, piece in slices.items()}
-    context.write_bytes("slices.json", json.dumps(listed, sort_keys=True).encode())
-    count(context, final.num_rows, final.num_rows)
-    context.counts["tokens"] = sum(piece.tokens for piece in slices.values())
 
 
-def shard(context: TaskContext) -> None:
-    settings = context.task.settings
-    doc_ids, batch = shards.join_slices(
-        _checked_slice(context, name) for name in sorted(context.param("slices"))
-    )
-    built = build_shard(
-        f"{settings['snapshot']}/{settings['group']}",
-        settings["number"],
-        doc_ids,
-        batch,
-        seed=settings["seed"],
-        settings=context.settings(PackSettings, "pack"),
-        tokenizer=_encoder(context).info,
-    )
-    for name, data in built.files.items():
-        rows = pq.read_metadata(pa.BufferReader(data)).num_rows if ".spans." in name else 0
-        context.write_bytes(name, data, rows)
-    count(context, len(doc_ids), len(doc_ids))
-    for name in ("samples", "tokens", "documents"):
-        context.counts[name] = getattr(built.header, name)
+def _is_equal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Whether values are equal; two that are missing are."""
+    both = pc.and_(pc.is_null(left), pc.is_null(right))
+    return pc.or_(both, pc.fill_null(pc.equal(left, right), False))
 
 
-def _encoder(context: TaskContext) -> Encoder:
-    special = context.task.settings["special"]
-    return encoder_of(context.content("tokenizer"), special["eod"], special["pad"])
-
-
-def _checked_slice(context: TaskContext, name: str) -> tuple[list[bytes], TokenBatch]:
-    """One part's documents for a shard. Its own hash is checked, not that of the whole file:
-    a part's tokens are read by many shards, each of them only its row group."""
-    piece = context.param("slices")[name]
-    try:
-        file = pq.ParquetFile(context.store.local(piece["path"]))
-        doc_ids, batch = shards.read_slice(file, piece["row_group"])
-        found = shards.slice_hash(doc_ids, (batch[i] for i in range(len(batch))))
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise CorruptArtifact(
-            f"{piece['path']} is not readable; delete its folder in the store and build again"
-        ) from error
-    if found != context.task.extra_inputs[name]:
-        raise CorruptArtifact(
-            f"{piece['path']} does not match its recorded hash; delete its folder in the store "
-            "and build again"
-        )
-    return doc_ids, batch
+CLEAN_TEXT = Stage(
+    "clean_text",
+    clean_text.VERSION,
+    Scope.PART,
+    plan_clean_text,
+    run_clean_text,
+    about="Final text of the survivors: boilerplate lines out, personal data scrubbed, every edit "
+    "recorded; and the fate of every record.",
+    reads=(files.RECORDS, files.BOILERPLATE, files.REPEATED_SPANS, *FATE_FILES),
+    writes=(files.FINAL, files.DECISIONS, files.BENCHMARK_HITS, files.LOSSES),
+    drops=True,
+    by_row=frozenset({"documents", "records", "selection", "members", "hits"}),
+    inputs=hash_list_pins,
+)

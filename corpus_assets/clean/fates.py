@@ -1,0 +1,76 @@
+"""What cleaning is told by the stages before it: which documents they drop, which text they rewrite.
+
+Every stage of this room looks at the documents that are left, and asks here which those are.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from corpus_assets.clean.edits import Left
+from corpus_assets.core import files
+from corpus_assets.core.decisions import Drop
+from corpus_assets.core.store import Output
+from corpus_assets.core.task import TaskContext
+from corpus_assets.decontam.stage import Judged, judged, verdict_inputs
+from corpus_assets.dedup.clusters import REASONS
+from corpus_assets.signals import TextStep
+from corpus_assets.signals.stages.compute import SignalSettings
+
+if TYPE_CHECKING:
+    from corpus_assets.graph.pipeline import Pipeline
+
+FATE_FILES = (
+    files.DOCUMENTS,
+    files.SELECTION,
+    files.MEMBERS,
+    files.HITS,
+    files.COMMON_ITEMS,
+)
+"""What `fate_inputs` reads."""
+
+
+def fate_inputs(graph: "Pipeline", snapshot: str) -> list[dict[str, Output]]:
+    """What says, for each part, which of its documents the stages before cleaning drop."""
+    (clusters,) = graph.results(files.MEMBERS.stage, snapshot)
+    selected = graph.parts(files.SELECTION, snapshot)
+    return [
+        {"selection": selected[i], "members": clusters.outputs[files.MEMBERS.numbered(i)]} | hits
+        for i, hits in enumerate(verdict_inputs(graph, snapshot))
+    ]
+
+
+def step_settings(graph: "Pipeline") -> dict[str, Any]:
+    """The families that rewrite text before it is cleaned."""
+    steps = SignalSettings(families=graph.recipe.signals.text_steps())
+    if not steps.families:
+        return {}
+    return {"steps": steps.model_dump(mode="json"), "step_versions": steps.identity()}
+
+
+def text_steps(context: TaskContext) -> tuple[TextStep, ...]:
+    """The families of the task that rewrite text."""
+    has_steps = "steps" in context.task.settings
+    return context.settings(SignalSettings, "steps").text_steps() if has_steps else ()
+
+
+def with_texts(table: pa.Table, left: Sequence[Left]) -> pa.Table:
+    """Ids of documents with what is left of their texts."""
+    texts = pa.array([one.text for one in left], pa.large_string())
+    return pa.table({"doc_id": table["doc_id"], "text": texts})
+
+
+def drops_before_cleaning(
+    context: TaskContext, chosen: pa.Table, hits: Judged | None = None
+) -> dict[int, Drop]:
+    """Rows that an earlier stage dropped; the first stage of the graph wins."""
+    drops = dict((hits or judged(context)).drops)
+    for member in context.table("members").to_pylist():
+        if not member["kept"]:
+            detail = f"{member['kind']} of {member['kept_doc_id'].hex()}"
+            drops[member["row"]] = Drop("clusters", REASONS[member["kind"]], detail)
+    for row, reason in enumerate(chosen["reason"].to_pylist()):
+        if reason is not None:
+            drops[row] = Drop("selection", reason)
+    return drops

@@ -1,0 +1,266 @@
+"""A stage of the graph, declared once: what it reads and writes, and the functions that do it.
+
+A stage stands in the room of its subject, `corpus_assets/stages.py` lists all of them in the order
+of the graph, and everything else derives from the two: tasks, the engine's function table, Dagster
+assets with their edges and checks, what a lock pins, lineage tables, what a collection keeps.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from corpus_assets.core.lock import PinnedFile
+from corpus_assets.core.store import Output
+from corpus_assets.core.task import Task, TaskContext
+
+if TYPE_CHECKING:
+    from corpus_assets.graph.pipeline import Pipeline
+
+
+class Scope(StrEnum):
+    """What one task of a stage works on."""
+
+    PART = "part"  # one file of a snapshot
+    SNAPSHOT = "snapshot"  # a whole snapshot, or several that end with it
+    ALL = "all"  # all snapshots, or none
+
+
+class File(str):
+    """The name of a file that a stage writes, with what is known of it.
+
+    A `*` in the name stands for a number or a name: the stage writes several of the kind.
+    """
+
+    stage: str
+    schema: pa.Schema | None
+    lineage: str | None
+
+    def __new__(
+        cls, stage: str, name: str, schema: pa.Schema | None = None, lineage: str | None = None
+    ) -> "File":
+        """`lineage` is the table of the catalog whose rows the file holds."""
+        self = super().__new__(cls, name)
+        self.stage, self.schema, self.lineage = stage, schema, lineage
+        return self
+
+    def __getnewargs__(self) -> tuple[Any, ...]:  # type: ignore[override]
+        return self.stage, str(self), self.schema, self.lineage
+
+    def numbered(self, part: int) -> str:
+        return self.replace("*", f"{part:05d}")
+
+    def matches(self, name: str) -> bool:
+        return fnmatchcase(name, self)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What a lock pins: one file of a stage, resolved once and then the same for every build.
+
+    A takedown resolves no calibration again, so what one holds outlives the documents that it was
+    resolved from; certificates and documentation quote `may_hold`.
+    """
+
+    file: File
+    may_hold: str | Callable[[Mapping[str, Any], str], str]
+    """What it may still tell of a removed document: a sentence, or a function of the recipe in the
+    lock and of what follows the stage in the calibration's name."""
+    files: "Callable[[Pipeline], Mapping[str, Output]]"
+    """Every calibration of the kind that a recipe has, by its name in a lock."""
+    is_model: bool = False  # registered in the catalog as one
+
+    def sentence(self, recipe: Mapping[str, Any], name: str) -> str:
+        return self.may_hold if isinstance(self.may_hold, str) else self.may_hold(recipe, name)
+
+
+Inputs = Mapping[str, tuple[PinnedFile, ...]]
+
+
+def _no_inputs(graph: "Pipeline") -> Inputs:
+    return {}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of the graph."""
+
+    name: str
+    version: int  # raised whenever an output could change
+    scope: Scope
+    plan: Callable[..., list[Task]]
+    """The tasks: `plan(graph, snapshot)`, or `plan(graph)` where the scope is ALL. Settings that
+    go into a task are exactly those that can change its output."""
+    run: Callable[[TaskContext], None]
+    writes: tuple[File, ...]
+    reads: tuple[File, ...] = ()  # of the same snapshot, or of a stage over all of them
+    reads_all: tuple[File, ...] = ()  # of several snapshots
+    about: str = ""  # of the asset that it completes, for people
+    asset: str = ""  # that it is a step of; its own where none is named
+    drops: bool = False  # whether it may drop documents, each with a reason
+    fed_by: tuple[str, str] | None = None  # (stage, count) that its own `documents_in` equals
+    by_row: frozenset[str] = frozenset()
+    """Inputs that it compares row by row, and takes over from an earlier result what is equal."""
+    calibration: Calibration | None = None
+    inputs: "Callable[[Pipeline], Inputs]" = _no_inputs  # files that its tasks read, for the lock
+
+    def __post_init__(self) -> None:
+        if not self.asset:
+            object.__setattr__(self, "asset", self.name)
+
+    def task(
+        self,
+        settings: Mapping[str, Any],
+        inputs: Mapping[str, Output] | None = None,
+        extra_inputs: Mapping[str, str] | None = None,
+        params: Mapping[str, Any] | None = None,
+        label: str = "",
+    ) -> Task:
+        """A task of this stage."""
+        return Task(
+            self.name,
+            self.version,
+            settings,
+            inputs or {},
+            extra_inputs or {},
+            params or {},
+            label=label,
+        )
+
+    @property
+    def is_by_snapshot(self) -> bool:
+        return self.scope is not Scope.ALL
+
+    def file(self, name: str) -> File | None:
+        """The declaration of a file by its name."""
+        return next((file for file in self.writes if file.matches(name)), None)
+
+    def lineage(self) -> Iterator[File]:
+        return (file for file in self.writes if file.lineage)
+
+
+@dataclass(frozen=True)
+class Asset:
+    """Stages that are shown and asked for as one; the last of them completes it."""
+
+    name: str
+    stages: tuple[Stage, ...]
+
+    @property
+    def last(self) -> Stage:
+        return self.stages[-1]
+
+    @property
+    def is_by_snapshot(self) -> bool:
+        return self.last.is_by_snapshot
+
+    @property
+    def is_calibration(self) -> bool:
+        return self.last.calibration is not None
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An asset that another one reads; of every snapshot, or only of the same."""
+
+    asset: str
+    is_across: bool
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Stages in an order in which each reads only what those before it write."""
+
+    stages: tuple[Stage, ...]
+    given: tuple[str, ...] = ()  # assets outside of it that stages may read
+    _by_name: dict[str, Stage] = field(init=False, repr=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for stage in self.stages:
+            for file in (*stage.reads, *stage.reads_all):
+                if file.stage not in self._by_name and file.stage not in self.given:
+                    raise ValueError(
+                        f"{stage.name} reads {file} of {file.stage}, which comes later"
+                    )
+            for file in stage.writes:
+                if file.stage != stage.name:
+                    raise ValueError(f"{stage.name} writes {file}, which is of {file.stage}")
+            if stage.name in self._by_name:
+                raise ValueError(f"two stages are called {stage.name}")
+            self._by_name[stage.name] = stage
+
+    def __iter__(self) -> Iterator[Stage]:
+        return iter(self.stages)
+
+    def __getitem__(self, name: str) -> Stage:
+        return self._by_name[name]
+
+    @cached_property
+    def assets(self) -> Mapping[str, Asset]:
+        """Assets in the order of the graph."""
+        found: dict[str, list[Stage]] = {}
+        for stage in self.stages:
+            found.setdefault(stage.asset, []).append(stage)
+        return {name: Asset(name, tuple(stages)) for name, stages in found.items()}
+
+    @property
+    def calibrations(self) -> Mapping[str, Calibration]:
+        """Calibrations by the name of their stage."""
+        return {s.name: s.calibration for s in self.stages if s.calibration is not None}
+
+    def upstream(self, names: Iterable[str]) -> set[str]:
+        """Stages that these need, and they themselves."""
+        wanted = set(names)
+        for stage in reversed(self.stages):
+            if stage.name in wanted:
+                wanted |= {file.stage for file in (*stage.reads, *stage.reads_all)}
+        return wanted
+
+    def lineage(self) -> list[tuple[Stage, File]]:
+        """Every file whose rows are a table of the catalog."""
+        return [(stage, file) for stage in self.stages for file in stage.lineage()]
+
+    def edges(self, asset: str) -> list[Edge]:
+        """The assets that an asset reads, in the order of the graph."""
+        own = self.assets[asset]
+        across: dict[str, bool] = {}
+        for stage in own.stages:
+            for file in (*stage.reads, *stage.reads_all):
+                if file.stage in self.given:
+                    across.setdefault(file.stage, False)
+                    continue
+                other = self.assets[self[file.stage].asset]
+                if other.name != asset:
+                    # A stage by snapshot inside an asset over all of them reads every snapshot.
+                    is_across = file in stage.reads_all or not own.is_by_snapshot
+                    is_across = is_across and other.is_by_snapshot
+                    across[other.name] = across.get(other.name, False) or is_across
+        return [Edge(name, across[name]) for name in (*self.given, *self.assets) if name in across]
+
+    def waves(self, skipped: Iterable[str] = ()) -> list[list[Asset]]:
+        """Assets that can run together, once for each snapshot or once in all: as few groups as
+        the edges allow. Each needs all snapshots of those before it. `skipped` are left out."""
+        left = [asset for name, asset in self.assets.items() if name not in set(skipped)]
+        waves: list[list[Asset]] = []
+        is_by_snapshot = True
+        while left:
+            wave: list[Asset] = []
+            for asset in left:
+                if asset.is_by_snapshot == is_by_snapshot and self._is_ready(asset, wave, left):
+                    wave.append(asset)
+            left = [asset for asset in left if asset not in wave]
+            waves += [wave] if wave else []
+            is_by_snapshot = not is_by_snapshot
+        return waves
+
+    def _is_ready(self, asset: Asset, wave: Sequence[Asset], left: Sequence[Asset]) -> bool:
+        waiting = {other.name for other in left} - {other.name for other in wave}
+        together = {other.name for other in wave}
+        return not any(
+            edge.asset in waiting or (edge.is_across and edge.asset in together)
+            for edge in self.edges(asset.name)
+        )

@@ -1,0 +1,309 @@
+"""The stages of decontamination: the index of suites, the search, and items that are common.
+
+`verdict_settings`, `verdict_inputs`, `judged` and `write_hits` are for cleaning, which drops and
+cuts what was found.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpus_assets.core import files, schemas
+from corpus_assets.core.decisions import Drop
+from corpus_assets.core.earlier import known_rows
+from corpus_assets.core.lock import PinnedFile
+from corpus_assets.core.stage import Calibration, File, Scope, Stage
+from corpus_assets.core.store import Output
+from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label, values
+from corpus_assets.decontam import contamination, eval_index
+from corpus_assets.decontam import eval_suites as source_exclusions
+from corpus_assets.decontam import verdicts as verdict_rules
+from corpus_assets.decontam.contamination import REASON, ScanSettings, scan
+from corpus_assets.decontam.eval_index import (
+    EvalIndex,
+    EvalIndexSettings,
+    build_eval_index,
+    load_eval_index,
+    parse_eval_index,
+)
+from corpus_assets.decontam.eval_suites import EvalSuite, Exclusions, ExclusionSettings, read_suites
+from corpus_assets.decontam.verdicts import (
+    CUT,
+    CommonSettings,
+    Span,
+    VerdictSettings,
+    count_items,
+    cuts,
+    find_common,
+    judge,
+    lineage_of,
+    names_of,
+    verdicts,
+)
+
+if TYPE_CHECKING:
+    from corpus_assets.graph.pipeline import Pipeline
+
+
+def plan_eval_index(graph: "Pipeline") -> list[Task]:
+    if not graph.recipe.suites:
+        return []
+    described: list[dict[str, Any]] = []
+    digests: dict[str, str] = {}
+    suites = []
+    for number, suite in enumerate(graph.recipe.suites):
+        paths = graph.locations.files(suite.files, "eval_suites")
+        body = suite.identity()
+        del body["exclude"], body["files"]  # they change no item
+        described.append(body)
+        for i, path in enumerate(paths):
+            digests[f"{number:04d}/{i:04d}"] = graph.digest_of(path)
+        suites.append([suite.model_dump(mode="json"), [str(path) for path in paths]])
+    return [
+        EVAL_INDEX.task(
+            {"index": graph.recipe.eval_index.identity(), "suites": described},
+            extra_inputs=digests,
+            params={"suites": suites},
+        )
+    ]
+
+
+def suite_pins(graph: "Pipeline") -> tuple[PinnedFile, ...]:
+    """The files of all suites, for the lock."""
+    return tuple(
+        PinnedFile(name=path.name, bytes=path.stat().st_size, sha256=graph.digest_of(path))
+        for suite in graph.recipe.suites
+        for path in graph.locations.files(suite.files, "eval_suites")
+    )
+
+
+def plan_contamination(graph: "Pipeline", snapshot: str) -> list[Task]:
+    if not graph.recipe.suites:
+        return []
+    index = graph.calibration(files.EVAL_INDEX)
+    settings = graph.recipe.contamination.scan.identity()
+    return [
+        CONTAMINATION.task(
+            settings,
+            {"documents": documents, "eval_index": index},
+            label=part_label(snapshot, i),
+        )
+        for i, documents in enumerate(graph.parts(files.DOCUMENTS, snapshot))
+    ]
+
+
+def plan_common_items(graph: "Pipeline") -> list[Task]:
+    """One task over the hits of the calibration snapshots; it reads no text."""
+    if not graph.recipe.suites:
+        return []
+    settings = {
+        "common": graph.recipe.contamination.common.identity(),
+        "drop_share": graph.recipe.contamination.drop_share,
+    }
+    inputs: dict[str, Output] = {}
+    if graph.recipe.contamination.common_documents is not None:
+        for snapshot in graph.recipe.calibration_snapshots:
+            texts = graph.parts(files.DOCUMENTS, snapshot)
+            for i, hits in enumerate(graph.parts(files.HITS, snapshot)):
+                inputs[f"{snapshot}/{i:05d}/hits"] = hits
+                inputs[f"{snapshot}/{i:05d}/texts"] = texts[i]
+    return [COMMON_ITEMS.task(settings, inputs)]
+
+
+def verdict_settings(graph: "Pipeline") -> dict[str, Any]:
+    """What a task needs to know to say which documents go."""
+    settings: dict[str, Any] = {"verdict": graph.recipe.contamination.verdict.identity()}
+    exclude = {
+        suite.benchmark or f"suite {number}": suite.exclude.identity()
+        for number, suite in enumerate(graph.recipe.suites, 1)
+        if suite.exclude
+    }
+    return settings | {"exclude": exclude} if exclude else settings
+
+
+def verdict_inputs(graph: "Pipeline", snapshot: str) -> list[dict[str, Output]]:
+    """What it reads for that, for each part; nothing where the recipe has no suite."""
+    if not graph.recipe.suites:
+        return [{} for _ in graph.parts(files.DOCUMENTS, snapshot)]
+    common = graph.calibration(files.COMMON_ITEMS)
+    return [{"hits": hits, "common_items": common} for hits in graph.parts(files.HITS, snapshot)]
+
+
+STAGE = "contamination"
+
+
+def run_eval_index(context: TaskContext) -> None:
+    suites = [
+        (EvalSuite.model_validate(raw), [Path(path) for path in paths])
+        for raw, paths in context.param("suites")
+    ]
+    items = read_suites(suites)
+    data = build_eval_index(items, context.settings(EvalIndexSettings, "index"))
+    context.write_bytes(files.EVAL_INDEX, data)
+    metrics = parse_eval_index(data).metrics()
+    context.counts["items"] = len(items)
+    context.counts["unindexed_items"] = metrics["unindexed"]
+    context.notes["items_by_benchmark"] = dict(sorted(Counter(i.benchmark for i in items).items()))
+    too_short = Counter(benchmark for benchmark, _ in metrics["unindexed_items"])
+    context.notes["unindexed_by_benchmark"] = dict(sorted(too_short.items()))
+
+
+@lru_cache(maxsize=1)
+def _index(path: Path) -> EvalIndex:
+    """The index of the part before this one is nearly always that of this one."""
+    return load_eval_index(path)
+
+
+def run_contamination(context: TaskContext) -> None:
+    hits = _known_hits(context)
+    if hits is None:
+        table = context.table("documents", ["doc_id", "domain", "text"])
+        hits = scan(table, _index(context.path("eval_index")), context.settings(ScanSettings))
+    context.write_table(files.HITS, hits)
+    rows = context.task.inputs["documents"].rows
+    count(context, rows, rows)
+    context.counts["hits"] = hits.num_rows
+    context.notes["hits_by_benchmark"] = dict(sorted(Counter(values(hits["benchmark"])).items()))
+
+
+def _known_hits(context: TaskContext) -> pa.Table | None:
+    """Hits of the documents that are left, at their new rows; None where they must be searched."""
+    known = known_rows(context)
+    if known is None:
+        return None
+    earlier, rows = known
+    now = {old: new for new, old in enumerate(rows)}
+    hits = earlier.output(files.HITS)
+    moved = [now.get(row) for row in hits["row"].to_pylist()]
+    left = hits.filter(pa.array([row is not None for row in moved], pa.bool_()))
+    column = pa.array([row for row in moved if row is not None], pa.int32())
+    return left.set_column(left.schema.get_field_index("row"), left.schema.field("row"), column)
+
+
+def run_common_items(context: TaskContext) -> None:
+    verdict = VerdictSettings(drop_share=context.task.settings["drop_share"])
+    limit = context.settings(CommonSettings, "common").common_documents
+    common = find_common(_counted(context, verdict), limit)
+    context.write_table(files.COMMON_ITEMS, common)
+    context.counts["common_items"] = common.num_rows
+
+
+def _counted(context: TaskContext, settings: VerdictSettings) -> Iterator[pa.Table]:
+    for name in context.names(""):
+        if name.endswith("/hits"):
+            texts = context.table(f"{name.removesuffix('/hits')}/texts", ["text_id"])
+            yield count_items(context.table(name), texts["text_id"], settings)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What decontamination says about the documents of a part."""
+
+    hits: pa.Table  # with share and verdict
+    drops: dict[int, Drop] = field(default_factory=dict)
+    cuts: dict[int, list[Span]] = field(default_factory=dict)
+    worst: dict[int, str] = field(default_factory=dict)  # row -> benchmark that drops it
+
+
+def judged(context: TaskContext) -> Judged:
+    """Drops and cuts of a part, from its hits, the common items and the places left out."""
+    hits = context.table("hits") if context.has("hits") else schemas.HITS.empty_table()
+    settings = context.settings(VerdictSettings, "verdict")
+    common = names_of(context.table("common_items")) if context.has("common_items") else frozenset()
+    drops: dict[int, Drop] = {}
+    worst: dict[int, str] = {}
+    for hit in verdicts(hits, settings, common).to_pylist():
+        detail = f"{hit['benchmark']}/{hit['item_id']}"
+        drops[hit["row"]] = Drop(STAGE, REASON, detail)
+        worst[hit["row"]] = hit["benchmark"]
+    places = {
+        name: ExclusionSettings.model_validate(raw)
+        for name, raw in context.task.settings.get("exclude", {}).items()
+    }
+    if places:
+        keys = context.table("documents", ["url_key", "host"])
+        for row, place in Exclusions(places).matches(keys).items():
+            drops[row] = Drop(STAGE, source_exclusions.REASON, place)
+    found = judge(hits, settings, common)
+    return Judged(found, drops, cuts(found), worst)
+
+
+def write_hits(context: TaskContext, found: Judged, drops: Mapping[int, Drop]) -> None:
+    """The part's lineage of hits, and counts by benchmark of what they did in the end.
+
+    `drops` are all of the part: a document that an earlier stage dropped is not counted here.
+    """
+    context.write_table(files.BENCHMARK_HITS, lineage_of(found.hits), LOOKUP_ROWS)
+    done = {row: spans for row, spans in found.cuts.items() if row not in drops}
+    context.counts["cut_documents"] = len(done)
+    context.counts["cut_chars"] = sum(end - start for own in done.values() for start, end in own)
+    own = {row: drop for row, drop in drops.items() if drop.stage == STAGE}
+    removed = Counter(
+        found.worst[row]
+        for row, drop in own.items()
+        if drop.reason == REASON and row in found.worst
+    )
+    places = Counter(drop.detail for drop in own.values() if drop.reason != REASON)
+    is_cut = pc.equal(found.hits["verdict"], CUT)
+    pairs = found.hits.filter(is_cut).select(["row", "benchmark"]).to_pylist()
+    cut = Counter(name for row, name in {(p["row"], p["benchmark"]) for p in pairs} if row in done)
+    for name, counted in (("removed", removed), ("cut", cut), ("excluded", places)):
+        context.notes[f"{name}_by_benchmark"] = dict(sorted(counted.items()))
+
+
+def _calibrations(graph: "Pipeline", file: File) -> dict[str, Output]:
+    return {file.stage: graph.calibration(file)} if graph.recipe.suites else {}
+
+
+EVAL_INDEX = Stage(
+    "eval_index",
+    eval_index.VERSION,
+    Scope.ALL,
+    plan_eval_index,
+    run_eval_index,
+    about="N-grams of every item of the evaluation suites, pinned by digest.",
+    writes=(files.EVAL_INDEX,),
+    calibration=Calibration(
+        files.EVAL_INDEX,
+        "items of evaluation suites; nothing of documents",
+        lambda graph: _calibrations(graph, files.EVAL_INDEX),
+        is_model=True,
+    ),
+    inputs=lambda graph: {"eval_suites": suite_pins(graph)},
+)
+
+CONTAMINATION = Stage(
+    "contamination",
+    contamination.VERSION,
+    Scope.PART,
+    plan_contamination,
+    run_contamination,
+    about="Benchmark items found in documents, by n-grams and confirmed on the words themselves.",
+    reads=(files.DOCUMENTS, files.EVAL_INDEX),
+    writes=(files.HITS,),
+    drops=True,
+    fed_by=("documents", "documents_out"),
+    by_row=frozenset({"documents"}),
+)
+
+COMMON_ITEMS = Stage(
+    "common_items",
+    verdict_rules.VERSION,
+    Scope.ALL,
+    plan_common_items,
+    run_common_items,
+    about="Benchmark items that so many texts hold that they are common phrases, not leaks.",
+    reads_all=(files.HITS, files.DOCUMENTS),
+    writes=(files.COMMON_ITEMS,),
+    calibration=Calibration(
+        files.COMMON_ITEMS,
+        "names of evaluation items, and in how many documents each was found; no text",
+        lambda graph: _calibrations(graph, files.COMMON_ITEMS),
+    ),
+)

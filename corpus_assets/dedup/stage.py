@@ -1,0 +1,147 @@
+"""The stages of deduplication: signatures of every document, then clusters over a window."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpus_assets.core import files
+from corpus_assets.core.earlier import known_rows
+from corpus_assets.core.stage import Scope, Stage
+from corpus_assets.core.store import Output
+from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label, values
+from corpus_assets.dedup import clusters, signatures
+from corpus_assets.dedup.candidate_keys import TieFile, tie_tables
+from corpus_assets.dedup.clusters import REASONS, ClusterSettings
+from corpus_assets.dedup.parts import CLUSTER_KEYS, stored_parts, with_columns
+from corpus_assets.dedup.signatures import (
+    Signatures,
+    SignatureSettings,
+    compute_signatures,
+    parse_sketches,
+    sketch_bytes,
+)
+from corpus_assets.dedup.window import cluster_window
+
+if TYPE_CHECKING:
+    from corpus_assets.graph.pipeline import Pipeline
+    from corpus_assets.recipe.recipe import Recipe
+
+WINDOW_FILES = (
+    files.SIGNALS,
+    files.SELECTION,
+    files.SIGNATURES,
+    files.CANDIDATE_KEYS,
+    files.SKETCHES,
+)
+
+
+def plan_signatures(graph: "Pipeline", snapshot: str) -> list[Task]:
+    settings = graph.recipe.signatures.identity()
+    return [
+        SIGNATURES.task(settings, {"documents": documents}, label=part_label(snapshot, i))
+        for i, documents in enumerate(graph.parts(files.DOCUMENTS, snapshot))
+    ]
+
+
+def run_signatures(context: TaskContext) -> None:
+    signed = _known_signatures(context)
+    if signed is None:
+        table = context.table("documents", ["doc_id", *CLUSTER_KEYS, "text"])
+        signed = compute_signatures(table, context.settings(SignatureSettings))
+        keys = [(name, table[name]) for name in CLUSTER_KEYS]
+        signed = replace(signed, table=with_columns(signed.table, keys))
+    context.write_table(files.SIGNATURES, signed.table)
+    context.write_bytes(files.CANDIDATE_KEYS, tie_tables(signed.table, signed.band_keys))
+    context.write_bytes(files.SKETCHES, sketch_bytes(signed.sketches), signed.table.num_rows)
+    count(context, signed.table.num_rows, signed.table.num_rows)
+
+
+def _known_signatures(context: TaskContext) -> Signatures | None:
+    """Signatures of a part that documents left, taken over row by row; None where they must be
+    computed."""
+    known = known_rows(context)
+    if known is None:
+        return None
+    earlier, rows = known
+    places = np.array(rows, np.int64)
+    return Signatures(
+        earlier.output(files.SIGNATURES).take(pa.array(places)),
+        TieFile.open(earlier.path(files.CANDIDATE_KEYS)).band_keys()[places],
+        parse_sketches(earlier.content(files.SKETCHES))[places],
+    )
+
+
+def plan_clusters(graph: "Pipeline", snapshot: str) -> list[Task]:
+    window = window_of(graph.recipe, snapshot)
+    inputs: dict[str, Output] = {}
+    for name in window:
+        for file in WINDOW_FILES:
+            for i, output in enumerate(graph.parts(file, name)):
+                inputs[f"{name}/{i:05d}/{file.partition('.')[0]}"] = output
+    settings = {
+        "clusters": graph.recipe.clusters.identity(),
+        "signatures": graph.recipe.signatures.identity(),
+        "window": list(window),
+        "parts": len(graph.parts(files.SIGNATURES, snapshot)),
+    }
+    return [CLUSTERS.task(settings, inputs, label=snapshot)]
+
+
+def window_of(recipe: "Recipe", snapshot: str) -> Sequence[str]:
+    """The snapshots whose documents a snapshot is compared with, first in rank first.
+
+    Rank is the order in the recipe; a snapshot itself is always the last of its window.
+    """
+    scope = recipe.clusters.scope
+    place = recipe.snapshots.index(snapshot)
+    before = {"per_snapshot": 0, "all": place}[scope] if isinstance(scope, str) else scope.rolling
+    return recipe.snapshots[max(0, place - before) : place + 1]
+
+
+def run_clusters(context: TaskContext) -> None:
+    dropped: Counter[str] = Counter()
+    with cluster_window(
+        stored_parts(context),
+        context.task.settings["window"],
+        context.settings(ClusterSettings, "clusters"),
+        context.settings(SignatureSettings, "signatures"),
+    ) as found:
+        for part, rows in found.parts():
+            context.write_table(files.MEMBERS.numbered(part), rows, LOOKUP_ROWS)
+            lost = rows.filter(pc.invert(rows["kept"]))
+            dropped.update(REASONS[kind] for kind in values(lost["kind"]))
+    count(context, found.n_documents, found.n_documents - dropped.total(), dropped)
+    context.notes["clusters"] = found.n_clusters
+
+
+SIGNATURES = Stage(
+    "signatures",
+    signatures.VERSION,
+    Scope.PART,
+    plan_signatures,
+    run_signatures,
+    about="Exact keys and MinHash signatures of every document.",
+    reads=(files.DOCUMENTS,),
+    writes=(files.SIGNATURES, files.CANDIDATE_KEYS, files.SKETCHES),
+    fed_by=("documents", "documents_out"),
+    by_row=frozenset({"documents"}),
+)
+
+CLUSTERS = Stage(
+    "clusters",
+    clusters.VERSION,
+    Scope.SNAPSHOT,
+    plan_clusters,
+    run_clusters,
+    about="Duplicates by capture, URL, exact text and near text; one member of each cluster is "
+    "kept.",
+    reads_all=WINDOW_FILES,
+    writes=(files.MEMBERS,),
+    drops=True,
+    fed_by=("selection", "documents_out"),
+)

@@ -1,0 +1,144 @@
+"""The stage of ingest: from source files to documents, gates first, takedowns in force."""
+
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpus_assets.core import files
+from corpus_assets.core.lock import PinnedFile
+from corpus_assets.core.stage import Scope, Stage
+from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, read_table, values
+from corpus_assets.ingest import documents
+from corpus_assets.ingest.documents import SUPPRESSED, IngestSettings, ingest_part
+from corpus_assets.ingest.extract.extract import extractor_version
+from corpus_assets.ingest.gates.gates import Blocklist, Suppressions
+from corpus_assets.ingest.gates.language_gate import sample_counts
+from corpus_assets.ingest.lists import category_files, list_inputs, url_lists
+from corpus_assets.ingest.parts import part_task, spelled_orders
+from corpus_assets.ingest.purge import purge_part
+from corpus_assets.ingest.source import SourceFile, SourceSpec
+from corpus_assets.ingest.source_reading import (
+    forget_source,
+    index_input,
+    index_settings,
+    open_records,
+    reading_params,
+)
+
+if TYPE_CHECKING:
+    from corpus_assets.graph.pipeline import Pipeline
+
+
+def plan_documents(graph: "Pipeline", snapshot: str) -> list[Task]:
+    source = graph.recipe.source_of(snapshot)
+    blocklists = graph.locations.files(graph.recipe.blocklists, "blocklists")
+    spec = source.identity()
+    del spec["snapshots"]
+    spec.pop("crawl", None)  # which files it takes is in their pins
+    settings = {
+        "source": spec,
+        "snapshot": snapshot,
+        "ingest": graph.recipe.documents.identity(),
+        "extractor": extractor_version(graph.recipe.documents.extraction),
+        "orders": [],
+    }
+    lists = {f"blocklist/{i:04d}": graph.digest_of(path) for i, path in enumerate(blocklists)}
+    gate = graph.recipe.documents.gates.language_gate
+    model: dict[str, str] = {}
+    if gate is not None and gate.languages:
+        path, lists["lid"] = graph.language_model()
+        model["lid"] = str(path)
+    looked_up = list_inputs(graph, snapshot)
+    pinned = graph.snapshot_files(snapshot)
+    bases = [
+        DOCUMENTS.task(
+            settings | {"part": part} | index_settings(source),
+            looked_up | index_input(source, pinned, part),
+            extra_inputs={file.name: file.sha256} | lists,
+            params={
+                "file": asdict(file),
+                "blocklists": [str(path) for path in blocklists],
+                **model,
+                **reading_params(source, graph.locations, snapshot, file),
+            },
+            label=f"{snapshot} {file.name}",
+        )
+        for part, file in enumerate(pinned.files)
+    ]
+    return [part_task(graph.store, base, graph.suppressions, graph.load) for base in bases]
+
+
+def run_documents(context: TaskContext) -> None:
+    settings = context.task.settings
+    origin = context.task.origin
+    purged = origin.purged if origin is not None else None  # read under the listed orders already
+    orders = Suppressions.from_rows(
+        spelled_orders(
+            context.store,
+            ((kind, value) for kind, value in settings["orders"]),
+            with_lists=purged is None,
+        )
+    )
+    if purged is not None:
+        records, extracted = purge_part(
+            read_table(context.store, purged[files.RECORDS]),
+            read_table(context.store, purged[files.DOCUMENTS]),
+            orders,
+        )
+    else:
+        records, extracted = _ingest(context, orders)
+    if purged is not None or SUPPRESSED in set(values(records["reason"])):
+        forget_source(context)
+    context.write_table(files.RECORDS, records, LOOKUP_ROWS)
+    context.write_table(files.DOCUMENTS, extracted, LOOKUP_ROWS)
+    count(context, records.num_rows, extracted.num_rows, Counter(values(records["reason"])))
+    if settings["ingest"]["gates"]["language_gate"] is not None:
+        gated = pc.starts_with(records["reason"].fill_null(""), "gate_")
+        context.counts |= sample_counts(records.filter(gated)["detail"].to_pylist())
+
+
+def _ingest(context: TaskContext, orders: Suppressions) -> tuple[pa.Table, pa.Table]:
+    settings = context.task.settings
+    spec = SourceSpec.model_validate(settings["source"])
+    file = SourceFile(**context.param("file"))
+    ingest = context.settings(IngestSettings, "ingest")
+    with open_records(context, spec, file, ingest.gates) as records:
+        return ingest_part(
+            spec,
+            settings["snapshot"],
+            settings["part"],
+            file,
+            ingest,
+            Blocklist.from_files([Path(path) for path in context.param("blocklists")]),
+            orders,
+            records=records,
+            lists=url_lists(context),
+            lid=Path(context.param("lid")) if "lid" in context.task.params else None,
+            on_cost=context.spend,
+        )
+
+
+def _inputs(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
+    """Source files of all snapshots, blocklists, and what other lists are made from."""
+    lists = {"blocklists": graph.locations.files(graph.recipe.blocklists, "blocklists")}
+    lists |= category_files(graph)
+    return graph.delivered() | {name: graph.pins_of(paths) for name, paths in lists.items()}
+
+
+DOCUMENTS = Stage(
+    "documents",
+    documents.VERSION,
+    Scope.PART,
+    plan_documents,
+    run_documents,
+    about="WARC, JSONL or Parquet in, text out. Gates come before any expensive work; every record "
+    "that gives no text has a reason.",
+    reads=(files.SOURCE_FILES, files.CATEGORIES, files.SITES, files.ROBOTS_RULES),
+    writes=(files.DOCUMENTS, files.RECORDS),
+    drops=True,
+    inputs=_inputs,
+)

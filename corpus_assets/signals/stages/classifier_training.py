@@ -1,0 +1,246 @@
+"""Classifiers stage: small fastText models that tell one kind of text from another.
+
+Trained on texts the recipe names (say, books and reference pages against a crawl), after the
+manner of DCLM (Li et al. 2024). Each is a calibration: trained once, pinned by digest in the
+lock. Training is bit-identical for the same sets of texts, in whatever order they come and on
+every processor.
+
+A model outlives the texts it learned from, so its dictionary spells no word of fewer than
+`min_documents` of them.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from corpus_assets.core.errors import ModelError, RecipeError
+from corpus_assets.core.identity import Settings, keyed_hash
+from corpus_assets.models.fasttext_file import END_OF_LINE, LABEL, FastTextModel, parse_model
+from corpus_assets.models.fasttext_labels import label_scores
+from corpus_assets.models.fasttext_train import dump_model, train_rows
+from corpus_assets.signals.base import TextBatch
+from corpus_assets.signals.classifier import NEGATIVE, POSITIVE, Classifier, read_batch
+
+VERSION = 2
+
+MIN_WORD_TEXTS = 3  # a word in fewer training texts is no evidence and is not reported
+LABELS = (POSITIVE, NEGATIVE)
+
+
+class TrainSettings(Settings):
+    """Mostly fastText's names, and what bounds the model: about 64 bytes a word and bucket."""
+
+    word_ngrams: int = Field(default=2, ge=1, le=5)
+    dim: int = Field(default=16, ge=1, le=256)
+    epochs: int = Field(default=5, ge=1, le=1000)
+    lr: float = Field(default=0.5, gt=0, le=10)
+    bucket: int = Field(default=50_000, ge=1, le=5_000_000)
+    min_documents: int = Field(
+        default=5,
+        ge=1,
+        description="training texts that a word must stand in to be spelled in the model, so that "
+        "it keeps no name of a single document that may be taken down later",
+    )
+    max_vocabulary: int = Field(
+        default=20_000,
+        ge=1,
+        description="min_documents is raised until no more words than this are left",
+    )
+    holdout_share: float = Field(default=0.2, gt=0, lt=1)
+    min_examples: int = Field(default=10, ge=2, description="distinct texts needed on each side")
+    top_words: int = Field(default=25, ge=0)
+    seed: int = Field(default=0, ge=0, lt=2**31)
+
+
+@dataclass(frozen=True)
+class TrainedClassifier:
+    """The model file's bytes and how it did on the texts held out."""
+
+    model: bytes
+    metrics: dict[str, Any]
+
+
+def train_classifier(
+    positives: Sequence[str], negatives: Sequence[str], family: Classifier, settings: TrainSettings
+) -> TrainedClassifier:
+    """Train on most of the texts, measure on the rest. `family` says how texts are read.
+
+    1. Texts are read as in scoring; those that are empty, repeated, or on both sides are left out.
+    2. On each side, the `holdout_share` with the smallest keyed hashes is held out.
+    3. Train on the others, one after the other in the order of their keyed hashes.
+    4. Score what was held out exactly as the signal scores documents.
+    """
+    good, poor = (_distinct(texts, family) for texts in (positives, negatives))
+    ambiguous = good & poor
+    good_held, good_train = _split(good - ambiguous, "positive", family.name, settings)
+    poor_held, poor_train = _split(poor - ambiguous, "negative", family.name, settings)
+    examples = [(text, POSITIVE) for text in good_train] + [(text, NEGATIVE) for text in poor_train]
+    examples.sort(key=lambda example: _order(example[0], settings))
+    texts_with = _texts_with(text for text, _ in examples)
+    least = _min_documents(texts_with, settings)
+    content, model = _train(examples, texts_with, least, family.name, settings)
+    metrics = {
+        "n_train_positives": len(good_train),
+        "n_train_negatives": len(poor_train),
+        "n_ambiguous": len(ambiguous),
+        "min_documents": least,
+        "model_bytes": len(content),
+        **_measure(model, good_held, poor_held),
+        **_weights(model, texts_with, settings.top_words),
+    }
+    return TrainedClassifier(content, metrics)
+
+
+def auc(good: Sequence[float], poor: Sequence[float]) -> float:
+    """Chance that a positive text scores above a negative one; a tie counts half."""
+    scores = np.sort(np.asarray(poor, dtype=np.float64))
+    below = np.searchsorted(scores, good, side="left")
+    not_above = np.searchsorted(scores, good, side="right")
+    return float((below + not_above).sum() / (2 * len(good) * len(poor)))
+
+
+def _distinct(texts: Sequence[str], family: Classifier) -> set[str]:
+    """One line a text; in plain text, words that fastText would obey are left out."""
+    batch = TextBatch.from_arrow(pa.array(texts, pa.large_string()))
+    lines = read_batch(batch, family.text, family.max_chars).texts.to_pylist()
+    if family.text == "plain":
+        lines = [
+            " ".join(w for w in line.replace("\0", " ").split() if not _is_obeyed(w))
+            for line in lines
+        ]
+    return set(lines) - {""}
+
+
+def _is_obeyed(word: str) -> bool:
+    return word == END_OF_LINE.decode() or word.startswith(LABEL)
+
+
+def _order(text: str, settings: TrainSettings) -> tuple[int, str]:
+    key = f"quality-model-{settings.seed}".encode()  # another one would change every model
+    return keyed_hash(key, text.encode("utf-8", "replace")), text
+
+
+def _split(
+    texts: set[str], side: str, name: str, settings: TrainSettings
+) -> tuple[list[str], list[str]]:
+    """(held out, to train on), both ordered by keyed hash and neither empty."""
+    if len(texts) < settings.min_examples:
+        raise RecipeError(
+            f"classifiers.{name}: {len(texts)} distinct {side} texts, needed: "
+            f"{settings.min_examples} (min_examples); name more {side} sources"
+        )
+    ordered = sorted(texts, key=lambda text: _order(text, settings))
+    n_held = min(max(round(settings.holdout_share * len(ordered)), 1), len(ordered) - 1)
+    return ordered[:n_held], ordered[n_held:]
+
+
+def _words(text: str) -> list[bytes]:
+    """The words that the scoring of documents sees."""
+    return text.encode("utf-8", "replace").replace(b"\0", b" ").split()
+
+
+def _texts_with(texts: Iterable[str]) -> Counter[bytes]:
+    """In how many texts each word stands."""
+    return Counter(chain.from_iterable(set(_words(text)) for text in texts))
+
+
+def _min_documents(texts_with: Counter[bytes], settings: TrainSettings) -> int:
+    """The smallest number, from `min_documents` up, that leaves at most `max_vocabulary` words."""
+    words_with = Counter(texts_with.values())
+    least = settings.min_documents
+    words = sum(n for count, n in words_with.items() if count >= least)
+    while words > settings.max_vocabulary:
+        words -= words_with[least]
+        least += 1
+    return least
+
+
+def _train(
+    examples: list[tuple[str, str]],
+    texts_with: Counter[bytes],
+    least: int,
+    name: str,
+    settings: TrainSettings,
+) -> tuple[bytes, FastTextModel]:
+    spelled = sorted(texts_with, key=lambda word: (-texts_with[word], word))
+    number = {word: place for place, word in enumerate(spelled)}
+    lines = [np.array([number[w] for w in _words(text)], dtype=np.int32) for text, _ in examples]
+    n_rows = sum(n >= least for n in texts_with.values())
+    rows, output = train_rows(
+        np.concatenate(lines),
+        np.cumsum([0, *map(len, lines)], dtype=np.int64),
+        np.array([LABELS.index(label) for _, label in examples], dtype=np.int32),
+        spelled,
+        n_rows,
+        n_labels=len(LABELS),
+        dim=settings.dim,
+        word_ngrams=settings.word_ngrams,
+        buckets=settings.bucket,
+        epochs=settings.epochs,
+        rate=settings.lr,
+        seed=settings.seed,
+    )
+    if not (np.isfinite(rows).all() and np.isfinite(output).all()):
+        raise ModelError(
+            f"training did not converge: numbers grew out of range; lower classifiers.{name}."
+            "train.lr"
+        )
+    labels = Counter(label for _, label in examples)
+    content = dump_model(
+        [(END_OF_LINE, len(examples)), *((word, texts_with[word]) for word in spelled[:n_rows])],
+        [(label, labels[label]) for label in LABELS],
+        rows,
+        output,
+        word_ngrams=settings.word_ngrams,
+        buckets=settings.bucket,
+        epochs=settings.epochs,
+        min_count=least,
+    )
+    return content, parse_model(content)  # as it will be read
+
+
+def _scores(model: FastTextModel, lines: list[str]) -> list[float]:
+    batch = TextBatch.from_arrow(pa.array(lines, pa.large_string()))
+    scores = label_scores(model, batch.data, batch.offsets)[:, model.labels.index(POSITIVE)]
+    return [round(min(float(score), 1.0), 4) for score in scores]
+
+
+def _measure(model: FastTextModel, good: list[str], poor: list[str]) -> dict[str, float | int]:
+    """Precision and recall of positives at a score of one half, and the AUC, on held-out texts."""
+    good_scores, poor_scores = _scores(model, good), _scores(model, poor)
+    hits = sum(score >= 0.5 for score in good_scores)
+    false_alarms = sum(score >= 0.5 for score in poor_scores)
+    return {
+        "n_holdout_positives": len(good),
+        "n_holdout_negatives": len(poor),
+        "precision": round(hits / (hits + false_alarms), 4) if hits else 0.0,
+        "recall": round(hits / len(good), 4),
+        "auc": round(auc(good_scores, poor_scores), 4),
+    }
+
+
+def _weights(model: FastTextModel, texts_with: Counter[bytes], top: int) -> dict[str, Any]:
+    """The words that pull hardest to either side: their vectors times the labels' difference."""
+    joined = model.word_bytes.tobytes()
+    words = [joined[start:end] for start, end in pairwise(model.word_starts.tolist())]
+    output = model.output.astype(np.float64)
+    direction = output[:, model.labels.index(POSITIVE)] - output[:, model.labels.index(NEGATIVE)]
+    pulls = (model.rows[: len(words)] * direction).sum(axis=1)
+    ranked = sorted(
+        (round(float(pull), 4), word.decode("utf-8", "replace"))
+        for pull, word in zip(pulls, words, strict=True)
+        if texts_with[word] >= MIN_WORD_TEXTS
+    )
+    best = sorted(ranked, key=lambda item: (-item[0], item[1]))[:top]
+    return {
+        "positive_words": [{"word": word, "weight": pull} for pull, word in best if pull > 0],
+        "negative_words": [
+            {"word": word, "weight": pull} for pull, word in ranked[:top] if pull < 0
+        ],
+    }

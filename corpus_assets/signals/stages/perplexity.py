@@ -1,0 +1,210 @@
+"""The stages of perplexity models: each is trained by a task of its own, and one file holds them all.
+
+That file is the calibration that a lock pins. KenLM's models come from outside and are known by
+their digests.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from corpus_assets.core import files
+from corpus_assets.core.errors import ModelError, SourceError
+from corpus_assets.core.lock import PinnedFile
+from corpus_assets.core.stage import Calibration, Scope, Stage
+from corpus_assets.core.store import Output
+from corpus_assets.core.task import Task, TaskContext
+from corpus_assets.signals.perplexity import MODEL, PIECES
+from corpus_assets.signals.stages.perplexity_training import (
+    VERSION,
+    NgramSettings,
+    PerplexityModelEntry,
+    join_models,
+    train_model,
+)
+from corpus_assets.signals.stages.training_texts import read_texts
+
+if TYPE_CHECKING:
+    from corpus_assets.graph.pipeline import Pipeline
+
+NO_ENTRIES: dict[str, PerplexityModelEntry] = {}
+
+
+def plan_perplexity_model(graph: "Pipeline") -> list[Task]:
+    if graph.pin_of(files.PERPLEXITY_MODELS.stage):
+        return []
+    tasks = []
+    for name, entry in _trained(graph).items():
+        texts = graph.locations.files(entry.texts, _key(name, "texts"))
+        tasks.append(
+            PERPLEXITY_MODEL.task(
+                {"name": name, "where": entry.where, "train": entry.train.identity()},
+                extra_inputs={"texts": graph.digests_of(texts)},
+                params={"texts": [str(path) for path in texts]},
+                label=name,
+            )
+        )
+    return tasks
+
+
+def plan_perplexity_models(graph: "Pipeline") -> list[Task]:
+    inputs = {f"{i:04d}": model for i, model in enumerate(graph.parts(files.PERPLEXITY_MODEL))}
+    return [PERPLEXITY_MODELS.task({}, inputs)] if inputs else []
+
+
+def _calibrations(graph: "Pipeline") -> dict[str, Output]:
+    if not _trained(graph):
+        return {}
+    return {files.PERPLEXITY_MODELS.stage: graph.calibration(files.PERPLEXITY_MODELS)}
+
+
+def model_inputs(
+    graph: "Pipeline", needs: Sequence[str]
+) -> tuple[dict[str, Output], dict[str, str], dict[str, str]]:
+    """What signals read of these models: files of the store, digests and paths of others."""
+    shared: dict[str, Output] = {}
+    digests: dict[str, str] = {}
+    paths: dict[str, str] = {}
+    for need in needs:
+        if not need.startswith(MODEL):
+            continue
+        entry = _entries(graph)[need.removeprefix(MODEL)]
+        if entry.kenlm is None:
+            shared[need] = graph.calibration(files.PERPLEXITY_MODELS)
+        for name, path in _outside(graph, need.removeprefix(MODEL), entry).items():
+            digests[name], paths[name] = graph.digest_of(path), str(path)
+    return shared, digests, paths
+
+
+def model_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
+    """The files that models are trained on, for the lock."""
+    return {
+        f"perplexity/{name}": tuple(
+            PinnedFile(name=path.name, bytes=path.stat().st_size, sha256=graph.digest_of(path))
+            for path in graph.locations.files(entry.texts, _key(name, "texts"))
+        )
+        for name, entry in _trained(graph).items()
+    }
+
+
+def outside_models(graph: "Pipeline") -> dict[str, str]:
+    """Digests of the models that come from outside, for the lock."""
+    return {name: graph.digest_of(path) for name, path in outside_files(graph).items()}
+
+
+def outside_files(graph: "Pipeline") -> dict[str, Path]:
+    """The files of those models, by the names that signals need."""
+    return {
+        name: path
+        for model, entry in _entries(graph).items()
+        for name, path in _outside(graph, model, entry).items()
+    }
+
+
+def _outside(graph: "Pipeline", name: str, entry: PerplexityModelEntry) -> dict[str, Path]:
+    """Files of a KenLM model, each checked against the recipe's digest."""
+    found: dict[str, Path] = {}
+    for suffix, key, stated, sha256 in (
+        ("", "kenlm", entry.kenlm, entry.sha256),
+        (PIECES, "sentencepiece", entry.sentencepiece, entry.sentencepiece_sha256),
+    ):
+        if stated is None:
+            continue
+        need = MODEL + name + suffix
+        (path,) = graph.locations.files((stated,), _key(name, key), need)
+        if graph.digest_of(path) != sha256:
+            raise ModelError(
+                f"{_key(name, key)}: {path} has SHA-256 {graph.digest_of(path)}, the recipe says "
+                f"{sha256}: fetch the file again, or correct the recipe"
+            )
+        found[need] = path
+    return found
+
+
+def _entries(graph: "Pipeline") -> dict[str, PerplexityModelEntry]:
+    settings: Any = graph.recipe.perplexity
+    return NO_ENTRIES if settings is None else settings.models
+
+
+def _trained(graph: "Pipeline") -> dict[str, PerplexityModelEntry]:
+    return {name: entry for name, entry in _entries(graph).items() if entry.kenlm is None}
+
+
+def _key(name: str, key: str) -> str:
+    return f"perplexity.models.{name}.{key}"
+
+
+def run_perplexity_model(context: TaskContext) -> None:
+    texts: list[str] = []
+    where: dict[str, str] = context.task.settings["where"]
+    for path in context.param("texts"):
+        is_parquet = path.endswith(".parquet")
+        texts += _read_parquet(path, where) if is_parquet else read_texts([path], where)
+    if not texts:
+        raise SourceError(
+            f"perplexity.models.{context.task.settings['name']}: no row of its texts has "
+            f"{', '.join(f'{key}: {value}' for key, value in where.items()) or 'a text'}"
+        )
+    settings = context.settings(NgramSettings, "train")
+    trained = train_model(context.task.settings["name"], texts, settings)
+    context.write_bytes(files.PERPLEXITY_MODEL, trained.model)
+    context.counts["documents_in"] = len(texts)
+    context.notes["metrics"] = {context.task.settings["name"]: trained.metrics}
+
+
+def run_perplexity_models(context: TaskContext) -> None:
+    context.write_bytes(
+        files.PERPLEXITY_MODELS, join_models(context.content(name) for name in context.names(""))
+    )
+
+
+def _read_parquet(path: str, where: Mapping[str, str]) -> list[str]:
+    """The column `text`; a row without one is an error, training data is curated."""
+    try:
+        table = pq.read_table(path, columns=["text", *where])
+        for name, value in where.items():
+            table = table.filter(pc.equal(table[name].cast(pa.string()), value))
+        column = table["text"]
+    except (OSError, pa.ArrowException, KeyError) as error:
+        wanted = ", ".join(f"`{name}`" for name in ("text", *where))
+        raise SourceError(f"{path}: cannot be read as Parquet with {wanted} ({error})") from error
+    if column.null_count or not (
+        pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    ):
+        raise SourceError(f"{path}: `text` must be a string in every row")
+    texts: list[str] = column.to_pylist()
+    return texts
+
+
+PERPLEXITY_MODEL = Stage(
+    "perplexity_model",
+    VERSION,
+    Scope.ALL,
+    plan_perplexity_model,
+    run_perplexity_model,
+    asset="perplexity_models",
+    writes=(files.PERPLEXITY_MODEL,),
+    inputs=model_pins,
+)
+
+PERPLEXITY_MODELS = Stage(
+    "perplexity_models",
+    VERSION,
+    Scope.ALL,
+    plan_perplexity_models,
+    run_perplexity_models,
+    about="N-gram language models, each trained on texts that the recipe names.",
+    reads=(files.PERPLEXITY_MODEL,),
+    writes=(files.PERPLEXITY_MODELS,),
+    calibration=Calibration(
+        files.PERPLEXITY_MODELS,
+        "64-bit hashes of words, and how often they follow each other, from files that the recipe "
+        "names; no spelling, and no documents of snapshots",
+        _calibrations,
+        is_model=True,
+    ),
+)

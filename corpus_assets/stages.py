@@ -1,0 +1,83 @@
+"""The stages in the order of the graph: the page to read first.
+
+Each is declared in the room of its subject; `core/stage.py` says what a declaration holds. To add
+a stage, write its file and name it here.
+"""
+
+from collections.abc import Callable
+
+from corpus_assets.clean.line_stages import (
+    BOILERPLATE,
+    COMMON_LINES,
+    LINE_CANDIDATES,
+    LINE_COUNTS,
+    LINE_KEYS,
+)
+from corpus_assets.clean.span_stages import COMMON_PRINTS, REPEATED_SPANS, SPAN_GRAMS, SPAN_PRINTS
+from corpus_assets.clean.stage import CLEAN_TEXT
+from corpus_assets.core.stage import Graph
+from corpus_assets.core.task import TaskContext
+from corpus_assets.decontam.stage import COMMON_ITEMS, CONTAMINATION, EVAL_INDEX
+from corpus_assets.dedup.stage import CLUSTERS, SIGNATURES
+from corpus_assets.ingest.lists import CATEGORY_INDEX, ROBOTS_INDEX, SITE_RULES
+from corpus_assets.ingest.stage import DOCUMENTS
+from corpus_assets.select.stage import QUALITY_CUTOFFS, SELECTION
+from corpus_assets.shards.stage import SHARD_COUNTS, SHARDS, TOKENS
+from corpus_assets.signals.stages.classifiers import CLASSIFIER_SAMPLE, CLASSIFIERS
+from corpus_assets.signals.stages.perplexity import PERPLEXITY_MODEL, PERPLEXITY_MODELS
+from corpus_assets.signals.stages.ranks import SCORE_RANKS, SCORE_SAMPLE
+from corpus_assets.signals.stages.signals import SIGNALS
+from corpus_assets.tokenizer.stage import AMOUNTS, DRAW, SAMPLE, TOKENIZER
+from corpus_assets.versions.key_stage import LINEAGE_KEYS
+
+STAGES = Graph(
+    (
+        # From source files to text; gates first.
+        CATEGORY_INDEX,
+        SITE_RULES,
+        ROBOTS_INDEX,
+        DOCUMENTS,
+        # What is trained or resolved once and then pinned, and the signals that use it.
+        EVAL_INDEX,
+        CLASSIFIER_SAMPLE,
+        CLASSIFIERS,
+        PERPLEXITY_MODEL,
+        PERPLEXITY_MODELS,
+        SCORE_SAMPLE,
+        SCORE_RANKS,
+        SIGNALS,
+        # Who stays: rules over signals, one of each cluster, no benchmark items.
+        QUALITY_CUTOFFS,
+        SELECTION,
+        SIGNATURES,
+        CLUSTERS,
+        CONTAMINATION,
+        COMMON_ITEMS,
+        # What is left of their text.
+        LINE_KEYS,
+        LINE_COUNTS,
+        COMMON_LINES,
+        LINE_CANDIDATES,
+        BOILERPLATE,
+        SPAN_PRINTS,
+        COMMON_PRINTS,
+        SPAN_GRAMS,
+        REPEATED_SPANS,
+        CLEAN_TEXT,
+        # Tokens, shards, and keys to find single documents by.
+        AMOUNTS,
+        DRAW,
+        SAMPLE,
+        TOKENIZER,
+        SHARD_COUNTS,
+        TOKENS,
+        SHARDS,
+        LINEAGE_KEYS,
+    ),
+    given=("source_files",),
+)
+
+
+def function_of(stage: str) -> Callable[[TaskContext], None]:
+    """What a worker does with a task of a stage."""
+    return STAGES[stage].run

@@ -1,0 +1,354 @@
+"""Takedowns carried out: claim what is pending, build every live version without it, delete,
+look again, certify.
+
+Requests write standing orders into the catalog when they are filed. A run builds each live
+version again under its own lock and the orders in force: parts that an order covers are
+filtered, and whatever their change does not reach is found in the store. A version that comes
+out different is published as NAME.tdN and the old one is revoked in the same transaction.
+
+One run works at a time, and takes all that waits; what is filed while it builds joins it. A
+killed run leaves its claim to expire and its finished tasks in the store; the next run takes
+the same requests and comes to the same result.
+"""
+
+import contextlib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import click
+import pyarrow as pa
+
+from catalog.errors import CatalogError, OrdersChanged
+from catalog.files import Store as CatalogStore
+from catalog.processes import is_gone
+from catalog.registry import Registry
+from catalog.rows import TakedownRow
+from catalog.takedown import Rematched, look_again
+from corpus_assets.build import Runner, build_unless
+from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.home import Home
+from corpus_assets.core.lock import Lock
+from corpus_assets.core.store import Store
+from corpus_assets.graph.gc import collect
+from corpus_assets.graph.leases import collecting, lease_s, owner_name, renewing, takedown_run
+from corpus_assets.graph.session import open_home, reopen_session
+from corpus_assets.ingest.suppressions import Suppressions
+from corpus_assets.stages import STAGES
+from corpus_assets.takedown.certificate import (
+    Change,
+    Deletion,
+    Proof,
+    certified_versions,
+    write_certificates,
+)
+from corpus_assets.takedown.removed import (
+    Removed,
+    distinct,
+    forget_removed,
+    load_removed,
+    of_request,
+)
+from corpus_assets.takedown.residue import Residue, addresses, search_live
+from corpus_assets.versions.published import check_artifact_rows, load_published_recipe
+
+TAKEDOWN_NAME = re.compile(r"^(?P<base>.+)\.td(?P<number>\d+)$")
+
+Tell = Callable[[str], None]
+OnFound = Callable[[Sequence[int], Rematched], None]
+
+
+def _silent(_: str) -> None:
+    return
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run did."""
+
+    requests: tuple[int, ...]
+    changes: tuple[Change, ...]
+    documents: int
+    residue: Residue | None
+    freed_bytes: int
+    deletion: Deletion
+    why_left: str = ""
+    snapshots: tuple[str, ...] = ()
+
+
+def command(home: str | None = None, runner: Runner | None = None) -> int:
+    """Carry out what is pending and say what was done, as `catalog takedown run` does."""
+    try:
+        outcome = run_pending(
+            Home.resolve(home), tell=lambda line: click.echo(line, err=True), runner=runner
+        )
+    except CorpusError as error:  # the catalog's command knows its own errors only
+        raise CatalogError(str(error)) from error
+    if outcome is None:
+        click.echo("no takedown is pending")
+        return 0
+    click.echo(f"took {outcome.documents} documents out for {len(outcome.requests)} requests")
+    for change in outcome.changes:
+        click.echo(
+            f"  {change.before} is revoked; {change.after} takes its place: "
+            f"{len(change.shards)} shards written anew, {change.shared_shards} shared"
+        )
+    if not outcome.changes:
+        click.echo("  no version held any of it; the orders stand for later snapshots")
+    if outcome.residue is not None:
+        click.echo(
+            f"  searched {outcome.residue.texts} texts and {outcome.residue.tokens} tokens; "
+            f"exact copies left: {outcome.residue.exact}, near copies: {outcome.residue.similar}"
+        )
+        if outcome.residue.exact or outcome.residue.similar:
+            click.echo(
+                "  the certificates name them: ask with --near-duplicates to remove them too"
+            )
+        _tell_of_home(outcome.residue)
+    if outcome.deletion.outcome == "kept":
+        click.echo("  revoked versions are kept, as the recipe says: `corpus gc` deletes them")
+    else:
+        click.echo(f"  {outcome.freed_bytes} bytes deleted")
+    if not outcome.deletion.left:
+        return 0
+    click.echo(not_deleted(outcome), err=True)
+    for path in outcome.deletion.left:
+        click.echo(f"  {path}", err=True)
+    return 1
+
+
+def _tell_of_home(residue: Residue) -> None:
+    holding = [held for held in residue.holding if not held.is_source]
+    for held in holding:
+        click.echo(f"  {held.file} {held.said}: delete it", err=True)
+    for name, why in residue.not_searched:
+        click.echo(f"  {name} was not searched: {why}", err=True)
+    originals = len(residue.holding) - len(holding)
+    if originals:
+        click.echo(f"  {originals} original source files in the home hold removed texts")
+
+
+def not_deleted(outcome: Outcome) -> str:
+    """What to tell of files that are still there."""
+    return (
+        f"{len(outcome.deletion.left)} files of revoked versions could not be deleted: "
+        f"{outcome.why_left or 'they are still in the store'}; the requests stay open, and their "
+        "certificates name the files. Mend that, then `catalog takedown run` finishes them"
+    )
+
+
+def run_pending(
+    home: Home,
+    workers: int = 1,
+    tell: Tell = _silent,
+    on_found: OnFound | None = None,
+    runner: Runner | None = None,
+) -> Outcome | None:
+    """Carry out every request that waits; None when there is none.
+
+    Waits for another run that is at work: what that one leaves is done here. `on_found` hears
+    which requests the run is for and what they touch, before anything is built.
+    """
+    store, opened = open_home(home)
+    with takedown_run(opened, tell) as registry:
+        release_dead_claims(registry)
+        work = _Work(home, store, registry, owner_name(), workers, tell, on_found, runner)
+        try:
+            with renewing(work.claim_again, lease_s()):
+                while not work.try_to_build():
+                    tell("takedowns came in: building again without what they name")
+                if not work.claimed:
+                    return None
+                outcome = work.collect_and_prove()
+            if outcome.deletion.left:
+                registry.fail_takedowns(list(work.claimed), work.owner, not_deleted(outcome))
+            else:
+                registry.finish_takedowns(list(work.claimed), work.owner, [])
+        except BaseException as error:
+            reason = str(error) or "the run was stopped"
+            with contextlib.suppress(CatalogError):  # the first error is the one to tell
+                # by owner: a claim may be stored whose run was stopped before it heard of it
+                running = registry.takedowns(status="running")
+                claimed = [row.id for row in running if row.owner == work.owner]
+                registry.fail_takedowns(claimed, work.owner, f"{type(error).__name__}: {reason}")
+            raise
+    return outcome
+
+
+@dataclass
+class _Work:
+    """One run: what it has claimed so far, and its steps."""
+
+    home: Home
+    store: Store
+    registry: Registry
+    owner: str
+    workers: int
+    tell: Tell
+    on_found: OnFound | None = None
+    runner: Runner | None = None
+    claimed: dict[int, TakedownRow] = field(default_factory=dict)
+
+    def claim_again(self) -> None:
+        """Extend the claims; they run out soon after a killed run."""
+        self.registry.claim_takedowns(list(self.claimed), self.owner, lease_s())
+
+    def try_to_build(self) -> bool:
+        """Claim what waits and build all live versions; False where more came in meanwhile.
+
+        Every version that is published holds to all orders in force, so the requests behind
+        them must be part of this run: else nobody would certify what it did for them.
+        """
+        waiting = [row.id for row in self.registry.free_takedowns()]
+        claimed = self.registry.claim_takedowns(waiting, self.owner, lease_s())
+        self.claimed |= {row.id: row for row in claimed}
+        if not self.claimed:
+            return True
+        # Copies and descendants may have come in since the request was filed.
+        found = look_again(self.registry, CatalogStore(self.home.store_url), list(self.claimed))
+        if self.on_found is not None:
+            self.on_found(list(self.claimed), found)
+        state = self.registry.orders_state()
+        if self.registry.free_takedowns(1):
+            return False
+        check_artifact_rows(self.registry)
+        try:
+            for version in self.registry.versions():
+                if version.status == "live":
+                    self._rebuild(version.name, state)
+        except OrdersChanged:
+            return False
+        return True
+
+    def _rebuild(self, name: str, state: str) -> None:
+        """Build a version again, and publish it where anything it holds changed."""
+        requests = list(self.claimed)
+        with reopen_session(self.home, name, self.workers, requests=requests) as session:
+            session.registry = self.registry
+            if session.pipeline.suppressions.state != state:
+                raise OrdersChanged("takedowns were filed while this run began")
+            build_unless(session, next_name(name), name, self.runner)
+
+    def collect_and_prove(self) -> Outcome:
+        """Delete, look at the store again, search, certify: the certificate says what was seen.
+
+        What it needs of the old versions was noted when each new one was published, and changes
+        are read back from the catalog, so a killed run can be repeated from any point.
+        """
+        ids = list(self.claimed)
+        changes = self._changes()
+        noted = {change.before: load_removed(self.store, change.after) for change in changes}
+        removed = distinct([note.documents for note in noted.values()])
+        clusters = {before: note.clusters for before, note in noted.items()}
+        freed, deletion, why = self._delete(changes, noted.values())
+        watched = {d for found in clusters.values() for one in found for d in one.kept_after}
+        states = {version.name: version.status for version in self.registry.versions()}
+        after = [change.after for change in changes if states[change.after] == "live"]
+        found = search_live(
+            self.store,
+            self.registry,
+            removed,
+            watched,
+            [change.before for change in changes],
+            self.home.root,
+            deletion.kept,
+            self.tell,
+        )
+        named = {number: self._named(removed, number) for number in ids}
+        uncertified = [n for n in ids if named[n] or self._certified(n) is None]
+        requests = self.registry.takedowns_of(uncertified)
+        likes = {copy.doc_id for copy in found.copies_of(found.removed, watched)} if found else ()
+        urls = addresses(self.store, self.registry, after, likes)
+        models = {name: held for version in after for name, held in self._models(version).items()}
+        proof = Proof(removed, changes, clusters, found, urls, deletion, models)
+        write_certificates(self.store, self.registry, requests, named, proof)
+        if not deletion.left:
+            for change in changes:
+                forget_removed(self.store, change.after)
+        return Outcome(
+            tuple(ids),
+            tuple(changes),
+            removed.num_rows,
+            found.residue if found is not None else None,
+            freed,
+            deletion,
+            why,
+            self._snapshots(changes),
+        )
+
+    def _delete(
+        self, changes: Sequence[Change], noted: Iterable[Removed]
+    ) -> tuple[int, Deletion, str]:
+        """Collect what no live version uses, unless a recipe keeps it, and see what is gone."""
+        kept = any(self._keeps_revoked(change.before) for change in changes)
+        with collecting(self.registry, self.tell) as registry:
+            gone = collect(self.store, registry, self.home, keep_revoked=kept)
+        files = sorted({path for note in noted for path in note.files})
+        there = [path for path in files if self.store.exists(path)]
+        left = sorted({*gone.left, *([] if kept else there)})
+        outcome = "left" if left else "kept" if kept else "deleted"
+        deleted = [path for path in files if path not in set(there)]
+        return gone.bytes, Deletion(outcome, deleted, left, there if kept else []), gone.why
+
+    def _changes(self) -> list[Change]:
+        """What was done for these requests and is not certified yet."""
+        changes: dict[str, Change] = {}
+        for number in self.claimed:
+            covered = self._certified(number) or ()
+            for action in self.registry.takedown_actions(number):
+                if action.version_after not in covered:
+                    changes[str(action.version_after)] = Change.of_action(action)
+        return list(changes.values())
+
+    def _certified(self, request: int) -> set[str] | None:
+        return certified_versions(self.store, self.registry, request)
+
+    def _named(self, removed: pa.Table, request: int) -> list[str]:
+        """Which of the removed documents the orders of one request name."""
+        held = self.registry.takedown_suppressions(request)
+        orders = Suppressions.from_rows((row.kind, row.value) for row in held)
+        return of_request(removed, orders)
+
+    def _keeps_revoked(self, version: str) -> bool:
+        digest = self.registry.version(version).recipe_digest
+        return load_published_recipe(self.store, digest)[0].takedowns.keep_revoked
+
+    def _models(self, version: str) -> dict[str, str]:
+        """What each pinned calibration of a version may still hold of removed documents."""
+        lock = self.store.read(f"versions/{version}/lock.json")
+        return may_hold(Lock.model_validate_json(lock))
+
+    def _snapshots(self, changes: Sequence[Change]) -> tuple[str, ...]:
+        """The snapshots whose files differ between the versions before and after."""
+        touched: set[str] = set()
+        for change in changes:
+            was, now = (
+                {(row.snapshot, row.sha256) for row in self.registry.lineage_files(name)}
+                for name in (change.before, change.after)
+            )
+            touched |= {snapshot for snapshot, _ in was ^ now}
+        return tuple(sorted(touched))
+
+
+def may_hold(lock: Lock) -> dict[str, str]:
+    """Say of every calibration in a lock what it may still hold of a removed document."""
+    said = {}
+    for name in sorted(lock.calibrations):
+        stage, _, rest = name.partition("/")
+        said[name] = STAGES.calibrations[stage].sentence(lock.recipe, rest)
+    return said
+
+
+def release_dead_claims(registry: Registry) -> None:
+    """Requests of runs that were killed on this machine are pending again at once."""
+    for row in registry.takedowns(status="running"):
+        if row.owner is not None and is_gone(row.owner):
+            registry.fail_takedowns([row.id], row.owner, "the run was killed")
+
+
+def next_name(name: str) -> str:
+    """demo-1 -> demo-1.td1 -> demo-1.td2."""
+    match = TAKEDOWN_NAME.match(name)
+    if match is None:
+        return f"{name}.td1"
+    return f"{match['base']}.td{int(match['number']) + 1}"
