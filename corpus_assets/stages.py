@@ -21,6 +21,7 @@ from corpus_assets.decontam.stage import COMMON_ITEMS, CONTAMINATION, EVAL_INDEX
 from corpus_assets.dedup.stage import CLUSTERS, SIGNATURES
 from corpus_assets.ingest.lists import CATEGORY_INDEX, ROBOTS_INDEX, SITE_RULES
 from corpus_assets.ingest.stage import DOCUMENTS
+from corpus_assets.lineage.stage import LINEAGE_KEYS
 from corpus_assets.select.stage import QUALITY_CUTOFFS, SELECTION
 from corpus_assets.shards.stage import SHARD_COUNTS, SHARDS, TOKENS
 from corpus_assets.signals.stages.classifiers import CLASSIFIER_SAMPLE, CLASSIFIERS
@@ -28,7 +29,6 @@ from corpus_assets.signals.stages.perplexity import PERPLEXITY_MODEL, PERPLEXITY
 from corpus_assets.signals.stages.ranks import SCORE_RANKS, SCORE_SAMPLE
 from corpus_assets.signals.stages.signals import SIGNALS
 from corpus_assets.tokenizer.stage import AMOUNTS, DRAW, SAMPLE, TOKENIZER
-from corpus_assets.versions.key_stage import LINEAGE_KEYS
 
 STAGES = Graph(
     (

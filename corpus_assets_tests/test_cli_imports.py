@@ -37,5 +37,5 @@ def test_the_command_line_alone_loads_no_numeric_library_and_no_database(
 
 def test_whatif_loads_nothing_that_migrates_runs_or_builds(loaded: dict[str, set[str]]) -> None:
     heavy = {"dagster", "alembic", "duckdb", "trafilatura"}
-    building = {"corpus_assets.graph.pipeline", "corpus_assets.graph.session", "corpus_assets.demo"}
+    building = {"corpus_assets.graph.pipeline", "corpus_assets.session", "corpus_assets.demo"}
     assert not loaded["whatif"] & (heavy | building)

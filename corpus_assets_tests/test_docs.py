@@ -14,8 +14,6 @@ import yaml
 
 from catalog.cli import main as catalog_group
 from corpus_assets.clean.clean_text import TOO_SHORT
-from corpus_assets.clean.personal_data import FIELDS, TOO_MUCH, drop_reason
-from corpus_assets.clean.scrub.text_hashes import LISTED
 from corpus_assets.cli.main import cli as corpus_group
 from corpus_assets.decontam import eval_suites as source_exclusions
 from corpus_assets.decontam.contamination import REASON
@@ -24,6 +22,8 @@ from corpus_assets.defs.assets import ASSETS
 from corpus_assets.ingest.gates.optout import OPTED_OUT
 from corpus_assets.ingest.gates.preferences import TRAINING_DISALLOWED
 from corpus_assets.recipe.recipe import parse_recipe
+from corpus_assets.scrub.settings import FIELDS, TOO_MUCH, drop_reason
+from corpus_assets.scrub.text_hashes import LISTED
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

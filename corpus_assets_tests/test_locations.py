@@ -6,7 +6,7 @@ import pytest
 
 from corpus_assets.core.errors import CorpusError, RecipeError, SourceError
 from corpus_assets.core.home import Home
-from corpus_assets.recipe.locations import Locations
+from corpus_assets.ingest.locations import Locations
 
 
 @pytest.fixture

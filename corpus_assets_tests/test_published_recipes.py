@@ -14,7 +14,7 @@ from corpus_assets.core.task import read_table
 from corpus_assets.demo.generate import generate
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import pin_snapshot
-from corpus_assets.graph.session import open_session
+from corpus_assets.session import open_session
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.demo_build import planted
 from corpus_assets_tests.pipeline.small_corpus import stored_member

@@ -29,7 +29,11 @@ from corpus_assets.clean.edits import (
     stretches_of_left,
     union,
 )
-from corpus_assets.clean.personal_data import (
+from corpus_assets.clean.repeated_spans import RepeatedSpanSettings
+from corpus_assets.core.identity import Settings
+from corpus_assets.core.schemas import FINAL_TEXT
+from corpus_assets.scrub.recognizers import Recognizer, recognize
+from corpus_assets.scrub.settings import (
     DROP,
     TOO_MUCH,
     Finding,
@@ -38,11 +42,7 @@ from corpus_assets.clean.personal_data import (
     find_by_rules,
     with_recognized,
 )
-from corpus_assets.clean.repeated_spans import RepeatedSpanSettings
-from corpus_assets.clean.scrub.recognizers import Recognizer, recognize
-from corpus_assets.clean.scrub.text_hashes import LISTED, HashList, TextHashList
-from corpus_assets.core.identity import Settings
-from corpus_assets.core.schemas import FINAL_TEXT
+from corpus_assets.scrub.text_hashes import LISTED, HashList, TextHashList
 from corpus_assets.signals import TextBatch, TextStep
 from corpus_assets.text.pieces import count_chars, stripped
 

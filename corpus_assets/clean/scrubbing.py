@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from corpus_assets.clean import clean_text
 from corpus_assets.clean.clean_text import CleanTextSettings, scrub_texts
-from corpus_assets.clean.personal_data import RecognizerSettings
-from corpus_assets.clean.scrub.recognizers import Recognizer, load_recognizer
-from corpus_assets.clean.scrub.text_hashes import HashList
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.task import TaskContext
+from corpus_assets.scrub.recognizers import Recognizer, load_recognizer
+from corpus_assets.scrub.settings import RecognizerSettings
+from corpus_assets.scrub.text_hashes import HashList
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline

@@ -74,7 +74,7 @@ def build(
     from corpus_assets.build import build as run_build
     from corpus_assets.cli.summary import summary_lines
     from corpus_assets.defs.build import DagsterRuns
-    from corpus_assets.graph.session import open_session
+    from corpus_assets.session import open_session
 
     if version is not None:
         check_name("version", version)
@@ -107,7 +107,7 @@ def lock(
 ) -> None:
     """Resolve every calibration and write the lock with its files to the folder OUTPUT."""
     from corpus_assets.build import resolve_lock
-    from corpus_assets.graph.session import open_session
+    from corpus_assets.session import open_session
 
     with (
         _display() as progress,
@@ -136,7 +136,7 @@ def plan(
     """Say what a build would run and what is cached, without running anything."""
     from corpus_assets.cli.summary import plan_lines
     from corpus_assets.graph.plan import plan as make_plan
-    from corpus_assets.graph.session import open_session
+    from corpus_assets.session import open_session
 
     with open_session(recipe, Home.resolve(home), 1, overrides_of(settings), lock) as session:
         lines = make_plan(session.pipeline)
@@ -196,9 +196,9 @@ def report(version: str, output: Path | None, home: str | None) -> None:
 @HOME_OPTION
 def gc(dry_run: bool, home: str | None) -> None:
     """Delete what no live version uses, and what killed runs left."""
-    from corpus_assets.graph.gc import collect
     from corpus_assets.graph.leases import collecting
-    from corpus_assets.graph.session import open_home
+    from corpus_assets.session import open_home
+    from corpus_assets.versions.gc import collect
 
     place = Home.resolve(home)
     store, registry = open_home(place)

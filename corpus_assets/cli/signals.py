@@ -83,8 +83,8 @@ def whatif(
     from corpus_assets.inspect.version_columns import Ruling
     from corpus_assets.inspect.whatif import compare
     from corpus_assets.inspect.whatif_answer import answer_of
-    from corpus_assets.recipe.added_snapshots import load_with_added
     from corpus_assets.recipe.shipped import find_recipe
+    from corpus_assets.recipe.snapshots import load_with_added
 
     overrides = overrides_of(settings)
     for key in overrides:
@@ -159,9 +159,7 @@ def _columns_for(home: Home, recipe: str, name: str, version: str | None) -> "Ve
         live = [row for row in registry.versions() if row.status == "live"]
         named = [row for row in live if registry.recipe(row.recipe_digest).name == name]
         if not named:
-            from corpus_assets.graph.session import (
-                open_session,  # all of the graph, and rarely asked
-            )
+            from corpus_assets.session import open_session  # all of the graph, and rarely asked
 
             with open_session(recipe, home) as session:
                 return columns_of_recipe(session.pipeline)

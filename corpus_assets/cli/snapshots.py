@@ -37,8 +37,8 @@ def discover(
     as_json: bool,
 ) -> None:
     """List crawls that exist and are not in the recipe, the newest first."""
-    from corpus_assets.ingest.snapshot_list import Book, shown_bytes
-    from corpus_assets.ingest.snapshot_list import discover as find_new
+    from corpus_assets.inspect.snapshots import Book, shown_bytes
+    from corpus_assets.inspect.snapshots import discover as find_new
 
     book = Book.open(recipe, Home.resolve(home), overrides_of(settings))
     found = find_new(book, *book.crawl_source(source), limit, sizes, _tell)
@@ -80,12 +80,12 @@ def add(
     The next build takes it in. The recipe's file stays as it is.
     """
     from corpus_assets.graph.run import pin_snapshot
-    from corpus_assets.graph.session import open_session
     from corpus_assets.ingest.crawl.layout import choose
     from corpus_assets.ingest.crawl.settings import Take
     from corpus_assets.ingest.delivery import OpenPlace
-    from corpus_assets.ingest.snapshot_list import Book, make_entry, shown_bytes
-    from corpus_assets.recipe.added_snapshots import add_snapshot, undo_add
+    from corpus_assets.inspect.snapshots import Book, make_entry, shown_bytes
+    from corpus_assets.recipe.snapshots import add_snapshot, undo_add
+    from corpus_assets.session import open_session
 
     if files is not None and share is not None:
         raise click.UsageError("give --files or --share, not both")
@@ -134,9 +134,9 @@ def remove(
     and its partition in Dagster, unless a live version holds documents of it.
     """
     from corpus_assets.graph.leases import collecting
-    from corpus_assets.graph.session import open_home
     from corpus_assets.ingest.pins import forget_snapshot_files
-    from corpus_assets.ingest.snapshot_list import remove_added
+    from corpus_assets.inspect.snapshots import remove_added
+    from corpus_assets.session import open_home
 
     place = Home.resolve(home)
     store, registry = open_home(place)
@@ -166,8 +166,8 @@ def remove(
 @JSON_OPTION
 def list_(recipe: str, home: str | None, settings: Sequence[str], as_json: bool) -> None:
     """Show the recipe's snapshots: pinned, ingested, with counts."""
-    from corpus_assets.graph.session import open_session
-    from corpus_assets.ingest.snapshot_list import Book, known_snapshots, shown_bytes
+    from corpus_assets.inspect.snapshots import Book, known_snapshots, shown_bytes
+    from corpus_assets.session import open_session
 
     place = Home.resolve(home)
     book = Book.open(recipe, place, overrides_of(settings))

@@ -99,8 +99,8 @@ def sample_command(version: str, doc_id: str | None, home: str | None, as_json: 
     """Say what the tokenizer of a version was trained on, and what was held out."""
     from catalog.output import print_json
     from corpus_assets.cli.tokens_view import show_sample
-    from corpus_assets.graph.session import open_home
     from corpus_assets.inspect.tokenizers import sample_of, side_of
+    from corpus_assets.session import open_home
 
     place = Home.resolve(home)
     sha256, drawn, files = sample_of(place, version)

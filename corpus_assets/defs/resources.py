@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 import dagster as dg
 
 from corpus_assets.core.home import Home
-from corpus_assets.graph.session import Session, building_turn, open_session
-from corpus_assets.ingest.snapshot_list import Book
+from corpus_assets.inspect.snapshots import Book
+from corpus_assets.session import Session, building_turn, open_session
 
 
 class CorpusResource(dg.ConfigurableResource):

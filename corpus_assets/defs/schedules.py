@@ -8,7 +8,7 @@ same: a crawl that is written down is not new.
 import dagster as dg
 
 from corpus_assets.defs.resources import CorpusResource
-from corpus_assets.ingest.snapshot_list import follow
+from corpus_assets.inspect.snapshots import follow
 
 
 @dg.op

@@ -6,7 +6,7 @@ from corpus_assets.core.store import sha256_hex
 from corpus_assets.defs.partitions import EVERY, VERSIONS
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.graph.checks import check_version
-from corpus_assets.graph.session import Session
+from corpus_assets.session import Session
 from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import make_version
 

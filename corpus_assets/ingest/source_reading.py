@@ -14,14 +14,14 @@ from corpus_assets.core.task import TaskContext
 from corpus_assets.ingest.crawl.index import read_indexed
 from corpus_assets.ingest.crawl.settings import IndexSettings
 from corpus_assets.ingest.delivery import reach_of
+from corpus_assets.ingest.entry import SourceEntry
 from corpus_assets.ingest.fetch.opening import Opener, Reach, forget_cached, open_pinned
 from corpus_assets.ingest.fetch.transport import is_remote
 from corpus_assets.ingest.formats.readers import read_records
 from corpus_assets.ingest.gates.gates import GateSettings
+from corpus_assets.ingest.locations import Locations
 from corpus_assets.ingest.pins import SnapshotFiles
 from corpus_assets.ingest.source import RawRecord, SourceFile, SourceSpec
-from corpus_assets.recipe.entries import SourceEntry
-from corpus_assets.recipe.locations import Locations
 
 INDEX = "url_index"
 

@@ -11,8 +11,8 @@ from catalog.rows import VersionRow
 from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import Store
-from corpus_assets.graph.session import open_home, open_session
 from corpus_assets.recipe.recipe import Recipe, changed_recipe
+from corpus_assets.session import open_home, open_session
 from corpus_assets.shards.manifest import Group
 from corpus_assets.shards.mixture import MixtureSettings
 from corpus_assets.versions.charts import BLUE, INK, LABEL, ORANGE, PALE, RED, STYLE, WIDTH, table

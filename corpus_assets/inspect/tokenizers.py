@@ -17,7 +17,7 @@ from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.identity import keyed_hash
 from corpus_assets.core.store import Store, load_result, read_checked
-from corpus_assets.graph.session import open_home
+from corpus_assets.session import open_home
 from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD
 from corpus_assets.tokenizer.audit import Passage
 from corpus_assets.versions.published import published_manifest

@@ -20,15 +20,10 @@ from corpus_assets.decontam.eval_suites import EvalSuite
 from corpus_assets.dedup.clusters import ClusterSettings
 from corpus_assets.dedup.signatures import SignatureSettings
 from corpus_assets.ingest.documents import IngestSettings
+from corpus_assets.ingest.entry import SourceEntry
 from corpus_assets.ingest.gates.ai_agents import read_ai_agents
 from corpus_assets.ingest.gates.categories import CategoryLists
-from corpus_assets.recipe.entries import (
-    ClassifierEntry,
-    DriftSettings,
-    SourceEntry,
-    TakedownSettings,
-    check_classifiers,
-)
+from corpus_assets.recipe.judging import DriftSettings, TakedownSettings
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.tables import read_language_tables
 from corpus_assets.shards.mixture import MixtureSettings
@@ -37,6 +32,7 @@ from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD
 from corpus_assets.signals.classifier import Name as ClassifierName
 from corpus_assets.signals.perplexity import MODEL
 from corpus_assets.signals.stages.compute import SignalSettings
+from corpus_assets.signals.stages.entry import ClassifierEntry, check_classifiers
 from corpus_assets.signals.stages.perplexity_training import PerplexitySettings
 from corpus_assets.tokenizer.sample import TokenizerSample
 from corpus_assets.tokenizer.train import TokenizerSettings

@@ -30,10 +30,9 @@ from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.lock import Lock
 from corpus_assets.core.store import Store
-from corpus_assets.graph.gc import collect
 from corpus_assets.graph.leases import collecting, lease_s, owner_name, renewing, takedown_run
-from corpus_assets.graph.session import open_home, reopen_session
 from corpus_assets.ingest.suppressions import Suppressions
+from corpus_assets.session import open_home, reopen_session
 from corpus_assets.stages import STAGES
 from corpus_assets.takedown.certificate import (
     Change,
@@ -50,6 +49,7 @@ from corpus_assets.takedown.removed import (
     of_request,
 )
 from corpus_assets.takedown.residue import Residue, addresses, search_live
+from corpus_assets.versions.gc import collect
 from corpus_assets.versions.published import check_artifact_rows, load_published_recipe
 
 TAKEDOWN_NAME = re.compile(r"^(?P<base>.+)\.td(?P<number>\d+)$")

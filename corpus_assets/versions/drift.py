@@ -17,7 +17,7 @@ from corpus_assets.core import files
 from corpus_assets.core.errors import MissingInput
 from corpus_assets.graph.checks import CheckOutcome
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.recipe.entries import DriftBounds
+from corpus_assets.recipe.judging import DriftBounds
 
 DRIFT_CHECKS: Mapping[str, str] = {
     "survival_drift": "The share that selection keeps is near that of the snapshots before.",

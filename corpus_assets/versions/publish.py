@@ -29,6 +29,7 @@ from corpus_assets.core.stage import File, Stage
 from corpus_assets.core.store import Output, check_files, read_output, sealed_json, sha256_hex
 from corpus_assets.graph.leases import publishing
 from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.lineage.stage import key_rows
 from corpus_assets.shards.manifest import (
     Group,
     Manifest,
@@ -37,7 +38,6 @@ from corpus_assets.shards.manifest import (
 from corpus_assets.takedown.certificate import Change
 from corpus_assets.takedown.removed import Held, forget_removed, note_removed
 from corpus_assets.versions.kept_files import keep_files
-from corpus_assets.versions.key_stage import key_rows
 from corpus_assets.versions.published import KEPT, published_manifest, recipe_path
 from corpus_assets.versions.report import render_report
 from corpus_assets.versions.version import Version

@@ -15,8 +15,8 @@ from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
 from corpus_assets.core.progress import Silent
 from corpus_assets.graph.run import pin_snapshot, run_asset
-from corpus_assets.graph.session import open_session
 from corpus_assets.ingest.formats.warc import read_warc
+from corpus_assets.session import open_session
 from corpus_assets_tests.crawl_server import crawl_files, crawl_list, index_files
 from corpus_assets_tests.demo_build import hashes
 from corpus_assets_tests.pipeline.small_corpus import first_crawl, second_crawl, stored_member

@@ -24,7 +24,7 @@ from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
 from corpus_assets.graph.checks import check_version
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.graph.session import open_session
+from corpus_assets.session import open_session
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.demo_build import corpus_command, environment
 from corpus_assets_tests.pipeline.conftest import VERSION, Place

@@ -10,8 +10,8 @@ from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.core.home import Home
 from corpus_assets.defs.assets import ASSETS
 from corpus_assets.defs.resources import CorpusResource
-from corpus_assets.graph.session import live_pins, open_home
-from corpus_assets.ingest.snapshot_list import Book
+from corpus_assets.inspect.snapshots import Book
+from corpus_assets.session import live_pins, open_home
 from corpus_assets.takedown.run import run_pending
 from corpus_assets_tests.pipeline.conftest import VERSION, Place
 from corpus_assets_tests.pipeline.small_corpus import SNAPSHOTS

@@ -9,7 +9,7 @@ import pytest
 from corpus_assets.cli.main import main
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.home import Home
-from corpus_assets.graph.session import open_session
+from corpus_assets.session import open_session
 from corpus_assets_tests.pipeline.conftest import VERSION, Place
 
 Captured = pytest.CaptureFixture[str]

@@ -15,7 +15,7 @@ from corpus_assets.core.errors import SourceError
 from corpus_assets.core.home import Home
 from corpus_assets.ingest.fetch.remote import Fetcher
 from corpus_assets.ingest.fetch.settings import FetchSettings
-from corpus_assets.ingest.snapshot_list import Book, follow
+from corpus_assets.inspect.snapshots import Book, follow
 from corpus_assets_tests.crawl_server import CrawlServer, every_other
 from corpus_assets_tests.pipeline.crawl_corpus import FIRST, NEWS, SECOND, Place, two_crawls
 from corpus_assets_tests.s3_server import BUCKET, S3Server, environment, running_s3

@@ -19,7 +19,7 @@ from catalog.verify import verify
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import LocalStore, load_result, sealed_json
-from corpus_assets.graph.session import reopen_session
+from corpus_assets.session import reopen_session
 from corpus_assets.takedown.run import run_pending
 from corpus_assets.versions.publish import publish
 from corpus_assets.versions.published import check_artifact_rows

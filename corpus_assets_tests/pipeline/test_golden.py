@@ -28,7 +28,7 @@ from corpus_assets.core.identity import digest
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Task
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.graph.session import open_session
+from corpus_assets.session import open_session
 from corpus_assets.stages import STAGES
 from corpus_assets_tests.pipeline.conftest import Place
 

@@ -11,11 +11,11 @@ from catalog.verify import verify
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import Result
 from corpus_assets.core.task import Task
-from corpus_assets.graph.gc import dead_artifacts
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.graph.session import open_session
-from corpus_assets.versions import lineage_keys
-from corpus_assets.versions.key_stage import lineage_keys_tasks
+from corpus_assets.lineage import keys as lineage_keys
+from corpus_assets.lineage.stage import lineage_keys_tasks
+from corpus_assets.session import open_session
+from corpus_assets.versions.gc import dead_artifacts
 from corpus_assets_tests.pipeline.conftest import VERSION, Place
 
 

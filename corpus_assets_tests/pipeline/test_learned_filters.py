@@ -15,7 +15,7 @@ from corpus_assets.core.home import Home
 from corpus_assets.core.task import read_table
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import pin_snapshot
-from corpus_assets.graph.session import open_session
+from corpus_assets.session import open_session
 from corpus_assets.signals.stages.classifiers import read_files
 from corpus_assets.versions.version import Version, make_version
 from corpus_assets_tests.pipeline.small_corpus import make_small_corpus, prose, spam

@@ -10,13 +10,15 @@ import pytest
 
 from catalog.registry import Registry
 from catalog.rows import SuppressionRow
+from corpus_assets.clean import stage as clean_stage
 from corpus_assets.core.home import Home
-from corpus_assets.decontam import tasks as contamination_tasks
-from corpus_assets.graph import reading_tasks, writing_tasks
-from corpus_assets.graph.gc import collect
+from corpus_assets.decontam import stage as contamination_tasks
+from corpus_assets.dedup import stage as dedup_stage
 from corpus_assets.graph.run import pin_snapshot, run_asset
-from corpus_assets.graph.session import Session, open_session, reopen_session
+from corpus_assets.session import Session, open_session, reopen_session
 from corpus_assets.shards.tokens import Encoder
+from corpus_assets.signals.stages import signals as signals_stage
+from corpus_assets.versions.gc import collect
 from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
@@ -56,10 +58,10 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         monkeypatch.setattr(module, name, wrapped)
 
-    counted(reading_tasks, "compute_signals")
-    counted(reading_tasks, "compute_signatures")
+    counted(signals_stage, "compute_signals")
+    counted(dedup_stage, "compute_signatures")
     counted(contamination_tasks, "scan")
-    counted(writing_tasks, "clean_documents")
+    counted(clean_stage, "clean_documents")
     real_encode = Encoder.encode_batch
 
     def encode(self: Encoder, texts: list[str]) -> Any:

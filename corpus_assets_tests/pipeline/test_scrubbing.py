@@ -13,7 +13,7 @@ from corpus_assets.core.errors import MissingExtra, SourceError
 from corpus_assets.core.home import Home
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import pin_snapshot, run_asset
-from corpus_assets.graph.session import open_session
+from corpus_assets.session import open_session
 
 SNAPSHOT = "notes-1"
 ASSETS = (

@@ -26,10 +26,10 @@ from corpus_assets.graph.engine.base import OnDone
 from corpus_assets.graph.engine.local import LocalEngine
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import pin_snapshot
-from corpus_assets.graph.session import Session
 from corpus_assets.ingest.gates.gates import Suppressions
-from corpus_assets.recipe.locations import Locations
+from corpus_assets.ingest.locations import Locations
 from corpus_assets.recipe.recipe import Recipe
+from corpus_assets.session import Session
 from corpus_assets.stages import STAGES, function_of
 from corpus_assets.versions.publish import lineage_rows
 from corpus_assets.versions.report import render_report

@@ -17,9 +17,9 @@ from catalog import takedown
 from catalog.files import Store as CatalogStore
 from catalog.registry import Registry
 from catalog.rows import NewTakedown, SuppressionRow
-from corpus_assets.graph.gc import collect
-from corpus_assets.graph.session import reopen_session
 from corpus_assets.recipe.recipe import Recipe
+from corpus_assets.session import reopen_session
+from corpus_assets.versions.gc import collect
 from corpus_assets.versions.publish import publish
 from corpus_assets_tests.promises.erasure_build import (
     Abandoned,

@@ -17,7 +17,7 @@ from catalog.registry import Registry
 from catalog.takedown import request
 from catalog.takedown_target import url_target
 from corpus_assets.core.store import open_store
-from corpus_assets.graph.gc import collect
+from corpus_assets.versions.gc import collect
 from corpus_assets_tests.demo_build import corpus_command, environment, version_files
 from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
 

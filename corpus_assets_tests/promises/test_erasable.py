@@ -21,11 +21,11 @@ from catalog.rows import SuppressionRow
 from catalog.takedown_target import doc_id_target
 from corpus_assets.build import build
 from corpus_assets.core.home import Home
-from corpus_assets.graph.gc import collect
 from corpus_assets.graph.run import pin_snapshot
-from corpus_assets.graph.session import Session, open_session, reopen_session
+from corpus_assets.session import Session, open_session, reopen_session
 from corpus_assets.takedown.run import run_pending
 from corpus_assets.text.sketch import SketchIndex
+from corpus_assets.versions.gc import collect
 from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.demo_build import version_files

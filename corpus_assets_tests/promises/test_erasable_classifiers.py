@@ -10,11 +10,11 @@ from catalog.rows import SuppressionRow
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import Store, read_output
 from corpus_assets.core.task import read_table
-from corpus_assets.graph.gc import collect
 from corpus_assets.graph.run import pin_snapshot
-from corpus_assets.graph.session import Session, open_session, reopen_session
+from corpus_assets.session import Session, open_session, reopen_session
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.stages import STAGES
+from corpus_assets.versions.gc import collect
 from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.pipeline.small_corpus import make_small_corpus, prose

@@ -18,7 +18,7 @@ from catalog.rows import SuppressionRow
 from catalog.takedown_target import url_target
 from corpus_assets.build import build
 from corpus_assets.core.home import Home
-from corpus_assets.graph.session import open_session
+from corpus_assets.session import open_session
 from corpus_assets.takedown.run import run_pending
 from corpus_assets_tests.crawl_server import CrawlServer, crawl_files
 from corpus_assets_tests.demo_build import version_files

@@ -20,14 +20,14 @@ from catalog.urls import url_key
 from catalog.verify import verify
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import open_store
-from corpus_assets.graph.gc import collect
 from corpus_assets.graph.run import pin_snapshot
-from corpus_assets.graph.session import Session, open_session, reopen_session
 from corpus_assets.models.files import find_model
+from corpus_assets.session import Session, open_session, reopen_session
 from corpus_assets.signals import embedding_score
 from corpus_assets.signals.embedding_score import PLUG_INS
 from corpus_assets.signals.stages.signal_models import folder_digest
 from corpus_assets.takedown.run import run_pending
+from corpus_assets.versions.gc import collect
 from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.demo_build import version_files

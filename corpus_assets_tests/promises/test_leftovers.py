@@ -16,10 +16,10 @@ from catalog.urls import url_key
 from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import leftovers, open_store
-from corpus_assets.graph.gc import collect
 from corpus_assets.graph.run import pin_snapshot
-from corpus_assets.graph.session import open_session
+from corpus_assets.session import open_session
 from corpus_assets.takedown.run import run_pending
+from corpus_assets.versions.gc import collect
 from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.killed_writer import kill_while_writing

@@ -13,8 +13,8 @@ from catalog.errors import CatalogBusy
 from catalog.registry import Registry
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import open_store
-from corpus_assets.graph.gc import collect
 from corpus_assets.graph.leases import collecting
+from corpus_assets.versions.gc import collect
 from corpus_assets_tests.demo_build import corpus_command, environment, run_corpus, version_files
 from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
 

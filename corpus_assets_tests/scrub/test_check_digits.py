@@ -4,15 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from corpus_assets.clean.scrub.accounts import is_issued
-from corpus_assets.clean.scrub.check_digits import (
-    is_date,
-    luhn,
-    mod_11_2,
-    mod_11_10,
-    mod_97,
-    verhoeff,
-)
+from corpus_assets.scrub.accounts import is_issued
+from corpus_assets.scrub.check_digits import is_date, luhn, mod_11_2, mod_11_10, mod_97, verhoeff
 
 RIGHT: dict[Callable[[bytes], bool], tuple[bytes, ...]] = {
     luhn: (b"79927398713", b"4111111111111111", b"378282246310005"),

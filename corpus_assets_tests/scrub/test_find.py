@@ -5,10 +5,9 @@ import random
 import numpy as np
 import pytest
 
-from corpus_assets.clean.scrub import keys
-from corpus_assets.clean.scrub.find import KINDS, RULES, Found, find_in_batch, strongest, table_of
-from corpus_assets.clean.scrub.kernels.personal_data import find_places
-from corpus_assets.clean.scrub.kernels.personal_triggers import byte_classes, marks_of
+from corpus_assets.scrub import keys
+from corpus_assets.scrub.find import KINDS, RULES, Found, find_in_batch, strongest, table_of
+from corpus_assets.scrub.kernels.candidates import byte_classes, find_places, marks_of
 from corpus_assets.text.split import Bytes, Ints
 from corpus_assets_tests.scrub.test_rules import IDS, KEYS, PHONES
 from corpus_assets_tests.signals.texts import real_texts

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from corpus_assets.clean.personal_data import RecognizerSettings, ScrubSettings
-from corpus_assets.clean.scrub import presidio
-from corpus_assets.clean.scrub.recognizers import load_recognizer, recognize
 from corpus_assets.core.errors import MissingExtra, RecipeError
+from corpus_assets.scrub import presidio
+from corpus_assets.scrub.recognizers import load_recognizer, recognize
+from corpus_assets.scrub.settings import RecognizerSettings, ScrubSettings
 
 MODULE = """
 class Initials:

@@ -3,8 +3,8 @@
 import pytest
 from phonenumbers import SUPPORTED_REGIONS, PhoneNumberFormat, example_number, format_number
 
-from corpus_assets.clean.personal_data import ScrubSettings, find_personal_data
-from corpus_assets.clean.scrub.find import KINDS, RULES
+from corpus_assets.scrub.find import KINDS, RULES
+from corpus_assets.scrub.settings import ScrubSettings, find_personal_data
 
 ALL = ScrubSettings(secrets=True)
 

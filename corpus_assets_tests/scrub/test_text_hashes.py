@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from corpus_assets.clean.scrub.text_hashes import HashList, normalized, text_digest
 from corpus_assets.core.errors import SourceError
+from corpus_assets.scrub.text_hashes import HashList, normalized, text_digest
 
 TEXT = "Straße  der\nEinheit №5"
 

@@ -10,7 +10,7 @@ import pytest
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.home import Home
-from corpus_assets.recipe.locations import Locations
+from corpus_assets.ingest.locations import Locations
 from corpus_assets.signals import TextBatch, embedding_score
 from corpus_assets.signals.embedding_score import PLUG_INS, EmbeddingScore, load_scorer
 from corpus_assets.signals.stages.signal_models import folder_digest, signal_models

@@ -16,15 +16,15 @@ from corpus_assets.clean import clean_text
 from corpus_assets.clean.boilerplate import Boilerplate, BoilerplateSettings, line_key
 from corpus_assets.clean.clean_text import Cleaned, CleanTextSettings, clean_documents
 from corpus_assets.clean.edits import apply_edits, stretches_of_left
-from corpus_assets.clean.personal_data import (
+from corpus_assets.core.schemas import FINAL_TEXT
+from corpus_assets.core.task import parquet_bytes
+from corpus_assets.scrub.settings import (
     FIELDS,
     RecognizerSettings,
     ScrubSettings,
     find_personal_data,
 )
-from corpus_assets.clean.scrub.text_hashes import HashList, text_digest
-from corpus_assets.core.schemas import FINAL_TEXT
-from corpus_assets.core.task import parquet_bytes
+from corpus_assets.scrub.text_hashes import HashList, text_digest
 from corpus_assets.signals.c4_lines import C4Lines
 from corpus_assets_tests.signals.texts import ADVERSARIAL, random_pages
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus_assets.clean.personal_data import Finding, ScrubSettings, find_personal_data
+from corpus_assets.scrub.settings import Finding, ScrubSettings, find_personal_data
 
 ALL = ScrubSettings(secrets=True)
 

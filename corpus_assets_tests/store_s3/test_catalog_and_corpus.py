@@ -22,7 +22,7 @@ from corpus_assets.core.errors import CorruptArtifact
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import LocalStore
 from corpus_assets.core.store_s3 import S3Store
-from corpus_assets.graph.session import reopen_session
+from corpus_assets.session import reopen_session
 from corpus_assets.shards.loader import Loader
 from corpus_assets.shards.manifest import parse_manifest
 from corpus_assets_tests.pipeline.small_corpus import make_small_corpus

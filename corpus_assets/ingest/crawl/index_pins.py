@@ -18,9 +18,9 @@ from corpus_assets.ingest.crawl.settings import IndexSettings
 from corpus_assets.ingest.fetch.listing import list_remote
 from corpus_assets.ingest.fetch.remote_file import open_remote
 from corpus_assets.ingest.fetch.transport import is_remote
+from corpus_assets.ingest.locations import Locations
 from corpus_assets.ingest.source import SourceFile, open_source
 from corpus_assets.ingest.source_files import list_names
-from corpus_assets.recipe.locations import Locations
 
 FOOTER_BYTES = 1 << 16  # asked for at once; column chunks come in one request each
 TABLE = "cc-index/table/cc-main/warc/"

@@ -1,6 +1,6 @@
 """Personal data out of text: what a recipe does about each kind, and what is found.
 
-The rules are in `corpus_assets.clean.scrub`; names of people and other things that no rule can describe
+The rules are in `corpus_assets.scrub`; names of people and other things that no rule can describe
 come from recognizers that a recipe names. What is found is replaced, drops the document or is
 left alone, by kind and by the domain of the text. Values are never recorded, only counts.
 """
@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
-from corpus_assets.clean.scrub.find import KINDS, REGIONS, find_in_batch, strongest
-from corpus_assets.clean.scrub.phones import is_region, regions_of
 from corpus_assets.core.identity import Settings
+from corpus_assets.scrub.find import KINDS, REGIONS, find_in_batch, strongest
+from corpus_assets.scrub.phones import is_region, regions_of
 from corpus_assets.text.pieces import pieces_in_chars
 from corpus_assets.text.split import Bytes, Ints
 

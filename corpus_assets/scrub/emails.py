@@ -7,8 +7,8 @@ around it.
 
 import re
 
-from corpus_assets.clean.scrub.kernels.personal_triggers import AT
-from corpus_assets.clean.scrub.rule import Rule, Span
+from corpus_assets.scrub.kernels.candidates import AT
+from corpus_assets.scrub.rule import Rule, Span
 
 _WIDE = rb"[\xc3-\xd3][\x80-\xbf]"  # U+00C0 to U+04FF
 EMAIL = re.compile(

@@ -11,18 +11,18 @@ from itertools import pairwise
 
 import numpy as np
 
-from corpus_assets.clean.scrub import accounts, emails, ip_addresses, keys, national_ids, phones
-from corpus_assets.clean.scrub.kernels.personal_data import find_places
-from corpus_assets.clean.scrub.kernels.personal_triggers import (
+from corpus_assets.scrub import accounts, emails, ip_addresses, keys, national_ids, phones
+from corpus_assets.scrub.kernels.candidates import (
     DETAIL,
     DOC,
     PLACE,
     TRIGGER,
     VALUE,
     byte_classes,
+    find_places,
     marks_of,
 )
-from corpus_assets.clean.scrub.rule import Rule
+from corpus_assets.scrub.rule import Rule
 from corpus_assets.text.split import Bytes, Ints
 
 KINDS = (

@@ -2,9 +2,9 @@
 
 import re
 
-from corpus_assets.clean.scrub.check_digits import luhn, mod_97
-from corpus_assets.clean.scrub.kernels.personal_triggers import MIXED
-from corpus_assets.clean.scrub.rule import (
+from corpus_assets.scrub.check_digits import luhn, mod_97
+from corpus_assets.scrub.kernels.candidates import MIXED
+from corpus_assets.scrub.rule import (
     HEAD,
     TAIL,
     Rule,
@@ -14,7 +14,7 @@ from corpus_assets.clean.scrub.rule import (
     in_address,
     leads,
 )
-from corpus_assets.clean.scrub.rule import number as number_rule
+from corpus_assets.scrub.rule import number as number_rule
 
 _ISSUERS: tuple[tuple[int, int, tuple[int, ...]], ...] = (
     (4, 4, (13, 16, 19)),  # Visa

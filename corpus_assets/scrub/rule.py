@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from corpus_assets.clean.scrub.kernels.personal_triggers import NUMBER, lead
+from corpus_assets.scrub.kernels.candidates import NUMBER, lead
 
 Span = tuple[int, int]
 Check = Callable[[bytes, re.Match[bytes]], Span | None]

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from corpus_assets.clean.scrub.recognizers import Found
 from corpus_assets.core.errors import MissingExtra, RecipeError
+from corpus_assets.scrub.recognizers import Found
 
 INSTALL = "install it with `pip install 'corpus-assets[presidio]'`, or take it out of the recipe"
 

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from corpus_assets.core.errors import MissingExtra, RecipeError
 
 GROUP = "corpus_assets.recognizers"
-BUILT_IN = {"presidio": "corpus_assets.clean.scrub.presidio:recognizer"}
+BUILT_IN = {"presidio": "corpus_assets.scrub.presidio:recognizer"}
 
 Found = tuple[int, int, str]
 """[start, end) in characters, and the kind."""

@@ -8,8 +8,8 @@ a prefix and the shape behind it. `secret` is the rest: what a program assigns t
 import re
 from collections.abc import Callable
 
-from corpus_assets.clean.scrub.kernels.personal_triggers import MARK, NUMBER, VALUE
-from corpus_assets.clean.scrub.rule import Rule, Span, leads
+from corpus_assets.scrub.kernels.candidates import MARK, NUMBER, VALUE
+from corpus_assets.scrub.rule import Rule, Span, leads
 
 MAX_KEY_BYTES = 20_000
 _END = rb"(?![A-Za-z0-9_])"

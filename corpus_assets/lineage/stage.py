@@ -15,7 +15,7 @@ from corpus_assets.core import files
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Output, Result
 from corpus_assets.core.task import Task, TaskContext, count
-from corpus_assets.versions import lineage_keys
+from corpus_assets.lineage import keys as lineage_keys
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline

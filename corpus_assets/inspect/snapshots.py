@@ -11,7 +11,11 @@ from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.ingest.crawl.layout import CrawlPlace, choose
 from corpus_assets.ingest.crawl.settings import CrawlSettings, Take
 from corpus_assets.ingest.delivery import OpenPlace
-from corpus_assets.recipe.added_snapshots import (
+from corpus_assets.ingest.entry import SourceEntry
+from corpus_assets.ingest.locations import Locations
+from corpus_assets.recipe.recipe import Recipe, load_recipe, parse_recipe
+from corpus_assets.recipe.shipped import find_recipe
+from corpus_assets.recipe.snapshots import (
     AddedSnapshot,
     add_snapshot,
     load_added,
@@ -20,10 +24,6 @@ from corpus_assets.recipe.added_snapshots import (
     merge_added,
     remove_snapshot,
 )
-from corpus_assets.recipe.entries import SourceEntry
-from corpus_assets.recipe.locations import Locations
-from corpus_assets.recipe.recipe import Recipe, load_recipe, parse_recipe
-from corpus_assets.recipe.shipped import find_recipe
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ between patch releases of Python.
 import ipaddress
 import re
 
-from corpus_assets.clean.scrub.kernels.personal_triggers import HEX, QUAD
-from corpus_assets.clean.scrub.rule import Rule, Span
+from corpus_assets.scrub.kernels.candidates import HEX, QUAD
+from corpus_assets.scrub.rule import Rule, Span
 
 # What may touch an address is ASCII only: in Chinese or Japanese no space stands around it.
 IPV4 = re.compile(rb"(?<![A-Za-z0-9_.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![A-Za-z0-9_]|\.[0-9])")

@@ -24,7 +24,7 @@ from phonenumbers import (
     parse,
 )
 
-from corpus_assets.clean.scrub.rule import (
+from corpus_assets.scrub.rule import (
     GAP,
     HEAD,
     LETTER,

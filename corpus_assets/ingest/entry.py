@@ -1,0 +1,74 @@
+"""What a recipe says of one source: how it is read, where its snapshots are, how they come here."""
+
+from typing import Any
+
+from pydantic import Field, field_validator, model_validator
+
+from catalog.names import check_name
+from corpus_assets.ingest.crawl.settings import CrawlSettings
+from corpus_assets.ingest.fetch.settings import FetchSettings
+from corpus_assets.ingest.source import SourceSpec
+
+
+class SourceEntry(SourceSpec):
+    """A source and where its snapshots are: snapshot name -> folder, file or glob.
+
+    The snapshots of a crawl are crawls: a list of their names, or snapshot name -> crawl.
+    """
+
+    snapshots: dict[str, str] = Field(default={})
+    site_files: dict[str, str] = Field(
+        default={},
+        description="snapshot name -> robots.txt, ai.txt and tdmrep.json of its sites: WARC files "
+        "with their records, or a folder `HOST/robots.txt` ...",
+    )
+    crawl: CrawlSettings | None = Field(
+        default=None, description="the source is a crawl in Common Crawl's layout"
+    )
+    fetch: FetchSettings = Field(
+        default=FetchSettings(), description="how snapshots at https:// and s3:// are fetched"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _crawls_by_name(cls, raw: Any) -> Any:
+        if isinstance(raw, dict) and raw.get("crawl") and isinstance(raw.get("snapshots"), list):
+            return raw | {"snapshots": {str(name): str(name) for name in raw["snapshots"]}}
+        return raw
+
+    @field_validator("snapshots")
+    @classmethod
+    def _plain_names(cls, value: dict[str, str]) -> dict[str, str]:
+        for name in value:  # as a type of keys, the error would name the key as it is written
+            check_name("snapshot", name)
+        return value
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> "SourceEntry":
+        if self.crawl is None and not self.snapshots:
+            raise ValueError(f"source {self.name}: `snapshots` must name at least one")
+        strange = sorted(set(self.site_files) - set(self.snapshots))
+        if strange:
+            raise ValueError(f"site_files names {strange[0]}, which is not among the snapshots")
+        if self.crawl is None:
+            return self
+        if self.format not in ("warc", self.crawl.kind):
+            raise ValueError(f"source {self.name}: a crawl of {self.crawl.kind} has that format")
+        unknown = sorted(set(self.crawl.take) - set(self.snapshots))
+        if unknown:
+            raise ValueError(f"crawl.take names {unknown[0]}, which is not among the snapshots")
+        return self
+
+    def without_robots(self) -> str | None:
+        """The first snapshot of web pages whose sites' robots.txt are not given."""
+        if self.format not in ("warc", "wet") or (self.crawl is not None and self.crawl.robots):
+            return None
+        return next((name for name in self.snapshots if name not in self.site_files), None)
+
+    def identity(self) -> dict[str, Any]:
+        """What can change a byte: not where files lie, nor how they are fetched."""
+        body = super().identity()
+        del body["fetch"], body["crawl"], body["site_files"]
+        if self.crawl is not None:
+            body["crawl"] = self.crawl.identity()
+        return body

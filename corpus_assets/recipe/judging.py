@@ -1,0 +1,68 @@
+"""Settings that judge or time, and change no byte of a version: drift bounds, when takedowns run.
+
+None of them is part of an identity.
+"""
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from corpus_assets.core.identity import Settings
+
+
+class DriftBounds(Settings):
+    """Distances from which on a check warns, and fails."""
+
+    warn: float | None = Field(default=None, ge=0, description="a warning above it; null: never")
+    error: float | None = Field(default=None, ge=0, description="an error above it; null: never")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.warn is not None and self.error is not None and self.warn > self.error:
+            raise ValueError(f"warn {self.warn:g} is above error {self.error:g}")
+        return self
+
+
+class QualityDrift(DriftBounds):
+    """Of the mean of a signal over kept documents."""
+
+    warn: float | None = Field(default=0.05, ge=0, description="as above, in the signal's unit")
+    error: float | None = Field(default=None, ge=0, description="as above")
+    signal: str = Field(default="quality_score", description="whose mean is compared")
+
+
+class DriftSettings(Settings):
+    """What `selection` keeps of a snapshot, against the snapshots of its source before it."""
+
+    survival: DriftBounds = Field(
+        default=DriftBounds(warn=0.1),
+        description="difference of the shares that selection keeps",
+    )
+    languages: DriftBounds = Field(
+        default=DriftBounds(warn=0.1),
+        description="total variation distance of the languages of kept documents, 0 to 1",
+    )
+    quality: QualityDrift = Field(
+        default=QualityDrift(), description="difference of the mean quality of kept documents"
+    )
+    previous: int = Field(default=3, ge=1, description="how many snapshots before it count")
+    min_documents: int = Field(
+        default=200, ge=1, description="with fewer kept documents on either side nothing is said"
+    )
+
+
+class TakedownSettings(Settings):
+    """How long requests are gathered before a run, and what becomes of revoked versions."""
+
+    window_minutes: float = Field(
+        default=0.0,
+        ge=0,
+        description="the sensor starts a run when the oldest request has waited so long",
+    )
+    max_batch: int = Field(
+        default=1000, ge=1, description="or when so many requests wait, whatever the window"
+    )
+    keep_revoked: bool = Field(
+        default=False,
+        description="leave revoked versions and their text to `corpus gc` instead of deleting them",
+    )
