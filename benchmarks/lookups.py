@@ -57,7 +57,7 @@ from catalog.rows import (
 from catalog.trace import trace
 from catalog.urls import host_key
 from corpus_assets.core.store import sha256_hex
-from corpus_assets.lineage.keys import UNITS_PER_RUN, columns_of, make_keys
+from corpus_assets.lineage.stage import UNITS_PER_RUN, columns_of, make_keys
 
 VERSION = "bench"
 WARM_UP = 300

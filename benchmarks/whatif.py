@@ -41,10 +41,8 @@ from corpus_assets.core.store import LocalStore, sha256_hex
 from corpus_assets.core.task import parquet_bytes
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.inspect.version_columns import Ruling, columns_of_version
-from corpus_assets.inspect.whatif import compare
-from corpus_assets.inspect.whatif_answer import answer_of
-from corpus_assets.recipe.recipe import Recipe, load_recipe
-from corpus_assets.recipe.shipped import find_recipe
+from corpus_assets.inspect.whatif import answer_of, compare
+from corpus_assets.recipe.recipe import Recipe, find_recipe, load_recipe
 from corpus_assets.select.selection import resolve_cutoffs, select
 
 SNAPSHOTS = ("made-1", "made-2", "made-3", "made-4")
@@ -239,8 +237,8 @@ def main() -> None:
         print("\n".join("    " + line for line in done.stdout.splitlines()[:11]))
         with timed("  of it: start of Python and imports", resource.RUSAGE_CHILDREN):
             imports = (
-                "import corpus_assets.cli.main, catalog.registry, corpus_assets.inspect.sample, "
-                "corpus_assets.inspect.whatif_answer, corpus_assets.cli.signals_view"
+                "import corpus_assets.cli.main, catalog.registry, corpus_assets.inspect.version_columns, "
+                "corpus_assets.inspect.whatif, corpus_assets.cli.signals_view"
             )
             subprocess.run([sys.executable, "-c", imports], check=True)
         steps(Home.resolve(str(root / "home")), recipe)

@@ -19,15 +19,14 @@ from corpus_assets.graph.leases import building
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.ingest.gates.gates import Suppressions
 from corpus_assets.ingest.locations import Locations
-from corpus_assets.recipe.recipe import Recipe
-from corpus_assets.recipe.shipped import find_recipe
+from corpus_assets.recipe.recipe import Recipe, find_recipe
 from corpus_assets.recipe.snapshots import load_with_added
 from corpus_assets.stages import function_of
-from corpus_assets.versions.kept_files import open_kept
 from corpus_assets.versions.published import (
     check_published,
     load_published_recipe,
     lock_pins,
+    open_kept,
     published_files,
     published_lock,
     published_pins,

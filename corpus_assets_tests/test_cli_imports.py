@@ -9,9 +9,9 @@ import pytest
 QUESTION = (
     "corpus_assets.cli.main",
     "catalog.registry",
-    "corpus_assets.inspect.sample",
-    "corpus_assets.inspect.whatif_answer",
-    "corpus_assets.recipe.shipped",
+    "corpus_assets.inspect.version_columns",
+    "corpus_assets.inspect.whatif",
+    "corpus_assets.recipe.recipe",
     "corpus_assets.cli.signals_view",
 )
 

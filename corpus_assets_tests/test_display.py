@@ -5,7 +5,7 @@ import re
 
 from rich.console import Console
 
-from corpus_assets.cli.display import LiveBars, PlainLog
+from corpus_assets.cli.build_view import LiveBars, PlainLog
 from corpus_assets.core.progress import Progress
 
 

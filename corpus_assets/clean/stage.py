@@ -46,7 +46,7 @@ from corpus_assets.core.earlier import Earlier
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label, values
 from corpus_assets.decontam.stage import Judged, judged, verdict_settings, write_hits
-from corpus_assets.shards.route import group_name
+from corpus_assets.shards.pack import group_name
 from corpus_assets.signals import TextStep
 
 if TYPE_CHECKING:

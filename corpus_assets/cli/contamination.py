@@ -9,7 +9,7 @@ from corpus_assets.cli.signals import TEXT_OPTION, VERSION_OPTION, open_version
 from corpus_assets.core.home import Home
 
 if TYPE_CHECKING:
-    from corpus_assets.inspect.contamination_hits import Hit
+    from corpus_assets.inspect.documents import Hit
 
 
 @click.command()
@@ -40,7 +40,7 @@ def contamination(
     """
     from catalog.output import print_json
     from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, NEAR_MISS
-    from corpus_assets.inspect.contamination_hits import find_hits, places_of
+    from corpus_assets.inspect.documents import find_hits, places_of
 
     wanted = {NEAR_MISS} if near_misses else {COMMON} if common else {DROP, CUT}
     registry, columns = open_version(Home.resolve(home), version)
@@ -67,7 +67,7 @@ def contamination(
 
 
 def _described(columns: Any, hit: "Hit", with_text: bool) -> dict[str, Any]:
-    from corpus_assets.inspect.sample import look
+    from corpus_assets.inspect.version_columns import look
 
     (page,) = look(columns, hit.part, [hit.text_row], with_text)
     said: dict[str, Any] = {

@@ -63,8 +63,7 @@ def export_command(
     export goes on where it was when the same command runs again.
     """
     from corpus_assets.shards.export.plan import make_plan
-    from corpus_assets.shards.export.run import export
-    from corpus_assets.shards.export.source import open_version
+    from corpus_assets.shards.export.run import export, open_version
 
     source = open_version(Home.resolve(home), version)
     plan = make_plan(

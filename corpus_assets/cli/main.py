@@ -19,7 +19,7 @@ from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 
 if TYPE_CHECKING:  # a command imports what it needs: half of the time of a short one is imports
-    from corpus_assets.cli.display import LiveBars, PlainLog
+    from corpus_assets.cli.build_view import LiveBars, PlainLog
 
 LOCK_OPTION = click.option(
     "--lock",
@@ -72,7 +72,7 @@ def build(
     """Build a version of a corpus; what is already there is not computed again."""
     from catalog.names import check_name
     from corpus_assets.build import build as run_build
-    from corpus_assets.cli.summary import summary_lines
+    from corpus_assets.cli.build_view import summary_lines
     from corpus_assets.defs.build import DagsterRuns
     from corpus_assets.session import open_session
 
@@ -134,7 +134,7 @@ def plan(
     recipe: str, lock: str | None, home: str | None, settings: Sequence[str], as_json: bool
 ) -> None:
     """Say what a build would run and what is cached, without running anything."""
-    from corpus_assets.cli.summary import plan_lines
+    from corpus_assets.cli.build_view import plan_lines
     from corpus_assets.graph.plan import plan as make_plan
     from corpus_assets.session import open_session
 
@@ -151,7 +151,7 @@ def plan(
 @JSON_OPTION
 def status(home: str | None, as_json: bool) -> None:
     """Show versions, snapshots and the size of what is stored."""
-    from corpus_assets.cli.summary import status_lines
+    from corpus_assets.cli.build_view import status_lines
 
     place = Home.resolve(home)
     described = status_lines(place, as_json)
@@ -234,7 +234,7 @@ def fetch() -> None:
 def _display() -> "LiveBars | PlainLog":
     from rich.console import Console
 
-    from corpus_assets.cli.display import LiveBars, PlainLog
+    from corpus_assets.cli.build_view import LiveBars, PlainLog
 
     console = Console(stderr=True)
     if console.is_terminal:

@@ -41,7 +41,7 @@ def show(
     from catalog.lineage import Lineage
     from catalog.output import print_json
     from corpus_assets.cli.signals_view import show_signals
-    from corpus_assets.inspect.signal_view import signals_of
+    from corpus_assets.inspect.documents import signals_of
 
     place = Home.resolve(home)
     registry, columns = open_version(place, version)
@@ -81,9 +81,8 @@ def whatif(
     from corpus_assets.cli.signals_view import show_whatif
     from corpus_assets.core.store import open_store
     from corpus_assets.inspect.version_columns import Ruling
-    from corpus_assets.inspect.whatif import compare
-    from corpus_assets.inspect.whatif_answer import answer_of
-    from corpus_assets.recipe.shipped import find_recipe
+    from corpus_assets.inspect.whatif import answer_of, compare
+    from corpus_assets.recipe.recipe import find_recipe
     from corpus_assets.recipe.snapshots import load_with_added
 
     overrides = overrides_of(settings)
@@ -171,7 +170,7 @@ def _described(
     columns: "VersionColumns", ruling: Any, one: "Sampled", with_text: bool
 ) -> dict[str, Any]:
     """A document whose fate would change, with its address; its text where that is asked for."""
-    from corpus_assets.inspect.sample import look
+    from corpus_assets.inspect.version_columns import look
     from corpus_assets.select.requirement import requirement
 
     (page,) = look(columns, one.part, [one.row], with_text)

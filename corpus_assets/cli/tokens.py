@@ -13,7 +13,7 @@ from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 
 if TYPE_CHECKING:
-    from corpus_assets.inspect.mixes import MixSource
+    from corpus_assets.inspect.mix import MixSource
 
 BY_OPTION = click.option(
     "--by",
@@ -163,7 +163,7 @@ def mix(
     """
     from catalog.output import print_json
     from corpus_assets.cli.tokens_view import show_mix, show_mixes
-    from corpus_assets.inspect.mixes import differences, mix_source, write_plot
+    from corpus_assets.inspect.mix import differences, mix_source, write_plot
 
     if plot is not None and plot.suffix not in (".svg", ".html"):
         raise CorpusError(f"--plot {plot}: the name must end in .svg or .html")
@@ -224,9 +224,9 @@ def plan_tokens(
     """Say how many tokens a model wants, how far a version goes, and what is missing."""
     from catalog.output import print_json
     from corpus_assets.cli.tokens_view import show_token_plan
-    from corpus_assets.inspect.mixes import mix_source, newest_version
-    from corpus_assets.shards.token_plan import TOKENS_PER_PARAM, Demand, wanted
-    from corpus_assets.shards.token_plan import plan_tokens as make_plan
+    from corpus_assets.inspect.mix import mix_source, newest_version
+    from corpus_assets.shards.mixture_table import TOKENS_PER_PARAM, Demand, wanted
+    from corpus_assets.shards.mixture_table import plan_tokens as make_plan
 
     place = Home.resolve(home)
     ratio = tokens_per_param or TOKENS_PER_PARAM[regime]

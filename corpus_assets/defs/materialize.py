@@ -14,7 +14,7 @@ from corpus_assets.graph.run import AssetReport, run_asset
 from corpus_assets.graph.tokenizer_checks import TOKENIZER_CHECKS, tokenizer_checks
 from corpus_assets.select.stage import SELECTION
 from corpus_assets.tokenizer.stage import TOKENIZER
-from corpus_assets.versions.drift import DRIFT_CHECKS, drift_checks
+from corpus_assets.versions.statistics import DRIFT_CHECKS, drift_checks
 
 LOSS_CHECKS = {
     "losses": "Cutting repeated lines and passages empties no document, and takes no more of a "

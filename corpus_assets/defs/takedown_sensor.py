@@ -31,7 +31,7 @@ from corpus_assets.core.identity import digest
 from corpus_assets.core.store import Store
 from corpus_assets.defs.build import DagsterRuns
 from corpus_assets.defs.resources import CorpusResource, takedown_tags
-from corpus_assets.recipe.judging import TakedownSettings
+from corpus_assets.recipe.recipe import TakedownSettings
 from corpus_assets.session import open_home
 from corpus_assets.takedown.run import not_deleted, release_dead_claims, run_pending
 from corpus_assets.versions.published import load_published_recipe

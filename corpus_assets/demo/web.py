@@ -3,11 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from corpus_assets.demo.capture import Capture, Dress
-from corpus_assets.demo.compose import Article, from_written
-from corpus_assets.demo.copies import COPIES
-from corpus_assets.demo.crawl import Articles, Crawl
-from corpus_assets.demo.draw import Draw
+from corpus_assets.demo.compose import Article, Draw, from_written
+from corpus_assets.demo.crawl import Articles, Capture, Crawl, Dress
 from corpus_assets.demo.library import Library
 from corpus_assets.demo.plan import (
     CORRUPT_AT,
@@ -18,7 +15,7 @@ from corpus_assets.demo.plan import (
     TRUNCATED_AT,
     Entry,
 )
-from corpus_assets.demo.planting import FRESH
+from corpus_assets.demo.planting import COPIES, FRESH
 from corpus_assets.demo.sites import sites_of
 from corpus_assets.demo.warc import CORRUPT, TRUNCATED, write_warc
 

@@ -17,10 +17,16 @@ import pyarrow.compute as pc
 
 from catalog.output import escape
 from corpus_assets.ingest.documents import SUPPRESSED
-from corpus_assets.inspect.sample import look, take_rows
-from corpus_assets.inspect.version_columns import PartFiles, VersionColumns, draw_order, id_keys
+from corpus_assets.inspect.version_columns import (
+    PartFiles,
+    VersionColumns,
+    draw_order,
+    id_keys,
+    look,
+    take_rows,
+)
 from corpus_assets.select.requirement import requirement
-from corpus_assets.versions.charts import STYLE
+from corpus_assets.versions.pages import STYLE
 
 DECIDED = ("doc_id", "offset", "kept", "stage", "reason", "detail", "failed_rules", "domain",
            "language", "tier")  # fmt: skip

@@ -13,8 +13,7 @@ from corpus_assets.ingest.crawl.settings import CrawlSettings, Take
 from corpus_assets.ingest.delivery import OpenPlace
 from corpus_assets.ingest.entry import SourceEntry
 from corpus_assets.ingest.locations import Locations
-from corpus_assets.recipe.recipe import Recipe, load_recipe, parse_recipe
-from corpus_assets.recipe.shipped import find_recipe
+from corpus_assets.recipe.recipe import Recipe, find_recipe, load_recipe, parse_recipe
 from corpus_assets.recipe.snapshots import (
     AddedSnapshot,
     add_snapshot,

@@ -1,12 +1,12 @@
-"""The recipe: a YAML file that says what a corpus is.
+"""Settings that judge or time, and change no byte of a version: drift bounds, when takedowns run.
 
-Each stage declares its own settings; the recipe only puts them together. A mistake gives one
-line that names the file, the key and what is expected there.
+None of them is part of an identity.
 """
 
 from collections.abc import Callable
+from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import yaml
 from pydantic import Field, ValidationError, model_validator
@@ -23,7 +23,6 @@ from corpus_assets.ingest.documents import IngestSettings
 from corpus_assets.ingest.entry import SourceEntry
 from corpus_assets.ingest.gates.ai_agents import read_ai_agents
 from corpus_assets.ingest.gates.categories import CategoryLists
-from corpus_assets.recipe.judging import DriftSettings, TakedownSettings
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.tables import read_language_tables
 from corpus_assets.shards.mixture import MixtureSettings
@@ -36,6 +35,71 @@ from corpus_assets.signals.stages.entry import ClassifierEntry, check_classifier
 from corpus_assets.signals.stages.perplexity_training import PerplexitySettings
 from corpus_assets.tokenizer.sample import TokenizerSample
 from corpus_assets.tokenizer.train import TokenizerSettings
+
+
+class DriftBounds(Settings):
+    """Distances from which on a check warns, and fails."""
+
+    warn: float | None = Field(default=None, ge=0, description="a warning above it; null: never")
+    error: float | None = Field(default=None, ge=0, description="an error above it; null: never")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.warn is not None and self.error is not None and self.warn > self.error:
+            raise ValueError(f"warn {self.warn:g} is above error {self.error:g}")
+        return self
+
+
+class QualityDrift(DriftBounds):
+    """Of the mean of a signal over kept documents."""
+
+    warn: float | None = Field(default=0.05, ge=0, description="as above, in the signal's unit")
+    error: float | None = Field(default=None, ge=0, description="as above")
+    signal: str = Field(default="quality_score", description="whose mean is compared")
+
+
+class DriftSettings(Settings):
+    """What `selection` keeps of a snapshot, against the snapshots of its source before it."""
+
+    survival: DriftBounds = Field(
+        default=DriftBounds(warn=0.1),
+        description="difference of the shares that selection keeps",
+    )
+    languages: DriftBounds = Field(
+        default=DriftBounds(warn=0.1),
+        description="total variation distance of the languages of kept documents, 0 to 1",
+    )
+    quality: QualityDrift = Field(
+        default=QualityDrift(), description="difference of the mean quality of kept documents"
+    )
+    previous: int = Field(default=3, ge=1, description="how many snapshots before it count")
+    min_documents: int = Field(
+        default=200, ge=1, description="with fewer kept documents on either side nothing is said"
+    )
+
+
+class TakedownSettings(Settings):
+    """How long requests are gathered before a run, and what becomes of revoked versions."""
+
+    window_minutes: float = Field(
+        default=0.0,
+        ge=0,
+        description="the sensor starts a run when the oldest request has waited so long",
+    )
+    max_batch: int = Field(
+        default=1000, ge=1, description="or when so many requests wait, whatever the window"
+    )
+    keep_revoked: bool = Field(
+        default=False,
+        description="leave revoked versions and their text to `corpus gc` instead of deleting them",
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# The recipe: a YAML file that says what a corpus is.
+#
+# Each stage declares its own settings; the recipe only puts them together. A mistake gives one
+# line that names the file, the key and what is expected there.
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -398,3 +462,29 @@ def _one_line(error: ValidationError, where: str) -> str:
             text += f", got {first['input']!r}"
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     return f"{where}: {key}: {text}{more}" if key else f"{where}: {text}{more}"
+
+
+# --------------------------------------------------------------------------------------------------
+# Where recipes are: by path, or with the project.
+
+
+def find_recipe(name: str) -> Path:
+    """A recipe by path, or by the name of one that ships with the project."""
+    path = Path(name)
+    if path.suffix in (".yaml", ".yml") or path.exists():
+        return path.resolve()
+    shipped = shipped_file(f"recipes/{name}.yaml")
+    if shipped is None:
+        raise RecipeError(
+            f"{name}: neither a recipe file nor a recipe that ships with corpus-assets"
+        )
+    return shipped
+
+
+def shipped_file(relative: str) -> Path | None:
+    """A file of the project, from the installed package or from a source checkout."""
+    package = Path(str(resources.files("corpus_assets")))
+    for base in (package, package.parent):
+        if (base / relative).is_file():
+            return base / relative
+    return None

@@ -17,9 +17,8 @@ import numpy.typing as npt
 from corpus_assets.core.errors import ShardError
 from corpus_assets.shards.kernels.draws import find_in_shards
 from corpus_assets.shards.manifest import Group, Manifest, ShardRef, load_manifest
-from corpus_assets.shards.mapped import MappedShards, Opener
 from corpus_assets.shards.order import Order
-from corpus_assets.shards.reader import Segments, Shard, segments_of
+from corpus_assets.shards.reader import MappedShards, Opener, Segments, Shard, segments_of
 
 STATE_FORMAT = "corpus-assets/loader/1"
 

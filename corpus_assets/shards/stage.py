@@ -16,7 +16,7 @@ from corpus_assets.core.errors import CorruptArtifact
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output, read_output
 from corpus_assets.core.task import Task, TaskContext, count, part_label
-from corpus_assets.shards import route
+from corpus_assets.shards import pack as route
 from corpus_assets.shards.format import build_shard
 from corpus_assets.shards.pack import PackSettings
 from corpus_assets.shards.tokens import Encoder, TokenBatch, encoder_of

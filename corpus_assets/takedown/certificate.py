@@ -4,7 +4,7 @@ It is written last: after the deletion, from a second look at the store and from
 request whose files could not all be deleted gets one that names them, and another when they are
 gone. It is JSON in the store with a readable page beside it, and keeps ids of the removed texts
 and one-way digests of some of their 13-grams: enough to look for them again, not to read them
-(`gram_digests`).
+(`corpus_assets.versions.removed`).
 """
 
 import json
@@ -17,68 +17,24 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from catalog.output import escape
 from catalog.registry import Registry
-from catalog.rows import ActionRow, TakedownRow
+from catalog.rows import TakedownRow
 from catalog.session import timestamp
 from catalog.signing import SIGNATURE, Signer
 from corpus_assets.core.store import Store, sha256_hex
-from corpus_assets.shards.manifest import Manifest
-from corpus_assets.takedown.certificate_page import render_certificate
-from corpus_assets.takedown.cluster_changes import ClusterChange
-from corpus_assets.takedown.gram_digests import MAX_DIGESTS, NGRAM, ONE_IN
 from corpus_assets.takedown.residue import Search
+from corpus_assets.versions.removed import (
+    MAX_DIGESTS,
+    NGRAM,
+    ONE_IN,
+    Change,
+    ClusterChange,
+)
 
 FORMAT = "corpus-assets/takedown-certificate/2"
 ONCE = ("documents", "versions", "clusters", "files")
 """What makes two certificates of a request one: a run that is repeated writes no second one."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """A version that was replaced, and the shards that differ: name -> (before, after)."""
-
-    before: str
-    after: str
-    documents_before: int
-    documents_after: int
-    shards: Mapping[str, tuple[str | None, str | None]]
-    shared_shards: int
-
-    @classmethod
-    def between(cls, before: str, old: Manifest, after: str, new: Manifest) -> "Change":
-        was, now = _shard_hashes(old), _shard_hashes(new)
-        changed = {
-            name: (was.get(name), now.get(name))
-            for name in sorted(was.keys() | now.keys())
-            if was.get(name) != now.get(name)
-        }
-        return cls(
-            before,
-            after,
-            sum(group.documents for group in old.groups),
-            sum(group.documents for group in new.groups),
-            changed,
-            sum(was.get(name) == digest for name, digest in now.items()),
-        )
-
-    def action(self, request: int) -> ActionRow:
-        """What the catalog records of it for a request."""
-        body = json.loads(json.dumps(asdict(self)))
-        return ActionRow(request, self.before, self.after, body)
-
-    @classmethod
-    def of_action(cls, action: ActionRow) -> "Change":
-        body = dict(action.detail)
-        shards = {name: (was, now) for name, (was, now) in body.pop("shards").items()}
-        return cls(shards=shards, **body)
-
-
-def _shard_hashes(manifest: Manifest) -> dict[str, str]:
-    return {
-        f"{group.id}/{shard.name}": shard.bin.sha256
-        for group in manifest.groups
-        for shard in group.shards
-    }
 
 
 @dataclass(frozen=True)
@@ -218,3 +174,331 @@ def _copies(
         for copy in proof.search.copies_of(mine, kept)
     ]
     return sorted(found, key=lambda copy: (-copy["share_percent"], copy["doc_id"]))
+
+
+# --------------------------------------------------------------------------------------------------
+# A takedown's certificate as a page for the person who asked: plain words first, then proof.
+
+ASKED = {
+    "url": "the page at the address",
+    "url_prefix": "all pages whose address begins with",
+    "domain": "the whole site",
+    "doc_id": "the document",
+    "text_id": "the text with the id",
+    "text_sha256": "the text with the SHA-256",
+}
+HELD = {
+    "url_key": "the address",
+    "url_prefix": "every address that begins so",
+    "host": "the site with its subdomains",
+    "doc_id": "the documents named here",
+    "text_id": "exact copies of the text",
+    "near_text": "near copies of the text, under any address",
+}
+STYLE = (
+    "body{font:17px/1.55 system-ui,sans-serif;max-width:46rem;margin:2.5rem auto;padding:0 1.2rem;"
+    "color:#1c1c1c;background:#fff}h1{font-size:1.7rem;margin:0 0 .3rem}h2{font-size:1.15rem;"
+    "margin:2rem 0 .5rem}p{margin:.5rem 0}.lead{font-size:1.1rem;border-left:4px solid #2d6a4f;"
+    "padding:.3rem 0 .3rem 1rem}.lead.open{border-color:#b5651d}dl{display:grid;"
+    "grid-template-columns:9rem 1fr;gap:.25rem 1rem;margin:.6rem 0}dt{color:#666}dd{margin:0;"
+    "overflow-wrap:anywhere}code{font-size:.82em;overflow-wrap:anywhere}table{border-collapse:"
+    "collapse;width:100%;font-size:.8rem}td,th{border-bottom:1px solid #ddd;padding:.3rem .5rem "
+    ".3rem 0;text-align:left;vertical-align:top}details{margin:.8rem 0}summary{cursor:pointer}"
+    ".small{color:#666;font-size:.85rem}"
+)
+SHOWN = 200  # rows of a list on the page; the JSON has all of them
+
+
+def render_certificate(body: Mapping[str, Any]) -> str:
+    """The page; the certificate beside it holds the page's digest, so it cannot hold its own."""
+    request = body["request"]
+    title = f"Takedown {request['id']}"
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<style>{STYLE}</style></head><body><h1>Certificate of removal</h1>{_lead(body)}"
+        f"<h2>What was asked</h2>{_asked(request)}"
+        f"<h2>What was done</h2>{_done(body)}"
+        f"<h2>What was searched</h2>{_searched(body)}{_copies_section(body)}"
+        f"<h2>What may remain</h2>{_may_remain(body)}"
+        f"<h2>From now on</h2>{_from_now_on(body)}"
+        f"<h2>Proof</h2>{_proof(body)}</body></html>\n"
+    )
+
+
+def _lead(body: Mapping[str, Any]) -> str:
+    """What a hurried reader takes away: it must be true without the rest."""
+    count, left, copies = len(body["documents"]), len(body["files"]["left"]), body["copies"]
+    if not count:
+        text = (
+            "Nothing was removed: nothing that was asked for stood in any version of the corpus. "
+            "The order is kept: it will not be taken in later either."
+        )
+    else:
+        text = f"{_were(count, 'document')} removed{_copies_in_short(copies)}"
+    strange = len(_strange(body))
+    if strange:
+        text += (
+            f" <b>{_were(strange, 'other file')} found to hold the text, surely or possibly</b>; "
+            "named below."
+        )
+    if left:
+        text += (
+            f" <b>This is not finished: {left} {'file' if left == 1 else 'files'} could not be "
+            "deleted.</b>"
+        )
+    return f'<p class="lead{" open" if left or copies or strange else ""}">{text}</p>'
+
+
+def _copies_in_short(copies: Sequence[Mapping[str, Any]]) -> str:
+    """The end of the first sentence, and what to do about copies."""
+    exact = sum(copy["exact"] for copy in copies)
+    near = [copy for copy in copies if not copy["exact"]]
+    said = (
+        f"; the same text stands under {exact} other {'address' if exact == 1 else 'addresses'}"
+        if exact
+        else "; no exact copy of the text was found in what is left"
+    )
+    if near:
+        said += f"{' and' if exact else ', but'} {_remain(len(near), 'near copy', 'near copies')}"
+    used = [copy for copy in copies if copy["in_training_data"]]
+    promoted = sum(copy["promoted"] for copy in used)
+    if used:
+        which = "it is" if len(copies) == 1 else f"{len(used)} of them {_are(len(used))}"
+        said += f": {which} in the training data"
+    if promoted:
+        which = "" if promoted == len(used) else f" ({promoted} of these)"
+        said += (
+            f"{which}, where this takedown put {'it' if promoted == 1 else 'them'}, since the "
+            "removed document no longer stands for it"
+        )
+    more = " The request does not cover copies; below is how to ask for them." if copies else ""
+    return f"{said}.{more}"
+
+
+def _remain(count: int, one: str, many: str) -> str:
+    return f"{count} {one} remains" if count == 1 else f"{count} {many} remain"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _asked(request: Mapping[str, Any]) -> str:
+    near = " and near copies of it" if request["near_duplicates"] else ""
+    what = ASKED.get(request["kind"], escape(request["kind"]))
+    rows = [
+        ("Removal of", f"{what} <code>{escape(request['given'])}</code>{near}"),
+        ("Reason", escape(request["reason"])),
+        ("Asked by", escape(request["requester"] or "not stated")),
+        ("Reference", escape(request["reference"] or "none")),
+        ("Filed", escape(request["filed_at"])),
+        ("Number", str(request["id"])),
+    ]
+    return "<dl>" + "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in rows) + "</dl>"
+
+
+def _done(body: Mapping[str, Any]) -> str:
+    if not body["versions"]:
+        return "<p>No version of the corpus held it, so no version had to be changed.</p>"
+    changed = "".join(
+        f"<li>Version <b>{escape(change['before'])}</b> was withdrawn from use. Version "
+        f"<b>{escape(change['after'])}</b> takes its place: {change['documents_after']} documents "
+        f"for training where there were {change['documents_before']}. "
+        f"{_were(len(change['shards']), 'file', 'of training data')} written anew, "
+        f"{change['shared_shards']} did not hold it and are unchanged.</li>"
+        for change in body["versions"]
+    )
+    return (
+        f"<ul>{changed}</ul>{_deleted(body['files'])}<p>The new versions are, byte for byte, what "
+        f"they would be had the documents never been taken in.</p>{_clusters(body['clusters'])}"
+    )
+
+
+def _deleted(files: Mapping[str, Any]) -> str:
+    if files["outcome"] == "kept":
+        return (
+            "<p>The files of the withdrawn versions are kept for now, out of use, as the recipe "
+            "asks; the operator's next collection deletes them.</p>"
+        )
+    gone = (
+        f"<p>{_were(len(files['deleted']), 'file')} deleted, which only the withdrawn versions "
+        "used; the store was looked at afterwards, and they are not there.</p>"
+    )
+    if not files["left"]:
+        return gone
+    return (
+        f"{gone}<p><b>{_were(len(files['left']), 'file')} not deleted</b> and may hold the text. "
+        "The request stays open until they are gone, and another certificate says so.</p>"
+        + _table("Files that could not be deleted", ("file",), [(path,) for path in files["left"]])
+    )
+
+
+def _clusters(changes: Sequence[Mapping[str, Any]]) -> str:
+    if not changes:
+        return ""
+    promoted = sum(bool(change["promoted"]) for change in changes)
+    split = sum(len(change["kept_after"]) > 1 for change in changes)
+    empty = sum(not change["members_left"] for change in changes)
+    groups = "1 group" if len(changes) == 1 else f"{len(changes)} groups"
+    said = [f"The documents stood in {groups} of near-identical documents"]
+    if empty:
+        said.append(f"nothing is left of {empty}")
+    if promoted:
+        said.append(f"in {promoted} another member now stands for the rest")
+    if split:
+        said.append(f"{split} fell apart")
+    return f"<p>{'; '.join(said)}.</p>"
+
+
+def _searched(body: Mapping[str, Any]) -> str:
+    search = body["search"]
+    if search is None:
+        return "<p>There was nothing to search for: nothing stored held it.</p>"
+    return (
+        f"<p>After the deletion, {search['texts']:,} stored texts and {search['tokens']:,} tokens of "
+        "training data were searched for the removed text, whole and in runs of 13 words.</p><dl>"
+        f"<dt>Exact copies</dt><dd><b>{search['exact']}</b> places</dd>"
+        f"<dt>Similar texts</dt><dd><b>{search['similar']}</b> documents share at least 30% of its "
+        "13-word runs: copies with changes, or long quotations</dd>"
+        f"<dt>Other files</dt><dd>{search['files']:,} files, all that the operator's system keeps "
+        "beside them (caches, records, logs, temporary files), opened and searched: "
+        f"<b>{len(_strange(body))}</b> hold the text, or may</dd></dl>"
+        + _table(
+            "Other files that hold the text, or may",
+            ("file", "which"),
+            [(one["file"], one["said"]) for one in _strange(body)],
+            is_open=True,
+        )
+        + _table("Files that could not be searched", ("file", "why"), search["not_searched"])
+    )
+
+
+def _strange(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Files outside the corpus that hold the text, the operator's own source files left out."""
+    return [one for one in (body["search"] or {}).get("holding", ()) if not one["is_source"]]
+
+
+def _may_remain(body: Mapping[str, Any]) -> str:
+    """What this takedown did not reach, said before anybody asks."""
+    said = [
+        "the original files that the corpus was made from, which are not part of it",
+        "exports and copies kept outside the operator's system, backups, old object versions that "
+        "a storage service keeps, and caches on other machines",
+        "models that were trained on earlier versions",
+    ]
+    originals = sum(one["is_source"] for one in (body["search"] or {}).get("holding", ()))
+    if originals:
+        said[0] += f" ({_were(originals, 'of them', plural='of them')} found to hold the text)"
+    items = "".join(f"<li>{one}</li>" for one in said)
+    pinned = [(name, held) for name, held in sorted(body["models"].items())]
+    return (
+        f"<p>This certificate does not speak of:</p><ul>{items}</ul>"
+        + ("<p>What the corpus learned once is not learned again.</p>" if pinned else "")
+        + _table("What learned parts may still hold", ("part", "may hold"), pinned, is_open=True)
+    )
+
+
+def _copies_section(body: Mapping[str, Any]) -> str:
+    """The copies that are still there, and how to ask for them."""
+    copies = body["copies"]
+    if not copies:
+        return ""
+    rows = [
+        (
+            copy["url"] or "",
+            copy["doc_id"],
+            "the same text" if copy["exact"] else f"{copy['share_percent']}%",
+            ("yes, since this takedown" if copy["promoted"] else "yes")
+            if copy["in_training_data"]
+            else "no",
+        )
+        for copy in copies
+    ]
+    how = (
+        "The request covers near copies only where nearly all of the wording agrees. To have these "
+        "removed too, ask for their addresses or document ids"
+        if body["request"]["near_duplicates"]
+        else "The request names one place and not what is like it. To have these removed too, file "
+        "it again for near copies (<code>catalog takedown request ... --near-duplicates</code>), "
+        "or ask for their addresses or document ids"
+    )
+    return f"<p>{how} (<code>--url</code>, <code>--doc-id</code>).</p>" + _table(
+        "Copies that remain",
+        ("address", "document", "13-word runs shared", "in the training data"),
+        rows,
+        is_open=True,
+    )
+
+
+def _from_now_on(body: Mapping[str, Any]) -> str:
+    held = [words for kind, words in HELD.items() if body["standing_orders"].get(kind)]
+    if not held:
+        return "<p>No order stands: the request was withdrawn or holds nothing.</p>"
+    items = "".join(f"<li>{words}</li>" for words in held)
+    return f"<p>These are refused in every later delivery and build:</p><ul>{items}</ul>"
+
+
+def _proof(body: Mapping[str, Any]) -> str:
+    shards = [
+        (change["after"], name, before or "none", after or "none")
+        for change in body["versions"]
+        for name, (before, after) in change["shards"].items()
+    ]
+    documents = [(row["doc_id"], row["text_id"]) for row in body["documents"]]
+    return (
+        f"<dl><dt>This certificate</dt><dd>number {body['number']} of the chain, of "
+        f"{escape(body['issued_at'])}</dd><dt>The one before</dt><dd><code>"
+        f"{body['previous_sha256'] or 'none: this is the first'}</code></dd>"
+        f"<dt>Signed with</dt><dd>{_signed(body['key_sha256'])}</dd>"
+        f"<dt>Made by</dt><dd>corpus-assets {escape(body['code_version'])}</dd></dl>"
+        f"<p class='small'>{_trust(body)} It holds no text: digests of the removed texts and of "
+        "some of their 13-word runs, from which the text cannot be read, let the search be repeated "
+        f"at any time with <code>catalog takedown verify {body['request']['id']}</code>.</p>"
+        + _table("Documents removed", ("document", "text id"), documents)
+        + _table("Files of training data", ("version", "file", "before", "after"), shards)
+    )
+
+
+def _signed(key_sha256: str | None) -> str:
+    return f"the key <code>{key_sha256}</code>" if key_sha256 else "nothing: it is not signed"
+
+
+def _trust(body: Mapping[str, Any]) -> str:
+    """What the certificate's form proves, and no more."""
+    if body["key_sha256"]:
+        return (
+            "The JSON file of the same name is signed, and holds the digest of this page. With it "
+            "and the operator's published key anybody can check both, without the corpus: "
+            "<code>catalog takedown verify FILE.json --public-key KEY.pub</code>. Each certificate "
+            "signs its number and the digest of the one before it."
+        )
+    return (
+        "Each certificate names the digest of the one before it, and the catalog records them all: "
+        "that shows damage, and changes by who can write to the catalog or the store alone. It is "
+        "not signed, so it does not show changes by who can write to both."
+    )
+
+
+def _table(
+    title: str, names: Sequence[str], rows: Sequence[Sequence[str]], is_open: bool = False
+) -> str:
+    if not rows:
+        return ""
+    head = "".join(f"<th>{name}</th>" for name in names)
+    cells = "".join(
+        "<tr>" + "".join(f"<td><code>{escape(str(cell))}</code></td>" for cell in row) + "</tr>"
+        for row in rows[:SHOWN]
+    )
+    more = f"<p class='small'>and {len(rows) - SHOWN} more, in the JSON file</p>"
+    return (
+        f"<details{' open' if is_open else ''}><summary>{title} ({len(rows)})</summary>"
+        f"<table><tr>{head}</tr>{cells}</table>"
+        f"{more if len(rows) > SHOWN else ''}</details>"
+    )
+
+
+def _were(count: int, noun: str, of: str = "", plural: str = "") -> str:
+    """`1 file was`, `2 files of training data were`."""
+    named = " ".join(filter(None, [noun if count == 1 else plural or f"{noun}s", of]))
+    return f"{count} {named} {'was' if count == 1 else 'were'}"

@@ -57,7 +57,7 @@ from corpus_assets.shards.export.check import exported_version, removed_document
 from corpus_assets.shards.export.files import EXPORT, PARTS
 from corpus_assets.shards.kernels.detokenize import spell_spans
 from corpus_assets.shards.tokens import Encoder
-from corpus_assets.takedown.gram_digests import DigestIndex
+from corpus_assets.versions.removed import DigestIndex
 
 CHUNK = 4 << 20
 OVERLAP = 16_384  # bytes of a chunk that the next one begins with; longer than any 13 words

@@ -27,10 +27,10 @@ from corpus_assets.ingest.documents import text_id_of
 from corpus_assets.shards.kernels.detokenize import spell_spans
 from corpus_assets.shards.manifest import Manifest
 from corpus_assets.shards.tokens import Encoder
-from corpus_assets.takedown.gram_digests import DigestIndex
 from corpus_assets.takedown.home_search import Holder, HomeSearch, Tell, search_home
 from corpus_assets.text.codepoints import text_buffers
 from corpus_assets.versions.published import published_manifest
+from corpus_assets.versions.removed import DigestIndex
 
 SHARE_WORTH_NAMING = 0.3
 """A text that holds this much of a removed one is reported, as a likely copy."""

@@ -35,22 +35,22 @@ from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.session import open_home, reopen_session
 from corpus_assets.stages import STAGES
 from corpus_assets.takedown.certificate import (
-    Change,
     Deletion,
     Proof,
     certified_versions,
     write_certificates,
 )
-from corpus_assets.takedown.removed import (
+from corpus_assets.takedown.residue import Residue, addresses, search_live
+from corpus_assets.versions.gc import collect
+from corpus_assets.versions.published import check_artifact_rows, load_published_recipe
+from corpus_assets.versions.removed import (
+    Change,
     Removed,
     distinct,
     forget_removed,
     load_removed,
     of_request,
 )
-from corpus_assets.takedown.residue import Residue, addresses, search_live
-from corpus_assets.versions.gc import collect
-from corpus_assets.versions.published import check_artifact_rows, load_published_recipe
 
 TAKEDOWN_NAME = re.compile(r"^(?P<base>.+)\.td(?P<number>\d+)$")
 

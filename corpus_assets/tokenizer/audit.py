@@ -16,8 +16,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from corpus_assets.core.errors import CorpusError, ModelError
-from corpus_assets.shards.tokenizer_file import unicode_of_bytes
-from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD, Encoder, one_thread
+from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD, Encoder, one_thread, unicode_of_bytes
 from corpus_assets.tokenizer.train import RESERVED
 
 PYTHON = (

@@ -23,8 +23,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import Settings
-from corpus_assets.shards.tokenizer_file import unicode_of_bytes
-from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD, Encoder, one_thread
+from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD, Encoder, one_thread, unicode_of_bytes
 
 VERSION = 3
 

@@ -1,11 +1,13 @@
-"""Publishing a version: its folder in the store, then its rows in the catalog.
+"""Publish a version: its folder in the store, then its rows in the catalog.
 
-The manifest is written last of the files (`contents.json`, which lists the others, before it), and the catalog learns of the version, of what it
-replaces and why, in one transaction. Publishing the same version twice has no effect.
+The manifest is written last of the files, after `contents.json`, which lists the others. The
+catalog records the version, what it replaces and why, in one transaction. Publishing the same
+version twice has no effect.
 """
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 from catalog.contents import NAME as CONTENTS
 from catalog.contents import dump_contents
@@ -21,24 +23,40 @@ from catalog.rows import (
     ShardRow,
     VersionRow,
 )
+from corpus_assets.clean.scrubbing import hash_list_files
 from corpus_assets.core import files
-from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.errors import CorpusError, SourceError
 from corpus_assets.core.identity import canonical_json
-from corpus_assets.core.lock import calibration_path
+from corpus_assets.core.lock import PinnedFile, calibration_path
 from corpus_assets.core.stage import File, Stage
-from corpus_assets.core.store import Output, check_files, read_output, sealed_json, sha256_hex
+from corpus_assets.core.store import (
+    Output,
+    Store,
+    check_files,
+    read_output,
+    sealed_json,
+    sha256_hex,
+)
 from corpus_assets.graph.leases import publishing
 from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.ingest.lists import category_files
 from corpus_assets.lineage.stage import key_rows
 from corpus_assets.shards.manifest import (
     Group,
     Manifest,
     ShardRef,
 )
-from corpus_assets.takedown.certificate import Change
-from corpus_assets.takedown.removed import Held, forget_removed, note_removed
-from corpus_assets.versions.kept_files import keep_files
-from corpus_assets.versions.published import KEPT, published_manifest, recipe_path
+from corpus_assets.signals.stages.classifiers import outside_classifiers
+from corpus_assets.signals.stages.perplexity import outside_files
+from corpus_assets.signals.stages.signal_models import signal_models
+from corpus_assets.versions.published import (
+    KEPT,
+    KeptFiles,
+    kept_path,
+    published_manifest,
+    recipe_path,
+)
+from corpus_assets.versions.removed import Change, Held, forget_removed, note_removed
 from corpus_assets.versions.report import render_report
 from corpus_assets.versions.version import Version
 
@@ -260,3 +278,61 @@ def _lineage(
         part=part,
         shard=shard,
     )
+
+
+# --------------------------------------------------------------------------------------------------
+# Copies of the files that a recipe names, so that a version is built again without the recipe's
+# folder: what tasks read where all calibrations are pinned (blocklists, categories, hash lists, word
+# lists, models from outside). `sources/files/SHA256` holds each content once, `files.json` in a
+# version's folder lists what it needs by the setting that names it. What calibrations were made
+# from (eval suites, training texts) is not read again, and snapshots stay where they are.
+
+
+def keep_files(graph: Pipeline) -> KeptFiles:
+    """Put all files that a rebuild would read into the store; returns the list of them."""
+    return KeptFiles(
+        files={
+            name: tuple(
+                _keep(graph.store, file, str(file.relative_to(root)), graph.digest_of(file))
+                for path in paths
+                for root, file in _members(path)
+            )
+            for name, paths in _named(graph).items()
+            if paths
+        }
+    )
+
+
+def _named(graph: Pipeline) -> dict[str, Sequence[Path]]:
+    """Files and folders by the names under which a rebuild asks for them."""
+    recipe = graph.recipe
+    _, _, params = signal_models(graph, recipe.signals.needs())
+    models = {name: Path(path) for name, path in params.get("files", {}).items()}
+    models |= {name: path for name, (path, _) in outside_classifiers(graph).items()}
+    models |= outside_files(graph)  # those that no family reads are in the lock all the same
+    return {
+        "language_model": [graph.language_model()[0]],
+        "blocklists": graph.locations.files(recipe.blocklists, "blocklists"),
+        **category_files(graph),
+        **hash_list_files(graph),
+        **{name: [path] for name, path in models.items()},
+    }
+
+
+def _members(path: Path) -> list[tuple[Path, Path]]:
+    """(folder that names start at, file) of a file, or of all files in a folder."""
+    if not path.is_dir():
+        return [(path.parent, path)]
+    return [(path, file) for file in sorted(path.rglob("*")) if file.is_file()]
+
+
+def _keep(store: Store, file: Path, name: str, sha256: str) -> PinnedFile:
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise SourceError(f"{file} cannot be read: {error.strerror}; put it back") from error
+    if sha256_hex(data) != sha256:
+        raise SourceError(f"{file} was changed during the build; run the same command again")
+    if not store.exists(kept_path(sha256)):
+        store.write(kept_path(sha256), data)
+    return PinnedFile(name=name, bytes=len(data), sha256=sha256)

@@ -5,7 +5,10 @@ row in the registry, calibrations against the lock, the recipe's copy against it
 the list of kept files against `contents.json`.
 """
 
+import contextlib
 import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -22,9 +25,17 @@ from catalog.rows import VersionRow
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.identity import Settings
 from corpus_assets.core.lock import Lock, PinnedFile, calibration_path
-from corpus_assets.core.store import Output, Store, damaged, read_checked, read_sealed
+from corpus_assets.core.store import (
+    Output,
+    Store,
+    damaged,
+    local_checked,
+    read_checked,
+    read_sealed,
+)
 from corpus_assets.recipe.recipe import Recipe, parse_recipe
 from corpus_assets.shards.manifest import Manifest, parse_manifest
+from corpus_assets.signals.base import FOLDER
 
 KEPT = "files.json"
 
@@ -98,6 +109,23 @@ def published_files(store: Store, version: VersionRow) -> KeptFiles:
     return KeptFiles.model_validate_json(
         read_checked(store, f"versions/{version.name}/{KEPT}", digest)
     )
+
+
+@contextlib.contextmanager
+def open_kept(store: Store, kept: KeptFiles) -> Iterator[Mapping[str, Sequence[Path]]]:
+    """A version's copies under the files' own names, each checked: links in a temporary folder."""
+    with tempfile.TemporaryDirectory(prefix="corpus-files-") as place:
+        found: dict[str, list[Path]] = {}
+        for number, (name, pins) in enumerate(kept.files.items()):
+            root, is_folder = Path(place, str(number)), name.startswith(FOLDER)
+            links = [
+                (root if is_folder else root / str(k)) / pin.name for k, pin in enumerate(pins)
+            ]
+            for link, pin in zip(links, pins, strict=True):
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(local_checked(store, kept_path(pin.sha256), pin.sha256))
+            found[name] = [root] if is_folder else links
+        yield found
 
 
 def check_published(store: Store, registry: Registry, version: VersionRow) -> None:

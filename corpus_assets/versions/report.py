@@ -29,7 +29,7 @@ from corpus_assets.select.rules import Rule
 from corpus_assets.shards.manifest import Manifest
 from corpus_assets.shards.mixture import fitted
 from corpus_assets.shards.mixture_table import mixture_table
-from corpus_assets.versions.charts import (
+from corpus_assets.versions.pages import (
     ORANGE,
     STYLE,
     Mark,
@@ -39,9 +39,7 @@ from corpus_assets.versions.charts import (
     small_multiples,
     table,
 )
-from corpus_assets.versions.contamination_view import BenchmarkFound, summarise
-from corpus_assets.versions.drift import Shape, shape_of
-from corpus_assets.versions.funnel import funnel
+from corpus_assets.versions.statistics import BenchmarkFound, Shape, funnel, shape_of, summarise
 
 QUALITY = "quality_score"
 

@@ -17,7 +17,7 @@ from corpus_assets.defs.assets import ASSETS
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.sensors import new_snapshots
 from corpus_assets.defs.takedown_sensor import pending_takedowns, takedown_job
-from corpus_assets.versions.drift import DRIFT_CHECKS
+from corpus_assets.versions.statistics import DRIFT_CHECKS
 from corpus_assets_tests.pipeline.small_corpus import SNAPSHOTS, make_small_corpus
 
 STAGES = {

@@ -17,8 +17,7 @@ from corpus_assets.defs.takedown_sensor import (
     takedown_job,
     wait_minutes,
 )
-from corpus_assets.recipe.judging import TakedownSettings
-from corpus_assets.recipe.recipe import load_recipe
+from corpus_assets.recipe.recipe import TakedownSettings, load_recipe
 from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
 
 AT_ONCE = TakedownSettings()

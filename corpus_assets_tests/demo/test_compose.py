@@ -3,6 +3,7 @@ from collections import Counter
 import pytest
 
 from corpus_assets.demo.compose import (
+    Draw,
     compose,
     count_words,
     fill,
@@ -12,7 +13,6 @@ from corpus_assets.demo.compose import (
     jaccard,
     remove_paragraph,
 )
-from corpus_assets.demo.draw import Draw
 from corpus_assets.demo.library import Library
 
 

@@ -1,7 +1,6 @@
-from corpus_assets.demo.compose import jaccard
-from corpus_assets.demo.draw import Draw
+from corpus_assets.demo.compose import Draw, jaccard
 from corpus_assets.demo.library import Library
-from corpus_assets.demo.programs import (
+from corpus_assets.demo.other_sources import (
     LANGUAGES,
     generated_table,
     minified,

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 from catalog.keyfile import TABLE_OF, Unit
 from catalog.rows import KeyRow, LineageRow
-from corpus_assets.lineage.keys import KINDS, columns_of, make_keys
+from corpus_assets.lineage.stage import KINDS, columns_of, make_keys
 from corpus_assets_tests.lineage_catalog.corpus import Corpus
 
 

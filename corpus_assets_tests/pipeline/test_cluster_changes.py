@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 from catalog.rows import LineageRow
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.store import LocalStore, sha256_hex
-from corpus_assets.takedown.cluster_changes import ClusterChange, cluster_changes
+from corpus_assets.versions.removed import ClusterChange, cluster_changes
 
 
 def _id(name: str) -> bytes:

@@ -4,14 +4,8 @@ import random
 
 import pyarrow as pa
 
-from corpus_assets.takedown.gram_digests import (
-    MAX_DIGESTS,
-    NGRAM,
-    ONE_IN,
-    DigestIndex,
-    gram_digests,
-)
 from corpus_assets.text.characters import to_nfkc
+from corpus_assets.versions.removed import MAX_DIGESTS, NGRAM, ONE_IN, DigestIndex, gram_digests
 
 
 def words(name: str, count: int) -> list[str]:

@@ -12,7 +12,7 @@ from corpus_assets.core.home import Home
 from corpus_assets.core.store import Result
 from corpus_assets.core.task import Task
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.lineage import keys as lineage_keys
+from corpus_assets.lineage import stage as lineage_keys
 from corpus_assets.lineage.stage import lineage_keys_tasks
 from corpus_assets.session import open_session
 from corpus_assets.versions.gc import dead_artifacts

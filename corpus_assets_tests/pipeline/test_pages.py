@@ -6,9 +6,10 @@ import pytest
 
 from catalog.output import escape
 from corpus_assets.inspect import canary as canary_page
-from corpus_assets.inspect import mixes as mix_page
-from corpus_assets.takedown import certificate_page
-from corpus_assets.versions import charts, report
+from corpus_assets.inspect import mix as mix_page
+from corpus_assets.takedown import certificate as certificate_page
+from corpus_assets.versions import pages as charts
+from corpus_assets.versions import report
 from corpus_assets.versions import report as report_signals
 
 NASTY = "a\x1b[2J\x07\u202e<b>\x00\x9b"

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from catalog.registry import Registry
-from corpus_assets.cli.summary import _loss_lines
+from corpus_assets.cli.build_view import _loss_lines
 from corpus_assets.core.store import read_output
 from corpus_assets.defs.materialize import stage_metadata
 from corpus_assets.graph.checks import CheckOutcome, check_asset

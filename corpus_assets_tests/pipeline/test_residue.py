@@ -21,9 +21,9 @@ from corpus_assets.shards.manifest import (
 )
 from corpus_assets.shards.pack import PackSettings
 from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD, Encoder
-from corpus_assets.takedown.gram_digests import gram_digests
 from corpus_assets.takedown.residue import Residue, Search
 from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
+from corpus_assets.versions.removed import gram_digests
 from corpus_assets_tests.pipeline.small_corpus import prose
 
 REMOVED, OTHER = prose("removed"), prose("other")

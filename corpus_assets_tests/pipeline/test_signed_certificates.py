@@ -22,8 +22,7 @@ from catalog.takedown_verify import Trust, broken_links
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import open_store
 from corpus_assets.takedown.certificate import Deletion, Proof, write_certificates
-from corpus_assets.takedown.gram_digests import gram_digests
-from corpus_assets.takedown.removed import REMOVED
+from corpus_assets.versions.removed import REMOVED, gram_digests
 from corpus_assets_tests.pipeline.small_corpus import prose
 
 FORGER = """

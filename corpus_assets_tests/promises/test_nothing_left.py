@@ -17,9 +17,9 @@ from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
 from corpus_assets.session import open_session
 from corpus_assets.shards.tokens import Encoder
-from corpus_assets.takedown.gram_digests import DigestIndex
 from corpus_assets.takedown.home_search import HomeSearch, _Found
 from corpus_assets.takedown.run import run_pending
+from corpus_assets.versions.removed import DigestIndex
 from corpus_assets_tests.pipeline.small_corpus import (
     EVAL_TEXT,
     html,

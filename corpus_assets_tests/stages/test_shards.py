@@ -9,13 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from corpus_assets.core.schemas import FINAL_TEXT
-from corpus_assets.shards.pack import shards_of
-from corpus_assets.shards.route import (
+from corpus_assets.shards.pack import (
     Slice,
     join_slices,
     read_slice,
     route_tokens,
     shard_counts,
+    shards_of,
     slice_hash,
 )
 from corpus_assets.shards.tokens import Encoder

@@ -9,8 +9,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 from tokenizers import trainers as train
 
 from corpus_assets.core.errors import ModelError
-from corpus_assets.shards.tokenizer_file import unicode_of_bytes
-from corpus_assets.shards.tokens import Encoder
+from corpus_assets.shards.tokens import Encoder, unicode_of_bytes
 from corpus_assets.tokenizer.audit import PROBES, Passage, audit
 from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
 

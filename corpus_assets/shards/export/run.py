@@ -1,18 +1,21 @@
-"""Write an export: parts in any order and at once, the same bytes whatever the workers."""
+"""The version that an export is made from, as the catalog knows it."""
 
 import shutil
 import threading
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 
-from corpus_assets.core.errors import StoreError
+from catalog.registry import Registry
+from corpus_assets.core.errors import ShardError, StoreError
+from corpus_assets.core.home import Home
 from corpus_assets.core.identity import canonical_json
-from corpus_assets.shards.export.datatrove import Datatrove
+from corpus_assets.core.store import LocalStore, open_store, read_checked
 from corpus_assets.shards.export.files import (
     EXPORT,
     ExportFolder,
@@ -22,15 +25,39 @@ from corpus_assets.shards.export.files import (
     explained,
     write_file,
 )
-from corpus_assets.shards.export.hf_parquet import HfParquet
-from corpus_assets.shards.export.layout import Layout
-from corpus_assets.shards.export.lineage import LINEAGE, FlatSpans
-from corpus_assets.shards.export.mds import Mds
-from corpus_assets.shards.export.megatron import Megatron
+from corpus_assets.shards.export.formats import Datatrove, HfParquet, Layout, Mds, Megatron
 from corpus_assets.shards.export.plan import ExportPlan
-from corpus_assets.shards.export.stream import RunStream
-from corpus_assets.shards.manifest import Manifest
-from corpus_assets.shards.mapped import Opener
+from corpus_assets.shards.export.stream import LINEAGE, FlatSpans, RunStream
+from corpus_assets.shards.manifest import Manifest, parse_manifest
+from corpus_assets.shards.reader import Opener
+
+
+@dataclass(frozen=True)
+class Source:
+    manifest: Manifest
+    manifest_bytes: bytes
+    manifest_sha256: str
+    tokenizer: bytes
+    store: Path | Opener
+
+
+def open_version(home: Home, name: str) -> Source:
+    """A live version's manifest and tokenizer, both checked against their digests."""
+    registry = Registry(home.catalog_url, home.catalog_busy_s)
+    row = registry.version(name)
+    if row.status != "live":
+        instead = f"; export {row.superseded_by} in its place" if row.superseded_by else ""
+        raise ShardError(f"version {name} is {row.status}, a takedown has replaced it{instead}")
+    store = open_store(home.store_url)
+    content = read_checked(store, row.manifest_path, row.manifest_sha256)
+    manifest = parse_manifest(content, row.manifest_path)
+    tokenizer = read_checked(store, manifest.tokenizer.path, manifest.tokenizer.sha256)
+    place: Path | Opener = store.root if isinstance(store, LocalStore) else store.local
+    return Source(manifest, content, row.manifest_sha256, tokenizer, place)
+
+
+# --------------------------------------------------------------------------------------------------
+# Write an export: parts in any order and at once, the same bytes whatever the workers.
 
 Progress = Callable[[int, int], None]
 """Told (parts that are whole, parts in all)."""

@@ -1,4 +1,8 @@
-"""The samples of an export in order, read by the loader from any place on."""
+"""Whose tokens the samples of an export are: spans of all shards in one mapped file.
+
+Samples come in a global shuffle, so any chunk asks for spans of any shard. Laid out flat, an
+answer is two array look-ups, and memory does not follow the corpus.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,12 +10,116 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from corpus_assets.shards.export.lineage import FlatSpans, SampleSpans
+from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.shards.export.plan import ExportPlan
 from corpus_assets.shards.loader import Loader
 from corpus_assets.shards.manifest import Manifest
-from corpus_assets.shards.mapped import Opener
+from corpus_assets.shards.reader import Opener, Shard
+
+Ints = npt.NDArray[np.int64]
+
+SPAN = np.dtype([("offset", "<i4"), ("length", "<i4"), ("within", "<i4"), ("doc", "V16")])
+
+LINEAGE = pa.schema(
+    [
+        ("row", pa.int64()),  # number of the sample in the export
+        ("offset", pa.int32()),
+        ("length", pa.int32()),
+        ("doc_id", DOC_ID),
+        ("doc_token_offset", pa.int32()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSpans:
+    """Spans of some samples: `counts[i]` of them belong to the i-th."""
+
+    counts: Ints
+    spans: npt.NDArray[np.void]  # of type SPAN, sample by sample, from left to right
+
+    def table(self, first: int) -> pa.Table:
+        """As `LINEAGE`, the first sample having number `first` in the export."""
+        rows = np.repeat(np.arange(first, first + len(self.counts)), self.counts)
+        return pa.Table.from_arrays(
+            [
+                pa.array(rows, pa.int64()),
+                pa.array(self.spans["offset"]),
+                pa.array(self.spans["length"]),
+                self.doc_ids(),
+                pa.array(self.spans["within"]),
+            ],
+            schema=LINEAGE,
+        )
+
+    def doc_ids(self) -> pa.Array:
+        data = np.ascontiguousarray(self.spans["doc"]).tobytes()
+        return pa.FixedSizeBinaryArray.from_buffers(
+            DOC_ID, len(self.spans), [None, pa.py_buffer(data)]
+        )
+
+    def offsets(self) -> pa.Array:
+        """Bounds of each sample's spans, as Arrow's lists have them."""
+        return pa.array(np.concatenate(([0], np.cumsum(self.counts))), pa.int32())
+
+
+class FlatSpans:
+    """Spans of every sample of a manifest; samples count through all shards in order."""
+
+    def __init__(self, bounds: Ints, spans: npt.NDArray[np.void]) -> None:
+        self._bounds = bounds
+        self._spans = spans
+
+    @classmethod
+    def build(cls, loader: Loader, folder: Path) -> "FlatSpans":
+        """Read the spans of all shards, one at a time, into files of `folder`: 28 bytes a span
+        and 8 a sample."""
+        flat, bounds = folder / "spans.flat", folder / "spans.bounds"
+        total = 0
+        with flat.open("wb") as spans_file, bounds.open("wb") as bounds_file:
+            bounds_file.write(np.zeros(1, "<i8").tobytes())
+            for number in range(len(loader.shards)):
+                shard = loader.shard(number)
+                spans, counts = _flat(shard)
+                shard.close()
+                spans_file.write(spans.tobytes())
+                bounds_file.write((total + np.cumsum(counts)).astype("<i8").tobytes())
+                total += len(spans)
+        empty = np.empty(0, SPAN)
+        return cls(
+            np.memmap(bounds, "<i8", mode="r"),
+            np.memmap(flat, SPAN, mode="r") if total else empty,
+        )
+
+    def of(self, samples: Ints) -> SampleSpans:
+        """Spans of the samples, in the order asked."""
+        first = self._bounds[samples]
+        counts = self._bounds[samples + 1] - first
+        steps = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        return SampleSpans(np.asarray(counts), self._spans[np.repeat(first, counts) + steps])
+
+
+def _flat(shard: Shard) -> tuple[npt.NDArray[np.void], Ints]:
+    table = shard.spans_table().combine_chunks()
+    spans = np.empty(table.num_rows, SPAN)
+    spans["offset"] = table["offset"].to_numpy()
+    spans["length"] = table["length"].to_numpy()
+    spans["within"] = table["doc_token_offset"].to_numpy()
+    spans["doc"] = np.frombuffer(b"".join(_id_bytes(table["doc_id"])), "V16")
+    counts = np.bincount(table["sample"].to_numpy(), minlength=len(shard))
+    return spans, counts.astype(np.int64)
+
+
+def _id_bytes(column: pa.ChunkedArray) -> Iterator[bytes]:
+    for chunk in column.chunks:
+        start = chunk.offset * 16
+        yield chunk.buffers()[1].to_pybytes()[start : start + len(chunk) * 16]
+
+
+# --------------------------------------------------------------------------------------------------
+# The samples of an export in order, read by the loader from any place on.
 
 CHUNK_BYTES = 2**23
 

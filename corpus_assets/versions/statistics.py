@@ -1,23 +1,59 @@
-"""Drift: what selection keeps of a snapshot, against the snapshots of its source before it.
-
-A crawl that changes under the same name shows here first: a broken extractor moves the mean
-quality, a new set of hosts moves the languages. Reads three columns of each snapshot, about
-0.2 s a million documents. Bounds are the recipe's `drift`; nothing of it is identity.
-"""
+"""The funnel: how many records came in, what each stage dropped and why, what is left."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpus_assets.core import files
 from corpus_assets.core.errors import MissingInput
+from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, NEAR_MISS
 from corpus_assets.graph.checks import CheckOutcome
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.recipe.judging import DriftBounds
+from corpus_assets.recipe.recipe import DriftBounds
+
+STAGES = ("documents", "selection", "clusters", "contamination", "clean_text")
+"""The stages that can drop a document, in the order of the graph."""
+
+
+@dataclass
+class Step:
+    """One stage of the funnel."""
+
+    stage: str
+    entered: int
+    left: int
+    reasons: Counter[str] = field(default_factory=Counter)
+
+
+def funnel(pipeline: Pipeline, snapshots: Sequence[str] | None = None) -> list[Step]:
+    """One step a stage over the given snapshots (all by default)."""
+    fates: Counter[str] = Counter()
+    for snapshot in snapshots or pipeline.recipe.snapshots:
+        for result in pipeline.results("clean_text", snapshot):
+            fates.update(result.notes["fates"])
+    alive = sum(fates.values())
+    steps: list[Step] = []
+    for stage in STAGES:
+        prefix = f"{stage}/"
+        reasons = Counter(
+            {key.removeprefix(prefix): n for key, n in fates.items() if key.startswith(prefix)}
+        )
+        steps.append(Step(stage, alive, alive - sum(reasons.values()), reasons))
+        alive = steps[-1].left
+    return steps
+
+
+# --------------------------------------------------------------------------------------------------
+# Drift: what selection keeps of a snapshot, against the snapshots of its source before it.
+#
+# A crawl that changes under the same name shows here first: a broken extractor moves the mean
+# quality, a new set of hosts moves the languages. Reads three columns of each snapshot, about
+# 0.2 s a million documents. Bounds are the recipe's `drift`; nothing of it is identity.
 
 DRIFT_CHECKS: Mapping[str, str] = {
     "survival_drift": "The share that selection keeps is near that of the snapshots before.",
@@ -182,3 +218,61 @@ def drift_lines(pipeline: Pipeline) -> list[str]:
         for outcome in drift_checks(pipeline, snapshot)
         if not outcome.passed
     ]
+
+
+# --------------------------------------------------------------------------------------------------
+# What was found of each benchmark, from the rows that a version keeps: for report and command.
+
+EXAMPLES = 5
+
+
+@dataclass
+class BenchmarkFound:
+    """One benchmark over all documents."""
+
+    name: str
+    items: dict[str, set[str]] = field(default_factory=dict)  # verdict -> items
+    documents: dict[str, set[bytes]] = field(default_factory=dict)  # verdict -> documents
+    by_item: Counter[str] = field(default_factory=Counter)  # documents that hold it
+
+    def add(self, item: str, doc_id: bytes, verdict: str) -> None:
+        self.items.setdefault(verdict, set()).add(item)
+        known = self.documents.setdefault(verdict, set())
+        if verdict != NEAR_MISS:
+            self.by_item[item] += 1
+        known.add(doc_id)
+
+    @property
+    def items_seen(self) -> int:
+        """Items that stand in some document, common ones left out."""
+        return len(self.items.get(DROP, set()) | self.items.get(CUT, set()))
+
+    def n_items(self, verdict: str) -> int:
+        return len(self.items.get(verdict, ()))
+
+    def n_documents(self, *verdicts: str) -> int:
+        return len(set().union(*(self.documents.get(verdict, ()) for verdict in verdicts)))
+
+    def examples(self) -> list[tuple[str, int]]:
+        """Items that most documents hold, with how many; common ones have their own list."""
+        common = self.items.get(COMMON, set())
+        rows = [(item, count) for item, count in self.by_item.items() if item not in common]
+        return sorted(rows, key=lambda row: (-row[1], row[0]))[:EXAMPLES]
+
+    def common(self) -> list[tuple[str, int]]:
+        """Common items, with the documents that hold them."""
+        rows = [(item, self.by_item[item]) for item in self.items.get(COMMON, ())]
+        return sorted(rows, key=lambda row: (-row[1], row[0]))
+
+
+def summarise(tables: Iterable[pa.Table]) -> dict[str, BenchmarkFound]:
+    """All benchmarks of which anything was found, by name."""
+    found: dict[str, BenchmarkFound] = {}
+    for table in tables:
+        columns = (
+            table[name].to_pylist() for name in ("benchmark", "item_id", "doc_id", "verdict")
+        )
+        for benchmark, item, doc_id, verdict in zip(*columns, strict=True):
+            one = found.setdefault(benchmark, BenchmarkFound(benchmark))
+            one.add(item, doc_id, verdict)
+    return dict(sorted(found.items()))

@@ -15,7 +15,7 @@ from corpus_assets.recipe.recipe import Recipe, changed_recipe
 from corpus_assets.session import open_home, open_session
 from corpus_assets.shards.manifest import Group
 from corpus_assets.shards.mixture import MixtureSettings
-from corpus_assets.versions.charts import BLUE, INK, LABEL, ORANGE, PALE, RED, STYLE, WIDTH, table
+from corpus_assets.versions.pages import BLUE, INK, LABEL, ORANGE, PALE, RED, STYLE, WIDTH, table
 from corpus_assets.versions.published import load_published_recipe, published_manifest
 from corpus_assets.versions.version import make_groups
 
