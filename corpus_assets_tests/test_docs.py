@@ -104,10 +104,7 @@ def test_every_drop_reason_is_explained() -> None:
     named = {TOO_SHORT, REASON, source_exclusions.REASON, *REASONS.values()}
     named |= {OPTED_OUT, TRAINING_DISALLOWED}
     named |= {LISTED, TOO_MUCH, *(drop_reason(kind) for kind in FIELDS.values())}
-    for file in [
-        *(ROOT / "corpus_assets" / "sources").glob("*.py"),
-        ROOT / "corpus_assets" / "stages" / "documents.py",
-    ]:
+    for file in (ROOT / "corpus_assets" / "ingest").rglob("*.py"):
         for found in REFUSAL.findall(file.read_text(encoding="utf-8")):
             named.add(found[0] or found[1])
     assert len(named) > 15
