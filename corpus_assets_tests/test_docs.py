@@ -33,8 +33,8 @@ LINK = re.compile(r"(?<!\!)\[[^\]\n]*\]\(([^)\s]+)\)")
 REFUSAL = re.compile(r"Refusal\(\s*\"([a-z_]+)\"|damage(?:, detail)?\s*=\s*\"([a-z_]+)\"")
 
 
-def make_reference() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_reference", DOCS / "make_reference.py")
+def maker(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -63,9 +63,12 @@ def yaml_recipes(page: Path) -> Iterator[dict[str, object]]:
             yield loaded
 
 
-def test_the_settings_reference_is_up_to_date() -> None:
-    written = (DOCS / "settings.md").read_text(encoding="utf-8")
-    assert written == make_reference().reference(), "run `python docs/make_reference.py`"
+@pytest.mark.parametrize(
+    ("page", "name"), [("settings.md", "make_reference"), ("stages.md", "make_stages")]
+)
+def test_pages_made_from_declarations_are_up_to_date(page: str, name: str) -> None:
+    written = (DOCS / page).read_text(encoding="utf-8")
+    assert written == maker(name).reference(), f"run `python docs/{name}.py`"
 
 
 @pytest.mark.parametrize(

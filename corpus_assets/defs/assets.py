@@ -3,7 +3,7 @@ after them."""
 
 import dagster as dg
 
-from corpus_assets.core.stage import Asset
+from corpus_assets.core.stage import Asset, Graph
 from corpus_assets.defs.materialize import check_specs, columns, materialize_stage
 from corpus_assets.defs.partitions import EVERY, SNAPSHOTS
 from corpus_assets.defs.resources import CorpusResource
@@ -38,7 +38,7 @@ def source_files_asset(context: dg.AssetExecutionContext, corpus: CorpusResource
     )
 
 
-def stage_asset(asset: Asset) -> dg.AssetsDefinition:
+def stage_asset(asset: Asset, graph: Graph = STAGES) -> dg.AssetsDefinition:
     """The Dagster asset of a declared one: edges, columns and checks come from its stages."""
     schema = next((file.schema for file in asset.last.writes if file.schema is not None), None)
 
@@ -49,7 +49,7 @@ def stage_asset(asset: Asset) -> dg.AssetsDefinition:
         group_name=GROUP,
         deps=[
             dg.AssetDep(edge.asset, partition_mapping=EVERY if edge.is_across else None)
-            for edge in STAGES.edges(asset.name)
+            for edge in graph.edges(asset.name)
         ],
         code_version=str(asset.last.version),
         metadata=columns(schema) if schema is not None else None,

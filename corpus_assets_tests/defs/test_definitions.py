@@ -17,16 +17,12 @@ from corpus_assets.defs.assets import ASSETS
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.sensors import new_snapshots
 from corpus_assets.defs.takedown_sensor import pending_takedowns, takedown_job
+from corpus_assets.stages import STAGES
 from corpus_assets.versions.statistics import DRIFT_CHECKS
 from corpus_assets_tests.pipeline.small_corpus import SNAPSHOTS, make_small_corpus
 
-STAGES = {
-    "source_files", "documents", "signals", "selection", "signatures", "clusters",
-    "contamination", "clean_text", "shards", "lineage_keys",
-}  # fmt: skip
-CALIBRATIONS = {
-    "eval_index", "classifiers", "perplexity_models", "score_ranks", "quality_cutoffs", "common_items", "tokenizer",
-}  # fmt: skip
+BY_SNAPSHOT = {asset.name for asset in STAGES.assets.values() if asset.is_by_snapshot}
+OVER_ALL = set(STAGES.assets) - BY_SNAPSHOT
 
 
 @pytest.fixture
@@ -41,17 +37,28 @@ def _assets() -> dict[str, dg.AssetsDefinition]:
     return {asset.key.to_user_string(): asset for asset in ASSETS}
 
 
-def test_the_graph_has_every_stage_of_the_design() -> None:
-    assert set(_assets()) == STAGES | CALIBRATIONS | {"corpus_version"}
+def test_every_declared_asset_is_one_of_dagsters() -> None:
+    assert set(_assets()) == set(STAGES.assets) | {"source_files", "corpus_version"}
+
+
+def test_edges_are_those_of_the_declarations() -> None:
+    for name in STAGES.assets:
+        spec = next(iter(_assets()[name].specs))
+        found = {dep.asset_key.to_user_string(): dep.partition_mapping for dep in spec.deps}
+        assert {n: m is not None for n, m in found.items()} == {
+            edge.asset: edge.is_across for edge in STAGES.edges(name)
+        }
 
 
 def test_stages_are_partitioned_by_snapshot_and_calibrations_are_not() -> None:
+    assert {a.name for a in STAGES.assets.values() if a.is_calibration} == OVER_ALL
     partitions = {
         name: asset.partitions_def.name  # type: ignore[union-attr]
         for name, asset in _assets().items()
         if asset.partitions_def is not None
     }
-    assert partitions == dict.fromkeys(STAGES, "snapshot") | {"corpus_version": "version"}
+    expected = dict.fromkeys({"source_files", *BY_SNAPSHOT}, "snapshot")
+    assert partitions == expected | {"corpus_version": "version"}
 
 
 def test_every_asset_says_what_it_does_and_which_code_made_it() -> None:
@@ -62,7 +69,7 @@ def test_every_asset_says_what_it_does_and_which_code_made_it() -> None:
 
 
 def test_every_stage_is_checked_for_schema_conservation_and_survival() -> None:
-    for name in STAGES - {"source_files"}:
+    for name in BY_SNAPSHOT:
         checks = {key.name for key in _assets()[name].check_keys}
         own = {"losses"} if name == "clean_text" else set()
         assert checks - set(DRIFT_CHECKS) == {"schema", "conservation", "survival"} | own

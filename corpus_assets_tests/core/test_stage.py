@@ -1,0 +1,131 @@
+"""Declarations of stages, and what derives from them."""
+
+from typing import get_args
+
+import pytest
+
+from corpus_assets.core import files
+from corpus_assets.core.stage import Edge, File, Graph, Scope, Stage
+from corpus_assets.core.task import TaskContext
+from corpus_assets.recipe.recipe import DroppingAsset
+from corpus_assets.stages import STAGES
+
+A = File("a", "a.parquet")
+B = File("b", "b-*.parquet")
+C = File("c", "c.json")
+D = File("d", "d.parquet")
+
+
+def stage(
+    name: str,
+    writes: File,
+    reads: tuple[File, ...] = (),
+    reads_all: tuple[File, ...] = (),
+    scope: Scope = Scope.PART,
+    asset: str = "",
+) -> Stage:
+    def run(context: TaskContext) -> None:
+        raise AssertionError("not to be run")
+
+    return Stage(
+        name,
+        1,
+        scope,
+        lambda *_: [],
+        run,
+        writes=(writes,),
+        reads=reads,
+        reads_all=reads_all,
+        asset=asset,
+    )
+
+
+def chain(*, across: bool = False) -> Graph:
+    """a -> b (by snapshot), c over all of them, d by snapshot again."""
+    return Graph(
+        (
+            stage("a", A),
+            stage("b", B, reads=() if across else (A,), reads_all=(A,) if across else ()),
+            stage("c", C, reads_all=(B,), scope=Scope.ALL),
+            stage("d", D, reads=(A, C)),
+        )
+    )
+
+
+def names(graph: Graph, *skipped: str) -> list[list[str]]:
+    return [[asset.name for asset in wave] for wave in graph.waves(skipped)]
+
+
+def test_a_stage_may_read_only_what_an_earlier_one_writes() -> None:
+    with pytest.raises(ValueError, match=r"b reads a\.parquet of a, which comes later"):
+        Graph((stage("b", B, reads=(A,)), stage("a", A)))
+
+
+def test_a_file_is_written_by_the_stage_that_it_names() -> None:
+    with pytest.raises(ValueError, match=r"b writes a\.parquet, which is of a"):
+        Graph((stage("b", A),))
+
+
+def test_names_of_stages_are_their_own() -> None:
+    with pytest.raises(ValueError, match="two stages are called a"):
+        Graph((stage("a", A), stage("a", A)))
+
+
+def test_stages_that_need_no_other_snapshot_share_a_wave() -> None:
+    assert names(chain()) == [["a", "b"], ["c"], ["d"]]
+
+
+def test_a_stage_that_looks_at_several_snapshots_waits_for_all_of_them() -> None:
+    assert names(chain(across=True)) == [["a"], ["b"], ["c"], ["d"]]
+
+
+def test_pinned_calibrations_drop_out_of_the_waves() -> None:
+    assert names(chain(), "c") == [["a", "b", "d"]]
+
+
+def test_steps_of_an_asset_give_it_their_edges() -> None:
+    graph = Graph(
+        (
+            stage("a", A),
+            stage("b", B, reads=(A,), asset="c"),
+            stage("c", C, reads_all=(B,), scope=Scope.ALL),
+            stage("d", D, reads=(C,)),
+        )
+    )
+    assert graph.edges("c") == [Edge("a", is_across=True)]
+    assert graph.edges("d") == [Edge("c", is_across=False)]
+    assert names(graph) == [["a"], ["c"], ["d"]]
+
+
+def test_upstream_follows_edges_over_steps() -> None:
+    assert chain().upstream(["c"]) == {"a", "b", "c"}
+
+
+def test_files_of_a_kind_are_known_by_their_pattern() -> None:
+    assert B.matches("b-00003.parquet")
+    assert B.numbered(3) == "b-00003.parquet"
+    assert not B.matches("b.parquet")
+    assert stage("b", B).file("b-00001.parquet") is B
+
+
+def test_every_file_declared_for_all_rooms_is_written_by_a_stage() -> None:
+    declared = {id(value) for value in vars(files).values() if isinstance(value, File)}
+    written = {id(file) for one in STAGES for file in one.writes}
+    assert declared - written == {id(files.SOURCE_FILES)}
+
+
+def test_every_file_that_a_stage_writes_is_used() -> None:
+    read = {id(file) for one in STAGES for file in (*one.reads, *one.reads_all)}
+    for one in STAGES:
+        for file in one.writes:
+            is_last = file.lineage or one.calibration or one.name in ("shards", "lineage_keys")
+            assert id(file) in read or is_last or file is files.LOSSES, file
+
+
+def test_bounds_of_survival_can_be_set_for_every_asset_that_drops() -> None:
+    assert set(get_args(DroppingAsset)) == {one.asset for one in STAGES if one.drops}
+
+
+def test_every_asset_says_what_it_is_for() -> None:
+    for asset in STAGES.assets.values():
+        assert asset.last.about.endswith("."), asset.name
