@@ -38,7 +38,9 @@ def _assets() -> Iterator[str]:
                 held = stage.calibration.may_hold
                 said = f": {held}" if isinstance(held, str) else ""
                 yield f"\n`{stage.name}` is a calibration{said}."
-        tables = [f"`{file.lineage}` ({file})" for stage in asset.stages for file in stage.lineage()]
+        tables = [
+            f"`{file.lineage}` ({file})" for stage in asset.stages for file in stage.lineage()
+        ]
         if tables:
             yield f"\nLineage tables: {', '.join(tables)}."
         yield ""

@@ -14,8 +14,8 @@ from corpus_assets.graph.run import run_asset
 from corpus_assets.session import open_session
 from corpus_assets.stages import STAGES
 from corpus_assets.versions.version import make_version
-from corpus_assets_tests.pipeline.new_stage import LENGTHS, STAGE, WITH_LENGTHS, function_of
 from corpus_assets_tests.pipeline.conftest import VERSION, Place
+from corpus_assets_tests.pipeline.new_stage import LENGTHS, STAGE, WITH_LENGTHS, function_of
 
 
 def test_it_is_planned_run_checked_and_shown(place: Place) -> None:
