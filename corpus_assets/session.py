@@ -14,6 +14,7 @@ from corpus_assets.core.home import Home
 from corpus_assets.core.lock import Lock, check_recipe, import_calibrations, load_lock
 from corpus_assets.core.progress import Progress, Silent
 from corpus_assets.core.store import Output, Store, damaged, open_store
+from corpus_assets.graph.engine.base import Engine
 from corpus_assets.graph.engine.local import LocalEngine
 from corpus_assets.graph.leases import building
 from corpus_assets.graph.pipeline import Pipeline
@@ -38,7 +39,7 @@ class Session:
     home: Home
     pipeline: Pipeline
     registry: Registry
-    engine: LocalEngine
+    engine: Engine
     progress: Progress
     lock: Lock | None = None  # what goes in must be what it names
     replaces: tuple[str, ...] = ()  # versions that what is published takes the place of

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,7 +22,7 @@ from corpus_assets.core.lock import check_inputs, check_recipe, import_calibrati
 from corpus_assets.core.progress import Silent
 from corpus_assets.core.store import Store, open_store, sha256_hex
 from corpus_assets.core.task import Finished, Task
-from corpus_assets.graph.engine.base import OnDone
+from corpus_assets.graph.engine.base import Engine, OnDone
 from corpus_assets.graph.engine.local import LocalEngine
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import pin_snapshot
@@ -46,7 +46,7 @@ class Abandoned(Exception):
 class SeenEngine:
     """The engine of a session; counts how tasks came by their rows, and may die on the way."""
 
-    engine: LocalEngine
+    engine: Engine
     tasks_left: int | None = None  # that it runs before it dies
     ran: int = 0
     purged: int = 0
@@ -64,6 +64,12 @@ class SeenEngine:
                 raise Abandoned
 
         return self.engine.run(tasks, seen)
+
+    def allow_until(self, moment: float) -> None:
+        self.engine.allow_until(moment)
+
+    def close(self) -> None:
+        self.engine.close()
 
 
 @dataclass(frozen=True)
@@ -135,7 +141,7 @@ def first_session(
 def run_all(session: Session, tasks_left: int | None = None) -> SeenEngine:
     """Every asset in the order of a build; `Abandoned` after that many tasks."""
     engine = SeenEngine(session.engine, tasks_left)
-    InProcess().run_assets(replace(session, engine=cast("LocalEngine", engine)))
+    InProcess().run_assets(replace(session, engine=engine))
     return engine
 
 
