@@ -38,6 +38,9 @@ def _assets() -> Iterator[str]:
                 held = stage.calibration.may_hold
                 said = f": {held}" if isinstance(held, str) else ""
                 yield f"\n`{stage.name}` is a calibration{said}."
+        drops = [f"`{reason}`" for stage in asset.stages for reason in stage.drops]
+        if drops:
+            yield f"\nDrops documents as {', '.join(drops)}."
         tables = [
             f"`{file.lineage}` ({file})" for stage in asset.stages for file in stage.lineage()
         ]

@@ -13,6 +13,7 @@ from corpus_assets.clean.boilerplate import Boilerplate
 from corpus_assets.clean.clean_text import (
     BENCHMARK_ITEM,
     REPEATED_SPAN,
+    TOO_SHORT,
     CleanTextSettings,
     clean_documents,
     left_by_lines,
@@ -46,6 +47,8 @@ from corpus_assets.core.earlier import Earlier
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label, values
 from corpus_assets.decontam.stage import Judged, judged, verdict_settings, write_hits
+from corpus_assets.scrub.settings import TOO_MUCH, drop_reason
+from corpus_assets.scrub.text_hashes import LISTED
 from corpus_assets.shards.pack import group_name
 from corpus_assets.signals import TextStep
 
@@ -283,7 +286,7 @@ CLEAN_TEXT = Stage(
     "recorded; and the fate of every record.",
     reads=(files.RECORDS, files.BOILERPLATE, files.REPEATED_SPANS, *FATE_FILES),
     writes=(files.FINAL, files.DECISIONS, files.BENCHMARK_HITS, files.LOSSES),
-    drops=True,
+    drops=(TOO_SHORT, LISTED, TOO_MUCH, drop_reason("*")),
     by_row=frozenset({"documents", "records", "selection", "members", "hits"}),
     inputs=hash_list_pins,
 )

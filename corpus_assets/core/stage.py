@@ -101,7 +101,8 @@ class Stage:
     reads_all: tuple[File, ...] = ()  # of several snapshots
     about: str = ""  # of the asset that it completes, for people
     asset: str = ""  # that it is a step of; its own where none is named
-    drops: bool = False  # whether it may drop documents, each with a reason
+    drops: tuple[str, ...] = ()
+    """Reasons for which documents end here, or patterns of them (`*` where rules name them)."""
     fed_by: tuple[str, str] | None = None  # (stage, count) that its own `documents_in` equals
     by_row: frozenset[str] = frozenset()
     """Inputs that it compares row by row, and takes over from an earlier result what is equal."""
@@ -138,6 +139,9 @@ class Stage:
     def file(self, name: str) -> File | None:
         """The declaration of a file by its name."""
         return next((file for file in self.writes if file.matches(name)), None)
+
+    def is_reason(self, reason: str) -> bool:
+        return any(fnmatchcase(reason, pattern) for pattern in self.drops)
 
     def lineage(self) -> Iterator[File]:
         return (file for file in self.writes if file.lineage)

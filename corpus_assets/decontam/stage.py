@@ -287,7 +287,7 @@ CONTAMINATION = Stage(
     about="Benchmark items found in documents, by n-grams and confirmed on the words themselves.",
     reads=(files.DOCUMENTS, files.EVAL_INDEX),
     writes=(files.HITS,),
-    drops=True,
+    drops=(REASON, source_exclusions.REASON),
     fed_by=("documents", "documents_out"),
     by_row=frozenset({"documents"}),
 )

@@ -142,6 +142,6 @@ CLUSTERS = Stage(
     "kept.",
     reads_all=WINDOW_FILES,
     writes=(files.MEMBERS,),
-    drops=True,
+    drops=tuple(REASONS.values()),
     fed_by=("selection", "documents_out"),
 )

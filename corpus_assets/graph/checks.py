@@ -71,7 +71,12 @@ def _conservation(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
     if lost:
         message = f"{lost} documents neither came out nor have a reason"
         return CheckOutcome("conservation", False, message, numbers=numbers)
-    fed_by = pipeline.graph.assets[report.asset].last.fed_by
+    asset = pipeline.graph.assets[report.asset].last
+    unknown = sorted(reason for reason in report.reasons if not asset.is_reason(reason))
+    if unknown:
+        message = f"reasons that {asset.name} does not declare: {', '.join(unknown)}"
+        return CheckOutcome("conservation", False, message, numbers=numbers)
+    fed_by = asset.fed_by
     if fed_by is not None:
         stage, count = fed_by
         fed = sum(r.counts.get(count, 0) for r in pipeline.results(stage, report.snapshot))

@@ -17,6 +17,8 @@ from corpus_assets.ingest.documents import SUPPRESSED, IngestSettings, ingest_pa
 from corpus_assets.ingest.extract.extract import extractor_version
 from corpus_assets.ingest.gates.gates import Blocklist, Suppressions
 from corpus_assets.ingest.gates.language_gate import sample_counts
+from corpus_assets.ingest.gates.optout import OPTED_OUT
+from corpus_assets.ingest.gates.preferences import TRAINING_DISALLOWED
 from corpus_assets.ingest.lists import category_files, list_inputs, url_lists
 from corpus_assets.ingest.parts import part_task, spelled_orders
 from corpus_assets.ingest.purge import purge_part
@@ -31,6 +33,22 @@ from corpus_assets.ingest.source_reading import (
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline
+
+DROPS = (
+    # taken down, or not wanted by its address
+    *(SUPPRESSED, "no_url", "blocked_host", "blocked_category", "blocked_url"),
+    # what came with it
+    *("damaged_record", "bad_http", "revisit_record", "http_status", "content_type"),
+    *("too_small", "too_large", "undecodable", "not_text"),
+    # what its publisher says
+    *("robots_disallowed", OPTED_OUT, TRAINING_DISALLOWED, "licence_not_allowed"),
+    # source code that nobody wrote, or that somebody else wrote
+    *("vendored_path", "unknown_file_type", "unwanted_language", "generated_file", "minified"),
+    # a look before extraction, and extraction
+    *("absurd_markup", "gate_too_short", "gate_language", "no_text"),
+    *("extraction_failed", "extraction_timeout", "extraction_memory", "extraction_crashed"),
+)
+"""Why a record gives no document."""
 
 
 def plan_documents(graph: "Pipeline", snapshot: str) -> list[Task]:
@@ -139,6 +157,6 @@ DOCUMENTS = Stage(
     "that gives no text has a reason.",
     reads=(files.SOURCE_FILES, files.CATEGORIES, files.SITES, files.ROBOTS_RULES),
     writes=(files.DOCUMENTS, files.RECORDS),
-    drops=True,
+    drops=DROPS,
     inputs=_inputs,
 )

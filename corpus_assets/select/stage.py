@@ -90,6 +90,6 @@ SELECTION = Stage(
     "reason, all failing rules are kept.",
     reads=(files.SIGNALS, files.CUTOFFS),
     writes=(files.SELECTION,),
-    drops=True,
+    drops=("*",),  # the rule that failed first
     fed_by=("signals", "documents_out"),
 )
