@@ -37,14 +37,10 @@ from synthetic_lineage import (
     tokenizer_json,
 )
 
-from catalog.files import Store
-from catalog.find import find_host, find_url
-from catalog.history import history
-from catalog.keyfile import TABLE_OF
-from catalog.lineage import Lineage
-from catalog.lookups import records_by_host, records_by_id, records_by_url
-from catalog.registry import Registry
-from catalog.rows import (
+from catalog.ask.documents import find_host, find_url, history
+from catalog.ask.trace import trace
+from catalog.db.registry import Registry
+from catalog.db.rows import (
     KeyRow,
     LineageRow,
     LockRow,
@@ -54,8 +50,11 @@ from catalog.rows import (
     SourceRow,
     VersionRow,
 )
-from catalog.trace import trace
-from catalog.urls import host_key
+from catalog.formats.key_files import TABLE_OF
+from catalog.formats.store import Store
+from catalog.formats.urls import host_key
+from catalog.lineage.lookups import records_by_host, records_by_id, records_by_url
+from catalog.lineage.tables import Lineage
 from corpus_assets.core.store import sha256_hex
 from corpus_assets.lineage.stage import UNITS_PER_RUN, columns_of, make_keys
 

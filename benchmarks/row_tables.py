@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from catalog.rows import LineageRow
+from catalog.db.rows import LineageRow
 
 Numbers = dict[str, Any]
 Query = Callable[[str, Sequence[Any]], list[Any]]

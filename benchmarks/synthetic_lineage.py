@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
-from catalog.rows import LineageRow, ShardRow
+from catalog.db.rows import LineageRow, ShardRow
 from corpus_assets.core.schemas import CLUSTER_MEMBERS, DECISIONS, DOCUMENTS, FINAL_TEXT, RECORDS
 from corpus_assets.core.task import LOOKUP_ROWS, parquet_bytes
 from corpus_assets.shards.format import build_shard

@@ -24,8 +24,15 @@ import pyarrow as pa
 import yaml
 from machine import machine
 
-from catalog.registry import Registry
-from catalog.rows import LineageRow, LockRow, RecipeRow, SnapshotRow, SourceRow, VersionRow
+from catalog.db.registry import Registry
+from catalog.db.rows import (
+    LineageRow,
+    LockRow,
+    RecipeRow,
+    SnapshotRow,
+    SourceRow,
+    VersionRow,
+)
 from corpus_assets.core.home import Home
 from corpus_assets.core.identity import canonical_json
 from corpus_assets.core.lock import Lock, PinnedFile
@@ -237,7 +244,7 @@ def main() -> None:
         print("\n".join("    " + line for line in done.stdout.splitlines()[:11]))
         with timed("  of it: start of Python and imports", resource.RUSAGE_CHILDREN):
             imports = (
-                "import corpus_assets.cli.main, catalog.registry, corpus_assets.inspect.version_columns, "
+                "import corpus_assets.cli.main, catalog.db.registry, corpus_assets.inspect.version_columns, "
                 "corpus_assets.inspect.whatif, corpus_assets.cli.signals_view"
             )
             subprocess.run([sys.executable, "-c", imports], check=True)

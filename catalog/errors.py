@@ -27,6 +27,8 @@
 Each message says what happened, what it means and what to do next, on one line.
 """
 
+import errno
+
 
 class CatalogError(Exception):
     """Base of all errors that are meant to be read by the person running a command."""
@@ -118,3 +120,16 @@ class TakedownRefused(CatalogError):
 
 class TakedownTooWide(TakedownRefused):
     """A takedown takes so much that it is filed only when that is confirmed."""
+
+
+def is_full(error: BaseException | None) -> bool:
+    """Whether a full disk or quota is behind an error; chains can have loops."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        if "database or disk is full" in str(error):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from catalog.private import make_folder
-from catalog.registry import Registry
+from catalog.db.registry import Registry
+from catalog.formats.store import make_folder
 from corpus_assets.core.errors import RecipeError, StoreError
 from corpus_assets.core.home import Home
 from corpus_assets.core.lock import Lock, check_recipe, import_calibrations, load_lock

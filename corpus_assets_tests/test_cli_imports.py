@@ -8,7 +8,7 @@ import pytest
 
 QUESTION = (
     "corpus_assets.cli.main",
-    "catalog.registry",
+    "catalog.db.registry",
     "corpus_assets.inspect.version_columns",
     "corpus_assets.inspect.whatif",
     "corpus_assets.recipe.recipe",

@@ -12,7 +12,7 @@ import click
 import pytest
 import yaml
 
-from catalog.cli import main as catalog_group
+from catalog.cli.commands import main as catalog_group
 from corpus_assets.cli.main import cli as corpus_group
 from corpus_assets.defs.assets import ASSETS
 from corpus_assets.ingest.stage import DOCUMENTS

@@ -24,8 +24,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from catalog.cli import main as catalog
-from catalog.registry import Registry
+from catalog.cli.commands import main as catalog
+from catalog.db.registry import Registry
 from corpus_assets.cli.main import main as corpus
 
 ROOT = Path(__file__).resolve().parent.parent

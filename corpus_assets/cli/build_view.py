@@ -21,7 +21,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from catalog.registry import Registry
+from catalog.db.registry import Registry
 from corpus_assets.clean.losses import losses_message, snapshot_losses
 from corpus_assets.core import files
 from corpus_assets.core.home import Home

@@ -38,7 +38,7 @@ def contamination(
     Lists what was dropped or cut, the closest first; with --near-misses lightly edited items and
     partial quotations, with --common items that too many texts hold. --text shows the places.
     """
-    from catalog.output import print_json
+    from catalog.cli.terminal import print_json
     from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, NEAR_MISS
     from corpus_assets.inspect.documents import find_hits, places_of
 
@@ -85,7 +85,7 @@ def _described(columns: Any, hit: "Hit", with_text: bool) -> dict[str, Any]:
 
 
 def _show(answer: dict[str, Any]) -> None:
-    from catalog.output import print_line, print_table, printable
+    from catalog.cli.terminal import print_line, print_table, printable
     from corpus_assets.cli.signals_view import print_text
 
     if not answer["benchmarks"]:

@@ -70,7 +70,7 @@ def build(
     settings: Sequence[str],
 ) -> None:
     """Build a version of a corpus; what is already there is not computed again."""
-    from catalog.names import check_name
+    from catalog.formats.names import check_name
     from corpus_assets.build import build as run_build
     from corpus_assets.cli.build_view import summary_lines
     from corpus_assets.defs.build import DagsterRuns
@@ -164,7 +164,7 @@ def status(home: str | None, as_json: bool) -> None:
 @JSON_OPTION
 def verify(version: str, home: str | None, as_json: bool) -> None:
     """Re-hash every file of a version and count its documents again."""
-    from catalog.cli import main as catalog_main
+    from catalog.cli.commands import main as catalog_main
 
     place = Home.resolve(home)
     urls = ["--catalog-url", place.catalog_url, "--store-url", place.store_url]
@@ -249,7 +249,7 @@ def _print(lines: Sequence[str]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; errors are one line, without a trace."""
-    from catalog.ending import STOPPED, explained, private_files, stoppable
+    from catalog.cli.terminal import STOPPED, explained, private_files, stoppable
     from catalog.errors import CatalogError
 
     with stoppable() as stopped, private_files():

@@ -37,9 +37,9 @@ def show(
 
     DOC_ID is a document's id or the beginning of it.
     """
-    from catalog.files import Store as CatalogStore
-    from catalog.lineage import Lineage
-    from catalog.output import print_json
+    from catalog.cli.terminal import print_json
+    from catalog.formats.store import Store as CatalogStore
+    from catalog.lineage.tables import Lineage
     from corpus_assets.cli.signals_view import show_signals
     from corpus_assets.inspect.documents import signals_of
 
@@ -77,7 +77,7 @@ def whatif(
     Compares RECIPE, as changed by --set, with a published version: the one named, else the
     newest of a recipe with the same name. Where there is none, with RECIPE as it stands.
     """
-    from catalog.output import print_json
+    from catalog.cli.terminal import print_json
     from corpus_assets.cli.signals_view import show_whatif
     from corpus_assets.core.store import open_store
     from corpus_assets.inspect.version_columns import Ruling
@@ -133,7 +133,7 @@ def canary(version: str, per_reason: int, chars: int, out: Path | None, home: st
 
 def open_version(home: Home, version: str | None) -> tuple[Any, "VersionColumns"]:
     """The registry, and the columns of a live version."""
-    from catalog.registry import Registry
+    from catalog.db.registry import Registry
     from corpus_assets.core.store import open_store
     from corpus_assets.ingest.suppressions import Suppressions
     from corpus_assets.inspect.version_columns import columns_of_version
@@ -150,7 +150,7 @@ def open_version(home: Home, version: str | None) -> tuple[Any, "VersionColumns"
 
 def _columns_for(home: Home, recipe: str, name: str, version: str | None) -> "VersionColumns":
     """The version asked for; else the newest of the recipe's name; else what the recipe has."""
-    from catalog.registry import Registry
+    from catalog.db.registry import Registry
     from corpus_assets.inspect.version_columns import columns_of_recipe
 
     if version is None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from catalog.output import print_fields, print_line, print_table, printable
+from catalog.cli.terminal import print_fields, print_line, print_table, printable
 
 Answer = dict[str, Any]
 SHOWN = 12  # rows of a table; --json has all

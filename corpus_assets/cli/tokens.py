@@ -67,7 +67,7 @@ def audit_command(
 
     A version is measured on text that its tokenizer was not trained on. Of a file give --text.
     """
-    from catalog.output import print_json
+    from catalog.cli.terminal import print_json
     from corpus_assets.cli.tokens_view import show_audit
     from corpus_assets.inspect.tokenizers import find_subject, read_texts
     from corpus_assets.tokenizer.audit import audit
@@ -97,7 +97,7 @@ def audit_command(
 @JSON_OPTION
 def sample_command(version: str, doc_id: str | None, home: str | None, as_json: bool) -> None:
     """Say what the tokenizer of a version was trained on, and what was held out."""
-    from catalog.output import print_json
+    from catalog.cli.terminal import print_json
     from corpus_assets.cli.tokens_view import show_sample
     from corpus_assets.inspect.tokenizers import sample_of, side_of
     from corpus_assets.session import open_home
@@ -161,7 +161,7 @@ def mix(
 
     With --set, of other weights. Status 1 where a group is asked for more often than allowed.
     """
-    from catalog.output import print_json
+    from catalog.cli.terminal import print_json
     from corpus_assets.cli.tokens_view import show_mix, show_mixes
     from corpus_assets.inspect.mix import differences, mix_source, write_plot
 
@@ -222,7 +222,7 @@ def plan_tokens(
     as_json: bool,
 ) -> None:
     """Say how many tokens a model wants, how far a version goes, and what is missing."""
-    from catalog.output import print_json
+    from catalog.cli.terminal import print_json
     from corpus_assets.cli.tokens_view import show_token_plan
     from corpus_assets.inspect.mix import mix_source, newest_version
     from corpus_assets.shards.mixture_table import TOKENS_PER_PARAM, Demand, wanted

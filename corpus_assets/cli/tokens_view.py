@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from catalog.output import print_fields, print_line, printable
+from catalog.cli.terminal import print_fields, print_line, printable
 
 EIGHTHS = " ▏▎▍▌▋▊▉"
 UNITS = ((10**15, "P"), (10**12, "T"), (10**9, "B"), (10**6, "M"))

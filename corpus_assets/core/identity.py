@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo
 
-from catalog.names import check_name
+from catalog.formats.names import check_name
 
 
 def _named(value: str, info: ValidationInfo) -> str:

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
-from catalog.private import make_folder, private
+from catalog.formats.store import make_folder, private
 from corpus_assets.core.errors import CorruptArtifact, DriftError, StoreError
 from corpus_assets.core.identity import canonical_json, digest
 

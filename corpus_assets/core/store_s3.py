@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-from catalog.private import make_folder, private
+from catalog.formats.store import make_folder, private
 from corpus_assets.core.errors import MissingExtra, StoreError
 from corpus_assets.core.store import is_temporary, leftovers
 

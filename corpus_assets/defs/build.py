@@ -12,9 +12,9 @@ from pathlib import Path
 import dagster as dg
 from dagster import DagsterInstance
 
+from catalog.db.leases import is_gone, process_name
 from catalog.errors import CatalogError
-from catalog.private import make_folder
-from catalog.processes import is_gone, process_name
+from catalog.formats.store import make_folder
 from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.defs.assets import ASSETS, CORPUS_VERSION, SOURCE_FILES
 from corpus_assets.defs.partitions import SNAPSHOTS, VERSIONS

@@ -21,10 +21,10 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
+from catalog.db.registry import Registry
+from catalog.db.rows import TakedownRow
 from catalog.errors import CatalogError
-from catalog.registry import Registry
-from catalog.rows import TakedownRow
-from catalog.takedown import Rematched
+from catalog.takedown.requests import Rematched
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.identity import digest

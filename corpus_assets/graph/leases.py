@@ -17,11 +17,11 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 
+from catalog.db.database import clock
+from catalog.db.leases import is_gone, process_name
+from catalog.db.registry import Registry
+from catalog.db.rows import LeaseRow
 from catalog.errors import CatalogError, LeaseHeld, LeaseLost
-from catalog.processes import is_gone, process_name
-from catalog.registry import Registry
-from catalog.rows import LeaseRow
-from catalog.session import clock
 from corpus_assets.core.home import seconds
 
 POLL_S = 0.5
@@ -55,7 +55,7 @@ def building(
 ) -> Iterator[Registry]:
     """A turn to write artifacts: what is stored meanwhile is not collected.
 
-    `allow_until` hears until when (by `catalog.session.clock`) artifacts may be written.
+    `allow_until` hears until when (by `catalog.db.database.clock`) artifacts may be written.
     """
     owner = owner_name()
     name = BUILD + owner

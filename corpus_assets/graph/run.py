@@ -7,9 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from catalog.db.registry import Registry
+from catalog.db.rows import (
+    ArtifactRow,
+    FileRow,
+    InputRow,
+    OutputRow,
+    SnapshotRow,
+    SourceRow,
+)
 from catalog.errors import CatalogError
-from catalog.registry import Registry
-from catalog.rows import ArtifactRow, FileRow, InputRow, OutputRow, SnapshotRow, SourceRow
 from corpus_assets.core.identity import digest
 from corpus_assets.core.progress import Progress
 from corpus_assets.core.stage import Stage

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
-from catalog.names import check_name
+from catalog.formats.names import check_name
 from corpus_assets.ingest.crawl.settings import CrawlSettings
 from corpus_assets.ingest.fetch.settings import FetchSettings
 from corpus_assets.ingest.source import SourceSpec

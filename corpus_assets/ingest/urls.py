@@ -4,7 +4,7 @@ import re
 from contextlib import suppress
 from typing import NamedTuple
 
-from catalog.urls import canonical_host, canonical_url, current_key, url_key
+from catalog.formats.urls import canonical_host, canonical_url, current_key, url_key
 
 __all__ = ["Address", "address_of", "canonical_host", "current_order", "host_of_key", "url_key"]
 

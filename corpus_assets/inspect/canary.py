@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.output import escape
+from catalog.cli.terminal import escape
 from corpus_assets.ingest.documents import SUPPRESSED
 from corpus_assets.inspect.version_columns import (
     PartFiles,

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from catalog.ask.documents import fate, resolve_doc_id
+from catalog.db.registry import Registry
 from catalog.errors import UnknownName
-from catalog.history import fate, resolve_doc_id
-from catalog.lineage import Lineage
-from catalog.lookups import records_of
-from catalog.registry import Registry
+from catalog.lineage.lookups import records_of
+from catalog.lineage.tables import Lineage
 from corpus_assets.inspect.version_columns import PartFiles, Ruling, VersionColumns, look, take_rows
 from corpus_assets.select.columns import Columns, resolved
 from corpus_assets.select.requirement import requirement

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from catalog.output import escape
-from catalog.registry import Registry
-from catalog.rows import VersionRow
+from catalog.cli.terminal import escape
+from catalog.db.registry import Registry
+from catalog.db.rows import VersionRow
 from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import Store

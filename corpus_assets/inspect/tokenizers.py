@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tokenizers import Tokenizer
 
-from catalog.registry import Registry
-from catalog.rows import ArtifactRow
+from catalog.db.registry import Registry
+from catalog.db.rows import ArtifactRow
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.identity import keyed_hash

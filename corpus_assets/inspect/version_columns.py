@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.registry import Registry
-from catalog.rows import VersionRow
+from catalog.db.registry import Registry
+from catalog.db.rows import VersionRow
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorruptArtifact, MissingInput, RecipeError
 from corpus_assets.core.identity import digest

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from catalog.changes import changed_keys
+from catalog.formats.canonical import changed_keys
 from corpus_assets.core.identity import canonical_json
 from corpus_assets.inspect.version_columns import (
     Keys,

@@ -2,7 +2,7 @@
 
 A task indexes a *run*: the files of `UNITS_PER_RUN` consecutive parts of a snapshot (or shards of
 a group). A changed part rewrites the keys of its run and of no other, and a look-up searches one
-file a run. `catalog.keyfile` has the format; the catalog only reads it.
+file a run. `catalog.formats.key_files` has the format; the catalog only reads it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.keyfile import (
+from catalog.db.rows import KeyRow
+from catalog.formats.key_files import (
     COLUMNS,
     DOCUMENT_IDS,
     HOSTS,
@@ -27,7 +28,6 @@ from catalog.keyfile import (
     parse_header,
     surt_hosts,
 )
-from catalog.rows import KeyRow
 from corpus_assets.core import files
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Output, Result

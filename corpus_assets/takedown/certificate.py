@@ -17,11 +17,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.output import escape
-from catalog.registry import Registry
-from catalog.rows import TakedownRow
-from catalog.session import timestamp
-from catalog.signing import SIGNATURE, Signer
+from catalog.cli.terminal import escape
+from catalog.db.database import timestamp
+from catalog.db.registry import Registry
+from catalog.db.rows import TakedownRow
+from catalog.takedown.certificates import SIGNATURE, Signer
 from corpus_assets.core.store import Store, sha256_hex
 from corpus_assets.takedown.residue import Search
 from corpus_assets.versions.removed import (

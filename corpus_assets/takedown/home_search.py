@@ -47,7 +47,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.registry import Registry
+from catalog.db.registry import Registry
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.lock import Lock
 from corpus_assets.core.store import Store

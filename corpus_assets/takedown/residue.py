@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from tokenizers import Tokenizer
 
-from catalog.registry import Registry
+from catalog.db.registry import Registry
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.store import Store, open_store, read_checked
 from corpus_assets.ingest.documents import text_id_of

@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 import click
 import pyarrow as pa
 
+from catalog.db.leases import is_gone
+from catalog.db.registry import Registry
+from catalog.db.rows import TakedownRow
 from catalog.errors import CatalogError, OrdersChanged
-from catalog.files import Store as CatalogStore
-from catalog.processes import is_gone
-from catalog.registry import Registry
-from catalog.rows import TakedownRow
-from catalog.takedown import Rematched, look_again
+from catalog.formats.store import Store as CatalogStore
+from catalog.takedown.requests import Rematched, look_again
 from corpus_assets.build import Runner, build_unless
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home

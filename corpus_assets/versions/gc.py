@@ -26,10 +26,10 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from catalog.duck import SPILL
-from catalog.processes import is_gone
-from catalog.registry import Registry
-from catalog.rows import ArtifactRow, VersionRow
+from catalog.db.leases import is_gone
+from catalog.db.registry import Registry
+from catalog.db.rows import ArtifactRow, VersionRow
+from catalog.lineage.tables import SPILL
 from corpus_assets.core import files
 from corpus_assets.core.errors import StoreError
 from corpus_assets.core.home import Home

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from catalog.output import escape
+from catalog.cli.terminal import escape
 
 WIDTH = 760
 LABEL = 250

@@ -9,11 +9,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from catalog.contents import NAME as CONTENTS
-from catalog.contents import dump_contents
-from catalog.errors import OrdersChanged
-from catalog.registry import Registry
-from catalog.rows import (
+from catalog.db.registry import Registry
+from catalog.db.rows import (
     ActionRow,
     KeyRow,
     LineageRow,
@@ -23,6 +20,9 @@ from catalog.rows import (
     ShardRow,
     VersionRow,
 )
+from catalog.errors import OrdersChanged
+from catalog.formats.manifest import CONTENTS_NAME as CONTENTS
+from catalog.formats.manifest import dump_contents
 from corpus_assets.clean.scrubbing import hash_list_files
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorpusError, SourceError

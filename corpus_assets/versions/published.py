@@ -13,15 +13,15 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from catalog.contents import (
+from catalog.db.registry import Registry
+from catalog.db.rows import VersionRow
+from catalog.formats.manifest import (
     Contents,
     altered_rows,
     contents_path,
     inconsistent_artifacts,
     parse_contents,
 )
-from catalog.registry import Registry
-from catalog.rows import VersionRow
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.identity import Settings
 from corpus_assets.core.lock import Lock, PinnedFile, calibration_path

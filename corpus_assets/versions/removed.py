@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from catalog.rows import ActionRow, LineageRow
+from catalog.db.rows import ActionRow, LineageRow
 from corpus_assets.clean.kernels.blake2b import hash_numbers
 from corpus_assets.core.schemas import DOC_ID, DOCUMENTS
 from corpus_assets.core.store import Store, local_checked

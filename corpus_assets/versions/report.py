@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from catalog.output import escape
+from catalog.cli.terminal import escape
 from corpus_assets.clean.scrubbing import scrubbed_totals
 from corpus_assets.core import files
 from corpus_assets.core.store import Result, read_output

@@ -6,7 +6,7 @@ written last, and nothing there holds a time or a place: two builds give the sam
 
 from dataclasses import dataclass
 
-from catalog.names import check_name
+from catalog.formats.names import check_name
 from corpus_assets.core import files
 from corpus_assets.core.lock import Lock, PinnedFile, calibration_path
 from corpus_assets.core.store import Output, Result, read_output

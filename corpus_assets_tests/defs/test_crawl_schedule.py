@@ -9,8 +9,8 @@ import pytest
 import yaml
 from dagster import AddDynamicPartitionsRequest
 
+from catalog.db.registry import Registry
 from catalog.errors import CatalogConflict
-from catalog.registry import Registry
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.home import Home
 from corpus_assets.definitions import defs

@@ -5,10 +5,10 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from catalog.files import Store
-from catalog.registry import Registry
-from catalog.takedown import request
-from catalog.takedown_target import url_target
+from catalog.db.registry import Registry
+from catalog.formats.store import Store
+from catalog.takedown.requests import request
+from catalog.takedown.target import url_target
 from corpus_assets.cli.main import main
 from corpus_assets.core.errors import MissingInput, RecipeError
 from corpus_assets.core.home import Home

@@ -7,8 +7,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from catalog.registry import Registry
-from catalog.rows import NewTakedown
+from catalog.db.registry import Registry
+from catalog.db.rows import NewTakedown
 from corpus_assets.defs.takedown_sensor import (
     LastRun,
     carry_out_takedowns,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from catalog.db.database import clock
 from catalog.errors import LeaseLost
-from catalog.session import clock
 from corpus_assets.core.errors import EngineError, SourceError
 from corpus_assets.core.store import LocalStore, load_result, read_output
 from corpus_assets.core.task import Finished, Task

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from catalog.registry import Registry
-from catalog.rows import LockRow, RecipeRow, VersionRow
+from catalog.db.registry import Registry
+from catalog.db.rows import LockRow, RecipeRow, VersionRow
 from corpus_assets.core.home import Home
 from corpus_assets.shards.manifest import Manifest
 

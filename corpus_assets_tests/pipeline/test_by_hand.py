@@ -3,9 +3,9 @@
 import dagster as dg
 import pytest
 
-from catalog.files import Store
-from catalog.takedown import request
-from catalog.takedown_target import url_target
+from catalog.formats.store import Store
+from catalog.takedown.requests import request
+from catalog.takedown.target import url_target
 from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.core.home import Home
 from corpus_assets.defs.assets import ASSETS

@@ -165,6 +165,6 @@ def test_every_kind_of_order_has_words(kind: str) -> None:
 
 
 def test_every_kind_of_request_has_words() -> None:
-    from catalog.rows import TAKEDOWN_KINDS
+    from catalog.db.rows import TAKEDOWN_KINDS
 
     assert set(ASKED) == set(TAKEDOWN_KINDS)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.rows import LineageRow
+from catalog.db.rows import LineageRow
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.store import LocalStore, sha256_hex
 from corpus_assets.versions.removed import ClusterChange, cluster_changes

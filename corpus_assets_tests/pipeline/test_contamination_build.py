@@ -88,7 +88,7 @@ def test_items_are_cut_listed_and_shown(
 def test_a_pending_takedown_hides_the_text(
     cut_build: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from catalog.cli import main as catalog
+    from catalog.cli.commands import main as catalog
 
     with pytest.raises(SystemExit) as left:
         catalog(

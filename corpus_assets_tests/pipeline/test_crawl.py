@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from catalog.cli import main as catalog
-from catalog.registry import Registry
-from catalog.rows import SuppressionRow
+from catalog.cli.commands import main as catalog
+from catalog.db.registry import Registry
+from catalog.db.rows import SuppressionRow
 from corpus_assets.cli.main import main as corpus
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.home import Home

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from catalog.cli import main as catalog
+from catalog.cli.commands import main as catalog
 from catalog.errors import SourceUnavailable
-from catalog.ranges import open_source
+from catalog.formats.ranges import open_source
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.home import Home
 from corpus_assets.ingest.fetch.remote import Fetcher

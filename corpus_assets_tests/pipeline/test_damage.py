@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from catalog.cli import main as catalog
+from catalog.cli.commands import main as catalog
+from catalog.db.registry import Registry
+from catalog.db.rows import SuppressionRow
 from catalog.errors import CatalogError
-from catalog.files import Store as CatalogStore
-from catalog.registry import Registry
-from catalog.rows import SuppressionRow
-from catalog.verify import verify
+from catalog.formats.store import Store as CatalogStore
+from catalog.verify.version import verify
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import LocalStore, load_result, sealed_json

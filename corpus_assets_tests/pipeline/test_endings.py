@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog.registry import Registry
+from catalog.db.registry import Registry
 from corpus_assets.shards.loader import Loader
 from corpus_assets_tests.demo_build import corpus_command, environment, run_corpus, version_files
 from corpus_assets_tests.pipeline.small_corpus import make_small_corpus

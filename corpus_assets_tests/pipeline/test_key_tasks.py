@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 
-from catalog.files import Store as CatalogStore
-from catalog.keyfile import TABLE_OF
-from catalog.lineage import Lineage
-from catalog.verify import verify
+from catalog.formats.key_files import TABLE_OF
+from catalog.formats.store import Store as CatalogStore
+from catalog.lineage.tables import Lineage
+from catalog.verify.version import verify
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import Result
 from corpus_assets.core.task import Task

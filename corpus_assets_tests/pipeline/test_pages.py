@@ -4,7 +4,7 @@ from types import ModuleType
 
 import pytest
 
-from catalog.output import escape
+from catalog.cli.terminal import escape
 from corpus_assets.inspect import canary, mix
 from corpus_assets.takedown import certificate
 from corpus_assets.versions import pages, report

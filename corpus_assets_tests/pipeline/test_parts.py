@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from catalog.registry import Registry
-from catalog.rows import NewTakedown
+from catalog.db.registry import Registry
+from catalog.db.rows import NewTakedown
 from corpus_assets.core.home import Home
 from corpus_assets.graph.run import pin_snapshot, run_asset
 from corpus_assets.ingest import parts

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from catalog.cli import main as catalog
+from catalog.cli.commands import main as catalog
+from catalog.db.registry import Registry
 from catalog.errors import SourceUnavailable
-from catalog.ranges import open_source
-from catalog.registry import Registry
+from catalog.formats.ranges import open_source
 from corpus_assets_tests.crawl_server import CrawlServer, crawl_files
 from corpus_assets_tests.pipeline.conftest import Place
 from corpus_assets_tests.pipeline.crawl_corpus import FIRST
@@ -128,7 +128,7 @@ def test_records_that_share_a_gzip_member_are_found_again(
             (wanted,) = [each for each in records if f"URI: {row['url']}\r\n".encode() in each]
             assert target.read_bytes() == wanted
             target.unlink()
-        monkeypatch.setattr("catalog.raw.MAX_FETCHED_BYTES", 1000)
+        monkeypatch.setattr("catalog.ask.raw.MAX_FETCHED_BYTES", 1000)
         server.seen.clear()
         with pytest.raises(SystemExit) as done:
             catalog(["raw", shared["doc_id"].hex(), "--home", str(place.home)])

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from catalog.registry import Registry
+from catalog.db.registry import Registry
 from corpus_assets.cli.build_view import _loss_lines
 from corpus_assets.core.store import read_output
 from corpus_assets.defs.materialize import stage_metadata

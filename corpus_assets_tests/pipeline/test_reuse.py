@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from catalog.registry import Registry
-from catalog.rows import SuppressionRow
+from catalog.db.registry import Registry
+from catalog.db.rows import SuppressionRow
 from corpus_assets.clean import stage as clean_stage
 from corpus_assets.core.home import Home
 from corpus_assets.decontam import stage as contamination_tasks

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
 
-from catalog import signing
-from catalog.cli import main as catalog_main
-from catalog.files import Store as CatalogStore
-from catalog.registry import Registry
-from catalog.rows import NewTakedown
-from catalog.takedown_verify import Trust, broken_links
+from catalog.cli.commands import main as catalog_main
+from catalog.db.registry import Registry
+from catalog.db.rows import NewTakedown
+from catalog.formats.store import Store as CatalogStore
+from catalog.takedown import certificates as signing
+from catalog.takedown.certificates import Trust, broken_links
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import open_store
 from corpus_assets.takedown.certificate import Deletion, Proof, write_certificates

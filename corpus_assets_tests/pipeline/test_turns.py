@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from catalog import leases
+from catalog.db import leases
+from catalog.db.database import clock
+from catalog.db.leases import is_gone
+from catalog.db.registry import Registry
+from catalog.db.rows import SourceRow
 from catalog.errors import LeaseLost
-from catalog.processes import is_gone
-from catalog.registry import Registry
-from catalog.rows import SourceRow
-from catalog.session import clock
 from corpus_assets.graph import leases as turns
 from corpus_assets.graph.leases import building, collecting, publishing, takedown_run
 
@@ -170,7 +170,7 @@ def test_a_paused_build_is_told_by_its_engine_until_when_it_may_store(
 
 COLLECTOR = """
 import sys
-from catalog.registry import Registry
+from catalog.db.registry import Registry
 from corpus_assets.graph.leases import collecting
 
 with collecting(Registry(sys.argv[1]), lambda line: print(line, flush=True)):

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from catalog.files import Store as CatalogStore
-from catalog.registry import Registry
-from catalog.takedown import request
-from catalog.takedown_target import url_target
+from catalog.db.registry import Registry
+from catalog.formats.store import Store as CatalogStore
+from catalog.takedown.requests import request
+from catalog.takedown.target import url_target
 from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
 from corpus_assets_tests.pipeline.conftest import VERSION, Place

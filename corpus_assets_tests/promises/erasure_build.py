@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.registry import Registry
-from catalog.rows import ArtifactRow
+from catalog.db.registry import Registry
+from catalog.db.rows import ArtifactRow
 from corpus_assets.build import InProcess
 from corpus_assets.core.home import Home
 from corpus_assets.core.identity import digest

@@ -13,10 +13,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from catalog import takedown
-from catalog.files import Store as CatalogStore
-from catalog.registry import Registry
-from catalog.rows import NewTakedown, SuppressionRow
+from catalog.db.registry import Registry
+from catalog.db.rows import NewTakedown, SuppressionRow
+from catalog.formats.store import Store as CatalogStore
+from catalog.takedown import requests as takedown
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.session import reopen_session
 from corpus_assets.versions.gc import collect

@@ -5,7 +5,7 @@ import random
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from catalog.takedown_target import (
+from catalog.takedown.target import (
     Target,
     doc_id_target,
     domain_target,

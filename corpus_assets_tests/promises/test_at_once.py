@@ -12,10 +12,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from catalog.files import Store
-from catalog.registry import Registry
-from catalog.takedown import request
-from catalog.takedown_target import url_target
+from catalog.db.registry import Registry
+from catalog.formats.store import Store
+from catalog.takedown.requests import request
+from catalog.takedown.target import url_target
 from corpus_assets.core.store import open_store
 from corpus_assets.versions.gc import collect
 from corpus_assets_tests.demo_build import corpus_command, environment, version_files

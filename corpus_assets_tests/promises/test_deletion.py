@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from catalog import takedown
-from catalog.cli import main as catalog_main
-from catalog.files import Store as CatalogStore
-from catalog.registry import Registry
-from catalog.takedown_target import url_target
-from catalog.takedown_verify import verify_takedown
+from catalog.cli.commands import main as catalog_main
+from catalog.db.registry import Registry
+from catalog.formats.store import Store as CatalogStore
+from catalog.takedown import requests as takedown
+from catalog.takedown.certificates import verify_takedown
+from catalog.takedown.target import url_target
 from corpus_assets.core.home import Home
 from corpus_assets.defs import takedown as runs
 from corpus_assets.graph.run import pin_snapshot

@@ -14,11 +14,11 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from catalog import takedown
-from catalog.files import Store as CatalogStore
-from catalog.registry import Registry
-from catalog.rows import SuppressionRow
-from catalog.takedown_target import doc_id_target
+from catalog.db.registry import Registry
+from catalog.db.rows import SuppressionRow
+from catalog.formats.store import Store as CatalogStore
+from catalog.takedown import requests as takedown
+from catalog.takedown.target import doc_id_target
 from corpus_assets.build import build
 from corpus_assets.core.home import Home
 from corpus_assets.graph.run import pin_snapshot

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from catalog.rows import SuppressionRow
+from catalog.db.rows import SuppressionRow
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import Store, read_output
 from corpus_assets.core.task import read_table

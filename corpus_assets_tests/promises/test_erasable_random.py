@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from catalog.registry import Registry
-from catalog.takedown_target import doc_id_target
+from catalog.db.registry import Registry
+from catalog.takedown.target import doc_id_target
 from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
 from corpus_assets_tests.promises.erasure_case import Erasure, Kit
 from corpus_assets_tests.promises.erasure_requests import Asked

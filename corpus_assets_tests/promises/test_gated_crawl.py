@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from catalog import takedown
-from catalog.files import Store as CatalogStore
-from catalog.registry import Registry
-from catalog.rows import SuppressionRow
-from catalog.takedown_target import url_target
+from catalog.db.registry import Registry
+from catalog.db.rows import SuppressionRow
+from catalog.formats.store import Store as CatalogStore
+from catalog.takedown import requests as takedown
+from catalog.takedown.target import url_target
 from corpus_assets.build import build
 from corpus_assets.core.home import Home
 from corpus_assets.session import open_session

@@ -12,12 +12,12 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from catalog.cli import main as catalog
-from catalog.files import Store as CatalogStore
-from catalog.registry import Registry
-from catalog.rows import SuppressionRow
-from catalog.urls import url_key
-from catalog.verify import verify
+from catalog.cli.commands import main as catalog
+from catalog.db.registry import Registry
+from catalog.db.rows import SuppressionRow
+from catalog.formats.store import Store as CatalogStore
+from catalog.formats.urls import url_key
+from catalog.verify.version import verify
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import open_store
 from corpus_assets.graph.run import pin_snapshot

@@ -7,12 +7,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from catalog.files import Store as CatalogStore
-from catalog.registry import Registry
-from catalog.rows import SuppressionRow
-from catalog.takedown import request
-from catalog.takedown_target import url_target
-from catalog.urls import url_key
+from catalog.db.registry import Registry
+from catalog.db.rows import SuppressionRow
+from catalog.formats.store import Store as CatalogStore
+from catalog.formats.urls import url_key
+from catalog.takedown.requests import request
+from catalog.takedown.target import url_target
 from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import leftovers, open_store

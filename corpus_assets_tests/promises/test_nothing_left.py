@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from catalog import takedown
-from catalog.files import Store as CatalogStore
-from catalog.registry import Registry
-from catalog.takedown_screens import show_verified
-from catalog.takedown_target import domain_target
-from catalog.takedown_verify import verify_takedown
+from catalog.cli.takedown_views import show_verified
+from catalog.db.registry import Registry
+from catalog.formats.store import Store as CatalogStore
+from catalog.takedown import requests as takedown
+from catalog.takedown.certificates import verify_takedown
+from catalog.takedown.target import domain_target
 from corpus_assets.build import build
 from corpus_assets.cli.export import LAYOUTS
 from corpus_assets.cli.main import main

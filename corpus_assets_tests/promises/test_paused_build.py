@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from catalog.db.registry import Registry
 from catalog.errors import CatalogBusy
-from catalog.registry import Registry
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import open_store
 from corpus_assets.graph.leases import collecting

@@ -13,12 +13,11 @@ import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 from tokenizers import Tokenizer
 
-from catalog.files import Store
-from catalog.find import find_text, find_url
-from catalog.history import history
-from catalog.lineage import Lineage
-from catalog.registry import Registry
-from catalog.trace import trace
+from catalog.ask.documents import find_text, find_url, history
+from catalog.ask.trace import trace
+from catalog.db.registry import Registry
+from catalog.formats.store import Store
+from catalog.lineage.tables import Lineage
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets_tests.demo_build import VERSION
 

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from catalog.urls import canonical_url, url_key
+from catalog.formats.urls import canonical_url, url_key
 from corpus_assets.ingest.urls import Address, address_of
 
 

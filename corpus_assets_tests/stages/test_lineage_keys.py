@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.keyfile import (
+from catalog.formats.key_files import (
     CLUSTER_IDS,
     DOCUMENT_IDS,
     HOSTS,
@@ -18,7 +18,7 @@ from catalog.keyfile import (
     parse_header,
     url_hash,
 )
-from catalog.urls import url_key
+from catalog.formats.urls import url_key
 from corpus_assets.core.schemas import CLUSTER_MEMBERS, DOCUMENTS, RECORDS, SPANS
 from corpus_assets.lineage.stage import KINDS, columns_of, make_keys
 

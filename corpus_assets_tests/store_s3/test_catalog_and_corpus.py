@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from catalog.cli import main as catalog_main
+from catalog.cli.commands import main as catalog_main
 from catalog.errors import StoreFileError
-from catalog.files import Store as CatalogStore
+from catalog.formats.store import Store as CatalogStore
 from corpus_assets.cli.main import main as corpus_main
 from corpus_assets.core.errors import CorruptArtifact
 from corpus_assets.core.home import Home

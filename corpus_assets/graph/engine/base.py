@@ -19,7 +19,7 @@ class Engine(Protocol):
         ...
 
     def allow_until(self, moment: float) -> None:
-        """Set the moment (by `catalog.session.clock`) after which no result is stored, 0 for
+        """Set the moment (by `catalog.db.database.clock`) after which no result is stored, 0 for
         never again: a worker may outlive the lease that its build holds."""
         ...
 

@@ -15,8 +15,8 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from multiprocessing.sharedctypes import Synchronized
 
+from catalog.db.database import clock
 from catalog.errors import LeaseLost
-from catalog.session import clock
 from corpus_assets.core.errors import EngineError
 from corpus_assets.core.store import open_store
 from corpus_assets.core.task import Finished, Task, TaskContext, execute

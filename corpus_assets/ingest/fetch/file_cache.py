@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from catalog.private import make_folder, private
+from catalog.formats.store import make_folder, private
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.identity import digest
 from corpus_assets.ingest.fetch.remote import Fetcher

@@ -22,8 +22,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from catalog.registry import Registry
-from catalog.rows import VersionRow
+from catalog.db.registry import Registry
+from catalog.db.rows import VersionRow
 from corpus_assets.core.errors import ShardError, StoreError
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import Store, open_store

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from catalog.registry import Registry
+from catalog.db.registry import Registry
 from corpus_assets.core.errors import ShardError, StoreError
 from corpus_assets.core.home import Home
 from corpus_assets.core.identity import canonical_json

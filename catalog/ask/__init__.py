@@ -1,0 +1,1 @@
+"""Answers to questions about versions, documents and tokens, as plain values."""

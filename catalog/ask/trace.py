@@ -1,0 +1,175 @@
+"""From one token of one shard back to its document, its text and its source file."""
+
+from typing import Any
+
+import numpy as np
+
+from catalog.ask.documents import cluster
+from catalog.errors import CatalogError, LineageBroken
+from catalog.formats.texts import TokenBytes, char_range, context, extracted_range
+from catalog.lineage.lookups import SPAN, records_of, spans_of
+from catalog.lineage.tables import Lineage
+
+TOKEN_BYTES = 4
+ORIGIN = (
+    "source",
+    "snapshot",
+    "part",
+    "url",
+    "url_key",
+    "file",
+    "offset",
+    "length",
+    "fetched_at",
+    "licence",
+)
+
+
+def trace(lineage: Lineage, shard_name: str, sample: int, token: int) -> dict[str, Any]:
+    """Trace the token at place `token` of sample `sample`.
+
+    1. The span that covers it names the document, and its place in the document's tokens.
+    2. The document's tokens, all in this shard, give bytes; their lengths add up to a byte
+       range, and that is a range of whole characters of the final text.
+    3. The edits recorded with the final text lead back to the extracted text.
+    Costs one read of the document's tokens and look-ups by id; no scan of the shard.
+    """
+    shard = lineage.shard(shard_name)
+    manifest = lineage.manifest
+    if not 0 <= sample < shard.samples:
+        raise CatalogError(f"{shard.full_name} has samples 0 to {shard.samples - 1}, not {sample}")
+    if not 0 <= token < manifest.seq_len:
+        raise CatalogError(f"a sample has tokens 0 to {manifest.seq_len - 1}, not {token}")
+    place = {
+        "version": lineage.version.name,
+        "shard": shard.full_name,
+        "sample": sample,
+        "token": token,
+    }
+    covering = [
+        span
+        for span in lineage.rows.where(shard.spans_path, "sample", [sample], ("doc_id", *SPAN))
+        if span["offset"] <= token < span["offset"] + span["length"]
+    ]
+    at = sample * manifest.seq_len + token
+    token_id = int(_tokens(lineage, shard.bin_path, at, 1)[0])
+    if not covering:
+        return place | {"token_id": token_id, "padding": True, "doc_id": None}
+    if len(covering) > 1:
+        raise LineageBroken(
+            f"{len(covering)} documents claim token {token} of sample {sample} in "
+            f"{shard.full_name}: run `catalog verify {lineage.version.name}`"
+        )
+    doc_id = bytes(covering[0]["doc_id"])
+    position = covering[0]["doc_token_offset"] + token - covering[0]["offset"]
+    spans = spans_of(lineage, [doc_id], shard.snapshot)[doc_id]
+    pieces = [span for span in spans if span["shard"] == shard.full_name]
+    tokens = np.concatenate(
+        [
+            _tokens(
+                lineage,
+                shard.bin_path,
+                piece["sample"] * manifest.seq_len + piece["offset"],
+                piece["length"],
+            )
+            for piece in pieces
+        ]
+    )
+    names = lineage.token_bytes
+    origin, parts = _origin(lineage, shard.snapshot, doc_id)
+    ends_document = position == len(tokens) - 1 and token_id == manifest.eod_id
+    return (
+        place
+        | {
+            "token_id": token_id,
+            "padding": False,
+            "token_text": names.of(token_id).decode("utf-8", "replace"),
+            "ends_document": ends_document,
+            "doc_id": doc_id.hex(),
+            "doc_token": position,
+            "doc_tokens": len(tokens),
+        }
+        | origin
+        | _text_place(lineage, names, shard.snapshot, parts, doc_id, tokens, position)
+        | {"cluster": _short_cluster(lineage, doc_id)}
+    )
+
+
+def _tokens(lineage: Lineage, path: str, start: int, count: int) -> "np.ndarray[Any, Any]":
+    with lineage.store.open(path) as handle:
+        handle.seek(start * TOKEN_BYTES)
+        data = handle.read(count * TOKEN_BYTES)
+    if len(data) != count * TOKEN_BYTES:
+        raise LineageBroken(
+            f"{path} ends before token {start + count}: run `catalog verify {lineage.version.name}`"
+        )
+    return np.frombuffer(data, "<i4")
+
+
+def _origin(lineage: Lineage, snapshot: str, doc_id: bytes) -> tuple[dict[str, Any], set[int]]:
+    """The record that was kept, of all with this id, and the parts that have any of them."""
+    records = [row for row in records_of(lineage, doc_id) if row["snapshot"] == snapshot]
+    parts = {row["part"] for row in records}
+    kept = {
+        (row["part"], row["offset"])
+        for row in lineage.documents_in("decisions", [doc_id], snapshot, parts)
+        if row["kept"]
+    }
+    found = [row for row in records if (row["part"], row["offset"]) in kept]
+    if len(found) != 1:
+        raise LineageBroken(
+            f"document {doc_id.hex()} is in a shard and has {len(found)} kept records: "
+            f"run `catalog verify {lineage.version.name}`"
+        )
+    return {"record": {name: found[0][name] for name in ORIGIN}}, parts
+
+
+def _text_place(
+    lineage: Lineage,
+    names: TokenBytes,
+    snapshot: str,
+    parts: set[int],
+    doc_id: bytes,
+    tokens: "np.ndarray[Any, Any]",
+    position: int,
+) -> dict[str, Any]:
+    final = lineage.documents_in("final_text", [doc_id], snapshot, parts, ("text", "edits"))
+    if len(final) != 1:
+        raise LineageBroken(
+            f"document {doc_id.hex()} has {len(final)} final texts: "
+            f"run `catalog verify {lineage.version.name}`"
+        )
+    text = final[0]["text"]
+    spoken = tokens[:-1] if len(tokens) and tokens[-1] == lineage.manifest.eod_id else tokens
+    lengths, data = names.lengths_and_text(spoken.tolist())
+    if data != text.encode("utf-8"):
+        return {
+            "final_text": None,
+            "extracted_text": None,
+            "note": "the document's tokens do not spell its final text byte by byte (the "
+            "tokenizer rewrites text), so no character range can be given",
+        }
+    first = sum(lengths[:position])
+    start, end = char_range(data, first, first + sum(lengths[position : position + 1]))
+    edits = [(edit["start"], edit["end"], edit["new_length"]) for edit in final[0]["edits"] or ()]
+    old_start, old_end = extracted_range(edits, start, end)
+    part = [] if final[0]["part"] is None else [final[0]["part"]]
+    extracted = lineage.documents_in("texts", [doc_id], snapshot, part, ("text",))
+    inside = [
+        edit.get("kind")
+        for edit in final[0]["edits"] or ()
+        if edit["start"] < old_end and old_start < edit["end"]
+    ]
+    before: dict[str, Any] = {"start": old_start, "end": old_end, "edits": inside}
+    if extracted:
+        before |= context(extracted[0]["text"], old_start, old_end)
+    return {
+        "final_text": {"start": start, "end": end} | context(text, start, end),
+        "extracted_text": before,
+        "note": None,
+    }
+
+
+def _short_cluster(lineage: Lineage, doc_id: bytes) -> dict[str, Any] | None:
+    found = cluster(lineage, doc_id)
+    return None if found is None else {k: v for k, v in found.items() if k != "members"}

@@ -1,0 +1,171 @@
+"""Versions: what one is made of, by digest, and what changed between two."""
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import yaml
+
+from catalog.db.registry import Registry
+from catalog.db.rows import LineageRow, ShardRow
+from catalog.formats.canonical import changed_keys
+from catalog.formats.manifest import load_manifest
+from catalog.formats.store import Store
+from catalog.lineage.tables import Lineage, deletion, require_present
+
+
+def resolve(registry: Registry, store: Store, name: str) -> dict[str, Any]:
+    """Recipe, lock, manifest, tokenizer, inputs, groups and shards of a version."""
+    version = registry.version(name)
+    require_present(registry, store, version)
+    recipe = registry.recipe(version.recipe_digest)
+    manifest = load_manifest(store, version)
+    shards = registry.version_shards(name)
+    groups: dict[str, dict[str, Any]] = {}
+    for row in shards:
+        group = groups.setdefault(
+            row.group_id, {"id": row.group_id, "shards": 0, "samples": 0, "tokens": 0}
+        )
+        group["shards"] += 1
+        group["samples"] += row.samples
+        group["tokens"] += row.tokens
+    return asdict(version) | {
+        "recipe": recipe.name,
+        "seed": manifest.raw.get("seed"),
+        "seq_len": manifest.seq_len,
+        "tokenizer": manifest.raw["tokenizer"],
+        "phases": manifest.raw.get("phases", []),
+        "inputs": _inputs(registry, name),
+        "groups": list(groups.values()),
+        "shards": [asdict(row) | {"name": row.full_name} for row in shards],
+        "gates": [asdict(gate) for gate in registry.gates(name)],
+    }
+
+
+def _inputs(registry: Registry, name: str) -> list[dict[str, Any]]:
+    """The snapshots that a version was made of, with their pinned files."""
+    used = {row.snapshot for row in registry.lineage_files(name)}
+    used |= {row.snapshot for row in registry.version_shards(name)}
+    inputs = []
+    for snapshot in registry.snapshots():
+        if snapshot.name in used:
+            used.discard(snapshot.name)
+            files = registry.source_files(snapshot.name)
+            inputs.append(
+                {
+                    "snapshot": snapshot.name,
+                    "source": snapshot.source,
+                    "files": len(files),
+                    "bytes": sum(file.bytes for file in files),
+                }
+            )
+    return inputs + [
+        {"snapshot": snapshot, "source": None, "files": None, "bytes": None}
+        for snapshot in sorted(used)
+    ]
+
+
+# -- differences between versions ------------------------------------------------------------------
+
+
+EXAMPLES = 20
+
+
+def diff(registry: Registry, store: Store, before: str, after: str) -> dict[str, Any]:
+    """Compare two versions; the cost follows the lineage files that differ.
+
+    Of a version that was deleted, what the registry still knows is compared: settings, shards and
+    counts, not single documents.
+    """
+    old, new = registry.version(before), registry.version(after)
+    old_shards = registry.version_shards(before)
+    new_shards = registry.version_shards(after)
+    deleted = [said for row in (old, new) if (said := deletion(registry, store, row)) is not None]
+    return {
+        "before": before,
+        "after": after,
+        "deleted": deleted,
+        "recipe": changed_keys(
+            yaml.safe_load(registry.recipe(old.recipe_digest).yaml),
+            yaml.safe_load(registry.recipe(new.recipe_digest).yaml),
+        ),
+        "lock": changed_keys(
+            json.loads(registry.lock(old.lock_digest).json),
+            json.loads(registry.lock(new.lock_digest).json),
+        ),
+        "shards": _shards(old_shards, new_shards),
+        "documents": {"before": old.documents, "after": new.documents}
+        | ({} if deleted else _documents(registry, store, before, after)),
+        "tokens": _tokens(old_shards, new_shards),
+    }
+
+
+def _shards(before: list[ShardRow], after: list[ShardRow]) -> dict[str, Any]:
+    old = {row.full_name: row.bin_sha256 for row in before}
+    new = {row.full_name: row.bin_sha256 for row in after}
+    both = old.keys() & new.keys()
+    return {
+        "shared": sum(old[name] == new[name] for name in both),
+        "changed": sorted(name for name in both if old[name] != new[name]),
+        "added": sorted(new.keys() - old.keys()),
+        "removed": sorted(old.keys() - new.keys()),
+    }
+
+
+def _tokens(before: list[ShardRow], after: list[ShardRow]) -> list[dict[str, Any]]:
+    groups: dict[str, list[int]] = {}
+    for place, rows in enumerate((before, after)):
+        for row in rows:
+            groups.setdefault(row.group_id, [0, 0])[place] += row.tokens
+    return [
+        {"group": group, "before": old, "after": new, "change": new - old}
+        for group, (old, new) in sorted(groups.items())
+    ]
+
+
+def _documents(registry: Registry, store: Store, before: str, after: str) -> dict[str, Any]:
+    """Documents that came and went.
+
+    Only decision files that the versions do not share are read. That is enough: a document has
+    one kept record at most, so one that is kept in a shared file is kept in both versions.
+    """
+    with Lineage(registry, store, before) as lineage, Lineage(registry, store, after) as later:
+        old = _unshared(lineage.files["decisions"], later.files["decisions"])
+        new = _unshared(later.files["decisions"], lineage.files["decisions"])
+        scans = lineage.scan("decisions", files=old), lineage.scan("decisions", files=new)
+        removed, removed_reasons = _gone(lineage, scans[0], scans[1])
+        added, added_reasons = _gone(lineage, scans[1], scans[0])
+    return {
+        "removed": sum(removed_reasons.values()),
+        "removed_reasons": removed_reasons,
+        "removed_examples": removed,
+        "added": sum(added_reasons.values()),
+        "added_reasons": added_reasons,
+        "added_examples": added,
+    }
+
+
+def _unshared(files: list[LineageRow], others: list[LineageRow]) -> list[LineageRow]:
+    known = {row.sha256 for row in others}
+    return [row for row in files if row.sha256 not in known]
+
+
+def _gone(lineage: Lineage, here: str, there: str) -> tuple[list[str], dict[str, int]]:
+    """Documents kept `here` and not `there`: some of them, and counts by what is said there."""
+    gone = f"(SELECT doc_id FROM {here} WHERE kept) AS k ANTI JOIN " + (
+        f"(SELECT doc_id FROM {there} WHERE kept) AS o USING (doc_id)"
+    )
+    said = (
+        "(SELECT doc_id, min(stage || ': ' || reason) AS why "
+        f"FROM {there} WHERE NOT kept GROUP BY doc_id)"
+    )
+    reasons = lineage.query(
+        "SELECT coalesce(why, 'not ingested') AS why, count(*) AS n "
+        f"FROM (SELECT doc_id FROM {gone}) LEFT JOIN {said} USING (doc_id) "
+        "GROUP BY ALL ORDER BY n DESC, why"
+    )
+    some = lineage.query(f"SELECT doc_id FROM {gone} ORDER BY doc_id LIMIT {EXAMPLES}")
+    return (
+        [row["doc_id"].hex() for row in some],
+        {row["why"]: int(row["n"]) for row in reasons},
+    )

@@ -1,0 +1,117 @@
+"""How every command of `catalog` is called: usual options, where things are, one-line errors."""
+
+import os
+import sys
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+from sqlalchemy import URL
+
+from catalog.cli.terminal import STOPPED, explained, private_files, stoppable
+from catalog.db.registry import Registry
+from catalog.errors import CatalogError
+from catalog.formats.store import Store
+
+ERROR_EXIT = 2
+BROKEN_EXIT = 1
+
+
+class OneLineErrors(click.Group):
+    """A group whose errors are one line on stderr, `catalog: error: ...`, and exit code 2."""
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:
+        """Run a command and leave the process with its exit code."""
+        extra |= {"standalone_mode": False, "prog_name": "catalog"}
+        with stoppable() as stopped, private_files():
+            try:
+                code = super().main(*args, **extra)
+                sys.stdout.flush()
+            except click.ClickException as error:
+                context = getattr(error, "ctx", None)
+                hint = f" (see `{context.command_path} --help`)" if context is not None else ""
+                _fail(error.format_message() + hint)
+            except BrokenPipeError:  # the reader of our output has seen enough
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+                sys.exit(BROKEN_EXIT)
+            except (Exception, KeyboardInterrupt) as error:
+                if isinstance(error, click.Abort | KeyboardInterrupt) or stopped.exit_code():
+                    click.echo(f"catalog: {STOPPED}", err=True)
+                    sys.exit(stopped.exit_code() or 130)
+                line = str(error) if isinstance(error, CatalogError) else explained(error)
+                if line is None:
+                    raise
+                _fail(line)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str) -> NoReturn:
+    click.echo("catalog: error: " + " ".join(message.split()), err=True)
+    sys.exit(ERROR_EXIT)
+
+
+class Place:
+    """Where catalog and store are, from options, environment or the home folder."""
+
+    def __init__(self, home: str, catalog_url: str | None, store_url: str | None) -> None:
+        file = URL.create("sqlite", database=str(Path(home) / "catalog.db"))
+        self.home = Path(home)
+        self.unchecked = Registry(catalog_url or file)
+        self._store_url = store_url or str(Path(home) / "store")
+
+    @cached_property
+    def registry(self) -> Registry:
+        """The catalog; refused, at the first use, when its tables are not of this version."""
+        self.unchecked.check_schema()
+        return self.unchecked
+
+    @property
+    def local_store(self) -> list[Path]:
+        """The store's folder, where it is one."""
+        url = self._store_url.removeprefix("file://")
+        return [] if "://" in url else [Path(url)]
+
+    @property
+    def store(self) -> Store:
+        """The store; opened only by commands that read it."""
+        return Store(self._store_url)
+
+
+Command = Callable[..., Any]
+
+
+def placed(command: Command) -> Command:
+    """Give a command `place` (from the usual options) and `as_json`."""
+
+    def run(
+        home: str, catalog_url: str | None, store_url: str | None, as_json: bool, **rest: Any
+    ) -> Any:
+        return command(place=Place(home, catalog_url, store_url), as_json=as_json, **rest)
+
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__dict__.update(command.__dict__)
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON document."),
+        click.option(
+            "--home",
+            envvar="CORPUS_HOME",
+            default=".corpus",
+            show_default=True,
+            help="Folder of catalog.db and store.",
+        ),
+        click.option(
+            "--store-url", envvar="CORPUS_STORE_URL", help="The store, if not HOME/store."
+        ),
+        click.option(
+            "--catalog-url",
+            envvar="CORPUS_CATALOG_URL",
+            help="The database, if not HOME/catalog.db.",
+        ),
+    ):
+        run = option(run)
+    return run
+
+
+version_option = click.option("--version", help="The version to ask; the newest live one if none.")

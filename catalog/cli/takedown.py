@@ -1,0 +1,262 @@
+"""`catalog takedown`: ask for a removal, see what it touches, follow it to its certificate."""
+
+import sys
+from contextlib import redirect_stdout
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import click
+
+from catalog.cli import takedown_views as views
+from catalog.cli.options import BROKEN_EXIT, Place, placed
+from catalog.cli.terminal import print_json, print_line, printable
+from catalog.db.rows import TAKEDOWN_STATES
+from catalog.errors import CatalogError, TakedownTooWide
+from catalog.takedown.certificates import (
+    fingerprint,
+    key_path,
+    load_public_key,
+    make_key,
+    pem,
+    public_path,
+)
+
+BAD_LINES_IN_JSON = 10_000
+
+
+@click.group()
+def takedown() -> None:
+    """Take documents out again. Every command has --json; none prints text of a document."""
+
+
+@takedown.command()
+@click.option("--url", help="A page, in any spelling of its address, or SOURCE:KEY of a record.")
+@click.option("--url-prefix", help="All pages whose canonical address begins so.")
+@click.option("--domain", help="A host with all hosts below it; www.X: that host alone.")
+@click.option("--doc-id", help="A document, by its id or the unambiguous start of it.")
+@click.option("--text-file", type=click.File("rb"), help="A text, from a UTF-8 file ('-': stdin).")
+@click.option("--text-sha256", help="A text, by the SHA-256 of its NFC form in UTF-8.")
+@click.option("--near-duplicates", is_flag=True, help="Its exact and near copies as well.")
+@click.option("--reason", required=True, help="Why; the certificate quotes it.")
+@click.option("--requester", default="", help="Who asked.")
+@click.option("--reference", default="", help="Number of the case, letter or ticket.")
+@click.option("--dry-run", is_flag=True, help="Only say what it would touch.")
+@click.option("--yes", is_flag=True, help="File it, however much it takes.")
+@placed
+def request(
+    place: Place,
+    as_json: bool,
+    reason: str,
+    requester: str,
+    reference: str,
+    near_duplicates: bool,
+    dry_run: bool,
+    yes: bool,
+    **asked: Any,
+) -> None:
+    """File a takedown and say at once what it touches in all live versions.
+
+    Give exactly one of --url, --url-prefix, --domain, --doc-id, --text-file, --text-sha256. What
+    matches nothing is kept as a standing order for later snapshots. The same request twice is
+    one request. One that takes very much, or a name that many owners share (co.uk), takes --yes
+    or, at a terminal, an answer.
+    """
+    from catalog.takedown.requests import request as file_request
+
+    target = _target(place, near_duplicates, **asked)
+
+    def filed(confirmed: bool) -> dict[str, Any]:
+        return file_request(
+            place.registry,
+            place.store,
+            target,
+            reason,
+            near_duplicates=near_duplicates,
+            requester=requester,
+            reference=reference,
+            dry_run=dry_run,
+            confirmed=confirmed,
+        )
+
+    try:
+        answer = filed(yes)
+    except TakedownTooWide as error:
+        if as_json or not sys.stdin.isatty():
+            raise
+        click.confirm(f"{printable(str(error))}. File it now?", abort=True, err=True)
+        answer = filed(True)
+    print_json(answer) if as_json else views.show_request(answer)
+
+
+def _target(
+    place: Place,
+    near_duplicates: bool,
+    url: str | None,
+    url_prefix: str | None,
+    domain: str | None,
+    doc_id: str | None,
+    text_file: IO[bytes] | None,
+    text_sha256: str | None,
+) -> Any:
+    from catalog.takedown import target as targets
+    from catalog.takedown.requests import find_doc_id
+
+    given = (url, url_prefix, domain, doc_id, text_file, text_sha256)
+    if sum(value is not None for value in given) != 1:
+        raise click.UsageError(
+            "give exactly one of --url, --url-prefix, --domain, --doc-id, --text-file, "
+            "--text-sha256"
+        )
+    if url is not None or url_prefix is not None:
+        sources = {source.name for source in place.registry.sources()}
+        if url is not None:
+            return targets.url_target(url, sources)
+        return targets.url_prefix_target(url_prefix or "", sources)
+    if domain is not None:
+        return targets.domain_target(domain)
+    if doc_id is not None:
+        return find_doc_id(place.registry, place.store, doc_id)
+    if text_file is not None:
+        try:
+            text = text_file.read().decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise CatalogError(f"the text file is not UTF-8: {error.reason}") from None
+        target = targets.text_target(text)
+        return targets.with_near_copies(target, text) if near_duplicates else target
+    return targets.text_sha256_target(text_sha256 or "")
+
+
+@takedown.command("import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--reason", default="", help="For lines that give none.")
+@click.option("--dry-run", is_flag=True, help="Only say what it would touch.")
+@placed
+def import_(place: Place, as_json: bool, file: Path, reason: str, dry_run: bool) -> int:
+    """File the requests of a .csv or .jsonl file, one a line.
+
+    Columns: kind and value, or one of url, url_prefix, domain, doc_id, text_id, text_sha256;
+    reason, requester, reference, near_duplicates. Bad lines are named and passed over; the exit
+    code is 1 when there was any.
+    """
+    from catalog.takedown.import_file import import_takedowns
+
+    bad: list[dict[str, Any]] = []
+
+    def tell(number: int, why: str) -> None:
+        if not as_json:
+            print_line(f"line {number}: {printable(why)}")
+        elif len(bad) < BAD_LINES_IN_JSON:
+            bad.append({"line": number, "reason": why})
+
+    answer = import_takedowns(
+        place.registry, place.store, file, tell, reason=reason, dry_run=dry_run
+    )
+    print_json(answer | {"bad_lines": bad}) if as_json else views.show_imported(answer)
+    return BROKEN_EXIT if answer["bad"] else 0
+
+
+@takedown.command("list")
+@click.option("--status", type=click.Choice([*TAKEDOWN_STATES, "failed"]), help="Only these.")
+@click.option("--limit", type=click.IntRange(1), default=1000, show_default=True)
+@placed
+def list_(place: Place, as_json: bool, status: str | None, limit: int) -> None:
+    """List the requests; `failed` are pending ones whose last attempt left an error."""
+    rows = [asdict(row) for row in place.registry.takedowns(status, limit + 1)]
+    print_json(rows[:limit]) if as_json else views.show_list(rows[:limit])
+    if len(rows) > limit:
+        click.echo(f"catalog: only the first {limit} are shown (see --limit)", err=True)
+
+
+@takedown.command()
+@click.argument("request_id", metavar="ID", type=int)
+@placed
+def show(place: Place, as_json: bool, request_id: int) -> None:
+    """Show a request: what it found, what was done, its certificates."""
+    from catalog.takedown.requests import show as show_request
+
+    answer = show_request(place.registry, request_id)
+    print_json(answer) if as_json else views.show_takedown(answer)
+
+
+@takedown.command()
+@click.argument("request_id", metavar="ID", type=int)
+@placed
+def withdraw(place: Place, as_json: bool, request_id: int) -> None:
+    """Take a pending request back; suppressions that no other request holds end with it."""
+    row, gone = place.registry.withdraw_takedown(request_id)
+    answer = {"request": asdict(row), "suppressions_removed": gone}
+    print_json(answer) if as_json else views.show_withdrawn(answer)
+
+
+@takedown.command()
+@click.argument("what", metavar="ID|FILE")
+@click.option(
+    "--public-key",
+    "public_keys",
+    type=click.Path(dir_okay=False, path_type=Path),
+    multiple=True,
+    help="The operator's published key; several where it was changed.",
+)
+@placed
+def verify(place: Place, as_json: bool, what: str, public_keys: tuple[Path, ...]) -> int:
+    """Look at a takedown's proof again: its certificate, the store, and what live versions hold.
+
+    With FILE, a copy of a certificate (.json) is checked by itself against the public key, and
+    its page where that lies beside it: neither catalog nor store is needed.
+    """
+    from catalog.takedown.certificates import Trust, verify_copy, verify_takedown
+
+    if what.isascii() and what.isdigit():
+        trust = Trust.given(public_keys)
+        tell = partial(click.echo, err=True)
+        answer = verify_takedown(place.registry, place.store, int(what), trust, place.home, tell)
+        print_json(answer) if as_json else views.show_verified(answer)
+    else:
+        answer = verify_copy(Path(what), [load_public_key(path) for path in public_keys])
+        print_json(answer) if as_json else views.show_verified_copy(answer)
+    return 0 if answer["whole"] else BROKEN_EXIT
+
+
+@takedown.command()
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The private key's file; CORPUS_SIGNING_KEY, or a place in ~/.config, if none.",
+)
+@placed
+def keygen(place: Place, as_json: bool, out: Path | None) -> None:
+    """Make the key that signs certificates, outside home and store, and print its public half.
+
+    Publish what is printed where requesters find it, and keep the private key and the head record
+    that will lie beside it from whoever can write to the catalog or the store.
+    """
+    path = out or key_path()
+    key = make_key(path, [place.home, *place.local_store])
+    answer = {
+        "private_key": str(path),
+        "public_key": str(public_path(path)),
+        "key_sha256": fingerprint(key),
+        "pem": pem(key).decode(),
+    }
+    print_json(answer) if as_json else views.show_key(answer)
+
+
+@takedown.command()
+@click.option("--home", envvar="CORPUS_HOME", help="Folder of catalog.db and store.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def run(home: str | None, as_json: bool) -> int:
+    """Carry out what is pending, now and here: purge, rebuild, certify.
+
+    The work is done by the installed runner (corpus-assets brings one), which finds catalog and
+    store by --home and the CORPUS_* variables.
+    """
+    from catalog.takedown.requests import run as run_pending
+
+    if not as_json:
+        return run_pending(home)[1]
+    with redirect_stdout(sys.stderr):  # what the runner tells on its way is not JSON
+        runner, code = run_pending(home)
+    print_json({"runner": runner, "exit_code": code})
+    return code

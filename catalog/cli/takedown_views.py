@@ -1,0 +1,359 @@
+"""Answers about takedowns as text: ids, counts and addresses, never text of a document."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from catalog.cli.terminal import print_fields, print_line, print_table, printable
+from catalog.takedown.near_copies import KIND as NEAR_TEXT
+
+HOSTS_SHOWN = 20
+WORDS = {
+    "member_promoted": "another member will be promoted",
+    "nothing_left": "nothing is left of it",
+    "no_change_in_shards": "no change in shards",
+}
+ORDER_WORDS = {
+    "url_key": ("address", "addresses"),
+    "url_prefix": ("beginning of addresses", "beginnings of addresses"),
+    "host": ("site", "sites"),
+    "doc_id": ("document", "documents"),
+    "text_id": ("exact text", "exact texts"),
+    NEAR_TEXT: ("text with its near copies", "texts with their near copies"),
+}
+ROLE_WORDS = {
+    "matched": "named by the request",
+    "near_duplicate": "near duplicates",
+    "descendant": "derived from them",
+}
+
+
+def show_request(answer: dict[str, Any]) -> None:
+    """`catalog takedown request`"""
+    row = answer["request"]
+    if answer["outcome"] == "filed":
+        print_line(f"Takedown {row['id']} is filed and pending.")
+    elif answer["outcome"] == "reopened":
+        print_line(f"Takedown {row['id']} was there, and is pending again.")
+    elif answer["outcome"] == "already_there":
+        print_line(f"This is takedown {row['id']} already ({_status(row)}); nothing new was filed.")
+    elif row is not None:
+        print_line(f"Dry run: this is takedown {row['id']} already ({_status(row)}).")
+    else:
+        print_line("Dry run: nothing was filed.")
+    asked = [("asked for", f"{answer['kind']} {answer['value']}")]
+    print_fields([*asked, ("covers", answer["scope"])] if answer["scope"] else asked)
+    if answer["outcome"] == "dry_run" and answer["needs_yes"]:
+        print_line("Filing it takes --yes: " + printable(answer["needs_yes"]))
+    if answer["standing"]:
+        print_line(_standing(answer))
+        for line in _near_copies(answer):
+            print_line(line)
+        return
+    _show_impact(answer)
+    if answer["kind"] in ("domain", "url_prefix"):
+        print_line()
+        shown = answer["hosts"][:HOSTS_SHOWN]
+        print_table(("host", "documents"), [(row["host"], row["documents"]) for row in shown])
+        if len(answer["hosts"]) > len(shown):
+            print_line(f"The {len(shown)} hosts with most documents; --json lists more.")
+    if answer["near_duplicates"]:
+        print_line()
+    for line in _near_copies(answer):
+        print_line(line)
+    if answer["outcome"] in ("filed", "reopened"):
+        print_line()
+        print_line("`catalog takedown run` or the takedown sensor rebuilds the versions.")
+
+
+def show_imported(answer: dict[str, Any]) -> None:
+    """`catalog takedown import`"""
+    print_line(
+        f"{answer['file']}: {answer['lines']} requests read, {answer['bad']} bad lines"
+        f"{' (dry run: nothing was filed)' if answer['dry_run'] else ''}"
+    )
+    print_fields(
+        [
+            ("filed", answer["filed"]),
+            ("already there", answer["already_there"]),
+            ("reopened", answer["reopened"]),
+            ("standing orders", f"{answer['standing']} match nothing yet"),
+        ]
+    )
+    if answer["documents"]:
+        _show_impact(answer)
+
+
+def show_list(rows: list[dict[str, Any]]) -> None:
+    """`catalog takedown list`"""
+    if not rows:
+        print_line("No takedown of that kind is on file.")
+        return
+    print_table(
+        ("id", "status", "filed", "kind", "value", "documents", "reference", "error"),
+        [
+            (
+                row["id"],
+                row["status"],
+                row["created_at"],
+                row["kind"] + " and near duplicates" * row["near_duplicates"],
+                row["value"],
+                row["documents"] or "standing",
+                row["reference"],
+                row["error"],
+            )
+            for row in rows
+        ],
+    )
+
+
+def show_takedown(row: dict[str, Any]) -> None:
+    """`catalog takedown show`"""
+    print_fields(
+        [
+            ("takedown", row["id"]),
+            ("status", _status(row)),
+            ("asked for", f"{row['kind']} {row['value']}"),
+            ("as written", row["given"] or None),
+            ("near duplicates", row["near_duplicates"]),
+            ("text sha256", row["text_sha256"]),
+            ("reason", row["reason"]),
+            ("requester", row["requester"] or None),
+            ("reference", row["reference"] or None),
+            ("filed", row["created_at"]),
+            ("changed", row["updated_at"]),
+            ("attempts", row["attempts"]),
+            ("error", row["error"]),
+            ("refused from now on", held_in_words(row["suppressions"]) or None),
+            ("documents", row["documents"] or "none: a standing order for later snapshots"),
+        ]
+    )
+    listed = row["found"].get("listed", [])
+    if listed:
+        print_line()
+        print_table(("document", "role"), [(entry["doc_id"], entry["role"]) for entry in listed])
+        if row["found"].get("truncated"):
+            print_line(f"The first {len(listed)} of {row['documents']} documents.")
+    if row["actions"]:
+        print_line()
+        print_table(
+            ("action", "version before", "after", "at"),
+            [
+                (a["action"], a["version_before"], a["version_after"], a["created_at"])
+                for a in row["actions"]
+            ],
+        )
+    if row["certificates"]:
+        print_line()
+        print_table(
+            ("certificate", "sha256"), [(c["path"], c["sha256"]) for c in row["certificates"]]
+        )
+
+
+def held_in_words(orders: Sequence[Mapping[str, str]]) -> str:
+    """Standing orders counted by kind: `1 address, 2 texts with their near copies`."""
+    counts = Counter(order["kind"] for order in orders)
+    return ", ".join(
+        f"{counts[kind]} {words[counts[kind] > 1]}"
+        for kind, words in ORDER_WORDS.items()
+        if counts[kind]
+    )
+
+
+def show_withdrawn(answer: dict[str, Any]) -> None:
+    """`catalog takedown withdraw`"""
+    print_line(
+        f"Takedown {answer['request']['id']} is withdrawn; {answer['suppressions_removed']} "
+        "suppressions ended with it (those that other requests hold stay)."
+    )
+
+
+def _status(row: dict[str, Any]) -> str:
+    if row["status"] == "running":
+        return f"running, by {printable(row['owner'])}"
+    return "pending, the last attempt failed" if row["error"] else str(row["status"])
+
+
+def _standing(answer: dict[str, Any]) -> str:
+    return (
+        "No document of a live version matches. The order stands: what it names is refused in "
+        "every later snapshot and build."
+    )
+
+
+def _near_copies(answer: dict[str, Any]) -> list[str]:
+    """What holds for copies that come in later, under addresses nobody knows yet."""
+    if not answer["near_duplicates"]:
+        return []
+    held = sum(kind == NEAR_TEXT for kind, _ in answer["suppressions"])
+    short = answer["texts_too_short"]
+    said = []
+    if held:
+        said.append(f"Near copies of {held} texts are refused too, under any address.")
+    if short:
+        said.append(
+            f"{short} texts are too short to tell a near copy from a chance likeness: only exact "
+            "copies of them are refused."
+        )
+    if not held and not short:
+        said.append(
+            "Near copies under other addresses cannot be told before the text is known: file it "
+            "with --text-file and --near-duplicates, if you have it."
+            if answer["kind"] not in ("text_id", "text_sha256")
+            else "Only exact copies are refused: the text is not known, or too short to tell a "
+            "near copy from a chance likeness."
+        )
+    return said
+
+
+def _show_impact(answer: dict[str, Any]) -> None:
+    roles = answer.get("documents_by_role", {})
+    parts = [f"{roles[role]} {words}" for role, words in ROLE_WORDS.items() if roles.get(role)]
+    print_fields(
+        [
+            ("documents", f"{answer['documents']}" + (f" ({', '.join(parts)})" if parts else "")),
+            ("in shards", answer["documents_in_shards"]),
+            ("shards", answer["shards"]),
+            ("samples", answer["samples"]),
+            ("tokens", answer["tokens"]),
+            ("clusters", answer["clusters"]),
+        ]
+    )
+    print_line()
+    columns = ("version", "documents", "documents_in_shards", "shards", "samples", "tokens")
+    print_table(
+        [name.replace("_", " ") for name in columns],
+        [[row[name] for name in columns] for row in answer["versions"]],
+    )
+    if not answer["clusters"]:
+        return
+    print_line()
+    print_table(
+        ("cluster kept by", "members", "removed", "what will happen", "promoted"),
+        [
+            (
+                row["kept_doc_id"],
+                row["size"],
+                row["removed"],
+                WORDS[row["outcome"]] + ", unless it falls apart" * row["may_split"],
+                row["promoted_doc_id"],
+            )
+            for row in answer["cluster_effects"]
+        ],
+    )
+    if answer["cluster_effects_truncated"]:
+        counts = ", ".join(
+            f"{count} {WORDS[name]}" for name, count in answer["cluster_outcomes"].items()
+        )
+        print_line(f"The first {len(answer['cluster_effects'])}; of all clusters: {counts}.")
+
+
+def show_verified(answer: dict[str, Any]) -> None:
+    """The outcome of looking at a takedown's proof again."""
+    print_line(
+        f"takedown {answer['request']}: {answer['certificates_checked']} certificates and "
+        f"{len(answer['versions_searched'])} live versions looked at"
+    )
+    for problem in answer["broken_certificates"]:
+        print_line(f"  {problem}")
+    for found in answer["documents_found"]:
+        print_line(f"  {found['doc_id']} is in {found['version']} ({found['table']})")
+    for path in answer["files_left"]:
+        print_line(f"  {path} is still in the store")
+    if answer["files_kept"]:
+        print_line(
+            f"  {answer['files_kept']} files of revoked versions are kept, as the recipe asks: "
+            "`corpus gc` deletes them"
+        )
+    if answer["copies_under_other_addresses"]:
+        print_line(
+            f"  {answer['copies_under_other_addresses']} copies stand under other addresses, "
+            "which the request does not cover"
+        )
+    _show_signature(answer)
+    if answer["signature_checked"] and not answer["head_checked"]:
+        print_line(
+            "  The end of the chain was not compared: the head record lies beside the signing key."
+        )
+    search = answer["search"]
+    if search is None:
+        print_line(
+            "  Ids and digests were compared. Texts and tokens were not searched for the wording: "
+            "that needs corpus-assets, installed where this catalog's store can be read."
+        )
+    else:
+        print_line(
+            f"  {search['texts']} texts and {search['tokens']} tokens searched: {search['exact']} "
+            f"places hold a removed text whole, {search['similar']} documents share a good part "
+            "of its wording"
+        )
+        print_line(f"  {search['files']} other files of the home searched")
+        for held in search["holding"]:
+            what = "an original source file" if held["is_source"] else "delete it"
+            print_line(f"  {held['file']} {held['said']}: {what}")
+        for name, why in search["not_searched"]:
+            print_line(f"  {name} was not searched: {why}")
+    if not answer["documents_removed"]:
+        print_line(
+            "Nothing was removed for this request: the certificate lists no document, so it proves "
+            "no removal."
+        )
+    else:
+        print_line("The proof holds." if answer["whole"] else "The proof does not hold.")
+
+
+def _show_signature(answer: dict[str, Any]) -> None:
+    if answer["signed_by"] is None:
+        print_line(
+            "  It is not signed: digests show damage, and changes by who cannot write to both "
+            "catalog and store. They do not show changes by who can."
+        )
+    elif not answer["signature_checked"]:
+        print_line("  It is signed, and the signature was not checked: give --public-key.")
+    else:
+        print_line(f"  signed with the key {answer['signed_by']}")
+
+
+def show_verified_copy(answer: dict[str, Any]) -> None:
+    """A copy of a certificate, checked by itself."""
+    print_line(
+        f"{answer['certificate']}: takedown {answer['request']}, certificate number "
+        f"{answer['number']} of {answer['issued_at']}"
+    )
+    print_fields(
+        [
+            ("documents removed", answer["documents_removed"]),
+            ("files not deleted", len(answer["files_left"])),
+            ("copies that remain", answer["copies_left"]),
+            ("signed with", answer["signed_by"] or "nothing"),
+            ("page", "belongs to it" if answer["page_checked"] else "not beside it"),
+        ]
+    )
+    for problem in answer["problems"]:
+        print_line(f"  {problem}")
+    if not answer["problems"]:
+        print_line(
+            "  The operator signed this, word for word. Catalog and store were not looked at."
+        )
+    if not answer["documents_removed"]:
+        print_line("Nothing was removed: the certificate lists no document.")
+    elif answer["whole"]:
+        print_line("The certificate is genuine.")
+    else:
+        print_line("The certificate does not hold.")
+
+
+def show_key(answer: dict[str, Any]) -> None:
+    """`catalog takedown keygen`"""
+    print_fields(
+        [
+            ("private key", f"{answer['private_key']} (keep it; nobody else may read it)"),
+            ("public key", answer["public_key"]),
+            ("sha256", answer["key_sha256"]),
+        ]
+    )
+    print_line()
+    print_line("Publish this, and its SHA-256, where requesters find it:")
+    print_line()
+    for line in answer["pem"].splitlines():
+        print_line(line)

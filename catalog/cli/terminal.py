@@ -1,0 +1,199 @@
+"""What commands print, and how they end; shared by `catalog` and `corpus`.
+
+An answer is JSON, a table drawn for a terminal, or plain columns for a pipe. Web pages choose
+their own URLs and texts, so whatever is shown has its control characters written out: a document
+cannot move the cursor or clear the screen of who looks at it, nor turn around what stands beside
+it on a page. A command that cannot go on ends with one line on stderr, never a trace; Ctrl-C exits
+with 130, SIGTERM with 143, as shells expect.
+"""
+
+import contextlib
+import html
+import json
+import logging
+import math
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import click
+
+from catalog.errors import is_full
+
+
+def printable(value: Any) -> str:
+    """A value on one line of a screen."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, dict | list | tuple):
+        value = json.dumps(plain(value), ensure_ascii=False)
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
+        for letter in str(value)
+    )
+
+
+def escape(value: Any) -> str:
+    """A value in an HTML page, on one line: control characters written out, markup escaped."""
+    return html.escape(printable(value))
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON knows it: bytes as hex, numbers that are none as null."""
+    if isinstance(value, dict):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).hex()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    return str(value)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document."""
+    text = json.dumps(plain(value), ensure_ascii=False, indent=2)
+    # Odd characters stand inside strings only, where JSON may write them as escapes.
+    click.echo(
+        "".join(
+            letter if letter.isprintable() or letter == "\n" else json.dumps(letter)[1:-1]
+            for letter in text
+        )
+    )
+
+
+def print_line(text: str = "") -> None:
+    """One line of prose."""
+    click.echo(text)
+
+
+def print_fields(pairs: Iterable[tuple[str, Any]]) -> None:
+    """Names and values, one a line, values aligned."""
+    rows = [(name, printable(value)) for name, value in pairs]
+    width = max((len(name) for name, _ in rows), default=0)
+    for name, value in rows:
+        click.echo(f"{name:<{width}}  {value}")
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A table: drawn on a terminal, in plain aligned columns elsewhere."""
+    cells = [[printable(value) for value in row] for row in rows]
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        for name in columns:
+            table.add_column(Text(name), overflow="fold")
+        for row in cells:
+            table.add_row(*(Text(cell) for cell in row))
+        Console().print(table)
+        return
+    widths = [
+        max(len(name), *(len(row[place]) for row in cells)) if cells else len(name)
+        for place, name in enumerate(columns)
+    ]
+    for row in [list(columns), *cells]:
+        padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(padded).rstrip())
+
+
+def short(digest: str | None) -> str:
+    """A digest as people read it; files and databases hold it whole."""
+    return (digest or "-")[:12]
+
+
+# -- how a command ends that cannot go on ----------------------------------------------------------
+
+
+STOPPED = "stopped; finished parts are kept, run the same command to go on"
+FULL = "the disk is full; free some space and run the same command again: finished parts are kept"
+
+
+class Stopped:
+    """Whether SIGINT or SIGTERM came, whoever handled it: libraries put in handlers of their own,
+    which do not tell one from the other."""
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe()
+        for end in (self._read, self._write):
+            os.set_blocking(end, False)
+        self._seen = b""
+
+    def exit_code(self) -> int | None:
+        """130 or 143; None where no signal came."""
+        with contextlib.suppress(BlockingIOError):
+            self._seen += os.read(self._read, 64)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            if number in self._seen:
+                return 128 + number
+        return None
+
+
+@contextlib.contextmanager
+def stoppable() -> Iterator[Stopped]:
+    """Let both signals raise KeyboardInterrupt, and remember which one came."""
+    stopped = Stopped()
+    # A pool prints a trace of a signal that comes while it closes a connection, then raises it.
+    pool = logging.getLogger("sqlalchemy.pool")
+    if not pool.handlers:
+        pool.addHandler(logging.NullHandler())
+    if threading.current_thread() is not threading.main_thread():
+        yield stopped
+        return
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # started with `&` by a script
+
+    def stop(number: int, _: object) -> None:
+        if number != signal.SIGINT or not ignored:
+            raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    wakeup = signal.set_wakeup_fd(stopped._write, warn_on_full_buffer=False)
+    try:
+        yield stopped
+    finally:
+        signal.set_wakeup_fd(wakeup)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        os.close(stopped._read)
+        os.close(stopped._write)
+
+
+@contextlib.contextmanager
+def private_files() -> Iterator[None]:
+    """Make every file and folder for its owner alone: most of them hold text or requests."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def explained(error: Exception) -> str | None:
+    """The line for an error that no part of the program expected; None for a bug."""
+    if is_full(error):
+        return FULL
+    arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", ())
+    if isinstance(error, arrow):
+        first = str(error).partition("\n")[0]
+        return (
+            f"a file of tables is damaged: {first}; `catalog verify` names it, restore it from a "
+            "copy, or delete its folder and build again"
+        )
+    if isinstance(error, OSError):
+        where = f" ({error.filename})" if error.filename else ""
+        return f"{error.strerror or error}{where}; check the path, its length and its permissions"
+    return None

@@ -1,0 +1,306 @@
+"""Each command's answer as text. The same answers go out whole with --json."""
+
+from typing import Any
+
+from catalog.ask.documents import fate
+from catalog.cli.terminal import print_fields, print_line, print_table, printable, short
+
+
+def show_versions(rows: list[dict[str, Any]]) -> None:
+    """`catalog versions`"""
+    if not rows:
+        print_line("No version is published yet.")
+        return
+    columns = ("version", "status", "created", "documents", "tokens", "samples", "manifest")
+    print_table(
+        columns,
+        [
+            (
+                row["name"],
+                row["status"],
+                row["created_at"],
+                row["documents"],
+                row["tokens"],
+                row["samples"],
+                short(row["manifest_sha256"]),
+            )
+            for row in rows
+        ],
+    )
+
+
+def show_resolved(answer: dict[str, Any]) -> None:
+    """`catalog resolve`"""
+    print_fields(
+        [
+            ("version", f"{answer['name']} ({answer['status']}, {answer['created_at']})"),
+            ("recipe", f"{answer['recipe']} {answer['recipe_digest']}"),
+            ("lock", answer["lock_digest"]),
+            ("manifest", f"{answer['manifest_path']} {answer['manifest_sha256']}"),
+            ("tokenizer", f"{answer['tokenizer']['path']} {answer['tokenizer']['sha256']}"),
+            ("seed", answer["seed"]),
+            ("seq_len", answer["seq_len"]),
+            ("documents", answer["documents"]),
+            ("tokens", answer["tokens"]),
+            ("samples", answer["samples"]),
+        ]
+    )
+    print_line()
+    print_table(
+        ("input snapshot", "source", "files", "bytes"),
+        [(i["snapshot"], i["source"], i["files"], i["bytes"]) for i in answer["inputs"]],
+    )
+    print_line()
+    print_table(
+        ("group", "shards", "samples", "tokens"),
+        [(g["id"], g["shards"], g["samples"], g["tokens"]) for g in answer["groups"]],
+    )
+    print_line()
+    print_table(
+        ("shard", "samples", "tokens", "documents", "bin sha256"),
+        [
+            (s["name"], s["samples"], s["tokens"], s["documents"], short(s["bin_sha256"]))
+            for s in answer["shards"]
+        ],
+    )
+
+
+def show_history(answer: dict[str, Any]) -> None:
+    """`catalog lineage`"""
+    print_fields([("document", answer["doc_id"]), ("version", answer["version"])])
+    for record in answer["records"]:
+        print_line()
+        place = f"{record['file']} at {record['offset']}, {record['length']} bytes"
+        print_fields(
+            [
+                ("url", record["url"] or record["url_key"]),
+                ("snapshot", f"{record['snapshot']} (source {record['source']})"),
+                ("file", f"{place} (part {record['part']})"),
+                ("fetched", record["fetched_at"]),
+                ("licence", record["licence"]),
+                ("training preference", _preference(record)),
+                ("fate", fate(record["decision"])),
+                ("failed rules", (record["decision"] or {}).get("failed_rules") or None),
+            ]
+        )
+    cluster = answer["cluster"]
+    if cluster:
+        print_line()
+        own = cluster["kept_doc_id"] == answer["doc_id"]
+        stands = "this document" if own else cluster["kept_doc_id"]
+        print_line(f"Duplicate cluster of {cluster['size']}; kept: {stands}.")
+        print_table(
+            ("member", "snapshot", "kind", "similarity", "kept"),
+            [
+                (m["doc_id"], m["snapshot"], m["kind"], m["similarity"], m["kept"])
+                for m in cluster["members"]
+            ],
+        )
+    for row in answer["signals"]:
+        print_line()
+        names = [name for name in row if name not in ("snapshot", "part")]
+        title = f"value (part {row['part']})"
+        print_table(("signal", title), [(name, row[name]) for name in names])
+    if answer["final_text"]:
+        print_line()
+        print_fields([(f"final {name}", value) for name, value in answer["final_text"].items()])
+    if answer["shards"]:
+        print_line()
+        print_table(
+            ("shard", "sample", "offset", "length", "document's token"),
+            [
+                (s["shard"], s["sample"], s["offset"], s["length"], s["doc_token_offset"])
+                for s in answer["shards"]
+            ],
+        )
+
+
+def show_cluster(answer: dict[str, Any]) -> None:
+    """`catalog cluster`"""
+    print_fields([("document", answer["doc_id"]), ("version", answer["version"])])
+    if not answer["members"]:
+        print_line("It has no copies: it stands alone.")
+        return
+    print_fields(
+        [
+            ("cluster", f"{answer['cluster_id']}, {answer['size']} documents"),
+            ("kept", answer["kept_doc_id"]),
+            ("because", answer["why"]),
+        ]
+    )
+    print_line()
+    print_table(
+        ("", "member", "snapshot", "tie", "similarity", "characters", "fetched", "url"),
+        [
+            (
+                "kept" if m["kept"] else "",
+                m["doc_id"],
+                m["snapshot"],
+                m["kind"],
+                m["similarity"],
+                m["n_chars"],
+                m["fetched_at"],
+                m["url"],
+            )
+            for m in answer["members"]
+        ],
+    )
+    if answer["truncated"]:
+        print_line(f"{len(answer['members'])} of {answer['size']} shown (see --limit).")
+
+
+def show_found(answer: dict[str, Any]) -> None:
+    """`catalog find`"""
+    matches = answer["matches"]
+    if answer["match"] == "contains":
+        print_line(
+            "No document has exactly this text. Searched the kept final texts for it: "
+            f"{len(matches)} records hold it{', and there are more' * answer['truncated']}."
+        )
+    elif not matches:
+        print_line(f"Nothing of it is in version {answer['version']}.")
+    elif answer["truncated"]:
+        print_line(f"{answer['total']} records; the first {len(matches)} are shown (see --limit).")
+    if matches:
+        print_table(
+            ("document", "snapshot", "url", "fate", "shard", "samples"),
+            [
+                (
+                    m["doc_id"],
+                    m["snapshot"],
+                    m["url"] or m["url_key"],
+                    m["fate"],
+                    ", ".join(m["shards"]) or None,
+                    ", ".join(map(str, m["samples"])) or None,
+                )
+                for m in matches
+            ],
+        )
+
+
+def _preference(record: dict[str, Any]) -> str | None:
+    """What was said about training, and where; None in versions that did not look."""
+    said, source = record.get("preference"), record.get("preference_source")
+    return f"{said} ({source})" if source else said
+
+
+def show_trace(answer: dict[str, Any]) -> None:
+    """`catalog trace`"""
+    place = f"{answer['shard']}, sample {answer['sample']}, token {answer['token']}"
+    if answer["padding"]:
+        print_line(f"{place}: padding (token {answer['token_id']}), part of no document.")
+        return
+    record = answer["record"]
+    ending = " (ends the document)" if answer["ends_document"] else ""
+    cluster = answer["cluster"]
+    print_fields(
+        [
+            ("place", place),
+            ("token", f"{answer['token_id']} {answer['token_text']!r}{ending}"),
+            ("document", answer["doc_id"]),
+            ("in document", f"token {answer['doc_token']} of {answer['doc_tokens']}"),
+            ("url", record["url"] or record["url_key"]),
+            ("snapshot", f"{record['snapshot']} (source {record['source']})"),
+            ("file", f"{record['file']} at {record['offset']}, {record['length']} bytes"),
+            ("cluster", f"{cluster['cluster_id']} of {cluster['size']}" if cluster else None),
+        ]
+    )
+    for name in ("final_text", "extracted_text"):
+        text = answer[name]
+        if text is None:
+            continue
+        print_line()
+        title = name.replace("_", " ")
+        edits = [f"; edited: {kind}" for kind in text.get("edits", ()) if kind]
+        print_line(f"{title}, characters {text['start']} to {text['end']}{''.join(edits)}:")
+        if "text" in text:
+            before, here, after = (printable(text[key]) for key in ("before", "text", "after"))
+            print_line(f"  {before}[{here}]{after}")
+    if answer["note"]:
+        print_line(answer["note"])
+
+
+def show_exposure(answer: dict[str, Any]) -> None:
+    """`catalog exposure`"""
+    print_fields(
+        [
+            ("document", answer["doc_id"]),
+            ("version", f"{answer['version']} ({answer['status']})"),
+            ("run", f"seed {answer['seed']}, {answer['steps']} steps of {answer['global_batch']}"),
+            ("samples that hold it", len(answer["samples"])),
+            ("times seen", answer["times_seen"]),
+            ("tokens seen", answer["tokens_seen"]),
+        ]
+    )
+    if answer["note"]:
+        print_line(answer["note"])
+    if answer["seen"]:
+        print_line()
+        columns = ("step", "position", "epoch", "shard", "sample", "tokens")
+        print_table(columns, [[row[name] for name in columns] for row in answer["seen"]])
+
+
+def show_diff(answer: dict[str, Any]) -> None:
+    """`catalog diff`"""
+    print_line(f"{answer['before']} -> {answer['after']}")
+    for said in answer["deleted"]:
+        print_line(f"{said}; compared is what the registry still knows")
+    for what in ("recipe", "lock"):
+        print_line()
+        changes = answer[what]
+        print_line(f"{what}: {len(changes) or 'no'} keys changed")
+        if changes:
+            rows = [(c["key"], _brief(c["before"]), _brief(c["after"])) for c in changes]
+            print_table(("key", "before", "after"), rows)
+    shards = answer["shards"]
+    print_line()
+    print_line(
+        f"shards: {shards['shared']} shared, {len(shards['changed'])} changed, "
+        f"{len(shards['added'])} added, {len(shards['removed'])} removed"
+    )
+    names = [(kind, name) for kind in ("changed", "added", "removed") for name in shards[kind]]
+    if names:
+        print_table(("shard is", "name"), names)
+    documents = answer["documents"]
+    print_line()
+    if answer["deleted"]:
+        print_line(f"documents: {documents['before']} before, {documents['after']} after")
+    else:
+        print_line(f"documents: {documents['added']} added, {documents['removed']} removed")
+    for kind, title in (("removed", "removed because"), ("added", "added, before it was")):
+        if documents.get(kind):
+            print_table((title, "documents"), list(documents[f"{kind}_reasons"].items()))
+    print_line()
+    print_table(
+        ("group", "tokens before", "after", "change"),
+        [(t["group"], t["before"], t["after"], f"{t['change']:+d}") for t in answer["tokens"]],
+    )
+
+
+def show_verified(answer: dict[str, Any]) -> None:
+    """`catalog verify`"""
+    print_line(
+        f"version {answer['version']}: {answer['files']} files hashed, "
+        f"{answer['shards']} shards and {len(answer['snapshots'])} snapshots checked"
+    )
+    print_table(
+        ("snapshot", "records", "kept", "dropped", "in shards"),
+        [
+            (name, c["records"], c["kept"], c["dropped"], c["in_shards"])
+            for name, c in answer["snapshots"].items()
+        ],
+    )
+    print_line()
+    if answer["ok"]:
+        print_line("Whole: every byte and every count is as recorded.")
+        return
+    print_line(f"NOT whole: {len(answer['problems'])} problems.")
+    print_table(
+        ("check", "subject", "problem"),
+        [(p["check"], p["subject"], p["problem"]) for p in answer["problems"]],
+    )
+
+
+def _brief(value: Any, chars: int = 60) -> str:
+    text = printable(value)
+    return text if len(text) <= chars else text[: chars - 3] + "..."

@@ -1,0 +1,1 @@
+"""The registry (SQLite or PostgreSQL): rows, models, migrations, and methods that own their SQL."""

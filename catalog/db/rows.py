@@ -1,0 +1,312 @@
+"""What goes into the registry and comes out of it: frozen rows, named as the columns are.
+
+Paths are relative to the store's root, hashes are full SHA-256 in hex, times are ISO 8601 UTC.
+A `created_at` left empty is filled in by the registry when the row is first written.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+LINEAGE_TABLES = (
+    "documents",
+    "decisions",
+    "cluster_members",
+    "signals",
+    "texts",
+    "final_text",
+    "spans",
+    "benchmark_hits",
+)
+"""`documents` holds every ingested record without text; `texts` the extracted text of some."""
+
+SUPPRESSION_KINDS = ("url_key", "url_prefix", "host", "doc_id", "text_id", "near_text")
+VERSION_STATES = ("live", "revoked")
+TAKEDOWN_KINDS = ("url", "url_prefix", "domain", "doc_id", "text_id", "text_sha256")
+TAKEDOWN_STATES = ("pending", "running", "done", "withdrawn")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """Where documents come from: a crawl, a code host, a shelf of books."""
+
+    name: str
+    kind: str
+    domain: str
+    licence: str = "unknown"
+    uri: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRow:
+    """One frozen delivery of a source; `rank` orders snapshots where the earlier one wins."""
+
+    name: str
+    source: str
+    rank: int
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """One file of a snapshot: the part of that number reads it."""
+
+    part: int
+    name: str
+    uri: str
+    bytes: int
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputRow:
+    """One file that an artifact wrote; `rows` is null where the file is not a table."""
+
+    name: str
+    path: str
+    sha256: str
+    bytes: int
+    rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InputRow:
+    """One thing that an artifact read, by content."""
+
+    name: str
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactRow:
+    """The result of one task. `cpu_seconds` is null when the result was found, not computed."""
+
+    stage: str
+    fingerprint: str
+    content_hash: str
+    snapshot: str | None = None
+    part: int | None = None
+    documents_in: int = 0
+    documents_out: int = 0
+    bytes: int = 0
+    cpu_seconds: float | None = None
+    created_at: str = ""
+    outputs: tuple[OutputRow, ...] = ()
+    inputs: tuple[InputRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeRow:
+    digest: str
+    name: str
+    yaml: str
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LockRow:
+    digest: str
+    json: str
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRow:
+    """A published corpus. `tokens` counts tokens of documents, padding left out."""
+
+    name: str
+    lock_digest: str
+    recipe_digest: str
+    manifest_path: str
+    manifest_sha256: str
+    documents: int
+    tokens: int
+    samples: int
+    status: str = "live"
+    created_at: str = ""
+    superseded_by: str | None = None  # the version that took its place when it was revoked
+    contents_sha256: str | None = None  # of `contents.json`; null where it was published without
+
+
+@dataclass(frozen=True, slots=True)
+class ShardRow:
+    """One shard of a version; `group_id` is SNAPSHOT/DOMAIN/TIER."""
+
+    group_id: str
+    snapshot: str
+    domain: str
+    tier: str
+    shard: str
+    bin_path: str
+    bin_sha256: str
+    idx_path: str
+    idx_sha256: str
+    spans_path: str
+    spans_sha256: str
+    header_path: str
+    header_sha256: str
+    samples: int
+    tokens: int
+    documents: int
+
+    @property
+    def full_name(self) -> str:
+        """GROUP/shard_00000, unique inside a version."""
+        return f"{self.group_id}/{self.shard}"
+
+
+@dataclass(frozen=True, slots=True)
+class LineageRow:
+    """One Parquet file of a version's lineage; `shard` is GROUP/shard_00000 for spans."""
+
+    table_name: str
+    snapshot: str
+    path: str
+    sha256: str
+    rows: int
+    part: int | None = None
+    shard: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """One key file of a version (`formats/key_files.py`): finds rows of a run of lineage files."""
+
+    kind: str
+    snapshot: str
+    path: str
+    sha256: str
+    bytes: int
+    rows: int  # that the indexed files have together
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """A trained or pinned model: classifier, language model, tokenizer, index."""
+
+    kind: str
+    sha256: str
+    path: str
+    fingerprint: str
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SuppressionRow:
+    """A takedown's standing order; `kind` is one of `SUPPRESSION_KINDS`."""
+
+    kind: str
+    value: str
+    request_id: int | None = None
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TakedownRow:
+    """A request to take something out. `kind` is one of `TAKEDOWN_KINDS`, `status` one of
+    `TAKEDOWN_STATES`; a failed attempt is pending again and has an `error`.
+
+    `value` is canonical (SURT key or prefix, host, id, digest), `given` what the requester
+    wrote; neither is ever the text itself. `found` counts the documents by role and lists some.
+    """
+
+    id: int
+    kind: str
+    value: str
+    near_duplicates: bool
+    reason: str
+    requester: str
+    reference: str
+    status: str
+    created_at: str
+    given: str = ""
+    text_sha256: str | None = None
+    documents: int = 0
+    found: Mapping[str, Any] = field(default_factory=dict)
+    error: str | None = None
+    attempts: int = 0
+    owner: str | None = None
+    claim_expires_at: float | None = None
+    updated_at: str = ""
+
+    @property
+    def standing(self) -> bool:
+        """No document was found when it was last looked for: it waits for later snapshots."""
+        return self.documents == 0
+
+
+@dataclass(frozen=True, slots=True)
+class NewTakedown:
+    """A request to file, with the standing orders it brings: (kind, value) of suppressions."""
+
+    kind: str
+    value: str
+    near_duplicates: bool
+    reason: str
+    requester: str = ""
+    reference: str = ""
+    given: str = ""
+    text_sha256: str | None = None
+    documents: int = 0
+    found: Mapping[str, Any] = field(default_factory=dict)
+    suppressions: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRow:
+    """One thing that was done for a request; `detail` holds ids, counts and hashes, never text."""
+
+    request_id: int
+    version_before: str | None = None
+    version_after: str | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    action: str = "rebuilt"
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateRow:
+    """A takedown's certificate in the store; `previous_sha256` chains it to the one before."""
+
+    request_id: int
+    path: str
+    sha256: str
+    previous_sha256: str | None = None
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GateRow:
+    """One release condition of a version, and how it came out."""
+
+    version: str
+    name: str
+    passed: bool
+    value: float | None = None
+    threshold: float | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRow:
+    """A number worth plotting; the last one written for (name, snapshot, version) stands."""
+
+    name: str
+    value: float
+    snapshot: str | None = None
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRow:
+    """Who may work on `name` until when (seconds since 1970, the database's clock)."""
+
+    name: str
+    owner: str
+    expires_at: float
+    token: int  # higher than that of every lease taken before
+    rivals: tuple[str, ...] | None = None
+    """Leases that others may take once this one ran out. It is not lost while none of them was; as
+    long as they are not known (None) it is lost when it ends."""

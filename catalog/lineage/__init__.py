@@ -1,0 +1,1 @@
+"""The lineage tables: Parquet files that the registry lists, and their key files."""

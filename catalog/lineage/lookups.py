@@ -1,0 +1,262 @@
+"""Point look-ups over a version's lineage: by key files where it has them, else by a scan.
+
+Both ways give the same rows in the same order; a test holds them against each other. With keys
+the cost is one short search a run and a row group or two for each row found. Everything above
+(`find`, `history`, `trace`) asks here.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from catalog.db.rows import LineageRow
+from catalog.formats.key_files import (
+    CLUSTER_IDS,
+    DOCUMENT_IDS,
+    HOSTS,
+    SPAN_IDS,
+    TEXT_IDS,
+    URL_KEYS,
+    id_key,
+    url_hash,
+)
+from catalog.lineage.rows import Keys, ParquetRows, Rows, domain_ranges
+from catalog.lineage.tables import Row
+
+if TYPE_CHECKING:
+    from catalog.lineage.tables import Lineage
+
+SHOWN = ("doc_id", "snapshot", "part", "offset", "url", "url_key", "file")
+SPAN = ("sample", "offset", "length", "doc_token_offset")
+MEMBER = ("doc_id", "snapshot", "part", "kind", "kept", "similarity")
+LONG = 20_000  # rows of one cluster from which on a scan is the shorter way
+
+Found = Sequence[tuple[LineageRow, Rows]]
+
+
+def ids_between(
+    keys: Keys, reader: ParquetRows, lowest: bytes, highest: bytes, limit: int
+) -> list[bytes]:
+    """Document ids in a range, ascending, the first `limit` of them."""
+    entries = keys.between(DOCUMENT_IDS, id_key(lowest), id_key(highest))
+    found: set[bytes] = set()
+    for place, (key, file, row) in enumerate(entries):
+        if len(found) >= limit and key != entries[place - 1][0]:
+            break
+        table = reader.take(file.path, np.array([row]), ["doc_id"])
+        doc_id = bytes(table["doc_id"][0].as_py())
+        if lowest <= doc_id <= highest:
+            found.add(doc_id)
+    return sorted(found)[:limit]
+
+
+def doc_ids_between(lineage: "Lineage", lowest: bytes, highest: bytes, limit: int) -> list[bytes]:
+    """Documents of the version whose ids are in a range, ascending, the first `limit`."""
+    if lineage.keys.covers(DOCUMENT_IDS):
+        return ids_between(lineage.keys, lineage.rows, lowest, highest, limit)
+    rows = lineage.query(
+        f"SELECT DISTINCT doc_id FROM {lineage.scan('documents')} "
+        "WHERE doc_id BETWEEN ? AND ? ORDER BY doc_id LIMIT ?",
+        [lowest, highest, limit],
+    )
+    return [bytes(row["doc_id"]) for row in rows]
+
+
+def records_of(lineage: "Lineage", doc_id: bytes) -> list[Row]:
+    """All records with an id (a capture may stand in several parts), by part and offset."""
+    if not lineage.keys.covers(DOCUMENT_IDS):
+        return lineage.query(
+            f'SELECT * FROM {lineage.scan("documents")} WHERE doc_id = ? ORDER BY part, "offset"',
+            [doc_id],
+        )
+    found = lineage.keys.find(DOCUMENT_IDS, id_key(doc_id))
+    rows = [row for row in _rows(lineage, found) if row["doc_id"] == doc_id]
+    return sorted(rows, key=lambda row: (row["part"], row["offset"]))
+
+
+def places_of(lineage: "Lineage", doc_id: bytes) -> list[tuple[str, int]]:
+    """(snapshot, part) of every record with an id."""
+    return list(
+        dict.fromkeys((row["snapshot"], row["part"]) for row in records_of(lineage, doc_id))
+    )
+
+
+def records_by_url(lineage: "Lineage", keys: Sequence[str], limit: int) -> tuple[int, list[Row]]:
+    """How many records have one of some url_keys, and the first of them."""
+    if not lineage.keys.covers(URL_KEYS):
+        return _scanned(lineage, "url_key IN (SELECT unnest(?::VARCHAR[]))", [list(keys)], limit)
+    found = [
+        pair for key in dict.fromkeys(keys) for pair in lineage.keys.find(URL_KEYS, url_hash(key))
+    ]
+    return _confirmed(lineage, _merged(found), "url_key", set(keys), limit)
+
+
+def records_by_id(lineage: "Lineage", ids: Sequence[bytes], limit: int) -> tuple[int, list[Row]]:
+    """How many records some documents have, and the first of them."""
+    if not lineage.keys.covers(DOCUMENT_IDS):
+        return _scanned(lineage, "doc_id IN (SELECT unnest(?::BLOB[]))", [list(ids)], limit)
+    found = [
+        pair for one in dict.fromkeys(ids) for pair in lineage.keys.find(DOCUMENT_IDS, id_key(one))
+    ]
+    return _confirmed(lineage, _merged(found), "doc_id", set(ids), limit)
+
+
+def records_by_host(lineage: "Lineage", host_key: str, limit: int) -> tuple[int, list[Row]]:
+    """How many records a host and its subdomains have, and the first of them."""
+    if not lineage.keys.covers(HOSTS):
+        # ')' ends the host, ':' begins a port, ',' a subdomain.
+        condition = (
+            "host IS NOT NULL AND "
+            "(starts_with(url_key, ?) OR starts_with(url_key, ?) OR starts_with(url_key, ?))"
+        )
+        starts = [f"{host_key})", f"{host_key}:", f"{host_key},"]
+        return _scanned(lineage, condition, starts, limit)
+    found = lineage.keys.hosts(domain_ranges(host_key))
+    return sum(len(rows) for _, rows in found), _first(lineage, found, limit)
+
+
+def doc_ids_of_text(lineage: "Lineage", text_ids: Sequence[bytes]) -> list[bytes]:
+    """Documents whose extracted text has one of some ids, ascending."""
+    if not lineage.keys.covers(TEXT_IDS):
+        rows = lineage.query(
+            f"SELECT DISTINCT doc_id FROM {lineage.scan('texts')} "
+            "WHERE text_id IN (SELECT unnest(?::BLOB[])) ORDER BY doc_id",
+            [list(text_ids)],
+        )
+        return [bytes(row["doc_id"]) for row in rows]
+    found = [
+        pair for one in dict.fromkeys(text_ids) for pair in lineage.keys.find(TEXT_IDS, id_key(one))
+    ]
+    hits = _rows(lineage, found, ("doc_id", "text_id"))
+    return sorted({bytes(row["doc_id"]) for row in hits if row["text_id"] in set(text_ids)})
+
+
+def spans_of(
+    lineage: "Lineage", doc_ids: Iterable[bytes], snapshot: str | None = None
+) -> dict[bytes, list[Row]]:
+    """Where each document's tokens are: shard, sample, offset, length, in token order."""
+    found: dict[bytes, list[Row]] = {doc_id: [] for doc_id in doc_ids}
+    if not found:
+        return found
+    if not lineage.keys.covers(SPAN_IDS):
+        for row in lineage.query(
+            'SELECT doc_id, shard, sample, "offset", length, doc_token_offset '
+            f"FROM {lineage.scan('spans', snapshot)} "
+            "WHERE doc_id IN (SELECT unnest(?::BLOB[])) ORDER BY shard, doc_token_offset",
+            [list(found)],
+        ):
+            found[bytes(row.pop("doc_id"))].append(row)
+        return found
+    places = [pair for doc_id in found for pair in lineage.keys.find(SPAN_IDS, id_key(doc_id))]
+    for file, numbers in sorted(_merged(places), key=lambda pair: pair[0].shard or ""):
+        if snapshot is not None and file.snapshot != snapshot:
+            continue
+        rows = lineage.rows.take(file.path, numbers, ("doc_id", *SPAN)).to_pylist()
+        for row in sorted(rows, key=lambda row: int(row["doc_token_offset"])):
+            doc_id = bytes(row.pop("doc_id"))
+            if doc_id in found:
+                found[doc_id].append({"shard": file.shard} | row)
+    return found
+
+
+def cluster_rows(lineage: "Lineage", doc_id: bytes) -> list[Row]:
+    """What the searches for duplicates say of a document; the row that keeps it first."""
+    found = _members(lineage, doc_id)
+    if found is None:
+        return lineage.query(
+            f"SELECT * FROM {lineage.scan('cluster_members')} WHERE doc_id = ? "
+            "ORDER BY kept DESC, part, row",
+            [doc_id],
+        )
+    rows = [row for row in _rows(lineage, found) if row["doc_id"] == doc_id]
+    return sorted(rows, key=lambda row: (not row["kept"], row["part"], row["row"]))
+
+
+def members_of(lineage: "Lineage", kept_doc_id: bytes, limit: int) -> tuple[int, list[Row]]:
+    """How many gave way to a document, and the first members of its cluster, the kept one first."""
+    found = _members(lineage, kept_doc_id)
+    if found is None:
+        scan = lineage.scan("cluster_members")
+        rows = lineage.query(
+            f"SELECT {', '.join(MEMBER)} FROM {scan} "
+            "WHERE kept_doc_id = ? ORDER BY kept DESC, doc_id, part, row LIMIT ?",
+            [kept_doc_id, limit],
+        )
+        gone = lineage.query(
+            f"SELECT count(*) AS n FROM {scan} WHERE kept_doc_id = ? AND NOT kept", [kept_doc_id]
+        )
+        return int(gone[0]["n"]), rows
+    rows = [
+        row
+        for row in _rows(lineage, found, (*MEMBER, "row", "kept_doc_id"))
+        if row["kept_doc_id"] == kept_doc_id
+    ]
+    rows.sort(key=lambda row: (not row["kept"], row["doc_id"], row["part"], row["row"]))
+    shown = [{name: row[name] for name in MEMBER} for row in rows[:limit]]
+    return sum(not row["kept"] for row in rows), shown
+
+
+def _members(lineage: "Lineage", doc_id: bytes) -> Found | None:
+    """Rows of cluster members that name a document, None where they are better scanned."""
+    if not lineage.keys.covers(CLUSTER_IDS):
+        return None
+    found = lineage.keys.find(CLUSTER_IDS, id_key(doc_id))
+    return None if sum(len(rows) for _, rows in found) > LONG else found
+
+
+def _rows(lineage: "Lineage", found: Found, columns: Sequence[str] | None = None) -> Iterable[Row]:
+    for file, numbers in _merged(found):
+        yield from lineage.rows.take(file.path, numbers, columns).to_pylist()
+
+
+def _merged(found: Found) -> list[tuple[LineageRow, Rows]]:
+    """Each file once, its rows ascending."""
+    by_file: dict[LineageRow, list[Rows]] = {}
+    for file, numbers in found:
+        by_file.setdefault(file, []).append(numbers)
+    return [
+        (file, some[0] if len(some) == 1 else np.unique(np.concatenate(some)))
+        for file, some in by_file.items()
+    ]
+
+
+def _first(
+    lineage: "Lineage",
+    found: Found,
+    limit: int,
+    wanted: Callable[[Row], bool] = lambda row: True,
+) -> list[Row]:
+    """The first records by (snapshot, part, offset, doc_id); parts behind them are not read."""
+    shown: list[Row] = []
+    for file, numbers in sorted(found, key=lambda pair: (pair[0].snapshot, pair[0].part or 0)):
+        if len(shown) >= limit:
+            break
+        left = limit - len(shown)
+        if len(numbers) > left:  # read of all rows only what decides which are first
+            offsets = lineage.rows.take(file.path, numbers, ("offset",))["offset"].to_numpy()
+            numbers = np.sort(numbers[np.argsort(offsets, kind="stable")[:left]])
+        rows = lineage.rows.take(file.path, numbers, SHOWN).to_pylist()
+        rows.sort(key=lambda row: (row["offset"], row["doc_id"]))
+        shown += [row for row in rows if wanted(row)]
+    return shown[:limit]
+
+
+def _confirmed(
+    lineage: "Lineage", found: Found, column: str, values: set[Any], limit: int
+) -> tuple[int, list[Row]]:
+    rows = _first(lineage, found, sum(len(n) for _, n in found), lambda row: row[column] in values)
+    return len(rows), rows[:limit]
+
+
+def _scanned(
+    lineage: "Lineage", condition: str, parameters: Sequence[Any], limit: int
+) -> tuple[int, list[Row]]:
+    scan = lineage.scan("documents")
+    total = lineage.query(f"SELECT count(*) AS n FROM {scan} WHERE {condition}", parameters)[0]["n"]
+    rows = lineage.query(
+        'SELECT doc_id, snapshot, part, "offset", url, url_key, file '
+        f'FROM {scan} WHERE {condition} ORDER BY snapshot, part, "offset", doc_id LIMIT ?',
+        [*parameters, limit],
+    )
+    return int(total), rows

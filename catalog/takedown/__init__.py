@@ -1,0 +1,1 @@
+"""Takedowns: what a request means, what it touches, and the proof that it was done."""

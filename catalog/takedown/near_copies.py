@@ -1,0 +1,91 @@
+"""Near copies of texts in the live versions, by the sketches that ingest left beside them.
+
+A sketch is 112 numbers of 16 bits; corpus-assets makes them, the catalog only compares them, by
+the rule that ingest follows (`docs/formats.md`): at least `MIN_AGREEING` numbers are equal, and
+all of at least one of the 14 bands of 8. A text that is too short has none.
+"""
+
+from collections.abc import Iterable
+from importlib.metadata import entry_points
+from typing import Any
+
+import pyarrow as pa
+
+from catalog.errors import CatalogError, TakedownRefused
+from catalog.lineage.live import LiveLineage
+
+KIND = "near_text"  # of a standing order
+PREFIX = "v1:"  # of its value; the sketch in hex follows
+MIN_AGREEING = 96
+PLACES = 112
+BANDS = 14
+BAND_BYTES = 16
+
+SKETCH_GROUP = "catalog.text_sketch"
+
+
+def sketch_of(text: str) -> str | None:
+    """The value of an order against near copies of a text; None where the text is too short.
+
+    The catalog cannot make a sketch: that is for a package that registers an entry point of the
+    group `catalog.text_sketch`, called with the text.
+    """
+    makers = sorted(entry_points(group=SKETCH_GROUP), key=lambda point: (point.name, point.value))
+    if not makers:
+        raise TakedownRefused(
+            "nothing that makes signatures of texts is installed, so near copies of this text "
+            "cannot be told: install corpus-assets here, or leave --near-duplicates out and "
+            "exact copies are held"
+        )
+    try:
+        maker = makers[0].load()
+    except (ImportError, AttributeError) as error:
+        raise CatalogError(
+            f"the text sketch {makers[0].value} cannot be loaded: {error}; install the package "
+            "that provides it again"
+        ) from error
+    value: str | None = maker(text)
+    return value
+
+
+def order_of(sketch: bytes) -> tuple[str, str]:
+    """The standing order against near copies of a text."""
+    return KIND, PREFIX + sketch.hex()
+
+
+def find_near_copies(live: LiveLineage, orders: Iterable[tuple[int, str]]) -> str:
+    """A query for (n, doc_id, url_key) of live texts that an order of `n` covers.
+
+    Orders are values of `near_text`. Reads the column of sketches once: 224 bytes a text.
+    """
+    pairs = [(n, bytes.fromhex(v.removeprefix(PREFIX))) for n, v in orders if v.startswith(PREFIX)]
+    live.connection.register("near_orders", _table(pairs))
+    live.execute("CREATE OR REPLACE TEMP TABLE near_sketches AS SELECT DISTINCT * FROM near_orders")
+    places = [f"sketch[{1 + b * BAND_BYTES}:{(b + 1) * BAND_BYTES}]" for b in range(BANDS)]
+    likely = " OR ".join(f"{place} IN (SELECT {place} FROM near_sketches)" for place in places)
+    live.execute(
+        "CREATE OR REPLACE TEMP TABLE near_texts AS SELECT doc_id, url_key, sketch "
+        f"FROM {live.scan('texts')} WHERE sketch IS NOT NULL AND ({likely})"
+    )
+    banded = " UNION ".join(
+        f"SELECT o.n, t.doc_id, t.url_key, t.sketch, o.sketch AS ordered FROM near_texts AS t "
+        f"JOIN near_sketches AS o ON t.{place} = o.{place}"
+        for place in places
+    )
+    agreeing = (
+        f"list_sum(list_transform(range({PLACES}), lambda i: CAST("
+        "sketch[2 * i + 1:2 * i + 2] = ordered[2 * i + 1:2 * i + 2] AS INTEGER)))"
+    )
+    return (
+        f"SELECT DISTINCT n, doc_id, url_key FROM ({banded}) AS pairs "
+        f"WHERE {agreeing} >= {MIN_AGREEING}"
+    )
+
+
+def _table(pairs: list[tuple[int, bytes]]) -> Any:
+    return pa.table(
+        {
+            "n": pa.array([n for n, _ in pairs], pa.int64()),
+            "sketch": pa.array([sketch for _, sketch in pairs], pa.binary()),
+        }
+    )

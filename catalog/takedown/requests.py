@@ -1,0 +1,418 @@
+"""Takedowns as people ask for them: file, look again, show, run; and what removing touches.
+
+The impact (versions, shards, samples, tokens, each cluster's fate) is read from DuckDB's table
+`gone (doc_id)`, which `Matcher` fills. About clusters it says what the recorded members allow to
+say: removing a document can also cut a cluster in two, which only the rebuild sees (`may_split`).
+"""
+
+import gc
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import entry_points
+from typing import Any
+
+from catalog.db.registry import Registry
+from catalog.db.rows import NewTakedown, TakedownRow, VersionRow
+from catalog.db.takedown_records import key_of
+from catalog.errors import (
+    AmbiguousName,
+    CatalogError,
+    TakedownRefused,
+    TakedownTooWide,
+    UnknownName,
+)
+from catalog.formats.store import Store
+from catalog.lineage.live import MIN_PREFIX, LiveLineage
+from catalog.takedown.match import ROLES, FoundDocument, Matcher
+from catalog.takedown.near_copies import KIND as NEAR_TEXT
+from catalog.takedown.target import (
+    ID_DIGITS,
+    Target,
+    doc_id_target,
+    domain_target,
+    scope_of,
+    text_sha256_target,
+)
+
+RUNNER_GROUP = "catalog.takedown_runner"
+NOTES = ("reason", "requester", "reference")
+MAX_NOTE_CHARS = 2000
+HOSTS_LISTED = 1000
+
+
+def request(
+    registry: Registry,
+    store: Store,
+    target: Target,
+    reason: str,
+    *,
+    near_duplicates: bool = False,
+    requester: str = "",
+    reference: str = "",
+    dry_run: bool = False,
+    confirmed: bool = False,
+) -> dict[str, Any]:
+    """File a takedown and say at once what it touches in the live versions.
+
+    One that takes very much is filed when it is `confirmed` (else `TakedownTooWide`).
+    The request, its suppressions and what it found are written in one transaction; a dry run
+    writes nothing.
+    """
+    asked = NewTakedown(
+        target.kind,
+        target.value,
+        near_duplicates,
+        stated(reason),
+        noted("requester", requester),
+        noted("reference", reference),
+    )
+    with LiveLineage(registry, store) as live:
+        matcher = Matcher(live)
+        matcher.match([(target, near_duplicates)])
+        (found,) = matcher.requests([(target, asked)])
+        hosts = matcher.hosts(0)
+        wide = matcher.width(0, target, found.documents)
+        if wide is not None and not dry_run and not confirmed:
+            raise TakedownTooWide(f"{wide}; look with --dry-run, and file it with --yes")
+        touched = impact(live)
+    if dry_run:
+        known = registry.find_takedowns([key_of(found)]).get(key_of(found))
+        row, outcome = known, "dry_run"
+    else:
+        (filed,) = registry.file_takedowns([found])
+        row, outcome = filed
+    return {
+        "outcome": outcome,
+        "request": None if row is None else asdict(row),
+        "kind": found.kind,
+        "value": found.value,
+        "near_duplicates": near_duplicates,
+        "scope": scope_of(target),
+        "hosts": [{"host": host, "documents": count} for host, count in hosts[:HOSTS_LISTED]],
+        "hosts_truncated": len(hosts) > HOSTS_LISTED,
+        "needs_yes": wide,
+        "standing": found.documents == 0,
+        "documents": found.documents,
+        "documents_by_role": {role: found.found[role] for role in ROLES},
+        "documents_listed": found.found["listed"],
+        "texts_too_short": found.found.get("texts_too_short", 0),
+        "suppressions": [list(order) for order in found.suppressions],
+    } | touched
+
+
+@dataclass(frozen=True, slots=True)
+class Rematched:
+    """What requests mean in the live versions: documents by request, and all they touch."""
+
+    documents: dict[int, list[FoundDocument]]
+    versions: list[str]
+    snapshots: list[str]
+
+
+def rematch(
+    registry: Registry, store: Store, request_ids: Sequence[int]
+) -> dict[int, list[FoundDocument]]:
+    """The documents of `look_again` alone."""
+    return look_again(registry, store, request_ids).documents
+
+
+def look_again(registry: Registry, store: Store, request_ids: Sequence[int]) -> Rematched:
+    """Look for the documents of requests again, in the versions that are live now.
+
+    A runner calls this after claiming: a version published since the request was filed counts
+    too. What was found and the suppressions it brings are written on the requests, in one
+    transaction; the whole list is given back.
+    """
+    rows = registry.takedowns_of(request_ids)
+    batch = [(_target(registry, row), row) for row in rows]
+    with LiveLineage(registry, store) as live:
+        matcher = Matcher(live)
+        matcher.match([(target, row.near_duplicates) for target, row in batch])
+        found = matcher.requests([(target, _asked(row)) for target, row in batch])
+        documents = matcher.documents()
+        versions, snapshots = touched_places(live)
+    registry.refresh_takedowns((row.id, request) for row, request in zip(rows, found, strict=True))
+    by_request = {row.id: documents.get(place, []) for place, row in enumerate(rows)}
+    return Rematched(by_request, versions, snapshots)
+
+
+def show(registry: Registry, request_id: int) -> dict[str, Any]:
+    """A request with its suppressions, what was done for it and its certificates."""
+    return asdict(registry.takedown(request_id)) | {
+        "suppressions": [
+            {"kind": row.kind, "value": row.value}
+            for row in registry.takedown_suppressions(request_id)
+        ],
+        "actions": [asdict(action) for action in registry.takedown_history(request_id)],
+        "certificates": [asdict(row) for row in registry.certificates(request_id)],
+    }
+
+
+def find_doc_id(registry: Registry, store: Store, written: str) -> Target:
+    """A document by its whole id, or by the start of it where one live document begins so."""
+    digits = written.strip().lower()
+    if not MIN_PREFIX <= len(digits) < ID_DIGITS or set(digits) - set("0123456789abcdef"):
+        return doc_id_target(written)
+    with LiveLineage(registry, store) as live:
+        found = live.doc_ids_from(digits, 6)
+    if not found:
+        raise UnknownName(
+            f"no live version knows a document {digits}: give all {ID_DIGITS} digits for a "
+            "standing order"
+        )
+    if len(found) > 1:
+        some = ", ".join(doc_id.hex() for doc_id in found[:5])
+        raise AmbiguousName(f"several documents begin with {digits}, give more digits: {some}")
+    return doc_id_target(found[0].hex())
+
+
+def noted(name: str, value: str) -> str:
+    """A value as every database can hold it; the notes on a request are of bounded length."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise TakedownRefused(f"{name} holds half a character: write it again") from error
+    if "\0" in value:
+        raise TakedownRefused(f"{name} holds a NUL character: write it again")
+    if name in NOTES and len(value) > MAX_NOTE_CHARS:
+        raise TakedownRefused(f"{name} is longer than {MAX_NOTE_CHARS} characters: shorten it")
+    return value
+
+
+def stated(reason: str) -> str:
+    """The reason, which must be there: a certificate quotes it."""
+    text = noted("reason", reason.strip())
+    if not text:
+        raise TakedownRefused("a takedown needs a reason: say why")
+    return text
+
+
+def run(home: str | None) -> tuple[str, int]:
+    """Let the installed runner carry out what is pending; gives its name and exit code.
+
+    The catalog knows what to remove but not how shards are built: that is for a package that
+    registers an entry point of the group `catalog.takedown_runner`, called with the home folder
+    or None.
+    """
+    runners = sorted(entry_points(group=RUNNER_GROUP), key=lambda point: (point.name, point.value))
+    if not runners:
+        raise TakedownRefused(
+            "no takedown runner is installed: requests are kept and their suppressions hold for "
+            "new builds, but versions are rebuilt by corpus-assets; install it where this "
+            "catalog's store can be written"
+        )
+    if len({point.value for point in runners}) > 1:
+        names = ", ".join(f"{point.name} ({point.value})" for point in runners)
+        raise TakedownRefused(f"several takedown runners are installed, keep one: {names}")
+    gc.disable()
+    try:
+        runner = runners[0].load()
+    except (ImportError, AttributeError) as error:
+        raise CatalogError(
+            f"the takedown runner {runners[0].value} cannot be loaded: {error}; "
+            "install the package that provides it again"
+        ) from error
+    finally:
+        gc.freeze()
+        gc.enable()
+    try:  # what was loaded stays: half a second is saved by not looking through it for garbage
+        return runners[0].value, int(runner(home))
+    finally:
+        gc.unfreeze()
+
+
+def _target(registry: Registry, row: TakedownRow) -> Target:
+    """The target that a request was filed with."""
+    kinds = {"url": "url_key", "url_prefix": "url_prefix", "doc_id": "doc_id"}
+    orders: tuple[tuple[str, str], ...] = ()
+    held: dict[str, list[str]] = {}
+    for order in registry.takedown_suppressions(row.id):
+        held.setdefault(order.kind, []).append(order.value)
+    if row.kind in kinds:
+        orders = ((kinds[row.kind], row.value),)
+        if row.kind == "url":  # with its name in versions that were built before
+            names = dict.fromkeys([row.value, *held.get("url_key", [])])
+            orders = tuple(("url_key", name) for name in names)
+    elif row.kind == "domain":
+        orders = domain_target(row.value).orders
+    elif row.kind == "text_sha256":
+        orders = text_sha256_target(row.value).orders
+    elif row.kind == "text_id":  # with the spellings of its end that were filed along with it
+        values = dict.fromkeys([row.value, *held.get("text_id", [])])
+        orders = tuple(("text_id", value) for value in values)
+    if row.near_duplicates:
+        orders += tuple((NEAR_TEXT, value) for value in held.get(NEAR_TEXT, []))
+    return Target(row.kind, row.value, row.given, orders, row.text_sha256)
+
+
+def _asked(row: TakedownRow) -> NewTakedown:
+    return NewTakedown(
+        row.kind, row.value, row.near_duplicates, row.reason, row.requester, row.reference
+    )
+
+
+# -- what removing documents touches ---------------------------------------------------------------
+
+
+OUTCOMES = ("member_promoted", "nothing_left", "no_change_in_shards")
+CLUSTERS_SHOWN = 100
+SHARDS_SHOWN = 1000
+
+# Who stands for a cluster: the earliest snapshot first, then the recipe's policy, then the id.
+# The columns and the sort keys of each policy, as stage `clusters` has them.
+POLICIES = {
+    "longest": ("signals", "n_chars", "policy DESC NULLS LAST"),
+    "best_quality": ("signals", "quality_score", "policy DESC NULLS LAST"),
+    "earliest": ("texts", "fetched_at", "coalesce(policy, '') = '', policy"),
+    "latest": ("texts", "fetched_at", "coalesce(policy, '') = '', policy DESC"),
+}
+
+
+def impact(live: LiveLineage) -> dict[str, Any]:
+    """The sum over all live versions (what they share counts once), and each version's part."""
+    documents = {
+        row["version"]: row["documents"]
+        for row in live.query(
+            "SELECT f.version, count(DISTINCT d.doc_id) AS documents "
+            f"FROM (SELECT doc_id, filename FROM {live.scan('documents')} WHERE reason IS NULL) "
+            "AS d SEMI JOIN gone USING (doc_id) "
+            "JOIN live_files AS f ON f.filename = d.filename AND f.table_name = 'documents' "
+            "GROUP BY f.version"
+        )
+    }
+    live.execute(
+        "CREATE OR REPLACE TEMP TABLE gone_spans AS SELECT filename, sample, doc_id, length "
+        f"FROM {live.scan('spans')} SEMI JOIN gone USING (doc_id)"
+    )
+    counted = (
+        "count(DISTINCT s.filename) AS shards, count(DISTINCT (s.filename, s.sample)) AS samples, "
+        "coalesce(sum(s.length), 0)::BIGINT AS tokens, "
+        "count(DISTINCT s.doc_id) AS documents_in_shards"
+    )
+    in_shards = {
+        row.pop("version"): row
+        for row in live.query(
+            f"SELECT f.version, {counted} FROM gone_spans AS s JOIN live_files AS f "
+            "ON f.filename = s.filename AND f.table_name = 'spans' GROUP BY f.version"
+        )
+    }
+    total = live.query(f"SELECT {counted} FROM gone_spans AS s")[0]
+    nothing = {"shards": 0, "samples": 0, "tokens": 0, "documents_in_shards": 0}
+    versions = [
+        {"version": version.name, "documents": documents[version.name]}
+        | in_shards.get(version.name, nothing)
+        | {"shard_names": _shard_names(live, version.name)}
+        for version in live.versions
+        if version.name in documents
+    ]
+    return total | {"versions": versions} | _clusters(live)
+
+
+def touched_places(live: LiveLineage) -> tuple[list[str], list[str]]:
+    """The live versions and the snapshots that hold any document of `gone`."""
+    found = live.query(
+        "SELECT DISTINCT f.version, f.snapshot FROM "
+        f"(SELECT DISTINCT filename FROM {live.scan('documents')} SEMI JOIN gone USING (doc_id)) "
+        "AS d JOIN live_files AS f ON f.filename = d.filename AND f.table_name = 'documents'"
+    )
+    names = ({row[name] for row in found if row[name]} for name in ("version", "snapshot"))
+    versions, snapshots = map(sorted, names)
+    return versions, snapshots
+
+
+def _shard_names(live: LiveLineage, version: str) -> list[str]:
+    found = live.query(
+        "SELECT DISTINCT f.shard FROM gone_spans AS s JOIN live_files AS f "
+        "ON f.filename = s.filename AND f.table_name = 'spans' AND f.version = ? "
+        "ORDER BY f.shard LIMIT ?",
+        [version, SHARDS_SHOWN],
+    )
+    return [row["shard"] for row in found]
+
+
+def _clusters(live: LiveLineage) -> dict[str, Any]:
+    """Counts of outcomes, and the first clusters with what will happen to each."""
+    live.execute(
+        "CREATE OR REPLACE TEMP TABLE effects (version VARCHAR, kept_doc_id BLOB, size BIGINT, "
+        "removed BIGINT, outcome VARCHAR, promoted_doc_id BLOB, may_split BOOLEAN)"
+    )
+    for version in live.versions:
+        _effects(live, version)
+    outcomes = {
+        row["outcome"]: row["clusters"]
+        for row in live.query(
+            "SELECT outcome, count(DISTINCT kept_doc_id) AS clusters FROM effects GROUP BY outcome"
+        )
+    }
+    count = live.query("SELECT count(DISTINCT kept_doc_id) AS n FROM effects")[0]["n"]
+    shown = live.query(
+        "SELECT kept_doc_id, size, removed, outcome, promoted_doc_id, may_split, "
+        "list(version ORDER BY version) AS versions FROM effects "
+        "GROUP BY ALL ORDER BY outcome, kept_doc_id, promoted_doc_id LIMIT ?",
+        [CLUSTERS_SHOWN],
+    )
+    for row in shown:
+        promoted = row["promoted_doc_id"]
+        row["kept_doc_id"] = row["kept_doc_id"].hex()
+        row["promoted_doc_id"] = None if promoted is None else promoted.hex()
+    return {
+        "clusters": count,
+        "cluster_outcomes": {name: outcomes.get(name, 0) for name in OUTCOMES},
+        "cluster_effects": shown,
+        "cluster_effects_truncated": count > len(shown),
+    }
+
+
+def _effects(live: LiveLineage, version: VersionRow) -> None:
+    """A cluster is all documents that one kept document stands for, over all snapshots."""
+    live.execute(
+        "CREATE OR REPLACE TEMP TABLE touched AS WITH m AS (SELECT doc_id, kept_doc_id, snapshot, "
+        f"kind FROM {live.scan('cluster_members', version.name)}), "
+        "hit AS (SELECT kept_doc_id FROM m SEMI JOIN gone USING (doc_id) UNION "
+        "SELECT kept_doc_id FROM m JOIN gone ON m.kept_doc_id = gone.doc_id) "
+        "SELECT doc_id, kept_doc_id, min(snapshot) AS snapshot, bool_or(kind = 'near') AS near, "
+        "doc_id IN (SELECT doc_id FROM gone) AS goes "
+        "FROM (SELECT * FROM m UNION ALL SELECT DISTINCT kept_doc_id, kept_doc_id, NULL, 'first' "
+        "FROM m) SEMI JOIN hit USING (kept_doc_id) GROUP BY doc_id, kept_doc_id"
+    )
+    policy, order = _policy(live, version)
+    live.execute(
+        f"INSERT INTO effects WITH keys AS ({policy}), "
+        "heirs AS (SELECT t.kept_doc_id, t.doc_id FROM touched AS t "
+        "LEFT JOIN snapshot_ranks USING (snapshot) LEFT JOIN keys USING (doc_id) "
+        "WHERE NOT t.goes QUALIFY row_number() OVER "
+        f"(PARTITION BY t.kept_doc_id ORDER BY rank NULLS LAST, {order}t.doc_id) = 1), "
+        "sums AS (SELECT kept_doc_id, count(*) AS size, count(*) FILTER (goes) AS removed, "
+        "bool_or(goes AND doc_id = kept_doc_id) AS kept_goes, bool_or(near) AS near "
+        "FROM touched GROUP BY kept_doc_id) "
+        "SELECT ?, s.kept_doc_id, s.size, s.removed, CASE "
+        "WHEN NOT s.kept_goes THEN 'no_change_in_shards' "
+        "WHEN h.doc_id IS NULL THEN 'nothing_left' ELSE 'member_promoted' END, "
+        "CASE WHEN s.kept_goes THEN h.doc_id END, s.near AND s.size - s.removed > 1 "
+        "FROM sums AS s LEFT JOIN heirs AS h USING (kept_doc_id)",
+        [version.name],
+    )
+
+
+def _policy(live: LiveLineage, version: VersionRow) -> tuple[str, str]:
+    """A query for each document's value under the recipe's policy, and how to sort by it."""
+    none = "SELECT CAST(NULL AS BLOB) AS doc_id, NULL AS policy WHERE false", ""
+    try:
+        keep = json.loads(live.registry.lock(version.lock_digest).json)["recipe"]["clusters"][
+            "keep"
+        ]
+    except (KeyError, TypeError, ValueError):
+        return none
+    if keep not in POLICIES:
+        return none
+    table, column, order = POLICIES[keep]
+    if column not in live.columns(table, version.name):
+        return none
+    scan = live.scan(table, version.name)
+    value = "max" if table == "signals" else "min"
+    query = (
+        f"SELECT doc_id, {value}({column}) AS policy FROM {scan} "
+        "SEMI JOIN touched USING (doc_id) GROUP BY doc_id"
+    )
+    return query, f"{order}, "

@@ -1,0 +1,276 @@
+"""Are a version's files what they claim? Shards and key files, compared with their tables.
+
+Of a shard tokens, index and spans are compared by numbers; memory follows its spans and a block of
+its tokens, not the whole `.bin`. Key files must find every row at its place and nothing else; that
+costs one read of the key columns of the tables, and a sort of the keys of a run at a time.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from catalog.db.rows import KeyRow, LineageRow, ShardRow
+from catalog.errors import StoreFileError
+from catalog.formats.key_files import COLUMNS, HOSTS, TABLE_OF, Unit, keys_of, surt_hosts
+from catalog.formats.manifest import Manifest
+from catalog.formats.shard_index import Index, parse_index
+from catalog.formats.store import Store
+from catalog.lineage.rows import KeyFile
+
+TOKEN_BYTES = 4
+BLOCK_TOKENS = 1 << 22
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """A shard's spans as arrays, ordered by place; `document` numbers the distinct ids."""
+
+    start: Ints  # first token, counted from the beginning of the shard
+    length: Ints
+    document: Ints
+    doc_offset: Ints
+    documents: int
+
+
+def check_shard(store: Store, shard: ShardRow, manifest: Manifest) -> Iterator[str]:
+    """Everything wrong with one shard, a sentence each."""
+    try:
+        table = read_parquet(store, shard.spans_path)
+        index = parse_index(store.read(shard.idx_path), shard.idx_path)
+        size = store.size(shard.bin_path)
+    except StoreFileError as error:
+        yield str(error)
+        return
+    expected = shard.samples * manifest.seq_len * TOKEN_BYTES
+    if size != expected:
+        yield f"{shard.bin_path} has {size} bytes, {shard.samples} samples need {expected}"
+        return
+    misplaced = _outside(table, shard.samples, manifest.seq_len)
+    if misplaced:
+        yield f"{misplaced} spans reach outside their sample or the shard"
+        return
+    spans = _ordered(table, manifest.seq_len)
+    overlaps = int(np.sum(spans.start[1:] < spans.start[:-1] + spans.length[:-1]))
+    if overlaps:
+        yield f"{overlaps} spans overlap the one before them"
+        return
+    yield from _check_counts(shard, spans)
+    yield from _check_pieces(spans)
+    yield from _check_index(spans, index)
+    yield from _check_tokens(store, shard, spans, manifest)
+
+
+def read_parquet(store: Store, path: str) -> pa.Table:
+    """A Parquet file of the store; damage becomes `StoreFileError`."""
+    try:
+        with store.open(path) as handle:
+            return pq.read_table(handle)
+    except pa.ArrowException as error:
+        raise StoreFileError(f"{path} is not a readable Parquet file: {error}") from error
+
+
+def _outside(table: pa.Table, samples: int, seq_len: int) -> int:
+    sample, offset, length = (_numbers(table, name) for name in ("sample", "offset", "length"))
+    wrong = (sample < 0) | (sample >= samples) | (offset < 0) | (length <= 0)
+    return int(np.sum(wrong | (offset + length > seq_len)))
+
+
+def _ordered(table: pa.Table, seq_len: int) -> Spans:
+    start = _numbers(table, "sample") * seq_len + _numbers(table, "offset")
+    order = np.argsort(start, kind="stable")
+    encoded = table.column("doc_id").combine_chunks().dictionary_encode()
+    number = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return Spans(
+        start[order],
+        _numbers(table, "length")[order],
+        number[order],
+        _numbers(table, "doc_token_offset")[order],
+        len(encoded.dictionary),
+    )
+
+
+def _check_counts(shard: ShardRow, spans: Spans) -> Iterator[str]:
+    tokens = int(spans.length.sum())
+    if tokens != shard.tokens:
+        yield f"spans cover {tokens} tokens, {shard.tokens} are recorded"
+    if spans.documents != shard.documents:
+        yield f"spans name {spans.documents} documents, {shard.documents} are recorded"
+
+
+def _check_pieces(spans: Spans) -> Iterator[str]:
+    """The pieces of a document, put together, must be its tokens from the first on."""
+    order = np.lexsort((spans.doc_offset, spans.document))
+    document, offset = spans.document[order], spans.doc_offset[order]
+    expected = np.zeros_like(offset)
+    same = document[1:] == document[:-1]
+    expected[1:][same] = (offset + spans.length[order])[:-1][same]
+    broken = len(np.unique(document[offset != expected]))
+    if broken:
+        yield f"the pieces of {broken} documents leave a gap or repeat tokens"
+
+
+def _check_index(spans: Spans, index: Index) -> Iterator[str]:
+    if len(index.lengths) != len(spans.start):
+        yield f"the index has {len(index.lengths)} sequences, the spans have {len(spans.start)}"
+        return
+    pointers = index.pointers.astype(np.int64)
+    place = np.argsort(pointers, kind="stable")
+    if not (
+        np.array_equal(pointers[place], spans.start * TOKEN_BYTES)
+        and np.array_equal(index.lengths[place], spans.length)
+    ):
+        yield "the index points elsewhere than the spans"
+        return
+    bounds = index.documents.astype(np.int64)
+    regular = len(bounds) > 0 and bounds[0] == 0 and bounds[-1] == len(pointers)
+    if len(bounds) != spans.documents + 1 or not regular or bool(np.any(np.diff(bounds) < 1)):
+        yield "the index's document bounds do not divide its sequences into the documents"
+        return
+    back = np.empty_like(place)
+    back[place] = np.arange(len(place))
+    document, offset = spans.document[back], spans.doc_offset[back]
+    first = np.zeros(len(document), bool)
+    first[bounds[:-1]] = True
+    mixed = np.sum(document[1:][~first[1:]] != document[:-1][~first[1:]])
+    if mixed or bool(np.any(offset[first] != 0)):
+        yield "the index's document bounds do not fall where documents begin"
+
+
+def _check_tokens(store: Store, shard: ShardRow, spans: Spans, manifest: Manifest) -> Iterator[str]:
+    ends = spans.start + spans.length
+    last = np.full(spans.documents, -1, np.int64)
+    furthest = np.lexsort((spans.doc_offset, spans.document))
+    last[spans.document[furthest]] = ends[furthest] - 1  # later pieces overwrite earlier ones
+    last.sort()
+    unknown = unpadded = endless = 0
+    with store.open(shard.bin_path) as handle:
+        at = 0
+        while data := handle.read(BLOCK_TOKENS * TOKEN_BYTES):
+            tokens = np.frombuffer(data, "<i4")
+            until = at + len(tokens)
+            unknown += int(np.sum((tokens < 0) | (tokens >= manifest.vocab_size)))
+            steps = np.zeros(len(tokens) + 1, np.int8)
+            touched = slice(*np.searchsorted(spans.start, (at, until)))
+            np.add.at(steps, spans.start[touched] - at, 1)
+            closing = ends[(ends > at) & (ends <= until)]
+            np.add.at(steps, closing - at, -1)
+            before = int(np.searchsorted(spans.start, at) - np.sum(ends <= at))
+            covered = np.cumsum(steps[:-1], dtype=np.int64) + before
+            unpadded += int(np.sum(tokens[covered == 0] != manifest.pad_id))
+            marks = last[slice(*np.searchsorted(last, (at, until)))]
+            endless += int(np.sum(tokens[marks - at] != manifest.eod_id))
+            at = until
+    if unknown:
+        yield f"{unknown} tokens are outside the vocabulary of {manifest.vocab_size}"
+    if unpadded:
+        yield f"{unpadded} tokens belong to no document and are not padding"
+    if endless:
+        yield f"{endless} documents do not end with the end-of-document token"
+
+
+def _numbers(table: pa.Table, name: str) -> Ints:
+    column: Any = table.column(name).to_numpy()
+    return np.asarray(column, np.int64)
+
+
+# -- key files -------------------------------------------------------------------------------------
+
+
+def check_keys(
+    store: Store, rows: Sequence[KeyRow], lineage: Sequence[LineageRow], damaged: set[str]
+) -> Iterator[tuple[str, str]]:
+    """(path, problem) of each key file that does not fit; damaged files are passed over."""
+    files: dict[tuple[str, str, Unit], LineageRow] = {}
+    for file in lineage:
+        unit = file.shard if file.shard is not None else file.part
+        files[(file.table_name, file.snapshot, unit)] = file
+    met: dict[str, set[tuple[str, Unit]]] = {}
+    for row in rows:
+        if row.path in damaged:
+            continue
+        problem = _problem(store, row, files, damaged, met.setdefault(row.kind, set()))
+        if problem is not None:
+            yield row.path, problem
+    for kind, found in sorted(met.items()):
+        missing = [
+            f"{snapshot} {unit}"
+            for (table, snapshot, unit), file in files.items()
+            if table == TABLE_OF.get(kind) and file.rows and (snapshot, unit) not in found
+        ]
+        if missing and not damaged:
+            yield kind, f"has no keys for {len(missing)} files, the first is {missing[0]}"
+
+
+def _problem(
+    store: Store,
+    row: KeyRow,
+    files: Mapping[tuple[str, str, Unit], LineageRow],
+    damaged: set[str],
+    met: set[tuple[str, Unit]],
+) -> str | None:
+    try:
+        key_file = KeyFile(store, row.path)
+    except StoreFileError as error:
+        return str(error)
+    header = key_file.header
+    if header.kind != row.kind or header.kind not in TABLE_OF:
+        return f"is registered as {row.kind} and says it is {header.kind}"
+    tables: list[pa.Table] = []
+    for unit, rows in header.units:
+        met.add((row.snapshot, unit))
+        file = files.get((TABLE_OF[row.kind], row.snapshot, unit))
+        if file is None or file.rows != rows:
+            return f"is made for {rows} rows of {unit}, the version has another file there"
+        if file.path in damaged:
+            return None
+        with store.open(file.path) as handle:
+            columns = list(COLUMNS[row.kind])
+            tables.append(pq.read_table(handle, columns=columns, use_threads=False))
+    if sum(rows for _, rows in header.units) != row.rows:
+        return f"is registered with {row.rows} rows"
+    if row.kind == HOSTS:
+        same = _hosts_agree(key_file, tables)
+    else:
+        same = _hashes_agree(key_file, row.kind, tables)
+    return None if same else "does not say what its tables say: build the version's keys again"
+
+
+def _hashes_agree(key_file: KeyFile, kind: str, tables: Sequence[pa.Table]) -> bool:
+    keys, places = key_file.places(0, (1 << 64) - 1)
+    found = [keys_of(kind, table) for table in tables]
+    expected = np.concatenate([np.empty(0, np.uint64), *(some for some, _ in found)])
+    rows = [places for _, places in found]
+    numbers = _end_to_end(tables, rows)
+    order = np.lexsort((numbers, expected))
+    return np.array_equal(keys, expected[order]) and np.array_equal(places, numbers[order])
+
+
+def _hosts_agree(key_file: KeyFile, tables: Sequence[pa.Table]) -> bool:
+    names = [surt_hosts(table) for table in tables]
+    valid = [np.flatnonzero(some.is_valid().to_numpy(zero_copy_only=False)) for some in names]
+    numbers = _end_to_end(tables, valid)
+    by_host: dict[bytes, list[int]] = {}
+    hosts = [host.encode() for some in names for host in some.drop_null().to_pylist()]
+    for host, number in zip(hosts, numbers.tolist(), strict=True):
+        by_host.setdefault(host, []).append(number)
+    return key_file.all_hosts() == sorted(by_host.items())
+
+
+def _end_to_end(
+    tables: Sequence[pa.Table], rows: Sequence[npt.NDArray[np.int64]]
+) -> npt.NDArray[np.int64]:
+    """Row numbers of single tables as places that count through all of them."""
+    first = 0
+    moved = [np.empty(0, np.int64)]
+    for table, numbers in zip(tables, rows, strict=True):
+        moved.append(numbers + first)
+        first += table.num_rows
+    return np.concatenate(moved)

@@ -1,0 +1,313 @@
+"""Proof that a version is whole: every file re-hashed, every count re-counted.
+
+That is all which a reader, a later build or a takedown would trust: shards, lineage and keys,
+and what `trusted.py` adds. Cost: one read of every file of the version and of the artifacts it
+was made from, plus the joins of `check_conservation`.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from catalog.db.registry import Registry
+from catalog.db.rows import KeyRow, LineageRow, ShardRow, VersionRow
+from catalog.errors import CatalogError, StoreFileError
+from catalog.formats.manifest import Manifest, load_manifest
+from catalog.formats.store import Store
+from catalog.lineage.tables import Lineage, require_present
+from catalog.verify.files import check_keys, check_shard
+from catalog.verify.trusted import Trusted
+
+Progress = Callable[[str, int, int], None]
+
+
+def verify(
+    registry: Registry,
+    store: Store,
+    name: str,
+    jobs: int = 4,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Check a version; `problems` in the answer is empty when it is whole."""
+    tell = progress or (lambda *_: None)
+    version = registry.version(name)
+    require_present(registry, store, version)
+    shards = registry.version_shards(name)
+    lineage_files = registry.lineage_files(name)
+    key_files = registry.key_files(name)
+    problems: list[dict[str, str]] = []
+
+    def found(check: str, subject: str, sentences: Iterator[str]) -> None:
+        problems.extend(
+            {"check": check, "subject": subject, "problem": sentence} for sentence in sentences
+        )
+
+    manifest: Manifest | None = None
+    try:
+        manifest = load_manifest(store, version)
+        found("manifest", version.manifest_path, _check_manifest(manifest, version, shards))
+    except CatalogError as error:
+        found("manifest", version.manifest_path, iter([str(error)]))
+    expected = _recorded_files(version, shards, lineage_files, key_files, manifest)
+    trusted = Trusted(registry, store, version, lineage_files, key_files)
+    for check, subject, problem in trusted.problems():
+        found(check, subject, iter([problem]))
+    expected = list(dict.fromkeys([*expected, *trusted.files]))
+    damaged = _check_hashes(store, expected, jobs, tell, found)
+    damaged |= _check_rows(store, lineage_files, damaged, found)
+    for path, problem in check_keys(store, key_files, lineage_files, damaged):
+        found("keys", path, iter([problem]))
+    found("shards", name, _check_registered(version, shards, lineage_files))
+    for number, shard in enumerate(shards):
+        tell("shards", number, len(shards))
+        whole = not damaged & {shard.bin_path, shard.idx_path, shard.spans_path}
+        if whole and manifest is not None:
+            found("shards", shard.full_name, check_shard(store, shard, manifest))
+    snapshots = sorted({row.snapshot for row in lineage_files} | {s.snapshot for s in shards})
+    counts: dict[str, dict[str, int]] = {}
+    with Lineage(registry, store, name) as lineage:
+        for number, snapshot in enumerate(snapshots):
+            tell("conservation", number, len(snapshots))
+            if damaged & {row.path for row in lineage_files if row.snapshot == snapshot}:
+                unread = iter(["not counted, because files of its lineage are damaged"])
+                found("conservation", snapshot, unread)
+                continue
+            try:
+                counts[snapshot] = snapshot_counts(lineage, snapshot)
+                found("conservation", snapshot, check_conservation(lineage, snapshot))
+            except CatalogError as error:
+                found("conservation", snapshot, iter([str(error)]))
+    return {
+        "version": name,
+        "ok": not problems,
+        "files": len(expected),
+        "shards": len(shards),
+        "snapshots": counts,
+        "problems": problems,
+    }
+
+
+def _recorded_files(
+    version: VersionRow,
+    shards: list[ShardRow],
+    lineage: list[LineageRow],
+    keys: list[KeyRow],
+    manifest: Manifest | None,
+) -> list[tuple[str, str]]:
+    """Every (path, SHA-256) that the version stands on, each once."""
+    files = {(version.manifest_path, version.manifest_sha256): None}
+    if manifest is not None:
+        files[(manifest.tokenizer_path, manifest.tokenizer_sha256)] = None
+    for shard in shards:
+        for kind in ("bin", "idx", "spans", "header"):
+            files[(getattr(shard, f"{kind}_path"), getattr(shard, f"{kind}_sha256"))] = None
+    for path, sha256 in [(r.path, r.sha256) for r in lineage] + [(r.path, r.sha256) for r in keys]:
+        files[(path, sha256)] = None
+    return list(files)
+
+
+def _check_hashes(
+    store: Store,
+    expected: list[tuple[str, str]],
+    jobs: int,
+    tell: Progress,
+    found: Callable[[str, str, Iterator[str]], None],
+) -> set[str]:
+    def one(file: tuple[str, str]) -> str | None:
+        path, sha256 = file
+        try:
+            present = store.sha256(path)
+        except StoreFileError as error:
+            return str(error)
+        if present == sha256:
+            return None
+        return f"its bytes changed: SHA-256 is {present}, recorded was {sha256}"
+
+    damaged = set()
+    with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
+        for number, (file, problem) in enumerate(
+            zip(expected, pool.map(one, expected), strict=True)
+        ):
+            tell("files", number, len(expected))
+            if problem is not None:
+                damaged.add(file[0])
+                found("files", file[0], iter([problem]))
+    return damaged
+
+
+def _check_rows(
+    store: Store,
+    lineage: list[LineageRow],
+    damaged: set[str],
+    found: Callable[[str, str, Iterator[str]], None],
+) -> set[str]:
+    """Row counts by the Parquet footers; gives the files that are not Parquet at all."""
+    unreadable = set()
+    for row in lineage:
+        if row.path in damaged:
+            continue
+        try:
+            with store.open(row.path) as handle:
+                rows = pq.read_metadata(handle).num_rows
+        except pa.ArrowException as error:
+            unreadable.add(row.path)
+            found("files", row.path, iter([f"is not a Parquet file: {error}"]))
+            continue
+        if rows != row.rows:
+            found("files", row.path, iter([f"has {rows} rows, {row.rows} are recorded"]))
+    return unreadable
+
+
+def _check_manifest(
+    manifest: Manifest, version: VersionRow, shards: list[ShardRow]
+) -> Iterator[str]:
+    raw = manifest.raw
+    for what, written, recorded in (
+        ("version", manifest.version, version.name),
+        ("lock", raw.get("lock_digest"), version.lock_digest),
+        ("recipe", raw.get("recipe", {}).get("digest"), version.recipe_digest),
+    ):
+        if written != recorded:
+            yield f"names {what} {written}, the registry {recorded}"
+    groups = {group["id"]: group for group in raw.get("groups", [])}
+    listed = {
+        f"{group}/{shard['name']}": _identity(shard)
+        for group, content in groups.items()
+        for shard in content["shards"]
+    }
+    recorded_shards = {row.full_name: _row_identity(row) for row in shards}
+    for name in sorted(listed.keys() ^ recorded_shards.keys()):
+        where = "only in the manifest" if name in listed else "only in the registry"
+        yield f"shard {name} is {where}"
+    for name in sorted(listed.keys() & recorded_shards.keys()):
+        if listed[name] != recorded_shards[name]:
+            yield f"describes shard {name} otherwise than the registry"
+    for phase in raw.get("phases", []):
+        unknown = sorted(set(phase["counts"]) - set(groups))
+        if unknown:
+            yield f"phase {phase['name']} mixes unknown groups: {', '.join(unknown)}"
+        if sum(phase["counts"].values()) != raw.get("block_samples"):
+            yield f"phase {phase['name']} does not fill its blocks of {raw.get('block_samples')}"
+
+
+def _check_registered(
+    version: VersionRow, shards: list[ShardRow], lineage: list[LineageRow]
+) -> Iterator[str]:
+    for what in ("documents", "tokens", "samples"):
+        total = sum(getattr(shard, what) for shard in shards)
+        if total != getattr(version, what):
+            yield f"its shards hold {total} {what}, the version records {getattr(version, what)}"
+    spans = {(row.shard, row.path, row.sha256) for row in lineage if row.table_name == "spans"}
+    held = {(shard.full_name, shard.spans_path, shard.spans_sha256) for shard in shards}
+    for name in sorted({str(item[0]) for item in spans ^ held}):
+        yield f"the spans of {name} are not registered alike as shard file and as lineage"
+
+
+def _identity(shard: dict[str, Any]) -> tuple[Any, ...]:
+    files = [(shard[kind]["path"], shard[kind]["sha256"]) for kind in _FILES]
+    return (*files, shard["samples"], shard["tokens"], shard["documents"])
+
+
+def _row_identity(row: ShardRow) -> tuple[Any, ...]:
+    files = [(getattr(row, f"{kind}_path"), getattr(row, f"{kind}_sha256")) for kind in _FILES]
+    return (*files, row.samples, row.tokens, row.documents)
+
+
+_FILES = ("bin", "idx", "spans", "header")
+
+
+# -- conservation: records in = documents in shards + documents dropped ----------------------------
+
+
+EXAMPLES = 3
+
+
+def snapshot_counts(lineage: Lineage, snapshot: str) -> dict[str, int]:
+    """The two sides of the equation for one snapshot."""
+    row = lineage.query(
+        f"SELECT (SELECT count(*) FROM {lineage.scan('documents', snapshot)}) AS records, "
+        "count(*) FILTER (WHERE kept) AS kept, count(*) FILTER (WHERE NOT kept) AS dropped, "
+        "(SELECT count(DISTINCT doc_id) "
+        f"FROM {lineage.scan('spans', snapshot)}) AS in_shards "
+        f"FROM {lineage.scan('decisions', snapshot)}"
+    )[0]
+    return {name: int(value) for name, value in row.items()}
+
+
+def check_conservation(lineage: Lineage, snapshot: str) -> Iterator[str]:
+    """Everything that breaks the equation, or the tables' agreement, a sentence each."""
+    counts = snapshot_counts(lineage, snapshot)
+    if counts["records"] != counts["kept"] + counts["dropped"]:
+        yield (
+            f"{counts['records']} records, but {counts['kept']} kept + {counts['dropped']} dropped"
+        )
+    if counts["kept"] != counts["in_shards"]:
+        yield f"{counts['kept']} documents kept, but {counts['in_shards']} in shards"
+    for sentence, query in _questions(lineage, snapshot):
+        found = lineage.query(
+            f"SELECT count(*) AS n, min(doc_id, {EXAMPLES}) AS some FROM ({query})"
+        )[0]
+        if found["n"]:
+            some = ", ".join(doc_id.hex() for doc_id in found["some"])
+            yield f"{found['n']} {sentence}: {some}{' ...' if found['n'] > EXAMPLES else ''}"
+
+
+def _questions(lineage: Lineage, snapshot: str) -> list[tuple[str, str]]:
+    """What must not exist, and the query that lists it."""
+    records = lineage.scan("documents", snapshot)
+    decisions = lineage.scan("decisions", snapshot)
+    spans = lineage.scan("spans", snapshot)
+    final = lineage.scan("final_text", snapshot)
+    kept = f"(SELECT doc_id, domain, tier FROM {decisions} WHERE kept)"
+    group = "s.snapshot || '/' || k.domain || '/' || k.tier || '/'"
+    return [
+        (
+            "records without exactly one decision (or decisions without a record)",
+            f"""SELECT doc_id FROM (
+                SELECT doc_id, part, "offset", 1 AS r, 0 AS d FROM {records}
+                UNION ALL SELECT doc_id, part, "offset", 0 AS r, 1 AS d FROM {decisions})
+            GROUP BY doc_id, part, "offset" HAVING sum(r) <> 1 OR sum(d) <> 1""",
+        ),
+        (
+            "dropped records without a stage or a reason",
+            f"""SELECT doc_id FROM {decisions}
+            WHERE NOT kept AND (stage IS NULL OR reason IS NULL OR reason = '')""",
+        ),
+        (
+            "records that gave no text and are kept all the same",
+            f"""SELECT r.doc_id FROM {records} AS r
+            JOIN {decisions} AS d USING (doc_id, part, "offset")
+            WHERE r.reason IS NOT NULL AND d.kept""",
+        ),
+        (
+            "documents kept more than once",
+            f"SELECT doc_id FROM {kept} GROUP BY doc_id HAVING count(*) > 1",
+        ),
+        (
+            "documents kept but in no shard",
+            f"SELECT doc_id FROM {kept} ANTI JOIN {spans} USING (doc_id)",
+        ),
+        (
+            "documents in a shard but not kept",
+            f"SELECT DISTINCT doc_id FROM {spans} ANTI JOIN {kept} USING (doc_id)",
+        ),
+        (
+            "documents in more than one shard",
+            f"SELECT doc_id FROM {spans} GROUP BY doc_id HAVING count(DISTINCT shard) > 1",
+        ),
+        (
+            "documents in a shard of another domain or tier than decided",
+            f"""SELECT DISTINCT s.doc_id FROM {spans} AS s JOIN {kept} AS k USING (doc_id)
+            WHERE NOT coalesce(starts_with(s.shard, {group}), false)""",
+        ),
+        (
+            "kept documents without exactly one final text (or final texts of dropped ones)",
+            f"""SELECT doc_id FROM (
+                SELECT doc_id, 1 AS k, 0 AS f FROM {kept}
+                UNION ALL SELECT doc_id, 0 AS k, 1 AS f FROM {final})
+            GROUP BY doc_id HAVING sum(k) <> 1 OR sum(f) <> 1""",
+        ),
+    ]

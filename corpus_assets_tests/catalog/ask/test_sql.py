@@ -1,0 +1,219 @@
+"""`catalog sql` shows everything and changes nothing."""
+
+import dataclasses
+import hashlib
+import re
+import uuid
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+
+from catalog.ask.sql import run_query
+from catalog.cli import commands as cli
+from catalog.db.registry import Registry
+from catalog.db.rows import LINEAGE_TABLES, GateRow, LockRow, RecipeRow, VersionRow
+from catalog.errors import QueryRefused
+from catalog.formats.store import Store
+from corpus_assets_tests.catalog.corpus import Corpus, Doc, build
+
+
+def ask(corpus: Corpus, sql: str, limit: int = 1000) -> list[list[object]]:
+    answer = run_query(corpus.registry, corpus.store, "v1", sql, limit)
+    rows: list[list[object]] = answer["rows"]
+    return rows
+
+
+def digest(folder: Path) -> dict[str, str]:
+    return {
+        str(file): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and not file.name.endswith(("-wal", "-shm"))
+    }
+
+
+def test_lineage_and_registry_are_one_database(corpus: Corpus) -> None:
+    rows = ask(
+        corpus,
+        "SELECT s.source, count(*) FROM decisions d JOIN snapshots s ON s.name = d.snapshot "
+        "WHERE kept GROUP BY ALL",
+    )
+    assert rows == [["crawl", len(corpus.kept())]]
+    assert ask(corpus, "WITH a AS (SELECT * FROM versions) SELECT name FROM a")[0] == ["v1"]
+    tables = {row[0] for row in ask(corpus, "SHOW TABLES")}
+    assert {*LINEAGE_TABLES, "artifacts", "version_shards", "leases"} <= tables
+    assert ["doc_id", "VARCHAR"] in [row[:2] for row in ask(corpus, "DESCRIBE documents")]
+
+
+def test_ids_are_hex_for_people_and_bytes_for_speed(corpus: Corpus) -> None:
+    doc = corpus.kept()[3]
+    name = doc.doc_id.hex()
+    by_hex = ask(corpus, f"SELECT url FROM documents WHERE doc_id = '{name}'")
+    by_bytes = ask(corpus, f"SELECT url FROM raw.documents WHERE doc_id = unhex('{name}')")
+    assert by_hex == by_bytes == [[doc.url]]
+
+
+def test_a_cluster_lists_the_kept_document_of_an_earlier_snapshot(tmp_path: Path) -> None:
+    docs = [
+        Doc("A", 0, 0, "http://a.example/", "a text that others copy word for word"),
+        Doc("B", 0, 1, "http://c.example/", "a text that others copy line by line", cluster="c"),
+        Doc("B", 1, 2, "http://d.example/", "a text that many copy line by line", cluster="c"),
+        Doc("B", 1, 3, "http://e.example/", "a text that nobody ever thought to copy"),
+    ]
+    for doc in docs[1:3]:
+        doc.kept, doc.stage, doc.reason = False, "clusters", "near_duplicate"
+
+    def join(tables: dict[str, Any]) -> dict[str, Any]:
+        """As with scope `all`: later copies name the document that had none in its snapshot."""
+        table = tables.get("cluster_members")
+        if table is None:
+            return tables
+        rows = [row | {"kept_doc_id": docs[0].doc_id, "kept": False} for row in table.to_pylist()]
+        return {"cluster_members": table.from_pylist(rows, table.schema)}
+
+    corpus = build(tmp_path, docs=docs, tamper=join)
+    members = "FROM cluster_members m JOIN documents d ON d.doc_id = m.doc_id"
+    assert ask(corpus, f"SELECT d.url, m.snapshot, m.kind {members} WHERE m.kept") == [
+        ["http://a.example/", "A", "first"]
+    ]
+    assert len(ask(corpus, "FROM cluster_members")) == 3
+    assert len(ask(corpus, "FROM raw.cluster_members")) == 2
+
+
+def test_the_help_of_sql_gives_queries_that_join_on_the_key(corpus: Corpus) -> None:
+    told = cli.sql.callback.__doc__ or ""  # type: ignore[union-attr]
+    query = re.search(r'"(SELECT d\.url.*?)"', told, re.DOTALL)
+    assert query is not None
+    dropped = [doc for doc in corpus.docs if doc.reason == "near_duplicate"]
+    assert {row[0] for row in ask(corpus, query[1])} >= {doc.url for doc in dropped}
+
+
+def test_spans_know_their_shard_and_texts_their_part(corpus: Corpus) -> None:
+    rows = ask(
+        corpus,
+        "SELECT v.group_id || '/' || v.shard, v.tokens, sum(s.length) FROM spans s "
+        "JOIN version_shards v ON s.shard = v.group_id || '/' || v.shard "
+        "WHERE v.version = 'v1' GROUP BY ALL",
+    )
+    assert len(rows) == len(corpus.registry.version_shards("v1"))
+    assert all(row[1] == row[2] for row in rows)
+    assert ask(corpus, "SELECT count(*) FROM final_text f JOIN decisions d USING (doc_id, part) WHERE kept") == [[len(corpus.kept())]]  # fmt: skip
+
+
+def test_a_long_answer_is_cut_and_says_so(corpus: Corpus) -> None:
+    answer = run_query(corpus.registry, corpus.store, "v1", "SELECT * FROM range(100)", 7)
+    assert len(answer["rows"]) == 7
+    assert answer["truncated"]
+
+
+REFUSED = [
+    "COPY documents TO '{out}'",
+    "COPY (SELECT 1) TO '{lineage}'",
+    "WITH a AS (COPY (SELECT 1) TO '{lineage}' (USE_TMP_FILE false)) SELECT * FROM a",
+    "SELECT * FROM (WITH a AS (COPY (SELECT 1) TO '{out}') SELECT * FROM a)",
+    "WITH a AS (INSERT INTO versions VALUES (1) RETURNING *) SELECT * FROM a",
+    "WITH a AS (DELETE FROM versions RETURNING *) SELECT * FROM a",
+    "ATTACH '{out}'",
+    "ATTACH '{catalog}' AS registry (TYPE sqlite)",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "SET enable_external_access = true",
+    "PRAGMA database_list",
+    "CREATE TABLE t AS SELECT 1",
+    "DROP VIEW documents",
+    "EXPORT DATABASE '{out}'",
+    "CALL pragma_version()",
+    "SELECT * FROM read_csv('/etc/passwd')",
+    "SELECT * FROM read_text('/etc/passwd')",
+    "SELECT (SELECT content FROM read_text('/etc/passwd'))",
+    "SELECT * FROM READ_BLOB('{lineage}')",
+    "SELECT * FROM glob('/etc/*')",
+    "SELECT * FROM '/etc/passwd'",
+    "SELECT * FROM '/etc/passwd.csv'",
+    "SELECT * FROM query('SELECT 1')",
+    "SELECT * FROM query_table('documents')",
+    "SELECT * FROM json_execute_serialized_sql('{{}}')",
+    "SELECT * FROM duckdb_secrets()",
+    "SELECT 1; SELECT 2",
+    "SELECT 1; DROP VIEW documents",
+    "EXPLAIN ANALYZE COPY (SELECT 1) TO '{out}'",
+    "",
+    "not sql at all",
+    "SELECT * FROM no_such_table",
+    "SELECT tables",
+]
+
+
+@pytest.fixture(scope="module")
+def victim(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return build(tmp_path_factory.mktemp("victim"))
+
+
+@pytest.mark.parametrize("sql", REFUSED)
+def test_whatever_is_not_reading_our_own_tables_is_refused(
+    victim: Corpus, tmp_path: Path, sql: str
+) -> None:
+    lineage = victim.store.address(victim.registry.lineage_files("v1")[0].path)
+    out = tmp_path / "out"
+    before = digest(victim.home)
+    with pytest.raises(QueryRefused):
+        ask(victim, sql.format(out=out, lineage=lineage, catalog=victim.home / "catalog.db"))
+    assert not out.exists()
+    assert digest(victim.home) == before
+
+
+def test_the_engine_itself_refuses_files_should_the_parser_be_fooled(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("catalog.ask.sql.check_query", lambda *_: None)
+    (tmp_path / "secret.csv").write_text("secret\n1\n")
+    for sql in (
+        f"SELECT * FROM read_csv('{tmp_path / 'secret.csv'}')",
+        f"SELECT * FROM '{tmp_path / 'secret.csv'}'",
+        f"COPY (SELECT 1) TO '{tmp_path / 'out.csv'}'",
+        f"ATTACH '{tmp_path / 'out.db'}'",
+        "SET enable_external_access = true",
+        "DELETE FROM versions",
+    ):
+        with pytest.raises(QueryRefused):
+            ask(corpus, sql)
+    assert [file.name for file in tmp_path.iterdir()] == ["secret.csv"]
+
+
+def test_variables_of_the_program_are_not_tables(corpus: Corpus) -> None:
+    import pyarrow as pa
+
+    secret = pa.table({"a": [1]})
+    assert secret.num_rows == 1
+    with pytest.raises(QueryRefused, match="secret does not exist"):
+        ask(corpus, "SELECT * FROM secret")
+
+
+def test_a_remote_store_is_queried_under_the_same_rules(corpus: Corpus) -> None:
+    memory = fsspec.filesystem("memory")
+    bucket = f"/bucket-{uuid.uuid4().hex}"
+    memory.put(str(corpus.home / "store"), bucket, recursive=True)
+    memory.pipe(f"{bucket}/other.csv", b"a\n1\n")
+    remote = dataclasses.replace(corpus, store=Store(f"memory:/{bucket}"))
+    query = "SELECT count(*) FROM texts JOIN spans USING (doc_id)"
+    assert ask(remote, query) == ask(corpus, query)
+    with pytest.raises(QueryRefused):
+        ask(remote, f"SELECT * FROM 'memory:/{bucket}/other.csv'")
+    memory.rm(bucket, recursive=True)
+
+
+def test_either_database_can_be_asked(registry: Registry, tmp_path: Path) -> None:
+    registry.put_recipe(RecipeRow("r", "demo", "name: demo"))
+    registry.put_lock(LockRow("l", "{}"))
+    registry.publish_version(VersionRow("v1", "l", "r", "m.json", "aa", 1, 2, 3), [], [])
+    registry.put_gate(GateRow("v1", "loss", True, 0.5, None, {"seeds": [1]}))
+    answer = run_query(
+        registry,
+        Store(tmp_path),
+        None,
+        "SELECT v.name, passed, value, threshold, detail FROM versions v JOIN gates g "
+        "ON g.version = v.name",
+        5,
+    )
+    assert answer["rows"] == [["v1", True, 0.5, None, '{"seeds": [1]}']]
