@@ -37,7 +37,7 @@ from corpus_assets.ingest.gates.site_index import SiteIndex, file_hash, site_of,
 from corpus_assets.ingest.gates.site_rules import PATHS, robots_rules, to_bytes
 from corpus_assets.ingest.gates.url_lists import UrlLists
 from corpus_assets.ingest.kernels.landmarks import find_landmarks
-from corpus_assets.ingest.source import RawRecord
+from corpus_assets.ingest.records import RawRecord
 from corpus_assets.ingest.urls import Address, address_of
 
 AGENTS = ("GPTBot", "CCBot", "Google-Extended", "ClaudeBot")

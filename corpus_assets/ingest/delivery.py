@@ -20,7 +20,8 @@ from corpus_assets.ingest.fetch.opening import Reach
 from corpus_assets.ingest.fetch.transport import is_remote
 from corpus_assets.ingest.locations import Locations
 from corpus_assets.ingest.pins import SnapshotFiles, load_snapshot_files
-from corpus_assets.ingest.source import FOLDER_FORMATS, SourceFile
+from corpus_assets.ingest.records import SourceFile
+from corpus_assets.ingest.source import FOLDER_FORMATS
 from corpus_assets.ingest.source_files import SUFFIXES, list_files, list_names
 
 if TYPE_CHECKING:

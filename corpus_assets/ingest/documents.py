@@ -34,7 +34,8 @@ from corpus_assets.ingest.gates.preferences import UNKNOWN as NOTHING_SAID
 from corpus_assets.ingest.gates.preferences import Preference, Statement, combined
 from corpus_assets.ingest.gates.url_lists import UrlLists
 from corpus_assets.ingest.kernels.landmarks import Landmarks, find_landmarks
-from corpus_assets.ingest.source import RawRecord, SourceFile, SourceSpec
+from corpus_assets.ingest.records import RawRecord, SourceFile
+from corpus_assets.ingest.source import SourceSpec
 from corpus_assets.ingest.urls import Address, address_of
 from corpus_assets.text.sketch import sketch_texts
 

@@ -26,7 +26,7 @@ from corpus_assets.ingest.gates.categories import VERSION as CATEGORIES_VERSION
 from corpus_assets.ingest.gates.robots_index import SiteFileSettings, build_index, read_site_files
 from corpus_assets.ingest.gates.site_index import SiteIndex
 from corpus_assets.ingest.gates.url_lists import UrlLists
-from corpus_assets.ingest.source import SourceFile
+from corpus_assets.ingest.records import SourceFile
 from corpus_assets.ingest.source_reading import reading_params
 
 if TYPE_CHECKING:

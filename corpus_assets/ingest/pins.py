@@ -13,7 +13,7 @@ from corpus_assets.core.errors import MissingInput, SourceError
 from corpus_assets.core.identity import digest
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.store import Output, Store, damaged, read_sealed, sealed_json
-from corpus_assets.ingest.source import SourceFile
+from corpus_assets.ingest.records import SourceFile
 
 
 @dataclass(frozen=True)

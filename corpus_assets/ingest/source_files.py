@@ -22,15 +22,14 @@ from corpus_assets.ingest.gates.licence_texts import (
     folder_licence,
     is_licence_file,
 )
-from corpus_assets.ingest.source import (
-    FOLDER_FORMATS,
+from corpus_assets.ingest.records import (
     SourceFile,
     SourceMember,
-    SourceSpec,
     file_sha256,
     local_path,
     open_source,
 )
+from corpus_assets.ingest.source import FOLDER_FORMATS, SourceSpec
 
 
 def group_files(spec: SourceSpec, base: str, names: Sequence[str]) -> list[SourceFile]:

@@ -21,7 +21,8 @@ from corpus_assets.ingest.formats.readers import read_records
 from corpus_assets.ingest.gates.gates import GateSettings
 from corpus_assets.ingest.locations import Locations
 from corpus_assets.ingest.pins import SnapshotFiles
-from corpus_assets.ingest.source import RawRecord, SourceFile, SourceSpec
+from corpus_assets.ingest.records import RawRecord, SourceFile
+from corpus_assets.ingest.source import SourceSpec
 
 INDEX = "url_index"
 

@@ -22,7 +22,8 @@ from corpus_assets.ingest.gates.preferences import TRAINING_DISALLOWED
 from corpus_assets.ingest.lists import category_files, list_inputs, url_lists
 from corpus_assets.ingest.parts import part_task, spelled_orders
 from corpus_assets.ingest.purge import purge_part
-from corpus_assets.ingest.source import SourceFile, SourceSpec
+from corpus_assets.ingest.records import SourceFile
+from corpus_assets.ingest.source import SourceSpec
 from corpus_assets.ingest.source_reading import (
     forget_source,
     index_input,

@@ -10,7 +10,7 @@ import pytest
 
 from corpus_assets.ingest.formats.framing import CHUNK_BYTES, GZIP, READ_BYTES, ArchiveFile
 from corpus_assets.ingest.formats.warc import read_warc
-from corpus_assets.ingest.source import RawRecord
+from corpus_assets.ingest.records import RawRecord
 from corpus_assets_tests.sources.warc_bytes import member, page, response
 
 LIMIT = 1_000_000

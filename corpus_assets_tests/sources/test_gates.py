@@ -18,7 +18,8 @@ from corpus_assets.ingest.gates.robots_index import SiteFileSettings, build_inde
 from corpus_assets.ingest.gates.site_gates import RobotsSettings
 from corpus_assets.ingest.gates.site_index import SiteIndex
 from corpus_assets.ingest.gates.url_lists import UrlLists
-from corpus_assets.ingest.source import RawRecord, SourceSpec
+from corpus_assets.ingest.records import RawRecord
+from corpus_assets.ingest.source import SourceSpec
 from corpus_assets.ingest.source_files import list_files
 from corpus_assets.ingest.urls import address_of
 from corpus_assets_tests.sources.warc_bytes import page

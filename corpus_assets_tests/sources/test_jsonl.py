@@ -6,7 +6,8 @@ import pytest
 import zstandard
 
 from corpus_assets.ingest.formats.jsonl import read_jsonl
-from corpus_assets.ingest.source import FieldNames, RawRecord, SourceSpec
+from corpus_assets.ingest.records import RawRecord
+from corpus_assets.ingest.source import FieldNames, SourceSpec
 
 FIELDS = FieldNames(
     key="id", url="link", text="body", licence="license", language="lang", title="t",

@@ -9,7 +9,7 @@ from corpus_assets.ingest.gates.language_gate import (
     sample_counts,
     with_sample,
 )
-from corpus_assets.ingest.gates.refusal import Refusal
+from corpus_assets.ingest.records import Refusal
 from corpus_assets.models.files import find_model
 
 GERMAN = "Der Gemeinderat hat gestern beschlossen, dass die alte Brücke erneuert werden soll. "

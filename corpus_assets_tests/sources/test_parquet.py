@@ -6,7 +6,8 @@ import pytest
 
 from corpus_assets.core.errors import SourceError
 from corpus_assets.ingest.formats.parquet import read_parquet
-from corpus_assets.ingest.source import FieldNames, RawRecord, SourceSpec
+from corpus_assets.ingest.records import RawRecord
+from corpus_assets.ingest.source import FieldNames, SourceSpec
 
 FIELDS = FieldNames(key="id", url="url")
 TABLE = pa.table(

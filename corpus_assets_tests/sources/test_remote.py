@@ -13,7 +13,7 @@ from corpus_assets.ingest.fetch.remote import Fetcher
 from corpus_assets.ingest.fetch.remote_file import RemoteFile, pin_of
 from corpus_assets.ingest.fetch.settings import FetchSettings
 from corpus_assets.ingest.fetch.transport import Stat, host_of, shown
-from corpus_assets.ingest.source import SourceFile
+from corpus_assets.ingest.records import SourceFile
 from corpus_assets_tests.crawl_server import FAULTS, CrawlServer, every_other
 
 DATA = b"".join(hashlib.sha256(str(i).encode()).digest() for i in range(20_000))  # 640 kB

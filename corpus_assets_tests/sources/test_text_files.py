@@ -4,7 +4,8 @@ import pytest
 
 from corpus_assets.core.errors import SourceError
 from corpus_assets.ingest.formats.text_files import first_heading, front_matter, read_text_folder
-from corpus_assets.ingest.source import FieldNames, RawRecord, SourceSpec
+from corpus_assets.ingest.records import RawRecord
+from corpus_assets.ingest.source import FieldNames, SourceSpec
 from corpus_assets.ingest.source_files import list_files
 
 FIELDS = FieldNames(

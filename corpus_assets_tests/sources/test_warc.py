@@ -7,7 +7,7 @@ import pytest
 from corpus_assets.core.errors import SourceError
 from corpus_assets.ingest.formats import framing, warc
 from corpus_assets.ingest.formats.warc import read_warc
-from corpus_assets.ingest.source import RawRecord
+from corpus_assets.ingest.records import RawRecord
 from corpus_assets_tests.shared_data import shared_data
 from corpus_assets_tests.sources.warc_bytes import (
     http,

@@ -3,7 +3,7 @@ import io
 import pytest
 
 from corpus_assets.ingest.formats.wet import read_wet
-from corpus_assets.ingest.source import RawRecord
+from corpus_assets.ingest.records import RawRecord
 from corpus_assets_tests.sources.warc_bytes import http, members, record, response
 
 ORIGIN = "urn:uuid:00000000-0000-0000-0000-000000000009"

@@ -20,7 +20,8 @@ from corpus_assets.ingest.extract.page_worker import PageResult, close_idle_work
 from corpus_assets.ingest.gates.gates import Blocklist, GateSettings, Suppressions
 from corpus_assets.ingest.gates.language_gate import LanguageGateSettings
 from corpus_assets.ingest.purge import purge_part
-from corpus_assets.ingest.source import FieldNames, SourceFile, SourceSpec, file_sha256
+from corpus_assets.ingest.records import SourceFile, file_sha256
+from corpus_assets.ingest.source import FieldNames, SourceSpec
 from corpus_assets.ingest.urls import url_key
 from corpus_assets.models.files import find_model
 from corpus_assets_tests.shared_data import shared_data

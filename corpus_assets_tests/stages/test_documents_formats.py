@@ -13,7 +13,8 @@ from corpus_assets.ingest.documents import IngestSettings, ingest_part
 from corpus_assets.ingest.gates.code_gates import CodeSettings
 from corpus_assets.ingest.gates.gates import Blocklist, GateSettings, Suppressions
 from corpus_assets.ingest.purge import purge_part
-from corpus_assets.ingest.source import FieldNames, SourceFile, SourceSpec, file_sha256
+from corpus_assets.ingest.records import SourceFile, file_sha256
+from corpus_assets.ingest.source import FieldNames, SourceSpec
 from corpus_assets.ingest.source_files import list_files
 from corpus_assets_tests.sources.licence_samples import APACHE, MIT
 from corpus_assets_tests.sources.test_wet import ORIGIN, conversion

@@ -28,7 +28,7 @@ from corpus_assets.core.errors import SourceError
 from corpus_assets.ingest.crawl.settings import IndexSettings
 from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets.ingest.gates.gates import GateSettings
-from corpus_assets.ingest.source import RawRecord, damaged
+from corpus_assets.ingest.records import RawRecord, damaged
 
 NEAR_BYTES = 1 << 16  # a gap so small is cheaper to read than to ask past
 SPAN_BYTES = 8 << 20

@@ -19,7 +19,7 @@ from corpus_assets.ingest.fetch.listing import list_remote
 from corpus_assets.ingest.fetch.remote_file import open_remote
 from corpus_assets.ingest.fetch.transport import is_remote
 from corpus_assets.ingest.locations import Locations
-from corpus_assets.ingest.source import SourceFile, open_source
+from corpus_assets.ingest.records import SourceFile, open_source
 from corpus_assets.ingest.source_files import list_names
 
 FOOTER_BYTES = 1 << 16  # asked for at once; column chunks come in one request each

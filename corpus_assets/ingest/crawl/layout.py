@@ -31,7 +31,7 @@ from corpus_assets.ingest.crawl.settings import (
 from corpus_assets.ingest.fetch.remote import Fetcher
 from corpus_assets.ingest.fetch.remote_file import RemoteFile, pin_of
 from corpus_assets.ingest.fetch.transport import Stat, is_remote, shown
-from corpus_assets.ingest.source import SourceFile, file_sha256
+from corpus_assets.ingest.records import SourceFile, file_sha256
 
 MAX_LIST_BYTES = 64 << 20
 MAX_INFLATED_BYTES = 1 << 30  # a million paths are 150 MB

@@ -21,7 +21,7 @@ from corpus_assets.core.identity import digest
 from corpus_assets.ingest.fetch.remote import Fetcher
 from corpus_assets.ingest.fetch.remote_file import pinned_stat
 from corpus_assets.ingest.fetch.transport import shown
-from corpus_assets.ingest.source import SourceFile
+from corpus_assets.ingest.records import SourceFile
 
 
 class FileCache:

@@ -7,7 +7,7 @@ from corpus_assets.ingest.crawl.layout import pin_file
 from corpus_assets.ingest.fetch.remote import Fetcher
 from corpus_assets.ingest.fetch.transport import shown
 from corpus_assets.ingest.formats.archive_formats import refuse_formats
-from corpus_assets.ingest.source import SourceFile
+from corpus_assets.ingest.records import SourceFile
 
 WILD = "*?["
 

@@ -12,7 +12,7 @@ from corpus_assets.ingest.fetch.remote import Fetcher
 from corpus_assets.ingest.fetch.remote_file import RemoteFile, opened
 from corpus_assets.ingest.fetch.settings import FetchSettings
 from corpus_assets.ingest.fetch.transport import is_remote, shown
-from corpus_assets.ingest.source import SourceFile, open_source, verify_file
+from corpus_assets.ingest.records import SourceFile, open_source, verify_file
 
 FOLDER = "fetch"
 

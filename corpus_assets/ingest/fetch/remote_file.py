@@ -10,7 +10,7 @@ from typing import IO, Any, BinaryIO, cast
 from corpus_assets.core.errors import SourceError
 from corpus_assets.ingest.fetch.remote import Fetcher
 from corpus_assets.ingest.fetch.transport import Stat, shown
-from corpus_assets.ingest.source import SourceFile
+from corpus_assets.ingest.records import SourceFile
 
 
 class RemoteFile(io.RawIOBase):

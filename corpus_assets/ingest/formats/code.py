@@ -10,7 +10,8 @@ from corpus_assets.ingest.fetch.opening import Opener, open_pinned
 from corpus_assets.ingest.formats.code_languages import language_of
 from corpus_assets.ingest.formats.text_files import read_members
 from corpus_assets.ingest.gates.licence import text_licence
-from corpus_assets.ingest.source import RawRecord, SourceFile, SourceSpec
+from corpus_assets.ingest.records import RawRecord, SourceFile
+from corpus_assets.ingest.source import SourceSpec
 
 
 def read_code_tree(

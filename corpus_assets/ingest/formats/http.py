@@ -13,7 +13,7 @@ import brotli
 import zstandard
 from fastwarc.warc import ArchiveIterator
 
-from corpus_assets.ingest.source import RawRecord
+from corpus_assets.ingest.records import RawRecord
 
 Headers = tuple[tuple[str, str], ...]
 

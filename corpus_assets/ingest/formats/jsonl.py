@@ -11,7 +11,8 @@ from typing import BinaryIO
 
 from corpus_assets.ingest.formats.inflate import inflated
 from corpus_assets.ingest.formats.rows import record_of_row
-from corpus_assets.ingest.source import RawRecord, SourceSpec, damaged
+from corpus_assets.ingest.records import RawRecord, damaged
+from corpus_assets.ingest.source import SourceSpec
 
 JSON_BYTES_PER_BYTE = 6
 SLACK_BYTES = 1 << 20

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 
 from corpus_assets.core.errors import SourceError
 from corpus_assets.ingest.formats.rows import record_of_row
-from corpus_assets.ingest.source import RawRecord, SourceSpec, damaged
+from corpus_assets.ingest.records import RawRecord, damaged
+from corpus_assets.ingest.source import SourceSpec
 
 BATCH_ROWS = 64
 

@@ -9,7 +9,8 @@ from corpus_assets.ingest.formats.parquet import read_parquet
 from corpus_assets.ingest.formats.text_files import read_text_folder
 from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets.ingest.formats.wet import read_wet
-from corpus_assets.ingest.source import RawRecord, SourceFile, SourceSpec
+from corpus_assets.ingest.records import RawRecord, SourceFile
+from corpus_assets.ingest.source import SourceSpec
 
 
 def read_records(

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from corpus_assets.ingest.formats.code_languages import language_of
-from corpus_assets.ingest.source import RawRecord, SourceSpec, damaged
+from corpus_assets.ingest.records import RawRecord, damaged
+from corpus_assets.ingest.source import SourceSpec
 
 
 def record_of_row(

@@ -14,7 +14,8 @@ import yaml
 from corpus_assets.ingest.extract.charset import decode
 from corpus_assets.ingest.fetch.opening import Opener, open_pinned
 from corpus_assets.ingest.formats.rows import key, licence, string, strings
-from corpus_assets.ingest.source import RawRecord, SourceFile, SourceMember, SourceSpec
+from corpus_assets.ingest.records import RawRecord, SourceFile, SourceMember
+from corpus_assets.ingest.source import SourceSpec
 
 MARKDOWN = (".md", ".markdown")
 FRONT_MATTER_CHARS = 8192

@@ -34,7 +34,7 @@ from corpus_assets.ingest.formats.http import (
     decode_body,
     parse_head,
 )
-from corpus_assets.ingest.source import RawRecord, damaged
+from corpus_assets.ingest.records import RawRecord, damaged
 
 DOCUMENT_TYPES = ("response", "resource", "conversion", "revisit")
 OTHER_TYPES = ("request", "metadata", "warcinfo")

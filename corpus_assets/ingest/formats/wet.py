@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import BinaryIO
 
 from corpus_assets.ingest.formats.warc import read_warc
-from corpus_assets.ingest.source import RawRecord, damaged
+from corpus_assets.ingest.records import RawRecord, damaged
 
 
 def read_wet(stream: BinaryIO, name: str, max_payload_bytes: int) -> Iterator[RawRecord]:

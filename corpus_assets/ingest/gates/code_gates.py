@@ -20,7 +20,7 @@ from pydantic import Field
 
 from corpus_assets.core.identity import Settings
 from corpus_assets.ingest.formats.code_languages import language_of
-from corpus_assets.ingest.gates.refusal import Refusal
+from corpus_assets.ingest.records import Refusal
 
 MARKER_CHARS = 3000
 MARKER_LINES = 30

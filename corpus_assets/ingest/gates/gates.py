@@ -44,13 +44,12 @@ from corpus_assets.ingest.gates.preferences import (
     header_statements,
     markup_statements,
 )
-from corpus_assets.ingest.gates.refusal import Refusal
 from corpus_assets.ingest.gates.site_gates import RobotsSettings, ask_site
 from corpus_assets.ingest.gates.spdx import allows
 from corpus_assets.ingest.gates.url_lists import UrlLists
 from corpus_assets.ingest.gates.url_words import checked_word, first_word
 from corpus_assets.ingest.kernels.markup import markup_extent
-from corpus_assets.ingest.source import RawRecord
+from corpus_assets.ingest.records import RawRecord, Refusal
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.ingest.urls import Address
 

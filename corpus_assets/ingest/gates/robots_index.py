@@ -58,7 +58,7 @@ from corpus_assets.ingest.gates.site_rules import (
     to_bytes,
     usage_rules,
 )
-from corpus_assets.ingest.source import RawRecord, SourceFile
+from corpus_assets.ingest.records import RawRecord, SourceFile
 
 VERSION = 5
 MAX_FILE_BYTES = 16 << 20  # of a larger file the beginning is read

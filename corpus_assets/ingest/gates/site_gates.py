@@ -14,9 +14,8 @@ from corpus_assets.ingest.gates.ai_agents import checked_token
 from corpus_assets.ingest.gates.optout import OPTED_OUT, OptOutSettings, frees_itself
 from corpus_assets.ingest.gates.path_rules import path_of
 from corpus_assets.ingest.gates.preferences import DISALLOW, Statement
-from corpus_assets.ingest.gates.refusal import Refusal
 from corpus_assets.ingest.gates.site_index import SiteIndex, site_of
-from corpus_assets.ingest.source import RawRecord
+from corpus_assets.ingest.records import RawRecord, Refusal
 from corpus_assets.ingest.urls import Address
 
 NO_ROBOTS = "no_robots_txt"
