@@ -45,7 +45,7 @@ from corpus_assets.ingest.extract.extract import ExtractionSettings, Extractor
 from corpus_assets.ingest.extract.page_worker import PageResult
 from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets.ingest.gates.gates import Blocklist, GateSettings, Suppressions
-from corpus_assets.ingest.gates.language_gate import LanguageGateSettings
+from corpus_assets.ingest.gates.language import LanguageGateSettings
 from corpus_assets.ingest.records import SourceFile, file_sha256
 from corpus_assets.ingest.source import SourceSpec
 from corpus_assets.models.files import find_model

@@ -15,7 +15,7 @@ from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.lock import check_inputs
 from corpus_assets.core.store import LocalStore, read_output
 from corpus_assets.graph.run import AssetReport, pin_snapshot, run_asset, run_stage, snapshots_of
-from corpus_assets.ingest.parts import remember
+from corpus_assets.ingest.purge import remember
 from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.session import Session, building_turn, refresh_orders
 from corpus_assets.versions.publish import is_published, lineage_rows, publish

@@ -19,7 +19,7 @@ from corpus_assets.core.stage import Graph
 from corpus_assets.core.task import TaskContext
 from corpus_assets.decontam.stage import COMMON_ITEMS, CONTAMINATION, EVAL_INDEX
 from corpus_assets.dedup.stage import CLUSTERS, SIGNATURES
-from corpus_assets.ingest.lists import CATEGORY_INDEX, ROBOTS_INDEX, SITE_RULES
+from corpus_assets.ingest.list_stages import CATEGORY_INDEX, ROBOTS_INDEX, SITE_RULES
 from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.lineage.stage import LINEAGE_KEYS
 from corpus_assets.select.stage import QUALITY_CUTOFFS, SELECTION

@@ -80,9 +80,8 @@ def add(
     The next build takes it in. The recipe's file stays as it is.
     """
     from corpus_assets.graph.run import pin_snapshot
-    from corpus_assets.ingest.crawl.layout import choose
-    from corpus_assets.ingest.crawl.settings import Take
-    from corpus_assets.ingest.delivery import OpenPlace
+    from corpus_assets.ingest.crawl.layout import Take, choose
+    from corpus_assets.ingest.snapshots import OpenPlace
     from corpus_assets.inspect.snapshots import Book, make_entry, shown_bytes
     from corpus_assets.recipe.snapshots import add_snapshot, undo_add
     from corpus_assets.session import open_session
@@ -134,7 +133,7 @@ def remove(
     and its partition in Dagster, unless a live version holds documents of it.
     """
     from corpus_assets.graph.leases import collecting
-    from corpus_assets.ingest.pins import forget_snapshot_files
+    from corpus_assets.ingest.snapshots import forget_snapshot_files
     from corpus_assets.inspect.snapshots import remove_added
     from corpus_assets.session import open_home
 

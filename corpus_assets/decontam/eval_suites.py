@@ -19,9 +19,8 @@ from pydantic import Field, field_validator, model_validator
 
 from corpus_assets.core.errors import RecipeError, SourceError
 from corpus_assets.core.identity import Settings
-from corpus_assets.ingest.formats.inflate import inflated
-from corpus_assets.ingest.gates.blocklist import Blocklist
-from corpus_assets.ingest.urls import address_of
+from corpus_assets.ingest.formats.framing import inflated
+from corpus_assets.ingest.urls import Blocklist, address_of
 
 REASON = "holds_benchmark"
 

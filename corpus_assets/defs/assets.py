@@ -9,7 +9,7 @@ from corpus_assets.defs.partitions import EVERY, SNAPSHOTS
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.version_assets import corpus_version_asset
 from corpus_assets.graph.run import pin_snapshot
-from corpus_assets.ingest import source_files
+from corpus_assets.ingest import listing as source_files
 from corpus_assets.stages import STAGES
 
 Result = dg.MaterializeResult

@@ -23,9 +23,9 @@ from corpus_assets.core.store import (
 )
 from corpus_assets.core.task import Task
 from corpus_assets.ingest.gates.gates import Suppressions
-from corpus_assets.ingest.lists import site_pins
+from corpus_assets.ingest.list_stages import site_pins
 from corpus_assets.ingest.locations import Locations
-from corpus_assets.ingest.pins import SnapshotFiles, file_digest, load_snapshot_files
+from corpus_assets.ingest.snapshots import SnapshotFiles, file_digest, load_snapshot_files
 from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.models.files import find_model
 from corpus_assets.recipe.recipe import Recipe

@@ -15,7 +15,7 @@ from corpus_assets.core.stage import Stage
 from corpus_assets.core.store import Result
 from corpus_assets.core.task import EarlierResult, Task
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.ingest.parts import result_before
+from corpus_assets.ingest.purge import result_before
 from corpus_assets.ingest.stage import DOCUMENTS
 
 

@@ -24,9 +24,13 @@ from corpus_assets.core.task import Finished, Task
 from corpus_assets.graph.engine.base import Engine
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.reuse import with_reuse
-from corpus_assets.ingest.delivery import find_delivery, with_site_files
-from corpus_assets.ingest.parts import remember
-from corpus_assets.ingest.pins import SnapshotFiles, save_snapshot_files
+from corpus_assets.ingest.purge import remember
+from corpus_assets.ingest.snapshots import (
+    SnapshotFiles,
+    find_delivery,
+    save_snapshot_files,
+    with_site_files,
+)
 from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.signals.stages.classifiers import CLASSIFIERS, classifier_files
 

@@ -28,11 +28,11 @@ from corpus_assets.ingest.gates.gates import (
     licence,
     media_type,
 )
-from corpus_assets.ingest.gates.language_gate import LanguageGate, with_sample
+from corpus_assets.ingest.gates.language import LanguageGate, with_sample
 from corpus_assets.ingest.gates.licence import UNKNOWN, page_licence, text_licence
-from corpus_assets.ingest.gates.preferences import UNKNOWN as NOTHING_SAID
-from corpus_assets.ingest.gates.preferences import Preference, Statement, combined
-from corpus_assets.ingest.gates.url_lists import UrlLists
+from corpus_assets.ingest.gates.robots import UNKNOWN as NOTHING_SAID
+from corpus_assets.ingest.gates.robots import Preference, Statement, combined
+from corpus_assets.ingest.gates.sites import UrlLists
 from corpus_assets.ingest.kernels.landmarks import Landmarks, find_landmarks
 from corpus_assets.ingest.records import RawRecord, SourceFile
 from corpus_assets.ingest.source import SourceSpec

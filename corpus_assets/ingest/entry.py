@@ -5,8 +5,8 @@ from typing import Any
 from pydantic import Field, field_validator, model_validator
 
 from catalog.formats.names import check_name
-from corpus_assets.ingest.crawl.settings import CrawlSettings
-from corpus_assets.ingest.fetch.settings import FetchSettings
+from corpus_assets.ingest.crawl.layout import CrawlSettings
+from corpus_assets.ingest.fetch.transport import FetchSettings
 from corpus_assets.ingest.source import SourceSpec
 
 

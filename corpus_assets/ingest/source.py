@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from corpus_assets.core.identity import Name, Settings
-from corpus_assets.ingest.gates.code_gates import CodeSettings
+from corpus_assets.ingest.gates.code import CodeSettings
 
 Format = Literal["warc", "wet", "jsonl", "parquet", "text", "code"]
 

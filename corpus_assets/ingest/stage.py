@@ -16,21 +16,20 @@ from corpus_assets.ingest import documents
 from corpus_assets.ingest.documents import SUPPRESSED, IngestSettings, ingest_part
 from corpus_assets.ingest.extract.extract import extractor_version
 from corpus_assets.ingest.gates.gates import Blocklist, Suppressions
-from corpus_assets.ingest.gates.language_gate import sample_counts
+from corpus_assets.ingest.gates.language import sample_counts
 from corpus_assets.ingest.gates.optout import OPTED_OUT
-from corpus_assets.ingest.gates.preferences import TRAINING_DISALLOWED
-from corpus_assets.ingest.lists import category_files, list_inputs, url_lists
-from corpus_assets.ingest.parts import part_task, spelled_orders
-from corpus_assets.ingest.purge import purge_part
+from corpus_assets.ingest.gates.robots import TRAINING_DISALLOWED
+from corpus_assets.ingest.list_stages import category_files, list_inputs, url_lists
+from corpus_assets.ingest.purge import part_task, purge_part, spelled_orders
 from corpus_assets.ingest.records import SourceFile
-from corpus_assets.ingest.source import SourceSpec
-from corpus_assets.ingest.source_reading import (
+from corpus_assets.ingest.snapshots import (
     forget_source,
     index_input,
     index_settings,
     open_records,
     reading_params,
 )
+from corpus_assets.ingest.source import SourceSpec
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline

@@ -7,8 +7,7 @@ from functools import cached_property
 
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import digest
-from corpus_assets.ingest.gates.blocklist import Blocklist
-from corpus_assets.ingest.urls import current_order, host_of_key
+from corpus_assets.ingest.urls import Blocklist, current_order, host_of_key
 from corpus_assets.text.sketch import SketchIndex
 
 KINDS = ("url_key", "url_prefix", "host", "doc_id", "text_id", "near_text")

@@ -1,12 +1,23 @@
-"""The names a record's URL goes by. The rules themselves are the catalog's."""
+"""The names a URL goes by, and sets of hosts. The rules of addresses are the catalog's."""
 
 import re
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 from catalog.formats.urls import canonical_host, canonical_url, current_key, url_key
+from corpus_assets.core.errors import RecipeError, SourceError
 
-__all__ = ["Address", "address_of", "canonical_host", "current_order", "host_of_key", "url_key"]
+__all__ = [
+    "Address",
+    "Blocklist",
+    "address_of",
+    "canonical_host",
+    "current_order",
+    "host_of_key",
+    "url_key",
+]
 
 
 _PLAIN = re.compile(
@@ -58,3 +69,55 @@ def host_of_key(key: str) -> str:
     if place.startswith("["):
         return place.partition("]")[0] + "]"
     return ".".join(reversed(place.partition(":")[0].split(",")))
+
+
+# --------------------------------------------------------------------------------------------------
+# Hosts that a recipe leaves out, with all their subdomains.
+
+
+class Blocklist:
+    """Hosts with all their subdomains: `example.com` blocks `a.example.com` as well."""
+
+    def __init__(self, hosts: Iterable[str] = ()) -> None:
+        self._hosts = frozenset(_host(host) for host in hosts)
+
+    @classmethod
+    def from_files(cls, paths: Sequence[Path]) -> "Blocklist":
+        """One host a line; `#` begins a comment. A `0.0.0.0 host` line of a hosts file works."""
+        hosts: list[str] = []
+        for path in paths:
+            try:
+                lines = path.read_text(encoding="utf-8").splitlines()
+            except (OSError, UnicodeDecodeError) as error:
+                raise SourceError(f"{path}: the blocklist cannot be read: {error}") from error
+            for number, line in enumerate(lines, 1):
+                words = line.partition("#")[0].split()
+                if words:
+                    try:
+                        hosts.append(_host(words[-1]))
+                    except RecipeError as error:
+                        raise SourceError(f"{path} line {number}: {error}") from error
+        return cls(hosts)
+
+    def with_hosts(self, hosts: Iterable[str]) -> "Blocklist":
+        return Blocklist([*sorted(self._hosts), *hosts])
+
+    def __len__(self) -> int:
+        return len(self._hosts)
+
+    def match(self, host: str) -> str | None:
+        """The listed host that covers `host`, or None. One look-up a label."""
+        if not self._hosts:
+            return None
+        while host:
+            if host in self._hosts:
+                return host
+            host = host.partition(".")[2]
+        return None
+
+
+def _host(host: str) -> str:
+    try:
+        return canonical_host(host.strip().removeprefix("*.").removeprefix("."))
+    except ValueError as error:
+        raise RecipeError(f"{host!r} is not a host; write it like example.com") from error

@@ -8,11 +8,10 @@ from corpus_assets.core.errors import MissingInput, RecipeError
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import Store, open_store
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.ingest.crawl.layout import CrawlPlace, choose
-from corpus_assets.ingest.crawl.settings import CrawlSettings, Take
-from corpus_assets.ingest.delivery import OpenPlace
+from corpus_assets.ingest.crawl.layout import CrawlPlace, CrawlSettings, Take, choose
 from corpus_assets.ingest.entry import SourceEntry
 from corpus_assets.ingest.locations import Locations
+from corpus_assets.ingest.snapshots import OpenPlace
 from corpus_assets.recipe.recipe import Recipe, find_recipe, load_recipe, parse_recipe
 from corpus_assets.recipe.snapshots import (
     AddedSnapshot,

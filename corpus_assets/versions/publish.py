@@ -39,7 +39,7 @@ from corpus_assets.core.store import (
 )
 from corpus_assets.graph.leases import publishing
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.ingest.lists import category_files
+from corpus_assets.ingest.list_stages import category_files
 from corpus_assets.lineage.stage import key_rows
 from corpus_assets.shards.manifest import (
     Group,

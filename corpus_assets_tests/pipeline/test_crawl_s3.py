@@ -13,8 +13,8 @@ from catalog.errors import SourceUnavailable
 from catalog.formats.ranges import open_source
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.home import Home
-from corpus_assets.ingest.fetch.remote import Fetcher
-from corpus_assets.ingest.fetch.settings import FetchSettings
+from corpus_assets.ingest.fetch.fetcher import Fetcher
+from corpus_assets.ingest.fetch.transport import FetchSettings
 from corpus_assets.inspect.snapshots import Book, follow
 from corpus_assets_tests.crawl_server import CrawlServer, every_other
 from corpus_assets_tests.pipeline.crawl_corpus import FIRST, NEWS, SECOND, Place, two_crawls

@@ -11,7 +11,7 @@ from catalog.db.registry import Registry
 from catalog.db.rows import NewTakedown
 from corpus_assets.core.home import Home
 from corpus_assets.graph.run import pin_snapshot, run_asset
-from corpus_assets.ingest import parts
+from corpus_assets.ingest import purge as parts
 from corpus_assets.session import open_session, refresh_orders
 from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
 

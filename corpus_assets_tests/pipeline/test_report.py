@@ -10,7 +10,7 @@ import pytest
 
 from corpus_assets.ingest.documents import IngestSettings
 from corpus_assets.ingest.gates.gates import GateSettings
-from corpus_assets.ingest.gates.language_gate import LanguageGateSettings
+from corpus_assets.ingest.gates.language import LanguageGateSettings
 from corpus_assets.versions.pages import Mark, mirrored_histogram, small_multiples
 from corpus_assets.versions.report import _language_gate
 from corpus_assets_tests.pipeline.conftest import VERSION, Place

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from corpus_assets.core.errors import CorruptArtifact, SourceError
-from corpus_assets.ingest.gates.categories import CategoryIndex, CategoryLists, build_category_index
+from corpus_assets.ingest.gates.addresses import CategoryIndex, CategoryLists, build_category_index
 from corpus_assets.ingest.urls import address_of
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from corpus_assets.ingest.gates.categories import CategoryIndex, build_category_index
+from corpus_assets.ingest.gates.addresses import CategoryIndex, build_category_index
 from corpus_assets.ingest.gates.gates import (
     Blocklist,
     GateSettings,
@@ -14,13 +14,11 @@ from corpus_assets.ingest.gates.gates import (
     gate_record,
 )
 from corpus_assets.ingest.gates.optout import OptOutSettings
-from corpus_assets.ingest.gates.robots_index import SiteFileSettings, build_index, read_site_files
-from corpus_assets.ingest.gates.site_gates import RobotsSettings
-from corpus_assets.ingest.gates.site_index import SiteIndex
-from corpus_assets.ingest.gates.url_lists import UrlLists
+from corpus_assets.ingest.gates.sites import RobotsSettings, SiteIndex, UrlLists
+from corpus_assets.ingest.listing import list_files
 from corpus_assets.ingest.records import RawRecord
+from corpus_assets.ingest.site_files import SiteFileSettings, build_index, read_site_files
 from corpus_assets.ingest.source import SourceSpec
-from corpus_assets.ingest.source_files import list_files
 from corpus_assets.ingest.urls import address_of
 from corpus_assets_tests.sources.warc_bytes import page
 

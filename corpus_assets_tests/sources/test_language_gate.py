@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from corpus_assets.core.errors import ModelError
-from corpus_assets.ingest.gates.language_gate import (
+from corpus_assets.ingest.gates.language import (
     LanguageGate,
     LanguageGateSettings,
     sample_counts,

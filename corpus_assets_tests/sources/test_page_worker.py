@@ -154,7 +154,7 @@ def test_a_killed_parent_leaves_no_child_even_one_that_is_at_work(tmp_path: Path
     script = textwrap.dedent(
         f"""
         import sys
-        from corpus_assets.sources import page_worker
+        from corpus_assets.ingest.extract import page_worker
         page_worker.CHILD = {RUDE!r}
         worker = page_worker.PageWorker(page_worker.WorkerSpec({OPTIONS!r}, 2, 128))
         worker.extract("ready")
@@ -183,7 +183,7 @@ def test_a_killed_parent_leaves_no_child_even_one_that_is_at_work(tmp_path: Path
 def test_ctrl_c_ends_the_child_and_not_only_the_parent() -> None:
     script = textwrap.dedent(
         f"""
-        from corpus_assets.sources import page_worker
+        from corpus_assets.ingest.extract import page_worker
         page_worker.CHILD = {RUDE!r}
         worker = page_worker.PageWorker(page_worker.WorkerSpec({OPTIONS!r}, 30, 128))
         worker.extract("ready")

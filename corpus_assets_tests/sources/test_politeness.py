@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from corpus_assets.ingest.fetch.politeness import Pace
-from corpus_assets.ingest.fetch.remote import Fetcher
-from corpus_assets.ingest.fetch.settings import FetchSettings
+from corpus_assets.ingest.fetch.fetcher import Fetcher, Pace
+from corpus_assets.ingest.fetch.transport import FetchSettings
 from corpus_assets_tests.crawl_server import CrawlServer
 
 DATA = bytes(range(256)) * 64

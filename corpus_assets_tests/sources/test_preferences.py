@@ -2,16 +2,17 @@
 
 import pytest
 
-from corpus_assets.ingest.gates.preferences import (
+from corpus_assets.ingest.gates.robots import (
     Preference,
     Statement,
     combined,
     header_statements,
     markup_statements,
+    parse_robots,
+    rules_for,
     training_preference,
 )
-from corpus_assets.ingest.gates.robots import parse_robots, rules_for
-from corpus_assets.ingest.gates.site_rules import (
+from corpus_assets.ingest.gates.sites import (
     from_bytes,
     licence_lines,
     robots_rules,

@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus_assets.ingest.gates.path_rules import is_allowed, path_of
-from corpus_assets.ingest.gates.robots import MAX_BYTES, may_fetch, parse_robots, rules_for
+from corpus_assets.ingest.gates.robots import (
+    MAX_BYTES,
+    is_allowed,
+    may_fetch,
+    parse_robots,
+    path_of,
+    rules_for,
+)
 from corpus_assets_tests.shared_data import shared_data
 from corpus_assets_tests.sources.robots_reference import allowed as reference
 from corpus_assets_tests.sources.robots_reference import rules_of, verdict

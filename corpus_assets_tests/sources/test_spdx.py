@@ -1,6 +1,15 @@
 import pytest
 
-from corpus_assets.ingest.gates.spdx import MAX_CHARS, allows, licences_of, parse
+from corpus_assets.ingest.gates.licence import (
+    MAX_EXPRESSION_CHARS as MAX_CHARS,
+)
+from corpus_assets.ingest.gates.licence import (
+    allows,
+    licences_of,
+)
+from corpus_assets.ingest.gates.licence import (
+    parse_spdx as parse,
+)
 
 FREE = ("MIT", "Apache-2.0", "GPL-2.0-only WITH Linux-syscall-note", "CC-BY-4.0")
 

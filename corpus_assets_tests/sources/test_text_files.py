@@ -3,10 +3,10 @@ from pathlib import Path
 import pytest
 
 from corpus_assets.core.errors import SourceError
-from corpus_assets.ingest.formats.text_files import first_heading, front_matter, read_text_folder
+from corpus_assets.ingest.formats.text import first_heading, front_matter, read_text_folder
+from corpus_assets.ingest.listing import list_files
 from corpus_assets.ingest.records import RawRecord
 from corpus_assets.ingest.source import FieldNames, SourceSpec
-from corpus_assets.ingest.source_files import list_files
 
 FIELDS = FieldNames(
     title="title", licence="license", language="lang", derived_from="sources", generator="model",

@@ -18,7 +18,7 @@ from corpus_assets.ingest.extract import page_worker
 from corpus_assets.ingest.extract.extract import Extractor
 from corpus_assets.ingest.extract.page_worker import PageResult, close_idle_workers
 from corpus_assets.ingest.gates.gates import Blocklist, GateSettings, Suppressions
-from corpus_assets.ingest.gates.language_gate import LanguageGateSettings
+from corpus_assets.ingest.gates.language import LanguageGateSettings
 from corpus_assets.ingest.purge import purge_part
 from corpus_assets.ingest.records import SourceFile, file_sha256
 from corpus_assets.ingest.source import FieldNames, SourceSpec

@@ -92,8 +92,9 @@ def poison() -> dict[str, bytes]:
 SCRIPT = """
 import json, sys
 from pathlib import Path
-from corpus_assets.sources import page_worker
-from corpus_assets.ingest.source import SourceFile, SourceSpec, file_sha256
+from corpus_assets.ingest.extract import page_worker
+from corpus_assets.ingest.records import SourceFile, file_sha256
+from corpus_assets.ingest.source import SourceSpec
 from corpus_assets.ingest.extract.extract import ExtractionSettings
 from corpus_assets.ingest.gates.gates import Blocklist, GateSettings, Suppressions
 from corpus_assets.ingest.extract.page_child import peak_memory

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from corpus_assets.core.errors import SourceError
+from corpus_assets.ingest.listing import list_files, list_names
 from corpus_assets.ingest.source import SourceSpec
-from corpus_assets.ingest.source_files import list_files, list_names
 from corpus_assets_tests.sources.licence_samples import APACHE, MIT
 
 CODE = SourceSpec(name="code", format="code")

@@ -7,8 +7,8 @@ licence file above it, found when the snapshot was pinned; that of the source.
 from collections.abc import Iterator
 
 from corpus_assets.ingest.fetch.opening import Opener, open_pinned
-from corpus_assets.ingest.formats.code_languages import language_of
-from corpus_assets.ingest.formats.text_files import read_members
+from corpus_assets.ingest.formats.text import read_members
+from corpus_assets.ingest.gates.code import language_of
 from corpus_assets.ingest.gates.licence import text_licence
 from corpus_assets.ingest.records import RawRecord, SourceFile
 from corpus_assets.ingest.source import SourceSpec

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from corpus_assets.ingest.formats.inflate import inflated
+from corpus_assets.ingest.formats.framing import inflated
 from corpus_assets.ingest.formats.rows import record_of_row
 from corpus_assets.ingest.records import RawRecord, damaged
 from corpus_assets.ingest.source import SourceSpec

@@ -6,7 +6,7 @@ from corpus_assets.ingest.fetch.opening import Opener, open_pinned
 from corpus_assets.ingest.formats.code import read_code_tree
 from corpus_assets.ingest.formats.jsonl import read_jsonl
 from corpus_assets.ingest.formats.parquet import read_parquet
-from corpus_assets.ingest.formats.text_files import read_text_folder
+from corpus_assets.ingest.formats.text import read_text_folder
 from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets.ingest.formats.wet import read_wet
 from corpus_assets.ingest.records import RawRecord, SourceFile

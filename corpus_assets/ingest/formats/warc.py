@@ -18,14 +18,13 @@ larger block is passed over.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from fastwarc.warc import ArchiveIterator, WarcRecord
 
 from corpus_assets.core.errors import SourceError
-from corpus_assets.ingest.formats.archive_formats import MAGIC_BYTES, refuse_formats
 from corpus_assets.ingest.formats.framing import GZIP, WARC, ArchiveFile, GzipMember, PlainView
 from corpus_assets.ingest.formats.http import (
     BadHttp,
@@ -343,3 +342,31 @@ def _first_language(declared: str) -> str | None:
     """The most frequent of the languages a crawl found, `eng,deu`; None where it found none."""
     first = declared.partition(",")[0].strip()
     return first if first.isascii() and first.isalpha() and len(first) <= 8 else None
+
+
+# --------------------------------------------------------------------------------------------------
+# Web archives in formats that are not read: refused by name, before any work is done.
+
+MAGIC_BYTES = 11
+
+_FORMATS = {
+    "ARC": (
+        (".arc", ".arc.gz"),
+        (b"filedesc://",),
+        "convert it to WARC (`warcio recompress`)",
+    ),
+    "Zstandard": (
+        (".warc.zst", ".wet.zst"),
+        (b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18"),  # a frame, or one with a dictionary
+        "unpack it to .warc, or compress its records with gzip",
+    ),
+}
+
+
+def refuse_formats(names: Iterable[str], beginning: bytes = b"") -> None:
+    """SourceError for the first file that is an archive in another format, by its name or by how
+    it begins."""
+    for name in names:
+        for format, (suffixes, magics, advice) in _FORMATS.items():
+            if name.lower().endswith(suffixes) or beginning.startswith(magics):
+                raise SourceError(f"{name}: {format} archives are not read; {advice}")

@@ -28,30 +28,27 @@ from collections.abc import Sequence
 from pydantic import Field, field_validator
 
 from corpus_assets.core.identity import Settings
-from corpus_assets.ingest.gates.blocklist import Blocklist
-from corpus_assets.ingest.gates.code_gates import CodeSettings, gate_code, gate_path
-from corpus_assets.ingest.gates.language_gate import LanguageGateSettings
-from corpus_assets.ingest.gates.licence import UNKNOWN
+from corpus_assets.ingest.gates.addresses import checked_word, first_word
+from corpus_assets.ingest.gates.code import CodeSettings, gate_code, gate_path
+from corpus_assets.ingest.gates.language import LanguageGateSettings
+from corpus_assets.ingest.gates.licence import UNKNOWN, allows
 from corpus_assets.ingest.gates.optout import (
     OPTED_OUT,
     OptOutSettings,
     header_opt_out,
     meta_opt_out,
 )
-from corpus_assets.ingest.gates.preferences import (
+from corpus_assets.ingest.gates.robots import (
     DISALLOW,
     Statement,
     header_statements,
     markup_statements,
 )
-from corpus_assets.ingest.gates.site_gates import RobotsSettings, ask_site
-from corpus_assets.ingest.gates.spdx import allows
-from corpus_assets.ingest.gates.url_lists import UrlLists
-from corpus_assets.ingest.gates.url_words import checked_word, first_word
+from corpus_assets.ingest.gates.sites import RobotsSettings, UrlLists, ask_site
 from corpus_assets.ingest.kernels.markup import markup_extent
 from corpus_assets.ingest.records import RawRecord, Refusal
 from corpus_assets.ingest.suppressions import Suppressions
-from corpus_assets.ingest.urls import Address
+from corpus_assets.ingest.urls import Address, Blocklist
 
 __all__ = [
     "Blocklist",

@@ -9,7 +9,7 @@ from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import digest
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import TaskContext
-from corpus_assets.ingest.pins import file_digest
+from corpus_assets.ingest.snapshots import file_digest
 from corpus_assets.signals.base import FILE, FOLDER
 from corpus_assets.signals.stages.classifiers import learned_inputs
 from corpus_assets.signals.stages.perplexity import model_inputs

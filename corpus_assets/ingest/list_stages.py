@@ -15,19 +15,14 @@ from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Task, TaskContext
+from corpus_assets.ingest import site_files
 from corpus_assets.ingest.fetch.opening import Reach, open_pinned
-from corpus_assets.ingest.gates import robots_index
-from corpus_assets.ingest.gates.categories import (
-    FILES,
-    CategoryIndex,
-    build_category_index,
-)
-from corpus_assets.ingest.gates.categories import VERSION as CATEGORIES_VERSION
-from corpus_assets.ingest.gates.robots_index import SiteFileSettings, build_index, read_site_files
-from corpus_assets.ingest.gates.site_index import SiteIndex
-from corpus_assets.ingest.gates.url_lists import UrlLists
+from corpus_assets.ingest.gates.addresses import FILES, CategoryIndex, build_category_index
+from corpus_assets.ingest.gates.addresses import VERSION as CATEGORIES_VERSION
+from corpus_assets.ingest.gates.sites import SiteIndex, UrlLists
 from corpus_assets.ingest.records import SourceFile
-from corpus_assets.ingest.source_reading import reading_params
+from corpus_assets.ingest.site_files import SiteFileSettings, build_index, read_site_files
+from corpus_assets.ingest.snapshots import reading_params
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline
@@ -197,7 +192,7 @@ CATEGORY_INDEX = Stage(
 
 SITE_RULES = Stage(
     "site_rules",
-    robots_index.VERSION,
+    site_files.VERSION,
     Scope.SNAPSHOT,
     plan_site_rules,
     run_site_rules,
@@ -208,7 +203,7 @@ SITE_RULES = Stage(
 
 ROBOTS_INDEX = Stage(
     "robots_index",
-    robots_index.VERSION,
+    site_files.VERSION,
     Scope.SNAPSHOT,
     plan_robots_index,
     run_robots_index,

@@ -34,29 +34,26 @@ from corpus_assets.core.identity import Settings
 from corpus_assets.ingest.fetch.opening import Opener, open_pinned
 from corpus_assets.ingest.formats.http import body_beginning
 from corpus_assets.ingest.formats.warc import read_warc
-from corpus_assets.ingest.gates.path_rules import path_of
-from corpus_assets.ingest.gates.robots import MAX_BYTES, parse_robots
-from corpus_assets.ingest.gates.site_index import (
-    MAX_REDIRECTS,
-    file_hash,
-    moment,
-    site_of,
-    twin,
-    write_index,
-)
-from corpus_assets.ingest.gates.site_rules import (
+from corpus_assets.ingest.gates.robots import MAX_BYTES, parse_robots, path_of
+from corpus_assets.ingest.gates.sites import (
     AI_TXT,
     DISALLOW_ALL,
     FILE_NAMES,
+    MAX_REDIRECTS,
     PATHS,
     ROBOTS,
     TDMREP,
     ai_txt_rules,
+    file_hash,
     licence_lines,
+    moment,
     robots_rules,
+    site_of,
     tdmrep_rules,
     to_bytes,
+    twin,
     usage_rules,
+    write_index,
 )
 from corpus_assets.ingest.records import RawRecord, SourceFile
 

@@ -1,23 +1,22 @@
-"""Parts of a folder of many small files: neighbours in the order of their names, up to a bound.
-
-Of a code tree each file's licence is settled here, from the nearest licence file above it, and
-pinned with the file. So a file's licence does not hang on which part, or which document, its
-licence file became.
-"""
+"""List the files of a snapshot, on this machine or on a server, and pin them."""
 
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from glob import has_magic
 from pathlib import Path
 
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.identity import digest
 from corpus_assets.ingest.extract.charset import decode
-from corpus_assets.ingest.formats.archive_formats import refuse_formats
-from corpus_assets.ingest.gates.licence import UNKNOWN
-from corpus_assets.ingest.gates.licence_texts import (
+from corpus_assets.ingest.fetch.fetcher import Fetcher
+from corpus_assets.ingest.fetch.opening import pin_file
+from corpus_assets.ingest.fetch.transport import shown
+from corpus_assets.ingest.formats.warc import refuse_formats
+from corpus_assets.ingest.gates.licence import (
     MAX_BYTES,
+    UNKNOWN,
     detect_licences,
     folder_licence,
     is_licence_file,
@@ -30,6 +29,13 @@ from corpus_assets.ingest.records import (
     open_source,
 )
 from corpus_assets.ingest.source import FOLDER_FORMATS, SourceSpec
+
+# --------------------------------------------------------------------------------------------------
+# Parts of a folder of many small files: neighbours in the order of their names, up to a bound.
+#
+# Of a code tree each file's licence is settled here, from the nearest licence file above it, and
+# pinned with the file. So a file's licence does not hang on which part, or which document, its
+# licence file became.
 
 
 def group_files(spec: SourceSpec, base: str, names: Sequence[str]) -> list[SourceFile]:
@@ -214,3 +220,54 @@ def _looked_for(location: str, format: str) -> str:
     if has_magic(location) or not local_path(location).is_dir():
         return location
     return " or ".join(f"{location}/**/*{suffix}" for suffix in SUFFIXES[format])
+
+
+# --------------------------------------------------------------------------------------------------
+# Snapshots that lie on a server without a crawl's layout: a file, or a prefix of a bucket.
+
+WILD = "*?["
+
+
+def list_remote(fetcher: Fetcher, location: str, suffixes: tuple[str, ...]) -> list[SourceFile]:
+    """The files at an address, sorted by name.
+
+    `s3://bucket/folder/` takes all files of the source's format below it, `s3://bucket/a/*.gz`
+    those that match; any other address is one file. Names are relative to the folder.
+    """
+    is_archive = ".wet" in suffixes  # of web pages: other formats of such are refused by name
+    if location.startswith("s3://"):
+        key = location.removeprefix("s3://").partition("/")[2]
+        if any(sign in key for sign in WILD):
+            return _matching(fetcher, location, is_archive)
+        if not key or key.endswith("/"):
+            found = fetcher.listed(location)
+            refuse_formats(name for name, _ in found if is_archive and not _is_hidden(name))
+            return [
+                pin_file(fetcher, name, location.rstrip("/") + f"/{name}", stat)
+                for name, stat in found
+                if name.endswith(suffixes) and not _is_hidden(name)
+            ]
+    if any(sign in location for sign in WILD):
+        raise SourceError(
+            f"{shown(location)}: patterns work for folders and s3:// only; name a file"
+        )
+    name = location.rstrip("/").rpartition("/")[2]
+    refuse_formats([name] if is_archive else [])
+    return [pin_file(fetcher, name, location, fetcher.stat(location))]
+
+
+def _matching(fetcher: Fetcher, location: str, is_archive: bool) -> list[SourceFile]:
+    first = min(location.index(sign) for sign in WILD if sign in location)
+    folder = location[:first].rpartition("/")[0] + "/"
+    pattern = location.removeprefix(folder)
+    found = [
+        (name, stat)
+        for name, stat in fetcher.listed(folder)
+        if fnmatchcase(name, pattern) and name.count("/") == pattern.count("/")
+    ]
+    refuse_formats(name for name, _ in found if is_archive)
+    return [pin_file(fetcher, name, f"{folder}{name}", stat) for name, stat in found]
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith(".") for part in name.split("/"))

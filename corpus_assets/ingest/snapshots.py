@@ -1,0 +1,329 @@
+"""Snapshots: find what they consist of, pin it, and read the pinned files."""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from corpus_assets.core.errors import MissingInput, SourceError
+from corpus_assets.core.identity import canonical_json, digest
+from corpus_assets.core.lock import PinnedFile
+from corpus_assets.core.store import Output, Store, damaged, read_sealed, sealed_json
+from corpus_assets.core.task import TaskContext
+from corpus_assets.ingest.crawl.index import pin_indexes, read_indexed
+from corpus_assets.ingest.crawl.layout import (
+    CrawlPlace,
+    CrawlSettings,
+    IndexSettings,
+    OnProgress,
+    Take,
+    choose,
+    robots_path,
+)
+from corpus_assets.ingest.entry import SourceEntry
+from corpus_assets.ingest.fetch.opening import Opener, Reach, forget_cached, open_pinned
+from corpus_assets.ingest.fetch.transport import is_remote
+from corpus_assets.ingest.formats.readers import read_records
+from corpus_assets.ingest.formats.warc import refuse_formats
+from corpus_assets.ingest.gates.gates import GateSettings
+from corpus_assets.ingest.listing import SUFFIXES, base_of, list_files, list_names, list_remote
+from corpus_assets.ingest.locations import Locations
+from corpus_assets.ingest.records import RawRecord, SourceFile
+from corpus_assets.ingest.source import FOLDER_FORMATS, SourceSpec
+
+if TYPE_CHECKING:
+    from corpus_assets.recipe.recipe import Recipe
+
+# --------------------------------------------------------------------------------------------------
+# The pinned list of a snapshot's files: listed and hashed once, then frozen.
+#
+# A snapshot is a frozen delivery. Its list is made anew only when the recipe points elsewhere or
+# when names or sizes at its location changed; a file whose bytes changed under the same name and
+# size is refused when it is read.
+
+
+@dataclass(frozen=True)
+class SnapshotFiles:
+    snapshot: str
+    location: str
+    files: tuple[SourceFile, ...]
+    robots: tuple[SourceFile, ...] = ()  # the crawl's robots.txt records beside the files
+    indexes: tuple[Output, ...] = ()  # rows of the crawl's URL index, one file a part
+
+    @property
+    def pinned(self) -> tuple[PinnedFile, ...]:
+        return tuple(
+            PinnedFile(name=file.name, bytes=file.size, sha256=file.sha256) for file in self.files
+        )
+
+    @property
+    def content_hash(self) -> str:
+        """Identity of the delivery: names and contents, not where they lie."""
+        files = [[file.name, file.sha256] for file in self.files]
+        if not self.robots and not self.indexes:
+            return digest(files)
+        robots = [[file.name, file.sha256] for file in self.robots]
+        return digest([files, robots, [output.sha256 for output in self.indexes]])
+
+
+def _path(snapshot: str) -> str:
+    return f"sources/{snapshot}.json"
+
+
+def save_snapshot_files(store: Store, pinned: SnapshotFiles) -> None:
+    store.write(_path(pinned.snapshot), sealed_json(asdict(pinned)))
+
+
+def forget_snapshot_files(store: Store, snapshot: str) -> None:
+    """The snapshot is pinned no more; no harm where it was not."""
+    store.delete(_path(snapshot))
+
+
+def load_snapshot_files(store: Store, snapshot: str) -> SnapshotFiles:
+    if not store.exists(_path(snapshot)):
+        raise MissingInput(
+            f"source_files of {snapshot} is not pinned yet; materialize source_files first, or "
+            "run `corpus build`"
+        )
+    raw = read_sealed(store, _path(snapshot))
+    try:
+        files = tuple(SourceFile(**file) for file in raw["files"])
+        robots = tuple(SourceFile(**file) for file in raw.get("robots", ()))
+        indexes = tuple(Output(**output) for output in raw.get("indexes", ()))
+        return SnapshotFiles(raw["snapshot"], raw["location"], files, robots, indexes)
+    except (KeyError, TypeError) as error:
+        raise damaged(store, _path(snapshot), "does not list a snapshot's files") from error
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file outside the store."""
+    try:
+        with open(path, "rb") as handle:
+            return hashlib.file_digest(handle, "sha256").hexdigest()
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read: {error.strerror}; correct the recipe") from error
+
+
+# --------------------------------------------------------------------------------------------------
+# What a snapshot consists of, looked up where it lies: here, on a server, or in a crawl.
+#
+# A list that was pinned before is taken as it is where its location is still the same. Local
+# folders are looked at again (names and sizes); servers are not asked: each request for a file
+# names the pinned ETag, so a changed one is refused when it is read.
+
+
+def find_delivery(
+    recipe: "Recipe",
+    locations: Locations,
+    store: Store,
+    snapshot: str,
+    tell: OnProgress | None = None,
+) -> SnapshotFiles:
+    """The snapshot's files with their sizes and digests; pinned ones where they still stand."""
+    source = recipe.source_of(snapshot)
+    known = load_snapshot_files(store, snapshot) if _is_pinned(store, snapshot) else None
+    if source.crawl is not None:
+        return _crawl_delivery(
+            recipe, locations, store, source, source.crawl, snapshot, known, tell
+        )
+    location = locations.resolve(source.snapshots[snapshot])
+    if not is_remote(location):
+        return _local_delivery(source, location, snapshot, known)
+    if known is not None and known.location == location:
+        return known
+    if source.format in FOLDER_FORMATS:
+        raise SourceError(
+            f"snapshot {snapshot} of {source.name}: a folder of {source.format} files is read on "
+            "this machine only; copy it here"
+        )
+    with reach_of(source, locations, snapshot).fetcher() as fetcher:
+        files = list_remote(fetcher, location, SUFFIXES[source.format])
+    if not files:
+        raise SourceError(
+            f"snapshot {snapshot} of {source.name}: nothing to read at {location}; correct the "
+            "location in the recipe"
+        )
+    return SnapshotFiles(snapshot, location, tuple(files))
+
+
+def reach_of(source: SourceEntry, locations: Locations, snapshot: str) -> Reach:
+    """How the files of a source's snapshot are reached."""
+    if source.crawl is not None:
+        return Reach(source.crawl, locations.home.root, source.crawl.base)
+    return Reach(source.fetch, locations.home.root, locations.resolve(source.snapshots[snapshot]))
+
+
+@dataclass
+class OpenPlace:
+    """A crawl's place with its connections; use it in a `with` statement."""
+
+    settings: CrawlSettings
+    locations: Locations
+
+    def __enter__(self) -> CrawlPlace:
+        base = self.settings.base
+        if not is_remote(base):
+            base = f"{self.locations.resolve(base.rstrip('/'))}/"
+        settings = self.settings.model_copy(update={"base": base})
+        self._fetcher = Reach(settings, self.locations.home.root, base).fetcher()
+        return CrawlPlace(settings, self._fetcher)
+
+    def __exit__(self, *_: object) -> None:
+        self._fetcher.close()
+
+
+def _crawl_delivery(
+    recipe: "Recipe",
+    locations: Locations,
+    store: Store,
+    source: SourceEntry,
+    settings: CrawlSettings,
+    snapshot: str,
+    known: SnapshotFiles | None,
+    tell: OnProgress | None,
+) -> SnapshotFiles:
+    crawl, take = source.snapshots[snapshot], settings.take_of(snapshot)
+    location = _crawl_location(settings, crawl, take, recipe.seed)
+    if known is not None and known.location == location:
+        return known
+    with OpenPlace(settings, locations) as place:
+        paths = choose(place.paths(crawl, settings.kind), take, recipe.seed)
+        files = place.pin(paths, tell)
+        robots = _robots(place, crawl, paths) if settings.robots else []
+        indexes: tuple[Output, ...] = ()
+        if settings.index is not None:
+            indexes = pin_indexes(place, settings.index, crawl, files, locations, store)
+    return SnapshotFiles(snapshot, location, tuple(files), tuple(robots), indexes)
+
+
+def _robots(place: CrawlPlace, crawl: str, paths: list[str]) -> list[SourceFile]:
+    """The robots.txt records beside the chosen files, as far as the crawl has them."""
+    listed = set(place.paths(crawl, "robotstxt"))
+    wanted = dict.fromkeys(robots_path(path) for path in paths)
+    return place.pin([path for path in wanted if path in listed])
+
+
+def _crawl_location(settings: CrawlSettings, crawl: str, take: Take, seed: int) -> str:
+    """Where and how a crawl's list was made: another answer asks the server again."""
+    how = {"kind": settings.kind, "robots": settings.robots, "seed": seed, **take.identity()}
+    if settings.index is not None:
+        how["index"] = settings.index.location
+    return f"{settings.base}crawl-data/{crawl}/ {canonical_json(how).decode()}"
+
+
+def _local_delivery(
+    source: SourceEntry, location: str, snapshot: str, known: SnapshotFiles | None
+) -> SnapshotFiles:
+    if known is not None and known.location == location:
+        there = [(each.name, each.size) for file in known.files for each in file.members or (file,)]
+        if list_names(location, source.format) == there:
+            return known
+    return SnapshotFiles(snapshot, location, tuple(list_files(source, location, snapshot)))
+
+
+def _is_pinned(store: Store, snapshot: str) -> bool:
+    return store.exists(f"sources/{snapshot}.json")
+
+
+# --------------------------------------------------------------------------------------------------
+# The robots.txt, ai.txt and tdmrep.json of a snapshot's sites, pinned with its files.
+
+_FOLDER = SourceSpec(name="site-files", format="code")  # all files, many to a part
+_ARCHIVE = SourceSpec(name="site-files", format="warc")
+
+
+def with_site_files(
+    delivery: SnapshotFiles, source: SourceEntry, locations: Locations
+) -> SnapshotFiles:
+    """A delivery with the site files that its source names; a crawl's own stay as they are."""
+    named = source.site_files.get(delivery.snapshot)
+    if named is None:
+        return delivery if source.crawl is not None else replace(delivery, robots=())
+    location = locations.resolve(named)
+    if is_remote(location):
+        raise SourceError(f"site_files: {named} is on a server; copy the files here")
+    spec = _spec(location)
+    if not _still_there(delivery.robots, location, spec):
+        files = list_files(spec, location, delivery.snapshot)
+        delivery = replace(delivery, robots=tuple(files))
+    return delivery
+
+
+def _spec(location: str) -> SourceSpec:
+    names = [name for name, _ in list_names(location, "code")]
+    refuse_formats(names)
+    archives = [name for name in names if name.endswith(SUFFIXES["warc"])]
+    return _ARCHIVE if archives else _FOLDER
+
+
+def _still_there(pinned: tuple[SourceFile, ...], location: str, spec: SourceSpec) -> bool:
+    there = [(each.name, each.size) for file in pinned for each in file.members or (file,)]
+    here = base_of(location).resolve()
+    roots = {Path(file.uri) if file.members else Path(file.uri) / "." for file in pinned}
+    return there == list_names(location, spec.format) and all(
+        root == here or here in root.parents for root in roots
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# How a documents task reads its file where that is more than opening it: servers and indexes.
+#
+# Where a file lies and how it is fetched travels in a task's params, which are no identity. The
+# rows of a URL index are an input of the task, by their hash.
+
+INDEX = "url_index"
+
+
+def reading_params(
+    source: SourceEntry, locations: Locations, snapshot: str, file: SourceFile
+) -> dict[str, Any]:
+    """What a task needs to reach a file; nothing for one on this machine."""
+    if not is_remote(file.uri):
+        return {}
+    return {"reach": reach_of(source, locations, snapshot).params()}
+
+
+def index_settings(source: SourceEntry) -> dict[str, Any]:
+    """Rules of the URL index as settings of a documents task; none where no index is used."""
+    if source.crawl is None or source.crawl.index is None:
+        return {}
+    return {INDEX: source.crawl.index.identity()}
+
+
+def index_input(source: SourceEntry, pinned: SnapshotFiles, part: int) -> dict[str, Output]:
+    """The index rows of a part's file, where an index is used."""
+    return {INDEX: pinned.indexes[part]} if index_settings(source) else {}
+
+
+@contextmanager
+def open_records(
+    context: TaskContext, spec: SourceSpec, file: SourceFile, gates: GateSettings
+) -> Iterator[Iterator[RawRecord]]:
+    """The records of a task's file. The SHA-256 of one that was streamed is noted with the
+    result: the pin of a file on a server may be its ETag only."""
+    reach = Reach.of(context.param("reach")) if "reach" in context.task.params else None
+    if context.has(INDEX):
+        open_file = open_pinned if reach is None else partial(reach.open, exact=True)
+        yield _indexed(context, file, gates, open_file)
+        return
+    yield read_records(spec, file, gates.max_bytes, open_pinned if reach is None else reach.open)
+    if reach is not None and file.name in reach.sha256:
+        context.notes["source_sha256"] = reach.sha256[file.name]
+
+
+def forget_source(context: TaskContext) -> None:
+    """A part of which an order takes something out keeps no copy of its file in the home."""
+    if "reach" in context.task.params:
+        reach = Reach.of(context.param("reach"))
+        forget_cached(reach, SourceFile(**context.param("file")))
+
+
+def _indexed(
+    context: TaskContext, file: SourceFile, gates: GateSettings, open_file: Opener
+) -> Iterator[RawRecord]:
+    settings = IndexSettings.model_validate(context.task.settings[INDEX])
+    with open_file(file) as stream:
+        yield from read_indexed(stream, file.name, file.size, context.table(INDEX), settings, gates)
