@@ -1,16 +1,22 @@
 """Real databases, and the demo corpus: built once for all tests that look at it, which must not
-change it."""
+change it.
+"""
 
 import itertools
+import os
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, make_url
 
-from corpus_assets_tests.demo_build import build_demo
+from corpus_assets.cli.main import main
+from corpus_assets_tests.demo_build import build_demo, version_files
+from corpus_assets_tests.small_corpus import make_small_corpus
 
 _numbers = itertools.count()
 
@@ -58,3 +64,75 @@ def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("demo") / "home"
     build_demo(home, workers=2)
     return home
+
+
+# --------------------------------------------------------------------------------------------------
+# The small corpus, built once through the command line; tests work on copies of it.
+
+VERSION = "small-t"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A copy of the small corpus and a home; `folder` holds both."""
+
+    folder: Path
+
+    @property
+    def recipe(self) -> Path:
+        return self.folder / "corpus" / "small.yaml"
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    @property
+    def store(self) -> Path:
+        return self.home / "store"
+
+    def source(self, name: str) -> Path:
+        return self.folder / "corpus" / name
+
+    def artifacts(self, stage: str, file: str = "*") -> list[Path]:
+        return sorted(self.store.glob(f"artifacts/{stage}/*/{file}"))
+
+    def build(self, *arguments: str, version: str = VERSION) -> int:
+        """`corpus build` with one worker, in this process."""
+        command = ["build", str(self.recipe), "--home", str(self.home), "--workers", "1"]
+        return main([*command, "--version", version, *arguments])
+
+    def files(self, version: str = VERSION) -> dict[str, str]:
+        """Every file of a version, shards included, by path and hash."""
+        return version_files(self.home, version)
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the user's settings reaches a test, but where the models lie."""
+    for name in list(os.environ):
+        if name.startswith(("CORPUS_", "DAGSTER_")) and name not in (
+            *("CORPUS_MODELS", "CORPUS_SHARED_DATA", "CORPUS_GOLDEN_REFRESH"),
+        ):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def small_build(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """The clean build that all others are compared with. Nobody may change it."""
+    place = Place(tmp_path_factory.mktemp("small"))
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("CORPUS_HOME", "CORPUS_STORE_URL", "CORPUS_CATALOG_URL", "DAGSTER_HOME"):
+            patch.delenv(name, raising=False)
+        make_small_corpus(place.folder / "corpus")
+        assert place.build() == 0
+    before = place.files()
+    yield place
+    assert place.files() == before, "a test changed the shared build"
+
+
+@pytest.fixture
+def place(small_build: Place, tmp_path: Path) -> Place:
+    """A copy of the finished build, to break; a build on it finds everything done."""
+    shutil.copytree(small_build.folder / "corpus", tmp_path / "corpus")
+    shutil.copytree(small_build.home, tmp_path / "home")
+    return Place(tmp_path)

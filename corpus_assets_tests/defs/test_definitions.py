@@ -19,7 +19,7 @@ from corpus_assets.defs.sensors import new_snapshots
 from corpus_assets.defs.takedown_sensor import pending_takedowns, takedown_job
 from corpus_assets.stages import STAGES
 from corpus_assets.versions.statistics import DRIFT_CHECKS
-from corpus_assets_tests.pipeline.small_corpus import SNAPSHOTS, make_small_corpus
+from corpus_assets_tests.small_corpus import SNAPSHOTS, make_small_corpus
 
 BY_SNAPSHOT = {asset.name for asset in STAGES.assets.values() if asset.is_by_snapshot}
 OVER_ALL = set(STAGES.assets) - BY_SNAPSHOT

@@ -18,7 +18,7 @@ from corpus_assets.defs.takedown_sensor import (
     wait_minutes,
 )
 from corpus_assets.recipe.recipe import TakedownSettings, load_recipe
-from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
+from corpus_assets_tests.small_corpus import make_small_corpus
 
 AT_ONCE = TakedownSettings()
 

@@ -19,7 +19,7 @@ from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets.session import open_session
 from corpus_assets_tests.crawl_server import crawl_files, crawl_list, index_files
 from corpus_assets_tests.demo_build import hashes
-from corpus_assets_tests.pipeline.small_corpus import first_crawl, second_crawl, stored_member
+from corpus_assets_tests.small_corpus import first_crawl, second_crawl, stored_member
 from corpus_assets_tests.sources.warc_bytes import record
 
 FIRST, SECOND = "CC-MAIN-2024-10", "CC-MAIN-2024-18"

@@ -13,8 +13,8 @@ from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.inspect.snapshots import Book
 from corpus_assets.session import live_pins, open_home
 from corpus_assets.takedown.run import run_pending
-from corpus_assets_tests.pipeline.conftest import VERSION, Place
-from corpus_assets_tests.pipeline.small_corpus import SNAPSHOTS
+from corpus_assets_tests.conftest import VERSION, Place
+from corpus_assets_tests.small_corpus import SNAPSHOTS
 
 BEHIND_CALIBRATIONS = ["selection", "clusters", "clean_text", "shards"]
 

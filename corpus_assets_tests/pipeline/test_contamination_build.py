@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from corpus_assets.cli.main import main
-from corpus_assets_tests.pipeline.conftest import Place
-from corpus_assets_tests.pipeline.small_corpus import EVAL_TEXT, FOOTER
+from corpus_assets_tests.conftest import Place
+from corpus_assets_tests.small_corpus import EVAL_TEXT, FOOTER
 
 SUITES = """\
 eval_suites:

@@ -16,7 +16,7 @@ from corpus_assets.ingest.gates.gates import GateSettings
 from corpus_assets.ingest.records import RawRecord
 from corpus_assets_tests.crawl_server import CrawlServer, every_other
 from corpus_assets_tests.pipeline.crawl_corpus import FIRST, Place, index_of, two_crawls
-from corpus_assets_tests.pipeline.small_corpus import stored_member
+from corpus_assets_tests.small_corpus import stored_member
 from corpus_assets_tests.sources.warc_bytes import response
 
 NAME = "crawl-data/C/segments/1/warc/a.warc.gz"

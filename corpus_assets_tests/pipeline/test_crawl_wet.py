@@ -9,7 +9,7 @@ import yaml
 
 from corpus_assets_tests.crawl_server import CrawlServer, crawl_files, crawl_list, every_other
 from corpus_assets_tests.pipeline.crawl_corpus import FIRST, SECOND, Place
-from corpus_assets_tests.pipeline.small_corpus import prose
+from corpus_assets_tests.small_corpus import prose
 from corpus_assets_tests.sources.test_wet import conversion
 from corpus_assets_tests.sources.warc_bytes import members
 

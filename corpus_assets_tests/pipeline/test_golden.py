@@ -30,7 +30,7 @@ from corpus_assets.core.task import Task
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.session import open_session
 from corpus_assets.stages import STAGES
-from corpus_assets_tests.pipeline.conftest import Place
+from corpus_assets_tests.conftest import Place
 
 GOLDEN = Path(__file__).with_name("golden.json")
 REFRESH = "CORPUS_GOLDEN_REFRESH"

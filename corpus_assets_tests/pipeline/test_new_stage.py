@@ -14,7 +14,7 @@ from corpus_assets.graph.run import run_asset
 from corpus_assets.session import open_session
 from corpus_assets.stages import STAGES
 from corpus_assets.versions.version import make_version
-from corpus_assets_tests.pipeline.conftest import VERSION, Place
+from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.pipeline.new_stage import LENGTHS, STAGE, WITH_LENGTHS, function_of
 
 

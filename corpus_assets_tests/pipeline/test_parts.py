@@ -13,7 +13,7 @@ from corpus_assets.core.home import Home
 from corpus_assets.graph.run import pin_snapshot, run_asset
 from corpus_assets.ingest import purge as parts
 from corpus_assets.session import open_session, refresh_orders
-from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
+from corpus_assets_tests.small_corpus import make_small_corpus
 
 SNAPSHOT = "books-1"
 KEYS = [f"books:b-{n}" for n in range(8)]

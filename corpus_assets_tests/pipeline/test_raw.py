@@ -12,11 +12,11 @@ from catalog.cli.commands import main as catalog
 from catalog.db.registry import Registry
 from catalog.errors import SourceUnavailable
 from catalog.formats.ranges import open_source
+from corpus_assets_tests.conftest import Place
 from corpus_assets_tests.crawl_server import CrawlServer, crawl_files
-from corpus_assets_tests.pipeline.conftest import Place
 from corpus_assets_tests.pipeline.crawl_corpus import FIRST
 from corpus_assets_tests.pipeline.crawl_corpus import Place as CrawlPlace
-from corpus_assets_tests.pipeline.small_corpus import first_crawl
+from corpus_assets_tests.small_corpus import first_crawl
 from corpus_assets_tests.sources.warc_bytes import member
 
 

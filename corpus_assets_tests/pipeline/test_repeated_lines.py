@@ -20,8 +20,8 @@ from corpus_assets.ingest.gates.gates import Suppressions
 from corpus_assets.recipe.recipe import parse_recipe
 from corpus_assets.session import Session
 from corpus_assets.versions.version import make_lock
-from corpus_assets_tests.pipeline.small_corpus import prose
 from corpus_assets_tests.promises.erasure_build import first_session, new_home
+from corpus_assets_tests.small_corpus import prose
 
 Page = tuple[str, str]
 Files = Sequence[Sequence[Page]]

@@ -19,7 +19,7 @@ from catalog.takedown.target import url_target
 from corpus_assets.core.store import open_store
 from corpus_assets.versions.gc import collect
 from corpus_assets_tests.demo_build import corpus_command, environment, version_files
-from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
+from corpus_assets_tests.small_corpus import make_small_corpus
 
 URL = "http://site-5.example.org/article"
 OTHER = "http://site-8.example.org/article"

@@ -25,8 +25,8 @@ from corpus_assets.session import open_session
 from corpus_assets.takedown.run import run_pending
 from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import make_version
-from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
 from corpus_assets_tests.promises.erasure_build import run_all
+from corpus_assets_tests.small_corpus import make_small_corpus
 
 PAGE = "http://site-3.example.org/article"
 NEAR = "http://near.example.net/copy"  # the longer one, which is kept for both

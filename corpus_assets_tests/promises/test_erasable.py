@@ -29,8 +29,8 @@ from corpus_assets.versions.gc import collect
 from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.demo_build import version_files
-from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
 from corpus_assets_tests.promises.erasure_build import run_all
+from corpus_assets_tests.small_corpus import make_small_corpus
 
 BASE = "small-1"
 AFTER = "small-1.td1"

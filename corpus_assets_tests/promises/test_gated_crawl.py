@@ -23,7 +23,7 @@ from corpus_assets.takedown.run import run_pending
 from corpus_assets_tests.crawl_server import CrawlServer, crawl_files
 from corpus_assets_tests.demo_build import version_files
 from corpus_assets_tests.pipeline.crawl_corpus import FIRST, Place, archives, two_crawls
-from corpus_assets_tests.pipeline.small_corpus import first_crawl, stored_member
+from corpus_assets_tests.small_corpus import first_crawl, stored_member
 from corpus_assets_tests.sources.warc_bytes import response
 
 GATES = {

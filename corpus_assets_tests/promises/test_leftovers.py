@@ -23,8 +23,8 @@ from corpus_assets.versions.gc import collect
 from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.killed_writer import kill_while_writing
-from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
 from corpus_assets_tests.promises.erasure_build import Abandoned, run_all
+from corpus_assets_tests.small_corpus import make_small_corpus
 
 URL = "http://site-3.example.org/article"
 TEXT = "Nobody but this page says: the heron of Wrzesnia counts its feathers at noon. "

@@ -20,7 +20,7 @@ from corpus_assets.shards.tokens import Encoder
 from corpus_assets.takedown.home_search import HomeSearch, _Found
 from corpus_assets.takedown.run import run_pending
 from corpus_assets.versions.removed import DigestIndex
-from corpus_assets_tests.pipeline.small_corpus import (
+from corpus_assets_tests.small_corpus import (
     EVAL_TEXT,
     html,
     make_small_corpus,

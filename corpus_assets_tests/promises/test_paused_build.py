@@ -16,7 +16,7 @@ from corpus_assets.core.store import open_store
 from corpus_assets.graph.leases import collecting
 from corpus_assets.versions.gc import collect
 from corpus_assets_tests.demo_build import corpus_command, environment, run_corpus, version_files
-from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
+from corpus_assets_tests.small_corpus import make_small_corpus
 
 BUILD = ("--version", "small-1", "--workers", "2")
 

@@ -19,7 +19,7 @@ from catalog.formats.store import Store
 from catalog.formats.urls import url_key
 from catalog.takedown.certificates import verify_takedown
 from corpus_assets_tests.demo_build import corpus_command, environment, version_files
-from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
+from corpus_assets_tests.small_corpus import make_small_corpus
 
 URL = "http://site-3.example.org/article"
 

@@ -25,12 +25,12 @@ from corpus_assets.core.store_s3 import S3Store
 from corpus_assets.session import reopen_session
 from corpus_assets.shards.loader import Loader
 from corpus_assets.shards.manifest import parse_manifest
-from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
 from corpus_assets_tests.s3_server import (
     BUCKET,
     S3Server,
     environment,
 )
+from corpus_assets_tests.small_corpus import make_small_corpus
 from corpus_assets_tests.store_s3.conftest import forget_environment
 
 VERSION = "small-t"

@@ -8,7 +8,7 @@ import yaml
 
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.recipe.recipe import load_recipe, parse_recipe
-from corpus_assets_tests.pipeline.small_corpus import RECIPE, SNAPSHOTS
+from corpus_assets_tests.small_corpus import RECIPE, SNAPSHOTS
 
 FILE = "my-recipe.yaml"
 
@@ -38,7 +38,7 @@ def test_the_small_recipe_is_whole(path: Path) -> None:
 
 
 def test_the_demo_recipe_is_whole() -> None:
-    shipped = Path(__file__).parents[1] / "recipes" / "demo.yaml"
+    shipped = Path(__file__).parents[2] / "recipes" / "demo.yaml"
     assert load_recipe(shipped).name == "demo"
 
 

@@ -13,8 +13,8 @@ from corpus_assets.core.home import Home
 from corpus_assets.graph.tokenizer_checks import TOKENIZER_CHECKS, tokenizer_checks
 from corpus_assets.session import open_session
 from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
-from corpus_assets_tests.pipeline.conftest import VERSION, Place
-from corpus_assets_tests.pipeline.test_commands import said
+from corpus_assets_tests.cli.test_commands import said
+from corpus_assets_tests.conftest import VERSION, Place
 
 Captured = pytest.CaptureFixture[str]
 

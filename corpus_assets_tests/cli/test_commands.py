@@ -10,7 +10,7 @@ from corpus_assets.cli.main import main
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.home import Home
 from corpus_assets.session import open_session
-from corpus_assets_tests.pipeline.conftest import VERSION, Place
+from corpus_assets_tests.conftest import VERSION, Place
 
 Captured = pytest.CaptureFixture[str]
 

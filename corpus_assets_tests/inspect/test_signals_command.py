@@ -15,9 +15,9 @@ from catalog.takedown.requests import request
 from catalog.takedown.target import url_target
 from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
-from corpus_assets_tests.pipeline.conftest import VERSION, Place
-from corpus_assets_tests.pipeline.small_corpus import EMAIL, GERMAN
-from corpus_assets_tests.pipeline.test_commands import said
+from corpus_assets_tests.cli.test_commands import said
+from corpus_assets_tests.conftest import VERSION, Place
+from corpus_assets_tests.small_corpus import EMAIL, GERMAN
 
 Captured = pytest.CaptureFixture[str]
 

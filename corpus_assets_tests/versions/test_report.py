@@ -13,9 +13,9 @@ from corpus_assets.ingest.gates.gates import GateSettings
 from corpus_assets.ingest.gates.language import LanguageGateSettings
 from corpus_assets.versions.pages import Mark, mirrored_histogram, small_multiples
 from corpus_assets.versions.report import _language_gate
-from corpus_assets_tests.pipeline.conftest import VERSION, Place
-from corpus_assets_tests.pipeline.small_corpus import FOOTER, GERMAN
-from corpus_assets_tests.pipeline.test_signal_view import table_of
+from corpus_assets_tests.conftest import VERSION, Place
+from corpus_assets_tests.inspect.test_signals_command import table_of
+from corpus_assets_tests.small_corpus import FOOTER, GERMAN
 
 
 class Balanced(HTMLParser):

@@ -13,10 +13,10 @@ from corpus_assets.core.store import Result
 from corpus_assets.core.task import Task
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.lineage import stage as lineage_keys
-from corpus_assets.lineage.stage import lineage_keys_tasks
+from corpus_assets.lineage.stage import plan_lineage_keys
 from corpus_assets.session import open_session
 from corpus_assets.versions.gc import dead_artifacts
-from corpus_assets_tests.pipeline.conftest import VERSION, Place
+from corpus_assets_tests.conftest import VERSION, Place
 
 
 def test_a_published_version_has_keys_for_every_table(small_build: Place) -> None:
@@ -62,7 +62,7 @@ def test_a_changed_file_changes_the_keys_of_its_run_and_no_others(
     home = Home.resolve(str(small_build.home))
     with open_session(str(small_build.recipe), home) as session:
         snapshot = session.pipeline.recipe.snapshots[0]
-        before = lineage_keys_tasks(session.pipeline, snapshot)
+        before = plan_lineage_keys(session.pipeline, snapshot)
         graph = Changed(session.pipeline, node, file)
         after = _under_old_tasks(graph, session.pipeline, snapshot)
     changed = [
@@ -76,7 +76,7 @@ def test_a_changed_file_changes_the_keys_of_its_run_and_no_others(
 def _under_old_tasks(graph: Changed, now: Pipeline, snapshot: str) -> list[Task]:
     """Tasks over changed results; which tasks there are before them stays as it is."""
     graph.tasks = now.tasks  # type: ignore[method-assign]
-    return lineage_keys_tasks(graph, snapshot)
+    return plan_lineage_keys(graph, snapshot)
 
 
 def test_runs_have_a_fixed_number_of_parts(
@@ -89,7 +89,7 @@ def test_runs_have_a_fixed_number_of_parts(
         assert parts > 1
         for units, runs in ((1, parts), (64, 1)):
             monkeypatch.setattr(lineage_keys, "UNITS_PER_RUN", units)
-            tasks = lineage_keys_tasks(session.pipeline, snapshot)
+            tasks = plan_lineage_keys(session.pipeline, snapshot)
             mine = [task for task in tasks if task.settings["table"] == "texts"]
             assert len(mine) == runs
             assert [n for task in mine for n in task.settings["units"]] == list(range(parts))

@@ -13,7 +13,7 @@ from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.recipe.recipe import DriftBounds, DriftSettings
 from corpus_assets.session import open_session
 from corpus_assets.versions.statistics import Shape, drift_checks, drift_lines, shape_of
-from corpus_assets_tests.pipeline.conftest import Place
+from corpus_assets_tests.conftest import Place
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from corpus_assets.shards.export.plan import FORMATS
 from corpus_assets.shards.loader import Loader
 from corpus_assets.shards.manifest import Manifest
 from corpus_assets.shards.reader import segments_of
-from corpus_assets_tests.export.small_export import (
+from corpus_assets_tests.shards.export.small_export import (
     GROUPS,
     export_to,
     loader_rows,

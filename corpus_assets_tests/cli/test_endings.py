@@ -12,7 +12,7 @@ import pytest
 from catalog.db.registry import Registry
 from corpus_assets.shards.loader import Loader
 from corpus_assets_tests.demo_build import corpus_command, environment, run_corpus, version_files
-from corpus_assets_tests.pipeline.small_corpus import make_small_corpus
+from corpus_assets_tests.small_corpus import make_small_corpus
 from corpus_assets_tests.small_disk import read_only
 
 URL = "http://site-3.example.org/article"

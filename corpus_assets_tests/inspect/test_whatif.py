@@ -14,8 +14,8 @@ from catalog.takedown.requests import request
 from catalog.takedown.target import url_target
 from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
-from corpus_assets_tests.pipeline.conftest import VERSION, Place
-from corpus_assets_tests.pipeline.test_commands import said
+from corpus_assets_tests.cli.test_commands import said
+from corpus_assets_tests.conftest import VERSION, Place
 
 Captured = pytest.CaptureFixture[str]
 

@@ -10,8 +10,8 @@ from corpus_assets.core.errors import ShardError
 from corpus_assets.shards.export.check import check_export
 from corpus_assets.shards.loader import Loader
 from corpus_assets.shards.manifest import Manifest
-from corpus_assets_tests.export.published import empty_home, publish
-from corpus_assets_tests.export.small_export import GROUPS, PHASES, export_to
+from corpus_assets_tests.shards.export.published import empty_home, publish
+from corpus_assets_tests.shards.export.small_export import GROUPS, PHASES, export_to
 from corpus_assets_tests.shards.small_corpus import make_store
 
 VICTIM_GROUP = "S2/code/mid"

@@ -15,16 +15,16 @@ from corpus_assets.shards.export.files import ExportFolder
 from corpus_assets.shards.export.plan import FORMATS
 from corpus_assets.shards.manifest import Manifest
 from corpus_assets_tests.demo_build import hashes
-from corpus_assets_tests.export.small_export import export_to, plan_of, store_at
+from corpus_assets_tests.shards.export.small_export import export_to, plan_of, store_at
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 EXPORT_AND_DIE = """
 import os, signal, sys
 from pathlib import Path
 from corpus_assets.shards.export import run
 from corpus_assets.shards.manifest import load_manifest
-from corpus_assets_tests.export.small_export import export_to
+from corpus_assets_tests.shards.export.small_export import export_to
 
 store, out, layout, parts = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 write, written = run._write_part, []

@@ -24,7 +24,7 @@ from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD, Encoder
 from corpus_assets.takedown.residue import Residue, Search
 from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
 from corpus_assets.versions.removed import gram_digests
-from corpus_assets_tests.pipeline.small_corpus import prose
+from corpus_assets_tests.small_corpus import prose
 
 REMOVED, OTHER = prose("removed"), prose("other")
 CLOSE = REMOVED.replace("the", "a", 1)

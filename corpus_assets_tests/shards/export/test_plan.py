@@ -8,7 +8,7 @@ import pytest
 from corpus_assets.core.errors import ShardError
 from corpus_assets.shards.export.plan import Pass
 from corpus_assets.shards.manifest import Manifest
-from corpus_assets_tests.export.small_export import (
+from corpus_assets_tests.shards.export.small_export import (
     export_to,
     loader_rows,
     plan_of,

@@ -23,7 +23,7 @@ from corpus_assets.core.home import Home
 from corpus_assets.core.store import open_store
 from corpus_assets.takedown.certificate import Deletion, Proof, write_certificates
 from corpus_assets.versions.removed import REMOVED, gram_digests
-from corpus_assets_tests.pipeline.small_corpus import prose
+from corpus_assets_tests.small_corpus import prose
 
 FORGER = """
 import hashlib, json, sqlite3, sys

@@ -5,13 +5,7 @@ from typing import Any
 
 import pytest
 
-from corpus_assets_tests.test_published_recipes import (  # noqa: F401, a fixture
-    Built,
-    Slice,
-    fates,
-    sliced,
-    url_of,
-)
+from corpus_assets_tests.recipe.test_published_recipes import Built, Slice, fates, sliced, url_of  # noqa: F401, a fixture
 
 NAMES = ("ccnet", "llama3-like", "darkforest")
 ORDINARY = {"en", "de", "fr", "es"}

@@ -20,7 +20,7 @@ from corpus_assets.shards.pack import (
 )
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
-from corpus_assets_tests.pipeline.small_corpus import prose
+from corpus_assets_tests.small_corpus import prose
 
 SEED = 7
 COUNTS = {"web/high": 3, "web/low": 1, "books/high": 2}
