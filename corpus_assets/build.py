@@ -17,7 +17,7 @@ from corpus_assets.core.store import LocalStore, read_output
 from corpus_assets.graph.run import AssetReport, pin_snapshot, run_asset, run_stage, snapshots_of
 from corpus_assets.ingest.purge import remember
 from corpus_assets.ingest.stage import DOCUMENTS
-from corpus_assets.session import Session, building_turn, refresh_orders
+from corpus_assets.session import Session, build_lease, refresh_orders
 from corpus_assets.versions.publish import is_published, lineage_rows, publish
 from corpus_assets.versions.version import Version, default_version_name, make_lock, make_version
 
@@ -82,7 +82,7 @@ def build_unless(
     """
     runner = runner or InProcess()
     name = version or default_version_name(session.pipeline)
-    with building_turn(session), runner.opened(session):
+    with build_lease(session), runner.opened(session):
         while True:
             _run_assets(session, runner)
             made = make_version(session.pipeline, name)
@@ -109,7 +109,7 @@ def resolve_lock(session: Session, folder: Path) -> str:
     """Run what the calibrations need, and write the lock and its files to a folder."""
     pipeline = session.pipeline
     needed = pipeline.graph.upstream(pipeline.graph.calibrations)
-    with building_turn(session):
+    with build_lease(session):
         pin_sources(session)
         for stage in pipeline.graph:
             for snapshot in snapshots_of(pipeline, stage, None) if stage.name in needed else ():

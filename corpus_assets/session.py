@@ -170,8 +170,8 @@ def open_home(home: Home) -> tuple[Store, Registry]:
 
 
 @contextlib.contextmanager
-def building_turn(session: Session) -> Iterator[None]:
-    """A turn to build: registry and engine of the session write nothing once it is lost."""
+def build_lease(session: Session) -> Iterator[None]:
+    """Hold the lease of a build: registry and engine of the session write nothing once it is lost."""
     registry = session.registry
     with building(registry, session.progress.told, session.engine.allow_until) as fenced:
         session.registry = fenced

@@ -9,7 +9,7 @@ import dagster as dg
 
 from corpus_assets.core.home import Home
 from corpus_assets.inspect.snapshots import Book
-from corpus_assets.session import Session, building_turn, open_session
+from corpus_assets.session import Session, build_lease, open_session
 
 
 class CorpusResource(dg.ConfigurableResource):
@@ -49,9 +49,9 @@ class CorpusResource(dg.ConfigurableResource):
         """A session for a step that writes: what it stores is not collected under its hands."""
         with self.session() as session:
             if session is _RUNNING.get("session"):
-                yield session  # the build that runs holds the turn
+                yield session  # the build that runs holds the lease
             else:
-                with building_turn(session):
+                with build_lease(session):
                     yield session
 
     def book(self) -> Book:

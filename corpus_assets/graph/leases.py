@@ -1,14 +1,14 @@
-"""Who may work on a home at the same time, over processes and machines.
+"""Leases on a home: who may work on it at the same time, over processes and machines.
 
     building    any number at once, but not while files are collected
     collecting  alone: waits for the builds that run, and builds that come later wait for it
     takedowns   one run at a time
     publishing  one at a time of each name
 
-A turn is a lease in the catalog. It is renewed while the work goes on, ends soon after its
-holder was killed, and at once where the holder was killed on this machine. Whoever has to wait
-says for whom. Each turn gives the registry to work with: one that refuses to write once the
-lease is lost, so that whoever overslept its turn can neither publish nor delete.
+A lease is a row of the catalog. It is renewed while the work goes on, expires soon after its
+holder was killed, and at once where the holder was killed on this machine. A process that waits
+says for what. Each lease gives the registry to work with: one that refuses to write once the lease
+is lost, so that a process whose lease expired can neither publish nor delete.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ def lease_s() -> float:
 
 
 def owner_name() -> str:
-    """This process, and which of its turns."""
+    """Return a name for this process and one lease of it."""
     return f"{process_name()}:{uuid.uuid4().hex}"
 
 
@@ -53,7 +53,7 @@ def owner_name() -> str:
 def building(
     registry: Registry, tell: Tell = _silent, allow_until: AllowUntil = _allow_nobody
 ) -> Iterator[Registry]:
-    """A turn to write artifacts: what is stored meanwhile is not collected.
+    """Hold a lease to write artifacts: what is stored meanwhile is not collected.
 
     `allow_until` hears until when (by `catalog.db.database.clock`) artifacts may be written.
     """
@@ -72,7 +72,7 @@ def building(
 
 @contextlib.contextmanager
 def collecting(registry: Registry, tell: Tell = _silent) -> Iterator[Registry]:
-    """The only turn at the store: no build runs, and none begins before it ends."""
+    """Hold the store alone: no build runs, and none begins before this ends."""
     why = "files are being collected already"
     with _alone(registry, COLLECT, tell, why, rivals=None) as fenced:  # any build is one
         waiting = _Waiting(tell, "a build is running; files are deleted when it ends")
@@ -83,14 +83,14 @@ def collecting(registry: Registry, tell: Tell = _silent) -> Iterator[Registry]:
 
 @contextlib.contextmanager
 def takedown_run(registry: Registry, tell: Tell = _silent) -> Iterator[Registry]:
-    """The only run of takedowns."""
+    """Hold the lease of takedown runs; there is one at a time."""
     with _alone(registry, TAKEDOWNS, tell, "another takedown run is at work") as fenced:
         yield fenced
 
 
 @contextlib.contextmanager
 def publishing(registry: Registry, version: str) -> Iterator[Registry]:
-    """The only turn at a version's folder; short."""
+    """Hold a version's folder alone, for a short time."""
     with _alone(registry, f"version/{version}", _silent, "") as fenced:
         yield fenced
 
@@ -150,7 +150,7 @@ def _kept(
             raise
         finally:
             allow_until(float("inf"))
-            with contextlib.suppress(LeaseLost):  # of a turn around this one, which says so
+            with contextlib.suppress(LeaseLost):  # of a lease around this one, which says so
                 registry.release_lease(lease.name, lease.owner)
 
 

@@ -10,7 +10,7 @@
 5. So is what a killed run left before the registry heard of it: folders of artifacts, named by
    stage and fingerprint, and of versions, that are not recorded; and every file in store and
    home under the name that files have while they are written. No build may run meanwhile
-   (`turns.collecting`).
+   (`graph.leases.collecting`).
 
 Other files of the store are never touched. Before a file is deleted the registry is asked
 whether the collection's lease still runs. One that cannot be deleted is named, and keeps nothing
