@@ -245,7 +245,7 @@ def main() -> None:
         with timed("  of it: start of Python and imports", resource.RUSAGE_CHILDREN):
             imports = (
                 "import corpus_assets.cli.main, catalog.db.registry, corpus_assets.inspect.version_columns, "
-                "corpus_assets.inspect.whatif, corpus_assets.cli.signals_view"
+                "corpus_assets.inspect.whatif, corpus_assets.cli.inspect"
             )
             subprocess.run([sys.executable, "-c", imports], check=True)
         steps(Home.resolve(str(root / "home")), recipe)

@@ -23,6 +23,8 @@ import click
 
 from catalog.errors import is_full
 
+EIGHTHS = " ▏▎▍▌▋▊▉"
+
 
 def printable(value: Any) -> str:
     """A value on one line of a screen."""
@@ -87,28 +89,58 @@ def print_fields(pairs: Iterable[tuple[str, Any]]) -> None:
         click.echo(f"{name:<{width}}  {value}")
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A table: drawn on a terminal, in plain aligned columns elsewhere."""
+def print_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    numbers_right: bool = False,
+    marked: Sequence[bool] = (),
+) -> None:
+    """Print a table: drawn on a terminal, in plain aligned columns elsewhere.
+
+    With `numbers_right`, a column whose every cell is a number is aligned to the right. `marked`
+    rows are red on a terminal.
+    """
     cells = [[printable(value) for value in row] for row in rows]
+    right = [
+        numbers_right and all(_is_number(row[place]) for row in cells)
+        for place in range(len(columns))
+    ]
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.table import Table
         from rich.text import Text
 
         table = Table(box=None, header_style="bold", pad_edge=False)
-        for name in columns:
-            table.add_column(Text(name), overflow="fold")
-        for row in cells:
-            table.add_row(*(Text(cell) for cell in row))
+        for name, is_right in zip(columns, right, strict=True):
+            table.add_column(Text(name), justify="right" if is_right else "left", overflow="fold")
+        for place, row in enumerate(cells):
+            style = "red" if place < len(marked) and marked[place] else ""
+            table.add_row(*(Text(cell) for cell in row), style=style)
         Console().print(table)
         return
     widths = [
-        max(len(name), *(len(row[place]) for row in cells)) if cells else len(name)
-        for place, name in enumerate(columns)
+        max([len(name), *(len(row[place]) for row in cells)]) for place, name in enumerate(columns)
     ]
     for row in [list(columns), *cells]:
-        padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        padded = (
+            cell.rjust(width) if is_right else cell.ljust(width)
+            for cell, width, is_right in zip(row, widths, right, strict=True)
+        )
         click.echo("  ".join(padded).rstrip())
+
+
+def _is_number(cell: str) -> bool:
+    return not cell or cell in "-–" or cell.lstrip("+-−").replace(",", "")[:1].isdigit()
+
+
+def bar(share: float, width: int = 24) -> str:
+    """Draw a share as a bar in eighths of a character; anything above 0 shows."""
+    filled = round(max(0.0, min(1.0, share)) * width * 8)
+    if share > 0:
+        filled = max(1, filled)
+    whole, rest = divmod(filled, 8)
+    return "█" * whole + (EIGHTHS[rest] if rest else "")
 
 
 def short(digest: str | None) -> str:

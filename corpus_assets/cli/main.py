@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from corpus_assets.cli.contamination import contamination
 from corpus_assets.cli.export import check_export_command, export_command
+from corpus_assets.cli.inspect import canary, contamination, signals, whatif
+from corpus_assets.cli.mix import mix, plan_tokens
 from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION, SET_OPTION, overrides_of
-from corpus_assets.cli.signals import canary, signals, whatif
 from corpus_assets.cli.snapshots import snapshots
-from corpus_assets.cli.tokens import mix, plan_tokens, tokenizer
+from corpus_assets.cli.tokenizer import tokenizer
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 

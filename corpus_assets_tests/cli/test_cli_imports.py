@@ -12,7 +12,7 @@ QUESTION = (
     "corpus_assets.inspect.version_columns",
     "corpus_assets.inspect.whatif",
     "corpus_assets.recipe.recipe",
-    "corpus_assets.cli.signals_view",
+    "corpus_assets.cli.inspect",
 )
 
 

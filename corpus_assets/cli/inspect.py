@@ -1,0 +1,537 @@
+"""Look into a version: `corpus signals show`, `whatif`, `canary` and `contamination`.
+
+Each command makes an answer of plain values: printed whole with --json, else by its `show_`
+function.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from catalog.cli.terminal import print_fields, print_json, print_line, print_table, printable
+from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION, SET_OPTION, overrides_of
+from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.home import Home
+
+if TYPE_CHECKING:  # a command imports what it needs when it runs
+    from catalog.db.registry import Registry
+    from corpus_assets.inspect.documents import Hit
+    from corpus_assets.inspect.version_columns import Ruling, VersionColumns
+    from corpus_assets.inspect.whatif import Sampled
+
+VERSION_OPTION = click.option("--version", metavar="NAME", help="Which version [the newest].")
+TEXT_OPTION = click.option("--text", "with_text", is_flag=True, help="Show text of documents.")
+EXCERPT = 300
+SHOWN = 12  # rows of a table; --json has all  # rows of a table; --json has all
+
+Answer = dict[str, Any]
+
+
+def open_version(home: Home, version: str | None) -> tuple["Registry", "VersionColumns"]:
+    """Return the registry and the columns of a live version."""
+    from catalog.db.registry import Registry
+    from corpus_assets.core.store import open_store
+    from corpus_assets.ingest.suppressions import Suppressions
+    from corpus_assets.inspect.version_columns import columns_of_version
+
+    registry = Registry(home.catalog_url, home.catalog_busy_s)
+    row = registry.version(version)
+    if row.status != "live":
+        raise CorpusError(
+            f"version {row.name} is {row.status}; `catalog versions` names the one in its place"
+        )
+    orders = Suppressions.from_rows((order.kind, order.value) for order in registry.suppressions())
+    return registry, columns_of_version(registry, open_store(home.store_url), row, orders)
+
+
+# --------------------------------------------------------------------------------------------------
+# corpus signals show
+
+
+@click.group()
+def signals() -> None:
+    """What was measured of documents."""
+
+
+@signals.command()
+@click.argument("doc_id")
+@VERSION_OPTION
+@TEXT_OPTION
+@HOME_OPTION
+@JSON_OPTION
+def show(
+    doc_id: str, version: str | None, with_text: bool, home: str | None, as_json: bool
+) -> None:
+    """Every signal of a document, the rules that look at it, and how it stands in its snapshot.
+
+    DOC_ID is a document's id or the beginning of it.
+    """
+    from catalog.formats.store import Store as CatalogStore
+    from catalog.lineage.tables import Lineage
+    from corpus_assets.inspect.documents import signals_of
+
+    place = Home.resolve(home)
+    registry, columns = open_version(place, version)
+    name = columns.title.removeprefix("version ")
+    with Lineage(registry, CatalogStore(place.store_url), name) as lineage:
+        answer = signals_of(columns, lineage, doc_id, with_text)
+    (print_json if as_json else show_signals)(answer)
+
+
+def show_signals(answer: Answer) -> None:
+    """`corpus signals show`"""
+    hidden = "suppressed: a takedown covers it" if answer["suppressed"] else None
+    print_fields(
+        [
+            ("document", answer["doc_id"]),
+            ("version", answer["version"]),
+            ("url", hidden or answer["url"]),
+            ("snapshot", f"{answer['snapshot']} (part {answer['part']})"),
+            ("domain", answer["domain"]),
+            ("language", answer["language"]),
+            ("fate", answer["fate"]),
+            ("failed rules", ", ".join(answer["failed_rules"]) or None),
+        ]
+    )
+    print_line()
+    rows: list[Sequence[Any]] = []
+    for signal in answer["signals"]:
+        rank = None if signal["percentile"] is None else f"{signal['percentile']:.1f}"
+        head = (signal["name"], signal["value"], rank)
+        rules = [rule for rule in signal["rules"] if rule["applies"]]
+        for place, rule in enumerate(rules):
+            verdict = "passed" if rule["passed"] else "FAILED"
+            rows.append(
+                (*(head if not place else ("", "", "")), rule["rule"], rule["asks"], verdict)
+            )
+        if not rules:
+            rows.append((*head, "", "", ""))
+    print_table(("signal", "value", "percentile", "rule", "asks for", ""), rows)
+    if answer["tiers"]:
+        print_line()
+        print_table(
+            ("tier", f"{answer['tiers'][0]['signal']} from", "to"),
+            [(tier["tier"], tier["min"], tier["max"]) for tier in answer["tiers"]],
+        )
+    if "text" in answer:
+        print_line()
+        print_text(answer["text"])
+
+
+def print_text(text: str | None) -> None:
+    """Text line by line, its control characters written out."""
+    if text is None:
+        print_line("(no text may be shown)")
+        return
+    for line in text.split("\n"):
+        print_line(printable(line))
+
+
+# --------------------------------------------------------------------------------------------------
+# corpus whatif
+
+
+@click.command()
+@click.argument("recipe")
+@SET_OPTION
+@VERSION_OPTION
+@click.option("--pin-cutoffs", is_flag=True, help="Keep the cutoffs of the version as they are.")
+@click.option(
+    "--sample", default=10, show_default=True, type=click.IntRange(0), help="Documents to name."
+)
+@TEXT_OPTION
+@HOME_OPTION
+@JSON_OPTION
+def whatif(
+    recipe: str,
+    settings: Sequence[str],
+    version: str | None,
+    pin_cutoffs: bool,
+    sample: int,
+    with_text: bool,
+    home: str | None,
+    as_json: bool,
+) -> None:
+    """Say what other selection rules would keep and drop, from stored columns, in seconds.
+
+    Compares RECIPE, as changed by --set, with a published version: the one named, else the
+    newest of a recipe with the same name. Where there is none, with RECIPE as it stands.
+    """
+    from corpus_assets.core.store import open_store
+    from corpus_assets.inspect.version_columns import Ruling
+    from corpus_assets.inspect.whatif import answer_of, compare
+    from corpus_assets.recipe.recipe import find_recipe
+    from corpus_assets.recipe.snapshots import load_with_added
+
+    overrides = overrides_of(settings)
+    for key in overrides:
+        if not key.startswith("selection."):
+            raise CorpusError(
+                f"--set {key}: `corpus whatif` is about selection; `corpus plan` says what "
+                "another change would recompute"
+            )
+    place = Home.resolve(home)
+    changed, _ = load_with_added(find_recipe(recipe), overrides, open_store(place.store_url))
+    columns = _columns_for(place, recipe, changed.name, version)
+    cutoffs = columns.ruling.cutoffs if pin_cutoffs else columns.resolve(changed)
+    found = compare(columns, Ruling(changed.selection, cutoffs), sample)
+    answer = answer_of(found)
+    for key, drawn, ruling in (
+        ("would_go", found.would_go, found.after),
+        ("would_stay", found.would_stay, columns.ruling),
+    ):
+        answer[key] = [_described(columns, ruling, one, with_text) for one in drawn]
+    (print_json if as_json else show_whatif)(answer)
+
+
+def _columns_for(home: Home, recipe: str, name: str, version: str | None) -> "VersionColumns":
+    """The version asked for; else the newest of the recipe's name; else what the recipe has."""
+    from catalog.db.registry import Registry
+    from corpus_assets.inspect.version_columns import columns_of_recipe
+
+    if version is None:
+        registry = Registry(home.catalog_url, home.catalog_busy_s)
+        live = [row for row in registry.versions() if row.status == "live"]
+        named = [row for row in live if registry.recipe(row.recipe_digest).name == name]
+        if not named:
+            from corpus_assets.session import open_session  # all of the graph, and rarely asked
+
+            with open_session(recipe, home) as session:
+                return columns_of_recipe(session.pipeline)
+        version = named[-1].name
+    return open_version(home, version)[1]
+
+
+def _described(
+    columns: "VersionColumns", ruling: "Ruling", one: "Sampled", with_text: bool
+) -> dict[str, Any]:
+    """A document whose fate would change, with its address; its text where that is asked for."""
+    from corpus_assets.inspect.version_columns import look
+    from corpus_assets.select.requirement import requirement
+
+    (page,) = look(columns, one.part, [one.row], with_text)
+    rule = next(rule for rule in ruling.settings.rules if rule.name == one.rule)
+    language = None if one.language == "unknown" else one.language
+    said: dict[str, Any] = {
+        "doc_id": page.doc_id,
+        "snapshot": one.part.snapshot,
+        "url": page.url,
+        "language": one.language,
+        "chars": one.n_chars,
+        "rule": one.rule,
+        "signal": one.signal,
+        "value": one.value,
+        "asks": str(requirement(rule, ruling.cutoffs, one.part.domain, language)),
+        "suppressed": page.suppressed,
+    }
+    if with_text:
+        said["text"] = page.text[:EXCERPT] if page.text is not None else None
+    return said
+
+
+def show_whatif(answer: Answer) -> None:
+    """`corpus whatif`"""
+    print_line(
+        f"On {answer['of']}: {answer['documents']:,} documents of {answer['snapshots']} snapshots."
+    )
+    for change in answer["changes"]:
+        print_line(
+            f"  {change['key']}: {printable(change['before'])} -> {printable(change['after'])}"
+        )
+    if not answer["changes"]:
+        print_line("  No rule differs.")
+    for change in answer["cutoffs"][:SHOWN]:
+        print_line(
+            f"  resolved again, cutoff {change['key']}: {printable(change['before'])} -> "
+            f"{printable(change['after'])}"
+        )
+    print_line()
+    print_table(("", "before", "after", "change"), list(_totals(answer)))
+    for title, key in (
+        ("language", "by_language"),
+        ("domain", "by_domain"),
+        ("snapshot", "by_snapshot"),
+        ("tier", "by_tier"),
+    ):
+        _groups(title, answer[key])
+    moved = [row for row in answer["reasons"] if row["before"] != row["after"]]
+    if moved:
+        print_line()
+        print_table(
+            ("first failing rule", "before", "after", "change"),
+            [(row["reason"], *_change(row["before"], row["after"])) for row in moved],
+        )
+    _flows(answer)
+    _rules(answer["rules"])
+    _samples("Would go", answer["would_go"], "removed by")
+    _samples("Would stay", answer["would_stay"], "no longer removed by")
+    print_line()
+    for note in _notes(answer):
+        print_line(note)
+
+
+def _totals(answer: Answer) -> Iterable[Sequence[Any]]:
+    selection, version = answer["selection"], answer["version"]
+    for name, counts in (
+        ("documents that selection keeps", selection["documents"]),
+        ("characters in them", selection["chars"]),
+    ):
+        yield (name, *_change(counts["before"], counts["after"]))
+    if version is not None:
+        documents, tokens = version["documents"], version["tokens"]
+        yield (
+            "documents in the version, at most",
+            *_change(documents["before"], documents["after_at_most"]),
+        )
+        yield "tokens, at most", *_change(tokens["before"], tokens["after_at_most"])
+        yield "tokens, to expect", *_change(tokens["before"], tokens["after_expected"])
+
+
+def _change(before: int, after: int) -> tuple[str, str, str]:
+    difference = after - before
+    if not difference:
+        return f"{before:,}", f"{after:,}", "-"
+    share = f" ({difference / before:+.1%})" if before else ""
+    return f"{before:,}", f"{after:,}", f"{difference:+,}{share}"
+
+
+def _groups(title: str, rows: Sequence[Answer]) -> None:
+    """Groups that change, and how many others do not."""
+    moved = [row for row in rows if row["documents"]["before"] != row["documents"]["after"]]
+    if not moved:
+        return
+    print_line()
+    heads = [title, "documents", "after", "change"]
+    with_tokens = "tokens" in moved[0]
+    print_table(
+        [*heads, *(("tokens", "after, at most", "change") if with_tokens else ())],
+        [
+            (
+                row["name"],
+                *_change(row["documents"]["before"], row["documents"]["after"]),
+                *(
+                    _change(row["tokens"]["before"], row["tokens"]["after_at_most"])
+                    if with_tokens
+                    else ()
+                ),
+            )
+            for row in moved[:SHOWN]
+        ],
+    )
+    _rest(len(moved) - SHOWN, "more change")
+
+
+def _flows(answer: Answer) -> None:
+    flows = answer["flows"]
+    if not flows:
+        return
+    print_line()
+    with_tokens = "tokens" in flows[0]
+    print_table(
+        ("from", "to", "documents", "characters", *(("tokens",) if with_tokens else ())),
+        [
+            (
+                flow["from"],
+                flow["to"],
+                f"{flow['documents']:,}",
+                f"{flow['chars']:,}",
+                *((f"{flow['tokens']:,}",) if with_tokens else ()),
+            )
+            for flow in flows[:SHOWN]
+        ],
+    )
+    _rest(len(flows) - SHOWN, "more flows")
+
+
+def _rules(rules: Sequence[Answer]) -> None:
+    """What each rule does after the change; rules that drop nobody, before or after, are left out."""
+    kinds = ("alone", "first", "only")
+    rows = []
+    for rule in rules:
+        before, after = (
+            [(rule[side] or {}).get(kind, {"documents": 0})["documents"] for kind in kinds]
+            for side in ("before", "after")
+        )
+        if any(before) or any(after):
+            cells = (
+                f"{new:,}" if old == new else f"{old:,} -> {new:,}"
+                for old, new in zip(before, after, strict=True)
+            )
+            rows.append((rule["rule"], *cells))
+    if rows:
+        print_line()
+        print_table(("rule", "fails", "is first to fail", "alone fails"), rows)
+
+
+def _samples(title: str, sample: Sequence[Answer], verb: str) -> None:
+    if not sample:
+        return
+    print_line()
+    print_line(f"{title}, for example:")
+    for one in sample:
+        where = "(suppressed)" if one["suppressed"] else printable(one["url"])
+        print_line(f"  {one['doc_id']}  {one['snapshot']}  {where}")
+        print_line(
+            f"      {verb} {one['rule']}: {one['signal']} is {printable(one['value'])}, "
+            f"asked for: {one['asks']}"
+        )
+        if one.get("text"):
+            print_line(f"      {printable(one['text'])}")
+
+
+def _notes(answer: Answer) -> Iterable[str]:
+    yield (
+        "Selection is exact. Duplicates, benchmarks and cleaning are not decided again: whoever "
+        "comes in is counted as if it passed them."
+    )
+    version = answer["version"]
+    if version is None:
+        yield "There is no version yet, so tokens are not known; characters are."
+        return
+    if any(flow["to"] == "kept" for flow in answer["flows"]):
+        yield (
+            "Tokens of what comes in are estimated from characters "
+            f"({version['chars_per_token']} a token in the version); `to expect` supposes that "
+            "later stages leave as large a share of them as of the rest."
+        )
+    stand_ins = version["stand_ins"]
+    if stand_ins["documents"]:
+        yield (
+            f"{stand_ins['documents']:,} of those that go ({stand_ins['tokens']:,} tokens) have a "
+            "copy that stays and takes their place; they are not counted as lost."
+        )
+
+
+def _rest(count: int, what: str) -> None:
+    if count > 0:
+        print_line(f"... {count} {what} (--json has all)")
+
+
+# --------------------------------------------------------------------------------------------------
+# corpus canary
+
+
+@click.command()
+@click.argument("version")
+@click.option("--per-reason", default=5, show_default=True, type=click.IntRange(1, 1000))
+@click.option(
+    "--chars", default=2000, show_default=True, type=click.IntRange(1), help="Text shown of each."
+)
+@click.option("--out", "-o", type=click.Path(path_type=Path), help="Where to write the page.")
+@HOME_OPTION
+def canary(version: str, per_reason: int, chars: int, out: Path | None, home: str | None) -> None:
+    """Write a page with some kept and some dropped documents of each reason, to look at.
+
+    The page holds text and is no part of the version: delete it when you have looked.
+    """
+    from corpus_assets.inspect.canary import draw_canary, render_canary
+
+    _, columns = open_version(Home.resolve(home), version)
+    page = render_canary(version, draw_canary(columns, per_reason), chars)
+    target = out or Path(f"{version}-canary.html")
+    try:
+        target.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise CorpusError(f"cannot write {target}: {error}") from error
+    click.echo(f"canary of {version}: {target} (it holds text; delete it when you have looked)")
+
+
+# --------------------------------------------------------------------------------------------------
+# corpus contamination
+
+
+@click.command()
+@VERSION_OPTION
+@click.option("--benchmark", metavar="NAME", help="Of this benchmark only.")
+@click.option("--near-misses", is_flag=True, help="What was found and changed nothing.")
+@click.option("--common", is_flag=True, help="Items that are phrases of many texts.")
+@click.option(
+    "--limit", default=20, show_default=True, type=click.IntRange(0), help="Documents to list."
+)
+@TEXT_OPTION
+@HOME_OPTION
+@JSON_OPTION
+def contamination(
+    version: str | None,
+    benchmark: str | None,
+    near_misses: bool,
+    common: bool,
+    limit: int,
+    with_text: bool,
+    home: str | None,
+    as_json: bool,
+) -> None:
+    """Benchmark items found in documents: by benchmark, and the documents themselves.
+
+    Lists what was dropped or cut, the closest first; with --near-misses lightly edited items and
+    partial quotations, with --common items that too many texts hold. --text shows the places.
+    """
+    from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, NEAR_MISS
+    from corpus_assets.inspect.documents import find_hits, places_of
+
+    wanted = {NEAR_MISS} if near_misses else {COMMON} if common else {DROP, CUT}
+    registry, columns = open_version(Home.resolve(home), version)
+    name = columns.title.removeprefix("version ")
+    found, hits = find_hits(registry, columns, name, benchmark, wanted)
+    shown = [_described_hit(columns, hit, with_text) for hit in places_of(columns, hits[:limit])]
+    answer = {
+        "version": name,
+        "benchmarks": [
+            {
+                "benchmark": one.name,
+                "items_seen": one.items_seen,
+                "documents": one.n_documents(DROP, CUT),
+                "near_miss_items": one.n_items(NEAR_MISS),
+                "near_miss_documents": one.n_documents(NEAR_MISS),
+                "common_items": one.n_items(COMMON),
+            }
+            for one in found.values()
+        ],
+        "total": len(hits),
+        "hits": shown,
+    }
+    (print_json if as_json else show_contamination)(answer)
+
+
+def _described_hit(columns: "VersionColumns", hit: "Hit", with_text: bool) -> dict[str, Any]:
+    from corpus_assets.inspect.version_columns import look
+
+    (page,) = look(columns, hit.part, [hit.text_row], with_text)
+    said: dict[str, Any] = {
+        "doc_id": page.doc_id,
+        "snapshot": hit.part.snapshot,
+        "url": page.url,
+        "suppressed": page.suppressed,
+        **hit.row,
+    }
+    if with_text:
+        said["text"] = page.text and [
+            page.text[place["start"] : place["end"]] for place in hit.row["places"]
+        ]
+    return said
+
+
+def show_contamination(answer: dict[str, Any]) -> None:
+    if not answer["benchmarks"]:
+        print_line(f"Nothing of a benchmark was found in version {answer['version']}.")
+        return
+    print_table(
+        ("benchmark", "items seen", "documents", "near misses", "in documents", "common items"),
+        [tuple(row.values()) for row in answer["benchmarks"]],
+    )
+    print_line()
+    if len(answer["hits"]) < answer["total"]:
+        print_line(f"{answer['total']:,} hits; the closest {len(answer['hits'])} (see --limit):")
+    for hit in answer["hits"]:
+        where = "(suppressed)" if hit["suppressed"] else printable(hit["url"])
+        print_line(f"{hit['doc_id']}  {hit['snapshot']}  {where}")
+        similarity = hit["similarity"]
+        alike = "" if similarity is None else f", similarity {similarity:.2f}"
+        print_line(
+            f"    {hit['verdict']}: {printable(hit['benchmark'])}/{printable(hit['item_id'])} by "
+            f"{hit['kind']}, {hit['matched']} of {hit['total']} n-grams{alike}"
+        )
+        for piece in hit.get("text") or ():
+            print_text(piece)

@@ -1,0 +1,274 @@
+"""Measure tokenizers: `corpus tokenizer audit`, `sample` and `name-slots`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from catalog.cli.terminal import (
+    bar,
+    print_fields,
+    print_json,
+    print_line,
+    print_table,
+    printable,
+)
+from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION
+from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.home import Home
+
+Answer = Mapping[str, Any]
+
+
+@click.group()
+def tokenizer() -> None:
+    """What a tokenizer is worth, and what it was trained on."""
+
+
+@tokenizer.command("audit")
+@click.argument("version_or_file")
+@click.option(
+    "--against", multiple=True, metavar="VERSION_OR_FILE", help="Another tokenizer, side by side."
+)
+@click.option(
+    "--text",
+    "texts",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False),
+    help="Measure on this file (text, JSONL, Parquet) instead of held-out text.",
+)
+@click.option("--eod", metavar="TOKEN", help="Token that ends a document [<|end_of_document|>].")
+@click.option("--pad", metavar="TOKEN", help="Token that fills a sample [<|pad|>].")
+@HOME_OPTION
+@JSON_OPTION
+def audit_command(
+    version_or_file: str,
+    against: Sequence[str],
+    texts: Sequence[str],
+    eod: str | None,
+    pad: str | None,
+    home: str | None,
+    as_json: bool,
+) -> None:
+    """Measure a tokenizer and prove that shards can be made with it; status 1 where they cannot.
+
+    A version is measured on text that its tokenizer was not trained on. Of a file give --text.
+    """
+    from corpus_assets.inspect.tokenizers import find_subject, read_texts
+    from corpus_assets.tokenizer.audit import audit
+
+    place = Home.resolve(home)
+    subjects = [find_subject(place, version_or_file, eod, pad)]
+    subjects += [find_subject(place, name, None, None) for name in against]
+    passages = tuple(read_texts(texts)) if texts else subjects[0].texts
+    reports = []
+    for subject in subjects:
+        report = audit(subject.content, passages, subject.eod_token, subject.pad_token)
+        reports.append({"of": subject.title, **report})
+    if not texts and subjects[0].note:
+        reports[0]["warnings"].append(subjects[0].note)
+    if as_json:
+        print_json({**reports[0], "against": reports[1:]})
+    else:
+        show_audit(reports)
+    if not reports[0]["passed"]:
+        raise click.exceptions.Exit(1)
+
+
+@tokenizer.command("sample")
+@click.argument("version")
+@click.option("--doc", "doc_id", metavar="DOC_ID", help="Was this document trained on?")
+@HOME_OPTION
+@JSON_OPTION
+def sample_command(version: str, doc_id: str | None, home: str | None, as_json: bool) -> None:
+    """Say what the tokenizer of a version was trained on, and what was held out."""
+    from corpus_assets.inspect.tokenizers import sample_of, side_of
+    from corpus_assets.session import open_home
+
+    place = Home.resolve(home)
+    sha256, drawn, files = sample_of(place, version)
+    answer: dict[str, Any] = {
+        "of": f"version {version}",
+        "sha256": sha256,
+        "documents": sum(row["documents"] for row in drawn.values()),
+        "chars": sum(row["chars"] for row in drawn.values()),
+        "domains": drawn,
+        "files": files,
+    }
+    if doc_id is not None:
+        store, _ = open_home(place)
+        answer["document"] = {"doc_id": doc_id, "side": side_of(store, files, doc_id)}
+    (print_json if as_json else show_sample)(answer)
+
+
+@tokenizer.command("name-slots")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("names", nargs=-1, required=True)
+@click.option("--out", "-o", type=click.Path(path_type=Path), required=True)
+def name_slots_command(file: Path, names: Sequence[str], out: Path) -> None:
+    """Name the next reserved slots of a trained tokenizer; no id moves, no merge changes."""
+    import hashlib
+
+    from corpus_assets.tokenizer.train import name_slots
+
+    data = name_slots(file.read_bytes(), names)
+    try:
+        out.write_bytes(data)
+    except OSError as error:
+        raise CorpusError(f"cannot write {out}: {error.strerror}") from error
+    click.echo(f"{out}: sha256 {hashlib.sha256(data).hexdigest()}")
+
+
+def show_sample(answer: Answer) -> None:
+    """`corpus tokenizer sample`"""
+    print_line(f"tokenizer {answer['sha256'][:16]} of {answer['of']}")
+    if answer.get("document") is not None:
+        found = answer["document"]
+        print_line(f"{found['doc_id']}: {found['side']}")
+        return
+    print_line()
+    rows = [
+        (
+            name,
+            f"{row['available_documents']:,}",
+            f"{row['documents']:,}",
+            f"{row['chars']:,}",
+            f"{row['chars'] / max(1, answer['chars']):.2%}",
+            f"{row['held_out_documents']:,}",
+            f"{row['held_out_chars']:,}",
+        )
+        for name, row in answer["domains"].items()
+    ]
+    heads = ("domain", "documents there", "trained on", "characters", "share", "held out",
+             "characters")  # fmt: skip
+    print_table(heads, rows, numbers_right=True)
+
+
+def show_audit(reports: Sequence[Answer]) -> None:
+    """The first one is under audit, the others are what it is compared with."""
+    first = reports[0]
+    special = first["special_tokens"]
+    print_fields(
+        [
+            ("tokenizer", f"{first['of']} ({first['sha256'][:16]})"),
+            ("kind", f"{first['kind']}, {first['vocab_size']:,} ids"),
+            ("bytes", f"{first['bytes_covered']} of 256 are tokens"),
+            (
+                "special tokens",
+                f"{special['one_id_and_back']} of {special['slots']} are one id and back; "
+                f"{len(special['named'])} named, {special['reserved']} reserved",
+            ),
+            ("", listed(list(special["named"]), 10) or None),
+            ("verdict", "passed" if first["passed"] else "FAILED"),
+        ]
+    )
+    for problem in first["problems"]:
+        print_line(f"  problem: {problem}")
+    for warning in first["warnings"]:
+        print_line(f"  warning: {warning}")
+    _compression(reports)
+    _probes(reports)
+    _vocabulary(reports)
+    for other in reports[1:]:
+        for problem in other["problems"]:
+            print_line(f"{other['of']}: {problem}")
+
+
+def _compression(reports: Sequence[Answer]) -> None:
+    """Bytes per token by domain and by language; a longer bar is a better one."""
+    for kind in ("domain", "language"):
+        tables = [report["held_out"][f"by_{kind}"] for report in reports]
+        if not tables[0]:
+            continue
+        print_line()
+        rows: list[tuple[Any, ...]] = []
+        best = max((row["bytes_per_token"] for row in tables[0].values()), default=1.0) or 1.0
+        for name, row in [*tables[0].items(), ("in all", reports[0]["held_out"])]:
+            others = [
+                table.get(name) if name != "in all" else report["held_out"]
+                for table, report in zip(tables[1:], reports[1:], strict=True)
+            ]
+            rows.append(
+                (
+                    name,
+                    f"{row['documents']:,}",
+                    f"{row['bytes']:,}",
+                    f"{row['bytes_per_token']:.3f}",
+                    *(f"{other['bytes_per_token']:.3f}" for other in others if other),
+                    f"{row['tokens_per_word']:.3f}",
+                    bar(row["bytes_per_token"] / best, 16),
+                )
+            )
+        print_table(
+            (kind, "texts", "bytes", *_heads("bytes per token", reports), "tokens per word", ""),
+            rows,
+            numbers_right=True,
+        )
+
+
+def _probes(reports: Sequence[Answer]) -> None:
+    """Tokens that texts of many kinds take, and whether they come back."""
+    print_line()
+    rows = []
+    for name, probe in reports[0]["probes"].items():
+        cells = [report["probes"][name] for report in reports]
+        shown = [f"{cell['tokens']:,}" + ("" if cell["exact"] else " inexact") for cell in cells]
+        rows.append((name, f"{probe['bytes']:,}", *shown))
+    print_table(
+        ("probe", "bytes", *_heads("tokens", reports)),
+        rows,
+        numbers_right=True,
+        marked=[not p["exact"] for p in reports[0]["probes"].values()],
+    )
+
+
+def _heads(what: str, reports: Sequence[Answer]) -> list[str]:
+    """One tokenizer needs no name; of several, each column has its own."""
+    if len(reports) == 1:
+        return [what]
+    print_line(f"{what}, by tokenizer:")
+    return [one_line(report["of"]) for report in reports]
+
+
+def _vocabulary(reports: Sequence[Answer]) -> None:
+    print_line()
+    names = (
+        ("merges", "merges"),
+        ("tokens across words", "across_words"),
+        ("mean bytes of a token", "mean_token_bytes"),
+        ("share that no held-out text needs", "unused_share"),
+    )
+    print_table(
+        ("vocabulary", *(one_line(report["of"]) for report in reports)),
+        [
+            (label, *(_number(report["vocabulary"][key]) for report in reports))
+            for label, key in names
+        ],
+        numbers_right=True,
+    )
+    vocabulary = reports[0]["vocabulary"]
+    for label, key in (
+        ("first merges", "first_merges"),
+        ("last merges", "last_merges"),
+        ("longest tokens", "longest"),
+        ("across words", "across_words_examples"),
+    ):
+        if vocabulary[key]:
+            print_line(f"{label}: {listed(vocabulary[key])}")
+
+
+def _number(value: float | int | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+
+
+def one_line(text: str, width: int = 28) -> str:
+    """A token or a name as a cell of a table."""
+    shown = printable(text)
+    return shown if len(shown) <= width else f"{shown[: width - 1]}…"
+
+
+def listed(texts: Sequence[str], count: int = 12) -> str:
+    return "  ".join(one_line(text.replace(" ", "·")) for text in texts[:count])
