@@ -26,7 +26,7 @@ from corpus_assets.inspect.version_columns import (
     take_rows,
 )
 from corpus_assets.select.requirement import requirement
-from corpus_assets.versions.pages import STYLE
+from corpus_assets.versions.pages import STYLE, page
 
 DECIDED = ("doc_id", "offset", "kept", "stage", "reason", "detail", "failed_rules", "domain",
            "language", "tier")  # fmt: skip
@@ -121,18 +121,18 @@ def _specimen(columns: VersionColumns, one: Drawn) -> Specimen | None:
     if decision["stage"] == "documents":
         return _refused(columns, one)
     row = _row(columns, part.texts, decision["doc_id"], decision["offset"])
-    (page,) = look(columns, part, [row], with_text=not decision["kept"])
-    if page.suppressed:
+    (found,) = look(columns, part, [row], with_text=not decision["kept"])
+    if found.suppressed:
         return None
-    text = page.text
+    text = found.text
     if decision["kept"]:
         final = _row(columns, part.final, decision["doc_id"], None)
         text = take_rows(columns, part.final, [final], ["text"])["text"][0].as_py()
     return Specimen(
-        page.doc_id,
+        found.doc_id,
         part.snapshot,
-        page.url,
-        page.title,
+        found.url,
+        found.title,
         decision["language"],
         decision["detail"],
         tuple(_failed(columns, one, row)),
@@ -221,17 +221,16 @@ def render_canary(
     menu = "".join(
         f"<nav><b>{escape(stage)}</b>{''.join(some)}</nav>" for stage, some in links.items()
     )
-    title = escape(f"canary of {version}")
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        '<meta name="viewport" content="width=device-width">'
-        f"<style>{STYLE}{PAGE_STYLE}</style></head><body><h1>{title}</h1>"
+    title = f"canary of {version}"
+    body = (
+        f"<h1>{escape(title)}</h1>"
         '<p class="warn">This page holds text of the corpus. It is no part of the version, and '
         "no takedown can reach it: delete it when you have looked.</p>"
         "<p>Kept documents show their final text, dropped ones the text as it was extracted. "
         "Look for good pages among the dropped and bad ones among the kept.</p>"
-        f"{menu}{''.join(sections)}</body></html>\n"
+        f"{menu}{''.join(sections)}"
     )
+    return page(title, body, STYLE + PAGE_STYLE, "width=device-width")
 
 
 def _article(one: Specimen, max_chars: int) -> str:

@@ -15,7 +15,18 @@ from corpus_assets.recipe.recipe import Recipe, changed_recipe
 from corpus_assets.session import open_home, open_session
 from corpus_assets.shards.manifest import Group
 from corpus_assets.shards.mixture import MixtureSettings
-from corpus_assets.versions.pages import BLUE, INK, LABEL, ORANGE, PALE, RED, STYLE, WIDTH, table
+from corpus_assets.versions.pages import (
+    BLUE,
+    INK,
+    LABEL,
+    ORANGE,
+    PALE,
+    RED,
+    WIDTH,
+    page,
+    svg_text,
+    table,
+)
 from corpus_assets.versions.published import load_published_recipe, published_manifest
 from corpus_assets.versions.version import make_groups
 
@@ -126,7 +137,7 @@ TOP = 46
 def write_plot(path: Path, mix: Mapping[str, Any]) -> None:
     """Write the chart of a mix, or of two where `mix` has `differences`."""
     chart = compared_chart(mix) if "differences" in mix else mix_chart(mix)
-    text = chart if path.suffix == ".svg" else page(mix, chart)
+    text = chart if path.suffix == ".svg" else mix_page(mix, chart)
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -166,7 +177,7 @@ def compared_chart(mix: Mapping[str, Any]) -> str:
     return _paired("Share of the run's tokens", rows, names, (ORANGE, BLUE))
 
 
-def page(mix: Mapping[str, Any], chart: str) -> str:
+def mix_page(mix: Mapping[str, Any], chart: str) -> str:
     """The chart with its numbers."""
     heads = ["group", "tokens", "drawn tokens", "share", "epochs", "allowed"]
     phases = [phase["name"] for phase in mix["phases"]]
@@ -187,12 +198,12 @@ def page(mix: Mapping[str, Any], chart: str) -> str:
     if len(phases) == 2:
         run = _phases_chart(mix["rows"], (phases[0], phases[1])) + run
     problem = f'<p class="gone">{escape(mix["problem"])}</p>' if mix["problem"] else ""
-    title = escape(f"mix of {mix['of']}")
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        f"<style>{STYLE}</style></head><body><h1>{title}</h1><p>A run of {mix['run_tokens']:,} "
+    title = f"mix of {mix['of']}"
+    return page(
+        title,
+        f"<h1>{escape(title)}</h1><p>A run of {mix['run_tokens']:,} "
         f"tokens in blocks of {mix['block_samples']:,} samples.</p>{problem}{chart}"
-        f"<h2>Groups</h2>{table(heads, rows)}<h2>Phases</h2>{run}</body></html>\n"
+        f"<h2>Groups</h2>{table(heads, rows)}<h2>Phases</h2>{run}",
     )
 
 
@@ -225,15 +236,15 @@ def _paired(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
         f'width="{WIDTH}" height="{height}" role="img" font-family="system-ui,sans-serif">',
         f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>',
-        _text(8, 17, title, size=14),
+        svg_text(8, 17, title, size=14),
     ]
     for place, (name, colour) in enumerate(zip(names, colours, strict=True)):
         x = LABEL + place * 240
         parts.append(f'<rect x="{x}" y="26" width="11" height="11" rx="2" fill="{colour}"/>')
-        parts.append(_text(x + 16, 36, name))
+        parts.append(svg_text(x + 16, 36, name))
     for i, (label, first, second, text, is_over) in enumerate(rows):
         y = TOP + i * ROW
-        parts.append(_text(LABEL - 8, y + 17, label, anchor="end"))
+        parts.append(svg_text(LABEL - 8, y + 17, label, anchor="end"))
         for share, colour, offset in (
             (first, colours[0], 2),
             (second, RED if is_over else colours[1], 13),
@@ -244,14 +255,5 @@ def _paired(
                 f'fill="{colour}"/>'
             )
         end = LABEL + room * max(first, second) / top
-        parts.append(_text(end + 7, y + 17, text, colour=RED if is_over else INK))
+        parts.append(svg_text(end + 7, y + 17, text, colour=RED if is_over else INK))
     return "".join(parts) + "</svg>\n"
-
-
-def _text(
-    x: float, y: float, text: str, anchor: str = "start", size: float = 12.5, colour: str = INK
-) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size:g}" '
-        f'fill="{colour}">{escape(text)}</text>'
-    )

@@ -24,6 +24,7 @@ from catalog.db.rows import TakedownRow
 from catalog.takedown.certificates import SIGNATURE, Signer
 from corpus_assets.core.store import Store, sha256_hex
 from corpus_assets.takedown.residue import Search
+from corpus_assets.versions.pages import page
 from corpus_assets.versions.removed import (
     MAX_DIGESTS,
     NGRAM,
@@ -95,11 +96,11 @@ def write_certificates(
             "key_sha256": signer.key_sha256 if signer is not None else None,
         }
         name = f"certificates/{request.id:08d}" + (f"-{len(mine) + 1}" if mine else "")
-        page = render_certificate(body).encode()
-        body["page_sha256"] = sha256_hex(page)
+        rendered = render_certificate(body).encode()
+        body["page_sha256"] = sha256_hex(rendered)
         body[SIGNATURE] = signer.sign(body) if signer is not None else None
         data = json.dumps(body, indent=1, sort_keys=True).encode()
-        store.write(f"{name}.html", page)
+        store.write(f"{name}.html", rendered)
         store.write(f"{name}.json", data)
         digest = sha256_hex(data)
         registry.put_certificate(request.id, f"{name}.json", digest, body["previous_sha256"])
@@ -210,20 +211,19 @@ SHOWN = 200  # rows of a list on the page; the JSON has all of them
 
 
 def render_certificate(body: Mapping[str, Any]) -> str:
-    """The page; the certificate beside it holds the page's digest, so it cannot hold its own."""
+    """Build the page; the certificate holds the page's digest, so the page cannot hold its own."""
     request = body["request"]
-    title = f"Takedown {request['id']}"
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<style>{STYLE}</style></head><body><h1>Certificate of removal</h1>{_lead(body)}"
+    sections = (
+        f"<h1>Certificate of removal</h1>{_lead(body)}"
         f"<h2>What was asked</h2>{_asked(request)}"
         f"<h2>What was done</h2>{_done(body)}"
         f"<h2>What was searched</h2>{_searched(body)}{_copies_section(body)}"
         f"<h2>What may remain</h2>{_may_remain(body)}"
         f"<h2>From now on</h2>{_from_now_on(body)}"
-        f"<h2>Proof</h2>{_proof(body)}</body></html>\n"
+        f"<h2>Proof</h2>{_proof(body)}"
     )
+    viewport = "width=device-width,initial-scale=1"
+    return page(f"Takedown {request['id']}", sections, STYLE, viewport)
 
 
 def _lead(body: Mapping[str, Any]) -> str:

@@ -1,4 +1,8 @@
-"""Small charts as inline SVG: no scripts, no fonts, no network, equal data gives equal bytes."""
+"""Build HTML pages that need nothing else: tables, and charts as inline SVG.
+
+No scripts, no fonts, no network; equal data gives equal bytes. Every value goes through `escape`,
+which also writes out control characters: a web page chooses its own texts.
+"""
 
 import math
 from collections.abc import Sequence
@@ -27,8 +31,17 @@ figcaption b{color:#1d2733} .kept{color:#2f6fb0;font-weight:bold} .gone{color:#c
 """
 
 
+def page(title: str, body: str, style: str = STYLE, viewport: str = "") -> str:
+    """Build a whole page from its body; `title` is plain text."""
+    meta = f'<meta name="viewport" content="{viewport}">' if viewport else ""
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f"{meta}<style>{style}</style></head><body>{body}</body></html>\n"
+    )
+
+
 def horizontal_bars(rows: Sequence[tuple[str, float, str]], colour: str = BLUE) -> str:
-    """One bar a row: (label, value, text behind the bar)."""
+    """Draw one bar a row: (label, value, text after the bar)."""
     if not rows:
         return "<p>Nothing to show.</p>"
     top = max(value for _, value, _ in rows) or 1.0
@@ -37,22 +50,22 @@ def horizontal_bars(rows: Sequence[tuple[str, float, str]], colour: str = BLUE) 
     for i, (label, value, text) in enumerate(rows):
         y = i * ROW + 4
         width = max(1.0, room * value / top) if value else 0.0
-        parts.append(_text(LABEL - 8, y + 14, label, anchor="end"))
+        parts.append(svg_text(LABEL - 8, y + 14, label, anchor="end"))
         parts.append(
             f'<rect x="{LABEL}" y="{y}" width="{width:.1f}" height="{ROW - 7}" rx="2" fill="{colour}"/>'
         )
-        parts.append(_text(LABEL + width + 7, y + 14, text))
+        parts.append(svg_text(LABEL + width + 7, y + 14, text))
     return "".join(parts) + "</svg>"
 
 
 def funnel_bars(rows: Sequence[tuple[str, int, int]]) -> str:
-    """(stage, documents in, documents left): what is left in dark, what went in pale."""
+    """Draw (stage, documents in, documents left): the rest in dark, dropped ones in pale."""
     top = max((entered for _, entered, _ in rows), default=0) or 1
     room = WIDTH - LABEL - 150
     parts = [_open(ROW * len(rows) + 6)]
     for i, (stage, entered, left) in enumerate(rows):
         y = i * ROW + 4
-        parts.append(_text(LABEL - 8, y + 14, stage, anchor="end"))
+        parts.append(svg_text(LABEL - 8, y + 14, stage, anchor="end"))
         for count, colour in ((entered, PALE), (left, BLUE)):
             width = room * count / top
             parts.append(
@@ -60,7 +73,7 @@ def funnel_bars(rows: Sequence[tuple[str, int, int]]) -> str:
                 f'fill="{colour}"/>'
             )
         share = f"{left:,} ({left / entered:.0%})" if entered else "0"
-        parts.append(_text(LABEL + room * entered / top + 7, y + 14, share))
+        parts.append(svg_text(LABEL + room * entered / top + 7, y + 14, share))
     return "".join(parts) + "</svg>"
 
 
@@ -76,7 +89,7 @@ class Mark:
 def mirrored_histogram(
     kept: Sequence[int], dropped: Sequence[int], marks: Sequence[Mark], ends: tuple[str, str]
 ) -> str:
-    """Counts on a logarithmic scale in equal bins: kept ones upward, dropped ones downward."""
+    """Draw counts on a logarithmic scale in equal bins: kept upward, dropped downward."""
     width, half, top = 268, 58, 24
     middle, step = top + half, 256 / max(1, len(kept))
     tallest = math.log1p(max([1, *kept, *dropped]))
@@ -101,14 +114,14 @@ def mirrored_histogram(
         )
     for x, label in _apart([(6 + 256 * mark.place, mark.label) for mark in marks if mark.strong]):
         anchor = "start" if x < 40 else "end" if x > 228 else "middle"
-        parts.append(_text(x, top - 10, label, anchor, 11, RED))
-    parts.append(_text(6, top + 2 * half + 15, ends[0], size=11))
-    parts.append(_text(262, top + 2 * half + 15, ends[1], "end", 11))
+        parts.append(svg_text(x, top - 10, label, anchor, 11, RED))
+    parts.append(svg_text(6, top + 2 * half + 15, ends[0], size=11))
+    parts.append(svg_text(262, top + 2 * half + 15, ends[1], "end", 11))
     return "".join(parts) + "</svg>"
 
 
 def _apart(labels: Sequence[tuple[float, str]], least: float = 44) -> list[tuple[float, str]]:
-    """Labels that are too close to their neighbour to be read are joined with it."""
+    """Join labels that are too close to their neighbour to be read."""
     joined: list[tuple[float, str]] = []
     for x, label in sorted(labels):
         if joined and x - joined[-1][0] < least:
@@ -120,7 +133,7 @@ def _apart(labels: Sequence[tuple[float, str]], least: float = 44) -> list[tuple
 
 
 def small_multiples(charts: Sequence[tuple[str, str, str]]) -> str:
-    """Small charts side by side: (title, a line below it, SVG)."""
+    """Set small charts side by side: (title, a line below it, SVG)."""
     figures = "".join(
         f"<figure><figcaption><b>{escape(title)}</b><br>{escape(line)}</figcaption>{svg}</figure>"
         for title, line, svg in charts
@@ -129,7 +142,7 @@ def small_multiples(charts: Sequence[tuple[str, str, str]]) -> str:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Numbers stand on the right."""
+    """Build a table with numbers aligned to the right."""
     body = "".join(
         "<tr>"
         + "".join(
@@ -153,9 +166,10 @@ def _open(height: int, width: int = WIDTH) -> str:
     return f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">'
 
 
-def _text(
+def svg_text(
     x: float, y: float, text: str, anchor: str = "start", size: float = 12.5, colour: str = INK
 ) -> str:
+    """Draw a text at a point of a chart."""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size:g}" '
         f'fill="{colour}">{escape(text)}</text>'

@@ -31,11 +31,11 @@ from corpus_assets.shards.mixture import fitted
 from corpus_assets.shards.mixture_table import mixture_table
 from corpus_assets.versions.pages import (
     ORANGE,
-    STYLE,
     Mark,
     funnel_bars,
     horizontal_bars,
     mirrored_histogram,
+    page,
     small_multiples,
     table,
 )
@@ -60,11 +60,7 @@ def render_report(pipeline: Pipeline, manifest: Manifest) -> str:
         _mixture(pipeline, manifest),
         _models(pipeline),
     ]
-    title = escape(f"corpus {manifest.version}")
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        f"<style>{STYLE}</style></head><body>{''.join(sections)}</body></html>\n"
-    )
+    return page(f"corpus {manifest.version}", "".join(sections))
 
 
 def _head(pipeline: Pipeline, manifest: Manifest) -> str:
