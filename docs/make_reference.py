@@ -58,7 +58,6 @@ MEANINGS = {
     "Recipe.survival": "by stage: shares of surviving documents outside which a check warns",
     "Recipe.drift": "how far a snapshot may stand from those before it; no part of the identity",
     "SourceEntry.name": "name of the source; part of every `doc_id`",
-    "SourceEntry.format": "how files are read",
     "SourceEntry.fields": "columns of a JSONL or Parquet source",
     "SourceEntry.snapshots": "snapshot name -> file, folder or glob pattern",
     "FieldNames.url": "column of the web address",
@@ -262,6 +261,10 @@ def _docstrings(model: type[BaseModel]) -> dict[str, str]:
 
 
 def _type(field: FieldInfo) -> str:
+    extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+    names = extra.get("enum")  # of what registers itself
+    if isinstance(names, list):
+        return " or ".join(f"`{name}`" for name in names)
     text = _type_name(field.annotation)
     limits = []
     for rule in field.metadata:

@@ -16,7 +16,8 @@ from corpus_assets.ingest.extract.charset import PageText, normalise, read_page
 from corpus_assets.ingest.extract.extract import ExtractionSettings, Extractor
 from corpus_assets.ingest.extract.page_metadata import page_date, page_language, page_title
 from corpus_assets.ingest.extract.page_worker import PageResult
-from corpus_assets.ingest.formats.readers import read_records
+from corpus_assets.ingest.formats import format_of, read_records
+from corpus_assets.ingest.gates.code import CodeSettings
 from corpus_assets.ingest.gates.gates import (
     Blocklist,
     GateSettings,
@@ -232,6 +233,11 @@ def ingest_part(
     return ingest.tables()
 
 
+def _code_gates(spec: SourceSpec) -> CodeSettings | None:
+    """The gates for source files, where the source has such."""
+    return spec.code or (CodeSettings() if format_of(spec.format).is_code else None)
+
+
 class _Ingest:
     """The rows of one part as they come."""
 
@@ -252,7 +258,7 @@ class _Ingest:
         self._part = part
         self._file = file
         self._gates = settings.gates
-        self._code = spec.code_gates()
+        self._code = _code_gates(spec)
         self._blocklist = blocklist.with_hosts(settings.gates.blocked_hosts)
         self._lists = lists
         self._suppressions = suppressions

@@ -3,10 +3,12 @@
 from typing import Any
 
 from pydantic import Field, field_validator, model_validator
+from pydantic_core import PydanticKnownError
 
 from catalog.formats.names import check_name
 from corpus_assets.ingest.crawl.layout import CrawlSettings
 from corpus_assets.ingest.fetch.transport import FetchSettings
+from corpus_assets.ingest.formats import FORMATS
 from corpus_assets.ingest.source import SourceSpec
 
 
@@ -16,6 +18,7 @@ class SourceEntry(SourceSpec):
     The snapshots of a crawl are crawls: a list of their names, or snapshot name -> crawl.
     """
 
+    format: str = Field(description="how files are read", json_schema_extra={"enum": list(FORMATS)})
     snapshots: dict[str, str] = Field(default={})
     site_files: dict[str, str] = Field(
         default={},
@@ -36,12 +39,26 @@ class SourceEntry(SourceSpec):
             return raw | {"snapshots": {str(name): str(name) for name in raw["snapshots"]}}
         return raw
 
+    @field_validator("format")
+    @classmethod
+    def _is_known(cls, value: str) -> str:
+        if value not in FORMATS:
+            expected = ", ".join(map(repr, FORMATS))
+            raise PydanticKnownError("literal_error", {"expected": expected})
+        return value
+
     @field_validator("snapshots")
     @classmethod
     def _plain_names(cls, value: dict[str, str]) -> dict[str, str]:
         for name in value:  # as a type of keys, the error would name the key as it is written
             check_name("snapshot", name)
         return value
+
+    @model_validator(mode="after")
+    def _code_has_paths(self) -> "SourceEntry":
+        if self.code is not None and self.fields.path is None and not FORMATS[self.format].is_code:
+            raise ValueError("code: say in `fields.path` which column holds the path of a file")
+        return self
 
     @model_validator(mode="after")
     def _is_complete(self) -> "SourceEntry":
@@ -61,7 +78,7 @@ class SourceEntry(SourceSpec):
 
     def without_robots(self) -> str | None:
         """The first snapshot of web pages whose sites' robots.txt are not given."""
-        if self.format not in ("warc", "wet") or (self.crawl is not None and self.crawl.robots):
+        if not FORMATS[self.format].is_web_archive or (self.crawl and self.crawl.robots):
             return None
         return next((name for name in self.snapshots if name not in self.site_files), None)
 

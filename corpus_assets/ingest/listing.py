@@ -13,6 +13,7 @@ from corpus_assets.ingest.extract.charset import decode
 from corpus_assets.ingest.fetch.fetcher import Fetcher
 from corpus_assets.ingest.fetch.opening import pin_file
 from corpus_assets.ingest.fetch.transport import shown
+from corpus_assets.ingest.formats import FORMATS, format_of
 from corpus_assets.ingest.formats.warc import refuse_formats
 from corpus_assets.ingest.gates.licence import (
     MAX_BYTES,
@@ -28,7 +29,7 @@ from corpus_assets.ingest.records import (
     local_path,
     open_source,
 )
-from corpus_assets.ingest.source import FOLDER_FORMATS, SourceSpec
+from corpus_assets.ingest.source import SourceSpec
 
 # --------------------------------------------------------------------------------------------------
 # Parts of a folder of many small files: neighbours in the order of their names, up to a bound.
@@ -45,7 +46,7 @@ def group_files(spec: SourceSpec, base: str, names: Sequence[str]) -> list[Sourc
     for name in names:
         _check_name(name)
         size, sha256, licence_ids = _read(
-            f"{base}/{name}", spec.format == "code" and is_licence_file(name)
+            f"{base}/{name}", format_of(spec.format).is_code and is_licence_file(name)
         )
         sizes[name] = (size, sha256)
         if licence_ids is not None:
@@ -118,20 +119,6 @@ def _check_name(name: str) -> None:
 
 VERSION = 1
 
-SUFFIXES = {
-    "warc": (".warc", ".warc.gz", ".wet", ".wet.gz"),
-    "wet": (".wet", ".wet.gz"),
-    "jsonl": (
-        ".jsonl", ".jsonl.gz", ".jsonl.zst", ".json.gz", ".json.zst",
-        ".ndjson", ".ndjson.gz", ".ndjson.zst",
-    ),
-    "parquet": (".parquet",),
-    "text": (".txt", ".text", ".md", ".markdown"),
-    "code": ("",),
-}  # fmt: skip
-
-ARCHIVES = ("warc", "wet")
-
 
 def list_files(spec: SourceSpec, location: str, snapshot: str) -> list[SourceFile]:
     """The files of a snapshot, sorted by name; the order is the numbering of its parts. The small
@@ -141,7 +128,7 @@ def list_files(spec: SourceSpec, location: str, snapshot: str) -> list[SourceFil
     are taken, those in sub-folders too. Names are relative to the folder (of a pattern: to the
     part before its first wildcard), so they are the same wherever the snapshot lies.
     """
-    if spec.format in ARCHIVES:
+    if format_of(spec.format).is_web_archive:
         refuse_formats(name for name, _ in _find(location, None, all_files=True))
     found = list(_find(location, spec.format))
     if not found:
@@ -149,7 +136,7 @@ def list_files(spec: SourceSpec, location: str, snapshot: str) -> list[SourceFil
             f"snapshot {snapshot} of {spec.name}: no file matches {_looked_for(location, spec.format)}; "
             "correct the location in the recipe or fetch the files"
         )
-    if spec.format in FOLDER_FORMATS:
+    if format_of(spec.format).is_folder:
         return group_files(spec, str(base_of(location).resolve()), [name for name, _ in found])
     files = []
     for name, path in found:
@@ -181,7 +168,9 @@ def _find(location: str, format: str | None, all_files: bool = False) -> Iterato
         suffixes = ("",)
     else:
         return
-    follow = format not in FOLDER_FORMATS  # a link in a tree may lead out of it, or to its double
+    follow = (
+        format is None or not format_of(format).is_folder
+    )  # a link in a tree may lead out of it, or to its double
     names = sorted(
         (match.relative_to(base).as_posix(), match)
         for match in matches
@@ -211,15 +200,15 @@ def _fixed_parts(path: Path) -> list[str]:
 
 def _suffixes(format: str | None) -> tuple[str, ...]:
     if format is not None:
-        return SUFFIXES[format]
-    plain = [kind for kind in SUFFIXES if kind not in FOLDER_FORMATS]
-    return tuple(suffix for kind in plain for suffix in SUFFIXES[kind])
+        return format_of(format).suffixes
+    plain = [each for each in FORMATS.values() if not each.is_folder]
+    return tuple(suffix for each in plain for suffix in each.suffixes)
 
 
 def _looked_for(location: str, format: str) -> str:
     if has_magic(location) or not local_path(location).is_dir():
         return location
-    return " or ".join(f"{location}/**/*{suffix}" for suffix in SUFFIXES[format])
+    return " or ".join(f"{location}/**/*{suffix}" for suffix in format_of(format).suffixes)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -228,13 +217,13 @@ def _looked_for(location: str, format: str) -> str:
 WILD = "*?["
 
 
-def list_remote(fetcher: Fetcher, location: str, suffixes: tuple[str, ...]) -> list[SourceFile]:
+def list_remote(fetcher: Fetcher, location: str, format: str) -> list[SourceFile]:
     """The files at an address, sorted by name.
 
     `s3://bucket/folder/` takes all files of the source's format below it, `s3://bucket/a/*.gz`
     those that match; any other address is one file. Names are relative to the folder.
     """
-    is_archive = ".wet" in suffixes  # of web pages: other formats of such are refused by name
+    is_archive = format_of(format).is_web_archive  # other formats of such are refused by name
     if location.startswith("s3://"):
         key = location.removeprefix("s3://").partition("/")[2]
         if any(sign in key for sign in WILD):
@@ -245,7 +234,7 @@ def list_remote(fetcher: Fetcher, location: str, suffixes: tuple[str, ...]) -> l
             return [
                 pin_file(fetcher, name, location.rstrip("/") + f"/{name}", stat)
                 for name, stat in found
-                if name.endswith(suffixes) and not _is_hidden(name)
+                if name.endswith(format_of(format).suffixes) and not _is_hidden(name)
             ]
     if any(sign in location for sign in WILD):
         raise SourceError(

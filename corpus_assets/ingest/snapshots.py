@@ -26,13 +26,13 @@ from corpus_assets.ingest.crawl.layout import (
 from corpus_assets.ingest.entry import SourceEntry
 from corpus_assets.ingest.fetch.opening import Opener, Reach, forget_cached, open_pinned
 from corpus_assets.ingest.fetch.transport import is_remote
-from corpus_assets.ingest.formats.readers import read_records
+from corpus_assets.ingest.formats import format_of, read_records
 from corpus_assets.ingest.formats.warc import refuse_formats
 from corpus_assets.ingest.gates.gates import GateSettings
-from corpus_assets.ingest.listing import SUFFIXES, base_of, list_files, list_names, list_remote
+from corpus_assets.ingest.listing import base_of, list_files, list_names, list_remote
 from corpus_assets.ingest.locations import Locations
 from corpus_assets.ingest.records import RawRecord, SourceFile
-from corpus_assets.ingest.source import FOLDER_FORMATS, SourceSpec
+from corpus_assets.ingest.source import SourceSpec
 
 if TYPE_CHECKING:
     from corpus_assets.recipe.recipe import Recipe
@@ -134,13 +134,13 @@ def find_delivery(
         return _local_delivery(source, location, snapshot, known)
     if known is not None and known.location == location:
         return known
-    if source.format in FOLDER_FORMATS:
+    if format_of(source.format).is_folder:
         raise SourceError(
             f"snapshot {snapshot} of {source.name}: a folder of {source.format} files is read on "
             "this machine only; copy it here"
         )
     with reach_of(source, locations, snapshot).fetcher() as fetcher:
-        files = list_remote(fetcher, location, SUFFIXES[source.format])
+        files = list_remote(fetcher, location, source.format)
     if not files:
         raise SourceError(
             f"snapshot {snapshot} of {source.name}: nothing to read at {location}; correct the "
@@ -255,7 +255,7 @@ def with_site_files(
 def _spec(location: str) -> SourceSpec:
     names = [name for name, _ in list_names(location, "code")]
     refuse_formats(names)
-    archives = [name for name in names if name.endswith(SUFFIXES["warc"])]
+    archives = [name for name in names if name.endswith(format_of("warc").suffixes)]
     return _ARCHIVE if archives else _FOLDER
 
 

@@ -2,15 +2,10 @@
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from corpus_assets.core.identity import Name, Settings
 from corpus_assets.ingest.gates.code import CodeSettings
-
-Format = Literal["warc", "wet", "jsonl", "parquet", "text", "code"]
-
-FOLDER_FORMATS = ("text", "code")
-"""One file is one record there, so a part holds many files."""
 
 
 class FieldNames(Settings):
@@ -47,7 +42,7 @@ class SourceSpec(Settings):
     """One source: where its documents belong and how its files are read."""
 
     name: Name
-    format: Format
+    format: str = Field(description="how files are read")
     domain: Name = Field(default="web", description="web, code, books, math ...")
     licence: str = Field(default="unknown", description="SPDX id of records that name none")
     licence_list: Literal["all", "any"] = Field(
@@ -70,13 +65,3 @@ class SourceSpec(Settings):
     bytes_per_part: int = Field(
         default=256_000_000, ge=1, description="most bytes in a part of a `text` or `code` source"
     )
-
-    @model_validator(mode="after")
-    def _code_has_paths(self) -> "SourceSpec":
-        if self.code is not None and self.format != "code" and self.fields.path is None:
-            raise ValueError("code: say in `fields.path` which column holds the path of a file")
-        return self
-
-    def code_gates(self) -> CodeSettings | None:
-        """The gates for source files, where this source has such."""
-        return self.code or CodeSettings() if self.format == "code" else self.code

@@ -57,7 +57,7 @@ def test_the_demo_recipe_is_whole() -> None:
         ("sources", [], "sources: Tuple should have at least 1 item"),
         ("sources.web.snapshots", {}, "sources.0: source web: `snapshots` must name at least one"),
         ("sources.web.snapshots", {"a,b": "x"}, "sources.0.snapshots: 'a,b' is no name for a snap"),
-        ("sources.web.format", "pdf", "sources.0.format: Input should be 'warc', 'wet'"),
+        ("sources.web.format", "pdf", "sources.0.format: Input should be 'code', 'jsonl'"),
         ("shards.pack.seq_len", 1.5, "shards.pack.seq_len: Input should be a valid integer"),
         ("shards.tokens_per_shard", 1, "shards.tokens_per_shard: Input should be greater than"),
         ("clusters.scope", "everything", "clusters.scope: Input should be 'per_snapshot' or 'all'"),

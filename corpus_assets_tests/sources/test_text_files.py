@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from corpus_assets.core.errors import SourceError
-from corpus_assets.ingest.formats.text import first_heading, front_matter, read_text_folder
+from corpus_assets.ingest.formats.text import TEXT, first_heading, front_matter
 from corpus_assets.ingest.listing import list_files
 from corpus_assets.ingest.records import RawRecord
 from corpus_assets.ingest.source import FieldNames, SourceSpec
@@ -29,7 +29,7 @@ Words.
 
 def read(folder: Path, spec: SourceSpec = SPEC, max_bytes: int = 10_000) -> dict[str, RawRecord]:
     [part] = list_files(spec, str(folder), "s")
-    return {str(record.file): record for record in read_text_folder(part, spec, max_bytes)}
+    return {str(record.file): record for record in TEXT.read(part, spec, max_bytes)}
 
 
 def test_each_file_is_a_record_with_its_text_as_it_stands(tmp_path: Path) -> None:
@@ -107,4 +107,4 @@ def test_a_file_that_changed_since_it_was_pinned_is_refused(tmp_path: Path) -> N
     [part] = list_files(SPEC, str(tmp_path), "s")
     (tmp_path / "a.txt").write_text("after!")
     with pytest.raises(SourceError, match="a.txt: pinned as"):
-        list(read_text_folder(part, SPEC, 100))
+        list(TEXT.read(part, SPEC, 100))

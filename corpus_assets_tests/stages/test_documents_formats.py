@@ -10,6 +10,7 @@ import pytest
 
 from corpus_assets.core.schemas import DOCUMENTS, RECORDS
 from corpus_assets.ingest.documents import IngestSettings, ingest_part
+from corpus_assets.ingest.entry import SourceEntry
 from corpus_assets.ingest.gates.code import CodeSettings
 from corpus_assets.ingest.gates.gates import Blocklist, GateSettings, Suppressions
 from corpus_assets.ingest.listing import list_files
@@ -227,4 +228,4 @@ def test_a_source_of_synthetic_text_names_its_generator_once(tmp_path: Path) -> 
 
 def test_the_gates_for_source_files_need_a_path() -> None:
     with pytest.raises(ValueError, match="fields.path"):
-        SourceSpec(name="stack", format="parquet", code=CodeSettings())
+        SourceEntry(name="stack", format="parquet", code=CodeSettings(), snapshots={"s": "."})

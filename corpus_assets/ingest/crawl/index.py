@@ -333,7 +333,7 @@ def _index_files(
         return place.pin([path for path in paths if SUBSET in path])
     location = locations.resolve(settings.location)
     if is_remote(location):
-        return list_remote(place.fetcher, location, (".parquet",))
+        return list_remote(place.fetcher, location, "parquet")
     names = list_names(location, "parquet")
     if not names:
         raise SourceError(f"crawl.index.location: no Parquet file at {settings.location}")

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from corpus_assets.ingest.formats.base import FileFormat
 from corpus_assets.ingest.formats.framing import inflated
 from corpus_assets.ingest.formats.rows import record_of_row
 from corpus_assets.ingest.records import RawRecord, damaged
@@ -59,3 +60,13 @@ def _parse(line: bytes, name: str, spec: SourceSpec, number: int, length: int) -
     if not isinstance(row, dict):
         return damaged(name, number, length, "not_an_object")
     return record_of_row(row, name, spec, number, length)
+
+
+JSONL = FileFormat(
+    "jsonl",
+    (
+        ".jsonl", ".jsonl.gz", ".jsonl.zst", ".json.gz", ".json.zst",
+        ".ndjson", ".ndjson.gz", ".ndjson.zst",
+    ),
+    read_jsonl,
+)  # fmt: skip

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from corpus_assets.core.errors import SourceError
+from corpus_assets.ingest.formats.base import FileFormat
 from corpus_assets.ingest.formats.rows import record_of_row
 from corpus_assets.ingest.records import RawRecord, damaged
 from corpus_assets.ingest.source import SourceSpec
@@ -54,3 +55,10 @@ def read_parquet(stream: BinaryIO, name: str, spec: SourceSpec) -> Iterator[RawR
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             yield damaged(name, first + done, 0, f"row_group {group} {type(error).__name__}")
         first += rows
+
+
+PARQUET = FileFormat(
+    "parquet",
+    (".parquet",),
+    lambda stream, name, spec, _max_bytes: read_parquet(stream, name, spec),
+)

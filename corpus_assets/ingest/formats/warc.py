@@ -25,6 +25,7 @@ from typing import BinaryIO
 from fastwarc.warc import ArchiveIterator, WarcRecord
 
 from corpus_assets.core.errors import SourceError
+from corpus_assets.ingest.formats.base import FileFormat
 from corpus_assets.ingest.formats.framing import GZIP, WARC, ArchiveFile, GzipMember, PlainView
 from corpus_assets.ingest.formats.http import (
     BadHttp,
@@ -370,3 +371,11 @@ def refuse_formats(names: Iterable[str], beginning: bytes = b"") -> None:
         for format, (suffixes, magics, advice) in _FORMATS.items():
             if name.lower().endswith(suffixes) or beginning.startswith(magics):
                 raise SourceError(f"{name}: {format} archives are not read; {advice}")
+
+
+WARC_FORMAT = FileFormat(
+    "warc",
+    (".warc", ".warc.gz", ".wet", ".wet.gz"),
+    lambda stream, name, _spec, max_bytes: read_warc(stream, name, max_bytes),
+    is_web_archive=True,
+)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import BinaryIO
 
+from corpus_assets.ingest.formats.base import FileFormat
 from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets.ingest.records import RawRecord, damaged
 
@@ -19,3 +20,11 @@ def read_wet(stream: BinaryIO, name: str, max_payload_bytes: int) -> Iterator[Ra
             yield damaged(name, record.offset, record.length, "not_a_conversion")
         else:
             yield replace(record, content_type="text/plain; charset=utf-8")
+
+
+WET = FileFormat(
+    "wet",
+    (".wet", ".wet.gz"),
+    lambda stream, name, _spec, max_bytes: read_wet(stream, name, max_bytes),
+    is_web_archive=True,
+)
