@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from machine import machine
 
+from corpus_assets.core.urls import Address, Blocklist, address_of
 from corpus_assets.ingest.extract.charset import read_page
 from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets.ingest.gates.addresses import CategoryIndex, build_category_index
@@ -44,7 +45,6 @@ from corpus_assets.ingest.gates.sites import (
 )
 from corpus_assets.ingest.kernels.landmarks import find_landmarks
 from corpus_assets.ingest.records import RawRecord
-from corpus_assets.ingest.urls import Address, Blocklist, address_of
 
 AGENTS = ("GPTBot", "CCBot", "Google-Extended", "ClaudeBot")
 ROUNDS = 7

@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from corpus_assets.core.store import leftovers
+from corpus_assets.core.leftovers import leftovers
 
 WRITE = """
 import sys

@@ -32,18 +32,18 @@ from corpus_assets.clean.edits import (
 from corpus_assets.clean.repeated_spans import RepeatedSpanSettings
 from corpus_assets.core.identity import Settings
 from corpus_assets.core.schemas import FINAL_TEXT
-from corpus_assets.scrub.recognizers import Recognizer, recognize
+from corpus_assets.scrub.recognizers import Recognizer
 from corpus_assets.scrub.settings import (
     DROP,
     TOO_MUCH,
     Finding,
     ScrubSettings,
     drop_reason,
-    find_by_rules,
-    with_recognized,
 )
 from corpus_assets.scrub.text_hashes import LISTED, HashList, TextHashList
-from corpus_assets.signals import TextBatch, TextStep
+from corpus_assets.scrub.texts import personal_data
+from corpus_assets.signals import TextStep
+from corpus_assets.text.batch import TextBatch
 from corpus_assets.text.pieces import count_chars, stripped
 
 VERSION = 6
@@ -144,7 +144,7 @@ def clean_documents(
     listed = {row for one in hashes for row in one.rows_of(extracted.texts)}
     batch, left = rewritten(documents, steps)
     lines = repeated_lines(batch, documents, boilerplate, settings.boilerplate)
-    found = _personal_data(batch, domains, languages.to_pylist(), settings.scrub, recognizers)
+    found = personal_data(batch, domains, languages.to_pylist(), settings.scrub, recognizers)
     chars = count_chars(extracted.data, extracted.offsets).tolist() if steps else []
     results = [UNCHANGED] * len(batch)
     for row in sorted({*lines, *found, *(r for r, one in enumerate(left) if one is not None),
@@ -206,22 +206,6 @@ def left_by_lines(
     return out
 
 
-def scrub_texts(
-    texts: pa.ChunkedArray,
-    domains: Sequence[str],
-    languages: Sequence[str | None],
-    settings: ScrubSettings,
-    recognizers: Sequence[Recognizer] = (),
-) -> list[str]:
-    """Texts with their personal data replaced, whatever else `settings` says of it."""
-    batch = TextBatch.from_arrow(texts)
-    out: list[str] = batch.texts.to_pylist()
-    found = _personal_data(batch, domains, languages, settings, recognizers)
-    for row, findings in found.items():
-        out[row] = clean(out[row], (), findings, settings).text or ""
-    return out
-
-
 def clean(
     text: str,
     lines: Sequence[Stretch],
@@ -258,36 +242,6 @@ def clean(
     elif settings.max_findings is not None and counts.total() > settings.max_findings:
         cleaned.reason = TOO_MUCH
     return cleaned
-
-
-def _personal_data(
-    batch: TextBatch,
-    domains: Sequence[str],
-    languages: Sequence[str | None],
-    settings: ScrubSettings,
-    recognizers: Sequence[Recognizer],
-) -> Mapping[int, list[Finding]]:
-    """Findings by document; those that are treated alike are looked at together."""
-    alike: dict[tuple[frozenset[str], tuple[str, ...]], list[int]] = {}
-    kinds = {domain: frozenset(settings.actions(domain)) for domain in set(domains)}
-    regions = {language: settings.regions(language) for language in set(languages)}
-    for row, (domain, language) in enumerate(zip(domains, languages, strict=True)):
-        alike.setdefault((kinds[domain], regions[language]), []).append(row)
-    found: dict[int, list[Finding]] = {}
-    for (wanted, where), rows in alike.items():
-        part = batch
-        if len(rows) < len(batch):
-            part = TextBatch.from_arrow(batch.texts.take(pa.array(rows, pa.int64())))
-        some = find_by_rules(part.data, part.offsets, wanted, where)
-        found |= {rows[number]: findings for number, findings in some.items()}
-    if not recognizers:
-        return found
-    recognized = recognize(recognizers, batch.texts.to_pylist(), languages)
-    asked = [
-        [Finding(*one) for one in some if one[2] in kinds[domain]]
-        for some, domain in zip(recognized, domains, strict=True)
-    ]
-    return with_recognized(found, asked)
 
 
 def emptied_detail(lost: int, length: int) -> str:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from corpus_assets.signals import TextBatch, TextStep
+from corpus_assets.signals import TextStep
+from corpus_assets.text.batch import TextBatch
 from corpus_assets.text.pieces import pieces_in_chars
 
 BATCH_DOCUMENTS = 1_000

@@ -30,16 +30,6 @@ from corpus_assets.clean.fates import (
 )
 from corpus_assets.clean.losses import host_losses
 from corpus_assets.clean.repeated_spans import find_cuts
-from corpus_assets.clean.scrubbing import (
-    SCRUBBED,
-    count_scrubbed,
-    hash_list_inputs,
-    hash_list_pins,
-    hash_lists,
-    phone_settings,
-    recognizer_settings,
-    recognizers,
-)
 from corpus_assets.clean.span_stages import span_inputs
 from corpus_assets.core import files, schemas
 from corpus_assets.core.decisions import Drop, part_decisions
@@ -48,7 +38,19 @@ from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label, values
 from corpus_assets.decontam.stage import Judged, judged, verdict_settings, write_hits
 from corpus_assets.scrub.settings import TOO_MUCH, drop_reason
-from corpus_assets.scrub.text_hashes import LISTED
+from corpus_assets.scrub.text_hashes import (
+    LISTED,
+    hash_list_inputs,
+    hash_list_pins,
+    hash_lists,
+)
+from corpus_assets.scrub.texts import (
+    SCRUBBED,
+    count_scrubbed,
+    phone_settings,
+    recognizer_settings,
+    recognizers,
+)
 from corpus_assets.shards.pack import group_name
 from corpus_assets.signals import TextStep
 

@@ -8,11 +8,13 @@ came to be are left out, so that equal inputs always meet the same result (ADR 0
 import hashlib
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo
 
 from catalog.formats.names import check_name
+from corpus_assets.core.errors import SourceError
 
 
 def _named(value: str, info: ValidationInfo) -> str:
@@ -48,6 +50,15 @@ def canonical_json(value: Any) -> bytes:
 def digest(value: Any) -> str:
     """SHA-256 over the canonical JSON of `value`, in hex."""
     return hashlib.sha256(canonical_json(value)).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file that a recipe names, in hex."""
+    try:
+        with open(path, "rb") as handle:
+            return hashlib.file_digest(handle, "sha256").hexdigest()
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read: {error.strerror}; correct the recipe") from error
 
 
 def fingerprint(

@@ -21,6 +21,7 @@ from typing import Any, Protocol
 from catalog.formats.store import make_folder, private
 from corpus_assets.core.errors import CorruptArtifact, DriftError, StoreError
 from corpus_assets.core.identity import canonical_json, digest
+from corpus_assets.core.leftovers import is_temporary, leftovers
 
 RESULT = "result.json"
 CHECKSUM = "checksum"
@@ -168,17 +169,6 @@ class LocalStore:
                 full.parent.rmdir()
         except OSError as error:
             raise StoreError(f"cannot delete {path} in the store {self.url}: {error}") from error
-
-
-def is_temporary(name: str) -> bool:
-    """Whether a file's name is one that a file has while it is written."""
-    return name.startswith(".") and name.endswith(".tmp")
-
-
-def leftovers(folder: Path) -> Iterator[Path]:
-    """Every temporary file in a folder and all below it, in no order."""
-    for place, _, names in os.walk(folder):
-        yield from (Path(place, name) for name in names if is_temporary(name))
 
 
 def _write_message(url: str, path: str, error: OSError) -> str:

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from catalog.formats.store import make_folder, private
 from corpus_assets.core.errors import MissingExtra, StoreError
-from corpus_assets.core.store import is_temporary, leftovers
+from corpus_assets.core.leftovers import is_temporary, leftovers
 
 MAX_OBJECT_BYTES = 5 << 30  # of one PUT, on Amazon's servers and others
 DOWNLOAD_CHUNK_BYTES = 4 << 20

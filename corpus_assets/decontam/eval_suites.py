@@ -19,8 +19,7 @@ from pydantic import Field, field_validator, model_validator
 
 from corpus_assets.core.errors import RecipeError, SourceError
 from corpus_assets.core.identity import Settings
-from corpus_assets.ingest.formats.framing import inflated
-from corpus_assets.ingest.urls import Blocklist, address_of
+from corpus_assets.core.urls import Blocklist, address_of
 
 REASON = "holds_benchmark"
 
@@ -248,25 +247,19 @@ def _records(path: Path) -> Iterator[tuple[str, Any, int]]:
         return
     number = 0
     try:
-        with path.open("rb") as file:
-            raw = inflated(file, path.name)
-            lines = io.BufferedReader(raw, BUFFER_BYTES)
+        with pa.input_stream(path) as file:  # inflated by what its name ends in
+            lines = io.BufferedReader(file, BUFFER_BYTES)
             while line := lines.readline(MAX_LINE_BYTES):
                 number += 1
                 place = f"{path}, line {number}"
-                if raw.failure is not None and not line.endswith(b"\n"):
-                    break
                 if line.strip():
                     yield place, _parsed(line, place, number), number
     except FileNotFoundError as error:
         raise SourceError(f"{path} does not exist: correct the list of eval files") from error
     except OSError as error:
-        raise SourceError(f"{path}, line {number + 1}: cannot be read further ({error})") from error
-    if raw.failure is not None:
         raise SourceError(
-            f"{path}, line {max(1, number)}: cannot be read further ({raw.failure}); fetch the "
-            "file again"
-        )
+            f"{path}, line {number + 1}: cannot be read further ({error}); fetch the file again"
+        ) from error
 
 
 def _parsed(line: bytes, place: str, number: int) -> Any:

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 import dagster as dg
 import pyarrow as pa
 
-from corpus_assets.clean.scrubbing import SCRUBBED
 from corpus_assets.clean.stage import CLEAN_TEXT
 from corpus_assets.core.stage import Asset
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.graph.checks import CheckOutcome, check_asset
 from corpus_assets.graph.run import AssetReport, run_asset
 from corpus_assets.graph.tokenizer_checks import TOKENIZER_CHECKS, tokenizer_checks
+from corpus_assets.scrub.texts import SCRUBBED
 from corpus_assets.select.stage import SELECTION
 from corpus_assets.tokenizer.stage import TOKENIZER
 from corpus_assets.versions.statistics import DRIFT_CHECKS, drift_checks

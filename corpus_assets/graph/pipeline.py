@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from corpus_assets.core.errors import MissingInput, ModelError, RecipeError
+from corpus_assets.core.identity import file_digest
 from corpus_assets.core.lock import Lock, PinnedFile
 from corpus_assets.core.stage import File, Graph, Stage
 from corpus_assets.core.store import (
@@ -25,7 +26,7 @@ from corpus_assets.core.task import Task
 from corpus_assets.ingest.gates.gates import Suppressions
 from corpus_assets.ingest.list_stages import site_pins
 from corpus_assets.ingest.locations import Locations
-from corpus_assets.ingest.snapshots import SnapshotFiles, file_digest, load_snapshot_files
+from corpus_assets.ingest.snapshots import SnapshotFiles, load_snapshot_files
 from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.models.files import find_model
 from corpus_assets.recipe.recipe import Recipe

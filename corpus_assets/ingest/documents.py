@@ -12,6 +12,7 @@ from pydantic import Field
 
 from corpus_assets.core.identity import Settings
 from corpus_assets.core.schemas import DOCUMENTS, RECORDS
+from corpus_assets.core.urls import Address, address_of
 from corpus_assets.ingest.extract.charset import PageText, normalise, read_page
 from corpus_assets.ingest.extract.extract import ExtractionSettings, Extractor
 from corpus_assets.ingest.extract.page_metadata import page_date, page_language, page_title
@@ -37,7 +38,6 @@ from corpus_assets.ingest.gates.sites import UrlLists
 from corpus_assets.ingest.kernels.landmarks import Landmarks, find_landmarks
 from corpus_assets.ingest.records import RawRecord, SourceFile
 from corpus_assets.ingest.source import SourceSpec
-from corpus_assets.ingest.urls import Address, address_of
 from corpus_assets.text.sketch import sketch_texts
 
 ID_BYTES = 16

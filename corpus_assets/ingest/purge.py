@@ -27,9 +27,9 @@ from corpus_assets.core.store import (
     sealed_json,
 )
 from corpus_assets.core.task import Origin, Task
+from corpus_assets.core.urls import host_of_key
 from corpus_assets.ingest.documents import SUPPRESSED, SUPPRESSED_COLUMNS
 from corpus_assets.ingest.suppressions import Suppressions
-from corpus_assets.ingest.urls import host_of_key
 
 # --------------------------------------------------------------------------------------------------
 # Taking documents out of a part that was already read: a filter over its two tables.

@@ -1,6 +1,5 @@
 """Snapshots: find what they consist of, pin it, and read the pinned files."""
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -96,15 +95,6 @@ def load_snapshot_files(store: Store, snapshot: str) -> SnapshotFiles:
         return SnapshotFiles(raw["snapshot"], raw["location"], files, robots, indexes)
     except (KeyError, TypeError) as error:
         raise damaged(store, _path(snapshot), "does not list a snapshot's files") from error
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file outside the store."""
-    try:
-        with open(path, "rb") as handle:
-            return hashlib.file_digest(handle, "sha256").hexdigest()
-    except OSError as error:
-        raise SourceError(f"{path} cannot be read: {error.strerror}; correct the recipe") from error
 
 
 # --------------------------------------------------------------------------------------------------

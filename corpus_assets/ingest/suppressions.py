@@ -1,13 +1,12 @@
 """Who must stay out: takedowns' standing orders."""
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import digest
-from corpus_assets.ingest.urls import Blocklist, current_order, host_of_key
+from corpus_assets.core.urls import Blocklist, current_order, has_prefix, host_of_key, prefix_free
 from corpus_assets.text.sketch import SketchIndex
 
 KINDS = ("url_key", "url_prefix", "host", "doc_id", "text_id", "near_text")
@@ -40,7 +39,7 @@ class Suppressions:
             by_kind[kind].append(value)
         return cls(
             url_keys=frozenset(by_kind["url_key"]),
-            url_prefixes=_prefix_free(by_kind["url_prefix"]),
+            url_prefixes=prefix_free(by_kind["url_prefix"]),
             hosts=Blocklist(by_kind["host"]),
             doc_ids=frozenset(_id(value) for value in by_kind["doc_id"]),
             text_ids=frozenset(_id(value) for value in by_kind["text_id"]),
@@ -57,8 +56,7 @@ class Suppressions:
         """The kind of order that covers a page, or None."""
         if key in self.url_keys:
             return "url_key"
-        place = bisect_right(self.url_prefixes, key)
-        if place and key.startswith(self.url_prefixes[place - 1]):
+        if has_prefix(key, self.url_prefixes):
             return "url_prefix"
         return "host" if host and self.hosts.match(host) else None
 
@@ -72,15 +70,6 @@ class Suppressions:
         return text_id in self.text_ids or any(
             self.match_url(key, host_of_key(key)) is not None for key in parents
         )
-
-
-def _prefix_free(prefixes: Iterable[str]) -> tuple[str, ...]:
-    """Sorted, without those that a shorter one covers: then only the nearest can match."""
-    kept: list[str] = []
-    for prefix in sorted(prefixes):
-        if not kept or not prefix.startswith(kept[-1]):
-            kept.append(prefix)
-    return tuple(kept)
 
 
 def _id(value: str) -> bytes:

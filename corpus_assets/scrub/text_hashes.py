@@ -8,14 +8,19 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 from pydantic import Field
 
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.identity import Settings
+from corpus_assets.core.lock import PinnedFile
+from corpus_assets.core.task import TaskContext
 from corpus_assets.text.normal_forms import nfkc
+
+if TYPE_CHECKING:
+    from corpus_assets.graph.pipeline import Pipeline
 
 LISTED = "listed_text_hash"
 
@@ -81,3 +86,49 @@ def _read(path: Path) -> Iterator[bytes]:
                 f"{path} line {number}: not a SHA-256 in hex (64 digits); write one a line"
             )
         yield bytes.fromhex(found.group())
+
+
+def hash_list_files(graph: "Pipeline") -> dict[str, list[Path]]:
+    """The files of each list of hashes that the recipe names, by its place there."""
+    found: dict[str, list[Path]] = {}
+    for number, entry in enumerate(graph.recipe.clean_text.text_hashes):
+        name = f"text_hashes/{number:04d}"
+        found[name] = graph.locations.files((entry.path,), "clean_text.text_hashes", name)
+    return found
+
+
+def _with_forms(graph: "Pipeline") -> list[tuple[str, Path]]:
+    """(form, file) of each of these files."""
+    lists = zip(graph.recipe.clean_text.text_hashes, hash_list_files(graph).values(), strict=True)
+    return [(entry.form, path) for entry, paths in lists for path in paths]
+
+
+def hash_list_inputs(graph: "Pipeline") -> tuple[dict[str, str], dict[str, Any]]:
+    """The lists as inputs of a task, by digest, and where they lie."""
+    files = _with_forms(graph)
+    if not files:
+        return {}, {}
+    digests = {
+        f"text_hashes/{number:04d}/{form}": graph.digest_of(path)
+        for number, (form, path) in enumerate(files)
+    }
+    return digests, {"text_hashes": [[form, str(path)] for form, path in files]}
+
+
+def hash_list_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
+    """The lists for the lock."""
+    files = _with_forms(graph)
+    if not files:
+        return {}
+    return {
+        "text_hashes": tuple(
+            PinnedFile(name=path.name, bytes=path.stat().st_size, sha256=graph.digest_of(path))
+            for _, path in files
+        )
+    }
+
+
+def hash_lists(context: TaskContext) -> list[HashList]:
+    """The lists of the task that is running."""
+    listed = context.task.params.get("text_hashes", [])
+    return [HashList.from_file(Path(path), form) for form, path in listed]

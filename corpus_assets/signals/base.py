@@ -1,4 +1,4 @@
-"""What a signal family is, and the batch of texts it reads.
+"""What a signal family is; the batch of texts it reads is `corpus_assets.text.batch`.
 
 A family turns texts into columns: numbers or labels, never decisions. To add one, write a
 file here with a class derived from `SignalFamily`; `signals/__init__.py` finds it.
@@ -6,188 +6,33 @@ file here with a class derived from `SignalFamily`; `signals/__init__.py` finds 
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import Settings
-from corpus_assets.signals.kernels.redpajama import without_punctuation
-from corpus_assets.signals.kernels.repetition import repeated_ngram_chars
-from corpus_assets.signals.kernels.tokens import split_tokens
-from corpus_assets.text import split as kernel
-from corpus_assets.text import split as line_kernel
-from corpus_assets.text.normal_forms import nfd
-from corpus_assets.text.unicode import class_table
+from corpus_assets.text.batch import Spans, TextBatch
+
+__all__ = [
+    "FILE",
+    "FOLDER",
+    "SignalFamily",
+    "Spans",
+    "TextBatch",
+    "code_points_of",
+    "model_path",
+    "share",
+]
 
 FILE = "file:"
 """Begins the names in `SignalFamily.needs` that are paths of files, as the recipe writes them."""
 
 FOLDER = "folder:"
 """Begins those of folders: `folder:DIGEST:PATH`."""
-
-
-class Spans:
-    """Words, lines or paragraphs of a batch: `spans: int64[k, 3]` of (start, end, characters).
-
-    Document d owns `spans[rows[d]:rows[d + 1]]`. Hashes and repeats are computed when asked for.
-    """
-
-    def __init__(
-        self,
-        data: npt.NDArray[np.uint8],
-        spans: npt.NDArray[np.int64],
-        rows: npt.NDArray[np.int64],
-    ) -> None:
-        self._data = data
-        self.spans = spans
-        self.rows = rows
-        self._ngrams: npt.NDArray[np.int64] | None = None
-
-    @cached_property
-    def counts(self) -> npt.NDArray[np.int64]:
-        """int64[n]: how many each document has."""
-        return np.diff(self.rows)
-
-    @cached_property
-    def chars(self) -> npt.NDArray[np.int64]:
-        """int64[n]: characters of all spans of each document."""
-        return self.sum_by_document(self.spans[:, kernel.CHARS])
-
-    @cached_property
-    def hashes(self) -> npt.NDArray[np.uint64]:
-        """uint64[k]: one hash a span."""
-        return kernel.hash_spans(self._data, self.spans)
-
-    @cached_property
-    def repeats(self) -> npt.NDArray[np.uint8]:
-        """uint8[k]: 1 where the same span stood earlier in the document."""
-        return kernel.mark_repeats(self.hashes, self.rows)
-
-    @cached_property
-    def occurrences(self) -> npt.NDArray[np.int64]:
-        """int64[k]: how often the same span stands in the document."""
-        return line_kernel.occurrences(self.hashes, self.rows)
-
-    def repeated_ngrams(self, max_n: int) -> npt.NDArray[np.int64]:
-        """int64[n, >= max_n + 1, 7]: see `repetition.repeated_ngram_chars`; computed once."""
-        if self._ngrams is None or self._ngrams.shape[1] <= max_n:
-            self._ngrams = repeated_ngram_chars(self.hashes, self.spans, self.rows, max_n)
-        return self._ngrams
-
-    def sum_by_document(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """int64[n]: the sum of one value a span, over each document's spans."""
-        totals = np.zeros(values.shape[0] + 1, dtype=np.int64)
-        np.cumsum(values, dtype=np.int64, out=totals[1:])
-        return totals[self.rows[1:]] - totals[self.rows[:-1]]
-
-
-class TextBatch:
-    """Texts as one UTF-8 buffer, split into words, lines and paragraphs once for all families."""
-
-    def __init__(self, texts: pa.LargeStringArray) -> None:
-        self.texts = texts
-        _, offsets, data = texts.buffers()
-        self.offsets = _read_only(offsets, np.int64, 1)[texts.offset :][: len(texts) + 1]
-        self.data = _read_only(data, np.uint8, 0)
-        self.columns: dict[str, pa.Array] = {}
-        """Columns that the families before this one gave; see `SignalFamily.reads`."""
-
-    @classmethod
-    def from_arrow(cls, texts: pa.Array | pa.ChunkedArray) -> Self:
-        """Take a string column; a null text counts as empty. Copies only chunks and nulls."""
-        if isinstance(texts, pa.ChunkedArray):
-            texts = texts.combine_chunks()
-        if texts.type != pa.large_string():
-            texts = texts.cast(pa.large_string())
-        if texts.null_count:
-            texts = pc.fill_null(texts, "")
-        return cls(texts)
-
-    @classmethod
-    def from_bytes(cls, data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> Self:
-        """Take a batch that a kernel wrote; `offsets: int64[n + 1]` begins with 0."""
-        places, content = pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(data))
-        return cls(pa.LargeStringArray.from_buffers(len(offsets) - 1, places, content))
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    @property
-    def n_chars(self) -> npt.NDArray[np.int64]:
-        """int64[n]: code points of each text."""
-        return self._counted[1]
-
-    @property
-    def n_newlines(self) -> npt.NDArray[np.int64]:
-        """int64[n]: line ends of each text."""
-        return self._counted[2]
-
-    @property
-    def words(self) -> Spans:
-        """Items of `text.split()`."""
-        return self._spans[0]
-
-    @property
-    def lines(self) -> Spans:
-        """Lines that are not blank, stripped."""
-        return self._spans[1]
-
-    @property
-    def paragraphs(self) -> Spans:
-        """Runs of lines without a blank line between them."""
-        return self._spans[2]
-
-    @cached_property
-    def raw_lines(self) -> Spans:
-        """Items of `text.split("\\n")`, blank ones too and not stripped: for dialects only."""
-        spans, rows = line_kernel.raw_lines(self.data, self.offsets, self.n_newlines)
-        return Spans(self.data, spans, rows)
-
-    @cached_property
-    def tokens(self) -> Spans:
-        """Words with punctuation apart (see `signals.kernels.tokens`)."""
-        words = self.words
-        return Spans(self.data, *split_tokens(self.data, words.spans, words.rows, class_table()))
-
-    @cached_property
-    def whole(self) -> Spans:
-        """Each text as one span."""
-        spans = np.stack([self.offsets[:-1], self.offsets[1:], self.n_chars], axis=1)
-        return Spans(self.data, spans, np.arange(len(self) + 1, dtype=np.int64))
-
-    @cached_property
-    def plain(self) -> "TextBatch":
-        """The texts without ASCII punctuation, in small letters, decomposed (NFD)."""
-        plain = TextBatch.from_bytes(*without_punctuation(self.data, self.offsets))
-        if pc.all(pc.string_is_ascii(plain.texts)).as_py() is not False:
-            return plain
-        texts = (
-            text.decode() if text.isascii() else nfd(text.decode("utf-8", "replace").lower())
-            for text in plain.texts.cast(pa.large_binary()).to_pylist()
-        )
-        return TextBatch.from_arrow(pa.array(texts, pa.large_string()))
-
-    @cached_property
-    def _counted(
-        self,
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        return kernel.count_spans(self.data, self.offsets)
-
-    @cached_property
-    def _spans(self) -> tuple[Spans, Spans, Spans]:
-        rows = self._counted[0]
-        words, lines, paragraphs = kernel.fill_spans(self.data, self.offsets, rows)
-        return (
-            Spans(self.data, words, rows[0]),
-            Spans(self.data, lines, rows[1]),
-            Spans(self.data, paragraphs, rows[2]),
-        )
 
 
 class SignalFamily(Settings):
@@ -247,15 +92,3 @@ def model_path(models: Mapping[str, Path], name: str, family: str) -> Path:
             f"{sorted(models) or 'none'}: fetch or train it, or take the family out of the recipe"
         )
     return models[name]
-
-
-def _read_only(
-    buffer: pa.Buffer | None, dtype: type[np.generic], min_items: int
-) -> npt.NDArray[Any]:
-    """A view of an Arrow buffer. Always read-only, because numba compiles the kinds apart."""
-    if buffer is None or buffer.size == 0:
-        view = np.zeros(min_items, dtype=dtype)
-    else:
-        view = np.frombuffer(buffer, dtype=dtype)
-    view.flags.writeable = False
-    return view

@@ -20,9 +20,9 @@ from pydantic import Field
 
 from corpus_assets.signals.base import SignalFamily, Spans, TextBatch, code_points_of, share
 from corpus_assets.signals.kernels import line_dialects as kernel
-from corpus_assets.signals.kernels import repetition as ngrams
 from corpus_assets.signals.kernels.line_dialects import split_paragraphs
 from corpus_assets.signals.repetition import NgramSize
+from corpus_assets.text import repetition as ngrams
 from corpus_assets.text.phrases import count_phrases, phrase_table
 from corpus_assets.text.split import CHARS, END, START
 from corpus_assets.text.unicode import LETTER, N_CODE_POINTS, class_table, sentence_terminals

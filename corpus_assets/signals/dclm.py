@@ -10,8 +10,8 @@ from pydantic import Field
 
 from corpus_assets.signals.base import SignalFamily, TextBatch, code_points_of, share
 from corpus_assets.signals.kernels import line_dialects as kernel
-from corpus_assets.signals.kernels import repetition as ngrams
 from corpus_assets.signals.repetition import NgramSize
+from corpus_assets.text import repetition as ngrams
 from corpus_assets.text.phrases import count_phrases, phrase_table
 from corpus_assets.text.split import CHARS
 from corpus_assets.text.unicode import class_table

@@ -6,13 +6,15 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import Field
 
 from corpus_assets.signals.base import SignalFamily, TextBatch, code_points_of, share
 from corpus_assets.signals.kernels import line_dialects as lines_kernel
 from corpus_assets.signals.kernels import redpajama as kernel
-from corpus_assets.signals.kernels import repetition as ngrams
 from corpus_assets.signals.repetition import NgramSize
+from corpus_assets.text import repetition as ngrams
+from corpus_assets.text.normal_forms import nfd
 from corpus_assets.text.phrases import count_phrases, phrase_table
 from corpus_assets.text.split import END, START
 from corpus_assets.text.unicode import class_table
@@ -81,11 +83,11 @@ class RedPajama(SignalFamily):
         }
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
-        values = self._words(batch) | self._tokens(batch) | self._lines(batch)
+        plain = _plain(batch)
+        values = self._words(plain) | self._tokens(batch) | self._lines(batch, plain)
         return self.record_batch({f"redpajama_{name}": value for name, value in values.items()})
 
-    def _words(self, batch: TextBatch) -> dict[str, Any]:
-        plain = batch.plain
+    def _words(self, plain: TextBatch) -> dict[str, Any]:
         words = plain.words
         entropy = kernel.entropies(words.rows, words.repeats, words.occurrences)
         name = TextBatch.from_arrow(pa.array(["javascript"]))
@@ -124,7 +126,7 @@ class RedPajama(SignalFamily):
             "sentences": kernel.sentence_counts(batch.data, batch.offsets, class_table()),
         }
 
-    def _lines(self, batch: TextBatch) -> dict[str, Any]:
+    def _lines(self, batch: TextBatch, plain: TextBatch) -> dict[str, Any]:
         lines, data = batch.raw_lines, batch.data
         last = lines.spans[lines.rows[1:] - 1]
         n_lines = lines.counts - (last[:, START] == last[:, END])
@@ -135,5 +137,17 @@ class RedPajama(SignalFamily):
             "ellipsis_line_share": share(lines.sum_by_document(dots), n_lines),
             "bullet_line_share": share(lines.sum_by_document(bullets), n_lines),
             "terminal_line_share": share(lines.sum_by_document(ended), n_lines),
-            "mean_line_words": share(batch.plain.words.counts, n_lines),
+            "mean_line_words": share(plain.words.counts, n_lines),
         }
+
+
+def _plain(batch: TextBatch) -> TextBatch:
+    """The texts without ASCII punctuation, in small letters, decomposed (NFD)."""
+    plain = TextBatch.from_bytes(*kernel.without_punctuation(batch.data, batch.offsets))
+    if pc.all(pc.string_is_ascii(plain.texts)).as_py() is not False:
+        return plain
+    texts = (
+        text.decode() if text.isascii() else nfd(text.decode("utf-8", "replace").lower())
+        for text in plain.texts.cast(pa.large_binary()).to_pylist()
+    )
+    return TextBatch.from_arrow(pa.array(texts, pa.large_string()))

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from corpus_assets.signals.base import SignalFamily, Spans, TextBatch, share
-from corpus_assets.signals.kernels import repetition as kernel
+from corpus_assets.text import repetition as kernel
 from corpus_assets.text.split import CHARS
 
 NgramSize = Annotated[int, Field(ge=1, le=64)]

@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpus_assets.clean.scrubbing import sample_settings, scrubbed_sample
 from corpus_assets.core import files
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.task import Task, TaskContext, count, part_label
+from corpus_assets.scrub.texts import sample_settings, scrubbed_sample
 from corpus_assets.tokenizer.audit import Passage, audit
 from corpus_assets.tokenizer.sample import Ints, TokenizerSample, amounts, draw, places, sides
 from corpus_assets.tokenizer.train import (

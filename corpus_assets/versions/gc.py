@@ -33,12 +33,12 @@ from catalog.lineage.tables import SPILL
 from corpus_assets.core import files
 from corpus_assets.core.errors import StoreError
 from corpus_assets.core.home import Home
+from corpus_assets.core.leftovers import leftovers
 from corpus_assets.core.store import (
     RESULT,
     Output,
     Store,
     artifact_folder,
-    leftovers,
     load_result,
 )
 from corpus_assets.core.task import read_table

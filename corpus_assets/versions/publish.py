@@ -23,7 +23,6 @@ from catalog.db.rows import (
 from catalog.errors import OrdersChanged
 from catalog.formats.manifest import CONTENTS_NAME as CONTENTS
 from catalog.formats.manifest import dump_contents
-from corpus_assets.clean.scrubbing import hash_list_files
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorpusError, SourceError
 from corpus_assets.core.identity import canonical_json
@@ -41,6 +40,7 @@ from corpus_assets.graph.leases import publishing
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.ingest.list_stages import category_files
 from corpus_assets.lineage.stage import key_rows
+from corpus_assets.scrub.text_hashes import hash_list_files
 from corpus_assets.shards.manifest import (
     Group,
     Manifest,

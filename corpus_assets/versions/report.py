@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from catalog.cli.terminal import escape
-from corpus_assets.clean.scrubbing import scrubbed_totals
 from corpus_assets.core import files
 from corpus_assets.core.store import Result, read_output
 from corpus_assets.core.task import read_table
 from corpus_assets.decontam.eval_index import items_by_benchmark
 from corpus_assets.decontam.verdicts import COMMON, NEAR_MISS
 from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.scrub.texts import scrubbed_totals
 from corpus_assets.select.columns import Columns, Mask, Numbers, rule_cutoff
 from corpus_assets.select.requirement import Requirement, requirement
 from corpus_assets.select.rules import Rule

@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 
-from corpus_assets.signals.kernels import repetition as kernel
+from corpus_assets.text import repetition as kernel
 from corpus_assets_tests.signals import reference
 
 

@@ -15,7 +15,8 @@ from catalog.takedown.requests import request
 from catalog.takedown.target import url_target
 from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
-from corpus_assets.core.store import leftovers, open_store
+from corpus_assets.core.leftovers import leftovers
+from corpus_assets.core.store import open_store
 from corpus_assets.graph.run import pin_snapshot
 from corpus_assets.session import open_session
 from corpus_assets.takedown.run import run_pending

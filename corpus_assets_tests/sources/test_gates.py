@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from corpus_assets.core.urls import address_of
 from corpus_assets.ingest.gates.addresses import CategoryIndex, build_category_index
 from corpus_assets.ingest.gates.gates import (
     Blocklist,
@@ -19,7 +20,6 @@ from corpus_assets.ingest.listing import list_files
 from corpus_assets.ingest.records import RawRecord
 from corpus_assets.ingest.site_files import SiteFileSettings, build_index, read_site_files
 from corpus_assets.ingest.source import SourceSpec
-from corpus_assets.ingest.urls import address_of
 from corpus_assets_tests.sources.warc_bytes import page
 
 PAGE = RawRecord(

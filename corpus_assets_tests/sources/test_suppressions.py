@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from corpus_assets.core.errors import RecipeError, SourceError
+from corpus_assets.core.urls import address_of, host_of_key, url_key
 from corpus_assets.ingest.suppressions import Blocklist, Suppressions
-from corpus_assets.ingest.urls import address_of, host_of_key, url_key
 
 
 def test_a_blocked_host_blocks_its_subdomains_and_nothing_that_only_ends_alike() -> None:

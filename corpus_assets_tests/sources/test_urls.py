@@ -3,7 +3,7 @@ import random
 import pytest
 
 from catalog.formats.urls import canonical_url, url_key
-from corpus_assets.ingest.urls import Address, address_of
+from corpus_assets.core.urls import Address, address_of
 
 
 def by_the_rules(url: str) -> Address | None:

@@ -2,8 +2,8 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
+from corpus_assets.core.urls import address_of
 from corpus_assets.decontam.eval_suites import Exclusions, ExclusionSettings
-from corpus_assets.ingest.urls import address_of
 
 PLACES = Exclusions(
     {

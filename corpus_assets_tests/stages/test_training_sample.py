@@ -9,8 +9,8 @@ import pytest
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import keyed_hash
-from corpus_assets.ingest.page_list import read_page_list
 from corpus_assets.models.files import find_model
+from corpus_assets.signals.stages.page_list import read_page_list
 from corpus_assets.signals.stages.training_sample import SAMPLE, draw_documents, first_drawn
 
 TEXTS = ("Dies ist ein ganz gewöhnlicher deutscher Satz.", "This is quite an ordinary sentence.")

@@ -16,7 +16,7 @@ from pydantic import Field, field_validator
 
 from corpus_assets.core.errors import CorruptArtifact, SourceError
 from corpus_assets.core.identity import Settings
-from corpus_assets.ingest.urls import Address, address_of, canonical_host
+from corpus_assets.core.urls import Address, address_of, canonical_host
 from corpus_assets.text.normal_forms import nfc
 
 # --------------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from collections.abc import Sequence
 from pydantic import Field, field_validator
 
 from corpus_assets.core.identity import Settings
+from corpus_assets.core.urls import Address, Blocklist
 from corpus_assets.ingest.gates.addresses import checked_word, first_word
 from corpus_assets.ingest.gates.code import CodeSettings, gate_code, gate_path
 from corpus_assets.ingest.gates.language import LanguageGateSettings
@@ -48,7 +49,6 @@ from corpus_assets.ingest.gates.sites import RobotsSettings, UrlLists, ask_site
 from corpus_assets.ingest.kernels.markup import markup_extent
 from corpus_assets.ingest.records import RawRecord, Refusal
 from corpus_assets.ingest.suppressions import Suppressions
-from corpus_assets.ingest.urls import Address, Blocklist
 
 __all__ = [
     "Blocklist",

@@ -17,6 +17,7 @@ from pydantic import Field, field_validator
 
 from corpus_assets.core.errors import CorruptArtifact
 from corpus_assets.core.identity import Settings, canonical_json
+from corpus_assets.core.urls import Address, address_of
 from corpus_assets.ingest.gates.addresses import CategoryIndex
 from corpus_assets.ingest.gates.optout import (
     OPTED_OUT,
@@ -48,7 +49,6 @@ from corpus_assets.ingest.gates.robots import (
     usage_statement,
 )
 from corpus_assets.ingest.records import RawRecord, Refusal
-from corpus_assets.ingest.urls import Address, address_of
 
 # --------------------------------------------------------------------------------------------------
 # What a site asks of machines, as of the crawl: robots.txt, ai.txt and tdmrep.json of one host.

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from corpus_assets.signals.kernels.repetition import drop_single, number_keys
 from corpus_assets.text.compiled import kernel
+from corpus_assets.text.repetition import drop_single, number_keys
 from corpus_assets.text.split import Bytes, Ints, decode, is_space, table_size
 
 N_CLASSES = 8

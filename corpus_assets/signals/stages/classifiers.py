@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpus_assets.clean.scrubbing import sample_settings, scrubbed_sample
 from corpus_assets.core import files
 from corpus_assets.core.errors import MissingInput, ModelError, SourceError
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Task, TaskContext, count
-from corpus_assets.ingest.page_list import read_page_list
+from corpus_assets.scrub.texts import sample_settings, scrubbed_sample
 from corpus_assets.signals.base import SignalFamily
 from corpus_assets.signals.classifier import MODEL, Classifier
 from corpus_assets.signals.ensemble import RANKS
@@ -28,6 +27,7 @@ from corpus_assets.signals.stages.classifier_training import (
     train_classifier,
 )
 from corpus_assets.signals.stages.entry import SIDES, ClassifierEntry, SnapshotSample, TextFiles
+from corpus_assets.signals.stages.page_list import read_page_list
 from corpus_assets.signals.stages.training_sample import draw_documents, first_drawn
 from corpus_assets.signals.stages.training_texts import read_texts
 

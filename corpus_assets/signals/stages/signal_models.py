@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from corpus_assets.core import files
 from corpus_assets.core.errors import ModelError
-from corpus_assets.core.identity import digest
+from corpus_assets.core.identity import digest, file_digest
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import TaskContext
-from corpus_assets.ingest.snapshots import file_digest
 from corpus_assets.signals.base import FILE, FOLDER
 from corpus_assets.signals.stages.classifiers import learned_inputs
 from corpus_assets.signals.stages.perplexity import model_inputs

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from corpus_assets.core.identity import keyed_hash
 from corpus_assets.core.schemas import DOC_ID
-from corpus_assets.ingest.page_list import PageList
 from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.language import Language
+from corpus_assets.signals.stages.page_list import PageList
 
 AT_ONCE = 1_000  # documents whose language is looked at together
 

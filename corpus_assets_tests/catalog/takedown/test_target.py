@@ -19,9 +19,9 @@ from catalog.takedown.target import (
     url_prefix_target,
     url_target,
 )
+from corpus_assets.core.urls import address_of
 from corpus_assets.ingest.extract.charset import normalise
 from corpus_assets.ingest.suppressions import Suppressions
-from corpus_assets.ingest.urls import address_of
 
 
 def covers(target: Target, url: str) -> bool:

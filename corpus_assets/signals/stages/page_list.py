@@ -6,8 +6,6 @@ addresses (`https://example.org/docs/*`), or a host with its subdomains (`exampl
 an encyclopedia cites have millions of lines: about 200 bytes of memory each.
 """
 
-import gzip
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,27 +13,27 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import zstandard
 
 from corpus_assets.core.errors import SourceError
-from corpus_assets.ingest.suppressions import Suppressions
-from corpus_assets.ingest.urls import address_of, canonical_host
+from corpus_assets.core.urls import Blocklist, address_of, canonical_host, has_prefix, prefix_free
 
 
 @dataclass(frozen=True)
 class PageList:
-    """`pages` has the look-up of takedown orders: the same kinds of entries, compared alike."""
+    """Pages by key, by the begin of their key and by host."""
 
-    pages: Suppressions
+    keys: frozenset[str]
+    prefixes: tuple[str, ...]  # sorted, none begins with another
+    hosts: Blocklist
     passed_over: int
 
     def match(self, url_keys: pa.ChunkedArray, hosts: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
         """Which documents are listed. Each host is looked up once."""
-        listed = {host for host in hosts.unique().to_pylist() if self.pages.hosts.match(host or "")}
+        listed = {host for host in hosts.unique().to_pylist() if self.hosts.match(host or "")}
         keys, of_hosts = url_keys.to_pylist(), hosts.to_pylist()
         return np.array(
             [
-                host in listed or self.pages.match_url(key, "") is not None
+                host in listed or key in self.keys or has_prefix(key, self.prefixes)
                 for key, host in zip(keys, of_hosts, strict=True)
             ],
             dtype=np.bool_,
@@ -43,17 +41,22 @@ class PageList:
 
 
 def read_page_list(paths: Iterable[Path]) -> PageList:
-    rows: list[tuple[str, str]] = []
+    found: dict[str, list[str]] = {"url_key": [], "url_prefix": [], "host": []}
     passed_over = 0
     for path in paths:
         for line in _lines(path):
             entry = line.partition("#")[0].strip()
             row = _row(entry) if entry else None
             if row is not None:
-                rows.append(row)
+                found[row[0]].append(row[1])
             elif entry:
                 passed_over += 1
-    return PageList(Suppressions.from_rows(rows), passed_over)
+    return PageList(
+        keys=frozenset(found["url_key"]),
+        prefixes=prefix_free(found["url_prefix"]),
+        hosts=Blocklist(found["host"]),
+        passed_over=passed_over,
+    )
 
 
 def _row(entry: str) -> tuple[str, str] | None:
@@ -70,14 +73,9 @@ def _row(entry: str) -> tuple[str, str] | None:
 
 def _lines(path: Path) -> Iterator[str]:
     try:
-        if path.suffix == ".gz":
-            raw = gzip.decompress(path.read_bytes())
-        elif path.suffix == ".zst":
-            with zstandard.open(path, "rb") as stream:
-                raw = stream.read()
-        else:
-            raw = path.read_bytes()
-    except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
+        with pa.input_stream(path) as stream:  # inflated by what its name ends in
+            raw = stream.read()
+    except OSError as error:
         raise SourceError(f"{path}: the list of pages cannot be read: {error}") from error
     for line in raw.split(b"\n"):
         yield line.decode("utf-8", "replace")

@@ -1,6 +1,10 @@
-"""The names a URL goes by, and sets of hosts. The rules of addresses are the catalog's."""
+"""The names a record's URL goes by, and lists of URLs and hosts to look them up in.
+
+The rules of canonical URLs and their keys are the catalog's.
+"""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,10 +19,11 @@ __all__ = [
     "address_of",
     "canonical_host",
     "current_order",
+    "has_prefix",
     "host_of_key",
+    "prefix_free",
     "url_key",
 ]
-
 
 _PLAIN = re.compile(
     r"https?://(?:www\.)?((?!www\.)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.){1,3}[a-z]{2,63})"
@@ -71,8 +76,19 @@ def host_of_key(key: str) -> str:
     return ".".join(reversed(place.partition(":")[0].split(",")))
 
 
-# --------------------------------------------------------------------------------------------------
-# Hosts that a recipe leaves out, with all their subdomains.
+def prefix_free(prefixes: Iterable[str]) -> tuple[str, ...]:
+    """Sort keys, without those that a shorter one covers: then only the nearest can match."""
+    kept: list[str] = []
+    for prefix in sorted(prefixes):
+        if not kept or not prefix.startswith(kept[-1]):
+            kept.append(prefix)
+    return tuple(kept)
+
+
+def has_prefix(key: str, prefixes: Sequence[str]) -> bool:
+    """Whether the key begins with one of `prefix_free` prefixes. Logarithmic in their number."""
+    place = bisect_right(prefixes, key)
+    return place > 0 and key.startswith(prefixes[place - 1])
 
 
 class Blocklist:
