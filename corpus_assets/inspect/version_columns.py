@@ -26,6 +26,7 @@ from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.selection import Cutoffs, resolve_cutoffs
+from corpus_assets.text.hashing import GOLDEN, mix_all
 from corpus_assets.versions.published import load_published_recipe, published_pins
 
 if TYPE_CHECKING:
@@ -218,11 +219,8 @@ def draw_order(keys: Keys, seed: int) -> Keys:
     """A keyed order of documents: the smallest come first in every sample (splitmix64)."""
     key = np.uint64(int(digest({"draw": seed})[:16], 16))
     with np.errstate(over="ignore"):
-        z = (keys ^ key) + np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        mixed: Keys = z ^ (z >> np.uint64(31))
-    return mixed
+        order: Keys = mix_all((keys ^ key) + GOLDEN)
+    return order
 
 
 # --------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from corpus_assets.models.fasttext_file import (
     fnv_step,
 )
 from corpus_assets.text.bytes import byte_kernel, load64, ones_in, zeros_below
+from corpus_assets.text.hashing import GOLDEN
 
 USUAL_BUCKETS = 2_000_000  # of lid.176: with a constant the compiler does better
 IS_LABEL, IS_END = -1, -2
@@ -412,7 +413,7 @@ def _next_word(data: Bytes, start: Any, end: Any, spelled: Any) -> tuple[Any, in
 
 @byte_kernel
 def _mix(mixed: Any, part: Any) -> Any:
-    mixed = (mixed ^ part) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ part) * GOLDEN
     return mixed ^ (mixed >> np.uint64(32))
 
 

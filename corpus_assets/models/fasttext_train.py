@@ -30,7 +30,7 @@ from corpus_assets.models.fasttext_file import (
 )
 from corpus_assets.text.compiled import kernel
 from corpus_assets.text.exact_math import exp
-from corpus_assets.text.feistel import mix64
+from corpus_assets.text.hashing import GOLDEN, splitmix64
 
 LINES_AT_ONCE = 1_000  # then Python looks at signals
 WORD, LABEL_ENTRY = 0, 1  # types of dictionary entries
@@ -123,10 +123,10 @@ def _hash_words(data: Bytes, starts: Offsets) -> Bits:
 def _first_rows(n_rows: int, dim: int, seed: int) -> Floats:
     """Numbers between -1/dim and 1/dim, each from a hash of the seed and its place."""
     rows = np.empty((n_rows, dim), dtype=np.float32)
-    key = mix64(np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15))
+    key = splitmix64(np.uint64(seed) + GOLDEN)
     for row in range(n_rows):
         for place in range(dim):
-            drawn = mix64(key ^ np.uint64(row * dim + place + 1)) >> np.uint64(11)
+            drawn = splitmix64(key ^ np.uint64(row * dim + place + 1)) >> np.uint64(11)
             rows[row, place] = (np.float64(drawn) * 2.0**-52 - 1.0) / dim
     return rows
 

@@ -20,19 +20,10 @@ import pyarrow.compute as pc
 
 from corpus_assets.models.ngram_file import NgramModel
 from corpus_assets.models.ngram_score import Doubles, divergences, score_texts, unit_ids
+from corpus_assets.text.codepoints import decode, is_space
 from corpus_assets.text.compiled import kernel
 from corpus_assets.text.exact_math import exps10
-from corpus_assets.text.split import (
-    CHARS,
-    END,
-    NEWLINE,
-    START,
-    Bytes,
-    Ints,
-    decode,
-    hash_spans,
-    is_space,
-)
+from corpus_assets.text.split import CHARS, END, NEWLINE, START, Bytes, Ints, hash_spans
 from corpus_assets.text.unicode import (
     MATHEMATICS,
     N_CODE_POINTS,

@@ -25,8 +25,8 @@ from corpus_assets.text.bytes import (
     zeros_below,
 )
 from corpus_assets.text.codepoints import (
-    code_point,
     code_points,
+    decode,
     each_of,
     is_pair,
     is_triple,
@@ -93,7 +93,7 @@ def _replace(data: Any, offsets: Any, which: Any, table: Any, out: Any, ends: An
             if data[at] < 0x80:
                 at += 1
                 continue
-            code, width = code_point(data, at, end)
+            code, width = decode(data, at, end)
             number = numbers[code]
             if number >= 0:
                 first, last = starts[number], starts[number + 1]
@@ -297,7 +297,7 @@ def in_nfkc(data: Any, offsets: Any, tables: Any, numbers: Any) -> Any:
                 code = triple(data, pos)
                 pos += 3
             else:
-                code, width = code_point(data, pos, end)
+                code, width = decode(data, pos, end)
                 pos += width
             order = np.int64(orders[code])
             number = numbers[code]

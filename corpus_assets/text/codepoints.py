@@ -45,35 +45,68 @@ def code_points(texts: pa.Array) -> npt.NDArray[np.uint32]:
 
 
 @byte_kernel
-def code_point(data: Any, pos: int, end: int) -> tuple[Any, int]:
-    """Code point and byte width at `pos` of uint8 `data`; (U+FFFD, 1) where it is not UTF-8."""
-    lead = np.int64(data[pos])
-    if lead < 0x80:
-        return lead, 1
-    if 0xC2 <= lead < 0xE0:
-        width, code = 2, lead & 0x1F
-    elif 0xE0 <= lead < 0xF0:
-        width, code = 3, lead & 0x0F
-    elif 0xF0 <= lead < 0xF5:
-        width, code = 4, lead & 0x07
+def decode(data: Any, at: int, end: int) -> tuple[int, int]:
+    """Code point at `at` and its width in bytes; (U+FFFD, 1) where it is not UTF-8."""
+    first = np.int64(data[at])
+    if first < 0x80:  # kept apart from the rest, so that this much is inlined everywhere
+        return first, 1
+    return _decode_wide(data, at, end, first)
+
+
+@byte_kernel
+def _decode_wide(data: Any, at: int, end: int, first: int) -> tuple[int, int]:
+    if 0xC2 <= first < 0xE0:
+        width, point = 2, first & 0x1F
+    elif 0xE0 <= first < 0xF0:
+        width, point = 3, first & 0x0F
+    elif 0xF0 <= first < 0xF5:
+        width, point = 4, first & 0x07
     else:
         return 0xFFFD, 1
-    if pos + width > end:
+    if at + width > end:
         return 0xFFFD, 1
-    for i in range(pos + 1, pos + width):
-        tail = np.int64(data[i])
-        if tail & 0xC0 != 0x80:
+    for k in range(1, width):
+        byte = np.int64(data[at + k])
+        if byte & 0xC0 != 0x80:
             return 0xFFFD, 1
-        code = (code << 6) | (tail & 0x3F)
-    if code > 0x10FFFF:
+        point = (point << 6) | (byte & 0x3F)
+    if point > 0x10FFFF:
         return 0xFFFD, 1
-    return code, width
+    return point, width
+
+
+@byte_kernel
+def last_code_point(data: Any, start: int, end: int) -> int:
+    """The code point that ends the non-empty span [start, end)."""
+    at = end - 1
+    while at > start and at > end - 4 and data[at] & 0xC0 == 0x80:
+        at -= 1
+    point, width = decode(data, at, end)
+    return point if at + width == end else 0xFFFD
+
+
+@byte_kernel
+def is_space(point: int) -> bool:
+    """True for what `str.isspace` calls white space (a closed list since Unicode 6.3)."""
+    if point < 0x80:
+        return 9 <= point <= 13 or 28 <= point <= 32
+    if point < 0x1680:
+        return point == 0x85 or point == 0xA0
+    return (
+        0x2000 <= point <= 0x200A
+        or point == 0x1680
+        or point == 0x2028
+        or point == 0x2029
+        or point == 0x202F
+        or point == 0x205F
+        or point == 0x3000
+    )
 
 
 @kernel(inline="always")
 def is_pair(data: Any, pos: int, end: int) -> bool:
     """Whether a character of two bytes stands at `pos`. With `pair`, and the same for three, what
-    `code_point` says in a fifth of the time: the next place does not wait for the decoding."""
+    `decode` says in a fifth of the time: the next place does not wait for the decoding."""
     return 0xC2 <= data[pos] < 0xE0 and pos + 1 < end and data[pos + 1] & 0xC0 == 0x80
 
 

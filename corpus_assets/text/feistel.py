@@ -13,28 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from corpus_assets.text.compiled import kernel
+from corpus_assets.text.hashing import GOLDEN, splitmix64
 
 ROUNDS = 8
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_A = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_B = np.uint64(0x94D049BB133111EB)
-_S27, _S30, _S31 = np.uint64(27), np.uint64(30), np.uint64(31)
 _ONE = np.uint64(1)
-
-
-@kernel
-def mix64(value: np.uint64) -> np.uint64:
-    """The finalizer of splitmix64 (Steele et al. 2014): a bijection of 64-bit words."""
-    value = (value ^ (value >> _S30)) * _MIX_A
-    value = (value ^ (value >> _S27)) * _MIX_B
-    return value ^ (value >> _S31)
 
 
 @kernel
 def derive(key: np.uint64, number: np.uint64) -> np.uint64:
     """The key of sub-sequence `number` of `key`."""
-    return mix64(key ^ mix64((number + _ONE) * _GOLDEN))
+    return splitmix64(key ^ splitmix64((number + _ONE) * GOLDEN))
 
 
 @kernel
@@ -57,11 +46,11 @@ def permute(index: np.uint64, size: np.uint64, key: np.uint64) -> np.uint64:
     while True:
         low, high = index & low_mask, index >> low_bits
         for number in range(ROUNDS):
-            round_key = key + np.uint64(number) * _GOLDEN
+            round_key = key + np.uint64(number) * GOLDEN
             if number & 1:
-                high ^= mix64(round_key ^ low) & high_mask
+                high ^= splitmix64(round_key ^ low) & high_mask
             else:
-                low ^= mix64(round_key ^ high) & low_mask
+                low ^= splitmix64(round_key ^ high) & low_mask
         index = (high << low_bits) | low
         if index < size:
             return index
@@ -78,11 +67,11 @@ def unpermute(index: np.uint64, size: np.uint64, key: np.uint64) -> np.uint64:
         low, high = index & low_mask, index >> low_bits
         for back in range(ROUNDS):
             number = ROUNDS - 1 - back
-            round_key = key + np.uint64(number) * _GOLDEN
+            round_key = key + np.uint64(number) * GOLDEN
             if number & 1:
-                high ^= mix64(round_key ^ low) & high_mask
+                high ^= splitmix64(round_key ^ low) & high_mask
             else:
-                low ^= mix64(round_key ^ high) & low_mask
+                low ^= splitmix64(round_key ^ high) & low_mask
         index = (high << low_bits) | low
         if index < size:
             return index

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpus_assets.text.characters import IGNORED, MARK, OWN_WORD, SEPARATOR, WORD
-from corpus_assets.text.codepoints import code_point
+from corpus_assets.text.codepoints import decode
 from corpus_assets.text.compiled import kernel
 from corpus_assets.text.words import ngram_hash, power, roll, scan_words, word_room
 
@@ -120,7 +120,7 @@ def is_spelled(data: Any, pos: Any, end: Any, tables: Any, grams: Any, gram: Any
             return False
         code, width = np.int64(data[pos]), 1
         if code >= 0x80:
-            code, width = code_point(data, pos, end)
+            code, width = decode(data, pos, end)
             kind, letter = classes[code], folded[code]
         else:
             letter = np.uint32(ascii_fold[code])
@@ -146,7 +146,7 @@ def is_spelled(data: Any, pos: Any, end: Any, tables: Any, grams: Any, gram: Any
 def _ends_word(data: Any, pos: Any, end: Any, tables: Any) -> bool:
     """Whether nothing at `pos` belongs to the word before it."""
     while pos < end:
-        code, width = code_point(data, pos, end)
+        code, width = decode(data, pos, end)
         kind = tables.classes[code]
         if kind != IGNORED:
             return bool(kind in (SEPARATOR, OWN_WORD))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpus_assets.text.bytes import BLOCK_BYTES, above64, byte_kernel, zeros_below
-from corpus_assets.text.codepoints import code_point
+from corpus_assets.text.codepoints import decode
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -35,7 +35,7 @@ def _has_run(data: Any, is_member: Any, length: int) -> bool:
             else:
                 pos += 1
             continue
-        code, width = code_point(data, pos, end)
+        code, width = decode(data, pos, end)
         pos += width
         run = run + 1 if is_member[code] else 0
         if run >= length:

@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from corpus_assets.text.codepoints import decode, last_code_point
 from corpus_assets.text.compiled import kernel
-from corpus_assets.text.split import END, START, Bytes, Ints, decode, last_code_point
+from corpus_assets.text.split import END, START, Bytes, Ints
 from corpus_assets.text.unicode import ALPHANUMERIC
 
 _UNDERSCORE = 0x5F

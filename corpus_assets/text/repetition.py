@@ -10,7 +10,8 @@ of the size before, and sizes above three cost next to nothing on ordinary text.
 import numpy as np
 
 from corpus_assets.text.compiled import kernel
-from corpus_assets.text.split import CHARS, Bytes, Hashes, Ints, mix, table_size
+from corpus_assets.text.hashing import splitmix64
+from corpus_assets.text.split import CHARS, Bytes, Hashes, Ints, table_size
 
 TOP, ALL, LATER, FIRST, FIRST_COUNT, LONGEST, EVERY = range(7)
 
@@ -27,7 +28,7 @@ def number_keys(
     slots[:size] = -1
     groups = 0
     for k in range(n_keys):
-        slot = np.int64(mix(keys[k]) & np.uint64(size - 1))
+        slot = np.int64(splitmix64(keys[k]) & np.uint64(size - 1))
         while slots[slot] >= 0 and keys[first[slots[slot]]] != keys[k]:
             slot = (slot + 1) & (size - 1)
         group = slots[slot]

@@ -18,7 +18,9 @@ character counts as one character of its own.
 import numpy as np
 import numpy.typing as npt
 
+from corpus_assets.text.codepoints import decode, is_space
 from corpus_assets.text.compiled import kernel
+from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME, splitmix64
 
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
@@ -26,68 +28,6 @@ Hashes = npt.NDArray[np.uint64]
 
 NEWLINE = 10
 START, END, CHARS = 0, 1, 2  # the columns of a span table
-
-_FNV_OFFSET = np.uint64(0xCBF29CE484222325)
-_FNV_PRIME = np.uint64(0x100000001B3)
-
-
-@kernel
-def decode(data: Bytes, at: int, end: int) -> tuple[int, int]:
-    """Code point at `at` and its width in bytes (1 to 4), reading below `end` only."""
-    first = int(data[at])
-    if first < 0x80:  # kept apart from the rest, so that this much is inlined everywhere
-        return first, 1
-    return _decode_wide(data, at, end, first)
-
-
-@kernel
-def _decode_wide(data: Bytes, at: int, end: int, first: int) -> tuple[int, int]:
-    if 0xC2 <= first < 0xE0:
-        width, point = 2, first & 0x1F
-    elif 0xE0 <= first < 0xF0:
-        width, point = 3, first & 0x0F
-    elif 0xF0 <= first < 0xF5:
-        width, point = 4, first & 0x07
-    else:
-        return 0xFFFD, 1
-    if at + width > end:
-        return 0xFFFD, 1
-    for k in range(1, width):
-        byte = int(data[at + k])
-        if byte & 0xC0 != 0x80:
-            return 0xFFFD, 1
-        point = (point << 6) | (byte & 0x3F)
-    if point > 0x10FFFF:
-        return 0xFFFD, 1
-    return point, width
-
-
-@kernel
-def last_code_point(data: Bytes, start: int, end: int) -> int:
-    """The code point that ends the non-empty span [start, end)."""
-    at = end - 1
-    while at > start and at > end - 4 and data[at] & 0xC0 == 0x80:
-        at -= 1
-    point, width = decode(data, at, end)
-    return point if at + width == end else 0xFFFD
-
-
-@kernel
-def is_space(point: int) -> bool:
-    """True for what `str.isspace` calls white space (a closed list since Unicode 6.3)."""
-    if point < 0x80:
-        return 9 <= point <= 13 or 28 <= point <= 32
-    if point < 0x1680:
-        return point == 0x85 or point == 0xA0
-    return (
-        0x2000 <= point <= 0x200A
-        or point == 0x1680
-        or point == 0x2028
-        or point == 0x2029
-        or point == 0x202F
-        or point == 0x205F
-        or point == 0x3000
-    )
 
 
 @kernel
@@ -225,14 +165,6 @@ def fill_spans(data: Bytes, offsets: Ints, rows: Ints) -> tuple[Ints, Ints, Ints
 
 
 @kernel
-def mix(value: np.uint64) -> np.uint64:
-    """Spread the bits of a 64-bit number over all of them (the splitmix64 finalizer)."""
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return value ^ (value >> np.uint64(31))
-
-
-@kernel
 def hash_spans(data: Bytes, spans: Ints) -> Hashes:
     """uint64[k]: FNV-1a of each span's bytes, mixed; arithmetic wraps modulo 2**64.
 
@@ -242,10 +174,10 @@ def hash_spans(data: Bytes, spans: Ints) -> Hashes:
     """
     out = np.empty(spans.shape[0], dtype=np.uint64)
     for k in range(spans.shape[0]):
-        value = _FNV_OFFSET
+        value = FNV_OFFSET
         for at in range(spans[k, START], spans[k, END]):
-            value = (value ^ np.uint64(data[at])) * _FNV_PRIME
-        out[k] = mix(value)
+            value = (value ^ np.uint64(data[at])) * FNV_PRIME
+        out[k] = splitmix64(value)
     return out
 
 

@@ -15,9 +15,10 @@ Layout and positions are those of `text.split`.
 
 import numpy as np
 
+from corpus_assets.text.codepoints import decode
 from corpus_assets.text.compiled import kernel
 from corpus_assets.text.phrases import lower
-from corpus_assets.text.split import CHARS, END, START, Bytes, Ints, decode
+from corpus_assets.text.split import CHARS, END, START, Bytes, Ints
 from corpus_assets.text.unicode import (
     DIGIT,
     LETTER,

@@ -10,19 +10,15 @@ import numpy as np
 
 from corpus_assets.text.bytes import above64, byte_kernel, load64, zeros_below
 from corpus_assets.text.characters import IGNORED, MARK, OWN_WORD, SEPARATOR, WORD
-from corpus_assets.text.codepoints import code_point, is_pair, is_triple, pair, triple
+from corpus_assets.text.codepoints import decode, is_pair, is_triple, pair, triple
 from corpus_assets.text.compiled import kernel
+from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME, GOLDEN, murmur64
 
 MAX_NGRAM = 64
 """Longest n-gram, in words, that settings may ask for."""
 
-_FNV_OFFSET = np.uint64(0xCBF29CE484222325)
-_FNV_PRIME = np.uint64(0x100000001B3)
-_BASE = np.uint64(0x9E3779B97F4A7C15)  # odd, so no word's weight in an n-gram vanishes
+_BASE = GOLDEN  # odd, so no word's weight in an n-gram vanishes
 _LENGTH_STEP = np.uint64(0xD6E8FEB86659FD93)
-_MIX_1 = np.uint64(0xFF51AFD7ED558CCD)
-_MIX_2 = np.uint64(0xC4CEB9FE1A85EC53)
-_SHIFT = np.uint64(33)
 _SPACE = 0x20
 _EACH = np.uint64(0x0101010101010101)  # a factor that puts a byte into all eight
 _TOPS = np.uint64(0x80) * _EACH
@@ -32,14 +28,6 @@ _FROM_A, _BEYOND_Z = np.uint64(0x80 - 0x61) * _EACH, np.uint64(0x80 - 0x7B) * _E
 _FROM_0, _BEYOND_9 = np.uint64(0x80 - 0x30) * _EACH, np.uint64(0x80 - 0x3A) * _EACH
 _BYTE = np.uint64(0xFF)
 _GATHER = np.uint64(0x0102040810204080)  # puts the lowest bits of eight bytes into the top one
-
-
-@byte_kernel
-def mix64(value: Any) -> Any:
-    """MurmurHash3's 64-bit finalizer, a bijection on uint64."""
-    value = (value ^ (value >> _SHIFT)) * _MIX_1
-    value = (value ^ (value >> _SHIFT)) * _MIX_2
-    return value ^ (value >> _SHIFT)
 
 
 @kernel
@@ -84,18 +72,18 @@ def _ends(data: Any, pos: Any, n_blocks: int) -> Any:
 def _hash_ascii(data: Any, pos: Any, stop: Any) -> Any:
     """The hash of a word of ASCII letters and digits; eight bytes from its last eighth on are
     there. The hash after each byte is made and the last one picked, without a branch."""
-    value = _FNV_OFFSET
+    value = FNV_OFFSET
     while stop - pos > 8:
         block = load64(data, pos) | _CASE
         for i in range(8):
-            value = (value ^ ((block >> np.uint64(8 * i)) & _BYTE)) * _FNV_PRIME
+            value = (value ^ ((block >> np.uint64(8 * i)) & _BYTE)) * FNV_PRIME
         pos += 8
     block = load64(data, pos) | _CASE
     picked = value
     for i in range(8):
-        value = (value ^ ((block >> np.uint64(8 * i)) & _BYTE)) * _FNV_PRIME
+        value = (value ^ ((block >> np.uint64(8 * i)) & _BYTE)) * FNV_PRIME
         picked = value if i < stop - pos else picked
-    return mix64(picked)
+    return murmur64(picked)
 
 
 @byte_kernel
@@ -104,7 +92,7 @@ def _any_word(
 ) -> tuple[Any, int]:
     """Write the word at `pos`, whatever it is made of; the place after its end, and the count."""
     start = pos
-    value = _FNV_OFFSET
+    value = FNV_OFFSET
     inside = 0
     while pos < end:
         code, width = np.int64(data[pos]), 1
@@ -113,24 +101,24 @@ def _any_word(
         elif is_triple(data, pos, end):
             code, width = triple(data, pos), 3
         elif code >= 0x80:
-            code, width = code_point(data, pos, end)
+            code, width = decode(data, pos, end)
         kind = classes[code]
         if kind == WORD or (kind == MARK and inside):
-            value = (value ^ np.uint64(folded[code])) * _FNV_PRIME
+            value = (value ^ np.uint64(folded[code])) * FNV_PRIME
             inside = 1
         if kind in (WORD, MARK, IGNORED):
             pos += width
             continue
-        hashes[count] = mix64(value)
+        hashes[count] = murmur64(value)
         starts[count] = start
         count += inside
         if kind == OWN_WORD:
-            hashes[count] = mix64((_FNV_OFFSET ^ np.uint64(folded[code])) * _FNV_PRIME)
+            hashes[count] = murmur64((FNV_OFFSET ^ np.uint64(folded[code])) * FNV_PRIME)
             starts[count] = pos
             count += 1
         return pos + width, count
     if inside:
-        hashes[count] = mix64(value)
+        hashes[count] = murmur64(value)
         starts[count] = start
         count += 1
     return pos, count
@@ -140,7 +128,7 @@ def _any_word(
 def scan_words(data: Any, pos: Any, end: Any, tables: Any, hashes: Any, starts: Any) -> int:
     """Write the hash (uint64) and start (int64) of each word of data[pos:end]; return how many.
 
-    The hash is FNV-1a over folded code points, then `mix64`. Outputs from `word_room`: a word
+    The hash is FNV-1a over folded code points, then `murmur64`. Outputs from `word_room`: a word
     takes two bytes at least, its end included, and one place is written ahead. Invisible
     characters may stand between a start and its word.
 
@@ -181,7 +169,7 @@ def next_word(data: Any, pos: Any, end: Any, tables: Any) -> tuple[Any, Any]:
     """
     start: Any = np.int64(-1)
     while pos < end:
-        code, width = code_point(data, pos, end)
+        code, width = decode(data, pos, end)
         kind = tables.classes[code]
         if start < 0:
             if kind == OWN_WORD:
@@ -214,7 +202,7 @@ def roll(window: Any, entering: Any, leaving: Any, weight: Any) -> Any:
 @kernel
 def ngram_hash(window: Any, length: int) -> Any:
     """Spread a rolling hash over all 64 bits, apart for n-grams of different lengths."""
-    return mix64(window + np.uint64(length) * _LENGTH_STEP)
+    return murmur64(window + np.uint64(length) * _LENGTH_STEP)
 
 
 @kernel
@@ -245,7 +233,7 @@ def spell_words(data: Any, offsets: Any, tables: Any) -> tuple[Any, Any, Any]:
             n_words += 1
             pos = start
             while pos < stop:
-                code, width = code_point(data, pos, stop)
+                code, width = decode(data, pos, stop)
                 if tables.classes[code] != IGNORED:
                     codes[filled] = tables.folded[code]
                     filled += 1

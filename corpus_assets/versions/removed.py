@@ -31,6 +31,7 @@ from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.shards.manifest import Manifest
 from corpus_assets.text.characters import char_tables, nfkc
 from corpus_assets.text.codepoints import text_buffers
+from corpus_assets.text.hashing import mix_all
 from corpus_assets.text.ngrams import ngram_hashes
 
 KEYS = ["doc_id", "url_key", "host", *DOCUMENT_KEYS]
@@ -356,9 +357,7 @@ def _hashes(texts: pa.Array | pa.ChunkedArray) -> Iterator[tuple[Hashes, npt.NDA
 
 def _mixed(hashes: Hashes) -> Hashes:
     """Apply splitmix64's finalizer, so that the choice of grams is independent of their hashes."""
-    mixed = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    out: Hashes = mixed ^ (mixed >> np.uint64(31))
+    out: Hashes = mix_all(hashes)
     return out
 
 

@@ -15,7 +15,7 @@ from corpus_assets.text.characters import (
     nfkc,
     replacements,
 )
-from corpus_assets.text.codepoints import code_point, text_buffers
+from corpus_assets.text.codepoints import decode, text_buffers
 from corpus_assets.text.words import spell_words
 from corpus_assets_tests.kernels.word_reference import NASTY
 
@@ -110,7 +110,7 @@ def test_code_points_decode_as_python_does() -> None:
     data = "".join(NASTY).encode()
     array, pos, found = np.frombuffer(data, np.uint8), 0, []
     while pos < array.size:
-        code, width = code_point(array, pos, array.size)
+        code, width = decode(array, pos, array.size)
         found.append(chr(code))
         pos += width
     assert "".join(found) == "".join(NASTY)
@@ -122,9 +122,9 @@ def test_bytes_that_are_not_utf8_never_lead_beyond_the_end() -> None:
         array = random.integers(0x70, 0x100, 6).astype(np.uint8)
         pos = 0
         while pos < array.size:
-            code, width = code_point(array, pos, array.size)
+            code, width = decode(array, pos, array.size)
             assert pos + width <= array.size
             assert 0 <= code <= 0x10FFFF
             pos += width
     cut = np.frombuffer("é漢😀".encode()[:-1], np.uint8)
-    assert code_point(cut, 5, cut.size) == (0xFFFD, 1)
+    assert decode(cut, 5, cut.size) == (0xFFFD, 1)

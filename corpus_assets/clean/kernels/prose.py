@@ -10,8 +10,9 @@ count each such piece. Scripts without spaces have no pieces: there, runs of at 
 import numpy as np
 
 from corpus_assets.text.characters import IGNORED, MARK, OWN_WORD, WORD
+from corpus_assets.text.codepoints import decode, is_space
 from corpus_assets.text.compiled import kernel
-from corpus_assets.text.split import END, START, Bytes, Ints, decode, is_space
+from corpus_assets.text.split import END, START, Bytes, Ints
 from corpus_assets.text.unicode import NUMERIC, UPPER
 
 MIN_RUN = 5

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from corpus_assets.text.compiled import kernel
-from corpus_assets.text.words import mix64, ngram_hash, power, roll, scan_words, word_room
+from corpus_assets.text.hashing import murmur64
+from corpus_assets.text.words import ngram_hash, power, roll, scan_words, word_room
 
 _OTHER_BASE = np.uint64(0xD1342543DE82EF95)
 _OTHER_WORD = np.uint64(0xA0761D6478BD642F)
@@ -136,7 +137,7 @@ def candidate_grams(
                     grams = np.concatenate((grams, np.empty_like(grams)))
                     texts = np.concatenate((texts, np.empty_like(texts)))
                 grams[filled, 0] = ngram_hash(gram, gram_words)
-                grams[filled, 1] = mix64(other)
+                grams[filled, 1] = murmur64(other)
                 texts[filled] = text
                 filled += 1
     return grams[:filled], texts[:filled]
@@ -177,7 +178,7 @@ def repeated_stretches(
             if start < 0:
                 continue
             found = _find(ngram_hash(gram, gram_words), first_hashes, bits)
-            check = mix64(other)
+            check = murmur64(other)
             while found >= 0 and grams[found, 1] != check:
                 found += 1
                 if found == first_hashes.size or first_hashes[found] != first_hashes[found - 1]:
@@ -219,7 +220,7 @@ def _move(
     leaving, other_leaving = np.uint64(0), np.uint64(0)
     if i >= length:
         leaving = words[i - length]
-        other_leaving = mix64(leaving ^ _OTHER_WORD)
+        other_leaving = murmur64(leaving ^ _OTHER_WORD)
     gram = roll(gram, words[i], leaving, weight)
-    other = other * _OTHER_BASE + mix64(words[i] ^ _OTHER_WORD) - other_leaving * other_weight
+    other = other * _OTHER_BASE + murmur64(words[i] ^ _OTHER_WORD) - other_leaving * other_weight
     return gram, other

@@ -20,8 +20,8 @@ from corpus_assets.decontam.kernels.code_tokens import (
     window_room,
 )
 from corpus_assets.text.compiled import kernel
+from corpus_assets.text.hashing import murmur64
 from corpus_assets.text.ngrams import fill_lookup, first_gram, is_in_bitmap, longer
-from corpus_assets.text.words import mix64
 
 _DOT = 46
 
@@ -93,7 +93,7 @@ def code_hashes(data: Any, offsets: Any, style: int, fixed: Any, length: int) ->
             after_dot = pos - start == 1 and data[start] == _DOT
             count += 1
             if count >= length:
-                hashes[filled] = mix64(window)
+                hashes[filled] = murmur64(window)
                 filled += 1
         firsts[text + 1] = filled
     return hashes[:filled], firsts
@@ -211,7 +211,7 @@ def find_code(
             count += 1
             if count < length:
                 continue
-            key = mix64(window)
+            key = murmur64(window)
             if not is_in_bitmap(key, grams.bitmap):
                 continue
             gram = first_gram(key, grams.hashes, grams.slots)
@@ -268,7 +268,7 @@ def code_places(
         count += 1
         if count < length:
             continue
-        key = mix64(window)
+        key = murmur64(window)
         if not is_in_bitmap(key, grams.bitmap):
             continue
         gram = first_gram(key, grams.hashes, grams.slots)

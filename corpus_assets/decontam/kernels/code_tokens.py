@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from corpus_assets.text.compiled import kernel
-from corpus_assets.text.words import mix64
+from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME, GOLDEN, fnv1a, murmur64
 
 HASH, SLASH = 0, 1
 NAME, PLAIN, STRING, END = 0, 1, 2, 3
@@ -34,9 +34,6 @@ NAME, PLAIN, STRING, END = 0, 1, 2, 3
 MAX_TOKENS = 256
 """Longest n-gram, in tokens, that settings may ask for."""
 
-_FNV_OFFSET = np.uint64(0xCBF29CE484222325)
-_FNV_PRIME = np.uint64(0x100000001B3)
-_BASE = np.uint64(0x9E3779B97F4A7C15)
 _NAME_STEP = np.uint64(0xA0761D6478BD642F)
 _STRING_MARK = np.uint64(0x8EBC6AF09C88C6E3)
 _NEWLINE, _HASH_SIGN, _SLASH_SIGN, _STAR, _BACKSLASH = 10, 35, 47, 42, 92
@@ -148,7 +145,7 @@ def next_token(
 
     `fixed` is a table from `fixed_names`; `after_dot`: the token before this one was a dot.
     """
-    value = _FNV_OFFSET
+    value = FNV_OFFSET
     while pos < end:
         byte = data[pos]
         if byte <= 32 or byte == 127:
@@ -165,14 +162,14 @@ def next_token(
                 continue
             if stop > pos:
                 for i in range(pos + 1, stop - 1):
-                    value = (value ^ np.uint64(data[i])) * _FNV_PRIME
-                return STRING, pos, stop, mix64(value ^ _STRING_MARK)
+                    value = (value ^ np.uint64(data[i])) * FNV_PRIME
+                return STRING, pos, stop, murmur64(value ^ _STRING_MARK)
         if not _is_name_byte(byte):
-            return PLAIN, pos, pos + 1, mix64((value ^ np.uint64(byte)) * _FNV_PRIME)
+            return PLAIN, pos, pos + 1, murmur64((value ^ np.uint64(byte)) * FNV_PRIME)
         is_number = 48 <= byte <= 57
         stop = pos
         while stop < end and (_is_name_byte(data[stop]) or (is_number and data[stop] == _DOT)):
-            value = (value ^ np.uint64(data[stop])) * _FNV_PRIME
+            value = (value ^ np.uint64(data[stop])) * FNV_PRIME
             stop += 1
         if (
             stop < end
@@ -181,9 +178,9 @@ def next_token(
             and _after_string(data, stop, end, memo)[0] > stop
         ):
             pos = stop
-            value = _FNV_OFFSET
+            value = FNV_OFFSET
             continue
-        key = mix64(value)
+        key = murmur64(value)
         plain = is_number or after_dot or is_fixed(key, fixed)
         return (PLAIN if plain else NAME), pos, stop, key
     return END, end, end, np.uint64(0)
@@ -205,10 +202,7 @@ def name_table(names: frozenset[str]) -> "np.ndarray[tuple[int], np.dtype[np.uin
     size = 1 << max(4, (2 * len(names)).bit_length())
     table = np.zeros(size, np.uint64)
     for name in sorted(names):
-        value = int(_FNV_OFFSET)
-        for byte in name.encode():
-            value = ((value ^ byte) * int(_FNV_PRIME)) & (2**64 - 1)
-        key = int(mix64(np.uint64(value)))
+        key = int(murmur64(np.uint64(fnv1a(name.encode()))))
         slot = key & (size - 1)
         while table[slot]:
             slot = (slot + 1) & (size - 1)
@@ -219,7 +213,7 @@ def name_table(names: frozenset[str]) -> "np.ndarray[tuple[int], np.dtype[np.uin
 @kernel
 def name_value(distance: Any) -> Any:
     """What a name last seen `distance` tokens ago is in a hash; 0: not seen."""
-    return mix64(np.uint64(distance) * _NAME_STEP + np.uint64(1))
+    return murmur64(np.uint64(distance) * _NAME_STEP + np.uint64(1))
 
 
 @kernel
@@ -232,7 +226,7 @@ def window_room(length: int) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
         size *= 2
     powers = np.ones(length + 1, np.uint64)
     for i in range(length):
-        powers[i + 1] = powers[i] * _BASE
+        powers[i + 1] = powers[i] * GOLDEN
     return (
         np.zeros(size, np.uint64),
         np.zeros(size, np.uint64),

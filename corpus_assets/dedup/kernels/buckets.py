@@ -13,11 +13,10 @@ import numpy as np
 
 from corpus_assets.dedup.kernels.components import union
 from corpus_assets.text.compiled import kernel
-from corpus_assets.text.words import mix64
+from corpus_assets.text.hashing import GOLDEN, murmur64
 
 _DIGIT_BITS = 11
 _DIGIT_MASK = np.uint64((1 << _DIGIT_BITS) - 1)
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _LOW_7 = np.uint64(0x7F7F7F7F7F7F7F7F)
 _ONES = np.uint64(0x0101010101010101)
 _EVEN_BYTES = np.uint64(0x00FF00FF00FF00FF)
@@ -31,11 +30,11 @@ def band_keys(signatures: Any, bands: int, rows_per_band: int) -> Any:
     keys = np.empty((signatures.shape[0], bands), np.uint64)
     for row in range(signatures.shape[0]):
         for band in range(bands):
-            key = np.uint64(band + 1) * _GOLDEN
+            key = np.uint64(band + 1) * GOLDEN
             first = band * rows_per_band
             for k in range(first, first + rows_per_band):
-                key = (key ^ np.uint64(signatures[row, k])) * _GOLDEN
-            keys[row, band] = mix64(key)
+                key = (key ^ np.uint64(signatures[row, k])) * GOLDEN
+            keys[row, band] = murmur64(key)
     return keys
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from corpus_assets.text.compiled import kernel
-from corpus_assets.text.words import mix64
+from corpus_assets.text.hashing import murmur64
 
 
 @kernel
@@ -92,7 +92,7 @@ def id_keys(halves: Any) -> Any:
     """uint64 keys of 16-byte ids given as uint64[n, 2]."""
     keys = np.empty(halves.shape[0], np.uint64)
     for i in range(keys.size):
-        keys[i] = mix64(halves[i, 0] ^ mix64(halves[i, 1]))
+        keys[i] = murmur64(halves[i, 0] ^ murmur64(halves[i, 1]))
     return keys
 
 

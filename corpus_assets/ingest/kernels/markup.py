@@ -13,11 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from corpus_assets.text.bytes import byte_kernel, find_byte, find_near_byte
+from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME, fnv1a
 
 Bytes = npt.NDArray[np.uint8]
-
-_FNV_OFFSET = np.uint64(0xCBF29CE484222325)
-_FNV_PRIME = np.uint64(0x100000001B3)
 
 FLAT_ELEMENTS = (
     "area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr", "img", "input",
@@ -30,10 +28,7 @@ RAW_ELEMENTS = ("script", "style", "textarea", "title", "xmp")
 
 def name_hash(name: str) -> int:
     """FNV-1a, 64 bits, of a lower-case ASCII name: how the kernel knows elements."""
-    value = 0xCBF29CE484222325
-    for byte in name.encode("ascii"):
-        value = ((value ^ byte) * 0x100000001B3) % 2**64
-    return value
+    return fnv1a(name.encode("ascii"))
 
 
 _FLAT, _RAW = 1, 2
@@ -95,14 +90,14 @@ def _is_letter(byte: int) -> bool:
 @byte_kernel
 def _read_name(data: Bytes, at: int) -> tuple[int, np.uint64]:
     """End of the element name at `at` and its hash, upper case folded."""
-    value = _FNV_OFFSET
+    value = FNV_OFFSET
     while at < len(data):
         byte = data[at]
         if _CLASSES[byte] & _ENDS_NAME:
             break
         if 65 <= byte <= 90:
             byte |= 32
-        value = (value ^ np.uint64(byte)) * _FNV_PRIME
+        value = (value ^ np.uint64(byte)) * FNV_PRIME
         at += 1
     return at, value
 

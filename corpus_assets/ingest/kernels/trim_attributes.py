@@ -17,12 +17,11 @@ from corpus_assets.ingest.kernels.markup import (
     _CLASSES,
     _ENDS_ATTRIBUTE,
     _ENDS_VALUE,
-    _FNV_OFFSET,
-    _FNV_PRIME,
     _SPACE,
     name_hash,
 )
 from corpus_assets.text.bytes import append_bytes, byte_kernel, find_near_byte
+from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME
 
 Bytes = npt.NDArray[np.uint8]
 Hashes = npt.NDArray[np.uint64]
@@ -93,12 +92,12 @@ def _attribute_kind(data: Bytes, start: int, end: int) -> int:
     """What kind of attribute has this name; 0: one that is not kept."""
     if end - start >= len(_INITIALS) or not (_INITIALS[end - start] >> (data[start] & 31)) & 1:
         return 0
-    value = _FNV_OFFSET
+    value = FNV_OFFSET
     for place in range(start, end):
         byte = data[place]
         if 65 <= byte <= 90:
             byte |= 32
-        value = (value ^ np.uint64(byte)) * _FNV_PRIME
+        value = (value ^ np.uint64(byte)) * FNV_PRIME
     slot = value % np.uint64(NAME_SLOTS)
     while _ATTRIBUTE_KINDS[slot] and _ATTRIBUTES[slot] != value:
         slot = (slot + np.uint64(1)) % np.uint64(NAME_SLOTS)
@@ -213,7 +212,7 @@ def _is_read(data: Bytes, kind: int, start: int, end: int) -> bool:
         byte = data[place] | 32
         if byte < 97 or byte > 122:
             return True  # blanks around it, a character reference
-        value = (value ^ np.uint64(byte)) * _FNV_PRIME
+        value = (value ^ np.uint64(byte)) * FNV_PRIME
     slot = value % np.uint64(NAME_SLOTS)
     while _IS_READ[slot] and _READ[slot] != value:
         slot = (slot + np.uint64(1)) % np.uint64(NAME_SLOTS)

@@ -2,13 +2,14 @@
 
 import numpy as np
 
+from corpus_assets.text.codepoints import decode, is_space
 from corpus_assets.text.compiled import kernel
+from corpus_assets.text.hashing import GOLDEN
 from corpus_assets.text.repetition import drop_single, number_keys
-from corpus_assets.text.split import Bytes, Ints, decode, is_space, table_size
+from corpus_assets.text.split import Bytes, Ints, table_size
 
 N_CLASSES = 8
 SPACE = 8  # the column behind the eight classes of `unicode_classes`
-_BASE = np.uint64(0x9E3779B97F4A7C15)
 
 
 @kernel
@@ -84,10 +85,10 @@ def repeated_runs(data: Bytes, offsets: Ints, sizes: Ints) -> Ints:
                 continue
             power = np.uint64(1)
             for _ in range(size):
-                power = power * _BASE
+                power = power * GOLDEN
             value = np.uint64(0)
             for k in range(chars):
-                value = value * _BASE + points[k]
+                value = value * GOLDEN + points[k]
                 if k >= size:
                     value = value - points[k - size] * power
                 if k >= size - 1:

@@ -7,8 +7,9 @@ meaning of words and lines are those of `corpus_assets.text.split`.
 import numpy as np
 import numpy.typing as npt
 
+from corpus_assets.text.codepoints import decode, last_code_point
 from corpus_assets.text.compiled import kernel
-from corpus_assets.text.split import CHARS, END, START, Bytes, Ints, decode, last_code_point
+from corpus_assets.text.split import CHARS, END, START, Bytes, Ints
 
 Points = npt.NDArray[np.int32]
 
