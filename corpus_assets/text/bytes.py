@@ -51,19 +51,6 @@ def _store64(typing: Any, data: Any, at: Any, value: Any) -> Any:
     return types.void(data, types.uint64, types.uint64), generate
 
 
-def _copy64(typing: Any, data: Any, at: Any, out: Any, place: Any) -> Any:
-    """Write the 64 bytes of uint8 `data` from `at` on to uint8 `out` from `place` on."""
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        data, at, out, place = values
-        source = _place(context, builder, signature.args[0], data, at, _BLOCK)
-        target = _place(context, builder, signature.args[2], out, place, _BLOCK)
-        builder.store(builder.load(source, align=1), target, align=1)
-        return context.get_dummy_value()
-
-    return types.void(data, types.uint64, out, types.uint64), generate
-
-
 def _compared(operator: str) -> Any:
     def compare(typing: Any, data: Any, at: Any, byte: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -100,7 +87,6 @@ def _ones_in(typing: Any, value: Any) -> Any:
 
 load64: Any = intrinsic(_load64)
 store64: Any = intrinsic(_store64)
-copy64: Any = intrinsic(_copy64)
 equal64: Any = intrinsic(_compared("=="))
 """Which of the 64 bytes of uint8 `data` from `at` on are `byte`, a bit each."""
 above64: Any = intrinsic(_compared(">"))
@@ -152,16 +138,6 @@ def find_byte(data: Bytes, byte: int, at: int) -> int:
     base = data.ctypes.data
     found = _memchr(base + np.uint64(at), byte, np.uint64(n - at))
     return int(np.int64(found - base)) if found != 0 else n
-
-
-@byte_kernel
-def append_bytes(data: Bytes, start: int, end: int, out: Bytes, at: int) -> int:
-    """As `copy_bytes`, quicker for a few, where nothing that counts stands after them in `out`."""
-    is_short = end - start <= BLOCK_BYTES
-    if is_short and start + BLOCK_BYTES <= len(data) and at + BLOCK_BYTES <= len(out):
-        copy64(data, start, out, at)
-        return at + end - start
-    return copy_bytes(data, start, end, out, at)
 
 
 @byte_kernel

@@ -2,7 +2,7 @@ import random
 
 import numpy as np
 
-from corpus_assets.text.bytes import append_bytes, copy_bytes, find_byte, find_near_byte
+from corpus_assets.text.bytes import copy_bytes, find_byte, find_near_byte
 
 
 def test_a_byte_is_found_where_a_plain_search_finds_it() -> None:
@@ -23,18 +23,3 @@ def test_copied_bytes_stand_where_they_were_asked_to_and_nowhere_else() -> None:
     assert out[5:15].tolist() == list(range(10, 20))
     assert set(out[:5]) | set(out[15:]) == {255}
     assert copy_bytes(data, 10, 10, out, 5) == 5
-
-
-def test_appended_bytes_follow_each_other_and_stay_inside() -> None:
-    draw = random.Random(4)
-    data = np.arange(200, dtype=np.uint8)
-    for _ in range(100):
-        room = np.full(600, 255, dtype=np.uint8)
-        out, size, expected = room[:500], 0, b""
-        while size < 400:
-            start = draw.randrange(len(data) + 1)
-            end = min(start + draw.choice([0, 1, 5, 63, 64, 65, 100]), len(data))
-            size = append_bytes(data, start, end, out, size)
-            expected += data[start:end].tobytes()
-        assert out[:size].tobytes() == expected
-        assert set(room[500:]) == {255}

@@ -5,7 +5,6 @@ from numba import njit
 
 from corpus_assets.text.bytes import (
     above64,
-    copy64,
     equal64,
     load64,
     ones_in,
@@ -32,21 +31,6 @@ def counted(value):  # type: ignore[no-untyped-def]
 @njit
 def compared(data, at, byte):  # type: ignore[no-untyped-def]
     return equal64(data, at, byte), above64(data, at, byte)
-
-
-@njit
-def copied(data, at, out, place):  # type: ignore[no-untyped-def]
-    copy64(data, at, out, place)
-
-
-def test_64_bytes_are_copied_from_any_place_to_any_and_no_others() -> None:
-    data = np.random.default_rng(3).integers(0, 256, 134).astype(np.uint8)
-    data.flags.writeable = False
-    for at in range(70):
-        out = np.full(134, 7, np.uint8)
-        copied(data, at, out, 69 - at)
-        assert (out[69 - at : 133 - at] == data[at : at + 64]).all()
-        assert (np.delete(out, np.s_[69 - at : 133 - at]) == 7).all()
 
 
 def test_64_bytes_are_compared_from_any_place() -> None:

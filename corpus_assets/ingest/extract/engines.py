@@ -9,10 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from corpus_assets.core.errors import MissingExtra
-from corpus_assets.ingest.kernels.skipped_elements import ANY_SKIPPED, names_in
 
 Engine = Callable[[bytes], str | None]
-SKIPPED_BYTES = 2
 
 
 def make_engine(options: dict[str, Any]) -> Engine:
@@ -64,45 +62,18 @@ def _resiliparse(options: dict[str, Any]) -> Engine:
             "the recipe asks for resiliparse: install it (pip install 'resiliparse>=1.1,<2')"
         ) from error
 
-    settings = {
-        "main_content": True,
-        "preserve_formatting": True,
-        "list_bullets": False,
-        "links": False,
-        "comments": options["include_comments"],
-    }
-
     def extract(page: bytes) -> str:
-        tree = HTMLTree.parse_from_bytes(page, "utf-8")
-        text: str = extract_plain_text(
-            tree, alt_texts=False, form_fields=False, noscript=False, **settings
-        )
-        return text
-
-    def extract_trimmed(message: bytes) -> str:
-        skipped, page = unpack_trimmed(message)
-        if skipped == ANY_SKIPPED:
-            return extract(page)
-        # nothing is there that these settings let in: pictures have lost their texts, and all else
-        # that they would let in is named
         text: str = extract_plain_text(
             HTMLTree.parse_from_bytes(page, "utf-8"),
-            alt_texts=True,
-            form_fields=True,
-            noscript=True,
-            skip_elements=names_in(skipped),
-            **settings,
+            main_content=True,
+            preserve_formatting=True,
+            list_bullets=False,
+            links=False,
+            comments=options["include_comments"],
+            alt_texts=False,
+            form_fields=False,
+            noscript=False,
         )
         return text
 
-    return extract_trimmed if options.get("is_trimmed") else extract
-
-
-def pack_trimmed(page: bytes, skipped: int) -> bytes:
-    """A trimmed page as the engine gets it: which of SKIPPED may be in it, then its markup."""
-    return skipped.to_bytes(SKIPPED_BYTES, "little") + page
-
-
-def unpack_trimmed(message: bytes) -> tuple[int, bytes]:
-    """What `pack_trimmed` was given, the other way round."""
-    return int.from_bytes(message[:SKIPPED_BYTES], "little"), message[SKIPPED_BYTES:]
+    return extract

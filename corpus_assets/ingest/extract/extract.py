@@ -13,18 +13,13 @@ from pydantic import Field
 
 from corpus_assets.core.identity import Settings
 from corpus_assets.ingest.extract.charset import normalise
-from corpus_assets.ingest.extract.engines import engine_version, pack_trimmed
+from corpus_assets.ingest.extract.engines import engine_version
 from corpus_assets.ingest.extract.page_worker import (
     PageResult,
     WorkerSpec,
     borrow_worker,
     give_back,
 )
-from corpus_assets.ingest.kernels.trim_markup import trim_markup
-
-TRIMMED = ("resiliparse 1.1.0",)
-"""Releases that were compared, page by page, with and without `trim_markup`; all others get pages
-whole."""
 
 
 class ExtractionSettings(Settings):
@@ -52,18 +47,14 @@ class Extractor:
     """The extractor of one part. Pages of all parts of a process go through one child."""
 
     def __init__(self, settings: ExtractionSettings) -> None:
-        release = engine_version(settings.engine)  # a missing package is said now
-        self._trims = release in TRIMMED
-        options = json.dumps(engine_options(settings) | {"is_trimmed": self._trims}, sort_keys=True)
+        engine_version(settings.engine)  # a missing package is said now
+        options = json.dumps(engine_options(settings), sort_keys=True)
         self._spec = WorkerSpec(options, settings.max_seconds, settings.max_memory_mb)
         self.cpu_seconds = 0.0  # spent elsewhere
 
     def extract_all(self, pages: Sequence[bytes]) -> list[PageResult]:
         """Of pages in valid UTF-8: main text in normal form, empty when there is none, or the
         reason why not."""
-        if self._trims:
-            # what is never looked at goes: same text
-            pages = [pack_trimmed(*trim_markup(page)) for page in pages]
         worker = borrow_worker(self._spec)
         found = worker.extract_all(pages)
         give_back(worker)
