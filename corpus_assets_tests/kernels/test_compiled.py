@@ -13,12 +13,12 @@ import corpus_assets
 from corpus_assets.text import compiled
 
 PACKAGE = Path(corpus_assets.__file__).parent
-KERNELS = PACKAGE / "kernels"
+KERNELS = PACKAGE / "text"
 IS_BLANK = """
 import numpy as np
-from corpus_assets.kernels import blank_texts
+from corpus_assets.text.pieces import stripped
 data = np.frombuffer(b"_", dtype=np.uint8)
-print(blank_texts.blank_texts(data, np.array([0, 1], dtype=np.int64))[0])
+print(stripped(data, np.array([0, 1], dtype=np.int64))[0] == 0)
 """
 FOLDER = "from corpus_assets.text.compiled import cache_folder; print(cache_folder())"
 
@@ -28,9 +28,8 @@ def copy(tmp_path: Path) -> Path:
     """A checkout of its own, with the package of kernels only."""
     package = tmp_path / "checkout" / "corpus_assets"
     ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(KERNELS, package / "kernels", ignore=ignored)
-    for name in ("__init__.py", "errors.py", "step.py"):
-        shutil.copy(PACKAGE / name, package / name)
+    shutil.copytree(KERNELS, package / "text", ignore=ignored)
+    shutil.copy(PACKAGE / "__init__.py", package / "__init__.py")
     return package
 
 
@@ -46,7 +45,7 @@ def _run(copy: Path, code: str, **variables: str) -> str:
 
 def test_a_kernel_whose_callee_in_another_module_changed_is_compiled_anew(copy: Path) -> None:
     assert _run(copy, IS_BLANK) == "False"
-    module = copy / "kernels" / "text.py"
+    module = copy / "text" / "codepoints.py"
     source = module.read_text("utf-8")
     changed = re.sub(
         r"(def is_space\(.*\n(?:    \"\"\".*\n)?)",
@@ -60,28 +59,28 @@ def test_a_kernel_whose_callee_in_another_module_changed_is_compiled_anew(copy: 
 
 def test_a_warm_kernel_is_read_from_the_cache_and_not_compiled(copy: Path) -> None:
     _run(copy, IS_BLANK)
-    hits = IS_BLANK + "print(sum(blank_texts.blank_texts.stats.cache_hits.values()))"
+    hits = IS_BLANK + "print(sum(stripped.stats.cache_hits.values()))"
     assert _run(copy, hits).split() == ["False", "1"]
 
 
 def test_other_packages_keep_their_own_numba_cache(copy: Path, tmp_path: Path) -> None:
     other = tmp_path / "checkout" / "other.py"
     other.write_text("from numba import njit\n\n@njit(cache=True)\ndef one():\n    return 1\n")
-    _run(copy, "from corpus_assets.kernels import blank_texts\nimport other\nother.one()")
+    _run(copy, "from corpus_assets.text.pieces import stripped\nimport other\nother.one()")
     assert list((tmp_path / "checkout" / "__pycache__").glob("other.one*.nbc"))
 
 
 def test_where_no_folder_can_be_written_kernels_compile_without_a_cache(copy: Path) -> None:
     blocked = copy.parent / "a_file"
     blocked.touch()
-    (copy / "kernels" / "__pycache__").touch()  # a folder of this name cannot be made
+    (copy / "text" / "__pycache__").touch()  # a folder of this name cannot be made
     places = {"XDG_CACHE_HOME": str(blocked), "PYTHONDONTWRITEBYTECODE": "1"}
     assert _run(copy, FOLDER, **places) == "None"
     assert _run(copy, IS_BLANK, **places) == "False"
 
 
 def test_a_package_that_cannot_be_written_caches_for_the_user(copy: Path, tmp_path: Path) -> None:
-    (copy / "kernels" / "__pycache__").touch()
+    (copy / "text" / "__pycache__").touch()
     user = tmp_path / "user"
     places = {"XDG_CACHE_HOME": str(user), "PYTHONDONTWRITEBYTECODE": "1"}
     assert Path(_run(copy, FOLDER, **places)).parent == user / "corpus-assets"

@@ -53,7 +53,8 @@ def test_ends_of_the_range_are_as_in_c() -> None:
 
 COMPILE = """
 import numpy as np
-from corpus_assets.kernels import exact_math, fasttext_train
+from corpus_assets.models import fasttext_train
+from corpus_assets.text import exact_math
 lines, starts = np.array([0, 1, 1], dtype=np.int32), np.array([0, 2, 3], dtype=np.int64)
 labels = np.array([0, 1], dtype=np.int32)
 fasttext_train.train_rows(
