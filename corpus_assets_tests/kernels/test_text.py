@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from corpus_assets.text import split as kernel
+from corpus_assets.text.codepoints import decode, last_code_point
 from corpus_assets.text.unicode import letter_table, sentence_terminals
 
 
@@ -23,8 +24,8 @@ def test_every_code_point_decodes_to_itself() -> None:
     for point in points:
         encoded = chr(point).encode()
         data = np.frombuffer(encoded, dtype=np.uint8)
-        assert kernel.decode(data, 0, len(data)) == (point, len(encoded))
-        assert kernel.last_code_point(data, 0, len(data)) == point
+        assert decode(data, 0, len(data)) == (point, len(encoded))
+        assert last_code_point(data, 0, len(data)) == point
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,7 @@ def test_malformed_bytes_stay_inside_their_document(malformed: bytes) -> None:
     words, _, _ = kernel.fill_spans(data, offsets, rows)
     assert words[rows[0, 0] : rows[0, 1], :2].tolist() == [[0, len(malformed)]]
     assert 1 <= chars[0] <= len(malformed)
-    last = kernel.last_code_point(data, 0, len(malformed))
+    last = last_code_point(data, 0, len(malformed))
     assert last in (0xFFFD, ord("("))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from corpus_assets.ingest.urls import Blocklist
 from pydantic import ValidationError
 
 from corpus_assets.core.errors import SourceError
@@ -17,7 +18,6 @@ from corpus_assets.ingest.listing import list_files, list_names
 from corpus_assets.ingest.records import SourceFile
 from corpus_assets.ingest.source import SourceSpec
 from corpus_assets.ingest.suppressions import Suppressions
-from corpus_assets.ingest.urls import Blocklist
 
 NEW = Path(__file__).with_name("new_format.py")
 SHIPPED = {
