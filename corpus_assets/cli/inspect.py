@@ -15,7 +15,7 @@ from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION, SET_OPTION, over
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 
-if TYPE_CHECKING:  # a command imports what it needs when it runs
+if TYPE_CHECKING:
     from catalog.db.registry import Registry
     from corpus_assets.inspect.documents import Hit
     from corpus_assets.inspect.version_columns import Ruling, VersionColumns

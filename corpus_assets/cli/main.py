@@ -1,4 +1,7 @@
-"""The `corpus` command: build a corpus, see what would run, look at what came out."""
+"""The `corpus` command: build a corpus, see what would run, look at what came out.
+
+Commands import what they need when they run: half of the time of a short one is imports.
+"""
 
 import json
 import os
@@ -9,6 +12,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from catalog.cli.terminal import STOPPED, explained, private_files, stoppable
+from catalog.errors import CatalogError
+from catalog.formats.names import check_name
 from corpus_assets.cli.export import check_export_command, export_command
 from corpus_assets.cli.inspect import canary, contamination, signals, whatif
 from corpus_assets.cli.mix import mix, plan_tokens
@@ -18,7 +24,7 @@ from corpus_assets.cli.tokenizer import tokenizer
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 
-if TYPE_CHECKING:  # a command imports what it needs: half of the time of a short one is imports
+if TYPE_CHECKING:
     from corpus_assets.cli.build_view import LiveBars, PlainLog
 
 LOCK_OPTION = click.option(
@@ -70,7 +76,6 @@ def build(
     settings: Sequence[str],
 ) -> None:
     """Build a version of a corpus; what is already there is not computed again."""
-    from catalog.formats.names import check_name
     from corpus_assets.build import build as run_build
     from corpus_assets.cli.build_view import summary_lines
     from corpus_assets.defs.build import DagsterRuns
@@ -249,9 +254,6 @@ def _print(lines: Sequence[str]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; errors are one line, without a trace."""
-    from catalog.cli.terminal import STOPPED, explained, private_files, stoppable
-    from catalog.errors import CatalogError
-
     with stoppable() as stopped, private_files():
         try:
             done = cli.main(args=list(arguments) if arguments is not None else None,

@@ -1,5 +1,6 @@
 """Measure tokenizers: `corpus tokenizer audit`, `sample` and `name-slots`."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -108,8 +109,6 @@ def sample_command(version: str, doc_id: str | None, home: str | None, as_json: 
 @click.option("--out", "-o", type=click.Path(path_type=Path), required=True)
 def name_slots_command(file: Path, names: Sequence[str], out: Path) -> None:
     """Name the next reserved slots of a trained tokenizer; no id moves, no merge changes."""
-    import hashlib
-
     from corpus_assets.tokenizer.train import name_slots
 
     data = name_slots(file.read_bytes(), names)
