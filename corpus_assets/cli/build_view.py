@@ -1,4 +1,7 @@
-"""What a person sees while a build runs: bars on a terminal, plain lines elsewhere."""
+"""Show a build: progress while it runs, the funnel, the plan and the state of a home.
+
+Progress is drawn as bars on a terminal and written as plain lines elsewhere.
+"""
 
 import json
 import shlex
@@ -126,13 +129,13 @@ class LiveBars:
 
 
 # --------------------------------------------------------------------------------------------------
-# What the `corpus` command prints: the funnel, the plan, the state of a home.
+# The funnel, the plan, the state of a home.
 
 BAR = 30
 
 
 def summary_lines(pipeline: Pipeline, version: Version, home: Home, recipe: str) -> list[str]:
-    """The funnel with its reasons, tokens by group, and what to try next."""
+    """Describe a built version: the funnel with its reasons, tokens by group, what to try next."""
     steps = funnel(pipeline)
     total = steps[0].entered
     lines = ["", f"Version {version.name}", "", "What was kept, and what was dropped and why:", ""]
@@ -163,7 +166,7 @@ def summary_lines(pipeline: Pipeline, version: Version, home: Home, recipe: str)
 
 
 def _loss_lines(pipeline: Pipeline) -> list[str]:
-    """What cleaning took too much of, by snapshot."""
+    """Name snapshots in which cleaning removed too much."""
     lines = []
     for snapshot in pipeline.recipe.snapshots:
         bound = pipeline.recipe.clean_text.max_host_loss
@@ -173,7 +176,7 @@ def _loss_lines(pipeline: Pipeline) -> list[str]:
 
 
 def _next_commands(pipeline: Pipeline, version: Version, home: Home, recipe: str) -> list[str]:
-    """Commands that work as they stand, from the folder the build ran in."""
+    """List commands to try next; they work from the folder the build ran in."""
     at = "" if home == Home.resolve(None) else f" --home {shlex.quote(str(home.root))}"
     group = max(version.manifest.groups, key=lambda g: g.tokens)
     shard = f"{group.id}/{group.shards[0].name}"
@@ -209,7 +212,7 @@ def _next_commands(pipeline: Pipeline, version: Version, home: Home, recipe: str
 
 
 def _some_url(pipeline: Pipeline) -> str | None:
-    """The address of a kept web document."""
+    """Return the address of a kept web document."""
     for snapshot in pipeline.recipe.snapshots:
         for result in pipeline.results("documents", snapshot):
             path = pipeline.store.local(result.outputs[files.RECORDS].path)
@@ -223,7 +226,7 @@ def _some_url(pipeline: Pipeline) -> str | None:
 
 
 def _folder() -> str:
-    """Where the commands are, for those who have not put the environment on their PATH."""
+    """Return the folder of the commands where the environment is not on the PATH."""
     if shutil.which("corpus"):
         return ""
     folder = Path(sys.executable).parent
@@ -237,7 +240,7 @@ def _bar(count: int, total: int) -> str:
 
 
 def plan_lines(lines: Sequence[PlanLine]) -> list[str]:
-    """One line an asset: cached, runs so many parts, or waits for what runs before it."""
+    """Write one line an asset: cached, runs so many parts, or waits for what runs before it."""
     shown = []
     width = max((len(line.asset) for line in lines), default=0) + 1
     for line in lines:
@@ -254,7 +257,7 @@ def plan_lines(lines: Sequence[PlanLine]) -> list[str]:
 
 
 def status_lines(home: Home, as_json: bool) -> list[str]:
-    """Versions and stored bytes by stage."""
+    """List versions, snapshots and stored bytes by stage."""
     store = open_store(home.store_url)
     registry = Registry(home.catalog_url, home.catalog_busy_s)
     registry.upgrade()

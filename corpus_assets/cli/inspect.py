@@ -81,7 +81,7 @@ def show(
 
 
 def show_signals(answer: Answer) -> None:
-    """`corpus signals show`"""
+    """Print the answer of `corpus signals show`."""
     hidden = "suppressed: a takedown covers it" if answer["suppressed"] else None
     print_fields(
         [
@@ -121,7 +121,7 @@ def show_signals(answer: Answer) -> None:
 
 
 def print_text(text: str | None) -> None:
-    """Text line by line, its control characters written out."""
+    """Print a text line by line, its control characters written out."""
     if text is None:
         print_line("(no text may be shown)")
         return
@@ -187,7 +187,7 @@ def whatif(
 
 
 def _columns_for(home: Home, recipe: str, name: str, version: str | None) -> "VersionColumns":
-    """The version asked for; else the newest of the recipe's name; else what the recipe has."""
+    """Open the version asked for, else the newest of the recipe's name, else the recipe itself."""
     from catalog.db.registry import Registry
     from corpus_assets.inspect.version_columns import columns_of_recipe
 
@@ -207,11 +207,11 @@ def _columns_for(home: Home, recipe: str, name: str, version: str | None) -> "Ve
 def _described(
     columns: "VersionColumns", ruling: "Ruling", one: "Sampled", with_text: bool
 ) -> dict[str, Any]:
-    """A document whose fate would change, with its address; its text where that is asked for."""
-    from corpus_assets.inspect.version_columns import look
+    """Describe a document that would be kept or dropped instead, with its text if asked for."""
+    from corpus_assets.inspect.version_columns import read_documents
     from corpus_assets.select.requirement import requirement
 
-    (page,) = look(columns, one.part, [one.row], with_text)
+    (page,) = read_documents(columns, one.part, [one.row], with_text)
     rule = next(rule for rule in ruling.settings.rules if rule.name == one.rule)
     language = None if one.language == "unknown" else one.language
     said: dict[str, Any] = {
@@ -232,7 +232,7 @@ def _described(
 
 
 def show_whatif(answer: Answer) -> None:
-    """`corpus whatif`"""
+    """Print the answer of `corpus whatif`."""
     print_line(
         f"On {answer['of']}: {answer['documents']:,} documents of {answer['snapshots']} snapshots."
     )
@@ -298,7 +298,7 @@ def _change(before: int, after: int) -> tuple[str, str, str]:
 
 
 def _groups(title: str, rows: Sequence[Answer]) -> None:
-    """Groups that change, and how many others do not."""
+    """Print the groups that change."""
     moved = [row for row in rows if row["documents"]["before"] != row["documents"]["after"]]
     if not moved:
         return
@@ -346,7 +346,7 @@ def _flows(answer: Answer) -> None:
 
 
 def _rules(rules: Sequence[Answer]) -> None:
-    """What each rule does after the change; rules that drop nobody, before or after, are left out."""
+    """Print what each rule drops before and after; rules that drop nothing are left out."""
     kinds = ("alone", "first", "only")
     rows = []
     for rule in rules:
@@ -496,9 +496,9 @@ def contamination(
 
 
 def _described_hit(columns: "VersionColumns", hit: "Hit", with_text: bool) -> dict[str, Any]:
-    from corpus_assets.inspect.version_columns import look
+    from corpus_assets.inspect.version_columns import read_documents
 
-    (page,) = look(columns, hit.part, [hit.text_row], with_text)
+    (page,) = read_documents(columns, hit.part, [hit.text_row], with_text)
     said: dict[str, Any] = {
         "doc_id": page.doc_id,
         "snapshot": hit.part.snapshot,

@@ -85,7 +85,7 @@ def mix(
     if as_json:
         print_json(one)
     else:
-        (show_mix if against is None else show_mixes)(one)
+        (show_mix if against is None else show_mix_comparison)(one)
         if plot is not None:
             click.echo(f"plot: {plot}")
     if one["problem"] is not None:
@@ -106,7 +106,7 @@ def _mix_answer(source: "MixSource", tokens: float | None, by: str | None) -> di
 
 
 def show_mix(answer: Answer) -> None:
-    """`corpus mix`"""
+    """Print the answer of `corpus mix`."""
     print_line(
         f"{answer['of']}: {amount(sum(row['tokens'] for row in answer['rows']))} tokens there, a "
         f"run of {amount(answer['run_tokens'])} in blocks of {answer['block_samples']:,} samples"
@@ -153,8 +153,8 @@ def show_mix(answer: Answer) -> None:
         )
 
 
-def show_mixes(answer: Answer) -> None:
-    """`corpus mix --against`"""
+def show_mix_comparison(answer: Answer) -> None:
+    """Print the answer of `corpus mix --against`."""
     this, other = answer["of"], answer["against"]["of"]
     print_line(f"{other} (before) beside {this} (after)")
     print_line()
@@ -235,7 +235,7 @@ def plan_tokens(
 
 
 def show_token_plan(answer: Answer) -> None:
-    """`corpus plan-tokens`"""
+    """Print the answer of `corpus plan-tokens`."""
     print_fields(
         [
             ("parameters", amount(answer["params"])),

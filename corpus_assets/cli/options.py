@@ -18,7 +18,7 @@ JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="Machine-read
 
 
 def overrides_of(settings: Sequence[str]) -> dict[str, Any]:
-    """`--set` options as dotted keys and YAML values."""
+    """Parse `--set` options as dotted keys and YAML values."""
     overrides: dict[str, Any] = {}
     for setting in settings:
         key, equals, value = setting.partition("=")

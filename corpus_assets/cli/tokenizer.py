@@ -120,7 +120,7 @@ def name_slots_command(file: Path, names: Sequence[str], out: Path) -> None:
 
 
 def show_sample(answer: Answer) -> None:
-    """`corpus tokenizer sample`"""
+    """Print the answer of `corpus tokenizer sample`."""
     print_line(f"tokenizer {answer['sha256'][:16]} of {answer['of']}")
     if answer.get("document") is not None:
         found = answer["document"]
@@ -145,7 +145,7 @@ def show_sample(answer: Answer) -> None:
 
 
 def show_audit(reports: Sequence[Answer]) -> None:
-    """The first one is under audit, the others are what it is compared with."""
+    """Print the audit of the first tokenizer, compared with the others."""
     first = reports[0]
     special = first["special_tokens"]
     print_fields(
@@ -175,7 +175,7 @@ def show_audit(reports: Sequence[Answer]) -> None:
 
 
 def _compression(reports: Sequence[Answer]) -> None:
-    """Bytes per token by domain and by language; a longer bar is a better one."""
+    """Print bytes per token by domain and by language; a longer bar is a better one."""
     for kind in ("domain", "language"):
         tables = [report["held_out"][f"by_{kind}"] for report in reports]
         if not tables[0]:
@@ -207,7 +207,7 @@ def _compression(reports: Sequence[Answer]) -> None:
 
 
 def _probes(reports: Sequence[Answer]) -> None:
-    """Tokens that texts of many kinds take, and whether they come back."""
+    """Print how many tokens probe texts take, and whether they decode to themselves."""
     print_line()
     rows = []
     for name, probe in reports[0]["probes"].items():
@@ -223,7 +223,7 @@ def _probes(reports: Sequence[Answer]) -> None:
 
 
 def _heads(what: str, reports: Sequence[Answer]) -> list[str]:
-    """One tokenizer needs no name; of several, each column has its own."""
+    """Name the columns: one tokenizer needs no name, of several each has its own."""
     if len(reports) == 1:
         return [what]
     print_line(f"{what}, by tokenizer:")
@@ -264,7 +264,7 @@ def _number(value: float | int | None) -> str:
 
 
 def one_line(text: str, width: int = 28) -> str:
-    """A token or a name as a cell of a table."""
+    """Shorten a token or a name to a cell of a table."""
     shown = printable(text)
     return shown if len(shown) <= width else f"{shown[: width - 1]}…"
 

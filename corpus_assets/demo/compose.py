@@ -28,11 +28,11 @@ class Draw:
         self._counter = 0
 
     def fork(self, *key: str | int) -> "Draw":
-        """A new stream under this one's name; it neither takes from nor disturbs this one."""
+        """Return a new stream under this one's name; this one is not advanced."""
         return Draw(self._name, *key)
 
     def bits64(self) -> int:
-        """The next 64 bits."""
+        """Return the next 64 bits."""
         at = self._counter * 8 % _BLOCK
         if at == 0:
             count = self._counter.to_bytes(8, "little")
@@ -41,11 +41,11 @@ class Draw:
         return int.from_bytes(self._block[at : at + 8], "little")
 
     def below(self, bound: int) -> int:
-        """An integer in [0, bound). The bias of the modulus is under 2**-32 for our bounds."""
+        """Draw an integer in [0, bound); the modulus' bias is under 2**-32 for our bounds."""
         return self.bits64() % bound
 
     def between(self, low: int, high: int) -> int:
-        """An integer in [low, high], both ends included."""
+        """Return an integer in [low, high], both ends included."""
         return low + self.below(high - low + 1)
 
     def chance(self, percent: int) -> bool:
@@ -53,7 +53,7 @@ class Draw:
         return self.below(100) < percent
 
     def choice(self, items: Sequence[T]) -> T:
-        """One of the items."""
+        """Return one of the items."""
         return items[self.below(len(items))]
 
     def shuffle(self, items: MutableSequence[T]) -> None:
@@ -88,7 +88,7 @@ _SLOT = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Sentences that stand together; `heading` opens a new section of the page."""
+    """Sentences of one paragraph; `heading` opens a new section of the page."""
 
     sentences: tuple[str, ...]
     heading: str | None = None
@@ -106,11 +106,11 @@ class Article:
     paragraphs: tuple[Paragraph, ...]
 
     def sentences(self) -> list[str]:
-        """Every sentence of the body, in order."""
+        """Return every sentence of the body, in order."""
         return [sentence for each in self.paragraphs for sentence in each.sentences]
 
     def text(self) -> str:
-        """The body as plain text, one paragraph a line, without headings."""
+        """Return the body as plain text, one paragraph a line, without headings."""
         glue = "" if self.lang in UNSPACED else " "
         return "\n".join(glue.join(each.sentences) for each in self.paragraphs)
 
@@ -140,7 +140,7 @@ def fill(frame: str, slots: dict[str, tuple[str, ...]], bound: dict[str, str], d
 
 
 def compose(bank: Bank, draw: Draw, article_id: str) -> Article:
-    """One article of 260 to 690 words from a bank: some of its sections, some of their sentences."""
+    """Compose an article of 260 to 690 words from some sections and sentences of a bank."""
     bound: dict[str, str] = {}
     title = fill(draw.choice(bank.titles), bank.slots, bound, draw)
     target = draw.between(MIN_WORDS + 40, MAX_WORDS - 90)
@@ -182,7 +182,7 @@ def compose(bank: Bank, draw: Draw, article_id: str) -> Article:
 
 
 def from_written(text: Written) -> Article:
-    """An article that was written whole. Its paragraphs stay as they are, one sentence each."""
+    """Wrap an article that was written whole; its paragraphs stay, one sentence each."""
     paragraphs = tuple(Paragraph((paragraph,)) for paragraph in text.paragraphs)
     return Article(f"written-{text.slug}", text.lang, text.topic, text.title, paragraphs)
 
@@ -202,7 +202,7 @@ def remove_paragraph(article: Article, draw: Draw) -> Article:
 
 
 def insert_sentences(article: Article, sentences: list[str], draw: Draw) -> Article:
-    """Each sentence at the end of an inner paragraph of its own choice."""
+    """Put each sentence at the end of a random inner paragraph."""
     paragraphs = list(article.paragraphs)
     for sentence in sentences:
         at = draw.below(max(1, len(paragraphs) - 1))
@@ -211,7 +211,7 @@ def insert_sentences(article: Article, sentences: list[str], draw: Draw) -> Arti
 
 
 def insert_paragraph(article: Article, text: str, draw: Draw) -> Article:
-    """A new paragraph between two others."""
+    """Return a new paragraph between two others."""
     at = draw.between(1, max(1, len(article.paragraphs) - 1))
     paragraphs = list(article.paragraphs)
     paragraphs.insert(at, Paragraph((text,)))
@@ -219,7 +219,7 @@ def insert_paragraph(article: Article, text: str, draw: Draw) -> Article:
 
 
 def shingles(text: str, size: int = 5) -> set[tuple[str, ...]]:
-    """The distinct word n-grams of a text, in lower case."""
+    """Return the distinct word n-grams of a text, in lower case."""
     words = text.lower().split()
     return {tuple(words[at : at + size]) for at in range(len(words) - size + 1)}
 

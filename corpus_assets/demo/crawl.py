@@ -20,7 +20,7 @@ from corpus_assets.demo.sites import Look, Site, house_lines_of, render, sites_o
 from corpus_assets.demo.warc import Exchange
 
 OVERLAYS = frozenset({"licence_cc", "boilerplate_lines"})
-"""Phenomena that a page has because of its site; they change nobody's fate."""
+"""Phenomena that a page has because of its site; they change no decision."""
 
 _SERVERS = ("nginx", "nginx/1.24.0", "Apache", "Apache/2.4.57 (Debian)", "Caddy", "openresty")
 
@@ -45,7 +45,7 @@ class Capture:
     note: str = ""
 
     def is_plain(self) -> bool:
-        """An undisturbed article that should survive: fit to be copied."""
+        """Return an undisturbed article that should survive: fit to be copied."""
         return (
             self.expect is None and self.article is not None and OVERLAYS.issuperset(self.planted)
         )
@@ -58,7 +58,7 @@ class Capture:
         return self
 
     def entry(self, snapshot: str, file: str) -> Entry:
-        """The capture's line in the manifest."""
+        """Return the capture's line in the manifest."""
         return Entry(
             snapshot=snapshot,
             file=file,
@@ -90,7 +90,7 @@ class Dress:
 def page_text(
     site: Site, article: Article, url: str, day: date, dress: Dress, library: Library
 ) -> str:
-    """The page's HTML before it is encoded."""
+    """Return the page's HTML before it is encoded."""
     look = Look(
         charset=dress.charset if dress.charset_in_page else None,
         robots=dress.robots,
@@ -127,7 +127,7 @@ def capture_article(
     library: Library,
     dress: Dress | None = None,
 ) -> Capture:
-    """A first capture of a new page, in the crawl's first part."""
+    """Return a first capture of a new page, in the crawl's first part."""
     wear = dress or Dress(charset_in_header=draw.chance(70))
     published = (snapshot.first - timedelta(days=draw.between(3, 900))).date()
     url = url_of(site, article, published, draw)
@@ -145,7 +145,7 @@ def capture_article(
 
 
 def site_phenomena(site: Site) -> list[str]:
-    """What every page of a site carries."""
+    """Return what every page of a site carries."""
     carried = {"licence_cc": bool(site.licence), "boilerplate_lines": site.repeats_lines}
     return [name for name, is_carried in carried.items() if is_carried]
 
@@ -164,7 +164,7 @@ def copy_of(
     draw: Draw,
     body: bytes | None = None,
 ) -> Capture:
-    """A later capture with the original's page, or with `body` in its place."""
+    """Return a later capture with the original's page, or with `body` in its place."""
     exchange = replace(
         original.exchange,
         url=url,
@@ -198,7 +198,7 @@ class Articles:
         }
 
     def fresh(self, lang: str, composed_only: bool = False) -> Article:
-        """An article that no page has had yet."""
+        """Return an article that no page has had yet."""
         waiting = self._written.get(lang, [])
         if waiting and not composed_only and self._draw.chance(HAND_WRITTEN_PERCENT):
             return from_written(waiting.pop())
@@ -209,7 +209,7 @@ class Articles:
         return compose(banks[number % len(banks)], Draw("article", article_id), article_id)
 
     def bank_of(self, article: Article) -> Bank:
-        """The bank an article was composed from; for a hand-written one, any of its language."""
+        """Return the bank an article was composed from; if hand-written, any of its language."""
         banks = self.library.banks[article.lang]
         return next((bank for bank in banks if bank.topic == article.topic), banks[0])
 
@@ -227,7 +227,7 @@ class Crawl:
     copied: set[int] = field(default_factory=set)  # captures that have a copy already, by id()
 
     def draw(self, *key: str | int) -> Draw:
-        """A stream of draws of this snapshot."""
+        """Return a stream of draws of this snapshot."""
         return Draw("web", self.snapshot.name, *key)
 
     def add(self, capture: Capture) -> Capture:
@@ -239,7 +239,7 @@ class Crawl:
     def new_page(
         self, article: Article, draw: Draw, dress: Dress | None = None, site: Site | None = None
     ) -> Capture:
-        """A first capture of an article on one of its language's sites."""
+        """Return a first capture of an article on one of its language's sites."""
         place = site or draw.choice(sites_of("articles", article.lang))
         capture = capture_article(place, article, self.snapshot, draw, self.library, dress)
         while capture.url in self.taken:
@@ -247,7 +247,7 @@ class Crawl:
         return self.add(capture)
 
     def fresh_page(self, lang: str, draw: Draw, dress: Dress | None = None) -> Capture:
-        """A first capture of a new article."""
+        """Return a first capture of a new article."""
         return self.new_page(self.articles.fresh(lang), draw, dress)
 
     def originals(self, count: int, draw: Draw, pool: list[Capture] | None = None) -> list[Capture]:

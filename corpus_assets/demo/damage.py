@@ -16,7 +16,7 @@ _CODEC = {"windows-1252": "cp1252", "iso-8859-1": "latin-1", "shift_jis": "cp932
 
 
 def legacy_charset(lang: str) -> str:
-    """The charset that an old site in this language would declare."""
+    """Return the charset that an old site in this language would declare."""
     return _LEGACY.get(lang, "windows-1252")
 
 
@@ -74,7 +74,7 @@ def too_large_page(title: str, site: str) -> str:
 
 
 def error_page(status: int, site: str) -> str:
-    """What a server says when there is no page."""
+    """Return what a server says when there is no page."""
     word = {404: "Page not found", 500: "Something went wrong"}[status]
     return (
         f"<!DOCTYPE html>\n<html><head><title>{status} {word}</title></head><body><h1>{word}</h1>"
@@ -84,7 +84,7 @@ def error_page(status: int, site: str) -> str:
 
 
 def redirect_page(target: str) -> str:
-    """The body that servers send along with a 301."""
+    """Return the body that servers send along with a 301."""
     return (
         "<html>\n<head><title>301 Moved Permanently</title></head>\n<body>\n"
         f'<h1>Moved Permanently</h1><p>The document has moved <a href="{target}">here</a>.</p>\n'
@@ -93,7 +93,7 @@ def redirect_page(target: str) -> str:
 
 
 def pdf_bytes(text: str) -> bytes:
-    """A one-page PDF that says `text`."""
+    """Return a one-page PDF that says `text`."""
     safe = re.sub(r"[^A-Za-z0-9 .,]", "", text)[:90]
     stream = f"BT /F1 12 Tf 72 720 Td ({safe}) Tj ET".encode("ascii")
     objects = (
@@ -116,7 +116,7 @@ def pdf_bytes(text: str) -> bytes:
 
 
 def png_bytes(draw: Draw) -> bytes:
-    """A 16 by 16 picture of one colour; stored blocks, so no zlib can make it differ."""
+    """Return a 16 by 16 picture of one colour; stored blocks, so no zlib can make it differ."""
     pixel = draw.bits64().to_bytes(8, "little")[:3]
     raw = (b"\x00" + pixel * 16) * 16
     stored = b"\x01" + struct.pack("<HH", len(raw), len(raw) ^ 0xFFFF) + raw
@@ -130,7 +130,7 @@ def png_bytes(draw: Draw) -> bytes:
 
 
 def json_bytes(title: str, text: str) -> bytes:
-    """What a page's interface would hand to a script."""
+    """Return what a page's interface would hand to a script."""
     return json.dumps({"title": title, "body": text}, ensure_ascii=False).encode("utf-8")
 
 

@@ -96,7 +96,7 @@ def _negatives(library: Library) -> list[Row]:
 
 
 def _boilerplate(library: Library, lang: str, draw: Draw) -> str:
-    """What is left of a page when its article is taken out: menus, notices, teasers."""
+    """Return what is left of a page when its article is taken out: menus, notices, teasers."""
     snippets = library.snippets[lang]
     lines = [
         " | ".join(draw.sample(snippets["nav_labels"], 6)),
@@ -172,7 +172,7 @@ def generate(out: Path, library_root: Traversable | None = None) -> Path:
 
 
 def is_complete(out: Path, library_digest: str) -> bool:
-    """Whether `out` holds exactly what this version would write from this library."""
+    """Say whether `out` holds exactly what this version would write from this library."""
     state = _state(out)
     if state is None or state.get("generator_version") != GENERATOR_VERSION:
         return False

@@ -32,7 +32,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Bank:
-    """What articles on one topic are composed of. `{slot}` stands for one of the slot's values."""
+    """Sentences for articles on one topic; `{slot}` is replaced by one of the slot's values."""
 
     lang: str
     topic: str
@@ -154,7 +154,7 @@ def _yaml(texts: dict[str, str], path: str) -> dict[str, Any]:
 
 
 def _strings(values: Any) -> tuple[str, ...]:
-    """Each value with single blanks; an empty line between paragraphs stays."""
+    """Return each value with single blanks; an empty line between paragraphs stays."""
     return tuple(
         "\n\n".join(" ".join(block.split()) for block in str(value).split("\n\n"))
         for value in values

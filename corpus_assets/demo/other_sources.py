@@ -1,6 +1,6 @@
 """Variants of the library's programs: other names, other constants, another order.
 
-A variant is a program that somebody could have written for the same task. Only names that the
+A variant is a program that another author could have written for the same task. Only names that the
 file itself defines are changed, everywhere alike, so that a variant still parses.
 """
 
@@ -79,7 +79,7 @@ _EXTRA_WORDS = (
 
 
 def variant(program: Program, draw: Draw) -> str:
-    """One honest variation of a program."""
+    """Vary a program in one way."""
     head, mark, body = _split_header(program.text)
     if program.extension in ("py", "js", "ts", "rs") and draw.chance(70):
         body = _reorder(body, draw)
@@ -89,7 +89,7 @@ def variant(program: Program, draw: Draw) -> str:
 
 
 def near_copy(text: str, repo: str) -> str:
-    """The same file with one more comment in its header, as a fork would leave it."""
+    """Return the same file with one more comment in its header, as a fork would leave it."""
     head, mark, body = _split_header(text)
     lines = head.split("\n")
     licence_line = next(line for line in lines if "SPDX-License-Identifier" in line)
@@ -100,12 +100,12 @@ def near_copy(text: str, repo: str) -> str:
 
 
 def relicensed(text: str, licence: str) -> str:
-    """The file with another licence in its header."""
+    """Return the file with another licence in its header."""
     return re.sub(r"(SPDX-License-Identifier:\s*)\S+", rf"\g<1>{licence}", text, count=1)
 
 
 def minified(program: Program) -> str:
-    """All of a program on one line, comments gone, as a bundler leaves it."""
+    """Return all of a program on one line, comments gone, as a bundler leaves it."""
     kept = []
     for line in program.text.split("\n"):
         stripped = re.sub(r"\s*(?://|#|--|\*|/\*).*$", "", line).strip()
@@ -116,7 +116,7 @@ def minified(program: Program) -> str:
 
 
 def generated_table(licence: str, draw: Draw) -> str:
-    """A file that a program wrote: a table of numbers and a warning not to edit it."""
+    """Return a file that a program wrote: a table of numbers and a warning not to edit it."""
     rows = [
         "    " + ", ".join(f"0x{draw.bits64() & 0xFFFFFFFF:08x}" for _ in range(40)) + ","
         for _ in range(60)
@@ -129,7 +129,7 @@ def generated_table(licence: str, draw: Draw) -> str:
 
 
 def _split_header(text: str) -> tuple[str, str, str]:
-    """The first comment block with its licence, the blank line after it, and the rest."""
+    """Return the first comment block with its licence, the blank line after it, and the rest."""
     at = text.find("\n\n", text.find("SPDX-License-Identifier"))
     if at < 0:
         at = text.find("\n", text.find("SPDX-License-Identifier"))
@@ -137,7 +137,7 @@ def _split_header(text: str) -> tuple[str, str, str]:
 
 
 def _reorder(body: str, draw: Draw) -> str:
-    """Functions of the top level in another order, each in a place where one stood before."""
+    """Functions of the top level in another order, each in the place of another."""
     blocks = re.split(r"\n\n(?=\S)", body)
     places = [at for at, block in enumerate(blocks) if _is_movable(block)]
     moved = [blocks[at] for at in places]
@@ -313,7 +313,7 @@ def write_synthetic(parents: list[tuple[str, Article]], out: Path) -> list[Entry
 
 
 def json_lines(rows: Iterable[Row]) -> bytes:
-    """One JSON object a line, UTF-8, keys as given."""
+    """Write one JSON object a line, UTF-8, keys as given."""
     return b"".join(json.dumps(row, ensure_ascii=False).encode("utf-8") + b"\n" for row in rows)
 
 
@@ -375,7 +375,7 @@ def _code_files(library: Library, file: str) -> Iterator[tuple[Row, Entry]]:
 def _new_variant(
     programs: list[Program], number: int, written: dict[str, list[str]]
 ) -> tuple[Program, str]:
-    """The next program with a variant that no file before it could be taken for."""
+    """Return the next program with a variant that no file before it could be taken for."""
     for step in range(len(programs)):
         program = programs[(number + step) % len(programs)]
         text = variant(program, Draw("code", number, step))
@@ -385,7 +385,7 @@ def _new_variant(
 
 
 def _quote_in_code(pair: tuple[Row, Entry], item: EvalItem) -> None:
-    """A benchmark task and its solution, as somebody pastes them: whole, after the program."""
+    """Append a whole benchmark task and its solution to a program."""
     row, entry = pair
     row["text"] = row["text"].rstrip("\n") + f"\n\n\n{item.text}{item.answer}".rstrip("\n") + "\n"
     entry.eval_items = [item.id]

@@ -23,7 +23,7 @@ class Snapshot:
     days: int
 
     def moment(self, share: float) -> datetime:
-        """The second that lies at this share of the crawl's time."""
+        """Return the second that lies at this share of the crawl's time."""
         return self.first + timedelta(seconds=int(self.days * 86_400 * share))
 
 
@@ -139,7 +139,7 @@ class Entry:
     note: str = ""
 
     def as_json(self) -> dict[str, object]:
-        """The line's fields, plain values."""
+        """Return the line's fields, plain values."""
         expect = None
         if self.expect is not None:
             expect = {"stage": self.expect[0], "reason": self.expect[1]}

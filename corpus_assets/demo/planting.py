@@ -61,7 +61,7 @@ _UPDATED = {
 
 
 def recrawl_unchanged(crawl: Crawl, count: int) -> None:
-    """The same URL and the same bytes as in an earlier snapshot."""
+    """Plant the same URL with the same bytes as in an earlier snapshot."""
     draw = crawl.draw("recrawl unchanged")
     for original in crawl.originals(count, draw, crawl.earlier):
         capture = copy_of(original, original.url, original.site, crawl.snapshot, draw)
@@ -69,7 +69,7 @@ def recrawl_unchanged(crawl: Crawl, count: int) -> None:
 
 
 def recrawl_changed(crawl: Crawl, count: int) -> None:
-    """The same URL with an edited page: every second one lightly, the others by half."""
+    """Plant the same URL with an edited page: every second one lightly, the others by half."""
     draw = crawl.draw("recrawl changed")
     for number, original in enumerate(crawl.originals(count, draw, crawl.earlier)):
         article = _article(original)
@@ -79,7 +79,7 @@ def recrawl_changed(crawl: Crawl, count: int) -> None:
 
 
 def mirror(crawl: Crawl, count: int) -> None:
-    """The same bytes at another host, under the other scheme, with a tracking query, with www."""
+    """Plant the same bytes at another host, under another scheme, with a query, with www."""
     draw = crawl.draw("mirror")
     hosts = sites_of("mirror")
     for number, original in enumerate(crawl.originals(count, draw)):
@@ -129,7 +129,7 @@ def near_duplicate(crawl: Crawl, count: int) -> None:
 
 
 def same_capture_twice(crawl: Crawl, count: int) -> None:
-    """The same URL with the same bytes once more in one snapshot."""
+    """Plant the same URL with the same bytes once more in one snapshot."""
     draw = crawl.draw("same capture twice")
     for original in crawl.originals(count, draw):
         capture = copy_of(original, original.url, original.site, crawl.snapshot, draw)
@@ -148,7 +148,7 @@ def _edited_copy(
 
 
 def _edit(article: Article, crawl: Crawl, draw: Draw) -> Article:
-    """One or two small edits; one that would change too much is left out."""
+    """Return one or two small edits; one that would change too much is left out."""
     bank = crawl.articles.bank_of(article)
     edited = article
     for kind in draw.sample(("stamp", "remove", "insert"), draw.between(1, 2)):
@@ -170,7 +170,7 @@ def _stamp(article: Article, crawl: Crawl, draw: Draw) -> Article:
 
 
 def _rewrite(article: Article, crawl: Crawl, draw: Draw) -> Article:
-    """The first half stays, the rest is written anew from the same bank."""
+    """Return the first half stays, the rest is written anew from the same bank."""
     new = compose(crawl.articles.bank_of(article), draw, article.id)
     half = (len(article.paragraphs) + 1) // 2
     return replace(article, paragraphs=article.paragraphs[:half] + new.paragraphs[-half:])
@@ -381,7 +381,7 @@ def _bare(
     kind: str = "text/html",
     extra: tuple[tuple[str, str], ...] = (),
 ) -> Capture:
-    """A capture without an article."""
+    """Return a capture without an article."""
     headers = (("Content-Type", kind), ("Server", "nginx"), *extra)
     fetched = moment(crawl.snapshot, draw, late=False)
     exchange = Exchange(url, fetched, status, headers, body, payload_type=kind)

@@ -1,7 +1,7 @@
 """Sixty invented web sites: their names, languages, looks, and where their pages live.
 
 Every host ends in `.example` or lies under `example.org`, names that are reserved for examples
-(RFC 2606), so no page of the demo can be mistaken for anybody's.
+(RFC 2606), so no page of the demo can be mistaken for a real one.
 """
 
 import html
@@ -119,12 +119,12 @@ _MONTHS = {
 
 
 def sites_of(kind: str, lang: str = "en") -> list[Site]:
-    """The sites of one kind and language, in the table's order."""
+    """Return the sites of one kind and language, in the table's order."""
     return [site for site in SITES if site.kind == kind and site.lang == lang]
 
 
 def day_in_words(day: date, lang: str) -> str:
-    """A date as a page of this language writes it; ISO 8601 where we do not know better."""
+    """Return a date as a page of this language writes it; ISO 8601 where we do not know better."""
     if lang not in _MONTHS:
         return day.isoformat()
     month = _MONTHS[lang].split()[day.month - 1]
@@ -143,7 +143,7 @@ def slug_of(title: str) -> str:
 
 
 def url_of(site: Site, article: Article, day: date, draw: Draw) -> str:
-    """Where the site publishes the article. The number in it keeps equal titles apart."""
+    """Return where the site publishes the article. The number in it keeps equal titles apart."""
     number = draw.between(1000, 999_999)
     slug = slug_of(article.title) or "item"
     topic = slug_of(article.topic) or "topic"
@@ -182,7 +182,7 @@ class Look:
 
 
 def render(site: Site, article: Article, url: str, day: date, look: Look, library: Library) -> str:
-    """The whole page, the same for the same arguments."""
+    """Return the whole page, the same for the same arguments."""
     # By article, not by address: an edited copy keeps its author, teasers and house lines.
     draw = Draw("page", article.id)
     parts = _template(site.family)
@@ -232,7 +232,7 @@ def render(site: Site, article: Article, url: str, day: date, look: Look, librar
 
 
 def house_lines_of(site: Site, library: Library) -> tuple[str, ...]:
-    """The two lines that a site with `repeats_lines` puts into each of its articles."""
+    """Return the two lines that a site with `repeats_lines` puts into each of its articles."""
     if not site.repeats_lines:
         return ()
     snippets = _snippets(site.lang, library)
@@ -265,7 +265,7 @@ def _body(parts: dict[str, Template], article: Article, house: tuple[str, ...], 
 
 
 def site_words(site: Site, library: Library) -> dict[str, list[str]]:
-    """The site's own choice of snippets; the same on all of its pages."""
+    """Return the site's own choice of snippets; the same on all of its pages."""
     draw = Draw("site words", site.host)
     snippets = _snippets(site.lang, library)
     known = site.lang in library.snippets

@@ -9,7 +9,7 @@ from corpus_assets.demo.sites import AUTHORS, slug_of
 GLOBAL_ADDRESSES = (
     "8.8.8.8", "8.8.4.4", "1.1.1.1", "1.0.0.1", "9.9.9.9", "149.112.112.112", "208.67.222.222",
 )  # fmt: skip
-"""Addresses of public name servers: global, and nobody's home."""
+"""Addresses of public name servers: global, and of no private person."""
 
 MAIL_HOSTS = ("example.org", "example.com", "mail.example.net", "desk.example.org")
 
@@ -34,7 +34,7 @@ class WithContacts:
 
 
 def spam(library: Library, draw: Draw, article_id: str) -> Article:
-    """One or two frames filled with one offer, the same words over and over."""
+    """Fill one or two frames with one offer, the same words over and over."""
     offer = {name: draw.choice(values) for name, values in library.spam_slots.items()}
     frames = draw.sample(library.spam_frames, draw.between(1, 2))
     text = "\n\n".join(fill(frame, library.spam_slots, offer, draw) for frame in frames)
@@ -42,7 +42,7 @@ def spam(library: Library, draw: Draw, article_id: str) -> Article:
 
 
 def thin(library: Library, lang: str, full: Article, draw: Draw, article_id: str) -> Article:
-    """A page with next to nothing on it."""
+    """Return a page with next to nothing on it."""
     pages = library.snippets.get(lang, {}).get("thin_pages", ())
     text = draw.choice(pages) if pages else full.sentences()[0]
     title = full.title if not pages else " ".join(text.split()[:4]).rstrip(".,:;!?")
@@ -50,7 +50,7 @@ def thin(library: Library, lang: str, full: Article, draw: Draw, article_id: str
 
 
 def with_contacts(article: Article, library: Library, draw: Draw) -> WithContacts:
-    """Two or three lines with addresses to scrub, and one or two that must be left alone."""
+    """Write two or three lines with addresses to scrub, and one or two that must be left alone."""
     emails = ips = 0
     for frame in draw.sample(library.snippets["en"]["contact_sentences"], draw.between(2, 3)):
         name = draw.choice(AUTHORS)
@@ -71,7 +71,7 @@ def with_contacts(article: Article, library: Library, draw: Draw) -> WithContact
 
 
 def with_quote(article: Article, item: EvalItem, library: Library, draw: Draw) -> Article:
-    """The whole question, quoted in a paragraph of its own."""
+    """Return the whole question, quoted in a paragraph of its own."""
     question = " ".join(item.text.split())
     frame = draw.choice(library.quote_frames)
     return insert_paragraph(article, frame.replace("{question}", question), draw)
@@ -85,7 +85,7 @@ def with_near_miss(article: Article, item: EvalItem, library: Library, draw: Dra
 
 
 def digest_of(parents: list[Article], draw: Draw) -> str:
-    """A question-and-answer text or a summary, every statement taken from the parents."""
+    """Return a question-and-answer text or a summary, every statement taken from the parents."""
     as_answers = draw.chance(60)
     out: list[str] = []
     for parent in parents:
@@ -106,7 +106,7 @@ def digest_of(parents: list[Article], draw: Draw) -> str:
 
 
 def updated_line(article: Article, line: str) -> Article:
-    """The article with a line on its last change in front of its last paragraph."""
+    """Return the article with a line on its last change in front of its last paragraph."""
     paragraphs = (*article.paragraphs[:-1], Paragraph((line,)), article.paragraphs[-1])
     return replace(article, paragraphs=paragraphs)
 

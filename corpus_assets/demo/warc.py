@@ -63,7 +63,7 @@ def write_warc(path: Path, snapshot: str, exchanges: Sequence[Exchange]) -> None
 
 
 def gzip_member(data: bytes) -> bytes:
-    """One gzip member without time, name or system in its header."""
+    """Compress one gzip member without time, name or system in its header."""
     packer = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS)
     packed = packer.compress(data) + packer.flush()
     tail = zlib.crc32(data).to_bytes(4, "little") + (len(data) % 2**32).to_bytes(4, "little")
@@ -71,7 +71,7 @@ def gzip_member(data: bytes) -> bytes:
 
 
 def http_block(exchange: Exchange) -> bytes:
-    """The response as captured: status line, headers, payload."""
+    """Return the response as captured: status line, headers, payload."""
     lines = [f"HTTP/1.1 {exchange.status} {_REASONS[exchange.status]}"]
     lines += [f"Date: {format_datetime(exchange.fetched, usegmt=True)}"]
     lines += [f"{name}: {value}" for name, value in exchange.headers]
@@ -80,7 +80,7 @@ def http_block(exchange: Exchange) -> bytes:
 
 
 def _corrupt(member: bytes) -> bytes:
-    """The member with 48 bytes of its middle overwritten; it can no longer be inflated."""
+    """Return the member with 48 bytes of its middle overwritten; it can no longer be inflated."""
     middle = len(member) // 2
     return member[:middle] + b"\xff" * 48 + member[middle + 48 :]
 
@@ -185,6 +185,6 @@ def _stamp(moment: datetime) -> str:
 
 
 def _address(host: str) -> str:
-    """An address of the documentation range 192.0.2.0/24 (RFC 5737) for each host."""
+    """Return an address of the documentation range 192.0.2.0/24 (RFC 5737) for each host."""
     last = hashlib.blake2b(host.encode("utf-8"), digest_size=2).digest()
     return f"192.0.2.{1 + int.from_bytes(last, 'little') % 254}"

@@ -23,7 +23,7 @@ FileOfCaptures = list[Capture]
 
 
 def build_snapshots(library: Library) -> list[list[FileOfCaptures]]:
-    """Every capture: by snapshot, by file, in the order of the file."""
+    """Return every capture: by snapshot, by file, in the order of the file."""
     articles = Articles(library)
     earlier: list[Capture] = []
     result: list[list[FileOfCaptures]] = []
@@ -90,7 +90,7 @@ def _mathematics(crawl: Crawl, index: int) -> None:
 
 
 def _to_be_damaged(crawl: Crawl, index: int) -> dict[str, Capture]:
-    """The pages whose records will be cut or corrupted in this snapshot."""
+    """Return the pages whose records will be cut or corrupted in this snapshot."""
     damaged: dict[str, Capture] = {}
     for phenomenon, (snapshot, _) in (
         ("truncated_record", TRUNCATED_AT),

@@ -1,6 +1,6 @@
-"""A page for human eyes: some kept documents, and some of each reason for dropping one.
+"""Sample kept and dropped documents of each reason onto one page, for people to read.
 
-It is drawn from the live tables when somebody asks and is never stored: a page with text in a
+It is drawn from the live tables on request and is never stored: a page with text in a
 version's folder would be one more place that a takedown has to find. Documents that a standing
 order covers are left out. Which documents are shown is a keyed order of their ids, so the same
 question gives the same page.
@@ -22,7 +22,7 @@ from corpus_assets.inspect.version_columns import (
     VersionColumns,
     draw_order,
     id_keys,
-    look,
+    read_documents,
     take_rows,
 )
 from corpus_assets.select.requirement import requirement
@@ -67,7 +67,7 @@ class Group:
 
 
 def draw_canary(columns: VersionColumns, per_reason: int) -> Iterator[tuple[Group, list[Specimen]]]:
-    """Groups in the order of the graph, kept ones first, each with its specimens."""
+    """Yield groups in the order of the graph, kept ones first, each with its specimens."""
     rules = [rule.name for rule in columns.ruling.settings.rules]
     for group in _groups(columns, per_reason, rules):
         shown: list[Specimen] = []
@@ -116,12 +116,12 @@ def _groups(columns: VersionColumns, per_reason: int, rules: list[str]) -> list[
 
 
 def _specimen(columns: VersionColumns, one: Drawn) -> Specimen | None:
-    """None where an order covers the document."""
+    """Describe a document; None where an order covers it."""
     decision, part = one.decision, one.part
     if decision["stage"] == "documents":
         return _refused(columns, one)
     row = _row(columns, part.texts, decision["doc_id"], decision["offset"])
-    (found,) = look(columns, part, [row], with_text=not decision["kept"])
+    (found,) = read_documents(columns, part, [row], with_text=not decision["kept"])
     if found.suppressed:
         return None
     text = found.text
@@ -141,7 +141,7 @@ def _specimen(columns: VersionColumns, one: Drawn) -> Specimen | None:
 
 
 def _refused(columns: VersionColumns, one: Drawn) -> Specimen | None:
-    """A record that no text came out of."""
+    """Describe a record without text."""
     names = ["doc_id", "offset", "url", "url_key", "host"]
     row = _row(columns, one.part.records, one.decision["doc_id"], one.decision["offset"])
     record = take_rows(columns, one.part.records, [row], names).to_pylist()[0]
@@ -160,7 +160,7 @@ def _refused(columns: VersionColumns, one: Drawn) -> Specimen | None:
 
 
 def _row(columns: VersionColumns, path: str, doc_id: bytes, offset: int | None) -> int:
-    """A document's row in a table of its part."""
+    """Return a document's row in a table of its part."""
     names = ["doc_id"] if offset is None else ["doc_id", "offset"]
     table = columns.read(path, names)
     found = pc.equal(table["doc_id"], pa.scalar(doc_id, pa.binary(16)))
@@ -184,7 +184,7 @@ def _failed(
 
 
 # --------------------------------------------------------------------------------------------------
-# The canary as one HTML page that needs nothing else. It holds text: whoever makes it keeps it.
+# The canary as one HTML page that needs nothing else. It holds text and is not stored.
 
 KEPT = re.compile(
     "([\n\t\u00a0\u2000-\u200a\u200c\u200d\u202f\u205f\u3000]+)"
@@ -205,7 +205,7 @@ background:#f7f9fb;padding:.5rem .7rem;margin:.5rem 0 0;max-height:16rem;overflo
 def render_canary(
     version: str, groups: Iterable[tuple[Group, list[Specimen]]], max_chars: int
 ) -> str:
-    """Every group with its specimens; a group whose documents must all stay hidden says so."""
+    """Render every group with its specimens; a group with nothing to show says so."""
     links: dict[str, list[str]] = {}
     sections = []
     for number, (group, shown) in enumerate(groups):
@@ -259,7 +259,7 @@ def _shown(value: object) -> str:
 
 
 def _lines(text: str) -> str:
-    """A text with lines, tabs, spaces and joiners as they are, other control characters written
+    """Escape a text; lines, tabs, spaces and joiners stay, other control characters are written
     out."""
     parts = KEPT.split(text)
     return "".join(part if place % 2 else escape(part) for place, part in enumerate(parts))

@@ -1,6 +1,4 @@
-"""Every signal of one document: its value, where that stands in the snapshot, and what the rules
-make of it. `corpus signals show`.
-"""
+"""Answer questions about single documents: signals with their rules, and benchmark hits."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +14,13 @@ from catalog.db.registry import Registry
 from catalog.errors import UnknownName
 from catalog.lineage.lookups import records_of
 from catalog.lineage.tables import Lineage
-from corpus_assets.inspect.version_columns import PartFiles, Ruling, VersionColumns, look, take_rows
+from corpus_assets.inspect.version_columns import (
+    PartFiles,
+    Ruling,
+    VersionColumns,
+    read_documents,
+    take_rows,
+)
 from corpus_assets.select.columns import Columns, resolved
 from corpus_assets.select.requirement import requirement
 from corpus_assets.select.rules import cutoff_for, tier_cutoff
@@ -28,7 +32,7 @@ Answer = dict[str, Any]
 def signals_of(
     columns: VersionColumns, lineage: Lineage, written: str, with_text: bool = False
 ) -> Answer:
-    """All that selection saw of a document. Reads the signals of its snapshot once."""
+    """Return all signals of a document with its rules. Reads the signals of its snapshot once."""
     doc_id = resolve_doc_id(lineage, written)
     records = records_of(lineage, doc_id)
     part, row = _place(columns, doc_id, records)
@@ -36,7 +40,7 @@ def signals_of(
     own = own.append_column("domain", pa.array([part.domain]))
     decision = _decision(lineage, doc_id, records, part)
     language = own["language"][0].as_py() if "language" in own.column_names else None
-    (page,) = look(columns, part, [row], with_text)
+    (page,) = read_documents(columns, part, [row], with_text)
     answer: Answer = {
         "doc_id": doc_id.hex(),
         "version": lineage.version.name,
@@ -62,7 +66,7 @@ def _signals(columns: VersionColumns, part: PartFiles) -> list[str]:
 
 
 def _place(columns: VersionColumns, doc_id: bytes, records: list[Answer]) -> tuple[PartFiles, int]:
-    """The document's first row. A capture that stands twice has the same signals in both."""
+    """Find the document's first row. A capture that occurs twice has equal signals in both."""
     wanted = pa.scalar(doc_id, pa.binary(16))
     for record in records:
         if record["reason"] is not None:
@@ -122,7 +126,7 @@ def _rows(
 def _percentiles(
     columns: VersionColumns, own: pa.Table, part: PartFiles, names: list[str]
 ) -> dict[str, float | None]:
-    """Share of the snapshot's documents with a smaller value, those with an equal one by half."""
+    """Rank values: the share of the snapshot's documents below, equal ones counted by half."""
     below = dict.fromkeys(names, 0.0)
     known = dict.fromkeys(names, 0)
     for _, table in columns.batches(names, [part.snapshot]):
@@ -143,7 +147,7 @@ def _percentiles(
 
 
 def _tiers(ruling: Ruling, domain: str, language: str | None) -> list[Answer]:
-    """Which value a kept document needs for which tier; nothing where tiers do not grade it."""
+    """Return the bounds of each tier; nothing where tiers do not grade the domain."""
     tiers = ruling.settings.tiers
     if tiers is None or (tiers.domains is not None and domain not in tiers.domains):
         return []
@@ -159,7 +163,7 @@ def _tiers(ruling: Ruling, domain: str, language: str | None) -> list[Answer]:
 
 
 # --------------------------------------------------------------------------------------------------
-# The rows of a version's `benchmark_hits`, with the part and the text that each is about.
+# Rows of a version's `benchmark_hits`, with the part and the text of each.
 
 COLUMNS = ("doc_id", "benchmark", "item_id", "kind", "matched", "total", "share", "similarity",
            "verdict", "places")  # fmt: skip
@@ -182,7 +186,7 @@ def find_hits(
     benchmark: str | None,
     verdicts: Collection[str],
 ) -> tuple[dict[str, BenchmarkFound], list[Hit]]:
-    """All benchmarks, and the hits with one of the verdicts, the closest first."""
+    """Return all benchmarks, and the hits with one of the verdicts, the closest first."""
     parts = {(part.snapshot, part.part): part for part in columns.parts}
     hits: list[Hit] = []
     tables: list[pa.Table] = []
@@ -205,7 +209,7 @@ def _closest_first(hit: Hit) -> tuple[Any, ...]:
 
 
 def places_of(columns: VersionColumns, hits: Sequence[Hit]) -> Iterator[Hit]:
-    """The hits with the rows of their documents; of several captures, the first."""
+    """Yield the hits with the rows of their documents; of several captures, the first."""
     rows: dict[str, dict[bytes, int]] = {}
     for hit in hits:
         if hit.part.texts not in rows:

@@ -1,4 +1,4 @@
-"""Groups and weights of a mix, by the name of a version or of a recipe. Reads manifests only."""
+"""Describe a mix by the name of a version or recipe, and draw it. Reads manifests only."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ from corpus_assets.versions.version import make_groups
 
 @dataclass(frozen=True)
 class MixSource:
-    """What `corpus mix` mixes."""
+    """Groups of tokens and the settings that mix them."""
 
     title: str
     groups: tuple[Group, ...]
@@ -42,7 +42,7 @@ class MixSource:
 
 
 def mix_source(home: Home, name: str, overrides: Mapping[str, Any]) -> MixSource:
-    """A version with the recipe it was built from, or a recipe over what it has.
+    """Find the groups and weights of a version or of a recipe.
 
     A recipe's groups are those a build would find in the store; where it would have to compute
     any, those of the newest live version of a recipe with the same name.
@@ -69,7 +69,7 @@ def mix_source(home: Home, name: str, overrides: Mapping[str, Any]) -> MixSource
 
 
 def newest_version(home: Home) -> str | None:
-    """The version that was published last and is live."""
+    """Return the live version that was published last."""
     _, registry = open_home(home)
     live = [row.name for row in registry.versions() if row.status == "live"]
     return live[-1] if live else None
@@ -103,13 +103,13 @@ def _newest(registry: Registry, recipe: Recipe) -> VersionRow | None:
 
 
 # --------------------------------------------------------------------------------------------------
-# Two mixes beside each other.
+# Comparison of two mixes.
 
 NOTHING: Mapping[str, Any] = {"share": 0.0, "drawn_tokens": 0, "epochs": 0.0, "tokens": 0}
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One row a group of either: share, tokens and epochs on both sides."""
+    """Compare two mixes group by group: share, tokens and epochs on both sides."""
     old, new = ({row["group"]: row for row in mix["rows"]} for mix in (before, after))
     return [
         {
@@ -145,7 +145,7 @@ def write_plot(path: Path, mix: Mapping[str, Any]) -> None:
 
 
 def mix_chart(mix: Mapping[str, Any]) -> str:
-    """Each group's share of what there is, and of what the run sees; red beyond its epochs."""
+    """Chart each group's share of the corpus and of the run; red beyond its epochs."""
     total = sum(row["tokens"] for row in mix["rows"]) or 1
     rows = [
         (
@@ -161,7 +161,7 @@ def mix_chart(mix: Mapping[str, Any]) -> str:
 
 
 def compared_chart(mix: Mapping[str, Any]) -> str:
-    """Each group's share before and after."""
+    """Chart each group's share before and after."""
     rows = [
         (
             row["group"],
@@ -178,7 +178,7 @@ def compared_chart(mix: Mapping[str, Any]) -> str:
 
 
 def mix_page(mix: Mapping[str, Any], chart: str) -> str:
-    """The chart with its numbers."""
+    """Build the page of a chart with its numbers."""
     heads = ["group", "tokens", "drawn tokens", "share", "epochs", "allowed"]
     phases = [phase["name"] for phase in mix["phases"]]
     heads += [f"share in {name}" for name in phases] if len(phases) > 1 else []
@@ -208,7 +208,7 @@ def mix_page(mix: Mapping[str, Any], chart: str) -> str:
 
 
 def _phases_chart(rows: Sequence[Mapping[str, Any]], names: tuple[str, str]) -> str:
-    """Each group's share of one phase and of the other."""
+    """Chart each group's share of one phase and of the other."""
     pairs = [
         (
             row["group"],
@@ -228,7 +228,7 @@ def _paired(
     names: tuple[str, str],
     colours: tuple[str, str] = (PALE, BLUE),
 ) -> str:
-    """Two thin bars a row, above each other, on one scale."""
+    """Draw two thin bars a row, above each other, on one scale."""
     top = max((max(first, second) for _, first, second, _, _ in rows), default=1.0) or 1.0
     room = WIDTH - LABEL - 225
     height = TOP + ROW * len(rows) + 10

@@ -1,4 +1,4 @@
-"""What is known of a recipe's snapshots, and which crawls are new: for commands and schedules."""
+"""List a recipe's snapshots, find new crawls and add them: for commands and schedules."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -66,14 +66,14 @@ class Book:
         return cls(loaded, Locations(path.parent, home), store, tuple(added))
 
     def with_snapshot(self, added: AddedSnapshot) -> "Book":
-        """The recipe with one snapshot more; `RecipeError` where it would not hold."""
+        """Return the recipe with one more snapshot; `RecipeError` where that is not valid."""
         raw = self.recipe.model_dump(mode="json")
         merge_added(raw, [added])
         recipe = parse_recipe(raw, f"recipe {self.recipe.name} with {added.snapshot}")
         return replace(self, recipe=recipe, added=(*self.added, added))
 
     def crawl_source(self, name: str | None = None) -> tuple[SourceEntry, CrawlSettings]:
-        """The source that crawls are added to: the one named, or the only one."""
+        """Return the source that crawls are added to: the one named, or the only one."""
         crawling = [s for s in self.recipe.sources if s.crawl is not None]
         if name is not None:
             crawling = [source for source in crawling if source.name == name]
@@ -95,9 +95,9 @@ def discover(
     sizes: bool,
     tell: Callable[[str], None],
 ) -> list[NewCrawl]:
-    """Crawls that exist and are not in the recipe, the newest first, at most `limit`.
+    """List crawls that exist and are not in the recipe, the newest first, at most `limit`.
 
-    What has no list of the wanted files, or would break the recipe, is passed over with a word.
+    Crawls without a list of the wanted files, or that would break the recipe, are skipped.
     """
     have = set(source.snapshots.values())
     found: list[NewCrawl] = []
@@ -122,10 +122,10 @@ def discover(
 def follow(book: Book, tell: Callable[[str], None]) -> list[AddedSnapshot]:
     """Add the crawls that have appeared to each source that follows them.
 
-    Only crawls behind all the source has, and behind `crawl.after`: a snapshot's place is its
+    Only crawls after all the source has, and after `crawl.after`: a snapshot's place is its
     rank in deduplication, so an older one is never put at the end by itself. And only crawls
     with a list of the wanted files, which costs a request for each that would be added, and with
-    which the recipe still holds. `tell` hears of those that are passed over, and why.
+    which the recipe still holds. `tell` is given those that are passed over, and why.
     """
     fresh: list[AddedSnapshot] = []
     removed = {e.snapshot for e in load_entries(book.store, book.recipe.name) if e.removed}
@@ -158,7 +158,7 @@ def _entry(source: SourceEntry, crawl: str) -> AddedSnapshot:
 def _problem(
     book: Book, place: CrawlPlace, settings: CrawlSettings, entry: AddedSnapshot
 ) -> str | None:
-    """Why a crawl cannot be taken, or None; nothing is written down for that."""
+    """Explain why a crawl cannot be taken, or return None; nothing is stored."""
     for listed in (settings.kind, *(("robotstxt",) if settings.robots else ())):
         if not place.has_list(entry.crawl, listed):
             return f"passed over {entry.crawl}: it has no {listed}.paths.gz"
@@ -185,7 +185,7 @@ def remove_added(
 
     problem = _error_of(lambda: load_recipe(path, dict(overrides), without))
     if not named and problem is not None:
-        raise problem  # the file cannot be read: nobody knows whose list it is
+        raise problem  # the file cannot be read, so the recipe's name is unknown
     added = {each.snapshot: each for each in load_added(store, named[0])}
     if snapshot not in added:
         known = f"added are {', '.join(added)}" if added else "none was"
@@ -210,7 +210,7 @@ def _error_of(load: Callable[[], object]) -> RecipeError | None:
 def make_entry(
     book: Book, source: SourceEntry, crawl: str, snapshot: str | None, take: Take | None
 ) -> AddedSnapshot:
-    """A snapshot to be added; `RecipeError` where the recipe has it already."""
+    """Make the entry of a snapshot; `RecipeError` where the recipe has it already."""
     name = check_name("snapshot", snapshot or crawl)
     if name in book.recipe.snapshots:
         raise RecipeError(
@@ -221,7 +221,7 @@ def make_entry(
 
 
 def known_snapshots(book: Book, pipeline: Pipeline) -> list[Known]:
-    """Every snapshot of the recipe: pinned, ingested, with counts."""
+    """Return every snapshot of the recipe: pinned, ingested, with counts."""
     added = {each.snapshot for each in book.added}
     return [
         _known(pipeline, snapshot, book.recipe.source_of(snapshot).name, snapshot in added)
@@ -249,7 +249,7 @@ def _known(pipeline: Pipeline, snapshot: str, source: str, added: bool) -> Known
 
 
 def shown_bytes(size: int | None) -> str:
-    """A size for people."""
+    """Format a size for people."""
     if size is None:
         return "-"
     amount = float(size)

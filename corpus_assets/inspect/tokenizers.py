@@ -1,4 +1,4 @@
-"""Tokenizers and texts for an audit: by the name of a version, or from files."""
+"""Find tokenizers and texts for an audit: by the name of a version, or from files."""
 
 import gzip
 import json
@@ -43,7 +43,7 @@ class AuditSubject:
 
 
 def find_subject(home: Home, name: str, eod: str | None, pad: str | None) -> AuditSubject:
-    """The tokenizer of a version with its held-out text, or a file."""
+    """Find the tokenizer of a version with its held-out text, or read a file."""
     path = Path(name)
     if path.is_file():
         try:
@@ -74,7 +74,7 @@ def find_subject(home: Home, name: str, eod: str | None, pad: str | None) -> Aud
 
 
 def sample_of(home: Home, version: str) -> tuple[str, dict[str, Any], list[str]]:
-    """What a version's tokenizer was trained on: its digest, the draw, and the sample's files.
+    """Return the tokenizer's digest, its training draw, and the sample's files.
 
     After a takedown the sample is gone, as all that was made from the removed document.
     """
@@ -91,7 +91,7 @@ def sample_of(home: Home, version: str) -> tuple[str, dict[str, Any], list[str]]
 
 
 def side_of(store: Store, files: Sequence[str], doc_id: str) -> str:
-    """Whether a document was trained on or held out."""
+    """Say whether a document was trained on or held out."""
     try:
         wanted = bytes.fromhex(doc_id)
     except ValueError as error:
@@ -107,7 +107,7 @@ def side_of(store: Store, files: Sequence[str], doc_id: str) -> str:
 
 
 def read_texts(files: Iterable[str]) -> Iterator[Passage]:
-    """Passages of files: JSONL (`text`, and `domain`, `language` where given), Parquet with the
+    """Read passages of files: JSONL (`text`, and `domain`, `language` where given), Parquet with the
     same columns, or plain text. The domain of others is the file's name."""
     for name in files:
         path = Path(name)
@@ -163,7 +163,7 @@ def _texts_of(
 
 
 def _stored_documents(store: Store, registry: Registry, version: str) -> Iterator[Passage]:
-    """Documents of a version by keyed hash of their id, so that no file is left out."""
+    """Sample documents of a version by keyed hash of their id, over all files."""
     rows = registry.lineage_files(version, "final_text")
     total = sum(row.rows for row in rows)
     limit = min(1.0, STORED_DOCUMENTS / max(1, total)) * 2**64
@@ -177,7 +177,7 @@ def _stored_documents(store: Store, registry: Registry, version: str) -> Iterato
 
 
 def _made(registry: Registry, sha256: str) -> ArtifactRow | None:
-    """The run of the tokenizer stage that gave a file with this digest."""
+    """Find the run of the tokenizer stage that gave a file with this digest."""
     for row in registry.artifacts():
         if row.stage == "tokenizer" and any(out.sha256 == sha256 for out in row.outputs):
             return row
@@ -185,7 +185,7 @@ def _made(registry: Registry, sha256: str) -> ArtifactRow | None:
 
 
 def _sample_files(store: Store, registry: Registry, made: ArtifactRow) -> list[str]:
-    """The sample that a tokenizer was made from, by the edges of the registry."""
+    """Find the sample that a tokenizer was made from, by the edges of the registry."""
     wanted = {edge.content_hash for edge in made.inputs if edge.name.startswith("sample/")}
     found = {
         out.sha256: out.path

@@ -119,7 +119,7 @@ class VersionColumns:
         return pa.concat_tables(tables)
 
     def resolve(self, recipe: Recipe) -> Cutoffs:
-        """The cutoffs that a build of another recipe would resolve from these documents."""
+        """Compute the cutoffs that a build of another recipe would resolve from these documents."""
         settings = recipe.selection
         if not settings.cutoffs and settings.tiers is None:
             return {}
@@ -138,7 +138,7 @@ class VersionColumns:
 def columns_of_version(
     registry: Registry, store: Store, row: VersionRow, orders: Suppressions
 ) -> VersionColumns:
-    """The columns of a published version."""
+    """Open the columns of a published version."""
     recipe, _ = load_published_recipe(store, row.recipe_digest)
     pins = published_pins(store, row)
     cutoffs: Cutoffs = json.loads(read_output(store, pins["quality_cutoffs"]))
@@ -179,7 +179,7 @@ def columns_of_version(
 
 
 def columns_of_recipe(pipeline: "Pipeline") -> VersionColumns:
-    """The columns of a recipe that has signals and no version; MissingInput without signals."""
+    """Open the columns of a recipe that has signals and no version; else MissingInput."""
     recipe = pipeline.recipe
     parts = [
         PartFiles(
@@ -209,14 +209,14 @@ def columns_of_recipe(pipeline: "Pipeline") -> VersionColumns:
 
 
 def id_keys(column: pa.ChunkedArray | pa.Array) -> Keys:
-    """The first half of each document id as a number. Ids are digests: halves hardly ever meet."""
+    """Return the first half of each document id as a number; collisions are rare."""
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     raw = np.frombuffer(whole.buffers()[1], "<u8")
     return raw[2 * whole.offset : 2 * (whole.offset + len(whole)) : 2].copy()
 
 
 def draw_order(keys: Keys, seed: int) -> Keys:
-    """A keyed order of documents: the smallest come first in every sample (splitmix64)."""
+    """Compute a keyed order of documents: the smallest come first in samples (splitmix64)."""
     key = np.uint64(int(digest({"draw": seed})[:16], 16))
     with np.errstate(over="ignore"):
         order: Keys = mix_all((keys ^ key) + GOLDEN)
@@ -224,17 +224,17 @@ def draw_order(keys: Keys, seed: int) -> Keys:
 
 
 # --------------------------------------------------------------------------------------------------
-# A look at single documents of a version: address, title, text. Never at a suppressed one.
+# Single documents of a version: address, title, text; never of a suppressed one.
 #
-# The standing orders of today are asked for every document that is looked at, whatever the
-# version was made under: a takedown that was requested and not carried out yet hides it as well.
+# Every document is checked against the orders in force now, whatever the version was made under:
+# a takedown that was requested and not yet carried out hides it as well.
 # Only the row groups that hold the rows are read.
 
 KEYS = ["doc_id", "offset", "url_key", "host", "title", "text_id", "derived_from", "sketch"]
 
 
 @dataclass(frozen=True)
-class Page:
+class DocumentView:
     """One document; nothing but its id where an order covers it."""
 
     doc_id: str
@@ -244,10 +244,10 @@ class Page:
     text: str | None = None
 
 
-def look(
+def read_documents(
     columns: VersionColumns, part: PartFiles, rows: Sequence[int], with_text: bool
-) -> list[Page]:
-    """Documents of one part by their rows in its tables."""
+) -> list[DocumentView]:
+    """Read documents of one part by their rows in its tables."""
     table = take_rows(columns, part.texts, rows, [*KEYS, *(["text"] if with_text else [])])
     hidden = covered_records(
         table.select(["doc_id", "url_key", "host"]).append_column(
@@ -261,17 +261,17 @@ def look(
     for i, row in enumerate(table.to_pylist()):
         doc_id = row["doc_id"].hex()
         if hidden[i]:
-            pages.append(Page(doc_id, True))
+            pages.append(DocumentView(doc_id, True))
             continue
         url = urls.get((row["doc_id"], row["offset"])) or row["url_key"]
-        pages.append(Page(doc_id, False, url, row["title"], row.get("text")))
+        pages.append(DocumentView(doc_id, False, url, row["title"], row.get("text")))
     return pages
 
 
 def take_rows(
     columns: VersionColumns, path: str, rows: Sequence[int], names: Sequence[str]
 ) -> pa.Table:
-    """Rows of one file by number, in the order asked for."""
+    """Read rows of one file by number, in the order asked for."""
     try:
         file = pq.ParquetFile(columns.store.local(path))
         sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
@@ -294,7 +294,7 @@ def take_rows(
 def _urls(
     columns: VersionColumns, part: PartFiles, table: pa.Table
 ) -> dict[tuple[bytes, int], str | None]:
-    """Addresses as they were captured; documents themselves have only the sorted form."""
+    """Return addresses as they were captured; documents hold only the sorted form."""
     records = columns.read(part.records, ["doc_id", "offset", "url"])
     some = records.filter(pc.is_in(records["doc_id"], value_set=table["doc_id"].combine_chunks()))
     return {(row["doc_id"], row["offset"]): row["url"] for row in some.to_pylist()}

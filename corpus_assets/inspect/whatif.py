@@ -1,4 +1,4 @@
-"""What other rules would do, from columns: no text is read and no token made.
+"""Compute what other rules would keep and drop, from columns: no text is read, no token made.
 
 1. Both rulings are evaluated over the stored signals, a million documents at a time.
 2. Documents are counted in a *cube*: by snapshot, domain, language, and by reason and tier
@@ -6,9 +6,9 @@
 3. Tokens are those of the version's shards. Documents that would come in have none yet: theirs
    are estimated from characters, by the characters per token of their domain and language.
 
-Selection is exact. What stands behind it (duplicates, benchmarks, cleaning) is not decided
-again: whoever would come in counts as if it passed all of that, so gains are upper bounds.
-Whoever would go may leave a copy that takes its place; those are counted (`stand_ins`).
+Selection is exact. Stages downstream (duplicates, benchmarks, cleaning) are not decided again:
+documents that would come in count as if they passed them, so gains are upper bounds. A document
+that would go may leave a copy that takes its place; those are counted (`stand_ins`).
 """
 
 from collections import defaultdict
@@ -100,7 +100,7 @@ class Comparison:
 
 
 def compare(columns: VersionColumns, after: Ruling, sample: int = 10) -> Comparison:
-    """Hold another ruling against the one in force."""
+    """Compare another ruling with the one in force."""
     before = columns.ruling
     needed = dict.fromkeys([*before.settings.signals(), *after.settings.signals()])
     known = columns.recipe.signals.columns()
@@ -174,7 +174,7 @@ class _Batch:
         self._starts = np.append(0, ends[:-1])
 
     def _failed(self, rule: Rule, ruling: Ruling, done: dict[bytes, Mask]) -> Mask:
-        """A rule that both rulings have is evaluated once."""
+        """Evaluate a rule; one that both rulings have is evaluated once."""
         resolved = rule_cutoff(rule.cutoff, ruling.cutoffs) if rule.cutoff else None
         key = canonical_json([rule.identity() | {"name": ""}, resolved])
         if key not in done:
@@ -260,7 +260,7 @@ class _Batch:
         return self._counted[id(mask)]
 
     def sample(self, staying: bool, count: int, seed: int) -> Iterable[Sampled]:
-        """The first rows, in keyed order, whose fate changes to going, or to staying."""
+        """Yield the first rows, in keyed order, that would go, or would stay, after the change."""
         leaves, comes = (1, 0) if not staying else (0, 1)
         rows = np.flatnonzero(self.kept(comes) & ~self.kept(leaves))
         order = draw_order(self.keys[rows], seed)
@@ -284,7 +284,7 @@ class _Batch:
 
 
 # --------------------------------------------------------------------------------------------------
-# Tokens of a version's documents, and who would take the place of those that go.
+# Tokens of a version's documents, and the copies that would replace those that go.
 #
 # Joins by the first half of document ids, sorted: about half a second a million documents.
 
@@ -300,9 +300,9 @@ class PartIds:
 
 
 def ids_and_tokens(columns: VersionColumns) -> dict[tuple[str, int], PartIds]:
-    """Both for every part, row by row.
+    """Return ids and tokens of every part, row by row.
 
-    A capture that stands twice in a snapshot has two rows with one id; its tokens go to the
+    A capture that occurs twice in a snapshot has two rows with one id; its tokens go to the
     first of them.
     """
     found: dict[tuple[str, int], PartIds] = {}
@@ -342,8 +342,8 @@ def _lengths(columns: VersionColumns, files: Sequence[str]) -> tuple[Keys, Count
 class StandIns:
     """Documents of the version that would go, and have a copy that would stay.
 
-    Members of their clusters gave way to them. With them gone, one of the members that still
-    pass the rules takes their place; which one, deduplication decides.
+    Other members of their clusters were dropped as duplicates. With them gone, one of the members
+    that still pass the rules takes their place; which one, deduplication decides.
     """
 
     def __init__(self, columns: VersionColumns) -> None:
@@ -363,7 +363,7 @@ class StandIns:
             start += part.rows
 
     def found(self) -> tuple[int, int]:
-        """How many, and their tokens."""
+        """Return how many, and their tokens."""
         gone = np.concatenate(self._gone) if self._gone else np.zeros(0, np.uint64)
         if not gone.size:
             return 0, 0
@@ -382,7 +382,7 @@ class StandIns:
 
 
 # --------------------------------------------------------------------------------------------------
-# What `corpus whatif` says: sums over the cube of a comparison, as plain values.
+# The answer of `corpus whatif`: sums over the cube of a comparison, as plain values.
 
 Answer = dict[str, Any]
 
@@ -412,7 +412,7 @@ def answer_of(found: Comparison) -> Answer:
 
 
 def _by_name(settings: SelectionSettings) -> dict[str, Any]:
-    """Settings with rules by name: a rule that moved is still the same rule."""
+    """Key rules by name: a rule that moved is still the same rule."""
     body = settings.identity()
     body["rules"] = {rule["name"]: rule | {"place": k} for k, rule in enumerate(body["rules"])}
     return {"selection": body}
@@ -459,7 +459,7 @@ class _Estimate:
         return cell.documents, tokens, tokens * self.passing(cell)
 
     def version(self, cells: list[Cell], stand_ins: tuple[int, int]) -> Answer | None:
-        """The version before and after; None where there is none."""
+        """Estimate the version before and after; None where there is none."""
         if not self.known:
             return None
         sums = [sum(values) for values in zip(*(self.after(cell) for cell in cells), strict=True)]
@@ -554,7 +554,7 @@ def _flows(found: Comparison, estimate: _Estimate) -> list[Answer]:
 
 
 def _rules(found: Comparison) -> list[Answer]:
-    """What each rule removes alone, first, and as the only one, before and after."""
+    """List what each rule removes alone, first, and as the only one, before and after."""
     rows = []
     for name in dict.fromkeys([*found.rules_after, *found.rules_before]):
         row: Answer = {"rule": name}

@@ -1,4 +1,4 @@
-"""Sorted keys of the lineage tables, so that one document is found among billions of rows.
+"""Make sorted keys of the lineage tables, so that one document is found among billions of rows.
 
 A task indexes a *run*: the files of `UNITS_PER_RUN` consecutive parts of a snapshot (or shards of
 a group). A changed part rewrites the keys of its run and of no other, and a look-up searches one
@@ -49,13 +49,13 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 
 
 def columns_of(table: str) -> list[str]:
-    """The columns that the keys of a lineage table are made from."""
+    """Return the columns that the keys of a lineage table are made from."""
     names = [name for kind in KINDS[table] for name in COLUMNS[kind]]
     return list(dict.fromkeys([*names, "derived_from"] if table == "texts" else names))
 
 
 def make_keys(table: str, units: Iterable[tuple[Unit, pa.Table]]) -> dict[str, bytes]:
-    """The key files of a run by kind, from its tables in order.
+    """Make the key files of a run by kind, from its tables in order.
 
     Memory: 24 bytes for each key of the run, and one table. Time: a sort of the keys, and a
     hash of every url_key.
@@ -106,7 +106,7 @@ SUFFIX = ".keys"
 
 
 def plan_lineage_keys(graph: "Pipeline", snapshot: str) -> list[Task]:
-    """Runs of consecutive parts, and of consecutive shards of a group."""
+    """Plan runs of consecutive parts, and of consecutive shards of a group."""
     (clusters,) = graph.results(files.MEMBERS.stage, snapshot)
     tables = {
         "documents": graph.parts(files.RECORDS, snapshot),
@@ -132,7 +132,7 @@ def plan_lineage_keys(graph: "Pipeline", snapshot: str) -> list[Task]:
 def shard_spans(
     snapshot: str, tasks: Sequence[Task], results: Sequence[Result]
 ) -> Iterator[tuple[str, Output]]:
-    """Full names of a snapshot's shards, with their span files."""
+    """Yield full names of a snapshot's shards, with their span files."""
     for task, result in zip(tasks, results, strict=True):
         name = next(name for name in result.outputs if name.endswith(".spans.parquet"))
         group = f"{snapshot}/{task.settings['group']}"
@@ -157,7 +157,7 @@ def run_lineage_keys(context: TaskContext) -> None:
 
 
 def key_rows(pipeline: "Pipeline") -> list[KeyRow]:
-    """The key files of a version, for the catalog."""
+    """List the key files of a version, for the catalog."""
     return [
         KeyRow(kind, snapshot, output.path, output.sha256, output.bytes, output.rows)
         for snapshot in pipeline.recipe.snapshots

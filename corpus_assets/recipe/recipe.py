@@ -398,7 +398,7 @@ def load_recipe(
 
 
 def changed_recipe(recipe: Recipe, overrides: dict[str, Any], where: str) -> Recipe:
-    """A recipe that was read before, with some dotted keys changed."""
+    """Change some dotted keys of a recipe that was read before."""
     raw = recipe.model_dump(mode="json")
     for key, value in overrides.items():
         _override(raw, key, value, Path(where))
@@ -438,7 +438,7 @@ def _child(node: Any, name: str, key: str, path: Path) -> Any:
 
 
 def _index(node: list[Any], name: str, key: str, path: Path) -> int:
-    """A list is entered by position, or by the `name` of an entry."""
+    """Step into a value; a list is entered by position, or by the `name` of an entry."""
     for i, entry in enumerate(node):
         if isinstance(entry, dict) and entry.get("name") == name:
             return i
@@ -448,7 +448,7 @@ def _index(node: list[Any], name: str, key: str, path: Path) -> int:
 
 
 def _one_line(error: ValidationError, where: str) -> str:
-    """The first problem as `file: key: what is expected`, and how many more there are."""
+    """Describe the first problem as `file: key: what is expected`, and how many more there are."""
     problems = error.errors(include_url=False)
     first = problems[0]
     key = ".".join(str(part) for part in first["loc"] if "[" not in str(part))
@@ -469,7 +469,7 @@ def _one_line(error: ValidationError, where: str) -> str:
 
 
 def find_recipe(name: str) -> Path:
-    """A recipe by path, or by the name of one that ships with the project."""
+    """Find a recipe by path, or by the name of one that ships with the project."""
     path = Path(name)
     if path.suffix in (".yaml", ".yml") or path.exists():
         return path.resolve()
@@ -482,7 +482,7 @@ def find_recipe(name: str) -> Path:
 
 
 def shipped_file(relative: str) -> Path | None:
-    """A file of the project, from the installed package or from a source checkout."""
+    """Find a file of the project, in the installed package or in a source checkout."""
     package = Path(str(resources.files("corpus_assets")))
     for base in (package, package.parent):
         if (base / relative).is_file():

@@ -1,7 +1,7 @@
 """Snapshots that were added to a recipe from outside its file: by command, or by the schedule.
 
 Each is one small file in the store, `snapshots/RECIPE/SNAPSHOT.json`, so two who add at the same
-time lose nothing. A session puts them behind the recipe's own snapshots, in the order they were
+time lose nothing. A session puts them after the recipe's own snapshots, in the order they were
 added, before the recipe is frozen: from then on they are snapshots like any other, in its digest
 and in its locks. One that was removed keeps its file, marked, so that the schedule does not add
 it again.
@@ -35,7 +35,7 @@ class AddedSnapshot(Settings):
 def load_with_added(
     path: Path, overrides: dict[str, Any], store: Store
 ) -> tuple[Recipe, list[AddedSnapshot]]:
-    """A recipe's file with the snapshots that were added to it.
+    """Load a recipe's file with the snapshots that were added to it.
 
     Where the file alone is a recipe and with them it is none, the error says how to go on.
     """
@@ -59,12 +59,12 @@ def load_with_added(
 
 
 def load_added(store: Store, recipe: str) -> list[AddedSnapshot]:
-    """What was added to a recipe and not removed again, first added first."""
+    """List what was added to a recipe and not removed again, first added first."""
     return [each for each in load_entries(store, recipe) if not each.removed]
 
 
 def load_entries(store: Store, recipe: str) -> list[AddedSnapshot]:
-    """What was ever added to a recipe, first added first."""
+    """List what was ever added to a recipe, first added first."""
     found = []
     for path in store.list(f"snapshots/{recipe}"):
         try:
@@ -77,7 +77,7 @@ def load_entries(store: Store, recipe: str) -> list[AddedSnapshot]:
 
 
 def add_snapshot(store: Store, recipe: str, added: AddedSnapshot) -> AddedSnapshot:
-    """Record a snapshot behind those that are there; gives it with its place."""
+    """Record a snapshot after those that are there; return it with its place."""
     last = max((each.position for each in load_entries(store, recipe)), default=-1)
     placed = added.model_copy(update={"position": last + 1})
     store.write(_path(recipe, added.snapshot), canonical_json(placed.identity()))

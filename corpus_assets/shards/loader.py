@@ -38,7 +38,7 @@ class Batch:
 
 
 class Loader:
-    """A run over a manifest: `at(step)` for any step, or iterate from where it stands.
+    """A run over a manifest: `at(step)` for any step, or iterate from the current step.
 
     Step s holds positions [s * global_batch, (s + 1) * global_batch) of the global order, and rank
     r the r-th equal slice of them, so the order does not depend on the number of ranks. Positions
@@ -105,22 +105,22 @@ class Loader:
 
     @classmethod
     def open(cls, manifest_file: str | Path, seed: int | None = None, **options: Any) -> "Loader":
-        """A loader of a version's `manifest.json` where it lies: `STORE/versions/NAME/`."""
+        """Open a version's `manifest.json` where it lies: `STORE/versions/NAME/`."""
         path = Path(manifest_file).absolute()
         return cls(load_manifest(path), path.parents[2], seed, **options)
 
     def with_seed(self, seed: int) -> "Loader":
-        """The same run under another seed, from its first step; open files are shared."""
+        """Return the same run under another seed, from its first step; open files are shared."""
         other = copy.copy(self)
         other.seed, other.step, other.order = seed, 0, Order.of(self.manifest, seed)
         return other
 
     def __len__(self) -> int:
-        """Steps of the run."""
+        """Return the number of steps of the run."""
         return len(self.order) // self.global_batch
 
     def at(self, step: int, out: npt.NDArray[np.int32] | None = None) -> Batch:
-        """This rank's batch at a step, in time that does not depend on the step.
+        """Return this rank's batch at a step, in time that does not depend on the step.
 
         The tokens are copied into `out` where it is given (int32 [rows, seq_len], contiguous; a
         buffer in pinned memory, say), else into a new array.
@@ -128,7 +128,7 @@ class Loader:
         return self._filled(step, self._positions(step), out)
 
     def take(self, positions: npt.ArrayLike, out: npt.NDArray[np.int32] | None = None) -> Batch:
-        """The samples at any positions of the global order, whatever batch and rank; step -1."""
+        """Return the samples at any positions of the global order, whatever batch and rank; step -1."""
         wanted = np.asarray(positions, dtype=np.int64).ravel()
         if len(wanted) and not (wanted.min() >= 0 and wanted.max() < len(self.order)):
             raise ShardError(f"positions of this run are 0..{len(self.order) - 1}")
@@ -152,7 +152,7 @@ class Loader:
         return Batch(step, out, positions, groups, shards, samples)
 
     def views(self, step: int) -> list[npt.NDArray[np.int32]]:
-        """The rows of `at(step)` without a copy: read-only views of the mapped files."""
+        """Return the rows of `at(step)` without a copy: read-only views of the mapped files."""
         _, shards, samples = self._places(self._positions(step))
         return [
             self._files.view(shard)[sample]
@@ -190,7 +190,7 @@ class Loader:
         return segments_of(batch.tokens, tokenizer.eod_id, tokenizer.pad_id)
 
     def shard(self, number: int) -> Shard:
-        """The open shard `self.shards[number]`, to ask for spans; checked when first opened."""
+        """Return the open shard `self.shards[number]`, to ask for spans; checked when first opened."""
         return self._files.shard(number)
 
     def verify(self, numbers: Iterable[int] | None = None) -> None:
@@ -202,7 +202,7 @@ class Loader:
         self._files.close()
 
     def steps_of(self, group: str, sample: int, shard: str | None = None) -> npt.NDArray[np.int64]:
-        """Every step at which the run sees a sample, in order; repeated if seen twice in a step.
+        """Return every step at which the run sees a sample, in order, as often as it is seen.
 
         `sample` counts through the group, or inside `shard` where its name is given.
         """
@@ -212,7 +212,7 @@ class Loader:
         return steps[steps < len(self)]
 
     def group_sample(self, group: str, shard: str, sample: int) -> int:
-        """Number in its group of a shard's sample."""
+        """Return the number in its group of a shard's sample."""
         first = 0
         for found in (g for g in self.groups if g.id == group):
             for ref in found.shards:
@@ -235,7 +235,7 @@ class Loader:
             yield batch
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the run stands: enough to go on exactly, on any number of ranks."""
+        """Return the state of the run: enough to resume exactly, on any number of ranks."""
         return {
             "format": STATE_FORMAT,
             "manifest": self._manifest_digest,

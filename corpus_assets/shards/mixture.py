@@ -93,20 +93,20 @@ class MixtureSettings(Settings):
         return self
 
     def base_tier(self, tier: str) -> tuple[str, int]:
-        """The tier of the selection behind a tier, and from how many copies on it is one."""
+        """Return the selection's tier of a tier, and from how many copies on it is one."""
         name, dot, copies = tier.rpartition(".")
         if tier in self.tiers or not dot or not copies.isdigit():
             return tier, 1
         return name, int(copies)
 
     def multiplier(self, tier: str, phase: PhaseSettings) -> Fraction:
-        """How often a token of a tier is seen in a phase, relative to the domain's others."""
+        """Return how often a token of a tier is seen in a phase, relative to its domain."""
         name, copies = self.base_tier(tier)
         weights = {**self.tiers, **(phase.tiers or {})}
         return exact(weights[name]) * exact(self.copies.get(copies, 1.0))
 
     def limit(self, domain: str, tier: str) -> tuple[float, str]:
-        """How often tokens of a domain and tier may be seen, and the key that says so."""
+        """Return how often tokens of a domain and tier may be seen, and the key that says so."""
         tier = self.base_tier(tier)[0]
         group = f"{domain}/{tier}"
         if group in self.max_epochs_by_group:
@@ -120,7 +120,7 @@ class MixtureSettings(Settings):
 
 
 def exact(number: float) -> Fraction:
-    """The decimal that a person wrote, not the nearest binary fraction."""
+    """Return the decimal that a person wrote, not the nearest binary fraction."""
     return Fraction(repr(number))
 
 
@@ -189,12 +189,12 @@ class Wish:
     rates: tuple[Fraction, ...]  # by phase: blocks for each token of the run
 
     def draws(self, group: MixedGroup) -> Fraction:
-        """Samples of a group that the whole run draws."""
+        """Count the samples of a group that the whole run draws."""
         pairs = zip(self.blocks, self.ideals, strict=True)
         return sum((n * ideal[group.id] for n, ideal in pairs), Fraction(0))
 
     def epochs(self, group: MixedGroup) -> Fraction:
-        """How often the whole run sees a group."""
+        """Return how often the whole run sees a group."""
         return self.draws(group) / group.samples
 
     def longest_run(self, settings: MixtureSettings) -> int | None:
@@ -215,7 +215,7 @@ class Wish:
 def fitted(
     groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int
 ) -> tuple[list[Phase], str | None]:
-    """The phases of a version, and what had to give way for them, if anything.
+    """Plan the phases of a version; also return which wish could not be met, if any.
 
     A mix that asks for more epochs than are allowed gets the longest run within the limits; where
     not even a block of each phase is, groups are repeated as often as the weights ask.
@@ -255,7 +255,7 @@ def phases_from(
 
 
 def wish_of(groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int) -> Wish:
-    """The samples that weights and phases ask of each group; refuses groups without a weight."""
+    """Compute the samples that weights and phases ask of each group; refuse groups without a weight."""
     present = sorted((group for group in groups if group.samples), key=lambda group: group.id)
     _check_groups(present, settings, seq_len)
     run_tokens = settings.run_tokens or sum(group.tokens for group in present)
@@ -308,7 +308,7 @@ def _check_groups(groups: Sequence[MixedGroup], settings: MixtureSettings, seq_l
 def _ideal_counts(
     groups: Sequence[MixedGroup], settings: MixtureSettings, phase: PhaseSettings
 ) -> dict[str, Fraction]:
-    """Samples of each group in a block, before rounding; none where nothing is there.
+    """Compute samples of each group in a block, before rounding; none for empty groups.
 
     A group's token share is ratio x tokens x multiplier / (sum of tokens x multiplier in its
     domain); divided by its fill, the tokens cancel and samples remain.
@@ -362,7 +362,7 @@ def _whole_counts(
     limits: Mapping[str, Fraction],
     block_samples: int,
 ) -> dict[str, int]:
-    """Samples of each group in a block of one phase, never more than the epochs allowed.
+    """Compute samples of each group in a block of one phase, within the epochs allowed.
 
     `drawn` counts what all phases draw so far, and is carried on. What a tier cannot take within
     its limits goes to its domain, and then to the others.

@@ -30,7 +30,7 @@ class Mix:
 
 
 def mixture_table(groups: Sequence[MixedGroup], phases: Sequence[Phase]) -> list[dict[str, Any]]:
-    """One row a group, for display: what is there, what the run draws, and how often."""
+    """Return one row a group, for display: what is there, what the run draws, and how often."""
     draws = {
         group.id: Fraction(sum(phase.blocks * phase.counts.get(group.id, 0) for phase in phases))
         for group in groups
@@ -39,7 +39,7 @@ def mixture_table(groups: Sequence[MixedGroup], phases: Sequence[Phase]) -> list
 
 
 def mix_of(groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int) -> Mix:
-    """What a run over a corpus would see; costs milliseconds, reads nothing."""
+    """Compute what a run over a corpus would see; costs milliseconds, reads nothing."""
     wish = wish_of(groups, settings, seq_len)
     problem: str | None = None
     counts: list[dict[str, Fraction]] = list(wish.ideals)
@@ -139,7 +139,7 @@ def _phase(
 
 
 # --------------------------------------------------------------------------------------------------
-# How many tokens a model wants, and how far a corpus goes: before anybody trains.
+# How many tokens a model wants, and how far a corpus goes.
 #
 # - Compute-optimal: about 20 tokens a parameter (Hoffmann et al. 2022, "Training Compute-Optimal
 #   Large Language Models").
@@ -178,7 +178,7 @@ def plan_tokens(
     seq_len: int,
     by: By = "tier",
 ) -> dict[str, Any]:
-    """The demand laid on a corpus by the recipe's weights: epochs, and what is missing.
+    """Lay the demand on a corpus by the recipe's weights: epochs, and what is missing.
 
     `missing_tokens` of a group is what the run would draw beyond the epochs allowed;
     `fresh_tokens` how many new ones would do, each of them repeated as often as allowed.
@@ -200,7 +200,7 @@ def plan_tokens(
 
 
 def wanted(demand: Demand) -> dict[str, Any]:
-    """The demand alone, as plain data."""
+    """Return the demand alone, as plain data."""
     return {
         "params": demand.params,
         "tokens_per_param": demand.tokens_per_param,
@@ -210,7 +210,7 @@ def wanted(demand: Demand) -> dict[str, Any]:
 
 
 def worth(tokens: float, epochs: float) -> float:
-    """How many fresh tokens `epochs` passes over `tokens` are as good as."""
+    """Return how many fresh tokens `epochs` passes over `tokens` are worth."""
     if epochs <= 1:
         return tokens * epochs
     repeats = epochs - 1

@@ -1,4 +1,4 @@
-"""Documents to samples of equal length: placement, order and packing inside one shard.
+"""Route documents to shards and pack them into samples of equal length.
 
 Everything here is a function of the seed and of the documents of one shard, so a document that
 goes away can change its own shard and no other. Which shard is a keyed hash of the document's id.
@@ -53,7 +53,7 @@ class Packed:
     pieces_of: Ints  # pieces of each document, in document order
 
     def spans(self, doc_ids: Sequence[bytes]) -> pa.Table:
-        """The pieces as a `SPANS` table, sorted by sample and offset."""
+        """Return the pieces as a `SPANS` table, sorted by sample and offset."""
         rows = np.lexsort((self.offset, self.sample))
         ids = np.frombuffer(b"".join(doc_ids), dtype=np.uint8).reshape(-1, 16)
         picked = pa.py_buffer(np.ascontiguousarray(ids[self.document[rows]]).tobytes())
@@ -68,7 +68,7 @@ class Packed:
 
 
 def shard_of(seed: int, doc_id: bytes, n_shards: int) -> int:
-    """The shard, of `n_shards`, that holds the document."""
+    """Return the shard, of `n_shards`, that holds the document."""
     _check_shard_count(n_shards)
     return keyed_hash(_key("shard", seed), doc_id) % n_shards
 
@@ -230,7 +230,7 @@ def group_name(domain: str, tier: str) -> str:
 
 
 def shard_counts(chars_by_group: Mapping[str, int], tokens_per_shard: int) -> dict[str, int]:
-    """Shards of each group; a group that exists has at least one."""
+    """Count the shards of each group; a group that exists has at least one."""
     room = tokens_per_shard * CHARS_PER_TOKEN
     return {group: max(1, -(-chars // room)) for group, chars in sorted(chars_by_group.items())}
 
@@ -238,7 +238,7 @@ def shard_counts(chars_by_group: Mapping[str, int], tokens_per_shard: int) -> di
 def route_tokens(
     final: pa.Table, batch: TokenBatch, counts: Mapping[str, int], seed: int
 ) -> tuple[bytes, dict[str, Slice]]:
-    """Tokens of a part as a Parquet file with one row group a slice, and the slices by name.
+    """Write tokens of a part as a Parquet file with one row group a slice; return it and the slices.
 
     `batch` has the tokens of each row. A group that the pinned counts do not know gets one shard.
     """
@@ -270,7 +270,7 @@ def route_tokens(
 
 
 def read_tokens(data: bytes) -> Iterator[tuple[list[bytes], TokenBatch]]:
-    """All slices of a part's token file."""
+    """Yield all slices of a part's token file."""
     file = pq.ParquetFile(pa.BufferReader(data))
     for row_group in range(file.num_row_groups):
         yield read_slice(file, row_group)
@@ -287,7 +287,7 @@ def read_slice(file: pq.ParquetFile, row_group: int) -> tuple[list[bytes], Token
 
 
 def join_slices(parts: Iterator[tuple[list[bytes], TokenBatch]]) -> tuple[list[bytes], TokenBatch]:
-    """All documents of a shard, part after part."""
+    """Join all documents of a shard, part after part."""
     doc_ids: list[bytes] = []
     arrays: list[Any] = []
     for ids, batch in parts:
@@ -305,7 +305,7 @@ def _token_table(doc_ids: Sequence[bytes], tokens: Sequence[Any]) -> pa.Table:
 
 
 def slice_hash(doc_ids: Sequence[bytes], tokens: Iterable[Any]) -> str:
-    """Identity of a slice: its documents and their tokens, in order."""
+    """Hash a slice: its documents and their tokens, in order."""
     state = hashlib.sha256()
     for doc_id, ids in zip(doc_ids, tokens, strict=True):
         state.update(doc_id)

@@ -87,7 +87,7 @@ class ShardPaths:
 def segments_of(tokens: npt.NDArray[np.int32], eod_id: int, pad_id: int) -> Segments:
     """Document boundaries from the tokens alone: [seq_len] or [samples, seq_len].
 
-    Sound because the end-of-document id stands at the end of every document and nowhere else,
+    Sound because the end-of-document id is at the end of every document and nowhere else,
     and the padding id in no document. One pass over the tokens, no file is read.
     """
     rows = np.ascontiguousarray(np.atleast_2d(tokens), dtype=np.int32)
@@ -190,7 +190,7 @@ class Shard:
         return [Span(*row) for row in zip(*(c.to_pylist() for c in rows.columns), strict=True)]
 
     def spans_table(self) -> pa.Table:
-        """All spans, sorted by sample and offset; read once."""
+        """Return all spans, sorted by sample and offset; read once."""
         if self._spans is None:
             try:
                 self._spans = pq.read_table(self.paths.spans, schema=SPANS)
@@ -304,7 +304,7 @@ def _check_hash(path: Path, info: FileInfo) -> None:
 # The shards of a run as mapped files: opened when needed, few at a time, safe from any thread.
 #
 # A mapping holds a file open, so only `most` are kept. What is mapped is one table that is never
-# changed, only replaced: whoever reads from a table holds it, and its mappings stay until the last
+# changed, only replaced: a reader holds its table, whose mappings stay until the last
 # reader is done, even when another thread has pushed a shard out meanwhile.
 
 Ints = npt.NDArray[np.int64]
@@ -338,7 +338,7 @@ class MappedShards:
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Open files stay behind when a worker process gets its copy."""
+        """Leave open files out of the copy for a worker process."""
         own = ("_known", "_table", "_last_used", "_uses", "_lock")
         return {name: value for name, value in self.__dict__.items() if name not in own}
 
@@ -368,7 +368,7 @@ class MappedShards:
             gather_rows(table.addresses, shards[rows], samples[rows], rows, out)
 
     def view(self, number: int) -> npt.NDArray[np.int32]:
-        """All samples of a shard, [samples, seq_len]: a read-only view of the mapped file."""
+        """Return a shard's samples, [samples, seq_len]: a read-only view of the mapped file."""
         self._uses += 1
         self._last_used[number] = self._uses
         found = self._table.mapped.get(number)
@@ -437,7 +437,7 @@ class MappedShards:
         return self._store / path if isinstance(self._store, Path) else self._store(path)
 
     def _map(self, wanted: Sequence[int]) -> _Table:
-        """A table with all of `wanted`, at most `most` of them; others go, the unused first."""
+        """Map all of `wanted`, at most `most` shards in all; others go, the unused first."""
         with self._lock:
             mapped = dict(self._table.mapped)
             addresses = self._table.addresses.copy()

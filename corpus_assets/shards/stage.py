@@ -47,7 +47,7 @@ def plan_tokens(graph: "Pipeline", snapshot: str) -> list[Task]:
 
 
 def plan_shards(graph: "Pipeline", snapshot: str) -> list[Task]:
-    """One task a shard of each group; shards of a group that got no document are empty ones."""
+    """Plan one task a shard of each group; shards without a document are empty."""
     recipe, tokenizer = graph.recipe, graph.calibration(files.TOKENIZER)
     counts: dict[str, int] = dict(
         json.loads(read_output(graph.store, graph.calibration(files.SHARD_COUNTS, snapshot)))
@@ -137,7 +137,7 @@ def _encoder(context: TaskContext) -> Encoder:
 
 
 def _checked_slice(context: TaskContext, name: str) -> tuple[list[bytes], TokenBatch]:
-    """One part's documents for a shard. Its own hash is checked, not that of the whole file:
+    """Read one part's documents for a shard. Its own hash is checked, not that of the whole file:
     a part's tokens are read by many shards, each of them only its row group."""
     piece = context.param("slices")[name]
     try:
@@ -159,7 +159,7 @@ def _checked_slice(context: TaskContext, name: str) -> tuple[list[bytes], TokenB
 def _known_tokens(context: TaskContext, final: pa.Table) -> dict[int, Any]:
     """Tokens of the rows of `final` that an earlier result has, by row.
 
-    A row is the same when its id and its text are; ids that stand there twice are left out.
+    A row is the same when its id and its text are; ids that occur twice are left out.
     """
     earlier = Earlier.of(context)
     if earlier is None:

@@ -27,7 +27,7 @@ FastEncode = Callable[[Sequence[str]], Flat]
 
 
 def load_fast_engine(definition: dict[str, Any]) -> FastEncode | None:
-    """The fast engine for a parsed `tokenizer.json`, None where there is none.
+    """Load the fast engine for a parsed `tokenizer.json`; None where there is none.
 
     Special tokens are taken out first: in text they are letters like any others.
     """
@@ -59,7 +59,7 @@ def load_fast_engine(definition: dict[str, Any]) -> FastEncode | None:
 # Three rules make every token traceable. Encoding is lossless, so that ids lead back to the very
 # characters of the document. Special tokens are never recognised in text, so a page that spells
 # out `<|end_of_document|>` cannot forge a boundary. The end-of-document id closes every document
-# and stands nowhere else; the padding id stands in no document at all.
+# and occurs nowhere else; the padding id occurs in no document at all.
 
 END_OF_DOCUMENT = "<|end_of_document|>"
 PAD = "<|pad|>"
@@ -189,7 +189,7 @@ class Encoder:
         return self._agreeing(load_fast_engine(self._definition)) if self._wants_fast else None
 
     def _agreeing(self, engine: FastEncode | None) -> FastEncode | None:
-        """The engine if it gives the oracle's ids for every probe."""
+        """Return the engine if it gives the oracle's ids for every probe."""
         if engine is None:
             return None
         ids, starts = engine(ROUND_TRIP_PROBES)
@@ -250,7 +250,7 @@ class Encoder:
         return TokenBatch.of([*ids, self.eod_id] for ids in pieces)
 
     def token_bytes(self, token: int) -> bytes:
-        """The bytes a token stands for; nothing for special tokens and unused ids."""
+        """Return the bytes of a token; none for special tokens and unused ids."""
         return self._table[token]
 
     @functools.cached_property
@@ -294,7 +294,7 @@ class Encoder:
 
 @functools.lru_cache(maxsize=2)
 def encoder_of(tokenizer_json: bytes, eod_token: str, pad_token: str) -> Encoder:
-    """The encoder of a tokenizer, made once a process: many tasks in a row ask for the same."""
+    """Return the encoder of a tokenizer, made once a process for many tasks in a row."""
     return Encoder(tokenizer_json, eod_token=eod_token, pad_token=pad_token)
 
 
@@ -319,9 +319,9 @@ MAX_IDS = 2**31
 
 
 def unicode_of_bytes() -> list[str]:
-    """The character that stands for each byte in byte-level vocabularies (GPT-2's alphabet).
+    """Map each byte to its character in byte-level vocabularies (GPT-2's alphabet).
 
-    Bytes that print in Latin-1 stand for themselves, the others for U+0100 onwards.
+    Bytes that print in Latin-1 map to themselves, the others to U+0100 onwards.
     """
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     alphabet: list[str] = []
@@ -336,7 +336,7 @@ def unicode_of_bytes() -> list[str]:
 
 
 def parse_tokenizer(tokenizer_json: bytes) -> dict[str, Any]:
-    """The file as plain data."""
+    """Parse the file as plain data."""
     try:
         definition = json.loads(tokenizer_json)
     except ValueError as error:
@@ -371,7 +371,7 @@ def refuse_lossy(definition: dict[str, Any]) -> None:
 
 
 def _step_types(step: dict[str, Any] | None) -> set[str]:
-    """The types of a pre-tokenizer and of the steps inside it."""
+    """Yield the types of a pre-tokenizer and of the steps inside it."""
     if step is None:
         return set()
     inner = (_step_types(one) for one in step.get("pretokenizers", ()))

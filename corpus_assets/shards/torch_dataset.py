@@ -1,4 +1,4 @@
-"""A thin torch face of the loader, for `torch.utils.data.DataLoader(dataset, batch_size=None)`.
+"""Wrap the loader as a torch dataset, for `torch.utils.data.DataLoader(dataset, batch_size=None)`.
 
 torch is imported when a dataset is made, never before; the loader itself does without.
 """

@@ -35,12 +35,12 @@ from corpus_assets.versions.removed import (
 
 FORMAT = "corpus-assets/takedown-certificate/2"
 ONCE = ("documents", "versions", "clusters", "files")
-"""What makes two certificates of a request one: a run that is repeated writes no second one."""
+"""Certificates of a request with equal values here are the same: none is written twice."""
 
 
 @dataclass(frozen=True)
 class Deletion:
-    """What became of the files of the old versions, as the store shows it."""
+    """The files of the old versions after deletion, as listed from the store."""
 
     outcome: str  # deleted; left, where some could not be; kept, as the recipe asks
     deleted: Sequence[str]
@@ -62,7 +62,7 @@ class Proof:
 
 
 def certified_versions(store: Store, registry: Registry, request: int) -> set[str] | None:
-    """New versions that a request's certificates cover with nothing left; None without any."""
+    """Return the new versions that a request's complete certificates cover; None without any."""
     found = [json.loads(store.read(row.path)) for row in registry.certificates(request)]
     whole = [body for body in found if not body["files"]["left"]]
     return {name for body in whole for name in body["covers"]} if whole else None
@@ -75,7 +75,7 @@ def write_certificates(
     named: Mapping[int, Sequence[str]],
     proof: Proof,
 ) -> None:
-    """One certificate a request, chained to the last one there is; none is written twice.
+    """Write one certificate a request, chained to the last one there is; none twice.
 
     `named` gives the documents of each request among those the run removed.
     """
@@ -163,8 +163,8 @@ def _documents(removed: pa.Table, mine: set[str]) -> list[dict[str, Any]]:
 def _copies(
     proof: Proof, mine: Collection[str], clusters: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Documents that are still there and are like removed ones: found by the search, or kept
-    for what is left of their clusters. The likest first."""
+    """List remaining documents that are like removed ones: found by the search, or kept from
+    what is left of their clusters. The most similar first."""
     if proof.search is None:
         return []
     kept = {doc_id for change in clusters for doc_id in change["kept_after"]}
@@ -178,7 +178,7 @@ def _copies(
 
 
 # --------------------------------------------------------------------------------------------------
-# A takedown's certificate as a page for the person who asked: plain words first, then proof.
+# The certificate as a page for the person who asked: plain words first, then proof.
 
 ASKED = {
     "url": "the page at the address",
@@ -227,7 +227,7 @@ def render_certificate(body: Mapping[str, Any]) -> str:
 
 
 def _lead(body: Mapping[str, Any]) -> str:
-    """What a hurried reader takes away: it must be true without the rest."""
+    """Summarise the outcome; it must be true without the rest of the page."""
     count, left, copies = len(body["documents"]), len(body["files"]["left"]), body["copies"]
     if not count:
         text = (
@@ -251,7 +251,7 @@ def _lead(body: Mapping[str, Any]) -> str:
 
 
 def _copies_in_short(copies: Sequence[Mapping[str, Any]]) -> str:
-    """The end of the first sentence, and what to do about copies."""
+    """Finish the first sentence, and say what to do about copies."""
     exact = sum(copy["exact"] for copy in copies)
     near = [copy for copy in copies if not copy["exact"]]
     said = (
@@ -375,12 +375,12 @@ def _searched(body: Mapping[str, Any]) -> str:
 
 
 def _strange(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Files outside the corpus that hold the text, the operator's own source files left out."""
+    """List files outside the corpus that hold the text, without the operator's source files."""
     return [one for one in (body["search"] or {}).get("holding", ()) if not one["is_source"]]
 
 
 def _may_remain(body: Mapping[str, Any]) -> str:
-    """What this takedown did not reach, said before anybody asks."""
+    """List what this takedown does not cover."""
     said = [
         "the original files that the corpus was made from, which are not part of it",
         "exports and copies kept outside the operator's system, backups, old object versions that "
@@ -400,7 +400,7 @@ def _may_remain(body: Mapping[str, Any]) -> str:
 
 
 def _copies_section(body: Mapping[str, Any]) -> str:
-    """The copies that are still there, and how to ask for them."""
+    """List the copies that are still there, and how to ask for their removal."""
     copies = body["copies"]
     if not copies:
         return ""
@@ -465,7 +465,7 @@ def _signed(key_sha256: str | None) -> str:
 
 
 def _trust(body: Mapping[str, Any]) -> str:
-    """What the certificate's form proves, and no more."""
+    """Say what the certificate's form proves, and no more."""
     if body["key_sha256"]:
         return (
             "The JSON file of the same name is signed, and holds the digest of this page. With it "

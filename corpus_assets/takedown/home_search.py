@@ -1,4 +1,4 @@
-"""Looking for removed texts in every file of a home, whoever wrote it.
+"""Search every file of a home for removed texts, whatever wrote the file.
 
 The lineage of live versions is searched row by row (`residue`). This is for all the rest: caches,
 logs, Dagster's records, temporary files, the catalog's own pages with those that are free, what
@@ -13,7 +13,7 @@ by what it begins with:
     .bin, .ds, .mds         raw, and as token ids of the live versions' tokenizers
     anything else           raw
 
-Raw text is taken as it stands, without JSON's escapes and without HTML's tags and entities. A file
+Raw text is searched as it is, without JSON's escapes and without HTML's tags and entities. A file
 holds a removed document when it has a good share of the document's 13-grams, or the whole text as
 one value. A text too short for 13-gram digests is only found as a value.
 
@@ -283,7 +283,7 @@ class HomeSearch:
             found.blobs(array.drop_null().to_pylist())
 
     def _tokens(self, found: "_Found", stream: IO[bytes]) -> None:
-        """A file as token ids of two or four bytes, wherever among other bytes they begin."""
+        """Read a file as token ids of two or four bytes, wherever among other bytes they begin."""
         while data := stream.read(CHUNK):
             for dtype in ("<i4", "<u2"):
                 width = np.dtype(dtype).itemsize
@@ -328,7 +328,7 @@ class _Found:
             self.text("\n".join(values))
 
     def blobs(self, values: Sequence[bytes]) -> None:
-        """Bytes that may be text, one search for all: no run of text goes on behind a NUL."""
+        """Bytes that may be text, one search for all: no run of text continues past a NUL."""
         _raw(self, io.BytesIO(b"\0".join(values)))
 
     def text(self, text: str) -> None:
@@ -337,7 +337,7 @@ class _Found:
                 self._digests.setdefault(doc_id, set()).update(seen)
 
     def shares(self) -> dict[str, float]:
-        """The share of each document that is held whole or in good part."""
+        """Return the share of each document that is held whole or in good part."""
         shares = {one: self._index.share(one, len(seen)) for one, seen in self._digests.items()}
         return {one: share for one, share in shares.items() if share} | dict.fromkeys(
             self._exact, 1.0
@@ -345,7 +345,7 @@ class _Found:
 
 
 def _unpacked(head: bytes, stream: IO[bytes]) -> Any:
-    """What a compressed stream holds; None for one that is not compressed."""
+    """Decompress a stream; None for one that is not compressed."""
     if head.startswith(b"\x1f\x8b"):
         return gzip.GzipFile(fileobj=stream)
     if head.startswith(b"\x28\xb5\x2f\xfd"):
@@ -387,7 +387,7 @@ def _is_utf8(block: bytes) -> bool:
 
 
 def _readings(text: str) -> list[str]:
-    """A text as it stands, and as it reads without JSON's escapes and HTML's tags."""
+    """Yield a text as it is, and as it reads without JSON's escapes and HTML's tags."""
     readings = [text]
     if "\\" in text:
         readings.append(ESCAPES.sub(_unescaped, _around(text, lambda block: "\\" in block, "\n")))
@@ -398,7 +398,7 @@ def _readings(text: str) -> list[str]:
 
 
 def _around(text: AnyStr, differs: Callable[[AnyStr], bool], gap: AnyStr) -> AnyStr:
-    """The blocks in which another reading differs, each with its neighbours, so that no 13-gram
+    """Return the blocks in which another reading differs, each with its neighbours, so that no 13-gram
     with a difference in it is left out; a gap for each other block."""
     starts = range(0, len(text), OVERLAP)
     blocks: list[AnyStr] = [text[start : start + OVERLAP] for start in starts]

@@ -42,7 +42,7 @@ class Residue:
 
     texts: int  # live texts looked at: extracted, final and decoded from tokens
     tokens: int  # tokens of the new version that were decoded
-    exact: int  # places where a whole removed text still stands, under an address not asked for
+    exact: int  # places that still hold a whole removed text, under an address not asked for
     similar: int  # live documents that hold a good share of a removed text's 13-grams
     files: int = 0  # all others of the home that were searched
     bytes: int = 0
@@ -111,7 +111,7 @@ class Search:
         return self.residue_of(self._text_ids)
 
     def residue_of(self, doc_ids: Collection[str]) -> Residue:
-        """What was found of some of the removed documents."""
+        """Return what was found of some of the removed documents."""
         wanted = set(doc_ids)
         whole = {self._text_ids[doc_id] for doc_id in wanted}
         home = self._home
@@ -224,7 +224,7 @@ class Search:
             seen.in_training_data |= in_training_data
 
     def _decoder(self, manifest: Manifest) -> Encoder:
-        """The version's tokenizer, its special tokens named by the ids that the manifest gives."""
+        """Load the version's tokenizer, its special tokens named by the ids in the manifest."""
         ref = manifest.tokenizer
         if ref.sha256 not in self._decoders:
             data = read_checked(self._store, ref.path, ref.sha256)
@@ -259,7 +259,7 @@ def search_live(
 def addresses(
     store: Store, registry: Registry, versions: Sequence[str], doc_ids: Collection[str]
 ) -> dict[str, str]:
-    """The address of each document, or its record key; reads two columns of the ledgers."""
+    """Return the address of each document, or its record key; reads two columns of the ledgers."""
     if not doc_ids:
         return {}
     wanted = pa.array([bytes.fromhex(doc_id) for doc_id in sorted(doc_ids)], DOC_ID)
@@ -282,7 +282,7 @@ def search_again(
     kept: Collection[str] = (),
     tell: Tell = lambda _: None,
 ) -> dict[str, Any]:
-    """The entry point behind `catalog takedown verify`: the search, from a certificate.
+    """Repeat the search from a certificate; the entry point of `catalog takedown verify`.
 
     `documents` are those the certificate lists, with text_id and gram_digests; `held_by` are the
     versions that it says they were taken out of.
@@ -318,7 +318,7 @@ def _decoded(
     seq_len: int,
     encoder: Encoder,
 ) -> pa.Table:
-    """The documents of a shard as text, from their tokens.
+    """Decode the documents of a shard from their tokens.
 
     Two rows may share a doc_id: the first spans at each place are one document's, the second
     ones the other's.

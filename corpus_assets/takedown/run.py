@@ -129,7 +129,7 @@ def _tell_of_home(residue: Residue) -> None:
 
 
 def not_deleted(outcome: Outcome) -> str:
-    """What to tell of files that are still there."""
+    """Describe files that could not be deleted."""
     return (
         f"{len(outcome.deletion.left)} files of revoked versions could not be deleted: "
         f"{outcome.why_left or 'they are still in the store'}; the requests stay open, and their "
@@ -196,8 +196,8 @@ class _Work:
     def try_to_build(self) -> bool:
         """Claim what waits and build all live versions; False where more came in meanwhile.
 
-        Every version that is published holds to all orders in force, so the requests behind
-        them must be part of this run: else nobody would certify what it did for them.
+        Every version that is published holds to all orders in force, so the requests of
+        these orders must be part of this run, else it would certify nothing for them.
         """
         waiting = [row.id for row in self.registry.free_takedowns()]
         claimed = self.registry.claim_takedowns(waiting, self.owner, lease_s())
@@ -291,7 +291,7 @@ class _Work:
         return gone.bytes, Deletion(outcome, deleted, left, there if kept else []), gone.why
 
     def _changes(self) -> list[Change]:
-        """What was done for these requests and is not certified yet."""
+        """List the changes made for these requests that are not certified yet."""
         changes: dict[str, Change] = {}
         for number in self.claimed:
             covered = self._certified(number) or ()
@@ -304,7 +304,7 @@ class _Work:
         return certified_versions(self.store, self.registry, request)
 
     def _named(self, removed: pa.Table, request: int) -> list[str]:
-        """Which of the removed documents the orders of one request name."""
+        """Return which of the removed documents the orders of one request name."""
         held = self.registry.takedown_suppressions(request)
         orders = Suppressions.from_rows((row.kind, row.value) for row in held)
         return of_request(removed, orders)
@@ -314,12 +314,12 @@ class _Work:
         return load_published_recipe(self.store, digest)[0].takedowns.keep_revoked
 
     def _models(self, version: str) -> dict[str, str]:
-        """What each pinned calibration of a version may still hold of removed documents."""
+        """Say what each pinned calibration of a version may still hold of removed documents."""
         lock = self.store.read(f"versions/{version}/lock.json")
         return may_hold(Lock.model_validate_json(lock))
 
     def _snapshots(self, changes: Sequence[Change]) -> tuple[str, ...]:
-        """The snapshots whose files differ between the versions before and after."""
+        """List the snapshots whose files differ between the versions before and after."""
         touched: set[str] = set()
         for change in changes:
             was, now = (
@@ -340,7 +340,7 @@ def may_hold(lock: Lock) -> dict[str, str]:
 
 
 def release_dead_claims(registry: Registry) -> None:
-    """Requests of runs that were killed on this machine are pending again at once."""
+    """Set requests of runs that were killed on this machine back to pending."""
     for row in registry.takedowns(status="running"):
         if row.owner is not None and is_gone(row.owner):
             registry.fail_takedowns([row.id], row.owner, "the run was killed")

@@ -99,8 +99,8 @@ PROBES: Mapping[str, str] = {
     "very long runs": LONG_RUNS,
     "nothing": "",
 }
-"""By what they are. Invalid UTF-8 cannot reach a tokenizer: what was not UTF-8 stands there as
-U+FFFD, put in knowingly by whoever decoded it, and must come back as that."""
+"""By what they are. Invalid UTF-8 cannot reach a tokenizer: what was not UTF-8 is there as
+U+FFFD, put in by the decoder, and must come back as that."""
 
 
 # --------------------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ _BYTES = {letter: byte for byte, letter in enumerate(unicode_of_bytes())}
 def inspect(
     definition: dict[str, Any], spelled: Sequence[bytes], used: Iterable[int], special: set[int]
 ) -> dict[str, Any]:
-    """What a `tokenizer.json` has in it; `spelled` is the bytes of each id, `used` the ids that
+    """Describe the vocabulary of a `tokenizer.json`; `spelled` is the bytes of each id, `used` the ids that
     text was seen to need. Some seconds for a million tokens."""
     merges = [_joined(merge) for merge in definition["model"].get("merges") or ()]
     plain = [number for number in range(len(spelled)) if number not in special and spelled[number]]
@@ -139,7 +139,7 @@ def inspect(
 
 
 def spell(token: str, is_byte_level: bool) -> bytes:
-    """The bytes a token of a foreign vocabulary stands for, as well as one can tell."""
+    """Return the bytes of a token of a foreign vocabulary, as well as one can tell."""
     if is_byte_level:
         return bytes(_BYTES.get(letter, 0x3F) for letter in token)
     found = re.fullmatch("<0x([0-9A-F]{2})>", token)
@@ -149,7 +149,7 @@ def spell(token: str, is_byte_level: bool) -> bytes:
 
 
 def _joined(merge: str | Sequence[str]) -> str:
-    """A merge as the text it makes; files write it as "a b" or as a pair."""
+    """Return a merge as the text it makes; files write it as "a b" or as a pair."""
     left, _, right = merge.partition(" ") if isinstance(merge, str) else (merge[0], "", merge[1])
     both = left + right
     if all(letter in _BYTES for letter in both):
@@ -288,8 +288,8 @@ def audit(
     eod_token: str = END_OF_DOCUMENT,
     pad_token: str = PAD,
 ) -> dict[str, Any]:
-    """The whole audit as plain data. `passed` is true when nothing stands in `problems`;
-    `warnings` do not hinder anybody. Memory: one batch of texts, and the vocabulary."""
+    """Return the whole audit as plain data. `passed` is true when `problems` is empty;
+    `warnings` do not fail it. Memory: one batch of texts, and the vocabulary."""
     subject = Subject(tokenizer_json, eod_token, pad_token)
     problems = [subject.refusal] if subject.refusal else []
     special = _special_tokens(subject, problems)
@@ -346,7 +346,7 @@ def measure(subject: Subject, passages: Iterable[Passage]) -> Measured:
 
 
 def _special_tokens(subject: Subject, problems: list[str]) -> dict[str, Any]:
-    """Each must be one id and back where it is meant, and never come out of text."""
+    """Check that each special token is one id and back, and never comes out of text."""
     wrong: list[str] = []
     for name, number in subject.special.items():
         ids = subject.library.encode(name, add_special_tokens=False).ids

@@ -87,7 +87,7 @@ def places(
     settings: TokenizerSample,
     seed: int,
 ) -> Ints:
-    """Each document's place on the line, -1 where it has none. About a microsecond each."""
+    """Return each document's place on the line, -1 where it has none. About a microsecond each."""
     key = f"corpus-assets/tokenizer-sample/{seed}".encode()
     share = Fraction(repr(settings.shares.get(domain, 1.0)))
     limits = {
@@ -121,7 +121,7 @@ def amounts(at: Ints, n_chars: Ints, settings: TokenizerSample) -> pa.Table:
 
 
 def draw(parts: Iterable[tuple[str, pa.Table]], settings: TokenizerSample) -> dict[str, Any]:
-    """Where the ends lie in each domain, from (domain, amounts) of every part.
+    """Return where the ends lie in each domain, from (domain, amounts) of every part.
 
     `train_below` and `held_out_from` are places. Memory: 16 MB a domain.
     """
@@ -182,7 +182,7 @@ def divided(
 
 
 def _held_out_from(documents: Ints, chars: Ints, share: float, room: int) -> int:
-    """The place from which documents are held out: from the end back until there are enough of
+    """Find the place from which documents are held out: from the end back until there are enough of
     them or their characters fill the room. One place at least, where another one is left."""
     used = np.flatnonzero(documents)
     if not share or len(used) < 2:
@@ -195,7 +195,7 @@ def _held_out_from(documents: Ints, chars: Ints, share: float, room: int) -> int
 
 
 def _train_below(chars: Ints, end: int, quota: int) -> int:
-    """The place below which documents are trained on; one of them at least, where any may be."""
+    """Find the place below which documents are trained on; one of them at least, where any may be."""
     if not quota:
         return 0
     counted = np.cumsum(chars[:end])
@@ -208,5 +208,5 @@ def _train_below(chars: Ints, end: int, quota: int) -> int:
 def sides(
     at: Ints, drawn: Mapping[str, int]
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Which documents are trained on, and which are held out."""
+    """Choose the documents to train on and those to hold out."""
     return (at >= 0) & (at < drawn["train_below"]), at >= drawn["held_out_from"]

@@ -1,7 +1,7 @@
 """Train and pin the tokenizer: byte-level BPE over a sample of the corpus.
 
 The tokenizer is a calibration: trained once, pinned by digest in the lock, never retrained by a
-takedown. So no token may spell what only a few documents hold: merges that stand in fewer than
+takedown. So no token may spell what only a few documents hold: merges that occur in fewer than
 `min_documents` texts of the sample are taken out again.
 
 Training is deterministic: pair counts do not depend on the order in which words are counted and
@@ -92,13 +92,13 @@ class TokenizerSettings(Settings):
         return self
 
     def all_special_tokens(self) -> list[str]:
-        """What every slot is called: ids 0, 1, 2 ... in this order."""
+        """List the names of all slots: ids 0, 1, 2 ... in this order."""
         named = len(self.special_tokens)
         return [*self.special_tokens, *map(reserved_slot, range(named, self.special_slots))]
 
 
 def reserved_slot(number: int) -> str:
-    """The token of a slot that nobody has named yet; its number is its id."""
+    """Return the token of an unnamed slot; its number is its id."""
     return f"{RESERVED}{number}|>"
 
 
@@ -154,7 +154,7 @@ def _documents_of_merges(
 ) -> list[int]:
     """In how many different texts each merge is used; counting ends at `min_documents`.
 
-    A merge is used where its token stands, or a token that was merged from it.
+    A merge is used where its token occurs, or a token that was merged from it.
     """
     model, most = definition["model"], settings.min_documents
     vocabulary, merges = model["vocab"], model["merges"]
@@ -212,7 +212,7 @@ def _keep_merges(
 
 
 def name_slots(tokenizer_json: bytes, names: Sequence[str]) -> bytes:
-    """A trained tokenizer with its next reserved slots named; no id moves, no merge changes.
+    """Name the next reserved slots of a trained tokenizer; no id moves, no merge changes.
 
     The same bytes as training with these names at the end of `special_tokens`.
     """

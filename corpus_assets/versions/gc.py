@@ -126,7 +126,7 @@ def collect(
 
 
 def _spilled() -> Iterator[Path]:
-    """What killed processes of this machine left of queries that did not fit into memory."""
+    """List temporary files that killed processes of this machine left of large queries."""
     for folder in Path(tempfile.gettempdir()).glob(f"{SPILL}*"):
         if is_gone(folder.name.removeprefix(SPILL)):
             yield from (path for path in folder.rglob("*") if not path.is_dir())
@@ -179,7 +179,7 @@ def _unpublished(
 
 
 def _is_covered(store: Store, row: ArtifactRow, orders: Suppressions) -> bool:
-    """Whether an order covers a document of a part; a part that cannot be read counts as one."""
+    """Say whether an order covers a document of a part; an unreadable part counts as covered."""
     if not orders.rows:
         return False
     outputs = {o.name: Output(o.path, o.sha256, o.bytes, o.rows or 0) for o in row.outputs}
@@ -231,12 +231,12 @@ def dead_artifacts(
 
 
 def _named(registry: Registry, versions: Iterable[VersionRow]) -> set[str]:
-    """Every file of the store that a live version's lineage names."""
+    """Return every file of the store that a live version's lineage names."""
     return {row.path for version in versions for row in registry.lineage_files(version.name)}
 
 
 def _kept_copies(store: Store, versions: Iterable[VersionRow]) -> set[str]:
-    """Copies of files that the recipes of versions name; a deleted version needs none."""
+    """List copies of recipe files that no live version needs."""
     return {
         kept_path(pin.sha256)
         for version in versions

@@ -76,7 +76,7 @@ def publish(
     """Write a version's folder and tell the catalog, both without effect the second time.
 
     The versions it replaces are revoked, and the change recorded for the takedown requests
-    behind it, in the transaction that publishes it. A version that was built under other orders
+    it answers, in the transaction that publishes it. A version that was built under other orders
     than those in force is not published (`OrdersChanged`). Of two of one name, one is.
     """
     with publishing(registry, version.name) as fenced:
@@ -111,7 +111,7 @@ def _publish(
     for old in replaces:
         manifest = published_manifest(store, registry.version(old))
         changes.append(Change.between(old, manifest, version.name, version.manifest))
-        if requests:  # once the old version is revoked, anybody may delete it
+        if requests:  # a revoked version may be deleted at any time
             before = Held(old, registry.lineage_files(old), manifest)
             note_removed(store, before, Held(version.name, lineage, version.manifest))
     written = {}
@@ -142,7 +142,7 @@ def _publish(
     try:
         _register(pipeline, registry, version, row, lineage, keys, replaces, actions)
     except OrdersChanged:
-        for path in store.list(folder):  # nobody knows of it, and the report quotes documents
+        for path in store.list(folder):  # it is not registered, and the report quotes documents
             store.delete(path)
         forget_removed(store, version.name)
         raise
@@ -206,7 +206,7 @@ def _version_row(pipeline: Pipeline, version: Version, path: str, contents: byte
 def _named_files(
     manifest: Manifest, lineage: Sequence[LineageRow], keys: Sequence[KeyRow]
 ) -> list[tuple[str, str]]:
-    """Every (path, SHA-256) that a version names: shards, lineage and keys."""
+    """List every (path, SHA-256) that a version names: shards, lineage and keys."""
     shards = [
         (file.path, file.sha256)
         for group in manifest.groups
@@ -239,7 +239,7 @@ def _shard_row(group: Group, shard: ShardRef) -> ShardRow:
 
 
 def lineage_rows(pipeline: Pipeline, manifest: Manifest) -> list[LineageRow]:
-    """Every Parquet file that the lineage of a version is made of."""
+    """List every Parquet file of a version's lineage."""
     rows: list[LineageRow] = []
     shard_names = {
         shard.spans.path: f"{group.id}/{shard.name}"
@@ -257,7 +257,7 @@ def lineage_rows(pipeline: Pipeline, manifest: Manifest) -> list[LineageRow]:
 
 
 def _files_of(pipeline: Pipeline, stage: Stage, file: File, snapshot: str) -> list[Output]:
-    """Every file of a kind that a snapshot has, in the order of parts."""
+    """List every file of a kind in a snapshot, in the order of parts."""
     return [
         output
         for result in pipeline.results(stage.name, snapshot)
@@ -289,7 +289,7 @@ def _lineage(
 
 
 def keep_files(graph: Pipeline) -> KeptFiles:
-    """Put all files that a rebuild would read into the store; returns the list of them."""
+    """Copy all files that a rebuild would read into the store; return the list of them."""
     return KeptFiles(
         files={
             name: tuple(
@@ -304,7 +304,7 @@ def keep_files(graph: Pipeline) -> KeptFiles:
 
 
 def _named(graph: Pipeline) -> dict[str, Sequence[Path]]:
-    """Files and folders by the names under which a rebuild asks for them."""
+    """Return files and folders by the names under which a rebuild asks for them."""
     recipe = graph.recipe
     _, _, params = signal_models(graph, recipe.signals.needs())
     models = {name: Path(path) for name, path in params.get("files", {}).items()}
@@ -320,7 +320,7 @@ def _named(graph: Pipeline) -> dict[str, Sequence[Path]]:
 
 
 def _members(path: Path) -> list[tuple[Path, Path]]:
-    """(folder that names start at, file) of a file, or of all files in a folder."""
+    """List (folder that names start at, file) of a file, or of all files in a folder."""
     if not path.is_dir():
         return [(path.parent, path)]
     return [(path, file) for file in sorted(path.rglob("*")) if file.is_file()]

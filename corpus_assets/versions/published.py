@@ -1,6 +1,6 @@
-"""What a published version left in the store, read without anything that builds one.
+"""Read what a published version has in the store, without importing what builds one.
 
-Each file is held against what vouches for it: the manifest and the lock against the version's
+Each file is checked against a digest recorded elsewhere: the manifest and the lock against the version's
 row in the registry, calibrations against the lock, the recipe's copy against its own checksum,
 the list of kept files against `contents.json`.
 """
@@ -41,7 +41,7 @@ KEPT = "files.json"
 
 
 class KeptFiles(Settings):
-    """Which copies in the store a version is built again from, by the settings that name them."""
+    """The copies in the store that a version is rebuilt from, by the settings that name them."""
 
     format: str = "corpus-assets/files/1"
     files: dict[str, tuple[PinnedFile, ...]]
@@ -59,7 +59,7 @@ def kept_path(sha256: str) -> str:
 
 
 def load_published_recipe(store: Store, digest: str) -> tuple[Recipe, Path]:
-    """A recipe that a version was published from, and the folder its locations start at."""
+    """Read the recipe a version was published from, and the folder its locations start at."""
     path = recipe_path(digest)
     raw = read_sealed(store, path)
     try:
@@ -76,7 +76,7 @@ def load_published_recipe(store: Store, digest: str) -> tuple[Recipe, Path]:
 
 
 def published_lock(store: Store, version: VersionRow) -> Lock:
-    """A version's lock, held against the digest in the registry."""
+    """Read a version's lock, checked against the digest in the registry."""
     path = f"versions/{version.name}/lock.json"
     try:
         lock = Lock.model_validate_json(store.read(path))
@@ -89,12 +89,12 @@ def published_lock(store: Store, version: VersionRow) -> Lock:
 
 
 def published_pins(store: Store, version: VersionRow) -> dict[str, Output]:
-    """The calibrations that a published version's lock pins, as files of the store."""
+    """Return the calibrations that a published version's lock pins, as files of the store."""
     return lock_pins(published_lock(store, version), version.name)
 
 
 def lock_pins(lock: Lock, version: str) -> dict[str, Output]:
-    """Where the calibrations that a version's lock pins lie in the store."""
+    """Return the store paths of the calibrations that a version's lock pins."""
     return {
         name: Output(calibration_path(f"versions/{version}", pin), pin.sha256, pin.bytes, 0)
         for name, pin in lock.calibrations.items()
@@ -102,7 +102,7 @@ def lock_pins(lock: Lock, version: str) -> dict[str, Output]:
 
 
 def published_files(store: Store, version: VersionRow) -> KeptFiles:
-    """The copies that a version was published with; none where that was before there were any."""
+    """Read the list of copies a version was published with; empty for versions without one."""
     digest = _contents(store, version)["files"].get(KEPT)
     if digest is None:
         return KeptFiles(files={})
@@ -113,7 +113,7 @@ def published_files(store: Store, version: VersionRow) -> KeptFiles:
 
 @contextlib.contextmanager
 def open_kept(store: Store, kept: KeptFiles) -> Iterator[Mapping[str, Sequence[Path]]]:
-    """A version's copies under the files' own names, each checked: links in a temporary folder."""
+    """Link a version's copies, each checked, under the files' own names in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="corpus-files-") as place:
         found: dict[str, list[Path]] = {}
         for number, (name, pins) in enumerate(kept.files.items()):
@@ -147,7 +147,7 @@ def check_published(store: Store, registry: Registry, version: VersionRow) -> No
 
 
 def _contents(store: Store, version: VersionRow) -> Contents:
-    """A version's `contents.json`, held against the digest in the registry."""
+    """Read a version's `contents.json`, checked against the digest in the registry."""
     if version.contents_sha256 is None:
         return {"files": {}, "rows": {}}
     path = contents_path(version)
@@ -162,6 +162,6 @@ def check_artifact_rows(registry: Registry) -> None:
 
 
 def published_manifest(store: Store, version: VersionRow) -> Manifest:
-    """A version's manifest, held against the digest in the registry."""
+    """Read a version's manifest, checked against the digest in the registry."""
     data = read_checked(store, version.manifest_path, version.manifest_sha256)
     return parse_manifest(data, version.manifest_path)

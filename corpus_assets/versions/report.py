@@ -1,4 +1,4 @@
-"""A version's report: one HTML page that needs nothing else, with counts and no text.
+"""Render a version's report: one HTML page that needs nothing else, with counts and no text.
 
 The page is a pure function of the version, so two builds give the same file; and since it
 holds no text of any document, a takedown has nothing to remove from it.
@@ -107,7 +107,7 @@ def _by_snapshot(pipeline: Pipeline) -> str:
 
 
 def _language_gate(pipeline: Pipeline) -> str:
-    """How often the gate before extraction was wrong, by the refused pages extracted to see."""
+    """Report how often the gate before extraction was wrong, by a sample of refused pages."""
     if pipeline.recipe.documents.gates.language_gate is None:
         return ""
     rows = []
@@ -144,7 +144,7 @@ def _languages(pipeline: Pipeline) -> str:
 
 
 def _beside(pipeline: Pipeline) -> str:
-    """Each snapshot beside the one before it of its source, as the drift checks see them."""
+    """Compare each snapshot with the one before it of its source, as the drift checks do."""
     rows: list[tuple[object, ...]] = []
     for source in pipeline.recipe.sources:
         before: Shape | None = None
@@ -169,7 +169,7 @@ def _beside(pipeline: Pipeline) -> str:
 
 
 def _clusters(pipeline: Pipeline) -> str:
-    """How many documents each kept one stands for, copies in later snapshots included."""
+    """Chart kept documents by how many duplicates they have, later snapshots included."""
     copies: Counter[bytes] = Counter()
     for snapshot in pipeline.recipe.snapshots:
         for result in pipeline.results("clusters", snapshot):
@@ -339,7 +339,7 @@ class RuleCounts:
 
 
 def selection_section(pipeline: Pipeline) -> str:
-    """Two headings: the rules, and the signals they look at."""
+    """Build two sections: the rules, and the signals they read."""
     rules = pipeline.recipe.selection.rules
     if not rules:
         return ""
@@ -389,7 +389,7 @@ def _count(counts: RuleCounts, chosen: pa.Table) -> None:
 
 
 def _asked(rule: Rule, cutoffs: dict[str, dict[str, float]]) -> str:
-    """What the rule asks for where nothing special holds, and that there is more."""
+    """Describe what a rule asks for by default, and that languages may differ."""
     domain = rule.domains[0] if rule.domains else None
     language = rule.only_languages[0] if rule.only_languages else None
     words = str(requirement(rule, cutoffs, domain, language))
@@ -536,7 +536,7 @@ class _Axis:
             self.high = self.low + 1.0
 
     def place(self, value: float) -> float:
-        """Where a value stands, 0 to 1."""
+        """Return the place of a value on the axis, 0 to 1."""
         low, high = self._scale(self.low), self._scale(self.high)
         return float((self._scale(value) - low) / (high - low))
 

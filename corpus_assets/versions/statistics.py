@@ -1,4 +1,4 @@
-"""The funnel: how many records came in, what each stage dropped and why, what is left."""
+"""Count what became of a version's records: the funnel, drift between snapshots, benchmark hits."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ class Step:
 
 
 def funnel(pipeline: Pipeline, snapshots: Sequence[str] | None = None) -> list[Step]:
-    """One step a stage over the given snapshots (all by default)."""
+    """Count records in and out of each stage over the given snapshots (all by default)."""
     fates: Counter[str] = Counter()
     for snapshot in snapshots or pipeline.recipe.snapshots:
         for result in pipeline.results("clean_text", snapshot):
@@ -65,7 +65,7 @@ DRIFT_CHECKS: Mapping[str, str] = {
 
 @dataclass
 class Shape:
-    """What selection made of some documents."""
+    """Counts of what selection kept."""
 
     documents: int = 0
     kept: int = 0
@@ -98,7 +98,7 @@ class Shape:
 
 
 def shape_of(pipeline: Pipeline, snapshot: str, signal: str) -> Shape:
-    """MissingInput where selection is not complete."""
+    """Measure a selected snapshot; MissingInput where selection is not complete."""
     shape = Shape()
     scores = pipeline.results("signals", snapshot)
     for part, result in enumerate(pipeline.results("selection", snapshot)):
@@ -120,14 +120,14 @@ def shape_of(pipeline: Pipeline, snapshot: str, signal: str) -> Shape:
 
 
 def snapshots_before(pipeline: Pipeline, snapshot: str) -> Sequence[str]:
-    """The last snapshots of the same source before one, in the order of the recipe."""
+    """Return the last snapshots of the same source before one, in the order of the recipe."""
     own = list(pipeline.recipe.source_of(snapshot).snapshots)
     place = own.index(snapshot)
     return own[max(0, place - pipeline.recipe.drift.previous) : place]
 
 
 def drift_checks(pipeline: Pipeline, snapshot: str) -> list[CheckOutcome]:
-    """One outcome for each of DRIFT_CHECKS; snapshots that are not selected yet do not count."""
+    """Run each of DRIFT_CHECKS; snapshots that are not selected yet do not count."""
     signal = pipeline.recipe.drift.quality.signal
     now, before = shape_of(pipeline, snapshot, signal), Shape()
     used: list[str] = []
@@ -184,7 +184,7 @@ def drift_checks(pipeline: Pipeline, snapshot: str) -> list[CheckOutcome]:
 
 
 def _moved(now: Shape, before: Shape) -> str:
-    """The languages whose share changed most."""
+    """Name the languages whose share changed most."""
     shares = {
         name: (before.languages[name] / before.kept, now.languages[name] / now.kept)
         for name in now.languages | before.languages
@@ -211,7 +211,7 @@ def _said(name: str, message: str, numbers: Mapping[str, float]) -> CheckOutcome
 
 
 def drift_lines(pipeline: Pipeline) -> list[str]:
-    """What a person should know of all snapshots: one line for each check that did not pass."""
+    """Write one line for each drift check that did not pass, over all snapshots."""
     return [
         f"{'warning' if outcome.is_warning else 'ERROR'}: {snapshot}: {outcome.message}"
         for snapshot in pipeline.recipe.snapshots
@@ -221,14 +221,14 @@ def drift_lines(pipeline: Pipeline) -> list[str]:
 
 
 # --------------------------------------------------------------------------------------------------
-# What was found of each benchmark, from the rows that a version keeps: for report and command.
+# Benchmark items found in documents, from the rows that a version keeps.
 
 EXAMPLES = 5
 
 
 @dataclass
 class BenchmarkFound:
-    """One benchmark over all documents."""
+    """Hits of one benchmark over all documents."""
 
     name: str
     items: dict[str, set[str]] = field(default_factory=dict)  # verdict -> items
@@ -244,7 +244,7 @@ class BenchmarkFound:
 
     @property
     def items_seen(self) -> int:
-        """Items that stand in some document, common ones left out."""
+        """Count items that some document holds, common ones left out."""
         return len(self.items.get(DROP, set()) | self.items.get(CUT, set()))
 
     def n_items(self, verdict: str) -> int:
@@ -254,19 +254,19 @@ class BenchmarkFound:
         return len(set().union(*(self.documents.get(verdict, ()) for verdict in verdicts)))
 
     def examples(self) -> list[tuple[str, int]]:
-        """Items that most documents hold, with how many; common ones have their own list."""
+        """List the items that most documents hold, with how many; common ones are left out."""
         common = self.items.get(COMMON, set())
         rows = [(item, count) for item, count in self.by_item.items() if item not in common]
         return sorted(rows, key=lambda row: (-row[1], row[0]))[:EXAMPLES]
 
     def common(self) -> list[tuple[str, int]]:
-        """Common items, with the documents that hold them."""
+        """List common items, with the number of documents that hold them."""
         rows = [(item, self.by_item[item]) for item in self.items.get(COMMON, ())]
         return sorted(rows, key=lambda row: (-row[1], row[0]))
 
 
 def summarise(tables: Iterable[pa.Table]) -> dict[str, BenchmarkFound]:
-    """All benchmarks of which anything was found, by name."""
+    """Group hits by benchmark, sorted by name."""
     found: dict[str, BenchmarkFound] = {}
     for table in tables:
         columns = (

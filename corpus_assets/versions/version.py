@@ -1,7 +1,7 @@
-"""A version: the manifest that mixes the shards, the lock behind it, the report beside it.
+"""Make a version: the manifest that mixes the shards, and the lock it was built from.
 
-Everything in `versions/<name>/` is a pure function of the lock and the shards, the manifest is
-written last, and nothing there holds a time or a place: two builds give the same files.
+Everything in `versions/<name>/` is a pure function of the lock and the shards; the manifest is
+written last. Nothing in it holds a time or a path, so two builds give the same files.
 """
 
 from dataclasses import dataclass
@@ -107,7 +107,7 @@ def _group(name: str, shards: list[ShardRef]) -> Group:
 
 
 def make_version(pipeline: Pipeline, name: str) -> Version:
-    """The manifest and lock of a version; needs all shards, writes nothing."""
+    """Make the manifest and lock of a version; needs all shards, writes nothing."""
     check_name("version", name)
     recipe = pipeline.recipe
     lock = make_lock(pipeline)

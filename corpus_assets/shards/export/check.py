@@ -1,7 +1,7 @@
-"""Is an export whole, and what of it has been taken down since?
+"""Check whether an export is whole, and what of it was taken down since.
 
-Exports are copies: a takedown does not reach them. What an export says of itself is enough to tell
-what to do about one. Its version was revoked if a takedown changed it; the version in its place
+Exports are copies: a takedown does not reach them. What an export records about itself is enough to
+tell what to do about one. Its version was revoked if a takedown changed it; the version in its place
 has other shards for those that held a removed document, and no other; and the order leads from a
 shard's samples to their places in the export. Which documents are gone is told by the export's own
 lineage, or by the old shard's spans while they are kept; without either, all samples of a changed
@@ -55,7 +55,7 @@ class _Changed:
 
 
 def check_export(home: Home, folder: Path, hashes: bool = False) -> dict[str, Any]:
-    """Everything that is known of an export: damage, the fate of its version, samples to remove.
+    """Report damage of an export, the state of its version, and samples to remove.
 
     Reads `export.json`, two manifests, and spans of changed shards; every file with `hashes`.
     """
@@ -82,7 +82,7 @@ def check_export(home: Home, folder: Path, hashes: bool = False) -> dict[str, An
 
 
 def exported_version(folder: Path) -> str | None:
-    """The version that a folder is an export of, finished or not; None where it is none."""
+    """Return the version that a folder is an export of, finished or not; None where it is none."""
     for name in (EXPORT, f"{PARTS}/plan.json"):
         try:
             body = json.loads((folder / name).read_bytes())
@@ -134,7 +134,7 @@ def _damage(export: _Export, hashes: bool) -> Iterator[str]:
 
 
 def _successor(registry: Registry, row: VersionRow) -> VersionRow | None:
-    """The live version that stands for `row` now; None where there is none."""
+    """Follow replacements to the live version; None where there is none."""
     seen = {row.name}
     while row.status != "live":
         if row.superseded_by is None or row.superseded_by in seen:
@@ -167,7 +167,7 @@ def _changed_shards(
 def _affected(
     export: _Export, store: Store, changed: list[_Changed]
 ) -> tuple[Ints, list[str], bool]:
-    """(samples of the export, removed documents where they are known, whether that is exact)."""
+    """Return (samples of the export, removed documents where known, whether that is exact)."""
     living: dict[str, pa.Array] = {}
     rows: list[Ints] = []
     documents: set[str] = set()
@@ -197,7 +197,7 @@ def _documents(store: Store, shard: ShardRef | None) -> pa.Array:
 def _removed_samples(
     store: Store, changed: _Changed, living: pa.Array
 ) -> tuple[Ints, list[str]] | None:
-    """Samples of the old shard with a document that is gone, while its spans are kept."""
+    """Find samples of the old shard with a removed document, while its spans are kept."""
     try:
         content = store.read(changed.old.spans.path)
     except StoreError:
@@ -211,7 +211,7 @@ def _removed_samples(
 
 
 def _rows_of(export: _Export, changed: _Changed, samples: Ints) -> Ints:
-    """Where samples of a shard stand in the export, over all its passes."""
+    """Return where samples of a shard lie in the export, over all its passes."""
     found, before = [], 0
     for one in export.plan.passes:
         order = Order.of(export.manifest, one.seed)
@@ -225,7 +225,7 @@ def _rows_of(export: _Export, changed: _Changed, samples: Ints) -> Ints:
 def _by_lineage(
     export: _Export, changed: list[_Changed], living: Mapping[str, pa.Array]
 ) -> tuple[Ints, list[str], bool]:
-    """Samples that hold a removed document, by what the export itself says of its tokens."""
+    """Find samples that hold a removed document, by the export's own lineage."""
     suspects = np.unique(
         np.concatenate([_rows_of(export, each, np.arange(each.old.samples)) for each in changed])
     )

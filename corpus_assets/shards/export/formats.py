@@ -1,4 +1,7 @@
-"""What a format must be able to do: write a part of the stream, and what stands above the parts."""
+"""The formats of exports: Megatron-LM, datatrove, MosaicML Streaming and Hugging Face Parquet.
+
+A format writes parts of the stream, independent of each other, and then what spans all parts.
+"""
 
 import json
 import os
@@ -42,7 +45,7 @@ class Layout(Protocol):
     """A format. Parts are independent of each other, so they can be written at once."""
 
     takes_lineage: bool
-    """Whether lineage stands in its own files; else it is written beside them."""
+    """Whether lineage is in its own files; else it is written beside them."""
 
     def open_part(self, folder: Path, plan: ExportPlan, number: int) -> PartWriter: ...
 
@@ -53,7 +56,7 @@ class Layout(Protocol):
 
 
 def packed_tokens(chunk: Chunk, plan: ExportPlan) -> npt.NDArray[np.generic]:
-    """A chunk's tokens in the type of the export, little-endian."""
+    """Return a chunk's tokens in the type of the export, little-endian."""
     wanted = "<u2" if plan.dtype == "uint16" else "<i4"
     return np.ascontiguousarray(chunk.tokens, dtype=wanted)
 

@@ -42,7 +42,7 @@ class Source:
 
 
 def open_version(home: Home, name: str) -> Source:
-    """A live version's manifest and tokenizer, both checked against their digests."""
+    """Open a live version's manifest and tokenizer, both checked against their digests."""
     registry = Registry(home.catalog_url, home.catalog_busy_s)
     row = registry.version(name)
     if row.status != "live":
@@ -111,7 +111,7 @@ def layout_of(plan: ExportPlan, manifest: Manifest) -> Layout:
 
 
 def describe(plan: ExportPlan, parts: list[PartRecord], files: list[FileEntry]) -> dict[str, Any]:
-    """The content of `export.json`."""
+    """Make the content of `export.json`."""
     groups: dict[str, int] = {}
     for part in parts:
         for group, samples in part.groups.items():

@@ -163,7 +163,7 @@ class RunStream:
         self.loader.verify(number for number, group in enumerate(owners) if group in drawn)
 
     def chunks(self, first: int, end: int, spans: FlatSpans | None = None) -> Iterator[Chunk]:
-        """Samples [first, end) of the export, some megabytes at a time."""
+        """Yield samples [first, end) of the export, some megabytes at a time."""
         rows = max(1, CHUNK_BYTES // (4 * self.plan.seq_len))
         while first < end:
             number = int(np.searchsorted(self._ends, first, side="right"))
