@@ -1,4 +1,4 @@
-"""`corpus export` and `corpus check-export`: a version for other trainers, and what became of it."""
+"""Export a version for other trainers and check exports: `corpus export`, `check-export`."""
 
 import json
 import os

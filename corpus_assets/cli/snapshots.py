@@ -1,4 +1,4 @@
-"""`corpus snapshots`: which crawls there are, which the recipe takes, how far they have come."""
+"""List, discover, add and remove a recipe's snapshots: `corpus snapshots`."""
 
 import json
 from collections.abc import Sequence

@@ -1,8 +1,9 @@
-"""Random draws that depend on a key and on nothing else.
+"""Compose articles from banks of sentences, by keyed random draws.
 
-`random.Random` promises a stable sequence only for `random()`; `choice`, `sample` and `shuffle`
-have changed between Python releases. Here every draw is taken from BLAKE2b in counter mode, so
-a key gives the same draws on every Python, machine and day. About 1 us a draw.
+Draws depend on a key and on nothing else. `random.Random` promises a stable sequence only for
+`random()`; `choice`, `sample` and `shuffle` have changed between Python releases. Here every draw
+is taken from BLAKE2b in counter mode, so a key gives the same draws on every Python and machine.
+About 1 us a draw.
 """
 
 import hashlib
@@ -75,7 +76,7 @@ class Draw:
 
 
 # --------------------------------------------------------------------------------------------------
-# Articles composed from banks of sentences, and the small edits that make near duplicates.
+# Articles, and the small edits that make near duplicates.
 #
 # An article keeps its sentences in `paragraphs`, each a tuple of sentences, so that an edit can
 # take one out or put one in and nothing has to be parsed back.

@@ -1,4 +1,4 @@
-"""One capture in the making: a page, its HTTP clothes, and what was planted in it."""
+"""Make captures: a page, its HTTP headers, what was planted in it, and its snapshot so far."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -182,7 +182,7 @@ def copy_of(
 
 
 # --------------------------------------------------------------------------------------------------
-# The state of one snapshot while it is being planted: fresh articles, and what is there already.
+# One snapshot while it is planted: fresh articles, and what is there already.
 
 
 class Articles:

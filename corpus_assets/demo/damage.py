@@ -1,4 +1,4 @@
-"""What goes wrong on the way to a crawler: broken markup, wrong encodings, other content types.
+"""Damage pages as crawls do: broken markup, wrong encodings, other content types.
 
 Every damage here leaves the words of the article in the page. Damage to the archive itself
 (a cut or corrupt record) is in `warc.py`.

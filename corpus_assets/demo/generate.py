@@ -1,4 +1,9 @@
-"""What judges need: benchmark files, good and bad texts for a quality model, the blocklist."""
+"""Generate all demo sources into one folder, whole or not at all.
+
+The work is done in a temporary folder beside the target and renamed at the end, so a run that
+was killed leaves nothing that could be taken for a result. `generator.json` holds the digest of
+every file: a folder that matches is left as it is, and nothing is drawn again.
+"""
 
 import functools
 import hashlib
@@ -111,11 +116,7 @@ def _boilerplate(library: Library, lang: str, draw: Draw) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# All demo sources into one folder, whole or not at all.
-#
-# The work is done in a temporary folder beside the target and renamed at the end, so a run that
-# was killed leaves nothing that could be taken for a result. `generator.json` holds the digest of
-# every file: a folder that matches is left as it is, and nothing is drawn again.
+# All sources in one folder.
 
 GENERATOR_VERSION = 1  # raise it whenever a byte of the output could change
 

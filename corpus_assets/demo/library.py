@@ -1,4 +1,4 @@
-"""The text library: everything that was written by hand and that the generator builds from.
+"""Read the text library: everything written by hand that the generator builds from.
 
 Read through `importlib.resources`, so it works from an installed wheel. Folders are walked in
 name order; the order of the file system never reaches the output.

@@ -1,7 +1,8 @@
-"""Variants of the library's programs: other names, other constants, another order.
+"""Write the sources beside the web: code, books, mathematics, synthetic texts.
 
-A variant is a program that another author could have written for the same task. Only names that the
-file itself defines are changed, everywhere alike, so that a variant still parses.
+Programs are variants of the library's: other names, other constants, another order, as another
+author could have written for the same task. Only names that the file itself defines are changed,
+everywhere alike, so that a variant still parses.
 """
 
 import json
@@ -192,7 +193,7 @@ def _new_name(name: str, word: str) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# The sources beside the web: code, books, mathematics, synthetic texts.
+# Code, books, mathematics, synthetic texts.
 
 PROPRIETARY = "LicenseRef-Proprietary"
 MAX_LIKENESS = 0.6  # 5-gram Jaccard of two files that are not meant as duplicates

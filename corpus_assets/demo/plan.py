@@ -1,4 +1,4 @@
-"""What is planted, how much of it, where, and what should become of it.
+"""The plan of the demo: what is planted, how much, where, and the expected decision.
 
 The numbers are per web snapshot of `RECORDS` captures; ordinary articles fill the rest. A
 phenomenon that needs an earlier snapshot (a recrawl) is left out of the first one.

@@ -1,6 +1,7 @@
-"""Pages that come a second time: recrawls, mirrors, near duplicates, one capture twice.
+"""Plant phenomena in a crawl, one function each: copies of pages, and new pages.
 
-Every copy is fetched after its original and shares its `group`.
+Copies are recrawls, mirrors, near duplicates and captures that occur twice; each is fetched after
+its original and shares its `group`.
 """
 
 from collections.abc import Callable
@@ -196,9 +197,7 @@ COPIES: dict[str, Callable[[Crawl, int], None]] = {
 
 
 # --------------------------------------------------------------------------------------------------
-# Pages with something planted in them: one function a phenomenon, `count` times in a crawl.
-#
-# These bring new pages. Copies of pages that are there already are made in `copies.py`.
+# New pages with something planted in them, `count` times in a crawl.
 
 Planter = Callable[[Crawl, int], None]
 

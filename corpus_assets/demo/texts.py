@@ -1,4 +1,4 @@
-"""Texts that are no ordinary articles: spam, thin pages, contact lines, quotations, digests."""
+"""Write texts that are no ordinary articles: spam, thin pages, contact lines, quotations, digests."""
 
 from dataclasses import dataclass, replace
 

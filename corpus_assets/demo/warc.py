@@ -1,4 +1,4 @@
-"""A writer of WARC/1.0 files in the way Common Crawl writes them.
+"""Write WARC/1.0 files in the way Common Crawl writes them.
 
 A file is a row of gzip members, one a record: `warcinfo`, then for each capture a `request`, a
 `response` and a `metadata` record. Record ids are name-based, dates are the capture's, and the

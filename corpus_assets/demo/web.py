@@ -1,4 +1,4 @@
-"""The web snapshots: the plan carried out, capture by capture, and written as WARC files."""
+"""Make the web snapshots: carry out the plan, capture by capture, and write WARC files."""
 
 from dataclasses import replace
 from pathlib import Path

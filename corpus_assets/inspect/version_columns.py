@@ -1,9 +1,9 @@
-"""The columns of all documents, wherever they lie: of a published version, or of a recipe whose
-signals are computed but which was not built to the end.
+"""Read the columns of all documents of a published version, or of a recipe whose signals are
+computed but which was not built to the end; and single documents by their rows.
 
 A version is read through its lineage in the catalog: no source file is looked at and no
 fingerprint computed, so a question can be asked of a version that today's code would build
-otherwise. Nothing here reads text.
+otherwise. Only `read_documents` reads text.
 """
 
 import json

@@ -1,6 +1,7 @@
-"""Settings that judge or time, and change no byte of a version: drift bounds, when takedowns run.
+"""The recipe: a YAML file that says what a corpus is.
 
-None of them is part of an identity.
+Each stage declares its own settings; the recipe only puts them together. A mistake gives one line
+that names the file, the key and what is expected there.
 """
 
 from collections.abc import Callable
@@ -35,6 +36,9 @@ from corpus_assets.signals.stages.entry import ClassifierEntry, check_classifier
 from corpus_assets.signals.stages.perplexity_training import PerplexitySettings
 from corpus_assets.tokenizer.sample import TokenizerSample
 from corpus_assets.tokenizer.train import TokenizerSettings
+
+# --------------------------------------------------------------------------------------------------
+# Settings that judge or time and change no byte of a version; none of them is part of an identity.
 
 
 class DriftBounds(Settings):
@@ -96,10 +100,7 @@ class TakedownSettings(Settings):
 
 
 # --------------------------------------------------------------------------------------------------
-# The recipe: a YAML file that says what a corpus is.
-#
-# Each stage declares its own settings; the recipe only puts them together. A mistake gives one
-# line that names the file, the key and what is expected there.
+# The recipe, read from a file with dotted keys changed.
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -465,7 +466,7 @@ def _one_line(error: ValidationError, where: str) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# Where recipes are: by path, or with the project.
+# Recipes by path, or by the name of one that ships with the project.
 
 
 def find_recipe(name: str) -> Path:

@@ -1,7 +1,7 @@
 """Snapshots that were added to a recipe from outside its file: by command, or by the schedule.
 
-Each is one small file in the store, `snapshots/RECIPE/SNAPSHOT.json`, so two who add at the same
-time lose nothing. A session puts them after the recipe's own snapshots, in the order they were
+Each is one small file in the store, `snapshots/RECIPE/SNAPSHOT.json`, so two processes that add
+at the same time lose nothing. A session puts them after the recipe's own snapshots, in the order they were
 added, before the recipe is frozen: from then on they are snapshots like any other, in its digest
 and in its locks. One that was removed keeps its file, marked, so that the schedule does not add
 it again.

@@ -1,4 +1,4 @@
-"""What a recipe says of the mix: ratios, multipliers, phases, and how often a token may be seen."""
+"""Turn a recipe's mixture (ratios, multipliers, phases, epochs allowed) into samples per block."""
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
@@ -137,7 +137,7 @@ def _known(where: str, names: Mapping[str, float], known: Mapping[str, float]) -
 
 
 # --------------------------------------------------------------------------------------------------
-# The mix: domain ratios, tier multipliers and phases, turned into samples per block.
+# Samples per block.
 #
 # 1. A phase gives each domain its share of tokens.
 # 2. Inside a domain, groups (snapshot x tier) share by tokens x the tier's multiplier.

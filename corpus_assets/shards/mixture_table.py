@@ -1,4 +1,4 @@
-"""A mix as rows for people: what is there, what a run draws, how often, and what may be."""
+"""Tabulate a mix and plan tokens: what is there, what a run draws, how often, what is missing."""
 
 import math
 from collections.abc import Mapping, Sequence

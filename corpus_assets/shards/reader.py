@@ -1,4 +1,4 @@
-"""Read one shard: memory-mapped samples, whose tokens they are, where documents begin and end."""
+"""Read shards: memory-mapped samples, their spans, where documents begin and end."""
 
 import hashlib
 import mmap

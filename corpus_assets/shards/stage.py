@@ -1,4 +1,4 @@
-"""The stages of shards: how many, tokens laid out for them, and the shards themselves."""
+"""The stages of shards: their number, tokens laid out for them, and the shards themselves."""
 
 import json
 from collections import Counter

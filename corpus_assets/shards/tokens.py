@@ -1,6 +1,12 @@
-"""A faster way to the same ids: the Rust library fastokens, believed as far as it agrees.
+"""Encode text to token ids and back, exactly: the tokenizer as the shards use it.
 
-The tokenizers library stays the oracle. `Encoder` compares the two when it is made and on a
+Three rules make every token traceable. Encoding is lossless, so that ids lead back to the very
+characters of the document. Special tokens are never recognised in text, so a page that spells
+out `<|end_of_document|>` cannot forge a boundary. The end-of-document id closes every document
+and occurs nowhere else; the padding id occurs in no document at all.
+
+The Rust library fastokens gives the same ids faster, and is used as far as it agrees. The
+tokenizers library stays the oracle. `Encoder` compares the two when it is made and on a
 sample of every batch, and goes back to the oracle at the first difference. Where fastokens is not
 installed, or cannot read a tokenizer, there is no fast engine and nothing else changes.
 """
@@ -54,12 +60,7 @@ def load_fast_engine(definition: dict[str, Any]) -> FastEncode | None:
 
 
 # --------------------------------------------------------------------------------------------------
-# Text to token ids and back, exactly: the tokenizer as the shards use it.
-#
-# Three rules make every token traceable. Encoding is lossless, so that ids lead back to the very
-# characters of the document. Special tokens are never recognised in text, so a page that spells
-# out `<|end_of_document|>` cannot forge a boundary. The end-of-document id closes every document
-# and occurs nowhere else; the padding id occurs in no document at all.
+# Encoding and decoding.
 
 END_OF_DOCUMENT = "<|end_of_document|>"
 PAD = "<|pad|>"
@@ -312,7 +313,7 @@ def _chunks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 # --------------------------------------------------------------------------------------------------
-# What a `tokenizer.json` has in it: read, refused where it could lose text, spelled out in bytes.
+# `tokenizer.json`: read, refused where it could lose text, spelled out in bytes.
 
 MAX_IDS = 2**31
 """Shards hold ids as signed 32-bit integers."""

@@ -1,4 +1,4 @@
-"""The certificate of a takedown: what was asked, what changed, what was seen. Never text.
+"""Write the certificate of a takedown: what was asked, what changed, what was found. Never text.
 
 It is written last: after the deletion, from a second look at the store and from the search. A
 request whose files could not all be deleted gets one that names them, and another when they are

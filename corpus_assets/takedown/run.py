@@ -1,5 +1,5 @@
-"""Takedowns carried out: claim what is pending, build every live version without it, delete,
-look again, certify.
+"""Carry out takedowns: claim what is pending, build every live version without it, delete,
+search, certify.
 
 Requests write standing orders into the catalog when they are filed. A run builds each live
 version again under its own lock and the orders in force: parts that an order covers are

@@ -1,4 +1,4 @@
-"""What no live version uses goes: artifacts, and the folders of revoked versions.
+"""Delete what no live version uses: artifacts, and the folders of revoked versions.
 
 1. Artifacts that live versions name (documents, signals, clusters, final text, shards) stay.
 2. So do those that no version ever named, for some days: a build that was stopped goes on from

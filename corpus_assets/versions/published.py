@@ -1,8 +1,8 @@
 """Read what a published version has in the store, without importing what builds one.
 
-Each file is checked against a digest recorded elsewhere: the manifest and the lock against the version's
-row in the registry, calibrations against the lock, the recipe's copy against its own checksum,
-the list of kept files against `contents.json`.
+Each file is checked against a digest recorded elsewhere: the manifest and the lock against the
+version's row in the registry, calibrations against the lock, the recipe's copy against its own
+checksum, the list of kept files against `contents.json`.
 """
 
 import contextlib

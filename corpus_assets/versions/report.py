@@ -226,7 +226,7 @@ def _models(pipeline: Pipeline) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# The report's section on benchmarks: what was found of each, by which files, and what it did.
+# Benchmarks: what was found of each, by which files, and what it did.
 
 COMMON_SHOWN = 20
 
@@ -316,7 +316,7 @@ def _files(pipeline: Pipeline) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# The report's view of selection: what each rule removes, and the signals with their thresholds.
+# Selection: what each rule removes, and the signals with their thresholds.
 #
 # Histograms are drawn from at most about two million documents, whole parts evenly spaced over the
 # version, so that a report of a large corpus takes seconds; counts of rules are of all documents.

@@ -1,1 +1,1 @@
-"""A mix as one flat, shuffled stream of samples, in the formats that other trainers read."""
+"""Export a mix as one flat, shuffled stream of samples, in formats that other trainers read."""

@@ -1,8 +1,8 @@
 """Check whether an export is whole, and what of it was taken down since.
 
-Exports are copies: a takedown does not reach them. What an export records about itself is enough to
-tell what to do about one. Its version was revoked if a takedown changed it; the version in its place
-has other shards for those that held a removed document, and no other; and the order leads from a
+Exports are copies: a takedown does not reach them. What an export records about itself is
+enough to tell what to do about it. Its version was revoked if a takedown changed it; the version
+in its place has other shards for those that held a removed document, and no other; and the order leads from a
 shard's samples to their places in the export. Which documents are gone is told by the export's own
 lineage, or by the old shard's spans while they are kept; without either, all samples of a changed
 shard are named, which is as exact as can be said.

@@ -1,4 +1,4 @@
-"""What an export holds, settled before a token is copied.
+"""Plan what an export holds, before a token is copied.
 
 Sample i of an export is the sample at a position of the loader's order: an export is one or more
 passes, each a stretch of positions under one seed. So it can be compared with the loader sample by

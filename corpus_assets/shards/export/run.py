@@ -1,4 +1,4 @@
-"""The version that an export is made from, as the catalog knows it."""
+"""Write an export of a version: parts in any order and at once, the same bytes for any workers."""
 
 import shutil
 import threading
@@ -57,7 +57,7 @@ def open_version(home: Home, name: str) -> Source:
 
 
 # --------------------------------------------------------------------------------------------------
-# Write an export: parts in any order and at once, the same bytes whatever the workers.
+# The export itself.
 
 Progress = Callable[[int, int], None]
 """Told (parts that are whole, parts in all)."""

@@ -1,4 +1,4 @@
-"""Whose tokens the samples of an export are: spans of all shards in one mapped file.
+"""Read the samples of an export in order, with the spans of their documents.
 
 Samples come in a global shuffle, so any chunk asks for spans of any shard. Laid out flat, an
 answer is two array look-ups, and memory does not follow the corpus.
@@ -119,7 +119,7 @@ def _id_bytes(column: pa.ChunkedArray) -> Iterator[bytes]:
 
 
 # --------------------------------------------------------------------------------------------------
-# The samples of an export in order, read by the loader from any place on.
+# Samples in order, read by the loader from any place on.
 
 CHUNK_BYTES = 2**23
 
