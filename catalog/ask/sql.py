@@ -19,7 +19,7 @@ import duckdb
 import pyarrow as pa
 from sqlalchemy import BigInteger, Boolean, Double, Integer, Table, select
 
-from catalog.db.models import Base
+from catalog.db.models import metadata
 from catalog.db.registry import Registry
 from catalog.errors import QueryRefused
 from catalog.formats.store import Store
@@ -49,7 +49,7 @@ def run_query(
     with Lineage(registry, store, version) as lineage:
         check_query(lineage.connection, sql)
         lineage.create_views()
-        for name, table in Base.metadata.tables.items():
+        for name, table in metadata.tables.items():
             lineage.connection.register(name, _copied(registry, table, _mentions(sql, name)))
         allowed = ", ".join(quoted(address) for address in lineage.addresses())
         lineage.connection.execute(f"SET allowed_paths = [{allowed}]")

@@ -12,10 +12,11 @@ import copy
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.engine import URL, make_url
@@ -46,6 +47,24 @@ WRITE_LOCK = 0x43_41_54  # "CAT"; the second key is the schema's name
 LOCK_TIMEOUT_STATES = {"55P03", "40P01"}
 MISSING_TABLE_STATES = {"42P01", "42703"}
 SURE_S = 1.0
+BATCH = 400  # SQLite's limit on bound values is far above 3 * BATCH
+
+Item = TypeVar("Item")
+
+
+def batches(items: Sequence[Item], size: int = BATCH) -> Iterator[Sequence[Item]]:
+    """`items` in pieces that one statement can bind."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+def by_kind(orders: Iterable[tuple[str, str]]) -> Iterator[tuple[str, list[str]]]:
+    """Values of each kind, of pairs. SQLite searches an index for `kind = ? AND value IN (...)`,
+    and scans the whole of it for `(kind, value) IN (...)`."""
+    values: dict[str, dict[str, None]] = {}
+    for kind, value in orders:
+        values.setdefault(kind, {})[value] = None
+    return ((kind, list(some)) for kind, some in values.items())
 
 
 def timestamp() -> str:

@@ -20,12 +20,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from catalog.db.models import Lease, LeaseToken
+from catalog.db.models import Lease, LeaseToken, pick, read_rows
 from catalog.db.rows import LeaseRow
 from catalog.errors import LeaseHeld, LeaseLost
+
+if TYPE_CHECKING:
+    from catalog.db.database import Database
 
 
 def now(connection: Connection) -> float:
@@ -36,46 +40,10 @@ def now(connection: Connection) -> float:
     return time.time()
 
 
-def acquire(
-    connection: Connection,
-    name: str,
-    owner: str,
-    ttl_s: float,
-    rivals: tuple[str, ...] | None = None,
-) -> LeaseRow:
-    """Take or extend the lease; `LeaseHeld` names the holder when it is another's."""
-    moment = now(connection)
-    held = connection.execute(select(Lease).where(Lease.name == name)).one_or_none()
-    runs = held is not None and held.expires_at > moment
-    if held is not None and runs and held.owner != owner:
-        raise LeaseHeld(
-            f"{name} is being worked on by {shown(held.owner)}, whose lease ends in "
-            f"{held.expires_at - moment:.0f} s: wait for it, or stop that run and try again then"
-        )
-    token = held.token if held is not None and runs else _next_token(connection)
-    row = LeaseRow(name, owner, moment + ttl_s, token, rivals)
-    values = {"owner": row.owner, "expires_at": row.expires_at, "token": row.token}
-    if held is None:
-        connection.execute(insert(Lease).values(name=name, **values))
-    else:
-        connection.execute(update(Lease).where(Lease.name == name).values(**values))
-    return row
-
-
 def _next_token(connection: Connection) -> int:
-    if connection.execute(update(LeaseToken).values(last=LeaseToken.last + 1)).rowcount == 0:
+    if connection.execute(update(LeaseToken).values(last=LeaseToken.c.last + 1)).rowcount == 0:
         connection.execute(insert(LeaseToken).values(last=1))
-    return connection.scalars(select(LeaseToken.last)).one()
-
-
-def renew(connection: Connection, lease: LeaseRow, ttl_s: float) -> LeaseRow:
-    """Extend a lease; `LeaseLost` when it is no longer ours."""
-    expect(connection, [lease])
-    row = replace(lease, expires_at=now(connection) + ttl_s)
-    connection.execute(
-        update(Lease).where(Lease.name == row.name).values(expires_at=row.expires_at)
-    )
-    return row
+    return int(connection.scalars(select(LeaseToken.c.last)).one())
 
 
 def expect(connection: Connection, leases: Sequence[LeaseRow]) -> float:
@@ -83,7 +51,7 @@ def expect(connection: Connection, leases: Sequence[LeaseRow]) -> float:
     moment = now(connection)
     left = float("inf")
     for lease in leases:
-        found = connection.execute(select(Lease).where(Lease.name == lease.name)).one_or_none()
+        found = connection.execute(select(Lease).where(Lease.c.name == lease.name)).one_or_none()
         if found is None or not found.owner:
             raise LeaseLost(_lost(lease, "it was taken back"))
         if found.token != lease.token:
@@ -97,7 +65,7 @@ def expect(connection: Connection, leases: Sequence[LeaseRow]) -> float:
 def _rival_came(connection: Connection, lease: LeaseRow) -> bool:
     if lease.rivals is None:
         return True
-    taken = select(Lease.name).where(Lease.name.in_(lease.rivals), Lease.token > lease.token)
+    taken = select(Lease.c.name).where(Lease.c.name.in_(lease.rivals), Lease.c.token > lease.token)
     return connection.execute(taken).first() is not None
 
 
@@ -111,25 +79,72 @@ def _lost(lease: LeaseRow, how: str) -> str:
     )
 
 
-def held(connection: Connection, prefix: str) -> list[LeaseRow]:
-    """The leases that run now, of all names that begin so."""
-    found = connection.execute(
-        select(Lease)
-        .where(Lease.name.startswith(prefix, autoescape=True), Lease.expires_at > now(connection))
-        .order_by(Lease.name)
-    )
-    return [LeaseRow(row.name, row.owner, row.expires_at, row.token) for row in found]
+class LeaseMethods:
+    """The registry's methods for leases; each is one transaction."""
 
+    database: "Database"
 
-def release(connection: Connection, name: str, owner: str) -> bool:
-    """Give the lease back; False when it was no longer ours. Its token stays, for those whose
-    rival it was, unless the name is the owner's alone."""
-    ours = (Lease.name == name, Lease.owner == owner)
-    if name.endswith(owner):
-        done = connection.execute(delete(Lease).where(*ours))
-    else:
-        done = connection.execute(update(Lease).where(*ours).values(owner="", expires_at=0.0))
-    return bool(done.rowcount == 1)
+    def acquire_lease(
+        self, name: str, owner: str, ttl_s: float, rivals: tuple[str, ...] | None = None
+    ) -> LeaseRow:
+        """Take the lease on `name`, or extend our own; `LeaseHeld` names another holder.
+
+        `rivals` are the leases that others may take once it ran out: it is lost when one was.
+        """
+        with self.database.write() as connection:
+            moment = now(connection)
+            held = connection.execute(select(Lease).where(Lease.c.name == name)).one_or_none()
+            runs = held is not None and held.expires_at > moment
+            if held is not None and runs and held.owner != owner:
+                raise LeaseHeld(
+                    f"{name} is being worked on by {shown(held.owner)}, whose lease ends in "
+                    f"{held.expires_at - moment:.0f} s: wait for it, or stop that run and try "
+                    "again then"
+                )
+            token = held.token if held is not None and runs else _next_token(connection)
+            row = LeaseRow(name, owner, moment + ttl_s, token, rivals)
+            values = {"owner": row.owner, "expires_at": row.expires_at, "token": row.token}
+            if held is None:
+                connection.execute(insert(Lease).values(name=name, **values))
+            else:
+                connection.execute(update(Lease).where(Lease.c.name == name).values(**values))
+            return row
+
+    def renew_lease(self, lease: LeaseRow, ttl_s: float) -> LeaseRow:
+        """Extend our lease; `LeaseLost` when it is no longer ours."""
+        with self.database.write() as connection:
+            expect(connection, [lease])
+            row = replace(lease, expires_at=now(connection) + ttl_s)
+            connection.execute(
+                update(Lease).where(Lease.c.name == row.name).values(expires_at=row.expires_at)
+            )
+            return row
+
+    def release_lease(self, name: str, owner: str) -> bool:
+        """Give our lease back; False when it was no longer ours.
+
+        Its token stays, for those whose rival it was, unless the name is the owner's alone.
+        """
+        ours = (Lease.c.name == name, Lease.c.owner == owner)
+        with self.database.write() as connection:
+            if name.endswith(owner):
+                done = connection.execute(delete(Lease).where(*ours))
+            else:
+                given_back = update(Lease).where(*ours).values(owner="", expires_at=0.0)
+                done = connection.execute(given_back)
+            return bool(done.rowcount == 1)
+
+    def leases(self, prefix: str) -> list[LeaseRow]:
+        """The leases that run now, of all names that begin so."""
+        with self.database.read() as connection:
+            named = Lease.c.name.startswith(prefix, autoescape=True)
+            wanted = pick(Lease, LeaseRow).where(named, Lease.c.expires_at > now(connection))
+            return read_rows(connection, LeaseRow, wanted.order_by(Lease.c.name))
+
+    def expect_leases(self) -> None:
+        """Raise `LeaseLost` when a lease that we work under is lost: to be asked before files are
+        deleted or published. Costs nothing where it was asked less than a second ago."""
+        self.database.expect_leases()
 
 
 # -- processes -------------------------------------------------------------------------------------

@@ -2,51 +2,50 @@
 
 One method is one transaction (see `database.py`). All of them may be called from any thread or
 process at any time; a write either happens whole or not at all, and repeating it is harmless.
+Methods for versions, takedowns and leases are in files of their own.
 """
 
 import copy
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Self
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from typing import Any, Self
 
-from sqlalchemy import URL, insert, select, update
+from sqlalchemy import URL, Connection, bindparam, delete, exists, insert, select, update
 
-from catalog.db import (
-    artifacts,
-    leases,
-    measures,
-    schema,
-    snapshots,
-    suppressions,
-    takedown_claims,
-    versions,
+from catalog.db import schema
+from catalog.db.database import Database, batches, by_kind, timestamp
+from catalog.db.leases import LeaseMethods
+from catalog.db.models import (
+    Artifact,
+    ArtifactInput,
+    ArtifactOutput,
+    Snapshot,
+    Source,
+    SourceFile,
+    TrainedModel,
+    Version,
+    VersionLineage,
+    pick,
+    read_rows,
 )
-from catalog.db.database import Database, timestamp
-from catalog.db.models import Lock, Recipe, TrainedModel
 from catalog.db.rows import (
-    VERSION_STATES,
-    ActionRow,
     ArtifactRow,
     FileRow,
-    GateRow,
-    KeyRow,
+    InputRow,
     LeaseRow,
-    LineageRow,
-    LockRow,
-    MetricRow,
     ModelRow,
-    RecipeRow,
-    ShardRow,
+    OutputRow,
     SnapshotRow,
     SourceRow,
-    VersionRow,
 )
-from catalog.db.takedown_registry import TakedownRegistry
-from catalog.errors import CatalogError, ContentDrift, UnknownName
+from catalog.db.takedowns import TakedownMethods
+from catalog.db.versions import VersionMethods
+from catalog.errors import CatalogConflict, ContentDrift, SnapshotChanged, UnknownName
+from catalog.formats.names import check_name
 from catalog.formats.store import relative_path
 
 
-class Registry(TakedownRegistry):
+class Registry(VersionMethods, TakedownMethods, LeaseMethods):
     """The catalog's database. Opening it touches nothing; `upgrade` creates its tables."""
 
     def __init__(self, url: str | URL, busy_timeout_s: float = 30.0) -> None:
@@ -65,246 +64,6 @@ class Registry(TakedownRegistry):
         with self.database.read() as connection:
             return schema.integrity(connection)
 
-    # Sources and snapshots
-
-    def put_source(self, source: SourceRow) -> None:
-        """Record a source; the last description of a name stands."""
-        with self.database.write() as connection:
-            snapshots.put_source(connection, source)
-
-    def put_snapshot(
-        self, snapshot: SnapshotRow, files: Sequence[FileRow], replace: bool = False
-    ) -> None:
-        """Pin a snapshot's files. A pinned snapshot is frozen unless `replace` says otherwise."""
-        with self.database.write() as connection:
-            snapshots.put(connection, snapshot, files, replace, timestamp())
-
-    def versions_with(self, snapshot: str) -> list[str]:
-        """The live versions that hold documents of a snapshot."""
-        with self.database.read() as connection:
-            return snapshots.live_versions(connection, snapshot)
-
-    def forget_snapshot(self, snapshot: str) -> None:
-        """Unpin a snapshot; refused while a live version holds documents of it."""
-        with self.database.write() as connection:
-            snapshots.forget(connection, snapshot)
-
-    def sources(self) -> list[SourceRow]:
-        """All sources by name."""
-        with self.database.read() as connection:
-            return snapshots.sources(connection)
-
-    def snapshots(self, source: str | None = None) -> list[SnapshotRow]:
-        """Snapshots in rank order."""
-        with self.database.read() as connection:
-            return snapshots.listed(connection, source)
-
-    def source_files(self, snapshot: str) -> list[FileRow]:
-        """The snapshot's pinned files by part."""
-        with self.database.read() as connection:
-            return snapshots.files(connection, snapshot)
-
-    # Artifacts and models
-
-    def record_artifacts(self, rows: Sequence[ArtifactRow]) -> int:
-        """Record results of tasks; gives how many were new. `ContentDrift` names both contents
-        when one fingerprint has two."""
-        with self.database.write() as connection:
-            return artifacts.record(connection, rows, timestamp())
-
-    def artifacts(self, stage: str | None = None, snapshot: str | None = None) -> list[ArtifactRow]:
-        """Artifacts by stage, snapshot and part."""
-        with self.database.read() as connection:
-            return artifacts.listed(connection, stage, snapshot)
-
-    def artifact_contents(self, stage: str) -> dict[str, str]:
-        """Content hashes of a stage's artifacts by fingerprint."""
-        with self.database.read() as connection:
-            return artifacts.contents(connection, stage)
-
-    def forget_artifacts(self, keys: Sequence[tuple[str, str]]) -> None:
-        """Remove the rows of artifacts (stage, fingerprint) whose files were deleted."""
-        with self.database.write() as connection:
-            artifacts.forget(connection, keys)
-
-    def put_model(self, model: ModelRow) -> None:
-        """Record a model once by kind and digest; the last path and metrics stand."""
-        relative_path(model.path)
-        with self.database.write() as connection:
-            where = (TrainedModel.kind == model.kind, TrainedModel.sha256 == model.sha256)
-            values = {
-                "path": model.path,
-                "fingerprint": model.fingerprint,
-                "metrics": dict(model.metrics),
-            }
-            done = connection.execute(update(TrainedModel).where(*where).values(**values))
-            if done.rowcount == 0:
-                connection.execute(
-                    insert(TrainedModel).values(
-                        kind=model.kind,
-                        sha256=model.sha256,
-                        created_at=model.created_at or timestamp(),
-                        **values,
-                    )
-                )
-
-    def models(self, kind: str | None = None) -> list[ModelRow]:
-        """Models in the order they were recorded."""
-        wanted = select(TrainedModel).order_by(TrainedModel.id)
-        if kind is not None:
-            wanted = wanted.where(TrainedModel.kind == kind)
-        with self.database.read() as connection:
-            return [
-                ModelRow(r.kind, r.sha256, r.path, r.fingerprint, r.metrics, r.created_at)
-                for r in connection.execute(wanted)
-            ]
-
-    # Recipes, locks, versions
-
-    def put_recipe(self, recipe: RecipeRow) -> None:
-        """Record a recipe's text under its digest."""
-        with self.database.write() as connection:
-            known = connection.scalar(select(Recipe.yaml).where(Recipe.digest == recipe.digest))
-            if known is None:
-                values = asdict(recipe) | {"created_at": recipe.created_at or timestamp()}
-                connection.execute(insert(Recipe).values(**values))
-            elif known != recipe.yaml:
-                raise ContentDrift(_two_texts("recipe", recipe.digest))
-
-    def put_lock(self, lock: LockRow) -> None:
-        """Record a lock's JSON under its digest."""
-        with self.database.write() as connection:
-            known = connection.scalar(select(Lock.json).where(Lock.digest == lock.digest))
-            if known is None:
-                values = asdict(lock) | {"created_at": lock.created_at or timestamp()}
-                connection.execute(insert(Lock).values(**values))
-            elif known != lock.json:
-                raise ContentDrift(_two_texts("lock", lock.digest))
-
-    def recipe(self, digest: str) -> RecipeRow:
-        """The recipe of that digest."""
-        with self.database.read() as connection:
-            row = connection.execute(select(Recipe).where(Recipe.digest == digest)).one_or_none()
-        if row is None:
-            raise UnknownName(f"no recipe with digest {digest} is recorded")
-        return RecipeRow(row.digest, row.name, row.yaml, row.created_at)
-
-    def lock(self, digest: str) -> LockRow:
-        """The lock of that digest."""
-        with self.database.read() as connection:
-            row = connection.execute(select(Lock).where(Lock.digest == digest)).one_or_none()
-        if row is None:
-            raise UnknownName(f"no lock with digest {digest} is recorded")
-        return LockRow(row.digest, row.json, row.created_at)
-
-    def publish_version(
-        self,
-        version: VersionRow,
-        shards: Sequence[ShardRow],
-        lineage: Sequence[LineageRow],
-        revokes: Sequence[str] = (),
-        actions: Sequence[ActionRow] = (),
-        keys: Sequence[KeyRow] = (),
-        orders_state: str | None = None,
-    ) -> bool:
-        """Publish a version whole; False when that very one is published already.
-
-        In the same transaction the versions in `revokes` are marked revoked and superseded by
-        it, and `actions` of takedowns are recorded: a crash leaves all of it or nothing. With
-        `orders_state` (see `orders`) it is refused when the standing orders have changed since.
-        """
-        with self.database.write() as connection:
-            if orders_state is not None:
-                suppressions.expect(connection, orders_state)
-            done = versions.publish(connection, version, shards, lineage, timestamp(), keys)
-            for old in revokes:
-                versions.supersede(connection, old, version.name)
-            takedown_claims.record_actions(connection, actions, timestamp())
-            return done
-
-    def supersede_version(self, old: str, new: str) -> None:
-        """Mark `old` revoked and say that `new`, which is published, took its place."""
-        with self.database.write() as connection:
-            versions.supersede(connection, old, new)
-
-    def set_version_status(self, name: str, status: str) -> None:
-        """Mark a version `live` or `revoked`."""
-        if status not in VERSION_STATES:
-            raise CatalogError(f"a version is one of {', '.join(VERSION_STATES)}, not {status!r}")
-        with self.database.write() as connection:
-            versions.set_status(connection, name, status)
-
-    def versions(self) -> list[VersionRow]:
-        """All versions, oldest first."""
-        with self.database.read() as connection:
-            return versions.listed(connection)
-
-    def version(self, name: str | None = None) -> VersionRow:
-        """The version of that name, or the newest live one."""
-        with self.database.read() as connection:
-            return versions.newest(connection) if name is None else versions.one(connection, name)
-
-    def version_shards(self, name: str) -> list[ShardRow]:
-        """The version's shards by group and name."""
-        with self.database.read() as connection:
-            return versions.shards(connection, name)
-
-    def version_shard(self, version: str, shard: str) -> ShardRow:
-        """One shard, by GROUP/shard_00000 or by a bare name that only one group has."""
-        with self.database.read() as connection:
-            return versions.shard(connection, version, shard)
-
-    def lineage_files(self, version: str, table: str | None = None) -> list[LineageRow]:
-        """The version's lineage files, of one table or of all."""
-        with self.database.read() as connection:
-            return versions.lineage(connection, version, table)
-
-    def key_files(self, version: str) -> list[KeyRow]:
-        """The version's key files; none where it was published without."""
-        with self.database.read() as connection:
-            return versions.keys(connection, version)
-
-    # Gates and metrics
-
-    def put_gate(self, gate: GateRow) -> None:
-        """Record how a release condition came out; the last outcome stands."""
-        with self.database.write() as connection:
-            measures.put_gate(connection, gate, timestamp())
-
-    def gates(self, version: str) -> list[GateRow]:
-        """Release conditions of a version."""
-        with self.database.read() as connection:
-            return measures.gates(connection, version)
-
-    def add_metrics(self, rows: Sequence[MetricRow]) -> None:
-        """Write metrics; the last value of a (name, snapshot, version) stands."""
-        with self.database.write() as connection:
-            measures.add(connection, rows, timestamp())
-
-    def metrics(
-        self, name: str | None = None, snapshot: str | None = None, version: str | None = None
-    ) -> list[MetricRow]:
-        """Metrics by name, snapshot and version; what is left out is not asked for."""
-        with self.database.read() as connection:
-            return measures.listed(connection, name, snapshot, version)
-
-    # Leases
-
-    def acquire_lease(
-        self, name: str, owner: str, ttl_s: float, rivals: tuple[str, ...] | None = None
-    ) -> LeaseRow:
-        """Take the lease on `name`, or extend our own; `LeaseHeld` names another holder.
-
-        `rivals` are the leases that others may take once it ran out: it is lost when one was.
-        """
-        with self.database.write() as connection:
-            return leases.acquire(connection, name, owner, ttl_s, rivals)
-
-    def renew_lease(self, lease: LeaseRow, ttl_s: float) -> LeaseRow:
-        """Extend our lease; `LeaseLost` when it is no longer ours."""
-        with self.database.write() as connection:
-            return leases.renew(connection, lease, ttl_s)
-
     def under(self, *held: LeaseRow) -> Self:
         """The same registry for the holder of leases: once one is lost it writes nothing more,
         and raises `LeaseLost`."""
@@ -312,24 +71,239 @@ class Registry(TakedownRegistry):
         fenced.database = self.database.under(held)
         return fenced
 
-    def expect_leases(self) -> None:
-        """Raise `LeaseLost` when a lease that we work under is lost: to be asked before files are
-        deleted or published. Costs nothing where it was asked less than a second ago."""
-        self.database.expect_leases()
+    # -- sources and snapshots
 
-    def leases(self, prefix: str) -> list[LeaseRow]:
-        """The leases that run now, of all names that begin so."""
-        with self.database.read() as connection:
-            return leases.held(connection, prefix)
-
-    def release_lease(self, name: str, owner: str) -> bool:
-        """Give our lease back; False when it was no longer ours."""
+    def put_source(self, source: SourceRow) -> None:
+        """Record a source; the last description of a name stands."""
+        check_name("source", source.name)
+        check_name("domain", source.domain)
+        values = asdict(source)
         with self.database.write() as connection:
-            return leases.release(connection, name, owner)
+            known = update(Source).where(Source.c.name == source.name)
+            if connection.execute(known.values(**values)).rowcount == 0:
+                connection.execute(insert(Source).values(**values))
+
+    def sources(self) -> list[SourceRow]:
+        """All sources by name."""
+        with self.database.read() as connection:
+            return read_rows(connection, SourceRow, pick(Source, SourceRow).order_by(Source.c.name))
+
+    def put_snapshot(
+        self, snapshot: SnapshotRow, files: Sequence[FileRow], replace: bool = False
+    ) -> None:
+        """Pin a snapshot's files. A pinned snapshot is frozen unless `replace` says otherwise."""
+        check_name("snapshot", snapshot.name)
+        with self.database.write() as connection:
+            named = select(Source.c.name).where(Source.c.name == snapshot.source)
+            if connection.scalar(named) is None:
+                raise UnknownName(
+                    f"snapshot {snapshot.name} names source {snapshot.source!r}, which is not "
+                    "recorded: call put_source first"
+                )
+            ours = Snapshot.c.name == snapshot.name
+            known = connection.execute(select(Snapshot).where(ours)).one_or_none()
+            if known is None:
+                values = asdict(snapshot) | {"created_at": snapshot.created_at or timestamp()}
+                connection.execute(insert(Snapshot).values(**values))
+            else:
+                before = _pinned(connection, snapshot.name)
+                same = known.source == snapshot.source and _contents(before) == _contents(files)
+                if not same and not replace:
+                    raise SnapshotChanged(
+                        f"snapshot {snapshot.name} is pinned with {len(before)} files of source "
+                        f"{known.source}, and what comes now differs: a snapshot is frozen, give "
+                        "the new delivery another name"
+                    )
+                connection.execute(delete(SourceFile).where(SourceFile.c.snapshot == snapshot.name))
+                moved = {"source": snapshot.source, "rank": snapshot.rank}
+                connection.execute(update(Snapshot).where(ours).values(**moved))
+            if files:
+                rows = [asdict(file) | {"snapshot": snapshot.name} for file in files]
+                connection.execute(insert(SourceFile), rows)
+
+    def snapshots(self, source: str | None = None) -> list[SnapshotRow]:
+        """Snapshots in rank order."""
+        wanted = pick(Snapshot, SnapshotRow).order_by(Snapshot.c.rank, Snapshot.c.name)
+        if source is not None:
+            wanted = wanted.where(Snapshot.c.source == source)
+        with self.database.read() as connection:
+            return read_rows(connection, SnapshotRow, wanted)
+
+    def source_files(self, snapshot: str) -> list[FileRow]:
+        """The snapshot's pinned files by part."""
+        with self.database.read() as connection:
+            return _pinned(connection, snapshot)
+
+    def versions_with(self, snapshot: str) -> list[str]:
+        """The live versions that hold documents of a snapshot, oldest first."""
+        with self.database.read() as connection:
+            return _live_versions(connection, snapshot)
+
+    def forget_snapshot(self, snapshot: str) -> None:
+        """Unpin a snapshot; refused while a live version holds documents of it."""
+        with self.database.write() as connection:
+            holding = _live_versions(connection, snapshot)
+            if holding:
+                raise CatalogConflict(
+                    f"snapshot {snapshot} stays: the live version {holding[0]} holds documents "
+                    "of it"
+                )
+            connection.execute(delete(SourceFile).where(SourceFile.c.snapshot == snapshot))
+            connection.execute(delete(Snapshot).where(Snapshot.c.name == snapshot))
+
+    # -- artifacts and models
+
+    def record_artifacts(self, rows: Sequence[ArtifactRow]) -> int:
+        """Record results of tasks; gives how many were new. `ContentDrift` names both contents
+        when one fingerprint has two.
+
+        What was recorded before stays, but for `cpu_seconds`, which the first row that has one
+        fills in. Equal parts (two empty ones, say) share a fingerprint: the first one recorded
+        gives the row its snapshot and part.
+        """
+        fresh: dict[tuple[str, str], ArtifactRow] = {}
+        for row in rows:
+            for output in row.outputs:
+                relative_path(output.path)
+            key = (row.stage, row.fingerprint)
+            known = fresh.setdefault(key, row)
+            _refuse_drift(row, known.content_hash)
+            if known.cpu_seconds is None and row.cpu_seconds is not None:
+                fresh[key] = replace(known, cpu_seconds=row.cpu_seconds)
+        timed = []
+        with self.database.write() as connection:
+            for found in _existing(connection, list(fresh)):
+                row = fresh.pop((found.stage, found.fingerprint))
+                _refuse_drift(row, found.content_hash)
+                if found.cpu_seconds is None and row.cpu_seconds is not None:
+                    timed.append({"artifact": found.id, "seconds": row.cpu_seconds})
+            if timed:
+                late = update(Artifact).where(Artifact.c.id == bindparam("artifact"))
+                connection.execute(late.values(cpu_seconds=bindparam("seconds")), timed)
+            if fresh:
+                _insert_artifacts(connection, list(fresh.values()))
+        return len(fresh)
+
+    def artifacts(self, stage: str | None = None, snapshot: str | None = None) -> list[ArtifactRow]:
+        """Artifacts by stage, snapshot and part, with their outputs and inputs."""
+        wanted = select(Artifact.c.id)
+        if stage is not None:
+            wanted = wanted.where(Artifact.c.stage == stage)
+        if snapshot is not None:
+            wanted = wanted.where(Artifact.c.snapshot == snapshot)
+        order = (Artifact.c.stage, Artifact.c.snapshot, Artifact.c.part, Artifact.c.fingerprint)
+        with self.database.read() as connection:
+            outputs = _by_artifact(connection, ArtifactOutput, OutputRow, wanted)
+            inputs = _by_artifact(connection, ArtifactInput, InputRow, wanted)
+            columns = pick(Artifact, ArtifactRow).add_columns(Artifact.c.id)
+            return [
+                ArtifactRow(*values, tuple(outputs.get(n, ())), tuple(inputs.get(n, ())))
+                for *values, n in connection.execute(
+                    columns.where(Artifact.c.id.in_(wanted)).order_by(*order)
+                )
+            ]
+
+    def artifact_contents(self, stage: str) -> dict[str, str]:
+        """Content hashes of a stage's artifacts by fingerprint."""
+        wanted = select(Artifact.c.fingerprint, Artifact.c.content_hash)
+        with self.database.read() as connection:
+            found = connection.execute(wanted.where(Artifact.c.stage == stage))
+            return {row.fingerprint: row.content_hash for row in found}
+
+    def forget_artifacts(self, keys: Sequence[tuple[str, str]]) -> None:
+        """Remove the rows of artifacts (stage, fingerprint) whose files were deleted."""
+        with self.database.write() as connection:
+            for batch in batches([row.id for row in _existing(connection, keys)]):
+                for table in (ArtifactInput, ArtifactOutput):
+                    connection.execute(delete(table).where(table.c.artifact_id.in_(batch)))
+                connection.execute(delete(Artifact).where(Artifact.c.id.in_(batch)))
+
+    def put_model(self, model: ModelRow) -> None:
+        """Record a model once by kind and digest; the last path and metrics stand."""
+        relative_path(model.path)
+        values = asdict(model)
+        with self.database.write() as connection:
+            latest = {name: values[name] for name in ("path", "fingerprint", "metrics")}
+            known = update(TrainedModel).where(
+                TrainedModel.c.kind == model.kind, TrainedModel.c.sha256 == model.sha256
+            )
+            if connection.execute(known.values(**latest)).rowcount == 0:
+                values["created_at"] = model.created_at or timestamp()
+                connection.execute(insert(TrainedModel).values(**values))
+
+    def models(self, kind: str | None = None) -> list[ModelRow]:
+        """Models in the order they were recorded."""
+        wanted = pick(TrainedModel, ModelRow).order_by(TrainedModel.c.id)
+        if kind is not None:
+            wanted = wanted.where(TrainedModel.c.kind == kind)
+        with self.database.read() as connection:
+            return read_rows(connection, ModelRow, wanted)
 
 
-def _two_texts(what: str, digest: str) -> str:
-    return (
-        f"{what} {digest[:12]} is recorded with other text: two texts cannot share a digest, "
-        f"the {what}'s digest was computed wrongly"
+def _pinned(connection: Connection, snapshot: str) -> list[FileRow]:
+    wanted = pick(SourceFile, FileRow).where(SourceFile.c.snapshot == snapshot)
+    return read_rows(connection, FileRow, wanted.order_by(SourceFile.c.part))
+
+
+def _contents(pinned: Sequence[FileRow]) -> list[tuple[int, str, int, str]]:
+    """What a delivery is: where its files lie, and its rank, may change."""
+    return sorted((file.part, file.name, file.bytes, file.digest) for file in pinned)
+
+
+def _live_versions(connection: Connection, snapshot: str) -> list[str]:
+    holds = exists().where(
+        VersionLineage.c.version == Version.c.name, VersionLineage.c.snapshot == snapshot
     )
+    wanted = select(Version.c.name).where(Version.c.status == "live", holds)
+    return list(connection.scalars(wanted.order_by(Version.c.created_at, Version.c.name)))
+
+
+def _existing(connection: Connection, keys: Sequence[tuple[str, str]]) -> Iterator[Any]:
+    """Rows of those that are recorded; one stage at a time, so that SQLite uses the index."""
+    for stage, fingerprints in by_kind(keys):
+        for some in batches(fingerprints):
+            yield from connection.execute(
+                select(Artifact).where(Artifact.c.stage == stage, Artifact.c.fingerprint.in_(some))
+            ).all()
+
+
+def _insert_artifacts(connection: Connection, rows: list[ArtifactRow]) -> None:
+    values = [asdict(row) for row in rows]
+    outputs = [value.pop("outputs") for value in values]
+    inputs = [value.pop("inputs") for value in values]
+    now = timestamp()
+    for value in values:
+        value["created_at"] = value["created_at"] or now
+    numbers = connection.scalars(
+        insert(Artifact).returning(Artifact.c.id, sort_by_parameter_order=True), values
+    ).all()
+    for table, lists in ((ArtifactOutput, outputs), (ArtifactInput, inputs)):
+        items = [
+            item | {"artifact_id": number}
+            for number, some in zip(numbers, lists, strict=True)
+            for item in some
+        ]
+        if items:
+            connection.execute(insert(table), items)
+
+
+def _by_artifact(
+    connection: Connection, table: Any, row: type[Any], wanted: Any
+) -> dict[int, list[Any]]:
+    """Outputs or inputs of the wanted artifacts by the artifact's number, each list by name."""
+    found: dict[int, list[Any]] = {}
+    columns = pick(table, row).add_columns(table.c.artifact_id)
+    for *values, number in connection.execute(
+        columns.where(table.c.artifact_id.in_(wanted)).order_by(table.c.artifact_id, table.c.name)
+    ):
+        found.setdefault(number, []).append(row(*values))
+    return found
+
+
+def _refuse_drift(row: ArtifactRow, known: str) -> None:
+    if row.content_hash != known:
+        raise ContentDrift(
+            f"stage {row.stage} gave two results for one fingerprint {row.fingerprint}: content "
+            f"{known} was recorded, {row.content_hash} comes now; the stage's code changed "
+            "without its version, or is not deterministic: raise the stage's VERSION or fix it"
+        )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, func, inspect, select, text
 
 from catalog.db.database import Database
-from catalog.db.models import Base
+from catalog.db.models import metadata
 from catalog.errors import SchemaMismatch
 
 if TYPE_CHECKING:  # Alembic takes longer to import than most questions take to answer
@@ -60,7 +60,7 @@ def integrity(connection: Connection) -> list[str]:
     """What the database finds wrong with itself. PostgreSQL keeps references whole by itself; a
     damaged page is met by reading every row."""
     if connection.dialect.name != "sqlite":
-        for table in Base.metadata.sorted_tables:
+        for table in metadata.sorted_tables:
             connection.execute(select(func.count()).select_from(table))
         return []
     pages = connection.exec_driver_sql("PRAGMA integrity_check")

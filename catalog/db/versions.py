@@ -1,52 +1,277 @@
-"""Versions in the registry: publishing and reading, inside a transaction of the caller."""
+"""The registry's methods for recipes, locks and versions, their gates and metrics."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, Table, delete, insert, select, update
 
+from catalog.db.database import Database, timestamp
 from catalog.db.models import (
+    Gate,
     Lock,
+    Metric,
     Recipe,
     Version,
     VersionKey,
     VersionLineage,
     VersionShard,
+    pick,
+    read_rows,
 )
-from catalog.db.rows import KeyRow, LineageRow, ShardRow, VersionRow
-from catalog.errors import AmbiguousName, CatalogConflict, UnknownName, VersionExists
+from catalog.db.rows import (
+    VERSION_STATES,
+    ActionRow,
+    GateRow,
+    KeyRow,
+    LineageRow,
+    LockRow,
+    MetricRow,
+    RecipeRow,
+    ShardRow,
+    VersionRow,
+)
+from catalog.db.takedowns import expect_orders, record_actions
+from catalog.errors import (
+    AmbiguousName,
+    CatalogConflict,
+    CatalogError,
+    ContentDrift,
+    UnknownName,
+    VersionExists,
+)
 from catalog.formats.names import check_name
 from catalog.formats.store import relative_path
 
-VERSION_COLUMNS = tuple(VersionRow.__dataclass_fields__)
-SHARD_COLUMNS = tuple(ShardRow.__dataclass_fields__)
-LINEAGE_COLUMNS = tuple(LineageRow.__dataclass_fields__)
-KEY_COLUMNS = tuple(KeyRow.__dataclass_fields__)
+
+class VersionMethods:
+    """What `Registry` knows of versions; each method is one transaction."""
+
+    database: Database
+
+    # -- recipes and locks
+
+    def put_recipe(self, recipe: RecipeRow) -> None:
+        """Record a recipe's text under its digest."""
+        with self.database.write() as connection:
+            _put_text(connection, Recipe, recipe, "recipe", recipe.yaml)
+
+    def put_lock(self, lock: LockRow) -> None:
+        """Record a lock's JSON under its digest."""
+        with self.database.write() as connection:
+            _put_text(connection, Lock, lock, "lock", lock.json)
+
+    def recipe(self, digest: str) -> RecipeRow:
+        """The recipe of that digest."""
+        with self.database.read() as connection:
+            wanted = pick(Recipe, RecipeRow).where(Recipe.c.digest == digest)
+            found = read_rows(connection, RecipeRow, wanted)
+        if not found:
+            raise UnknownName(f"no recipe with digest {digest} is recorded")
+        return found[0]
+
+    def lock(self, digest: str) -> LockRow:
+        """The lock of that digest."""
+        with self.database.read() as connection:
+            wanted = pick(Lock, LockRow).where(Lock.c.digest == digest)
+            found = read_rows(connection, LockRow, wanted)
+        if not found:
+            raise UnknownName(f"no lock with digest {digest} is recorded")
+        return found[0]
+
+    # -- versions
+
+    def publish_version(
+        self,
+        version: VersionRow,
+        shards: Sequence[ShardRow],
+        lineage: Sequence[LineageRow],
+        revokes: Sequence[str] = (),
+        actions: Sequence[ActionRow] = (),
+        keys: Sequence[KeyRow] = (),
+        orders_state: str | None = None,
+    ) -> bool:
+        """Publish a version whole; False when that very one, by its manifest, is published already.
+
+        In the same transaction the versions in `revokes` are marked revoked and superseded by
+        it, and `actions` of takedowns are recorded: a crash leaves all of it or nothing. With
+        `orders_state` (see `orders`) it is refused when the standing orders have changed since.
+        """
+        with self.database.write() as connection:
+            if orders_state is not None:
+                expect_orders(connection, orders_state)
+            is_new = not _is_published(connection, version)
+            if is_new:
+                _refuse_wrong_rows(connection, version, shards, lineage, keys)
+                values = asdict(version) | {"created_at": version.created_at or timestamp()}
+                connection.execute(insert(Version), [values])
+                for table, rows in (
+                    (VersionShard, shards),
+                    (VersionLineage, lineage),
+                    (VersionKey, keys),
+                ):
+                    listed = [asdict(row) | {"version": version.name} for row in rows]
+                    if listed:
+                        connection.execute(insert(table), listed)
+            for old in revokes:
+                _supersede(connection, old, version.name)
+            record_actions(connection, actions)
+            return is_new
+
+    def supersede_version(self, old: str, new: str) -> None:
+        """Mark `old` revoked and say that `new`, which is published, took its place."""
+        with self.database.write() as connection:
+            _supersede(connection, old, new)
+
+    def set_version_status(self, name: str, status: str) -> None:
+        """Mark a version `live` or `revoked`."""
+        if status not in VERSION_STATES:
+            raise CatalogError(f"a version is one of {', '.join(VERSION_STATES)}, not {status!r}")
+        with self.database.write() as connection:
+            _version(connection, name)
+            connection.execute(update(Version).where(Version.c.name == name).values(status=status))
+
+    def versions(self) -> list[VersionRow]:
+        """All versions, oldest first."""
+        with self.database.read() as connection:
+            wanted = pick(Version, VersionRow).order_by(Version.c.id)
+            return read_rows(connection, VersionRow, wanted)
+
+    def version(self, name: str | None = None) -> VersionRow:
+        """The version of that name, or the newest live one."""
+        with self.database.read() as connection:
+            if name is not None:
+                return _version(connection, name)
+            wanted = pick(Version, VersionRow).where(Version.c.status == "live")
+            newest = wanted.order_by(Version.c.id.desc()).limit(1)
+            for found in read_rows(connection, VersionRow, newest):
+                return found
+        raise UnknownName("no live version is published yet: build one, or name one by --version")
+
+    def version_shards(self, name: str) -> list[ShardRow]:
+        """The version's shards by group and name."""
+        with self.database.read() as connection:
+            return _shards(connection, name)
+
+    def version_shard(self, version: str, shard: str) -> ShardRow:
+        """One shard, by GROUP/shard_00000 or by a bare name that only one group has."""
+        with self.database.read() as connection:
+            found = _shards(connection, version)
+        matches = [row for row in found if shard in (row.full_name, row.shard)]
+        if len(matches) == 1:
+            return matches[0]
+        if not matches:
+            some = ", ".join(row.full_name for row in found[:3]) or "none"
+            raise UnknownName(
+                f"version {version} has no shard {shard!r}: it has {some}"
+                f"{' ...' if len(found) > 3 else ''} (`catalog resolve {version}` lists all)"
+            )
+        choices = ", ".join(row.full_name for row in matches[:4])
+        raise AmbiguousName(f"{len(matches)} shards are named {shard!r}, say which: {choices}")
+
+    def lineage_files(self, version: str, table: str | None = None) -> list[LineageRow]:
+        """The version's lineage files, of one table or of all."""
+        wanted = pick(VersionLineage, LineageRow).where(VersionLineage.c.version == version)
+        if table is not None:
+            wanted = wanted.where(VersionLineage.c.table_name == table)
+        with self.database.read() as connection:
+            _version(connection, version)
+            return read_rows(connection, LineageRow, wanted.order_by(VersionLineage.c.id))
+
+    def key_files(self, version: str) -> list[KeyRow]:
+        """The version's key files; none where it was published without."""
+        wanted = pick(VersionKey, KeyRow).where(VersionKey.c.version == version)
+        with self.database.read() as connection:
+            _version(connection, version)
+            return read_rows(connection, KeyRow, wanted.order_by(VersionKey.c.id))
+
+    # -- gates and metrics
+
+    def put_gate(self, gate: GateRow) -> None:
+        """Record how a release condition came out; the last outcome stands."""
+        with self.database.write() as connection:
+            _version(connection, gate.version)
+            known = (Gate.c.version == gate.version, Gate.c.name == gate.name)
+            connection.execute(delete(Gate).where(*known))
+            values = asdict(gate) | {"created_at": gate.created_at or timestamp()}
+            connection.execute(insert(Gate).values(**values))
+
+    def gates(self, version: str) -> list[GateRow]:
+        """Release conditions of a version."""
+        with self.database.read() as connection:
+            wanted = pick(Gate, GateRow).where(Gate.c.version == version)
+            return read_rows(connection, GateRow, wanted.order_by(Gate.c.name))
+
+    def add_metrics(self, rows: Sequence[MetricRow]) -> None:
+        """Write metrics; the last value of a (name, snapshot, version) stands."""
+        final = {(row.name, row.snapshot, row.version): row for row in rows}
+        with self.database.write() as connection:
+            for name, snapshot, version in final:
+                connection.execute(
+                    delete(Metric).where(
+                        Metric.c.name == name,
+                        Metric.c.snapshot.is_not_distinct_from(snapshot),
+                        Metric.c.version.is_not_distinct_from(version),
+                    )
+                )
+            values = [asdict(row) | {"created_at": timestamp()} for row in final.values()]
+            if values:
+                connection.execute(insert(Metric), values)
+
+    def metrics(
+        self, name: str | None = None, snapshot: str | None = None, version: str | None = None
+    ) -> list[MetricRow]:
+        """Metrics by name, snapshot and version; what is left out is not asked for."""
+        order = (Metric.c.name, Metric.c.snapshot, Metric.c.version)
+        wanted = pick(Metric, MetricRow).order_by(*order)
+        for column, value in zip(order, (name, snapshot, version), strict=True):
+            if value is not None:
+                wanted = wanted.where(column == value)
+        with self.database.read() as connection:
+            return read_rows(connection, MetricRow, wanted)
 
 
-def publish(
-    connection: Connection,
-    version: VersionRow,
-    shards: Sequence[ShardRow],
-    lineage: Sequence[LineageRow],
-    now: str,
-    keys: Sequence[KeyRow] = (),
-) -> bool:
-    """Write a version whole. False when the same one, by its manifest, is there already."""
+def _put_text(
+    connection: Connection, table: Table, row: RecipeRow | LockRow, what: str, text: str
+) -> None:
+    """Write a recipe or lock that is new; refuse another text under a known digest."""
+    column = table.c.yaml if what == "recipe" else table.c.json
+    known = connection.scalar(select(column).where(table.c.digest == row.digest))
+    if known is None:
+        values = asdict(row) | {"created_at": row.created_at or timestamp()}
+        connection.execute(insert(table).values(**values))
+    elif known != text:
+        raise ContentDrift(
+            f"{what} {row.digest[:12]} is recorded with other text: two texts cannot share a "
+            f"digest, the {what}'s digest was computed wrongly"
+        )
+
+
+def _is_published(connection: Connection, version: VersionRow) -> bool:
+    """Whether that very version is there; `VersionExists` when another one has its name."""
     check_name("version", version.name)
-    known = connection.scalar(select(Version.manifest_sha256).where(Version.name == version.name))
-    if known == version.manifest_sha256:
-        return False
-    if known is not None:
+    wanted = select(Version.c.manifest_sha256).where(Version.c.name == version.name)
+    known = connection.scalar(wanted)
+    if known is not None and known != version.manifest_sha256:
         raise VersionExists(
             f"version {version.name} is published with manifest {known[:12]}, this one has "
             f"{version.manifest_sha256[:12]}: a version never changes, choose another --version"
         )
+    return known is not None
+
+
+def _refuse_wrong_rows(
+    connection: Connection,
+    version: VersionRow,
+    shards: Sequence[ShardRow],
+    lineage: Sequence[LineageRow],
+    keys: Sequence[KeyRow],
+) -> None:
+    """Refuse a version that names what is not recorded, leads out of the store or repeats itself."""
     for digest, table, what in (
         (version.lock_digest, Lock, "lock"),
         (version.recipe_digest, Recipe, "recipe"),
     ):
-        if connection.scalar(select(table.digest).where(table.digest == digest)) is None:
+        if connection.scalar(select(table.c.digest).where(table.c.digest == digest)) is None:
             raise UnknownName(
                 f"version {version.name} names {what} {digest[:12]}, which is not recorded: "
                 f"call put_{what} before publishing"
@@ -62,112 +287,31 @@ def publish(
             f"version {version.name} lists a lineage file twice for the same place; nothing was "
             "changed: list each (table, snapshot, part, shard, path) once"
         )
-    values = asdict(version)
-    values["created_at"] = version.created_at or now
-    connection.execute(insert(Version), [values])
-    if shards:
-        connection.execute(
-            insert(VersionShard), [asdict(row) | {"version": version.name} for row in shards]
-        )
-    if lineage:
-        connection.execute(
-            insert(VersionLineage), [asdict(row) | {"version": version.name} for row in lineage]
-        )
-    if keys:
-        connection.execute(
-            insert(VersionKey), [asdict(row) | {"version": version.name} for row in keys]
-        )
-    return True
 
 
-def listed(connection: Connection) -> list[VersionRow]:
-    """All versions, in the order they were published."""
-    found = connection.execute(select(Version).order_by(Version.id))
-    return [VersionRow(**{name: getattr(row, name) for name in VERSION_COLUMNS}) for row in found]
-
-
-def one(connection: Connection, name: str) -> VersionRow:
+def _version(connection: Connection, name: str) -> VersionRow:
     """The version of that name."""
-    row = connection.execute(select(Version).where(Version.name == name)).one_or_none()
-    if row is None:
-        names = list(connection.scalars(select(Version.name).order_by(Version.id.desc()).limit(5)))
-        known = f"the newest are {', '.join(names)}" if names else "none is published yet"
-        raise UnknownName(f"there is no version {name!r}: {known} (`catalog versions` lists all)")
-    return VersionRow(**{column: getattr(row, column) for column in VERSION_COLUMNS})
+    for found in read_rows(
+        connection, VersionRow, pick(Version, VersionRow).where(Version.c.name == name)
+    ):
+        return found
+    newest = select(Version.c.name).order_by(Version.c.id.desc()).limit(5)
+    names = list(connection.scalars(newest))
+    known = f"the newest are {', '.join(names)}" if names else "none is published yet"
+    raise UnknownName(f"there is no version {name!r}: {known} (`catalog versions` lists all)")
 
 
-def newest(connection: Connection) -> VersionRow:
-    """The version published last that is not revoked."""
-    row = connection.execute(
-        select(Version).where(Version.status == "live").order_by(Version.id.desc()).limit(1)
-    ).one_or_none()
-    if row is None:
-        raise UnknownName("no live version is published yet: build one, or name one by --version")
-    return VersionRow(**{column: getattr(row, column) for column in VERSION_COLUMNS})
-
-
-def set_status(connection: Connection, name: str, status: str) -> None:
-    """Mark a version live or revoked."""
-    one(connection, name)
-    connection.execute(update(Version).where(Version.name == name).values(status=status))
-
-
-def supersede(connection: Connection, old: str, new: str) -> None:
-    """Mark `old` revoked and say which version took its place."""
+def _supersede(connection: Connection, old: str, new: str) -> None:
     if old == new:
         raise CatalogConflict(f"version {old} cannot take its own place: name the older version")
-    one(connection, old)
-    one(connection, new)
-    connection.execute(
-        update(Version).where(Version.name == old).values(status="revoked", superseded_by=new)
-    )
+    _version(connection, old)
+    _version(connection, new)
+    revoked = {"status": "revoked", "superseded_by": new}
+    connection.execute(update(Version).where(Version.c.name == old).values(**revoked))
 
 
-def shards(connection: Connection, name: str) -> list[ShardRow]:
-    """The version's shards by group and name."""
-    one(connection, name)
-    found = connection.execute(
-        select(VersionShard)
-        .where(VersionShard.version == name)
-        .order_by(VersionShard.group_id, VersionShard.shard)
-    )
-    return [ShardRow(**{column: getattr(row, column) for column in SHARD_COLUMNS}) for row in found]
-
-
-def shard(connection: Connection, version: str, name: str) -> ShardRow:
-    """One shard by GROUP/shard_00000, or by its bare name where only one group has it."""
-    found = shards(connection, version)
-    matches = [row for row in found if name in (row.full_name, row.shard)]
-    if len(matches) == 1:
-        return matches[0]
-    if not matches:
-        some = ", ".join(row.full_name for row in found[:3]) or "none"
-        raise UnknownName(
-            f"version {version} has no shard {name!r}: it has {some}"
-            f"{' ...' if len(found) > 3 else ''} (`catalog resolve {version}` lists all)"
-        )
-    choices = ", ".join(row.full_name for row in matches[:4])
-    raise AmbiguousName(f"{len(matches)} shards are named {name!r}, say which: {choices}")
-
-
-def lineage(connection: Connection, name: str, table: str | None) -> list[LineageRow]:
-    """The version's lineage files, of one table or of all."""
-    one(connection, name)
-    wanted = (
-        select(VersionLineage).where(VersionLineage.version == name).order_by(VersionLineage.id)
-    )
-    if table is not None:
-        wanted = wanted.where(VersionLineage.table_name == table)
-    found = connection.execute(wanted)
-    return [
-        LineageRow(**{column: getattr(row, column) for column in LINEAGE_COLUMNS}) for row in found
-    ]
-
-
-def keys(connection: Connection, name: str) -> list[KeyRow]:
-    """The version's key files; none where it was published without."""
-    one(connection, name)
-    found = connection.execute(
-        select(VersionKey).where(VersionKey.version == name).order_by(VersionKey.id)
-    )
-    return [KeyRow(**{column: getattr(row, column) for column in KEY_COLUMNS}) for row in found]
+def _shards(connection: Connection, version: str) -> list[ShardRow]:
+    _version(connection, version)
+    wanted = pick(VersionShard, ShardRow).where(VersionShard.c.version == version)
+    order = (VersionShard.c.group_id, VersionShard.c.shard)
+    return read_rows(connection, ShardRow, wanted.order_by(*order))

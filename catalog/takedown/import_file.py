@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from catalog.db.registry import Registry
 from catalog.db.rows import TAKEDOWN_KINDS, NewTakedown
-from catalog.db.takedown_records import ALREADY_THERE, FILED, REOPENED, key_of
+from catalog.db.takedowns import ALREADY_THERE, FILED, REOPENED, key_of
 from catalog.errors import CatalogError, TakedownRefused
 from catalog.formats.store import Store
 from catalog.lineage.live import LiveLineage

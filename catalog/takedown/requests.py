@@ -14,7 +14,7 @@ from typing import Any
 
 from catalog.db.registry import Registry
 from catalog.db.rows import NewTakedown, TakedownRow, VersionRow
-from catalog.db.takedown_records import key_of
+from catalog.db.takedowns import key_of
 from catalog.errors import (
     AmbiguousName,
     CatalogError,

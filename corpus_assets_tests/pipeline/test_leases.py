@@ -10,10 +10,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+from sqlalchemy import insert, select, update
 
-from catalog.db import leases
 from catalog.db.database import clock
 from catalog.db.leases import is_gone
+from catalog.db.models import Lease, LeaseToken
 from catalog.db.registry import Registry
 from catalog.db.rows import SourceRow
 from catalog.errors import LeaseLost
@@ -133,7 +134,10 @@ def test_a_turn_that_could_not_be_renewed_is_over_and_says_why(
         with building(locked) as held:
             with registry.database.write() as connection:  # the catalog is locked for too long
                 time.sleep(2)
-                leases.acquire(connection, turns.COLLECT, "somebody", 60)
+                connection.execute(update(LeaseToken).values(last=LeaseToken.c.last + 1))
+                token = select(LeaseToken.c.last).scalar_subquery()
+                lease = {"owner": "somebody", "expires_at": time.time() + 60, "token": token}
+                connection.execute(insert(Lease).values(name=turns.COLLECT, **lease))
             held.put_source(SourceRow("web", "warc", "web", ""))
 
     with pytest.raises(LeaseLost) as caught:

@@ -263,7 +263,7 @@ class Erasure:
         takedown.rematch(self.registry, CatalogStore(self.home.store_url), self._pending())
 
     def _pending(self) -> list[int]:
-        return [row.id for row in self.registry.pending_takedowns()]
+        return [row.id for row in self.registry.takedowns("pending")]
 
     # -- collecting --------------------------------------------------------------------------
 

@@ -2,12 +2,12 @@
 
 from alembic import context
 
-from catalog.db.models import Base
+from catalog.db.models import metadata
 from catalog.db.schema import VERSION_TABLE
 
 context.configure(
     connection=context.config.attributes["connection"],
-    target_metadata=Base.metadata,
+    target_metadata=metadata,
     version_table=VERSION_TABLE,
     transactional_ddl=True,
     transaction_per_migration=False,

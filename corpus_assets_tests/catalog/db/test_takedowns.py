@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from catalog.db import suppressions
+from catalog.db import takedowns
 from catalog.db.registry import Registry
 from catalog.db.rows import ActionRow, NewTakedown, SuppressionRow
 from catalog.errors import (
@@ -50,8 +50,8 @@ def test_a_request_is_filed_once_with_its_suppressions(registry: Registry) -> No
 def test_rows_come_back_in_the_order_given_however_many(registry: Registry) -> None:
     ids = file(registry, *(page(number) for number in range(1000)))
     assert ids == sorted(ids)
-    assert [row.id for row in registry.pending_takedowns()] == ids
-    assert len(registry.pending_takedowns(limit=7)) == 7
+    assert [row.id for row in registry.takedowns("pending")] == ids
+    assert len(registry.takedowns("pending", 7)) == 7
     assert [row.value for row in registry.takedowns_of(ids[-2:])] == [
         "com,example)/998",
         "com,example)/999",
@@ -65,7 +65,7 @@ def test_a_request_is_written_whole_or_not_at_all(
     def fail(*_: object) -> None:
         raise RuntimeError("pulled the plug")
 
-    monkeypatch.setattr(suppressions, "_link", fail)
+    monkeypatch.setattr(takedowns, "_link", fail)
     with pytest.raises(RuntimeError):
         file(registry, page(1))
     assert registry.takedowns() == []
@@ -141,7 +141,7 @@ def test_a_claim_excludes_others_until_it_runs_out(registry: Registry) -> None:
     (claimed,) = registry.claim_takedowns(ids[:1], "run-1", 60)
     assert (claimed.status, claimed.owner, claimed.attempts) == ("running", "run-1", 1)
     assert [row.id for row in registry.claim_takedowns(ids, "run-2", 60)] == ids[1:]
-    assert registry.pending_takedowns() == []
+    assert registry.takedowns("pending") == []
     (extended,) = registry.claim_takedowns(ids[:1], "run-1", 0.01)
     assert extended.attempts == 1
     time.sleep(0.05)

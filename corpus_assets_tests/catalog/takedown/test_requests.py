@@ -165,7 +165,7 @@ def test_a_page_that_gave_no_text_is_a_standing_order(corpus: Corpus) -> None:
 def test_a_request_that_matches_nothing_is_kept_as_a_standing_order(own_corpus: Corpus) -> None:
     answer = ask(own_corpus, url_target("http://nowhere.example/"))
     assert (answer["outcome"], answer["standing"]) == ("filed", True)
-    (row,) = own_corpus.registry.pending_takedowns()
+    (row,) = own_corpus.registry.takedowns("pending")
     assert (row.standing, row.reason) == (True, "asked for")
     assert [s.value for s in own_corpus.registry.suppressions()] == ["example,nowhere)/"]
 
@@ -392,7 +392,7 @@ def test_a_catalog_without_versions_keeps_standing_orders(
     ):
         answer = request(registry, Store(tmp_path), target, "why", near_duplicates=True)
         assert (answer["outcome"], answer["standing"]) == ("filed", True)
-    assert len(registry.pending_takedowns()) == 6
+    assert len(registry.takedowns("pending")) == 6
     kinds = {row.kind for row in registry.suppressions()}
     assert kinds == {"url_key", "url_prefix", "host", "doc_id", "text_id"}
 
