@@ -24,9 +24,7 @@ from typing import Any
 import numpy as np
 from machine import machine
 
-from corpus_assets.shards.format import build_shard
-from corpus_assets.shards.loader import Loader
-from corpus_assets.shards.manifest import (
+from catalog.formats.manifest import (
     FileRef,
     Group,
     Manifest,
@@ -35,6 +33,8 @@ from corpus_assets.shards.manifest import (
     ShardRef,
     TokenizerRef,
 )
+from corpus_assets.shards.format import build_shard
+from corpus_assets.shards.loader import Loader
 from corpus_assets.shards.pack import PackSettings
 from corpus_assets.shards.tokens import TokenBatch, TokenizerInfo
 

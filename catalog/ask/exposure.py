@@ -4,8 +4,8 @@ from typing import Any
 
 from catalog.ask.documents import fate, resolve_doc_id
 from catalog.errors import StoreFileError, UnknownName
-from catalog.formats.manifest import Manifest, load_manifest
-from catalog.formats.order import Phase, RunOrder
+from catalog.formats.manifest import Manifest
+from catalog.formats.order import RunOrder
 from catalog.lineage.lookups import places_of, spans_of
 from catalog.lineage.tables import Lineage
 from catalog.takedown.target import ID_DIGITS, doc_id_target
@@ -21,8 +21,8 @@ def exposure(
     the document's samples; the order, run backwards, tells when each was drawn.
     """
     doc_id = _doc_id(lineage, written)
-    manifest = load_manifest(lineage.store, lineage.version)
-    chosen = int(manifest.raw["seed"]) if seed is None else seed
+    manifest = lineage.manifest
+    chosen = manifest.seed if seed is None else seed
     order, starts = _order(manifest, chosen)
     made = min(steps, len(order) // global_batch)
     held: dict[tuple[str, int], int] = {}
@@ -79,21 +79,14 @@ def _doc_id(lineage: Lineage, written: str) -> bytes:
 
 def _order(manifest: Manifest, seed: int) -> tuple[RunOrder, dict[str, int]]:
     """The run's order, and the number in its group of each shard's first sample."""
-    raw = manifest.raw
-    try:
-        starts: dict[str, int] = {}
-        for group in raw["groups"]:
-            first = 0
-            for shard in sorted(group["shards"], key=lambda entry: str(entry["name"])):
-                starts[f"{group['id']}/{shard['name']}"] = first
-                first += int(shard["samples"])
-        samples = {str(group["id"]): int(group["samples"]) for group in raw["groups"]}
-        phases = [Phase(int(phase["blocks"]), dict(phase["counts"])) for phase in raw["phases"]]
-        return RunOrder(samples, phases, int(raw["block_samples"]), seed), starts
-    except (KeyError, TypeError, ValueError) as error:
-        raise StoreFileError(
-            f"the manifest of version {manifest.version} has no order of a run: {error!r}"
-        ) from error
+    starts: dict[str, int] = {}
+    for group in manifest.groups:
+        first = 0
+        for shard in group.shards:
+            starts[f"{group.id}/{shard.name}"] = first
+            first += shard.samples
+    samples = {group.id: group.samples for group in manifest.groups}
+    return RunOrder(samples, manifest.phases, manifest.block_samples, seed), starts
 
 
 def _note(

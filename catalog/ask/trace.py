@@ -77,7 +77,7 @@ def trace(lineage: Lineage, shard_name: str, sample: int, token: int) -> dict[st
     )
     names = lineage.token_bytes
     origin, parts = _origin(lineage, shard.snapshot, doc_id)
-    ends_document = position == len(tokens) - 1 and token_id == manifest.eod_id
+    ends_document = position == len(tokens) - 1 and token_id == manifest.tokenizer.eod_id
     return (
         place
         | {
@@ -140,7 +140,9 @@ def _text_place(
             f"run `catalog verify {lineage.version.name}`"
         )
     text = final[0]["text"]
-    spoken = tokens[:-1] if len(tokens) and tokens[-1] == lineage.manifest.eod_id else tokens
+    spoken = (
+        tokens[:-1] if len(tokens) and tokens[-1] == lineage.manifest.tokenizer.eod_id else tokens
+    )
     lengths, data = names.lengths_and_text(spoken.tolist())
     if data != text.encode("utf-8"):
         return {

@@ -20,6 +20,7 @@ def resolve(registry: Registry, store: Store, name: str) -> dict[str, Any]:
     require_present(registry, store, version)
     recipe = registry.recipe(version.recipe_digest)
     manifest = load_manifest(store, version)
+    written = json.loads(manifest.dump())
     shards = registry.version_shards(name)
     groups: dict[str, dict[str, Any]] = {}
     for row in shards:
@@ -31,10 +32,10 @@ def resolve(registry: Registry, store: Store, name: str) -> dict[str, Any]:
         group["tokens"] += row.tokens
     return asdict(version) | {
         "recipe": recipe.name,
-        "seed": manifest.raw.get("seed"),
+        "seed": manifest.seed,
         "seq_len": manifest.seq_len,
-        "tokenizer": manifest.raw["tokenizer"],
-        "phases": manifest.raw.get("phases", []),
+        "tokenizer": written["tokenizer"],
+        "phases": written["phases"],
         "inputs": _inputs(registry, name),
         "groups": list(groups.values()),
         "shards": [asdict(row) | {"name": row.full_name} for row in shards],

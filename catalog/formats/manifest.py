@@ -1,65 +1,203 @@
 """The files that say what a version is: its manifest, and `contents.json` beside it.
 
+`manifest.json` (which shards, with which tokenizer, in which mixture) is all that a trainer, the
+loader and the catalog need besides the shards. Its bytes are canonical (sorted keys, groups by id,
+shards by name), so equal versions have equal files and `digest` names the version's content.
+
 `contents.json` gives the SHA-256 of every other file in the version's folder, and digests of the
 version's rows in the registry. Rows count by content and not by path, so equal versions have equal
 files; the registry holds the digest of the file itself.
 """
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from catalog.db.rows import ArtifactRow, KeyRow, LineageRow, VersionRow
-from catalog.errors import StoreFileError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from catalog.errors import PathRefused, StoreFileError
 from catalog.formats.canonical import canonical_digest
-from catalog.formats.store import Store
+from catalog.formats.store import Store, relative_path
 
-FORMAT = "corpus-assets/manifest/1"
+if TYPE_CHECKING:
+    from catalog.db.rows import ArtifactRow, KeyRow, LineageRow, VersionRow
+
+FORMAT: Literal["corpus-assets/manifest/1"] = "corpus-assets/manifest/1"
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """What the catalog needs of a manifest; `raw` is the whole of it."""
+def _inside_store(path: str) -> str:
+    try:
+        return relative_path(path)
+    except PathRefused as error:
+        raise ValueError(f"{path!r} is not a path inside the store") from error
 
-    raw: dict[str, Any]
+
+StorePath = Annotated[str, AfterValidator(_inside_store)]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Count = Annotated[int, Field(ge=0)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class FileRef(_Part):
+    """A file of the store, by path, content and size."""
+
+    path: StorePath
+    sha256: Sha256
+    bytes: Count
+
+
+class RecipeRef(_Part):
+    name: str
+    digest: str
+
+
+class TokenizerRef(_Part):
+    path: StorePath
+    sha256: Sha256
+    vocab_size: Annotated[int, Field(ge=1, lt=2**31)]
+    eod_id: Count
+    pad_id: Count
+
+
+class ShardRef(_Part):
+    """One shard: its files and what is in it. `tokens` are without padding."""
+
+    name: str
+    bin: FileRef
+    idx: FileRef
+    spans: FileRef
+    header: FileRef
+    samples: Count
+    tokens: Count
+    documents: Count
+
+
+class Group(_Part):
+    """All shards of one snapshot, domain and tier: what the mixture weighs."""
+
+    id: str
+    snapshot: str
+    domain: str
+    tier: str
+    samples: Count
+    tokens: Count
+    documents: Count
+    shards: tuple[ShardRef, ...]
+
+    @field_validator("shards")
+    @classmethod
+    def _by_name(cls, shards: tuple[ShardRef, ...]) -> tuple[ShardRef, ...]:
+        return tuple(sorted(shards, key=lambda shard: shard.name))
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> "Group":
+        if self.id != f"{self.snapshot}/{self.domain}/{self.tier}":
+            raise ValueError(f"group id {self.id!r} must be SNAPSHOT/DOMAIN/TIER")
+        if len({shard.name for shard in self.shards}) != len(self.shards):
+            raise ValueError(f"group {self.id} names a shard twice")
+        for what in ("samples", "tokens", "documents"):
+            if getattr(self, what) != sum(getattr(shard, what) for shard in self.shards):
+                raise ValueError(f"{what} of group {self.id} are not the sum of its shards")
+        return self
+
+
+class Phase(_Part):
+    """A stretch of the run: `blocks` blocks, each with the same samples per group."""
+
+    name: str
+    blocks: Count
+    counts: dict[str, Annotated[int, Field(ge=1)]]  # group id: samples in a block
+
+
+class Manifest(_Part):
+    """A version: the groups there are, and the phases of a run over them."""
+
+    format: Literal["corpus-assets/manifest/1"] = FORMAT
     version: str
-    seq_len: int
-    tokenizer_path: str
-    tokenizer_sha256: str
-    vocab_size: int
-    eod_id: int
-    pad_id: int
+    recipe: RecipeRef
+    lock_digest: str
+    seed: int
+    seq_len: Annotated[int, Field(ge=2)]
+    tokenizer: TokenizerRef
+    block_samples: Annotated[int, Field(ge=1)]
+    groups: tuple[Group, ...]
+    phases: tuple[Phase, ...]
+
+    @field_validator("groups")
+    @classmethod
+    def _by_id(cls, groups: tuple[Group, ...]) -> tuple[Group, ...]:
+        return tuple(sorted(groups, key=lambda group: group.id))
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "Manifest":
+        samples = {group.id: group.samples for group in self.groups}
+        if len(samples) != len(self.groups):
+            raise ValueError("two groups share one id")
+        if len({phase.name for phase in self.phases}) != len(self.phases):
+            raise ValueError("two phases share one name")
+        for phase in self.phases:
+            empty = [group for group in phase.counts if not samples.get(group)]
+            if empty:
+                raise ValueError(f"phase {phase.name} draws from {empty[0]}, which has no samples")
+            if sum(phase.counts.values()) != self.block_samples:
+                raise ValueError(
+                    f"counts of phase {phase.name} do not add up to {self.block_samples}"
+                )
+        return self
+
+    @property
+    def utilisation(self) -> float:
+        """Share of the samples' places that hold a document's token; the rest is padding."""
+        places = sum(group.samples for group in self.groups) * self.seq_len
+        return sum(group.tokens for group in self.groups) / places if places else 1.0
+
+    def dump(self) -> bytes:
+        """The one byte string that stands for this manifest."""
+        plain = self.model_dump(mode="json")
+        return (json.dumps(plain, sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
+
+    def digest(self) -> str:
+        """SHA-256 of `dump()`."""
+        return hashlib.sha256(self.dump()).hexdigest()
 
 
-def load_manifest(store: Store, version: VersionRow) -> Manifest:
+def parse_manifest(content: bytes, name: str = "manifest.json") -> Manifest:
+    """Read a manifest's bytes; `StoreFileError` says what is wrong with the file `name`."""
+    try:
+        found = json.loads(content)
+    except ValueError as error:
+        raise StoreFileError(f"{name} is not JSON ({error}); fetch it again") from error
+    if isinstance(found, dict) and found.get("format") != FORMAT:
+        raise StoreFileError(
+            f"{name} has format {found.get('format')!r}, this package reads {FORMAT!r}: "
+            "use the corpus-assets that wrote it"
+        )
+    try:
+        return Manifest.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(step) for step in first["loc"]) or "manifest"
+        raise StoreFileError(
+            f"{name} is not valid at {place}: {first['msg']}; fetch it again or rebuild the version"
+        ) from error
+
+
+def load_manifest(store: Store, version: "VersionRow") -> Manifest:
     """The manifest, refused when its bytes or its form are not what was published."""
     data = store.read_verified(version.manifest_path, version.manifest_sha256)
     return parse_manifest(data, version.manifest_path)
-
-
-def parse_manifest(data: bytes, name: str) -> Manifest:
-    """Read a manifest; `StoreFileError` names the missing key."""
-    try:
-        raw = json.loads(data)
-        if raw["format"] != FORMAT:
-            raise StoreFileError(
-                f"{name} has format {raw['format']!r}, this package reads {FORMAT!r}: "
-                "use the corpus-assets that wrote it"
-            )
-        tokenizer = raw["tokenizer"]
-        return Manifest(
-            raw=raw,
-            version=str(raw["version"]),
-            seq_len=int(raw["seq_len"]),
-            tokenizer_path=str(tokenizer["path"]),
-            tokenizer_sha256=str(tokenizer["sha256"]),
-            vocab_size=int(tokenizer["vocab_size"]),
-            eod_id=int(tokenizer["eod_id"]),
-            pad_id=int(tokenizer["pad_id"]),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise StoreFileError(f"{name} is not a manifest: {error!r}") from error
 
 
 # -- contents.json ---------------------------------------------------------------------------------
@@ -74,15 +212,15 @@ Contents = Mapping[str, Any]
 def dump_contents(
     version: str,
     files: Mapping[str, str],
-    lineage: Sequence[LineageRow],
-    keys: Sequence[KeyRow],
+    lineage: Sequence["LineageRow"],
+    keys: Sequence["KeyRow"],
 ) -> bytes:
     """The file's bytes; `files` maps names in the version's folder to their SHA-256."""
     body = {"format": CONTENTS_FORMAT, "version": version, "files": dict(files)}
     return json.dumps(body | {"rows": _rows(lineage, keys)}, indent=1, sort_keys=True).encode()
 
 
-def contents_path(version: VersionRow) -> str:
+def contents_path(version: "VersionRow") -> str:
     return f"{version.manifest_path.rpartition('/')[0]}/{CONTENTS_NAME}"
 
 
@@ -101,7 +239,7 @@ def parse_contents(data: bytes, path: str) -> Contents:
 
 
 def altered_rows(
-    contents: Contents, lineage: Sequence[LineageRow], keys: Sequence[KeyRow]
+    contents: Contents, lineage: Sequence["LineageRow"], keys: Sequence["KeyRow"]
 ) -> Iterator[tuple[str, str]]:
     """(table, what is wrong) for the registry's rows of a version that are not as published."""
     for table, digest in _rows(lineage, keys).items():
@@ -113,7 +251,7 @@ def altered_rows(
             )
 
 
-def _rows(lineage: Sequence[LineageRow], keys: Sequence[KeyRow]) -> dict[str, str]:
+def _rows(lineage: Sequence["LineageRow"], keys: Sequence["KeyRow"]) -> dict[str, str]:
     files = [[r.table_name, r.snapshot, r.part, r.shard, r.sha256, r.rows] for r in lineage]
     sidecars = [[r.kind, r.snapshot, r.sha256, r.bytes, r.rows] for r in keys]
     return {
@@ -122,7 +260,7 @@ def _rows(lineage: Sequence[LineageRow], keys: Sequence[KeyRow]) -> dict[str, st
     }
 
 
-def inconsistent_artifacts(artifacts: Iterable[ArtifactRow]) -> Iterator[tuple[str, str]]:
+def inconsistent_artifacts(artifacts: Iterable["ArtifactRow"]) -> Iterator[tuple[str, str]]:
     """(folder, what is wrong) for rows of artifacts that contradict themselves."""
     for row in artifacts:
         folder = f"artifacts/{row.stage}/{row.fingerprint}"

@@ -9,18 +9,14 @@ microseconds, and only those before `end` are computed.
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from catalog.formats.manifest import Phase
 
 ROUNDS = 8
 GOLDEN = 0x9E3779B97F4A7C15
 WORD = (1 << 64) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Phase:
-    """`blocks` blocks of a run, each with `counts[group]` samples of a group."""
-
-    blocks: int
-    counts: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +71,7 @@ class RunOrder:
     """The order of one run: a pure function of group sizes, phases and seed."""
 
     def __init__(
-        self, samples: Mapping[str, int], phases: Sequence[Phase], block_samples: int, seed: int
+        self, samples: Mapping[str, int], phases: "Sequence[Phase]", block_samples: int, seed: int
     ) -> None:
         self.samples = dict(sorted(samples.items()))
         self.phases = tuple(phases)
@@ -113,7 +109,7 @@ class RunOrder:
                 if end is None or position < end:
                     yield Seen(position, epoch)
 
-    def _phases_of(self, group: str) -> Iterator[tuple[int, Phase, int, int]]:
+    def _phases_of(self, group: str) -> "Iterator[tuple[int, Phase, int, int]]":
         """(number, phase, its first position, the group's draws before it), where it is drawn."""
         position = draws = 0
         for number, phase in enumerate(self.phases):

@@ -1,4 +1,4 @@
-"""Reading Megatron-LM's MMIDIDX index by its bytes.
+"""Megatron-LM's MMIDIDX index, by its bytes.
 
 Layout, little-endian: magic (9 bytes), version u64 = 1, dtype code u8, sequence count u64 = n,
 document-index count u64 = m, lengths int32[n], byte pointers int64[n], document indices int64[m].
@@ -15,7 +15,10 @@ from catalog.errors import StoreFileError
 
 MAGIC = b"MMIDIDX\x00\x00"
 HEAD = struct.Struct("<9sQBQQ")
+VERSION = 1
 INT32 = 4  # dtype code
+
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +30,19 @@ class Index:
     documents: NDArray[np.int64]
 
 
+def dump_index(lengths: Ints, pointers: Ints, documents: Ints) -> bytes:
+    """Write an index."""
+    head = HEAD.pack(MAGIC, VERSION, INT32, len(pointers), len(documents))
+    arrays = (lengths.astype("<i4"), pointers.astype("<i8"), documents.astype("<i8"))
+    return head + b"".join(array.tobytes() for array in arrays)
+
+
 def parse_index(data: bytes, name: str) -> Index:
     """Read an index; `StoreFileError` says what is wrong with it."""
     if len(data) < HEAD.size:
         raise StoreFileError(f"{name} has {len(data)} bytes, too few for an MMIDIDX header")
     magic, version, dtype, sequences, documents = HEAD.unpack_from(data)
-    if magic != MAGIC or version != 1:
+    if magic != MAGIC or version != VERSION:
         raise StoreFileError(f"{name} is not an MMIDIDX index of version 1")
     if dtype != INT32:
         raise StoreFileError(f"{name} has token type {dtype}, expected {INT32} (int32)")

@@ -4,8 +4,6 @@ import hashlib
 import unicodedata
 from collections.abc import Sequence
 
-from tokenizers import Tokenizer
-
 
 def text_id(text: str) -> bytes:
     """The first half of SHA-256 of the text in NFC with `\\n` line ends: equal texts, equal ids."""
@@ -53,6 +51,8 @@ class TokenBytes:
     """The bytes that each token of a byte-level BPE tokenizer stands for."""
 
     def __init__(self, tokenizer_json: str) -> None:
+        from tokenizers import Tokenizer
+
         self._tokenizer = Tokenizer.from_str(tokenizer_json)
         self._letters = byte_alphabet()
         self._added = {

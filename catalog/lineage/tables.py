@@ -10,7 +10,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
 import pyarrow as pa
@@ -19,10 +19,12 @@ from catalog.db.leases import process_name
 from catalog.db.registry import Registry
 from catalog.db.rows import LINEAGE_TABLES, LineageRow, ShardRow, VersionRow
 from catalog.errors import LineageBroken, StoreFileError, VersionDeleted
-from catalog.formats.manifest import Manifest, load_manifest
 from catalog.formats.store import Store
 from catalog.formats.texts import TokenBytes
 from catalog.lineage.rows import Keys, ParquetRows
+
+if TYPE_CHECKING:
+    from catalog.formats.manifest import Manifest
 
 Row = dict[str, Any]
 SPILL = "catalog-duckdb-"  # folders of rows that did not fit into memory, one of each process
@@ -201,16 +203,17 @@ class Lineage(DuckTables):
         return Keys(self.store, self.registry.key_files(self.version.name), self.files)
 
     @cached_property
-    def manifest(self) -> Manifest:
+    def manifest(self) -> "Manifest":
         """The version's manifest."""
+        from catalog.formats.manifest import load_manifest
+
         return load_manifest(self.store, self.version)
 
     @cached_property
     def token_bytes(self) -> TokenBytes:
         """The bytes of each token of the version's tokenizer."""
-        manifest = self.manifest
-        data = self.store.read_verified(manifest.tokenizer_path, manifest.tokenizer_sha256)
-        return TokenBytes(data.decode())
+        tokenizer = self.manifest.tokenizer
+        return TokenBytes(self.store.read_verified(tokenizer.path, tokenizer.sha256).decode())
 
     @cached_property
     def _shards(self) -> dict[str, ShardRow]:

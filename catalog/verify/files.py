@@ -156,7 +156,7 @@ def _check_tokens(store: Store, shard: ShardRow, spans: Spans, manifest: Manifes
         while data := handle.read(BLOCK_TOKENS * TOKEN_BYTES):
             tokens = np.frombuffer(data, "<i4")
             until = at + len(tokens)
-            unknown += int(np.sum((tokens < 0) | (tokens >= manifest.vocab_size)))
+            unknown += int(np.sum((tokens < 0) | (tokens >= manifest.tokenizer.vocab_size)))
             steps = np.zeros(len(tokens) + 1, np.int8)
             touched = slice(*np.searchsorted(spans.start, (at, until)))
             np.add.at(steps, spans.start[touched] - at, 1)
@@ -164,12 +164,12 @@ def _check_tokens(store: Store, shard: ShardRow, spans: Spans, manifest: Manifes
             np.add.at(steps, closing - at, -1)
             before = int(np.searchsorted(spans.start, at) - np.sum(ends <= at))
             covered = np.cumsum(steps[:-1], dtype=np.int64) + before
-            unpadded += int(np.sum(tokens[covered == 0] != manifest.pad_id))
+            unpadded += int(np.sum(tokens[covered == 0] != manifest.tokenizer.pad_id))
             marks = last[slice(*np.searchsorted(last, (at, until)))]
-            endless += int(np.sum(tokens[marks - at] != manifest.eod_id))
+            endless += int(np.sum(tokens[marks - at] != manifest.tokenizer.eod_id))
             at = until
     if unknown:
-        yield f"{unknown} tokens are outside the vocabulary of {manifest.vocab_size}"
+        yield f"{unknown} tokens are outside the vocabulary of {manifest.tokenizer.vocab_size}"
     if unpadded:
         yield f"{unpadded} tokens belong to no document and are not padding"
     if endless:

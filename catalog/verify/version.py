@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from catalog.db.registry import Registry
 from catalog.db.rows import KeyRow, LineageRow, ShardRow, VersionRow
 from catalog.errors import CatalogError, StoreFileError
-from catalog.formats.manifest import Manifest, load_manifest
+from catalog.formats.manifest import Manifest, ShardRef, load_manifest
 from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage, require_present
 from catalog.verify.files import check_keys, check_shard
@@ -100,7 +100,7 @@ def _recorded_files(
     """Every (path, SHA-256) that the version stands on, each once."""
     files = {(version.manifest_path, version.manifest_sha256): None}
     if manifest is not None:
-        files[(manifest.tokenizer_path, manifest.tokenizer_sha256)] = None
+        files[(manifest.tokenizer.path, manifest.tokenizer.sha256)] = None
     for shard in shards:
         for kind in ("bin", "idx", "spans", "header"):
             files[(getattr(shard, f"{kind}_path"), getattr(shard, f"{kind}_sha256"))] = None
@@ -164,19 +164,17 @@ def _check_rows(
 def _check_manifest(
     manifest: Manifest, version: VersionRow, shards: list[ShardRow]
 ) -> Iterator[str]:
-    raw = manifest.raw
     for what, written, recorded in (
         ("version", manifest.version, version.name),
-        ("lock", raw.get("lock_digest"), version.lock_digest),
-        ("recipe", raw.get("recipe", {}).get("digest"), version.recipe_digest),
+        ("lock", manifest.lock_digest, version.lock_digest),
+        ("recipe", manifest.recipe.digest, version.recipe_digest),
     ):
         if written != recorded:
             yield f"names {what} {written}, the registry {recorded}"
-    groups = {group["id"]: group for group in raw.get("groups", [])}
     listed = {
-        f"{group}/{shard['name']}": _identity(shard)
-        for group, content in groups.items()
-        for shard in content["shards"]
+        f"{group.id}/{shard.name}": _identity(shard)
+        for group in manifest.groups
+        for shard in group.shards
     }
     recorded_shards = {row.full_name: _row_identity(row) for row in shards}
     for name in sorted(listed.keys() ^ recorded_shards.keys()):
@@ -185,12 +183,6 @@ def _check_manifest(
     for name in sorted(listed.keys() & recorded_shards.keys()):
         if listed[name] != recorded_shards[name]:
             yield f"describes shard {name} otherwise than the registry"
-    for phase in raw.get("phases", []):
-        unknown = sorted(set(phase["counts"]) - set(groups))
-        if unknown:
-            yield f"phase {phase['name']} mixes unknown groups: {', '.join(unknown)}"
-        if sum(phase["counts"].values()) != raw.get("block_samples"):
-            yield f"phase {phase['name']} does not fill its blocks of {raw.get('block_samples')}"
 
 
 def _check_registered(
@@ -206,9 +198,9 @@ def _check_registered(
         yield f"the spans of {name} are not registered alike as shard file and as lineage"
 
 
-def _identity(shard: dict[str, Any]) -> tuple[Any, ...]:
-    files = [(shard[kind]["path"], shard[kind]["sha256"]) for kind in _FILES]
-    return (*files, shard["samples"], shard["tokens"], shard["documents"])
+def _identity(shard: ShardRef) -> tuple[Any, ...]:
+    files = [(file.path, file.sha256) for file in (shard.bin, shard.idx, shard.spans, shard.header)]
+    return (*files, shard.samples, shard.tokens, shard.documents)
 
 
 def _row_identity(row: ShardRow) -> tuple[Any, ...]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from catalog.formats.manifest import Manifest
 from corpus_assets.clean.losses import SHOWN, losses_message, snapshot_losses
 from corpus_assets.core.errors import StoreError
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import AssetReport
 from corpus_assets.recipe.recipe import Bounds
-from corpus_assets.shards.manifest import Manifest
 
 
 @dataclass(frozen=True)

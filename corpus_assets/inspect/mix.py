@@ -8,12 +8,12 @@ from typing import Any
 from catalog.cli.terminal import escape
 from catalog.db.registry import Registry
 from catalog.db.rows import VersionRow
+from catalog.formats.manifest import Group
 from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import Store
 from corpus_assets.recipe.recipe import Recipe, changed_recipe
 from corpus_assets.session import open_home, open_session
-from corpus_assets.shards.manifest import Group
 from corpus_assets.shards.mixture import MixtureSettings
 from corpus_assets.versions.pages import (
     BLUE,

@@ -12,7 +12,6 @@ Nothing here knows the mixture, the recipe or the version: shards are shared bet
 
 import hashlib
 import io
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from catalog.formats.shard_index import dump_index
 from corpus_assets.core.errors import ShardError
 from corpus_assets.core.identity import canonical_json
 from corpus_assets.shards.pack import Packed, PackSettings, pack
@@ -30,12 +30,6 @@ FORMAT = "corpus-assets/shard/1"
 
 VERSION = 1
 """Raised whenever placement, order, packing or layout could give other bytes."""
-
-IDX_MAGIC = b"MMIDIDX\x00\x00"
-IDX_HEAD = struct.Struct("<9sQBQQ")
-"""Magic, version, type code, sequences, length of the document index."""
-IDX_VERSION = 1
-IDX_INT32 = 4
 
 SPANS_ROW_GROUP = 1 << 14
 
@@ -168,15 +162,7 @@ def _check_tokens(tokens: TokenBatch, tokenizer: TokenizerInfo) -> None:
 def _idx(packed: Packed, seq_len: int) -> bytes:
     pointers = 4 * (packed.sample * seq_len + packed.offset)
     documents = np.concatenate(([0], np.cumsum(packed.pieces_of)))
-    head = IDX_HEAD.pack(IDX_MAGIC, IDX_VERSION, IDX_INT32, len(pointers), len(documents))
-    return b"".join(
-        (
-            head,
-            packed.length.astype("<i4").tobytes(),
-            pointers.astype("<i8").tobytes(),
-            documents.astype("<i8").tobytes(),
-        )
-    )
+    return dump_index(packed.length, pointers, documents)
 
 
 def _parquet(spans: pa.Table) -> bytes:

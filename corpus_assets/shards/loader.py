@@ -14,9 +14,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from catalog.formats.manifest import Group, Manifest, ShardRef
 from corpus_assets.core.errors import ShardError
 from corpus_assets.shards.kernels.draws import find_in_shards
-from corpus_assets.shards.manifest import Group, Manifest, ShardRef, load_manifest
+from corpus_assets.shards.manifest import load_manifest
 from corpus_assets.shards.order import Order
 from corpus_assets.shards.reader import MappedShards, Opener, Segments, Shard, segments_of
 

@@ -9,9 +9,9 @@ from typing import Annotated, Protocol
 
 from pydantic import Field, model_validator
 
+from catalog.formats.manifest import Phase
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Settings
-from corpus_assets.shards.manifest import Phase
 
 Epochs = Annotated[float, Field(gt=0)]
 

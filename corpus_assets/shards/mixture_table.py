@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
+from catalog.formats.manifest import Phase
 from corpus_assets.core.errors import RecipeError
-from corpus_assets.shards.manifest import Phase
 from corpus_assets.shards.mixture import MixedGroup, MixtureSettings, phases_from, wish_of
 
 By = Literal["group", "tier", "domain"]

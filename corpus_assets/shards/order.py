@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from catalog.formats.manifest import Manifest, Phase
 from corpus_assets.core.errors import ShardError
 from corpus_assets.core.identity import keyed_hash
 from corpus_assets.shards.kernels.draws import draw_samples
-from corpus_assets.shards.manifest import Manifest, Phase
 from corpus_assets.text.feistel import unpermute_many
 
 Ints = npt.NDArray[np.int64]

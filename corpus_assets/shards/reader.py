@@ -15,20 +15,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from catalog.formats import shard_index
+from catalog.formats.manifest import Manifest, ShardRef
 from corpus_assets.core.errors import CorruptArtifact, ShardError
 from corpus_assets.core.schemas import SPANS
 from corpus_assets.shards.format import (
-    IDX_HEAD,
-    IDX_INT32,
-    IDX_MAGIC,
-    IDX_VERSION,
     FileInfo,
     ShardHeader,
     parse_header,
 )
 from corpus_assets.shards.kernels.gather import gather_rows
 from corpus_assets.shards.kernels.segments import mark_segments
-from corpus_assets.shards.manifest import Manifest, ShardRef
 
 PADDING = -1
 """Segment id of padding."""
@@ -262,16 +259,19 @@ def _check_size(path: Path, expected: int) -> None:
 
 def _check_idx(path: Path, header: ShardHeader) -> None:
     with path.open("rb") as file:
-        head = file.read(IDX_HEAD.size)
-    if len(head) < IDX_HEAD.size or not head.startswith(IDX_MAGIC):
+        head = file.read(shard_index.HEAD.size)
+    if len(head) < shard_index.HEAD.size or not head.startswith(shard_index.MAGIC):
         raise ShardError(f"{path.name} does not begin with MMIDIDX; fetch the shard again")
-    _, version, code, sequences, documents = IDX_HEAD.unpack(head)
-    if (version, code) != (IDX_VERSION, IDX_INT32) or documents != header.documents + 1:
+    _, version, code, sequences, documents = shard_index.HEAD.unpack(head)
+    if (version, code) != (
+        shard_index.VERSION,
+        shard_index.INT32,
+    ) or documents != header.documents + 1:
         raise ShardError(
             f"{path.name} does not fit its header: version {version}, type {code}, "
             f"{documents - 1} documents; rebuild the shard"
         )
-    if header.idx.bytes != IDX_HEAD.size + 12 * sequences + 8 * documents:
+    if header.idx.bytes != shard_index.HEAD.size + 12 * sequences + 8 * documents:
         raise ShardError(
             f"{path.name} has the wrong size for {sequences} pieces; rebuild the shard"
         )

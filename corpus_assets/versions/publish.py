@@ -22,7 +22,7 @@ from catalog.db.rows import (
 )
 from catalog.errors import OrdersChanged
 from catalog.formats.manifest import CONTENTS_NAME as CONTENTS
-from catalog.formats.manifest import dump_contents
+from catalog.formats.manifest import Group, Manifest, ShardRef, dump_contents
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorpusError, SourceError
 from corpus_assets.core.identity import canonical_json
@@ -41,11 +41,6 @@ from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.ingest.list_stages import category_files
 from corpus_assets.lineage.stage import key_rows
 from corpus_assets.scrub.text_hashes import hash_list_files
-from corpus_assets.shards.manifest import (
-    Group,
-    Manifest,
-    ShardRef,
-)
 from corpus_assets.signals.stages.classifiers import outside_classifiers
 from corpus_assets.signals.stages.perplexity import outside_files
 from corpus_assets.signals.stages.signal_models import signal_models

@@ -17,6 +17,7 @@ from catalog.db.registry import Registry
 from catalog.db.rows import VersionRow
 from catalog.formats.manifest import (
     Contents,
+    Manifest,
     altered_rows,
     contents_path,
     inconsistent_artifacts,
@@ -34,7 +35,7 @@ from corpus_assets.core.store import (
     read_sealed,
 )
 from corpus_assets.recipe.recipe import Recipe, parse_recipe
-from corpus_assets.shards.manifest import Manifest, parse_manifest
+from corpus_assets.shards.manifest import parse_manifest
 from corpus_assets.signals.base import FOLDER
 
 KEPT = "files.json"

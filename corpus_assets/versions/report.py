@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from catalog.cli.terminal import escape
+from catalog.formats.manifest import Manifest
 from corpus_assets.core import files
 from corpus_assets.core.store import Result, read_output
 from corpus_assets.core.task import read_table
@@ -26,7 +27,6 @@ from corpus_assets.scrub.texts import scrubbed_totals
 from corpus_assets.select.columns import Columns, Mask, Numbers, rule_cutoff
 from corpus_assets.select.requirement import Requirement, requirement
 from corpus_assets.select.rules import Rule
-from corpus_assets.shards.manifest import Manifest
 from corpus_assets.shards.mixture import fitted
 from corpus_assets.shards.mixture_table import mixture_table
 from corpus_assets.versions.pages import (

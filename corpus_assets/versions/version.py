@@ -6,20 +6,13 @@ written last. Nothing in it holds a time or a path, so two builds give the same 
 
 from dataclasses import dataclass
 
+from catalog.formats.manifest import FileRef, Group, Manifest, RecipeRef, ShardRef, TokenizerRef
 from catalog.formats.names import check_name
 from corpus_assets.core import files
 from corpus_assets.core.lock import Lock, PinnedFile, calibration_path
 from corpus_assets.core.store import Output, Result, read_output
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.shards.format import parse_header
-from corpus_assets.shards.manifest import (
-    FileRef,
-    Group,
-    Manifest,
-    RecipeRef,
-    ShardRef,
-    TokenizerRef,
-)
 from corpus_assets.shards.mixture import fitted
 from corpus_assets.shards.tokens import encoder_of
 from corpus_assets.signals.stages.classifiers import outside_classifiers

@@ -490,6 +490,7 @@ def _manifest(
                         kind: {
                             "path": getattr(s, f"{kind}_path"),
                             "sha256": getattr(s, f"{kind}_sha256"),
+                            "bytes": 0,
                         }
                         for kind in ("bin", "idx", "spans", "header")
                     }

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from corpus_assets.shards.format import ShardFiles, build_shard
-from corpus_assets.shards.manifest import (
+from catalog.formats.manifest import (
     FileRef,
     Group,
     Manifest,
@@ -15,6 +14,7 @@ from corpus_assets.shards.manifest import (
     ShardRef,
     TokenizerRef,
 )
+from corpus_assets.shards.format import ShardFiles, build_shard
 from corpus_assets.shards.pack import PackSettings, shards_of
 from corpus_assets.shards.tokens import TokenBatch, TokenizerInfo
 

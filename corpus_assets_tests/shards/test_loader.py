@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from catalog.formats.manifest import Manifest, ShardRef
 from corpus_assets.core.errors import CorruptArtifact, MissingExtra, ShardError
 from corpus_assets.shards.loader import Loader
-from corpus_assets.shards.manifest import Manifest, ShardRef
 from corpus_assets.shards.reader import Shard
 from corpus_assets.shards.torch_dataset import StepDataset
 from corpus_assets_tests.shards.small_corpus import PAD, make_documents, make_store

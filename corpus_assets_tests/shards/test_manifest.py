@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from catalog.formats.manifest import Manifest
 from corpus_assets.core.errors import ShardError
-from corpus_assets.shards.manifest import Manifest, load_manifest, parse_manifest
+from corpus_assets.shards.manifest import load_manifest, parse_manifest
 from corpus_assets_tests.shards.small_corpus import make_documents, make_store
 
 GROUPS = {

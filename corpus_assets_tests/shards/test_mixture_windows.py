@@ -7,8 +7,8 @@ import numpy.typing as npt
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from catalog.formats.manifest import Phase
 from corpus_assets.core.errors import RecipeError
-from corpus_assets.shards.manifest import Phase
 from corpus_assets.shards.mixture import MixtureSettings, PhaseSettings, phases_from, wish_of
 from corpus_assets.shards.order import Order
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from catalog.formats.manifest import Phase
 from corpus_assets.core.errors import ShardError
 from corpus_assets.core.identity import keyed_hash
-from corpus_assets.shards.manifest import Phase
 from corpus_assets.shards.order import Order
 from corpus_assets_tests.kernels.test_feistel import derive_naive, permute_naive
 

@@ -7,18 +7,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from catalog.formats.manifest import FileRef, Group, Manifest, RecipeRef, ShardRef, TokenizerRef
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.store import LocalStore, sha256_hex
 from corpus_assets.ingest.documents import make_text_id
 from corpus_assets.shards.format import build_shard
-from corpus_assets.shards.manifest import (
-    FileRef,
-    Group,
-    Manifest,
-    RecipeRef,
-    ShardRef,
-    TokenizerRef,
-)
 from corpus_assets.shards.pack import PackSettings
 from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD, Encoder
 from corpus_assets.takedown.residue import Residue, Search

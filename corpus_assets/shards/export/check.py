@@ -24,12 +24,13 @@ from pydantic import ValidationError
 
 from catalog.db.registry import Registry
 from catalog.db.rows import VersionRow
+from catalog.formats.manifest import Manifest, ShardRef
 from corpus_assets.core.errors import ShardError, StoreError
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import Store, open_store
 from corpus_assets.shards.export.files import EXPORT, PARTS, FileEntry, hash_file
 from corpus_assets.shards.export.plan import FORMAT, ExportPlan
-from corpus_assets.shards.manifest import Manifest, ShardRef, load_manifest, parse_manifest
+from corpus_assets.shards.manifest import load_manifest, parse_manifest
 from corpus_assets.shards.order import Order
 
 Ints = npt.NDArray[np.int64]

@@ -14,6 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from catalog.formats import shard_index
+from catalog.formats.manifest import Manifest
 from corpus_assets.shards.export.files import (
     PARTS,
     FileEntry,
@@ -24,8 +26,6 @@ from corpus_assets.shards.export.files import (
 )
 from corpus_assets.shards.export.plan import ExportPlan
 from corpus_assets.shards.export.stream import Chunk
-from corpus_assets.shards.format import IDX_HEAD, IDX_MAGIC, IDX_VERSION
-from corpus_assets.shards.manifest import Manifest
 from corpus_assets.shards.reader import segments_of
 
 
@@ -93,9 +93,9 @@ class Megatron:
         os.truncate(folder / BIN, plan.samples * plan.row_bytes)
         with HashedFile(folder, IDX) as index:
             index.write(
-                IDX_HEAD.pack(
-                    IDX_MAGIC,
-                    IDX_VERSION,
+                shard_index.HEAD.pack(
+                    shard_index.MAGIC,
+                    shard_index.VERSION,
                     TYPE_CODES[plan.dtype],
                     plan.samples,
                     plan.samples + 1,

@@ -12,9 +12,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from catalog.formats.manifest import Manifest
 from corpus_assets.core.errors import ShardError
 from corpus_assets.core.identity import digest
-from corpus_assets.shards.manifest import Manifest
 from corpus_assets.shards.order import Order
 
 FORMAT: Literal["corpus-assets/export/1"] = "corpus-assets/export/1"

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from catalog.db.registry import Registry
+from catalog.formats.manifest import Manifest
 from corpus_assets.core.errors import ShardError, StoreError
 from corpus_assets.core.home import Home
 from corpus_assets.core.identity import canonical_json
@@ -28,7 +29,7 @@ from corpus_assets.shards.export.files import (
 from corpus_assets.shards.export.formats import Datatrove, HfParquet, Layout, Mds, Megatron
 from corpus_assets.shards.export.plan import ExportPlan
 from corpus_assets.shards.export.stream import LINEAGE, FlatSpans, RunStream
-from corpus_assets.shards.manifest import Manifest, parse_manifest
+from corpus_assets.shards.manifest import parse_manifest
 from corpus_assets.shards.reader import Opener
 
 

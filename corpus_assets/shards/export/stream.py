@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from catalog.formats.manifest import Manifest
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.shards.export.plan import ExportPlan
 from corpus_assets.shards.loader import Loader
-from corpus_assets.shards.manifest import Manifest
 from corpus_assets.shards.reader import Opener, Shard
 
 Ints = npt.NDArray[np.int64]

@@ -12,10 +12,11 @@ from catalog.ask.exposure import exposure
 from catalog.db.registry import Registry
 from catalog.db.rows import LineageRow, LockRow, RecipeRow, ShardRow, VersionRow
 from catalog.errors import CatalogError, UnknownName
+from catalog.formats.manifest import Manifest
 from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage
 from corpus_assets.shards.loader import Loader
-from corpus_assets.shards.manifest import Manifest, load_manifest
+from corpus_assets.shards.manifest import load_manifest
 from corpus_assets_tests.catalog.corpus import Corpus
 from corpus_assets_tests.shards.small_corpus import make_documents, make_store
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from catalog.formats import order as plain
-from corpus_assets.shards.manifest import Phase
+from catalog.formats.manifest import Phase
 from corpus_assets.shards.order import Order
 from corpus_assets.text import feistel
 
@@ -30,7 +30,7 @@ def random_run(chance: random.Random) -> tuple[dict[str, int], list[Phase], int,
 def plain_order(
     samples: dict[str, int], phases: list[Phase], block: int, seed: int
 ) -> plain.RunOrder:
-    return plain.RunOrder(samples, [plain.Phase(p.blocks, p.counts) for p in phases], block, seed)
+    return plain.RunOrder(samples, phases, block, seed)
 
 
 def test_permutations_equal_the_kernels_and_undo_themselves() -> None:

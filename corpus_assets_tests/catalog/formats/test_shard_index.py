@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 
 from catalog.db.rows import ShardRow
-from catalog.formats.manifest import Manifest
+from catalog.formats.manifest import Manifest, RecipeRef, TokenizerRef
 from catalog.formats.store import Store
 from catalog.verify.files import check_shard
 from corpus_assets.shards.format import build_shard
@@ -42,5 +42,15 @@ def test_a_shard_of_the_pipeline_passes(
         names["spans"], "", names["header"], "", shard.header.samples, shard.header.tokens,
         shard.header.documents,
     )  # fmt: skip
-    manifest = Manifest({}, "v1", 32, "t", "aa", 100, 0, 1)
+    manifest = Manifest(
+        version="v1",
+        recipe=RecipeRef(name="r", digest="d"),
+        lock_digest="l",
+        seed=3,
+        seq_len=32,
+        tokenizer=TokenizerRef(path="t", sha256="a" * 64, vocab_size=100, eod_id=0, pad_id=1),
+        block_samples=1,
+        groups=(),
+        phases=(),
+    )
     assert list(check_shard(Store(tmp_path), row, manifest)) == []

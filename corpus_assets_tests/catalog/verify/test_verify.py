@@ -48,7 +48,7 @@ def test_a_single_flipped_bit_is_found_in_files_of_shards(own_corpus: Corpus, ki
     manifest = load_manifest(own_corpus.store, version)
     path = {
         "manifest": version.manifest_path,
-        "tokenizer": manifest.tokenizer_path,
+        "tokenizer": manifest.tokenizer.path,
     }.get(kind) or getattr(shard, f"{kind}_path")
     flip_a_bit(own_corpus.home / "store" / path)
     named = {(problem["check"], problem["subject"]) for problem in problems(own_corpus)}
@@ -226,7 +226,7 @@ def test_tokens_that_are_not_as_the_spans_say_are_found(
 ) -> None:
     data = own_corpus.store.read(shard.bin_path)
     tokens = np.frombuffer(data, "<i4").copy()
-    pad = load_manifest(own_corpus.store, own_corpus.registry.version("v1")).pad_id
+    pad = load_manifest(own_corpus.store, own_corpus.registry.version("v1")).tokenizer.pad_id
     place = int(np.flatnonzero(tokens == pad)[0])
     assert sentences(own_corpus, shard) == ""
     assert "needs" not in sentences(own_corpus, shard, bin=data)

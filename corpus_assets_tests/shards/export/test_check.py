@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from catalog.formats.manifest import Manifest
 from corpus_assets.cli.main import main
 from corpus_assets.core.errors import ShardError
 from corpus_assets.shards.export.check import check_export
 from corpus_assets.shards.loader import Loader
-from corpus_assets.shards.manifest import Manifest
 from corpus_assets_tests.shards.export.published import empty_home, publish
 from corpus_assets_tests.shards.export.small_export import GROUPS, PHASES, export_to
 from corpus_assets_tests.shards.small_corpus import make_store

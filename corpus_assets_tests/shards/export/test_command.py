@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from catalog.formats.manifest import Manifest
 from corpus_assets.cli.main import main
-from corpus_assets.shards.manifest import Manifest
 from corpus_assets_tests.shards.export.published import empty_home, publish
 from corpus_assets_tests.shards.export.small_export import GROUPS, PHASES, loader_rows, read_samples
 from corpus_assets_tests.shards.small_corpus import make_store

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from catalog.formats.manifest import Manifest
 from corpus_assets.core.errors import CorruptArtifact, StoreError
 from corpus_assets.shards.export import run
 from corpus_assets.shards.export.files import ExportFolder
 from corpus_assets.shards.export.plan import FORMATS
-from corpus_assets.shards.manifest import Manifest
 from corpus_assets_tests.demo_build import hashes
 from corpus_assets_tests.shards.export.small_export import export_to, plan_of, store_at
 

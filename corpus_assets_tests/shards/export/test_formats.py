@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from catalog.formats.manifest import Manifest
 from corpus_assets.shards.export.plan import FORMATS
 from corpus_assets.shards.loader import Loader
-from corpus_assets.shards.manifest import Manifest
 from corpus_assets.shards.reader import segments_of
 from corpus_assets_tests.shards.export.small_export import (
     GROUPS,

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from catalog.formats.manifest import Manifest
 from corpus_assets.core.errors import ShardError
 from corpus_assets.shards.export.plan import Pass
-from corpus_assets.shards.manifest import Manifest
 from corpus_assets_tests.shards.export.small_export import (
     export_to,
     loader_rows,
