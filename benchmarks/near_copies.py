@@ -114,7 +114,7 @@ def extract(folder: Path) -> list[tuple[str, str, str]]:
 def measure_look_up(orders: int, texts: int) -> None:
     draw = np.random.default_rng(1)
     drawn = draw.integers(0, 1 << 16, (orders, sketch.PLACES), np.uint16)
-    values = [sketch.PREFIX + row.tobytes().hex() for row in drawn]
+    values = [sketch.SKETCH_PREFIX + row.tobytes().hex() for row in drawn]
     began = time.process_time()
     index = sketch.SketchIndex(values)
     built = time.process_time() - began

@@ -1,14 +1,41 @@
-"""JSON values in one form: their digest, and what differs between two of them."""
+"""JSON values in one form: their bytes and digest, seals, and what differs between two of them."""
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any
 
+CHECKSUM = "checksum"
 
-def canonical_digest(value: Any) -> str:
-    """SHA-256 over canonical JSON: sorted keys, no spaces, UTF-8."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+
+def canonical_json(value: Any) -> bytes:
+    """Serialize plain JSON values to the one byte string that stands for them."""
+    text = json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
+    return text.encode("utf-8")
+
+
+def digest(value: Any) -> str:
+    """SHA-256 over the canonical JSON of `value`, in hex."""
+    return hashlib.sha256(canonical_json(value)).hexdigest()
+
+
+def sealed_json(body: Mapping[str, Any]) -> bytes:
+    """Canonical JSON with its own SHA-256 in `checksum`, for files that no digest names."""
+    return canonical_json({**body, CHECKSUM: digest(dict(body))})
+
+
+def unseal(data: bytes) -> tuple[dict[str, Any], str, str]:
+    """What `sealed_json` wrote: the body, its digest and the one recorded; ValueError where it is
+    no such JSON. Files of earlier releases have no checksum, and count as sealed."""
+    try:
+        body = dict(json.loads(data))
+        recorded = body.pop(CHECKSUM, None)
+        found = digest(body)
+    except (TypeError, AttributeError) as error:
+        raise ValueError(str(error)) from error
+    return body, found, found if recorded is None else str(recorded)
 
 
 def changed_keys(before: Any, after: Any) -> list[dict[str, Any]]:

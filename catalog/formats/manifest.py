@@ -25,7 +25,7 @@ from pydantic import (
 )
 
 from catalog.errors import PathRefused, StoreFileError
-from catalog.formats.canonical import canonical_digest
+from catalog.formats.canonical import digest
 from catalog.formats.store import Store, relative_path
 
 if TYPE_CHECKING:
@@ -242,11 +242,11 @@ def altered_rows(
     contents: Contents, lineage: Sequence["LineageRow"], keys: Sequence["KeyRow"]
 ) -> Iterator[tuple[str, str]]:
     """(table, what is wrong) for the registry's rows of a version that are not as published."""
-    for table, digest in _rows(lineage, keys).items():
-        if digest != contents["rows"].get(table):
+    for table, found in _rows(lineage, keys).items():
+        if found != contents["rows"].get(table):
             yield (
                 table,
-                f"the rows of the version have digest {digest}, published were "
+                f"the rows of the version have digest {found}, published were "
                 f"{contents['rows'].get(table)}: the registry was changed; restore it from a backup",
             )
 
@@ -255,8 +255,8 @@ def _rows(lineage: Sequence["LineageRow"], keys: Sequence["KeyRow"]) -> dict[str
     files = [[r.table_name, r.snapshot, r.part, r.shard, r.sha256, r.rows] for r in lineage]
     sidecars = [[r.kind, r.snapshot, r.sha256, r.bytes, r.rows] for r in keys]
     return {
-        "version_lineage": canonical_digest(sorted(files, key=json.dumps)),
-        "version_keys": canonical_digest(sorted(sidecars, key=json.dumps)),
+        "version_lineage": digest(sorted(files, key=json.dumps)),
+        "version_keys": digest(sorted(sidecars, key=json.dumps)),
     }
 
 
@@ -264,7 +264,7 @@ def inconsistent_artifacts(artifacts: Iterable["ArtifactRow"]) -> Iterator[tuple
     """(folder, what is wrong) for rows of artifacts that contradict themselves."""
     for row in artifacts:
         folder = f"artifacts/{row.stage}/{row.fingerprint}"
-        if canonical_digest({out.name: out.sha256 for out in row.outputs}) != row.content_hash:
+        if digest({out.name: out.sha256 for out in row.outputs}) != row.content_hash:
             yield (
                 folder,
                 "its outputs in the registry do not have its content hash: the registry was "

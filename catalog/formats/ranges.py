@@ -19,7 +19,7 @@ from typing import IO, Any, BinaryIO, cast
 from urllib.parse import urlsplit
 
 from catalog.errors import SourceUnavailable
-from catalog.formats.store import AWS_CREDENTIALS, AWS_ENDPOINTS
+from catalog.formats.store import has_credentials, server_address
 
 ATTEMPTS = 6
 FIRST_WAIT_S = 0.5
@@ -174,11 +174,12 @@ def _s3_ranges(uri: str, size: int, digest: str) -> GetRange:
             f"{uri} needs an optional part: pip install 'corpus-assets[s3]'"
         ) from error
     bucket, _, key = uri.removeprefix("s3://").partition("/")
-    endpoint = next((os.environ[name] for name in AWS_ENDPOINTS if os.environ.get(name)), "")
+    try:
+        endpoint = server_address() or ""
+    except ValueError as error:
+        raise SourceUnavailable(str(error)) from error
     config: dict[str, Any] = {"endpoint": endpoint} if endpoint else {}
-    if endpoint.startswith("http://") and not os.environ.get("AWS_ALLOW_HTTP"):
-        raise SourceUnavailable("AWS_ENDPOINT_URL is not encrypted and AWS_ALLOW_HTTP is not set")
-    if not any(os.environ.get(name) for name in AWS_CREDENTIALS):
+    if not has_credentials():
         config["skip_signature"] = True
     options: dict[str, Any] = {"allow_http": endpoint.startswith("http://")}
     client = S3Store(bucket, config=cast(Any, config), client_options=cast(Any, options))

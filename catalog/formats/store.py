@@ -6,10 +6,11 @@ and, in a local store, not leading out through a link.
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
+from urllib.parse import urlsplit
 
 from catalog.errors import PathRefused, StoreFileError
 
@@ -20,10 +21,38 @@ AWS_CREDENTIALS = (
     "AWS_WEB_IDENTITY_TOKEN_FILE",
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-    "AWS_METADATA_ENDPOINT",
+    "AWS_METADATA_ENDPOINT",  # the role of a cloud machine, used only where it is asked for
     "AWS_SKIP_SIGNATURE",
 )
 AWS_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+
+
+def has_credentials(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether the AWS_* variables say how to sign requests to S3, or not to."""
+    return any(environment.get(name) for name in AWS_CREDENTIALS)
+
+
+def server_address(environment: Mapping[str, str] = os.environ) -> str | None:
+    """The S3 server's address, None for Amazon's own; ValueError says what is wrong with it."""
+    name, endpoint = next(
+        ((name, environment[name]) for name in AWS_ENDPOINTS if environment.get(name)), ("", "")
+    )
+    if not endpoint:
+        return None
+    try:
+        parts = urlsplit(endpoint)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise ValueError(f"{name} is not a valid URL; write it as https://host:port") from None
+    if parts.scheme not in ("http", "https") or not host or "@" in parts.netloc or parts.query:
+        raise ValueError(f"{name} is not a server's address; write it as https://host:port")
+    allowed = environment.get("AWS_ALLOW_HTTP", "").lower() in ("1", "true", "yes", "on", "y")
+    if parts.scheme == "http" and not allowed:
+        raise ValueError(
+            f"{name} {endpoint} is not encrypted; use https://, or set AWS_ALLOW_HTTP=true for a "
+            "server on this machine"
+        )
+    return endpoint.rstrip("/")
 
 
 def relative_path(path: str) -> str:
@@ -70,12 +99,8 @@ class Store:
         from obstore.exceptions import BaseError
         from obstore.fsspec import FsspecStore
 
-        endpoint = next((os.environ[n] for n in AWS_ENDPOINTS if os.environ.get(n)), "https://")
-        if not endpoint.startswith(("https://", "http://")):
-            raise ValueError("AWS_ENDPOINT_URL is not of the form https://host:port")
-        if endpoint.startswith("http://") and not os.environ.get("AWS_ALLOW_HTTP"):
-            raise ValueError("AWS_ENDPOINT_URL is not encrypted and AWS_ALLOW_HTTP is not set")
-        if not any(os.environ.get(name) for name in AWS_CREDENTIALS):
+        endpoint = server_address()
+        if not has_credentials():
             raise ValueError("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set")
 
         class Files(FsspecStore):  # type: ignore[misc, unused-ignore]
@@ -87,7 +112,7 @@ class Store:
                 return super()._open(path, mode, *args, **(options | {"size": found["size"]}))
 
         options: dict[str, Any] = {
-            "client_options": {"allow_http": endpoint.startswith("http://")},
+            "client_options": {"allow_http": (endpoint or "").startswith("http://")},
             "skip_instance_cache": True,  # the variables may have changed since
         }
         self.filesystem = Files("s3", **options)

@@ -1,4 +1,4 @@
-"""Text as identity and as positions: ids of texts, bytes of tokens, maps between versions of it."""
+"""Text as identity and as positions: ids and sketches of texts, bytes of tokens, maps of edits."""
 
 import hashlib
 import unicodedata
@@ -10,6 +10,39 @@ def text_id(text: str) -> bytes:
     text = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
     data = unicodedata.normalize("NFC", text).encode("utf-8", "surrogatepass")
     return hashlib.sha256(data).digest()[:16]
+
+
+# -- sketches --------------------------------------------------------------------------------------
+# A sketch is 112 numbers of 16 bits (`docs/formats.md`); corpus-assets makes them. One covers a text
+# when at least MIN_AGREEING numbers are equal, and all of at least one of the 14 bands of 8.
+
+NEAR_TEXT = "near_text"  # the kind of a standing order against near copies
+SKETCH_VERSION = 1  # raise it whenever the sketch of any text could change
+SKETCH_PREFIX = f"v{SKETCH_VERSION}:"
+"""How the value of such an order begins; the rest is the sketch in hex."""
+BANDS = 14
+ROWS_PER_BAND = 8
+PLACES = BANDS * ROWS_PER_BAND
+MIN_AGREEING = 96  # of 112, so 0.857
+
+
+def near_text_order(sketch: bytes) -> tuple[str, str]:
+    """The standing order against near copies of a text."""
+    return NEAR_TEXT, SKETCH_PREFIX + sketch.hex()
+
+
+def ordered_sketch(value: str) -> bytes:
+    """The sketch in an order's value; empty where another release wrote it."""
+    return bytes.fromhex(value[len(SKETCH_PREFIX) :]) if value.startswith(SKETCH_PREFIX) else b""
+
+
+def agreeing(one: bytes, other: bytes) -> int:
+    """How many places of two sketches are equal."""
+    pairs = zip(one[::2], one[1::2], other[::2], other[1::2], strict=False)
+    return sum(a == c and b == d for a, b, c, d in pairs)
+
+
+# -- places in texts and tokens --------------------------------------------------------------------
 
 
 def extracted_range(edits: Sequence[tuple[int, int, int]], start: int, end: int) -> tuple[int, int]:

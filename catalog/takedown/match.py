@@ -28,11 +28,12 @@ from catalog.formats.key_files import (
     id_key,
     url_hash,
 )
+from catalog.formats.texts import NEAR_TEXT, near_text_order
 from catalog.formats.urls import host_key
 from catalog.lineage.live import LiveLineage
 from catalog.lineage.lookups import Found
 from catalog.lineage.rows import Keys, domain_ranges, prefix_ranges
-from catalog.takedown import near_copies
+from catalog.takedown.near_copies import find_near_copies
 from catalog.takedown.target import ADDRESS_ORDERS, Target, is_shared_suffix
 
 ID_KINDS = ("doc_id", "text_id", "text_sha256")
@@ -87,7 +88,7 @@ class Matcher:
         live = self.live
         focus_on_targets(live, targets)
         ids = [
-            [bytes.fromhex(value) for kind, value in target.orders if kind != near_copies.KIND]
+            [bytes.fromhex(value) for kind, value in target.orders if kind != NEAR_TEXT]
             if target.kind in ID_KINDS
             else []
             for target, _ in targets
@@ -169,7 +170,7 @@ class Matcher:
                 short[row["n"]] = short.get(row["n"], 0) + 1
                 orders.setdefault(row["n"], []).append(("text_id", row["text_id"].hex()))
             else:
-                order = near_copies.order_of(row["sketch"])
+                order = near_text_order(row["sketch"])
                 orders.setdefault(row["n"], []).append(order)
         for row in self.live.query(
             "SELECT n, doc_id FROM going WHERE role > 0 ORDER BY n, role, doc_id"
@@ -316,12 +317,12 @@ class Matcher:
             (n, value)
             for n, (target, near) in enumerate(targets)
             for kind, value in target.orders
-            if near and kind == near_copies.KIND
+            if near and kind == NEAR_TEXT
         ]
         for row in self.live.query("SELECT n, sketch FROM near_of WHERE sketch IS NOT NULL"):
-            orders.append((row["n"], near_copies.order_of(row["sketch"])[1]))
+            orders.append((row["n"], near_text_order(row["sketch"])[1]))
         if orders:
-            found = near_copies.find_near_copies(self.live, orders)
+            found = find_near_copies(self.live, orders)
             self._add(f"SELECT n, doc_id, url_key, 1 FROM ({found}) AS near_ones")
 
     def _near_duplicates(self, documents: str) -> None:

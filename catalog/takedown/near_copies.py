@@ -1,9 +1,4 @@
-"""Near copies of texts in the live versions, by the sketches that ingest left beside them.
-
-A sketch is 112 numbers of 16 bits; corpus-assets makes them, the catalog only compares them, by
-the rule that ingest follows (`docs/formats.md`): at least `MIN_AGREEING` numbers are equal, and
-all of at least one of the 14 bands of 8. A text that is too short has none.
-"""
+"""Near copies of texts in the live versions, by the sketches that ingest left beside them."""
 
 from collections.abc import Iterable
 from importlib.metadata import entry_points
@@ -12,14 +7,10 @@ from typing import Any
 import pyarrow as pa
 
 from catalog.errors import CatalogError, TakedownRefused
+from catalog.formats.texts import BANDS, MIN_AGREEING, PLACES, ROWS_PER_BAND, ordered_sketch
 from catalog.lineage.live import LiveLineage
 
-KIND = "near_text"  # of a standing order
-PREFIX = "v1:"  # of its value; the sketch in hex follows
-MIN_AGREEING = 96
-PLACES = 112
-BANDS = 14
-BAND_BYTES = 16
+BAND_BYTES = 2 * ROWS_PER_BAND
 
 SKETCH_GROUP = "catalog.text_sketch"
 
@@ -48,17 +39,12 @@ def sketch_of(text: str) -> str | None:
     return value
 
 
-def order_of(sketch: bytes) -> tuple[str, str]:
-    """The standing order against near copies of a text."""
-    return KIND, PREFIX + sketch.hex()
-
-
 def find_near_copies(live: LiveLineage, orders: Iterable[tuple[int, str]]) -> str:
     """A query for (n, doc_id, url_key) of live texts that an order of `n` covers.
 
     Orders are values of `near_text`. Reads the column of sketches once: 224 bytes a text.
     """
-    pairs = [(n, bytes.fromhex(v.removeprefix(PREFIX))) for n, v in orders if v.startswith(PREFIX)]
+    pairs = [(n, sketch) for n, value in orders if (sketch := ordered_sketch(value))]
     live.connection.register("near_orders", _table(pairs))
     live.execute("CREATE OR REPLACE TEMP TABLE near_sketches AS SELECT DISTINCT * FROM near_orders")
     places = [f"sketch[{1 + b * BAND_BYTES}:{(b + 1) * BAND_BYTES}]" for b in range(BANDS)]

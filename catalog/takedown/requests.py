@@ -23,9 +23,9 @@ from catalog.errors import (
     UnknownName,
 )
 from catalog.formats.store import Store
+from catalog.formats.texts import NEAR_TEXT
 from catalog.lineage.live import MIN_PREFIX, LiveLineage
 from catalog.takedown.match import ROLES, FoundDocument, Matcher
-from catalog.takedown.near_copies import KIND as NEAR_TEXT
 from catalog.takedown.target import (
     ID_DIGITS,
     Target,

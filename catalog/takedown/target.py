@@ -8,9 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from catalog.errors import TakedownRefused
-from catalog.formats.texts import text_id
+from catalog.formats.texts import NEAR_TEXT, text_id
 from catalog.formats.urls import canonical_host, host_key, older_url_key, url_key
-from catalog.takedown.near_copies import KIND as NEAR_TEXT
 from catalog.takedown.near_copies import sketch_of
 
 MAX_VALUE_BYTES = 2000  # what an index of PostgreSQL is sure to hold

@@ -14,7 +14,7 @@ from typing import Any
 from catalog.db.registry import Registry
 from catalog.db.rows import ArtifactRow, KeyRow, LineageRow, VersionRow
 from catalog.errors import StoreFileError, UnknownName
-from catalog.formats.canonical import canonical_digest
+from catalog.formats.canonical import digest, unseal
 from catalog.formats.manifest import (
     altered_rows,
     contents_path,
@@ -23,7 +23,6 @@ from catalog.formats.manifest import (
 )
 from catalog.formats.store import Store
 
-CHECKSUM = "checksum"
 RESULT = "result.json"
 KEPT = "files.json"
 MODELS = ("tokenizer", "eval_index", "perplexity_models", "classifiers")
@@ -79,8 +78,8 @@ class Trusted:
         except StoreFileError as error:
             yield "contents", path, str(error)
             return
-        for name, digest in contents["files"].items():
-            self.files.append((self._in_folder(name), digest))
+        for name, sha256 in contents["files"].items():
+            self.files.append((self._in_folder(name), sha256))
             known.add(self._in_folder(name))
         yield from self._copies(contents["files"].get(KEPT))
         for found in self.store.list(self._in_folder("")[:-1]):
@@ -105,7 +104,7 @@ class Trusted:
     def _lock(self) -> dict[str, Any]:
         path = self._in_folder("lock.json")
         lock = _json(self.store.read(path), path)
-        found = canonical_digest(lock)
+        found = digest(lock)
         if found != self.version.lock_digest:
             raise StoreFileError(
                 f"has digest {found}, the registry recorded {self.version.lock_digest}"
@@ -253,10 +252,11 @@ class Trusted:
 
 def sealed(data: bytes, path: str) -> dict[str, Any]:
     """JSON that carries its own SHA-256, checked; files of earlier releases have none."""
-    body = _json(data, path)
-    recorded = body.pop(CHECKSUM, None)
-    found = canonical_digest(body)
-    if recorded is not None and found != recorded:
+    try:
+        body, found, recorded = unseal(data)
+    except ValueError as error:
+        raise StoreFileError(f"{path} is not the JSON it was: {error}") from error
+    if found != recorded:
         raise StoreFileError(f"{path} has checksum {recorded}, its contents have {found}")
     return body
 

@@ -6,13 +6,14 @@ came to be are left out, so that equal inputs always meet the same result (ADR 0
 """
 
 import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo
 
+from catalog.formats.canonical import canonical_json as canonical_json
+from catalog.formats.canonical import digest as digest
 from catalog.formats.names import check_name
 from corpus_assets.core.errors import SourceError
 
@@ -37,19 +38,6 @@ class Settings(BaseModel):
     def identity(self) -> dict[str, Any]:
         """The settings as plain JSON values, defaults included."""
         return self.model_dump(mode="json")
-
-
-def canonical_json(value: Any) -> bytes:
-    """Serialize plain JSON values to the one byte string that stands for them."""
-    text = json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    )
-    return text.encode("utf-8")
-
-
-def digest(value: Any) -> str:
-    """SHA-256 over the canonical JSON of `value`, in hex."""
-    return hashlib.sha256(canonical_json(value)).hexdigest()
 
 
 def file_digest(path: Path) -> str:

@@ -9,7 +9,6 @@ root and use `/`.
 import contextlib
 import errno
 import hashlib
-import json
 import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,13 +17,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
+from catalog.formats.canonical import sealed_json as sealed_json
+from catalog.formats.canonical import unseal
 from catalog.formats.store import make_folder, private
 from corpus_assets.core.errors import CorruptArtifact, DriftError, StoreError
-from corpus_assets.core.identity import canonical_json, digest
+from corpus_assets.core.identity import digest
 from corpus_assets.core.leftovers import is_temporary, leftovers
 
 RESULT = "result.json"
-CHECKSUM = "checksum"
 
 
 @dataclass(frozen=True)
@@ -286,22 +286,14 @@ def check_files(store: Store, files: Iterable[tuple[str, str]], jobs: int = 4) -
             pass
 
 
-def sealed_json(body: Mapping[str, Any]) -> bytes:
-    """Canonical JSON with its own SHA-256 in `checksum`, for files that no digest names."""
-    return canonical_json({**body, CHECKSUM: digest(dict(body))})
-
-
 def read_sealed(store: Store, path: str) -> dict[str, Any]:
     """What `sealed_json` wrote, refused when it was altered; older files have no checksum."""
     try:
-        body = json.loads(store.read(path))
-        recorded = body.pop(CHECKSUM, None)
-        found = digest(body)
-    except (ValueError, AttributeError, TypeError) as error:
+        body, found, recorded = unseal(store.read(path))
+    except ValueError as error:
         raise damaged(store, path, "is not the JSON it was") from error
-    if recorded is not None:
-        _compare(store, path, found, recorded)
-    return dict(body)
+    _compare(store, path, found, recorded)
+    return body
 
 
 def _compare(store: Store, path: str, found: str, recorded: str) -> None:

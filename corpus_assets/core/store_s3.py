@@ -19,8 +19,8 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import urlsplit
 
+from catalog.formats import store
 from catalog.formats.store import make_folder, private
 from corpus_assets.core.errors import MissingExtra, StoreError
 from corpus_assets.core.leftovers import is_temporary, leftovers
@@ -29,15 +29,6 @@ MAX_OBJECT_BYTES = 5 << 30  # of one PUT, on Amazon's servers and others
 DOWNLOAD_CHUNK_BYTES = 4 << 20
 UNUSED_S = 3600.0
 
-CREDENTIALS = (
-    "AWS_ACCESS_KEY_ID",
-    "AWS_WEB_IDENTITY_TOKEN_FILE",
-    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-    "AWS_METADATA_ENDPOINT",  # the role of a cloud machine, used only where it is asked for
-    "AWS_SKIP_SIGNATURE",
-)
-ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,62}")
 PREFIX = re.compile(r"(?!\.\.(/|$))(?!.*/\.\.(/|$))[^\x00-\x1f\x7f?#%\\]*")
 WRONG_REGION = "incorrectly configured region"  # the client's words for a redirect by Amazon
@@ -64,7 +55,7 @@ class S3Store:
         self.bucket, prefix = _split_url(url)
         self.url = f"s3://{self.bucket}/{prefix}".rstrip("/")
         self.endpoint = server_address(os.environ)
-        if not any(os.environ.get(name) for name in CREDENTIALS):
+        if not store.has_credentials():
             raise StoreError(
                 f"no credentials for the store {self.url}; set AWS_ACCESS_KEY_ID and "
                 "AWS_SECRET_ACCESS_KEY (or AWS_SKIP_SIGNATURE=true for a public bucket)"
@@ -269,25 +260,10 @@ def _split_url(url: str) -> tuple[str, str]:
 
 def server_address(environment: Mapping[str, str]) -> str | None:
     """The server's address, or None for Amazon's own; checked, since the client only panics."""
-    name, endpoint = next(
-        ((name, environment[name]) for name in ENDPOINTS if environment.get(name)), ("", "")
-    )
-    if not endpoint:
-        return None
     try:
-        parts = urlsplit(endpoint)
-        host, _ = parts.hostname, parts.port
-    except ValueError:
-        raise StoreError(f"{name} is not a valid URL; write it as https://host:port") from None
-    if parts.scheme not in ("http", "https") or not host or "@" in parts.netloc or parts.query:
-        raise StoreError(f"{name} is not a server's address; write it as https://host:port")
-    allowed = environment.get("AWS_ALLOW_HTTP", "").lower() in ("1", "true", "yes", "on", "y")
-    if parts.scheme == "http" and not allowed:
-        raise StoreError(
-            f"{name} {endpoint} is not encrypted; use https://, or set AWS_ALLOW_HTTP=true for a "
-            "server on this machine"
-        )
-    return endpoint.rstrip("/")
+        return store.server_address(environment)
+    except ValueError as error:
+        raise StoreError(str(error)) from error
 
 
 def _is_inside(path: str) -> bool:

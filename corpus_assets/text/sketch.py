@@ -21,22 +21,21 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from catalog.formats.texts import (
+    BANDS,
+    MIN_AGREEING,
+    PLACES,
+    ROWS_PER_BAND,
+    SKETCH_PREFIX,
+)
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.text.characters import char_tables, nfkc
 from corpus_assets.text.codepoints import text_buffers
 from corpus_assets.text.minhash import affine32_permutations, minhash_texts
 
-VERSION = 1  # raise it whenever the sketch of any text could change
-PREFIX = f"v{VERSION}:"
-"""How the value of an order begins; the rest is the sketch in hex."""
-
 SHINGLE_WORDS = 5
-BANDS = 14
-ROWS_PER_BAND = 8
-PLACES = BANDS * ROWS_PER_BAND
 BYTES = 2 * PLACES
 MIN_SHINGLES = 50
-MIN_AGREEING = 96  # of 112, so 0.857
 
 _SEED = 20_241
 _TEXTS_AT_ONCE = 1_024
@@ -75,7 +74,7 @@ def sketch_texts(texts: Sequence[str]) -> list[bytes | None]:
 def sketch_text(text: str) -> str | None:
     """The value of an order against near copies of a text; None where it is too short."""
     (sketch,) = sketch_texts([text])
-    return None if sketch is None else PREFIX + sketch.hex()
+    return None if sketch is None else SKETCH_PREFIX + sketch.hex()
 
 
 class SketchIndex:
@@ -186,7 +185,7 @@ def _matrix(column: pa.ChunkedArray | pa.Array) -> tuple[Rows, Matrix]:
 
 
 def _parsed(value: str) -> bytes:
-    digits = value.removeprefix(PREFIX)
+    digits = value.removeprefix(SKETCH_PREFIX)
     try:
         raw = bytes.fromhex(digits) if digits != value else b""
     except ValueError:
@@ -194,7 +193,7 @@ def _parsed(value: str) -> bytes:
     if len(raw) != BYTES:
         raise RecipeError(
             f"the sketch {value[:12]!r}... of a takedown was not made by this version of "
-            f"corpus-assets: it should be {PREFIX} and {2 * BYTES} hex digits; file the takedown "
+            f"corpus-assets: it should be {SKETCH_PREFIX} and {2 * BYTES} hex digits; file the takedown "
             "again"
         )
     return raw

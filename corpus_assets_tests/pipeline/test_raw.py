@@ -128,7 +128,7 @@ def test_records_that_share_a_gzip_member_are_found_again(
             (wanted,) = [each for each in records if f"URI: {row['url']}\r\n".encode() in each]
             assert target.read_bytes() == wanted
             target.unlink()
-        monkeypatch.setattr("catalog.ask.raw.MAX_FETCHED_BYTES", 1000)
+        monkeypatch.setattr("catalog.formats.records.MAX_FETCHED_BYTES", 1000)
         server.seen.clear()
         with pytest.raises(SystemExit) as done:
             catalog(["raw", shared["doc_id"].hex(), "--home", str(place.home)])

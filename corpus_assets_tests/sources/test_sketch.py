@@ -6,22 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from catalog.formats.texts import BANDS, MIN_AGREEING, PLACES, ROWS_PER_BAND, SKETCH_PREFIX
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.text import sketch
 from corpus_assets.text.characters import char_tables
 from corpus_assets.text.codepoints import text_buffers
 from corpus_assets.text.minhash import affine32_permutations, minhash_texts
-from corpus_assets.text.sketch import (
-    BANDS,
-    BYTES,
-    MIN_AGREEING,
-    PLACES,
-    PREFIX,
-    ROWS_PER_BAND,
-    SketchIndex,
-    sketch_text,
-    sketch_texts,
-)
+from corpus_assets.text.sketch import BYTES, SketchIndex, sketch_text, sketch_texts
 
 
 def words(name: str, count: int) -> list[str]:
@@ -117,7 +108,7 @@ def test_look_up_finds_what_comparing_all_with_all_finds(monkeypatch: pytest.Mon
     row = orders[7].copy()
     row[::ROWS_PER_BAND] ^= np.uint16(1)  # close enough, but no band is whole
     texts.append(row.tobytes())
-    values = [PREFIX + one.tobytes().hex() for one in orders]
+    values = [SKETCH_PREFIX + one.tobytes().hex() for one in orders]
     index = SketchIndex(values)
     wanted = [any(naive(o.tobytes(), text) for o in orders) for text in texts]
     assert 20 < sum(wanted) < 280

@@ -69,7 +69,7 @@ class TestTheCatalogReadsIt:
     @pytest.mark.parametrize(
         ("name", "value", "message"),
         [
-            ("AWS_ENDPOINT_URL", "nonsense", "not of the form https://"),
+            ("AWS_ENDPOINT_URL", "nonsense", "write it as https://"),
             ("AWS_ALLOW_HTTP", "", "not encrypted"),
             ("AWS_ACCESS_KEY_ID", "", "not set"),
         ],

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, cast
 
+from catalog.formats.store import has_credentials
 from corpus_assets.core.errors import MissingExtra, SourceError
-from corpus_assets.core.store_s3 import CREDENTIALS, refuse_after_fork, server_address
+from corpus_assets.core.store_s3 import refuse_after_fork, server_address
 from corpus_assets.ingest.fetch.http import CONNECT_TIMEOUT_S, OVERLOADED, is_other
 from corpus_assets.ingest.fetch.transport import (
     PIECE_BYTES,
@@ -115,10 +116,6 @@ class S3Answer:
         """The client closes what is not read any more."""
 
 
-def _has_credentials() -> bool:
-    return any(os.environ.get(name) for name in CREDENTIALS)
-
-
 def _connect(bucket: str, limits: Limits) -> Any:
     try:
         from obstore.store import S3Store
@@ -130,7 +127,7 @@ def _connect(bucket: str, limits: Limits) -> Any:
     config: dict[str, Any] = {}
     if endpoint:
         config["endpoint"] = endpoint
-    if not _has_credentials():
+    if not has_credentials():
         config["skip_signature"] = True
     return S3Store(
         bucket,
@@ -182,7 +179,7 @@ def _failure(answer: str) -> Exception:
         return Refused(f"HTTP {number} {name}".rstrip())
     if number:
         text = f"HTTP {number} {name}".rstrip()
-        if number == 403 and not _has_credentials():
+        if number == 403 and not has_credentials():
             text += NOT_SIGNED
         return Trouble(text, number in OVERLOADED or name == "SlowDown")
     return Trouble("the transfer broke" if "HTTP error" not in answer else "no answer")

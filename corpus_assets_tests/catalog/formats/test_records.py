@@ -2,11 +2,13 @@
 
 import io
 import random
+from pathlib import Path
 
 import pytest
 
+from catalog.db.rows import FileRow
 from catalog.errors import SourceUnavailable
-from catalog.formats.records import INPUT_BYTES, MAX_HEAD_BYTES, shared_records
+from catalog.formats.records import INPUT_BYTES, MAX_HEAD_BYTES, read_record, shared_records
 from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets_tests.sources.warc_bytes import member, response
 
@@ -53,3 +55,11 @@ def test_a_file_that_is_damaged_before_the_record_says_so(change: str, message: 
     broken = data[:6_000] if change == "cut" else b"no gzip at all" + data
     with pytest.raises(SourceUnavailable, match=message):
         list(shared_records(io.BytesIO(broken), len(records[0]), MOST))
+
+
+def test_an_unknown_format_is_refused_and_not_read_as_warc(tmp_path: Path) -> None:
+    (tmp_path / "part.xyz").write_bytes(b"WARC/1.0\r\n\r\n")
+    file = FileRow(0, "part.xyz", str(tmp_path / "part.xyz"), 12)
+    for kind in ("xyz", ""):
+        with pytest.raises(SourceUnavailable, match=rf"part\.xyz has records of format '{kind}'"):
+            read_record(kind, file, {"offset": 0, "length": 12, "url": None, "file": "part.xyz"})

@@ -7,8 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from catalog.formats.texts import near_text_order
 from catalog.lineage.live import LiveLineage
-from catalog.takedown import near_copies
+from catalog.takedown.near_copies import find_near_copies
 from catalog.takedown.requests import rematch, request
 from catalog.takedown.target import doc_id_target, url_target
 from corpus_assets.text import sketch
@@ -60,14 +61,10 @@ def names(corpus: Corpus, answer: dict[str, Any]) -> set[str]:
 
 
 def test_catalog_and_ingest_agree_on_what_a_sketch_is() -> None:
-    assert near_copies.PREFIX == sketch.PREFIX
-    assert near_copies.MIN_AGREEING == sketch.MIN_AGREEING
-    assert near_copies.PLACES == sketch.PLACES
-    assert (near_copies.BANDS, near_copies.BAND_BYTES) == (sketch.BANDS, 2 * sketch.ROWS_PER_BAND)
     value = sketch.sketch_text(texts()["story"])
     assert value is not None
     raw = sketch.sketch_texts([texts()["story"]])[0]
-    assert near_copies.order_of(raw or b"") == ("near_text", value)
+    assert near_text_order(raw or b"") == ("near_text", value)
 
 
 def test_near_copies_in_no_cluster_are_found_and_pages_of_one_frame_are_not(
@@ -87,7 +84,7 @@ def test_every_text_finds_what_an_order_against_it_would_refuse(corpus: Corpus) 
             if value is None:
                 continue
             refused = sketch.SketchIndex([value]).match(column)
-            found = live.query(near_copies.find_near_copies(live, [(0, value)]))
+            found = live.query(find_near_copies(live, [(0, value)]))
             wanted = {d.doc_id for d, gone in zip(kept, refused, strict=True) if gone}
             assert {bytes(row["doc_id"]) for row in found} == wanted
 
