@@ -14,14 +14,6 @@ from catalog.cli.options import BROKEN_EXIT, Place, placed
 from catalog.cli.terminal import print_json, print_line, printable
 from catalog.db.rows import TAKEDOWN_STATES
 from catalog.errors import CatalogError, TakedownTooWide
-from catalog.takedown.certificates import (
-    fingerprint,
-    key_path,
-    load_public_key,
-    make_key,
-    pem,
-    public_path,
-)
 
 BAD_LINES_IN_JSON = 10_000
 
@@ -206,7 +198,12 @@ def verify(place: Place, as_json: bool, what: str, public_keys: tuple[Path, ...]
     With FILE, a copy of a certificate (.json) is checked by itself against the public key, and
     its page where that lies beside it: neither catalog nor store is needed.
     """
-    from catalog.takedown.certificates import Trust, verify_copy, verify_takedown
+    from catalog.takedown.certificates import (
+        Trust,
+        load_public_key,
+        verify_copy,
+        verify_takedown,
+    )
 
     if what.isascii() and what.isdigit():
         trust = Trust.given(public_keys)
@@ -232,6 +229,8 @@ def keygen(place: Place, as_json: bool, out: Path | None) -> None:
     Publish what is printed where requesters find it, and keep the private key and the head record
     that will lie beside it from whoever can write to the catalog or the store.
     """
+    from catalog.takedown.certificates import fingerprint, key_path, make_key, pem, public_path
+
     path = out or key_path()
     key = make_key(path, [place.home, *place.local_store])
     answer = {

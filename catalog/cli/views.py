@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from catalog.ask.documents import fate
 from catalog.cli.terminal import print_fields, print_line, print_table, printable, short
 
 
@@ -67,6 +66,8 @@ def show_resolved(answer: dict[str, Any]) -> None:
 
 def show_history(answer: dict[str, Any]) -> None:
     """`catalog lineage`"""
+    from catalog.ask.documents import fate
+
     print_fields([("document", answer["doc_id"]), ("version", answer["version"])])
     for record in answer["records"]:
         print_line()

@@ -279,3 +279,10 @@ def test_the_catalog_imports_neither_dagster_nor_the_pipeline() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_the_command_line_alone_loads_no_numeric_library() -> None:
+    heavy = "{'numpy', 'pyarrow', 'duckdb', 'alembic', 'pydantic', 'cryptography', 'rich'}"
+    code = f"import sys, catalog.cli.commands; print(sorted(set(sys.modules) & {heavy}))"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
