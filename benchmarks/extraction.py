@@ -38,16 +38,18 @@ from unittest import mock
 
 from machine import machine
 
+from corpus_assets.core.urls import Blocklist
 from corpus_assets.ingest import documents
 from corpus_assets.ingest import documents as document_names
 from corpus_assets.ingest.documents import IngestSettings, ingest_part
 from corpus_assets.ingest.extract.extract import ExtractionSettings, Extractor
 from corpus_assets.ingest.extract.page_worker import PageResult
 from corpus_assets.ingest.formats.warc import read_warc
-from corpus_assets.ingest.gates.gates import Blocklist, GateSettings, Suppressions
+from corpus_assets.ingest.gates.gates import GateSettings
 from corpus_assets.ingest.gates.language import LanguageGateSettings
 from corpus_assets.ingest.records import SourceFile, file_sha256
 from corpus_assets.ingest.source import SourceSpec
+from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.models.files import find_model
 
 PEER = Path(__file__).with_name("extraction_peer.py")

@@ -18,8 +18,8 @@ from corpus_assets.graph.engine.base import Engine
 from corpus_assets.graph.engine.local import LocalEngine
 from corpus_assets.graph.leases import building
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.ingest.gates.gates import Suppressions
 from corpus_assets.ingest.locations import Locations
+from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.recipe.recipe import Recipe, find_recipe
 from corpus_assets.recipe.snapshots import load_with_added
 from corpus_assets.stages import function_of

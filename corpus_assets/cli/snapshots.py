@@ -80,7 +80,7 @@ def add(
     The next build takes it in. The recipe's file stays as it is.
     """
     from corpus_assets.graph.run import pin_snapshot
-    from corpus_assets.ingest.crawl.layout import Take, choose
+    from corpus_assets.ingest.crawl import Take, choose
     from corpus_assets.ingest.snapshots import OpenPlace
     from corpus_assets.inspect.snapshots import Book, make_entry, shown_bytes
     from corpus_assets.recipe.snapshots import add_snapshot, undo_add

@@ -23,11 +23,11 @@ from corpus_assets.core.store import (
     load_result,
 )
 from corpus_assets.core.task import Task
-from corpus_assets.ingest.gates.gates import Suppressions
 from corpus_assets.ingest.list_stages import site_pins
 from corpus_assets.ingest.locations import Locations
 from corpus_assets.ingest.snapshots import SnapshotFiles, load_snapshot_files
 from corpus_assets.ingest.stage import DOCUMENTS
+from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.models.files import find_model
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.stages import STAGES

@@ -12,32 +12,35 @@ from pydantic import Field
 
 from corpus_assets.core.identity import Settings
 from corpus_assets.core.schemas import DOCUMENTS, RECORDS
-from corpus_assets.core.urls import Address, address_of
+from corpus_assets.core.urls import Address, Blocklist, address_of
 from corpus_assets.ingest.extract.charset import PageText, normalise, read_page
 from corpus_assets.ingest.extract.extract import ExtractionSettings, Extractor
 from corpus_assets.ingest.extract.page_metadata import page_date, page_language, page_title
 from corpus_assets.ingest.extract.page_worker import PageResult
 from corpus_assets.ingest.formats import format_of, read_records
-from corpus_assets.ingest.gates.code import CodeSettings
-from corpus_assets.ingest.gates.gates import (
-    Blocklist,
+from corpus_assets.ingest.gates import (
+    NOTHING_SAID,
+    UNKNOWN_LICENCE,
+    CodeSettings,
     GateSettings,
-    Refusal,
-    Suppressions,
+    LanguageGate,
+    Preference,
+    Statement,
+    UrlLists,
+    combined,
+    gate_licence,
     gate_page,
     gate_record,
     gate_text,
-    licence,
     media_type,
+    page_licence,
+    text_licence,
+    with_sample,
 )
-from corpus_assets.ingest.gates.language import LanguageGate, with_sample
-from corpus_assets.ingest.gates.licence import UNKNOWN, page_licence, text_licence
-from corpus_assets.ingest.gates.robots import UNKNOWN as NOTHING_SAID
-from corpus_assets.ingest.gates.robots import Preference, Statement, combined
-from corpus_assets.ingest.gates.sites import UrlLists
 from corpus_assets.ingest.kernels.landmarks import Landmarks, find_landmarks
-from corpus_assets.ingest.records import RawRecord, SourceFile
+from corpus_assets.ingest.records import RawRecord, Refusal, SourceFile
 from corpus_assets.ingest.source import SourceSpec
+from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.text.sketch import sketch_texts
 
 ID_BYTES = 16
@@ -153,7 +156,7 @@ SUPPRESSED_COLUMNS: Mapping[str, Any] = {
     "url": None,
     "content_type": None,
     "refers_to": None,
-    "licence": UNKNOWN,
+    "licence": UNKNOWN_LICENCE,
     "preference": NOTHING_SAID,
     "preference_source": None,
     "detail": None,
@@ -410,7 +413,7 @@ class _Ingest:
             spdx = page_licence(markup, landmarks.hosts) or spdx
             refusal = gate_page(markup, spdx, self._gates, landmarks.metas, said)
         else:
-            refusal = licence(spdx, self._gates)
+            refusal = gate_licence(spdx, self._gates)
         is_wanted = refusal is None
         gate = self._language_gate
         if refusal is None and gate is not None:

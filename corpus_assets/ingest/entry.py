@@ -6,8 +6,8 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticKnownError
 
 from catalog.formats.names import check_name
-from corpus_assets.ingest.crawl.layout import CrawlSettings
-from corpus_assets.ingest.fetch.transport import FetchSettings
+from corpus_assets.ingest.crawl import CrawlSettings
+from corpus_assets.ingest.fetch import FetchSettings
 from corpus_assets.ingest.formats import FORMATS
 from corpus_assets.ingest.source import SourceSpec
 

@@ -16,10 +16,15 @@ from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Task, TaskContext
 from corpus_assets.ingest import site_files
-from corpus_assets.ingest.fetch.opening import Reach, open_pinned
-from corpus_assets.ingest.gates.addresses import FILES, CategoryIndex, build_category_index
-from corpus_assets.ingest.gates.addresses import VERSION as CATEGORIES_VERSION
-from corpus_assets.ingest.gates.sites import SiteIndex, UrlLists
+from corpus_assets.ingest.fetch import Reach, open_pinned
+from corpus_assets.ingest.gates import (
+    CATEGORIES_VERSION,
+    CATEGORY_FILES,
+    CategoryIndex,
+    SiteIndex,
+    UrlLists,
+    build_category_index,
+)
 from corpus_assets.ingest.records import SourceFile
 from corpus_assets.ingest.site_files import SiteFileSettings, build_index, read_site_files
 from corpus_assets.ingest.snapshots import reading_params
@@ -126,7 +131,7 @@ def _category_files(graph: "Pipeline", lists: str, category: str) -> list[Path]:
     if copies is not None:
         return copies
     folder = Path(graph.locations.resolve(lists)) / category
-    found = [folder / name for name in FILES if (folder / name).is_file()]
+    found = [folder / name for name in CATEGORY_FILES if (folder / name).is_file()]
     if not found:
         raise SourceError(
             f"blocked_categories: {folder} holds neither `domains` nor `urls`; correct the folder "

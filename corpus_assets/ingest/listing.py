@@ -10,14 +10,11 @@ from pathlib import Path
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.identity import digest
 from corpus_assets.ingest.extract.charset import decode
-from corpus_assets.ingest.fetch.fetcher import Fetcher
-from corpus_assets.ingest.fetch.opening import pin_file
-from corpus_assets.ingest.fetch.transport import shown
-from corpus_assets.ingest.formats import FORMATS, format_of
-from corpus_assets.ingest.formats.warc import refuse_formats
-from corpus_assets.ingest.gates.licence import (
-    MAX_BYTES,
-    UNKNOWN,
+from corpus_assets.ingest.fetch import Fetcher, pin_file, shown
+from corpus_assets.ingest.formats import FORMATS, format_of, refuse_formats
+from corpus_assets.ingest.gates import (
+    MAX_LICENCE_BYTES,
+    UNKNOWN_LICENCE,
     detect_licences,
     folder_licence,
     is_licence_file,
@@ -52,7 +49,9 @@ def group_files(spec: SourceSpec, base: str, names: Sequence[str]) -> list[Sourc
         if licence_ids is not None:
             folder, _, file = name.rpartition("/")
             licences.setdefault(folder, []).append((file, licence_ids))
-    expressions = {folder: folder_licence(files) or UNKNOWN for folder, files in licences.items()}
+    expressions = {
+        folder: folder_licence(files) or UNKNOWN_LICENCE for folder, files in licences.items()
+    }
     members = (
         SourceMember(name, *sizes[name], licence=_nearest(name, expressions)) for name in names
     )
@@ -100,8 +99,8 @@ def _read(uri: str, may_hold_licence: bool) -> tuple[int, str, tuple[str, ...] |
     if not may_hold_licence:
         return (*file_sha256(uri), None)
     with open_source(uri) as stream:
-        data = stream.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
+        data = stream.read(MAX_LICENCE_BYTES + 1)
+    if len(data) > MAX_LICENCE_BYTES:
         return (*file_sha256(uri), ())
     return len(data), hashlib.sha256(data).hexdigest(), detect_licences(decode(data).text or "")
 
@@ -122,7 +121,7 @@ VERSION = 1
 
 def list_files(spec: SourceSpec, location: str, snapshot: str) -> list[SourceFile]:
     """The files of a snapshot, sorted by name; the order is the numbering of its parts. The small
-    files of `text` and `code` sources are gathered into parts (`source_groups`).
+    files of `text` and `code` sources are gathered into parts.
 
     `location` is a file, a glob pattern, or a folder of which all files of the source's format
     are taken, those in sub-folders too. Names are relative to the folder (of a pattern: to the

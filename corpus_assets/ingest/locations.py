@@ -13,7 +13,7 @@ from pathlib import Path
 
 from corpus_assets.core.errors import RecipeError, SourceError
 from corpus_assets.core.home import Home
-from corpus_assets.ingest.fetch.transport import host_of, is_remote, shown
+from corpus_assets.ingest.fetch import host_of, is_remote, shown
 
 DEMO = "demo://"
 

@@ -12,22 +12,21 @@ from corpus_assets.core.identity import canonical_json, digest
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.store import Output, Store, damaged, read_sealed, sealed_json
 from corpus_assets.core.task import TaskContext
-from corpus_assets.ingest.crawl.index import pin_indexes, read_indexed
-from corpus_assets.ingest.crawl.layout import (
+from corpus_assets.ingest.crawl import (
     CrawlPlace,
     CrawlSettings,
     IndexSettings,
     OnProgress,
     Take,
     choose,
+    pin_indexes,
+    read_indexed,
     robots_path,
 )
 from corpus_assets.ingest.entry import SourceEntry
-from corpus_assets.ingest.fetch.opening import Opener, Reach, forget_cached, open_pinned
-from corpus_assets.ingest.fetch.transport import is_remote
-from corpus_assets.ingest.formats import format_of, read_records
-from corpus_assets.ingest.formats.warc import refuse_formats
-from corpus_assets.ingest.gates.gates import GateSettings
+from corpus_assets.ingest.fetch import Opener, Reach, forget_cached, is_remote, open_pinned
+from corpus_assets.ingest.formats import format_of, read_records, refuse_formats
+from corpus_assets.ingest.gates import GateSettings
 from corpus_assets.ingest.listing import base_of, list_files, list_names, list_remote
 from corpus_assets.ingest.locations import Locations
 from corpus_assets.ingest.records import RawRecord, SourceFile

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from corpus_assets.core.identity import Name, Settings
-from corpus_assets.ingest.gates.code import CodeSettings
+from corpus_assets.ingest.gates import CodeSettings
 
 
 class FieldNames(Settings):

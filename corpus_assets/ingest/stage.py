@@ -12,13 +12,11 @@ from corpus_assets.core import files
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, read_table, values
+from corpus_assets.core.urls import Blocklist
 from corpus_assets.ingest import documents
 from corpus_assets.ingest.documents import SUPPRESSED, IngestSettings, ingest_part
 from corpus_assets.ingest.extract.extract import extractor_version
-from corpus_assets.ingest.gates.gates import Blocklist, Suppressions
-from corpus_assets.ingest.gates.language import sample_counts
-from corpus_assets.ingest.gates.optout import OPTED_OUT
-from corpus_assets.ingest.gates.robots import TRAINING_DISALLOWED
+from corpus_assets.ingest.gates import OPTED_OUT, TRAINING_DISALLOWED, sample_counts
 from corpus_assets.ingest.list_stages import category_files, list_inputs, url_lists
 from corpus_assets.ingest.purge import part_task, purge_part, spelled_orders
 from corpus_assets.ingest.records import SourceFile
@@ -30,6 +28,7 @@ from corpus_assets.ingest.snapshots import (
     reading_params,
 )
 from corpus_assets.ingest.source import SourceSpec
+from corpus_assets.ingest.suppressions import Suppressions
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline

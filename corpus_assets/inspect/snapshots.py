@@ -8,7 +8,7 @@ from corpus_assets.core.errors import MissingInput, RecipeError
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import Store, open_store
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.ingest.crawl.layout import CrawlPlace, CrawlSettings, Take, choose
+from corpus_assets.ingest.crawl import CrawlPlace, CrawlSettings, Take, choose
 from corpus_assets.ingest.entry import SourceEntry
 from corpus_assets.ingest.locations import Locations
 from corpus_assets.ingest.snapshots import OpenPlace

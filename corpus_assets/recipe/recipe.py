@@ -22,8 +22,7 @@ from corpus_assets.dedup.clusters import ClusterSettings
 from corpus_assets.dedup.signatures import SignatureSettings
 from corpus_assets.ingest.documents import IngestSettings
 from corpus_assets.ingest.entry import SourceEntry
-from corpus_assets.ingest.gates.addresses import CategoryLists
-from corpus_assets.ingest.gates.optout import read_ai_agents
+from corpus_assets.ingest.gates import CategoryLists, read_ai_agents
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.tables import read_language_tables
 from corpus_assets.shards.mixture import MixtureSettings

@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError
 from corpus_assets.core.errors import CorruptArtifact, RecipeError
 from corpus_assets.core.identity import Name, Settings, canonical_json
 from corpus_assets.core.store import Store
-from corpus_assets.ingest.crawl.layout import Take
+from corpus_assets.ingest.crawl import Take
 from corpus_assets.recipe.recipe import Recipe, load_recipe
 
 

@@ -16,7 +16,7 @@ from corpus_assets.defs.materialize import stage_metadata
 from corpus_assets.graph.checks import CheckOutcome, check_asset
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import AssetReport, run_asset
-from corpus_assets.ingest.gates.gates import Suppressions
+from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.recipe.recipe import parse_recipe
 from corpus_assets.session import Session
 from corpus_assets.versions.version import make_lock

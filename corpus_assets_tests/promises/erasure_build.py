@@ -26,8 +26,8 @@ from corpus_assets.graph.engine.base import Engine, OnDone
 from corpus_assets.graph.engine.local import LocalEngine
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import pin_snapshot
-from corpus_assets.ingest.gates.gates import Suppressions
 from corpus_assets.ingest.locations import Locations
+from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.session import Session
 from corpus_assets.stages import STAGES, function_of

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from corpus_assets.ingest.urls import Blocklist
 from pydantic import ValidationError
 
 from corpus_assets.core.errors import SourceError
+from corpus_assets.core.urls import Blocklist
 from corpus_assets.ingest import formats
 from corpus_assets.ingest.documents import IngestSettings, ingest_part
 from corpus_assets.ingest.entry import SourceEntry

@@ -5,19 +5,13 @@ from typing import Any
 
 import pytest
 
-from corpus_assets.core.urls import address_of
+from corpus_assets.core.urls import Blocklist, address_of
 from corpus_assets.ingest.gates.addresses import CategoryIndex, build_category_index
-from corpus_assets.ingest.gates.gates import (
-    Blocklist,
-    GateSettings,
-    Refusal,
-    gate_page,
-    gate_record,
-)
+from corpus_assets.ingest.gates.gates import GateSettings, gate_page, gate_record
 from corpus_assets.ingest.gates.optout import OptOutSettings
 from corpus_assets.ingest.gates.sites import RobotsSettings, SiteIndex, UrlLists
 from corpus_assets.ingest.listing import list_files
-from corpus_assets.ingest.records import RawRecord
+from corpus_assets.ingest.records import RawRecord, Refusal
 from corpus_assets.ingest.site_files import SiteFileSettings, build_index, read_site_files
 from corpus_assets.ingest.source import SourceSpec
 from corpus_assets_tests.sources.warc_bytes import page

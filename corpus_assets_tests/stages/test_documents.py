@@ -12,17 +12,18 @@ from blake3 import blake3
 
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.schemas import DOCUMENTS, RECORDS
-from corpus_assets.core.urls import url_key
+from corpus_assets.core.urls import Blocklist, url_key
 from corpus_assets.ingest import documents as documents_stage
 from corpus_assets.ingest.documents import IngestSettings, ingest_part, make_text_id
 from corpus_assets.ingest.extract import page_worker
 from corpus_assets.ingest.extract.extract import Extractor
 from corpus_assets.ingest.extract.page_worker import PageResult, close_idle_workers
-from corpus_assets.ingest.gates.gates import Blocklist, GateSettings, Suppressions
+from corpus_assets.ingest.gates.gates import GateSettings
 from corpus_assets.ingest.gates.language import LanguageGateSettings
 from corpus_assets.ingest.purge import purge_part
 from corpus_assets.ingest.records import SourceFile, file_sha256
 from corpus_assets.ingest.source import FieldNames, SourceSpec
+from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.models.files import find_model
 from corpus_assets_tests.shared_data import shared_data
 from corpus_assets_tests.sources.warc_bytes import http, member, members, page, record, response

@@ -96,7 +96,9 @@ from corpus_assets.ingest.extract import page_worker
 from corpus_assets.ingest.records import SourceFile, file_sha256
 from corpus_assets.ingest.source import SourceSpec
 from corpus_assets.ingest.extract.extract import ExtractionSettings
-from corpus_assets.ingest.gates.gates import Blocklist, GateSettings, Suppressions
+from corpus_assets.ingest.gates.gates import GateSettings
+from corpus_assets.ingest.suppressions import Suppressions
+from corpus_assets.core.urls import Blocklist
 from corpus_assets.ingest.extract.page_child import peak_memory
 from corpus_assets.ingest.documents import IngestSettings, ingest_part
 

@@ -30,10 +30,9 @@ from corpus_assets.core.errors import SourceError
 from corpus_assets.core.store import Output, Store, sha256_hex
 from corpus_assets.core.task import parquet_bytes
 from corpus_assets.ingest.crawl.layout import CrawlPlace, IndexSettings
-from corpus_assets.ingest.fetch.opening import open_remote
-from corpus_assets.ingest.fetch.transport import is_remote
-from corpus_assets.ingest.formats.warc import read_warc
-from corpus_assets.ingest.gates.gates import GateSettings
+from corpus_assets.ingest.fetch import is_remote, open_remote
+from corpus_assets.ingest.formats import read_warc
+from corpus_assets.ingest.gates import GateSettings
 from corpus_assets.ingest.listing import list_names, list_remote
 from corpus_assets.ingest.locations import Locations
 from corpus_assets.ingest.records import RawRecord, SourceFile, damaged, open_source

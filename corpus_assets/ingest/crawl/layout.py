@@ -15,9 +15,7 @@ from pydantic import Field, field_validator, model_validator
 
 from corpus_assets.core.errors import AbsentSource, SourceError
 from corpus_assets.core.identity import Settings, keyed_hash
-from corpus_assets.ingest.fetch.fetcher import Fetcher
-from corpus_assets.ingest.fetch.opening import pin_file
-from corpus_assets.ingest.fetch.transport import FetchSettings, Stat, is_remote, shown
+from corpus_assets.ingest.fetch import Fetcher, FetchSettings, Stat, is_remote, pin_file, shown
 from corpus_assets.ingest.records import SourceFile, file_sha256
 
 # --------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 Server and credentials come from the usual AWS_* variables; without credentials requests are not
 signed, which is how public buckets such as `commoncrawl` are read. The client's own retries are
-off: `remote.Fetcher` decides when to ask again.
+off: `fetcher.Fetcher` decides when to ask again.
 """
 
 import os

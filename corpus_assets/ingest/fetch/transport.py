@@ -1,6 +1,6 @@
 """One request for a range of a remote file, and what its answer means.
 
-A transport makes a request once and never tries again: that is `remote.Fetcher`'s work, so that
+A transport makes a request once and never tries again: that is `fetcher.Fetcher`'s work, so that
 one place decides how patient and how polite we are. Where one question takes several requests
 (redirects, pages of a listing), it asks for a turn before each but the first: `OneMore`. What can
 go wrong has four names:

@@ -9,8 +9,10 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from corpus_assets.core.errors import SourceError
-from corpus_assets.ingest.fetch.opening import Opener, open_pinned
+from corpus_assets.ingest.fetch import Opener, open_pinned
 from corpus_assets.ingest.formats.base import FileContent, FileFormat, FolderFormat, Format
+from corpus_assets.ingest.formats.http import body_beginning
+from corpus_assets.ingest.formats.warc import read_warc, refuse_formats
 from corpus_assets.ingest.records import RawRecord, SourceFile
 from corpus_assets.ingest.source import SourceSpec
 
@@ -48,7 +50,10 @@ __all__ = [
     "FileFormat",
     "FolderFormat",
     "Format",
+    "body_beginning",
     "find_formats",
     "format_of",
     "read_records",
+    "read_warc",
+    "refuse_formats",
 ]

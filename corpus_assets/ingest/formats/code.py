@@ -5,8 +5,7 @@ licence file above it, found when the snapshot was pinned; that of the source.
 """
 
 from corpus_assets.ingest.formats.base import FileContent, FolderFormat
-from corpus_assets.ingest.gates.code import language_of
-from corpus_assets.ingest.gates.licence import text_licence
+from corpus_assets.ingest.gates import language_of, text_licence
 from corpus_assets.ingest.records import RawRecord
 from corpus_assets.ingest.source import SourceSpec
 

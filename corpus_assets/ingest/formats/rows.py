@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from corpus_assets.ingest.gates.code import language_of
+from corpus_assets.ingest.gates import language_of
 from corpus_assets.ingest.records import RawRecord, damaged
 from corpus_assets.ingest.source import SourceSpec
 

@@ -1,0 +1,67 @@
+"""Gates: cheap refusals before any expensive work, and the lists and licences they look at."""
+
+from corpus_assets.ingest.gates.addresses import (
+    CATEGORIES_VERSION,
+    CATEGORY_FILES,
+    CategoryIndex,
+    CategoryLists,
+    build_category_index,
+)
+from corpus_assets.ingest.gates.code import CodeSettings, language_of
+from corpus_assets.ingest.gates.gates import (
+    GateSettings,
+    gate_licence,
+    gate_page,
+    gate_record,
+    gate_text,
+    media_type,
+)
+from corpus_assets.ingest.gates.language import LanguageGate, sample_counts, with_sample
+from corpus_assets.ingest.gates.licence import (
+    MAX_LICENCE_BYTES,
+    UNKNOWN_LICENCE,
+    detect_licences,
+    folder_licence,
+    is_licence_file,
+    page_licence,
+    text_licence,
+)
+from corpus_assets.ingest.gates.optout import OPTED_OUT, read_ai_agents
+from corpus_assets.ingest.gates.robots import TRAINING_DISALLOWED, Preference, Statement, combined
+from corpus_assets.ingest.gates.robots import UNKNOWN as NOTHING_SAID
+from corpus_assets.ingest.gates.sites import SiteIndex, UrlLists
+
+__all__ = [
+    "CATEGORIES_VERSION",
+    "CATEGORY_FILES",
+    "MAX_LICENCE_BYTES",
+    "NOTHING_SAID",
+    "OPTED_OUT",
+    "TRAINING_DISALLOWED",
+    "UNKNOWN_LICENCE",
+    "CategoryIndex",
+    "CategoryLists",
+    "CodeSettings",
+    "GateSettings",
+    "LanguageGate",
+    "Preference",
+    "SiteIndex",
+    "Statement",
+    "UrlLists",
+    "build_category_index",
+    "combined",
+    "detect_licences",
+    "folder_licence",
+    "gate_licence",
+    "gate_page",
+    "gate_record",
+    "gate_text",
+    "is_licence_file",
+    "language_of",
+    "media_type",
+    "page_licence",
+    "read_ai_agents",
+    "sample_counts",
+    "text_licence",
+    "with_sample",
+]

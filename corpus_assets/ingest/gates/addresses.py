@@ -29,8 +29,8 @@ from corpus_assets.text.normal_forms import nfc
 # path, its host and each host above it: about 2 us each. An entry that is no host or address is
 # passed over and counted. Two different entries share a hash once in 10^12 look-ups.
 
-VERSION = 3
-FILES = ("domains", "urls")
+CATEGORIES_VERSION = 3
+CATEGORY_FILES = ("domains", "urls")
 MAX_PATH_PREFIXES = 32
 
 

@@ -32,7 +32,7 @@ from corpus_assets.core.urls import Address, Blocklist
 from corpus_assets.ingest.gates.addresses import checked_word, first_word
 from corpus_assets.ingest.gates.code import CodeSettings, gate_code, gate_path
 from corpus_assets.ingest.gates.language import LanguageGateSettings
-from corpus_assets.ingest.gates.licence import UNKNOWN, allows
+from corpus_assets.ingest.gates.licence import UNKNOWN_LICENCE, allows
 from corpus_assets.ingest.gates.optout import (
     OPTED_OUT,
     OptOutSettings,
@@ -48,19 +48,6 @@ from corpus_assets.ingest.gates.robots import (
 from corpus_assets.ingest.gates.sites import RobotsSettings, UrlLists, ask_site
 from corpus_assets.ingest.kernels.markup import markup_extent
 from corpus_assets.ingest.records import RawRecord, Refusal
-from corpus_assets.ingest.suppressions import Suppressions
-
-__all__ = [
-    "Blocklist",
-    "GateSettings",
-    "Refusal",
-    "Suppressions",
-    "gate_page",
-    "gate_record",
-    "gate_text",
-    "licence",
-    "media_type",
-]
 
 _HTML_START = re.compile(rb"\s*(?:<!--.{0,512}?-->\s*)?<(?:!doctype\s+html|html)\b", re.I | re.S)
 
@@ -158,7 +145,7 @@ def gate_page(
     found = meta_opt_out(markup, settings.optout, metas)
     statements = [] if found is None else [Statement(DISALLOW, f"meta {found}", OPTED_OUT)]
     refusal = not_for_training(statements + markup_statements(markup), settings, said)
-    return refusal or licence(spdx, settings) or absurd_markup(markup, settings)
+    return refusal or gate_licence(spdx, settings) or absurd_markup(markup, settings)
 
 
 def not_for_training(
@@ -183,7 +170,7 @@ def gate_text(
         )
         if refusal is not None:
             return refusal
-    return licence(spdx, settings)
+    return gate_licence(spdx, settings)
 
 
 def blocked_host(address: Address, blocklist: Blocklist) -> Refusal | None:
@@ -250,8 +237,8 @@ def header_opt_outs(record: RawRecord, settings: GateSettings) -> list[Statement
     return header_statements(record.headers) + statements
 
 
-def licence(spdx: str, settings: GateSettings) -> Refusal | None:
-    if spdx == UNKNOWN:
+def gate_licence(spdx: str, settings: GateSettings) -> Refusal | None:
+    if spdx == UNKNOWN_LICENCE:
         return Refusal("licence_not_allowed", spdx) if settings.refuse_unknown_licence else None
     allowed = settings.allowed_licences
     if allowed is None or allows(spdx, allowed):

@@ -160,7 +160,7 @@ def _is_operator(token: str) -> bool:
 # link is marked and all of them name the same licence, since pages also link to the licences of
 # single pictures, or list licences.
 
-UNKNOWN = "unknown"
+UNKNOWN_LICENCE = "unknown"
 SPDX_SCAN_CHARS = 4096
 TAG_BYTES = 1024
 
@@ -282,7 +282,7 @@ def _deed_spdx(deed: re.Match[bytes]) -> str | None:
 # of them (`A AND B`). Nothing is guessed: a text that no fingerprint fits has no licence here.
 
 MAX_CHARS = 400_000
-MAX_BYTES = 1 << 20
+MAX_LICENCE_BYTES = 1 << 20
 
 _NAME = re.compile(
     r"(?:licen[cs]es?|copying|unlicense)(?:[-_.](?!py$|js$|ts$|go$|c$|h$|rs$|java$|html?$)"
