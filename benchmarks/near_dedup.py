@@ -30,7 +30,7 @@ from corpus_assets.dedup.candidate_keys import TieFile, tie_tables
 from corpus_assets.dedup.clusters import MEMBERS, ClusterSettings
 from corpus_assets.dedup.signatures import SignatureSettings, compute_signatures, sketch_bytes
 from corpus_assets.dedup.window import cluster_window
-from corpus_assets_tests.near_pairs import Page, edited, grams, in_frame, real_pages
+from corpus_assets_tests.dedup.near_pairs import Page, edited, grams, in_frame, real_pages
 
 LEVELS = (0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5)
 FRAMES = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)

@@ -28,12 +28,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from corpus_assets.clean.kernels.blake2b import hash_with_prefix
 from corpus_assets.clean.kernels.prose import keep_last_copies, running_words
 from corpus_assets.clean.repeated_spans import id_halves
 from corpus_assets.core.identity import Settings
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.text.batch import TextBatch
+from corpus_assets.text.blake2b import hash_with_prefix
 from corpus_assets.text.characters import char_tables
 from corpus_assets.text.pieces import pieces_in_chars
 from corpus_assets.text.split import CHARS, END, START, Bytes, Hashes, Ints

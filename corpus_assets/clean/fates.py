@@ -16,7 +16,7 @@ from corpus_assets.core.task import TaskContext
 from corpus_assets.decontam.stage import Judged, judged, verdict_inputs
 from corpus_assets.dedup.clusters import REASONS
 from corpus_assets.signals import TextStep
-from corpus_assets.signals.stages.compute import SignalSettings
+from corpus_assets.signals.stages.signals import SignalSettings
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline

@@ -20,8 +20,7 @@ from corpus_assets.core.identity import Settings
 from corpus_assets.core.schemas import HITS
 from corpus_assets.decontam.code_index import CodeIndex
 from corpus_assets.decontam.eval_index import EvalIndex
-from corpus_assets.decontam.kernels.gram_places import item_places
-from corpus_assets.decontam.kernels.near_misses import find_near_misses
+from corpus_assets.decontam.kernels.near_misses import find_near_misses, item_places
 from corpus_assets.decontam.verdicts import (
     REASON,
     VERDICTS,

@@ -24,11 +24,11 @@ import pyarrow.parquet as pq
 
 from catalog.db.rows import ActionRow, LineageRow
 from catalog.formats.manifest import Manifest
-from corpus_assets.clean.kernels.blake2b import hash_numbers
 from corpus_assets.core.schemas import DOC_ID, DOCUMENTS
 from corpus_assets.core.store import Store, local_checked
 from corpus_assets.ingest.purge import DOCUMENT_KEYS, covered_records
 from corpus_assets.ingest.suppressions import Suppressions
+from corpus_assets.text.blake2b import hash_numbers
 from corpus_assets.text.characters import char_tables, nfkc
 from corpus_assets.text.codepoints import text_buffers
 from corpus_assets.text.hashing import mix_all

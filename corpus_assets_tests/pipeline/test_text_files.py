@@ -7,7 +7,7 @@ import pytest
 import zstandard
 
 from corpus_assets.core.errors import SourceError
-from corpus_assets.signals.stages.training_texts import read_texts
+from corpus_assets.signals.stages.training_sample import read_texts
 
 LINES = b'{"text": "one"}\n\n{"text": "zw\xc3\xb6lf", "more": 1}\n'
 

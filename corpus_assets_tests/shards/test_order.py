@@ -9,7 +9,7 @@ from catalog.formats.manifest import Phase
 from corpus_assets.core.errors import ShardError
 from corpus_assets.core.identity import keyed_hash
 from corpus_assets.shards.order import Order
-from corpus_assets_tests.kernels.test_feistel import derive_naive, permute_naive
+from corpus_assets_tests.text.test_feistel import derive_naive, permute_naive
 
 
 @st.composite

@@ -9,7 +9,7 @@ import zstandard
 
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.urls import address_of
-from corpus_assets.signals.stages.page_list import read_page_list
+from corpus_assets.signals.stages.training_sample import read_page_list
 
 LIST = """# pages that an encyclopedia cites
 https://www.Example.org/a?utm_source=x#part

@@ -27,9 +27,12 @@ from corpus_assets.signals.stages.classifier_training import (
     train_classifier,
 )
 from corpus_assets.signals.stages.entry import SIDES, ClassifierEntry, SnapshotSample, TextFiles
-from corpus_assets.signals.stages.page_list import read_page_list
-from corpus_assets.signals.stages.training_sample import draw_documents, first_drawn
-from corpus_assets.signals.stages.training_texts import read_texts
+from corpus_assets.signals.stages.training_sample import (
+    draw_documents,
+    first_drawn,
+    read_page_list,
+    read_texts,
+)
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline

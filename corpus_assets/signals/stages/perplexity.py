@@ -26,7 +26,7 @@ from corpus_assets.signals.stages.perplexity_training import (
     join_models,
     train_model,
 )
-from corpus_assets.signals.stages.training_texts import read_texts
+from corpus_assets.signals.stages.training_sample import read_texts
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline

@@ -16,8 +16,8 @@ from corpus_assets.core.store import Output
 from corpus_assets.core.task import Task, TaskContext, count, part_label
 from corpus_assets.signals.base import SignalFamily
 from corpus_assets.signals.ensemble import RANKS, Ensemble, rank_table
-from corpus_assets.signals.stages.compute import VERSION, SignalSettings, compute_signals
 from corpus_assets.signals.stages.signal_models import model_files, signal_models
+from corpus_assets.signals.stages.signals import VERSION, SignalSettings, compute_signals
 from corpus_assets.signals.stages.training_sample import first_drawn, places
 from corpus_assets.signals.text_step import TextStep
 

@@ -1,18 +1,136 @@
-"""The stage of signals: numbers and labels of every document."""
+"""Signals stage: the text of each document in, columns of numbers and labels out.
 
-from typing import TYPE_CHECKING
+Families are computed in the recipe's order. One that rewrites text (`signals.text_step`) gives
+those after it what it leaves; `text_steps` says which, for the stage that makes final text.
+
+Signals are computed once and stored beside the text; thresholds are applied later, over the
+columns (`stages/selection.py`), so that a changed threshold reads no text again.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Self, Union
 
 import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field, model_validator
 
 from corpus_assets.core import files
 from corpus_assets.core.earlier import aligned_rows
+from corpus_assets.core.identity import Settings
+from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label
-from corpus_assets.signals.stages.compute import VERSION, SignalSettings, compute_signals
+from corpus_assets.signals import FAMILIES, SignalFamily, TextBatch, TextStep
 from corpus_assets.signals.stages.signal_models import MODEL_FILES, model_files, signal_models
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline
+
+VERSION = 2
+
+# Batches bound memory: tokenization takes about ten times a batch's text.
+BATCH_DOCUMENTS = 1_000
+BATCH_BYTES = 16 << 20
+
+if TYPE_CHECKING:
+    AnyFamily = SignalFamily
+else:
+    AnyFamily = Annotated[Union[tuple(FAMILIES.values())], Field(discriminator="family")]  # noqa: UP007
+
+
+class SignalSettings(Settings):
+    """Which families to compute; each is named by its `family` and holds its own settings."""
+
+    families: tuple[AnyFamily, ...] = ()
+
+    @model_validator(mode="after")
+    def _columns_are_distinct(self) -> Self:
+        seen = {"doc_id": "the documents", "n_chars": "the documents"}
+        for family in self.families:
+            for name in family.reads():
+                if name not in seen:
+                    raise ValueError(
+                        f"the signal family {family.family!r} reads the column {name!r}: list a "
+                        f"family that gives it before it"
+                    )
+            for name in family.columns():
+                if name in seen:
+                    raise ValueError(
+                        f"column {name!r} comes from {seen[name]} and from {family.family}: "
+                        f"list each family once"
+                    )
+                seen[name] = family.family
+        return self
+
+    def identity(self) -> dict[str, Any]:
+        """Settings with each family's version, so that raising one recomputes its signals."""
+        return {"families": [family.identity() for family in self.families]}
+
+    def columns(self) -> dict[str, pa.DataType]:
+        """Names and types of all signals, in order."""
+        out = {"n_chars": pa.int64()}
+        for family in self.families:
+            out.update(family.columns())
+        return out
+
+    def text_steps(self) -> tuple[TextStep, ...]:
+        """The families that rewrite text, in order."""
+        return tuple(family for family in self.families if isinstance(family, TextStep))
+
+    def needs(self) -> tuple[str, ...]:
+        """Names of the model files that some family reads, sorted."""
+        return tuple(sorted({name for family in self.families for name in family.needs()}))
+
+
+def compute_signals(
+    documents: pa.Table, settings: SignalSettings, models: Mapping[str, Path]
+) -> pa.Table:
+    """`doc_id`, `n_chars` and every family's columns; row i speaks of row i of `documents`.
+
+    The result does not depend on how rows fall into batches.
+    """
+    schema = pa.schema([("doc_id", DOC_ID), *settings.columns().items()])
+    read = [name for name in ("doc_id", "domain", "text") if name in documents.schema.names]
+    batches = []
+    for domain, piece in _pieces(documents.select(read)):
+        batch = TextBatch.from_arrow(piece.column("text"))
+        known = {"doc_id": piece.column("doc_id"), "n_chars": pa.array(batch.n_chars, pa.int64())}
+        for family in settings.families:
+            batch.columns = known
+            names = list(family.columns())
+            if not isinstance(family, TextStep):
+                found = family.compute(batch, models).columns
+            elif family.applies_to(domain):
+                done = family.rewrite(batch)
+                found = done.columns.columns
+                batch = done.left
+            else:
+                found = [pa.nulls(len(batch), dtype) for dtype in family.columns().values()]
+            known |= dict(zip(names, found, strict=True))
+        batches.append(pa.RecordBatch.from_arrays(list(known.values()), schema=schema))
+    return pa.Table.from_batches(batches, schema=schema)
+
+
+def _pieces(table: pa.Table) -> Iterator[tuple[str | None, pa.RecordBatch]]:
+    """Runs of rows of one domain, of at most BATCH_DOCUMENTS rows and, beyond the first row,
+    BATCH_BYTES."""
+    for chunk in table.to_batches(max_chunksize=BATCH_DOCUMENTS):
+        lengths = pc.fill_null(pc.binary_length(chunk.column("text")), 0).to_pylist()
+        has_domain = "domain" in table.schema.names
+        domains = chunk.column("domain").to_pylist() if has_domain else [None] * len(lengths)
+        start = n_bytes = 0
+        for row, (length, domain) in enumerate(zip(lengths, domains, strict=True)):
+            if row > start and (n_bytes + length > BATCH_BYTES or domain != domains[start]):
+                yield domains[start], chunk.slice(start, row - start)
+                start, n_bytes = row, 0
+            n_bytes += length
+        if start < len(lengths):
+            yield domains[start], chunk.slice(start)
+
+
+# --------------------------------------------------------------------------------------------------
+# The stage of signals: numbers and labels of every document.
 
 
 def plan_signals(graph: "Pipeline", snapshot: str) -> list[Task]:

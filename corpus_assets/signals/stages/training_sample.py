@@ -1,21 +1,101 @@
-"""Documents drawn from a part by keyed hash of their ids, with a bound.
+"""Lists of pages by address: which documents of a snapshot a reference list names.
 
-The `max_documents` with the smallest hashes are drawn, of each part and then of all parts
-together: the same documents, however a snapshot is cut into parts. Only their text is stored.
+One entry a line, `#` begins a comment: an address (`https://example.org/a`), the begin of
+addresses (`https://example.org/docs/*`), or a host with its subdomains (`example.org`). Plain,
+.gz or .zst. A line that is none of these is passed over and counted. Lists such as the pages that
+an encyclopedia cites have millions of lines: about 200 bytes of memory each.
 """
 
-from collections.abc import Iterable, Sequence
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import zstandard
 
+from corpus_assets.core.errors import SourceError
 from corpus_assets.core.identity import keyed_hash
 from corpus_assets.core.schemas import DOC_ID
+from corpus_assets.core.urls import Blocklist, address_of, canonical_host, has_prefix, prefix_free
 from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.language import Language
-from corpus_assets.signals.stages.page_list import PageList
+
+
+@dataclass(frozen=True)
+class PageList:
+    """Pages by key, by the begin of their key and by host."""
+
+    keys: frozenset[str]
+    prefixes: tuple[str, ...]  # sorted, none begins with another
+    hosts: Blocklist
+    passed_over: int
+
+    def match(self, url_keys: pa.ChunkedArray, hosts: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+        """Which documents are listed. Each host is looked up once."""
+        listed = {host for host in hosts.unique().to_pylist() if self.hosts.match(host or "")}
+        keys, of_hosts = url_keys.to_pylist(), hosts.to_pylist()
+        return np.array(
+            [
+                host in listed or key in self.keys or has_prefix(key, self.prefixes)
+                for key, host in zip(keys, of_hosts, strict=True)
+            ],
+            dtype=np.bool_,
+        )
+
+
+def read_page_list(paths: Iterable[Path]) -> PageList:
+    found: dict[str, list[str]] = {"url_key": [], "url_prefix": [], "host": []}
+    passed_over = 0
+    for path in paths:
+        for line in _list_lines(path):
+            entry = line.partition("#")[0].strip()
+            row = _page(entry) if entry else None
+            if row is not None:
+                found[row[0]].append(row[1])
+            elif entry:
+                passed_over += 1
+    return PageList(
+        keys=frozenset(found["url_key"]),
+        prefixes=prefix_free(found["url_prefix"]),
+        hosts=Blocklist(found["host"]),
+        passed_over=passed_over,
+    )
+
+
+def _page(entry: str) -> tuple[str, str] | None:
+    if "/" not in entry:
+        try:
+            return "host", canonical_host(entry.removeprefix("*.").removeprefix("."))
+        except ValueError:
+            return None
+    address = address_of(entry.removesuffix("*"))
+    if address is None:
+        return None
+    return ("url_prefix" if entry.endswith("*") else "url_key"), address.key
+
+
+def _list_lines(path: Path) -> Iterator[str]:
+    try:
+        with pa.input_stream(path) as stream:  # inflated by what its name ends in
+            raw = stream.read()
+    except OSError as error:
+        raise SourceError(f"{path}: the list of pages cannot be read: {error}") from error
+    for line in raw.split(b"\n"):
+        yield line.decode("utf-8", "replace")
+
+
+# --------------------------------------------------------------------------------------------------
+# Documents drawn from a part by keyed hash of their ids, with a bound.
+#
+# The `max_documents` with the smallest hashes are drawn, of each part and then of all parts
+# together: the same documents, however a snapshot is cut into parts. Only their text is stored.
 
 AT_ONCE = 1_000  # documents whose language is looked at together
 
@@ -76,3 +156,58 @@ def _in_languages(
         if n_found >= max_documents:
             break
     return np.concatenate(found) if found else order[:0]
+
+
+# --------------------------------------------------------------------------------------------------
+# Training texts from JSONL files, plain or compressed.
+
+
+def read_texts(
+    paths: Sequence[str], where: Mapping[str, str] | None = None, field: str = "text"
+) -> list[str]:
+    """The `text` field (or another) of every line; a line without one is an error, training data is curated.
+
+    `where` names fields and the values that a line must have in them; others are left out.
+    """
+    texts: list[str] = []
+    for path in paths:
+        number = 0
+        try:
+            with _open(path) as handle:
+                for number, line in enumerate(handle, 1):
+                    row = _row(line, path, number) if line.strip() else None
+                    if row is not None and all(row.get(k) == v for k, v in (where or {}).items()):
+                        texts.append(_text(row, path, number, field))
+        except (OSError, EOFError, UnicodeDecodeError, zlib.error, zstandard.ZstdError) as error:
+            raise SourceError(
+                f"{path} line {number + 1}: cannot be read ({error}); fetch the file again or "
+                "correct the recipe"
+            ) from error
+    return texts
+
+
+def _open(path: str) -> io.TextIOBase:
+    if path.endswith(".gz"):
+        return io.TextIOWrapper(gzip.open(path), encoding="utf-8")
+    if path.endswith(".zst"):
+        return io.TextIOWrapper(zstandard.open(path, "rb"), encoding="utf-8")
+    return open(path, encoding="utf-8")
+
+
+def _row(line: str, path: str, number: int) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        row = None
+    if not isinstance(row, dict):
+        raise SourceError(f"{path} line {number}: expected a JSON object with `text`")
+    return row
+
+
+def _text(row: dict[str, Any], path: str, number: int, field: str) -> str:
+    if field not in row:
+        raise SourceError(f"{path} line {number}: expected a JSON object with `{field}`")
+    text = row[field]
+    if not isinstance(text, str):
+        raise SourceError(f"{path} line {number}: `{field}` is not a string")
+    return text

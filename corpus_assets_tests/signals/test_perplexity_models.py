@@ -1,0 +1,105 @@
+"""Training perplexity models: bounds, order of the texts, what is refused, what is measured."""
+
+import random
+
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from corpus_assets.core.errors import RecipeError
+from corpus_assets.models.ngram_file import parse_models
+from corpus_assets.signals.stages.perplexity_training import (
+    NgramSettings,
+    PerplexityModelEntry,
+    PerplexitySettings,
+    join_models,
+    train_model,
+)
+from corpus_assets_tests.models.test_ngram_models import sample_texts
+
+
+def test_the_order_of_texts_and_copies_of_them_change_nothing() -> None:
+    texts = sample_texts(1, 80)
+    settings = NgramSettings(order=3)
+    whole = train_model("en", texts, settings)
+    shuffled = [*texts, *texts[:7], "", "  "]
+    random.Random(2).shuffle(shuffled)
+    again = train_model("en", shuffled, settings)
+    assert again.model == whole.model
+    assert again.metrics == whole.metrics
+
+
+def test_the_model_is_as_small_as_asked_for() -> None:
+    texts = sample_texts(3, 200)
+    settings = NgramSettings(order=4, max_vocabulary=6, max_ngrams=50)
+    made = train_model("en", texts, settings)
+    model = parse_models(made.model, "en")["en"]
+    assert model.vocabulary.size <= 6
+    assert sum(model.sizes[1:]) <= 50
+    assert made.metrics["min_ngram_count"] > 1
+
+
+def test_no_more_text_is_read_than_allowed() -> None:
+    texts = [f"text number {n} says " + "word " * 100 for n in range(100)]
+    made = train_model("en", texts, NgramSettings(max_chars=5_000))
+    assert made.metrics["n_texts"] + made.metrics["n_holdout_texts"] == 9
+
+
+def test_another_seed_holds_out_other_texts() -> None:
+    texts = sample_texts(4, 60)
+    one, other = (train_model("en", texts, NgramSettings(seed=seed)).model for seed in (0, 1))
+    assert one != other
+
+
+def test_metrics_say_how_the_model_did_on_texts_it_never_saw() -> None:
+    metrics = train_model("en", sample_texts(5, 100), NgramSettings(order=3)).metrics
+    assert metrics["n_holdout_texts"] == 5
+    shares = list(metrics["holdout_perplexity"].values())
+    assert shares == sorted(shares)
+    assert 1 < shares[0] < 1000
+    assert 0 < metrics["unknown_share"] < 0.2
+
+
+def test_too_few_texts_are_refused_with_the_key_of_the_model() -> None:
+    with pytest.raises(RecipeError, match=r"perplexity.models.de: 3 distinct texts, needed: 10"):
+        train_model("de", ["a", "b", "c", "c", " "], NgramSettings())
+
+
+def test_models_are_joined_into_one_file_in_the_order_of_names() -> None:
+    files = [
+        train_model(name, sample_texts(seed, 20), NgramSettings(order=2)).model
+        for name, seed in (("fr", 1), ("de", 2))
+    ]
+    joined = join_models(files)
+    assert list(parse_models(joined, "all")) == ["de", "fr"]
+    assert join_models(reversed(files)) == joined
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("{}", "either `texts` to train on or `kenlm`"),
+        ("{texts: [a], kenlm: b, sha256: c}", "either `texts` to train on or `kenlm`"),
+        ("{kenlm: b}", "`kenlm` and `sha256` go together"),
+        ("{texts: [a], sentencepiece: b, sentencepiece_sha256: c}", "goes with `kenlm`"),
+        ("{kenlm: b, sha256: c, sentencepiece: d}", "`sentencepiece_sha256` go together"),
+        ("{texts: [a], train: {order: 1}}", "greater than or equal to 2"),
+    ],
+)
+def test_an_entry_that_makes_no_sense_is_refused(entry: str, message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        PerplexityModelEntry.model_validate(yaml.safe_load(entry))
+
+
+def test_where_files_lie_is_no_part_of_what_a_model_is() -> None:
+    def settings(folder: str) -> PerplexitySettings:
+        return PerplexitySettings.model_validate(
+            {
+                "models": {
+                    "en": {"texts": [f"{folder}/en.jsonl"]},
+                    "de": {"kenlm": f"{folder}/de.bin", "sha256": "00"},
+                }
+            }
+        )
+
+    assert settings("here").identity() == settings("there").identity()
