@@ -6,7 +6,7 @@
 Makes up documents, part by part: 30% are copies of others (groups from 2 to thousands), a copy
 agrees in each band with a chance of 60% and in 95% of the bins, one document in a hundred shares
 a hot band with all others like it and nothing more, and one text in ten thousand stands there
-again and again. Tie tables and sketches are written as the pipeline writes them; above 20
+again and again. Candidate keys and sketches are written as the pipeline writes them; above 20
 million documents a sketch is computed when it is asked for, to save the disk.
 
 A process of its own then clusters the window: its peak resident memory and CPU time are printed,
@@ -34,7 +34,7 @@ from numba import njit
 
 from corpus_assets.core.task import LOOKUP_ROWS, parquet_bytes
 from corpus_assets.dedup import window
-from corpus_assets.dedup.candidate_keys import TieFile, tie_tables
+from corpus_assets.dedup.candidate_keys import CandidateKeys, pack_candidate_keys
 from corpus_assets.dedup.clusters import MEMBERS, ClusterSettings
 from corpus_assets.dedup.signatures import SignatureSettings, parse_sketches, sketch_bytes
 from corpus_assets.text.minhash import BINS
@@ -106,15 +106,15 @@ class MadePart:
 
     def write(self) -> None:
         keys, sketches = self._made(with_sketches=self._total <= STORED_SKETCHES)
-        self._file("ties").write_bytes(tie_tables(self.members(), keys))
+        self._file("ties").write_bytes(pack_candidate_keys(self.members(), keys))
         if sketches.size:
             self._file("npy").write_bytes(sketch_bytes(sketches))
 
     def kept(self) -> npt.NDArray[np.bool_]:
         return np.ones(self.n_rows, np.bool_)
 
-    def ties(self) -> TieFile:
-        return TieFile.open(self._file("ties"))
+    def candidate_keys(self) -> CandidateKeys:
+        return CandidateKeys.open(self._file("ties"))
 
     def sketches(self) -> npt.NDArray[np.uint8]:
         if self._total > STORED_SKETCHES:
@@ -166,7 +166,7 @@ def parts_of(folder: Path, total: int) -> list[MadePart]:
 def cluster(folder: Path, total: int) -> dict[str, float]:
     """The measured process: clusters the window and makes its files."""
     grouping: list[float] = []
-    original = window._loose_components
+    original = window._connected_components
 
     def timed(*given: Any) -> Any:
         began = time.process_time()
@@ -174,7 +174,7 @@ def cluster(folder: Path, total: int) -> dict[str, float]:
         grouping.append(time.process_time() - began)
         return found
 
-    window._loose_components = timed
+    window._connected_components = timed
     small = parts_of(folder, total)[:1]
     window.cluster_window(small, ["S"], ClusterSettings(), SignatureSettings()).parts()
     grouping.clear()
@@ -207,7 +207,9 @@ def write_bands(folder: Path, total: int) -> list[str]:
         path = folder / f"band-{band}.u8"
         with path.open("wb") as sink:
             for part in parts_of(folder, total):
-                sink.write(np.ascontiguousarray(part.ties().band_keys()[:, band]).tobytes())
+                sink.write(
+                    np.ascontiguousarray(part.candidate_keys().band_keys()[:, band]).tobytes()
+                )
         paths.append(str(path))
     return paths
 

@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 from machine import machine
 
-from corpus_assets.dedup.candidate_keys import TieFile, tie_tables
+from corpus_assets.dedup.candidate_keys import CandidateKeys, pack_candidate_keys
 from corpus_assets.dedup.clusters import MEMBERS, ClusterSettings
 from corpus_assets.dedup.signatures import SignatureSettings, compute_signatures, sketch_bytes
 from corpus_assets.dedup.window import cluster_window
@@ -68,14 +68,14 @@ class TextPart:
         self._members = pa.table(columns).cast(MEMBERS)
         self._sketches = signed.sketches
         self._path = folder / "ties.bin"
-        self._path.write_bytes(tie_tables(self._members, signed.band_keys))
+        self._path.write_bytes(pack_candidate_keys(self._members, signed.band_keys))
         (folder / "sketches.npy").write_bytes(sketch_bytes(signed.sketches))
 
     def kept(self) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
         return np.ones(self.n_rows, np.bool_)
 
-    def ties(self) -> TieFile:
-        return TieFile.open(self._path)
+    def candidate_keys(self) -> CandidateKeys:
+        return CandidateKeys.open(self._path)
 
     def members(self) -> pa.Table:
         return self._members

@@ -1,4 +1,4 @@
-"""Tie tables: for each part, the 64-bit keys by which its documents could be tied to others.
+"""Candidate keys: for each part, the 64-bit keys by which its documents could match others.
 
 One table for captures (doc_id), one for URLs, one for exact texts, and one a band. Each holds
 (key, row) in 256 ranges of the key, so that all parts' rows of one range can be brought together
@@ -39,7 +39,7 @@ Keys = npt.NDArray[np.uint64]
 Rows = npt.NDArray[np.uint32]
 
 
-def tie_tables(documents: pa.Table, band_keys: Keys) -> bytes:
+def pack_candidate_keys(documents: pa.Table, band_keys: Keys) -> bytes:
     """The file of a part, from doc_id, url_key, text_id and n_shingles of its documents.
 
     A missing or empty url_key is in no table, nor are bands of documents without a shingle.
@@ -87,20 +87,20 @@ def _url_keys(column: pa.ChunkedArray) -> tuple[Keys, Rows]:
 
 
 @dataclass(frozen=True)
-class TieFile:
-    """A part's tie tables on disk: what is asked for is read, nothing is kept or mapped."""
+class CandidateKeys:
+    """A part's candidate keys on disk: what is asked for is read, nothing is kept or mapped."""
 
     path: Path
     n_rows: int
     starts: npt.NDArray[np.uint32]  # [tables, RANGES + 1]
 
     @classmethod
-    def open(cls, path: Path) -> "TieFile":
+    def open(cls, path: Path) -> "CandidateKeys":
         """Read the head of a file: about a kilobyte a table."""
         with path.open("rb") as file:
             head = file.read(_HEAD)
             if head[:8] != MAGIC or len(head) < _HEAD:
-                raise CorruptArtifact(f"{path} holds no tie tables: build its part again")
+                raise CorruptArtifact(f"{path} holds no candidate keys: build its part again")
             tables, rows = np.frombuffer(head[8:], "<u4").tolist()
             starts = np.frombuffer(file.read(4 * tables * (RANGES + 1)), "<u4")
         if starts.size != tables * (RANGES + 1):

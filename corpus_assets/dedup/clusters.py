@@ -1,6 +1,6 @@
 """What confirming near duplicates looks at: band keys and sketches of rows, held or mapped.
 
-Most rows are worked on in batches that are held in memory. A loose component that is larger
+Most rows are worked on in batches that are held in memory. A connected component that is larger
 than a batch stays where it was spilled, mapped, and is read in the order in which it lies, a few
 thousand rows between two releases. So what is resident never grows with the component.
 """
@@ -30,7 +30,7 @@ Floats = npt.NDArray[np.float64]
 Keys = npt.NDArray[np.uint64]
 
 
-class NearRows(Protocol):
+class SketchedRows(Protocol):
     """Rows with band keys and sketches."""
 
     bands: int
@@ -102,7 +102,7 @@ def similarity(equal: npt.NDArray[np.int32], used: npt.NDArray[np.int32]) -> Flo
 # --------------------------------------------------------------------------------------------------
 # Clusters: documents that are one document, and which of them stands for the others.
 #
-# 1. Rows with one doc_id are one capture; rows with one url_key, or with one text_id, are tied.
+# 1. Rows with one doc_id are one capture; rows with one url_key, or with one text_id, match.
 # 2. Near duplicates share a band of their signature (a bucket) and are confirmed by a centre:
 #    the bucket's first member (by snapshot rank, then id) is compared with all others, those it
 #    does not confirm get a next centre, up to `max_rounds` centres. A million in one bucket cost
@@ -110,10 +110,10 @@ def similarity(equal: npt.NDArray[np.int32], used: npt.NDArray[np.int32]) -> Flo
 #    What confirms is the similarity of two sketches, which has half the error of the signature's
 #    112 minima: pages of one frame at 0.75 would otherwise slip past 0.8 one time in ten, and
 #    with a dozen centres to try nearly always.
-# 3. Components of all ties are clusters; the recipe's policy chooses the kept member.
+# 3. Connected components of all matches are clusters; the recipe's policy chooses the kept member.
 #
 # Everything is a pure function of the rows, whatever their order: a bucket of its members, a
-# cluster of its component. So any set of rows that no tie leaves can be worked on alone, which is
+# cluster of its component. So any set of rows that no match leaves can be worked on alone, which is
 # what `cluster_window` does. Memory: the rows, and about 150 bytes a row beside them.
 
 VERSION = 3
@@ -135,7 +135,7 @@ MEMBERS = pa.schema(
 """What `find_clusters` reads; (snapshot_rank, part, row) names a row and is given once."""
 
 KINDS = ("capture", "url", "exact", "near")
-"""Ties, the closest first."""
+"""Kinds of matches, the closest first."""
 
 REASONS = {
     "capture": "repeated_capture",
@@ -155,7 +155,7 @@ class Rolling(Settings):
 
 
 class ClusterSettings(Settings):
-    """Which ties count, how far they reach, and who is kept."""
+    """Which matches count, how far they reach, and who is kept."""
 
     url: bool = True
     exact: bool = True
@@ -167,13 +167,13 @@ class ClusterSettings(Settings):
 
 
 def find_clusters(
-    members: pa.Table, near: NearRows, settings: ClusterSettings, snapshots: Sequence[str]
+    members: pa.Table, near: SketchedRows, settings: ClusterSettings, snapshots: Sequence[str]
 ) -> pa.Table:
     """Schema CLUSTER_MEMBERS, by (snapshot_rank, part, row): members of clusters of two or more.
 
     `near` is row-aligned with `members`; `snapshots` are names by rank. Kept is, of the members
     with the smallest snapshot_rank, the best by policy, then the smallest (doc_id, part, row).
-    A missing or empty url_key ties nothing.
+    A missing or empty url_key matches nothing.
     """
     missing = [name for name in MEMBERS.names if name not in members.column_names]
     if missing:
@@ -187,15 +187,15 @@ def find_clusters(
     parent = np.arange(order.size, dtype=np.int32)
     kinds = np.full(order.size, _NEAR, np.uint8)
     best = np.zeros(order.size, np.float32)
-    ties = [(True, "doc_id", _CAPTURE), (settings.url, "url_key", _URL)]
-    ties.append((settings.exact, "text_id", _EXACT))
-    for wanted, name, kind in ties:
+    matches = [(True, "doc_id", _CAPTURE), (settings.url, "url_key", _URL)]
+    matches.append((settings.exact, "text_id", _EXACT))
+    for wanted, name, kind in matches:
         if wanted:
             codes = _equality_codes(members.column(name))[order]
             union_equal(parent, codes, int(codes.max(initial=-1)) + 1, kinds, kind)
     if settings.near:
         able = np.flatnonzero(members.column("n_shingles").to_numpy()[order] > 0)
-        _tie_near(near, order, able.astype(np.int32), settings, parent, best)
+        _join_near(near, order, able.astype(np.int32), settings, parent, best)
 
     root = roots(parent)
     sizes = np.bincount(root, minlength=root.size).astype(np.int32)
@@ -209,7 +209,7 @@ def find_clusters(
     kept_row = np.zeros(order.size, np.int32)
     kept_row[root[by_choice[leads]]] = rows[by_choice[leads]]
 
-    tie = kinds[chosen]
+    kind_of = kinds[chosen]
     doc_ids = members.column("doc_id").combine_chunks()
     return pa.table(
         [
@@ -218,18 +218,18 @@ def find_clusters(
             pa.array(part[rows]),
             pa.array(row[rows]),
             doc_ids.take(pa.array(order[root])),
-            pa.array(KINDS, pa.string()).take(pa.array(tie)),
+            pa.array(KINDS, pa.string()).take(pa.array(kind_of)),
             pa.array(kept_row[root] == rows),
             doc_ids.take(pa.array(kept_row[root])),
-            pa.array(np.where(tie == _NEAR, best[chosen], np.float32(1.0))),
+            pa.array(np.where(kind_of == _NEAR, best[chosen], np.float32(1.0))),
             pa.array(sizes[root]),
         ],
         schema=CLUSTER_MEMBERS,
     ).combine_chunks()
 
 
-def _tie_near(
-    near: NearRows,
+def _join_near(
+    near: SketchedRows,
     order: npt.NDArray[np.int32],
     able: npt.NDArray[np.int32],
     settings: ClusterSettings,

@@ -15,7 +15,7 @@ from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label, values
 from corpus_assets.dedup import clusters, signatures
-from corpus_assets.dedup.candidate_keys import TieFile, tie_tables
+from corpus_assets.dedup.candidate_keys import CandidateKeys, pack_candidate_keys
 from corpus_assets.dedup.clusters import REASONS, ClusterSettings
 from corpus_assets.dedup.signatures import (
     Signatures,
@@ -44,6 +44,8 @@ WINDOW_FILES = (
     files.SKETCHES,
 )
 
+CLUSTER_KEYS = ["url_key", "text_id", "fetched_at"]
+
 
 def plan_signatures(graph: "Pipeline", snapshot: str) -> list[Task]:
     settings = graph.recipe.signatures.identity()
@@ -61,7 +63,7 @@ def run_signatures(context: TaskContext) -> None:
         keys = [(name, table[name]) for name in CLUSTER_KEYS]
         signed = replace(signed, table=with_columns(signed.table, keys))
     context.write_table(files.SIGNATURES, signed.table)
-    context.write_bytes(files.CANDIDATE_KEYS, tie_tables(signed.table, signed.band_keys))
+    context.write_bytes(files.CANDIDATE_KEYS, pack_candidate_keys(signed.table, signed.band_keys))
     context.write_bytes(files.SKETCHES, sketch_bytes(signed.sketches), signed.table.num_rows)
     count(context, signed.table.num_rows, signed.table.num_rows)
 
@@ -76,7 +78,7 @@ def _known_signatures(context: TaskContext) -> Signatures | None:
     places = np.array(rows, np.int64)
     return Signatures(
         earlier.output(files.SIGNATURES).take(pa.array(places)),
-        TieFile.open(earlier.path(files.CANDIDATE_KEYS)).band_keys()[places],
+        CandidateKeys.open(earlier.path(files.CANDIDATE_KEYS)).band_keys()[places],
         parse_sketches(earlier.content(files.SKETCHES))[places],
     )
 
@@ -124,40 +126,6 @@ def run_clusters(context: TaskContext) -> None:
     context.notes["clusters"] = found.n_clusters
 
 
-SIGNATURES = Stage(
-    "signatures",
-    signatures.VERSION,
-    Scope.PART,
-    plan_signatures,
-    run_signatures,
-    about="Exact keys and MinHash signatures of every document.",
-    reads=(files.DOCUMENTS,),
-    writes=(files.SIGNATURES, files.CANDIDATE_KEYS, files.SKETCHES),
-    fed_by=("documents", "documents_out"),
-    by_row=frozenset({"documents"}),
-)
-
-CLUSTERS = Stage(
-    "clusters",
-    clusters.VERSION,
-    Scope.SNAPSHOT,
-    plan_clusters,
-    run_clusters,
-    about="Duplicates by capture, URL, exact text and near text; one member of each cluster is "
-    "kept.",
-    reads_all=WINDOW_FILES,
-    writes=(files.MEMBERS,),
-    drops=tuple(REASONS.values()),
-    fed_by=("selection", "documents_out"),
-)
-
-
-# --------------------------------------------------------------------------------------------------
-# What signatures leave in the store for a part, and how clustering finds it again.
-
-CLUSTER_KEYS = ["url_key", "text_id", "fetched_at"]
-
-
 def with_columns(table: pa.Table, columns: Sequence[tuple[str, pa.ChunkedArray]]) -> pa.Table:
     for name, column in columns:
         table = table.append_column(name, column)
@@ -176,7 +144,7 @@ def stored_parts(context: TaskContext) -> list["StoredPart"]:
 
 class StoredPart:
     """A part as `cluster_window` asks for it. Files are checked against their hashes whenever
-    they are read; tie tables, which are read in slices, the first time."""
+    they are read; candidate keys, which are read in slices, the first time."""
 
     def __init__(self, context: TaskContext, prefix: str, rank: int) -> None:
         self.rank = rank
@@ -184,16 +152,16 @@ class StoredPart:
         self.n_rows = context.task.inputs[f"{prefix}/signatures"].rows
         self._context = context
         self._prefix = prefix
-        self._ties: Path | None = None
+        self._keys_path: Path | None = None
 
     def kept(self) -> npt.NDArray[np.bool_]:
         chosen = self._context.table(f"{self._prefix}/selection", ["kept"])
         return np.asarray(chosen["kept"].to_numpy(), dtype=np.bool_)
 
-    def ties(self) -> TieFile:
-        if self._ties is None:
-            self._ties = self._context.path(f"{self._prefix}/ties")
-        return TieFile.open(self._ties)
+    def candidate_keys(self) -> CandidateKeys:
+        if self._keys_path is None:
+            self._keys_path = self._context.path(f"{self._prefix}/ties")
+        return CandidateKeys.open(self._keys_path)
 
     def members(self) -> pa.Table:
         table = self._context.table(f"{self._prefix}/signatures")
@@ -222,3 +190,31 @@ class StoredPart:
 
     def sketches(self) -> npt.NDArray[np.uint8]:
         return parse_sketches(self._context.content(f"{self._prefix}/sketches"))
+
+
+SIGNATURES = Stage(
+    "signatures",
+    signatures.VERSION,
+    Scope.PART,
+    plan_signatures,
+    run_signatures,
+    about="Exact keys and MinHash signatures of every document.",
+    reads=(files.DOCUMENTS,),
+    writes=(files.SIGNATURES, files.CANDIDATE_KEYS, files.SKETCHES),
+    fed_by=("documents", "documents_out"),
+    by_row=frozenset({"documents"}),
+)
+
+CLUSTERS = Stage(
+    "clusters",
+    clusters.VERSION,
+    Scope.SNAPSHOT,
+    plan_clusters,
+    run_clusters,
+    about="Duplicates by capture, URL, exact text and near text; one member of each cluster is "
+    "kept.",
+    reads_all=WINDOW_FILES,
+    writes=(files.MEMBERS,),
+    drops=tuple(REASONS.values()),
+    fed_by=("selection", "documents_out"),
+)

@@ -1,8 +1,8 @@
 """Clusters of a whole window of snapshots, in memory that a window's size hardly moves.
 
-1. Loose components: rows that share a key in any tie table, unconfirmed. Equal values have equal
-   keys, so no tie of `find_clusters` ever leaves a loose component.
-2. Whole loose components go into batches; rows that share nothing (most of a corpus) are done.
+1. Connected components: rows that share a candidate key, unconfirmed. Equal values have equal
+   keys, so no match of `find_clusters` ever leaves a connected component.
+2. Whole connected components go into batches; rows that share nothing (most of a corpus) are done.
 3. One pass over the parts spills what clustering looks at, by batch; only parts with candidates
    are read, each once.
 4. `find_clusters` works on one batch at a time, exactly, on values and not on keys. By 1 its
@@ -10,7 +10,7 @@
 5. Members of the window's last snapshot are spilled by part and handed out sorted.
 
 Memory: 9 bytes a row of the window, 24 bytes a key of one range (4 million keys at a time), one
-batch (131,072 rows, about 1 KB each), one part. A loose component above the size of a batch is a
+batch (131,072 rows, about 1 KB each), one part. A connected component above the size of a batch is a
 batch of its own; its bands and sketches stay mapped, and it takes about 300 bytes a row. On
 disk, in TMPDIR: about 750 bytes a row that shares a key.
 """
@@ -30,13 +30,13 @@ import pyarrow.compute as pc
 
 from corpus_assets.core.errors import RecipeError, StoreError
 from corpus_assets.core.schemas import CLUSTER_MEMBERS
-from corpus_assets.dedup.candidate_keys import BANDS, CAPTURE, EXACT, URL, TieFile
+from corpus_assets.dedup.candidate_keys import BANDS, CAPTURE, EXACT, URL, CandidateKeys
 from corpus_assets.dedup.clusters import (
     MEMBERS,
     ClusterSettings,
     HeldRows,
     MappedRows,
-    NearRows,
+    SketchedRows,
     find_clusters,
 )
 from corpus_assets.dedup.kernels.components import (
@@ -69,7 +69,7 @@ class WindowPart(Protocol):
         """Which rows take part: those that selection kept."""
         ...
 
-    def ties(self) -> TieFile: ...
+    def candidate_keys(self) -> CandidateKeys: ...
 
     def members(self) -> pa.Table:
         """Schema MEMBERS, all rows."""
@@ -127,7 +127,7 @@ def cluster_window(
     firsts = np.cumsum([0, *(part.n_rows for part in parts)]).tolist()
     own = [(part, first) for part, first in zip(parts, firsts, strict=False) if part.rank == last]
     n_documents = sum(int(kept[first : first + part.n_rows].sum()) for part, first in own)
-    batches = _loose_components(parts, kept, settings, signature_settings, keys_at_once)
+    batches = _connected_components(parts, kept, settings, signature_settings, keys_at_once)
     del kept
     sizes = number_batches(batches, batch_rows)
     result = WindowClusters(len(own), n_documents)
@@ -156,16 +156,16 @@ def _kept_rows(parts: Sequence[WindowPart]) -> Mask:
     return np.concatenate([np.zeros(0, np.bool_), *(part.kept() for part in parts)])
 
 
-def _loose_components(
+def _connected_components(
     parts: Sequence[WindowPart],
     kept: Mask,
     settings: ClusterSettings,
     signature_settings: SignatureSettings,
     keys_at_once: int,
 ) -> Batches:
-    """The smallest row that each row is loosely tied to, or a row on the way there."""
+    """The smallest row that each row is connected to, or a row on the way there."""
     parent = np.arange(kept.size, dtype=np.uint32)
-    files = [_tie_file(part, signature_settings) for part in parts]
+    files = [_checked_keys(part, signature_settings) for part in parts]
     firsts = np.cumsum([0, *(part.n_rows for part in parts)]).tolist()
     tables = [CAPTURE, *([URL] if settings.url else []), *([EXACT] if settings.exact else [])]
     tables += range(BANDS, BANDS + signature_settings.bands) if settings.near else []
@@ -184,8 +184,8 @@ def _loose_components(
     return parent
 
 
-def _tie_file(part: WindowPart, settings: SignatureSettings) -> TieFile:
-    file = part.ties()
+def _checked_keys(part: WindowPart, settings: SignatureSettings) -> CandidateKeys:
+    file = part.candidate_keys()
     if file.bands != settings.bands or file.n_rows != part.n_rows:
         raise RecipeError(
             f"{file.path} has {file.bands} bands of {file.n_rows} rows where {settings.bands} of "
@@ -223,7 +223,7 @@ class _Exchange:
         rows = np.flatnonzero(batches != ALONE)
         if not rows.size:
             return
-        keys, sketches = part.ties().band_keys(), part.sketches()
+        keys, sketches = part.candidate_keys().band_keys(), part.sketches()
         for batch, some in _runs(batches[rows]):
             self._keys.append(batch, keys[rows[some]])
             self._sketches.append(batch, sketches[rows[some]])
@@ -242,7 +242,7 @@ class _Exchange:
         for batch, some in _runs(numbers):
             self._members.append(batch, table.take(pa.array(some)))
 
-    def batch(self, number: int, is_held: bool) -> tuple[pa.Table, NearRows]:
+    def batch(self, number: int, is_held: bool) -> tuple[pa.Table, SketchedRows]:
         members = self._members.read(number)
         if is_held:
             keys = self._keys.read(number).view(np.uint64)

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpus_assets.dedup.candidate_keys import TieFile, tie_tables
+from corpus_assets.dedup.candidate_keys import CandidateKeys, pack_candidate_keys
 from corpus_assets.dedup.clusters import MEMBERS, ClusterSettings
 from corpus_assets.dedup.signatures import Signatures, SignatureSettings, compute_signatures
 from corpus_assets.dedup.window import cluster_window
@@ -39,13 +39,13 @@ class ArrayPart:
         self._members = pa.table(columns).cast(MEMBERS)
         self._signed = signed
         self._path = path
-        path.write_bytes(tie_tables(self._members, signed.band_keys))
+        path.write_bytes(pack_candidate_keys(self._members, signed.band_keys))
 
     def kept(self) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
         return np.ones(self.n_rows, np.bool_)
 
-    def ties(self) -> TieFile:
-        return TieFile.open(self._path)
+    def candidate_keys(self) -> CandidateKeys:
+        return CandidateKeys.open(self._path)
 
     def members(self) -> pa.Table:
         return self._members

@@ -12,7 +12,7 @@ import pytest
 from corpus_assets.core.errors import CorruptArtifact, RecipeError, StoreError
 from corpus_assets.dedup import window as window_module
 from corpus_assets.dedup.candidate_keys import BANDS as FIRST_BAND
-from corpus_assets.dedup.candidate_keys import TieFile, tie_tables
+from corpus_assets.dedup.candidate_keys import CandidateKeys, pack_candidate_keys
 from corpus_assets.dedup.clusters import ClusterSettings
 from corpus_assets.dedup.signatures import SignatureSettings
 from corpus_assets.dedup.window import ArraySpill, TableSpill, cluster_window
@@ -39,13 +39,13 @@ class MadePart:
     def __post_init__(self) -> None:
         self.n_rows = len(self.rows)
         bands = np.array([row["bands"] for row in self.rows], np.uint64).reshape(-1, BANDS)
-        self.path.write_bytes(tie_tables(as_members(self.rows), bands))
+        self.path.write_bytes(pack_candidate_keys(as_members(self.rows), bands))
 
     def kept(self) -> npt.NDArray[np.bool_]:
         return np.array([row.get("selected", True) for row in self.rows], np.bool_)
 
-    def ties(self) -> TieFile:
-        return TieFile.open(self.path)
+    def candidate_keys(self) -> CandidateKeys:
+        return CandidateKeys.open(self.path)
 
     def members(self) -> pa.Table:
         return as_members(self.rows)
@@ -148,8 +148,8 @@ def test_tie_tables_hold_each_row_once_by_range_and_give_bands_back(tmp_path: Pa
     rows = [row for seed in range(5) for row in random_rows(seed)]
     bands = np.array([row["bands"] for row in rows], np.uint64)
     path = tmp_path / "ties"
-    path.write_bytes(tie_tables(as_members(rows), bands))
-    file = TieFile.open(path)
+    path.write_bytes(pack_candidate_keys(as_members(rows), bands))
+    file = CandidateKeys.open(path)
     able = np.array([row["n_shingles"] > 0 for row in rows])
     assert file.bands == BANDS
     assert np.array_equal(file.band_keys()[able], bands[able])
@@ -172,15 +172,17 @@ def test_tie_tables_hold_each_row_once_by_range_and_give_bands_back(tmp_path: Pa
 
 def test_a_damaged_tie_file_is_named(tmp_path: Path) -> None:
     rows = [make_row(i, [i] * 8) for i in range(3)]
-    whole = tie_tables(as_members(rows), np.array([row["bands"] for row in rows], np.uint64))
+    whole = pack_candidate_keys(
+        as_members(rows), np.array([row["bands"] for row in rows], np.uint64)
+    )
     path = tmp_path / "ties"
     for damaged in (b"", b"CATIES1\n", b"x" * 999, whole[:500]):
         path.write_bytes(damaged)
         with pytest.raises(CorruptArtifact, match="build its part again"):
-            TieFile.open(path)
+            CandidateKeys.open(path)
     path.write_bytes(whole[:-4])
     with pytest.raises(CorruptArtifact, match="cut short"):
-        TieFile.open(path).band_keys()
+        CandidateKeys.open(path).band_keys()
 
 
 def test_spilled_tables_and_arrays_come_back_in_the_order_in_which_they_went() -> None:
@@ -215,7 +217,7 @@ def test_a_full_disk_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_memory_hardly_grows_with_the_window(tmp_path: Path) -> None:
-    """320,000 documents have 229 MB of tie tables and sketches; 9 bytes each are 3 MB. The full
+    """320,000 documents have 229 MB of candidate keys and sketches; 9 bytes each are 3 MB. The full
     scale is `benchmarks/clustering.py`."""
     command = [sys.executable, "-m", "corpus_assets_tests.dedup.window_memory", "16"]
     done = subprocess.run([*command, str(tmp_path)], check=True, capture_output=True, text=True)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpus_assets.dedup.candidate_keys import TieFile, tie_tables
+from corpus_assets.dedup.candidate_keys import CandidateKeys, pack_candidate_keys
 from corpus_assets.dedup.clusters import MEMBERS, ClusterSettings
 from corpus_assets.dedup.signatures import SignatureSettings
 from corpus_assets.dedup.window import cluster_window
@@ -37,7 +37,9 @@ class LazyPart:
             sources = self._sources().astype(np.uint64)[:, None]
             keys = (sources * np.uint64(BANDS) + np.arange(BANDS, dtype=np.uint64)) + np.uint64(1)
             keys *= np.uint64(0x9E3779B97F4A7C15)
-            self._path.write_bytes(tie_tables(self.members(), keys ^ (keys >> np.uint64(29))))
+            self._path.write_bytes(
+                pack_candidate_keys(self.members(), keys ^ (keys >> np.uint64(29)))
+            )
 
     def _numbers(self) -> npt.NDArray[np.int64]:
         return self.number * ROWS + np.arange(ROWS)
@@ -49,8 +51,8 @@ class LazyPart:
     def kept(self) -> npt.NDArray[np.bool_]:
         return np.ones(ROWS, np.bool_)
 
-    def ties(self) -> TieFile:
-        return TieFile.open(self._path)
+    def candidate_keys(self) -> CandidateKeys:
+        return CandidateKeys.open(self._path)
 
     def sketches(self) -> npt.NDArray[np.uint8]:
         places = np.arange(BINS, dtype=np.uint64)

@@ -43,7 +43,7 @@ def roots(parent: Any) -> Any:
 
 @kernel
 def union_equal(parent: Any, codes: Any, n_codes: int, kinds: Any, kind: int) -> None:
-    """Join members with equal codes (int64 below `n_codes`; negative: no tie), in linear time.
+    """Join members with equal codes (int64 below `n_codes`; negative: no match), in linear time.
 
     `kinds` (uint8, one a member) is lowered to `kind` for every member that has a partner.
     """
@@ -61,9 +61,9 @@ def union_equal(parent: Any, codes: Any, n_codes: int, kinds: Any, kind: int) ->
 
 
 # --------------------------------------------------------------------------------------------------
-# Loose components: everything that any tie could join, from 64-bit keys alone.
+# Connected components: everything that any match could join, from candidate keys alone.
 #
-# A tie table holds a key for each row that has one; rows with equal keys are joined, unconfirmed.
+# A table of candidate keys has one for each row that has any; rows with equal keys are joined, unconfirmed.
 # Keys come part by part, so a table of any length is worked through in ranges of keys:
 #
 # 1. `take_kept` copies a range's rows that count from one part after another.
@@ -76,10 +76,10 @@ def union_equal(parent: Any, codes: Any, n_codes: int, kinds: Any, kind: int) ->
 # million included: it is one key of one hash table. Keys must be spread evenly (they are hashes).
 
 RANGES = 256
-"""Ranges that the keys of a tie table are kept in, by their upper 8 bits."""
+"""Ranges that candidate keys are kept in, by their upper 8 bits."""
 
 ALONE = np.uint32(0xFFFFFFFF)
-"""The batch of a row that nothing could be tied to."""
+"""The batch of a row that nothing could match."""
 
 _RANGE_SHIFT = np.uint64(56)
 _CHUNK_SHIFT = np.uint64(45)

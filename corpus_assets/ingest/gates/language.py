@@ -1,7 +1,7 @@
 """A look at a page's words before it is extracted: wrong language, or hardly any text.
 
 Extraction is most of what ingest costs, and a recipe for some languages throws most pages away
-after it. This gate strips the markup roughly (`ingest.kernels.rough_text`) and identifies the language
+after it. This gate strips the markup roughly (`markup.rough_text`) and identifies the language
 of what is left, menus and all; together that takes a tenth of an extraction.
 
 It can be wrong: a page that draws its text from a script has none here. So a share of the refused

@@ -1,15 +1,12 @@
-"""Lists of pages by address: which documents of a snapshot a reference list names.
+"""What models of a recipe learn from: documents drawn from its parts, or files of texts.
 
-One entry a line, `#` begins a comment: an address (`https://example.org/a`), the begin of
-addresses (`https://example.org/docs/*`), or a host with its subdomains (`example.org`). Plain,
-.gz or .zst. A line that is none of these is passed over and counted. Lists such as the pages that
-an encyclopedia cites have millions of lines: about 200 bytes of memory each.
+Documents are drawn by keyed hash of their ids, with a bound. The `max_documents` with the smallest
+hashes are drawn, of each part and then of all parts together: the same documents, however a
+snapshot is cut into parts. Only their text is stored. A list of pages may say which count.
 """
 
-import gzip
 import io
 import json
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import zstandard
 
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.identity import keyed_hash
@@ -26,6 +22,10 @@ from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.urls import Blocklist, address_of, canonical_host, has_prefix, prefix_free
 from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.language import Language
+
+AT_ONCE = 1_000  # documents whose language is looked at together
+
+SAMPLE = pa.schema([("doc_id", DOC_ID), ("place", pa.uint64()), ("text", pa.large_string())])
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,12 @@ class PageList:
 
 
 def read_page_list(paths: Iterable[Path]) -> PageList:
+    """Read lists of pages, such as those that an encyclopedia cites; about 200 bytes an entry.
+
+    One entry a line, `#` begins a comment: an address (`https://example.org/a`), the begin of
+    addresses (`https://example.org/docs/*`), or a host with its subdomains (`example.org`).
+    Plain, .gz or .zst. A line that is none of these is passed over and counted.
+    """
     found: dict[str, list[str]] = {"url_key": [], "url_prefix": [], "host": []}
     passed_over = 0
     for path in paths:
@@ -89,17 +95,6 @@ def _list_lines(path: Path) -> Iterator[str]:
         raise SourceError(f"{path}: the list of pages cannot be read: {error}") from error
     for line in raw.split(b"\n"):
         yield line.decode("utf-8", "replace")
-
-
-# --------------------------------------------------------------------------------------------------
-# Documents drawn from a part by keyed hash of their ids, with a bound.
-#
-# The `max_documents` with the smallest hashes are drawn, of each part and then of all parts
-# together: the same documents, however a snapshot is cut into parts. Only their text is stored.
-
-AT_ONCE = 1_000  # documents whose language is looked at together
-
-SAMPLE = pa.schema([("doc_id", DOC_ID), ("place", pa.uint64()), ("text", pa.large_string())])
 
 
 def places(doc_ids: pa.ChunkedArray, seed: int) -> npt.NDArray[np.uint64]:
@@ -158,40 +153,28 @@ def _in_languages(
     return np.concatenate(found) if found else order[:0]
 
 
-# --------------------------------------------------------------------------------------------------
-# Training texts from JSONL files, plain or compressed.
-
-
 def read_texts(
     paths: Sequence[str], where: Mapping[str, str] | None = None, field: str = "text"
 ) -> list[str]:
-    """The `text` field (or another) of every line; a line without one is an error, training data is curated.
+    """Read the `text` field (or another) of every line of JSON lines, plain, .gz or .zst.
 
-    `where` names fields and the values that a line must have in them; others are left out.
+    A line without one is an error: training data is curated. `where` names fields and the values that a line must have in them; others are left out.
     """
     texts: list[str] = []
     for path in paths:
         number = 0
         try:
-            with _open(path) as handle:
+            with io.TextIOWrapper(pa.input_stream(path), encoding="utf-8") as handle:
                 for number, line in enumerate(handle, 1):
                     row = _row(line, path, number) if line.strip() else None
                     if row is not None and all(row.get(k) == v for k, v in (where or {}).items()):
                         texts.append(_text(row, path, number, field))
-        except (OSError, EOFError, UnicodeDecodeError, zlib.error, zstandard.ZstdError) as error:
+        except (OSError, UnicodeDecodeError) as error:
             raise SourceError(
                 f"{path} line {number + 1}: cannot be read ({error}); fetch the file again or "
                 "correct the recipe"
             ) from error
     return texts
-
-
-def _open(path: str) -> io.TextIOBase:
-    if path.endswith(".gz"):
-        return io.TextIOWrapper(gzip.open(path), encoding="utf-8")
-    if path.endswith(".zst"):
-        return io.TextIOWrapper(zstandard.open(path, "rb"), encoding="utf-8")
-    return open(path, encoding="utf-8")
 
 
 def _row(line: str, path: str, number: int) -> dict[str, Any]:
