@@ -5,7 +5,7 @@ import pytest
 from pydantic import ValidationError
 
 from corpus_assets.clean.clean_text import CleanTextSettings
-from corpus_assets.core.decisions import tiers_by_copies
+from corpus_assets.clean.stage import tiers_by_copies
 from corpus_assets.shards.mixture import MixtureSettings, PhaseSettings
 
 MAIN = PhaseSettings(name="main", share=1.0)
