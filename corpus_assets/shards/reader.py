@@ -24,8 +24,7 @@ from corpus_assets.shards.format import (
     ShardHeader,
     parse_header,
 )
-from corpus_assets.shards.kernels.gather import gather_rows
-from corpus_assets.shards.kernels.segments import mark_segments
+from corpus_assets.shards.kernels.samples import gather_rows, mark_segments
 
 PADDING = -1
 """Segment id of padding."""

@@ -55,7 +55,7 @@ from corpus_assets.core.store_s3 import S3Store
 from corpus_assets.ingest.documents import text_id_of
 from corpus_assets.shards.export.check import exported_version, removed_documents
 from corpus_assets.shards.export.files import EXPORT, PARTS
-from corpus_assets.shards.kernels.detokenize import spell_spans
+from corpus_assets.shards.kernels.samples import spell_spans
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.versions.removed import DigestIndex
 
