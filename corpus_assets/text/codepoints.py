@@ -45,7 +45,7 @@ def code_points(texts: pa.Array) -> npt.NDArray[np.uint32]:
 
 
 @byte_kernel
-def decode(data: Any, at: int, end: int) -> tuple[int, int]:
+def decode(data: Any, at: int, end: int) -> tuple[Any, int]:
     """Code point at `at` and its width in bytes; (U+FFFD, 1) where it is not UTF-8."""
     first = np.int64(data[at])
     if first < 0x80:  # kept apart from the rest, so that this much is inlined everywhere
@@ -54,7 +54,7 @@ def decode(data: Any, at: int, end: int) -> tuple[int, int]:
 
 
 @byte_kernel
-def _decode_wide(data: Any, at: int, end: int, first: int) -> tuple[int, int]:
+def _decode_wide(data: Any, at: int, end: int, first: Any) -> tuple[Any, int]:
     if 0xC2 <= first < 0xE0:
         width, point = 2, first & 0x1F
     elif 0xE0 <= first < 0xF0:
@@ -76,7 +76,7 @@ def _decode_wide(data: Any, at: int, end: int, first: int) -> tuple[int, int]:
 
 
 @byte_kernel
-def last_code_point(data: Any, start: int, end: int) -> int:
+def last_code_point(data: Any, start: int, end: int) -> Any:
     """The code point that ends the non-empty span [start, end)."""
     at = end - 1
     while at > start and at > end - 4 and data[at] & 0xC0 == 0x80:

@@ -23,7 +23,8 @@ _ONE = np.uint64(1)
 @kernel
 def derive(key: np.uint64, number: np.uint64) -> np.uint64:
     """The key of sub-sequence `number` of `key`."""
-    return splitmix64(key ^ splitmix64((number + _ONE) * GOLDEN))
+    derived: np.uint64 = splitmix64(key ^ splitmix64((number + _ONE) * GOLDEN))
+    return derived
 
 
 @kernel
