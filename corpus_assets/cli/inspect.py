@@ -6,7 +6,7 @@ function.
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,35 +15,11 @@ from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION, SET_OPTION, over
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 
-if TYPE_CHECKING:
-    from catalog.db.registry import Registry
-    from corpus_assets.inspect.documents import Hit
-    from corpus_assets.inspect.version_columns import Ruling, VersionColumns
-    from corpus_assets.inspect.whatif import Sampled
-
 VERSION_OPTION = click.option("--version", metavar="NAME", help="Which version [the newest].")
 TEXT_OPTION = click.option("--text", "with_text", is_flag=True, help="Show text of documents.")
-EXCERPT = 300
-SHOWN = 12  # rows of a table; --json has all  # rows of a table; --json has all
+SHOWN = 12  # rows of a table; --json has all
 
 Answer = dict[str, Any]
-
-
-def open_version(home: Home, version: str | None) -> tuple["Registry", "VersionColumns"]:
-    """Return the registry and the columns of a live version."""
-    from catalog.db.registry import Registry
-    from corpus_assets.core.store import open_store
-    from corpus_assets.ingest.suppressions import Suppressions
-    from corpus_assets.inspect.version_columns import columns_of_version
-
-    registry = Registry(home.catalog_url, home.catalog_busy_s)
-    row = registry.version(version)
-    if row.status != "live":
-        raise CorpusError(
-            f"version {row.name} is {row.status}; `catalog versions` names the one in its place"
-        )
-    orders = Suppressions.from_rows((order.kind, order.value) for order in registry.suppressions())
-    return registry, columns_of_version(registry, open_store(home.store_url), row, orders)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -71,6 +47,7 @@ def show(
     from catalog.formats.store import Store as CatalogStore
     from catalog.lineage.tables import Lineage
     from corpus_assets.inspect.documents import signals_of
+    from corpus_assets.inspect.version_columns import open_version
 
     place = Home.resolve(home)
     registry, columns = open_version(place, version)
@@ -160,8 +137,8 @@ def whatif(
     newest of a recipe with the same name. Where there is none, with RECIPE as it stands.
     """
     from corpus_assets.core.store import open_store
-    from corpus_assets.inspect.version_columns import Ruling
-    from corpus_assets.inspect.whatif import answer_of, compare
+    from corpus_assets.inspect.version_columns import Ruling, open_columns
+    from corpus_assets.inspect.whatif import answer_of, compare, samples_of
     from corpus_assets.recipe.recipe import find_recipe
     from corpus_assets.recipe.snapshots import load_with_added
 
@@ -174,61 +151,11 @@ def whatif(
             )
     place = Home.resolve(home)
     changed, _ = load_with_added(find_recipe(recipe), overrides, open_store(place.store_url))
-    columns = _columns_for(place, recipe, changed.name, version)
+    columns = open_columns(place, recipe, changed.name, version)
     cutoffs = columns.ruling.cutoffs if pin_cutoffs else columns.resolve(changed)
     found = compare(columns, Ruling(changed.selection, cutoffs), sample)
-    answer = answer_of(found)
-    for key, drawn, ruling in (
-        ("would_go", found.would_go, found.after),
-        ("would_stay", found.would_stay, columns.ruling),
-    ):
-        answer[key] = [_described(columns, ruling, one, with_text) for one in drawn]
+    answer = answer_of(found) | samples_of(found, with_text)
     (print_json if as_json else show_whatif)(answer)
-
-
-def _columns_for(home: Home, recipe: str, name: str, version: str | None) -> "VersionColumns":
-    """Open the version asked for, else the newest of the recipe's name, else the recipe itself."""
-    from catalog.db.registry import Registry
-    from corpus_assets.inspect.version_columns import columns_of_recipe
-
-    if version is None:
-        registry = Registry(home.catalog_url, home.catalog_busy_s)
-        live = [row for row in registry.versions() if row.status == "live"]
-        named = [row for row in live if registry.recipe(row.recipe_digest).name == name]
-        if not named:
-            from corpus_assets.session import open_session  # all of the graph, and rarely asked
-
-            with open_session(recipe, home) as session:
-                return columns_of_recipe(session.pipeline)
-        version = named[-1].name
-    return open_version(home, version)[1]
-
-
-def _described(
-    columns: "VersionColumns", ruling: "Ruling", one: "Sampled", with_text: bool
-) -> dict[str, Any]:
-    """Describe a document that would be kept or dropped instead, with its text if asked for."""
-    from corpus_assets.inspect.version_columns import read_documents
-    from corpus_assets.select.requirement import requirement
-
-    (page,) = read_documents(columns, one.part, [one.row], with_text)
-    rule = next(rule for rule in ruling.settings.rules if rule.name == one.rule)
-    language = None if one.language == "unknown" else one.language
-    said: dict[str, Any] = {
-        "doc_id": page.doc_id,
-        "snapshot": one.part.snapshot,
-        "url": page.url,
-        "language": one.language,
-        "chars": one.n_chars,
-        "rule": one.rule,
-        "signal": one.signal,
-        "value": one.value,
-        "asks": str(requirement(rule, ruling.cutoffs, one.part.domain, language)),
-        "suppressed": page.suppressed,
-    }
-    if with_text:
-        said["text"] = page.text[:EXCERPT] if page.text is not None else None
-    return said
 
 
 def show_whatif(answer: Answer) -> None:
@@ -427,6 +354,7 @@ def canary(version: str, per_reason: int, chars: int, out: Path | None, home: st
     The page holds text and is no part of the version: delete it when you have looked.
     """
     from corpus_assets.inspect.canary import draw_canary, render_canary
+    from corpus_assets.inspect.version_columns import open_version
 
     _, columns = open_version(Home.resolve(home), version)
     page = render_canary(version, draw_canary(columns, per_reason), chars)
@@ -469,48 +397,13 @@ def contamination(
     partial quotations, with --common items that too many texts hold. --text shows the places.
     """
     from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, NEAR_MISS
-    from corpus_assets.inspect.documents import find_hits, places_of
+    from corpus_assets.inspect.documents import contamination_of
+    from corpus_assets.inspect.version_columns import open_version
 
     wanted = {NEAR_MISS} if near_misses else {COMMON} if common else {DROP, CUT}
     registry, columns = open_version(Home.resolve(home), version)
-    name = columns.title.removeprefix("version ")
-    found, hits = find_hits(registry, columns, name, benchmark, wanted)
-    shown = [_described_hit(columns, hit, with_text) for hit in places_of(columns, hits[:limit])]
-    answer = {
-        "version": name,
-        "benchmarks": [
-            {
-                "benchmark": one.name,
-                "items_seen": one.items_seen,
-                "documents": one.n_documents(DROP, CUT),
-                "near_miss_items": one.n_items(NEAR_MISS),
-                "near_miss_documents": one.n_documents(NEAR_MISS),
-                "common_items": one.n_items(COMMON),
-            }
-            for one in found.values()
-        ],
-        "total": len(hits),
-        "hits": shown,
-    }
+    answer = contamination_of(registry, columns, benchmark, wanted, limit, with_text)
     (print_json if as_json else show_contamination)(answer)
-
-
-def _described_hit(columns: "VersionColumns", hit: "Hit", with_text: bool) -> dict[str, Any]:
-    from corpus_assets.inspect.version_columns import read_documents
-
-    (page,) = read_documents(columns, hit.part, [hit.text_row], with_text)
-    said: dict[str, Any] = {
-        "doc_id": page.doc_id,
-        "snapshot": hit.part.snapshot,
-        "url": page.url,
-        "suppressed": page.suppressed,
-        **hit.row,
-    }
-    if with_text:
-        said["text"] = page.text and [
-            page.text[place["start"] : place["end"]] for place in hit.row["places"]
-        ]
-    return said
 
 
 def show_contamination(answer: dict[str, Any]) -> None:

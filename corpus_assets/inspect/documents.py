@@ -14,6 +14,7 @@ from catalog.db.registry import Registry
 from catalog.errors import UnknownName
 from catalog.lineage.lookups import records_of
 from catalog.lineage.tables import Lineage
+from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, NEAR_MISS
 from corpus_assets.inspect.version_columns import (
     PartFiles,
     Ruling,
@@ -179,6 +180,51 @@ class Hit:
     text_row: int = -1
 
 
+def contamination_of(
+    registry: Registry,
+    columns: VersionColumns,
+    benchmark: str | None,
+    verdicts: Collection[str],
+    limit: int,
+    with_text: bool,
+) -> Answer:
+    """Return what was found of each benchmark, and at most `limit` hits with their documents."""
+    name = columns.title.removeprefix("version ")
+    found, hits = find_hits(registry, columns, name, benchmark, verdicts)
+    return {
+        "version": name,
+        "benchmarks": [
+            {
+                "benchmark": one.name,
+                "items_seen": one.items_seen,
+                "documents": one.n_documents(DROP, CUT),
+                "near_miss_items": one.n_items(NEAR_MISS),
+                "near_miss_documents": one.n_documents(NEAR_MISS),
+                "common_items": one.n_items(COMMON),
+            }
+            for one in found.values()
+        ],
+        "total": len(hits),
+        "hits": [_described(columns, hit, with_text) for hit in _places_of(columns, hits[:limit])],
+    }
+
+
+def _described(columns: VersionColumns, hit: Hit, with_text: bool) -> Answer:
+    (page,) = read_documents(columns, hit.part, [hit.text_row], with_text)
+    said: Answer = {
+        "doc_id": page.doc_id,
+        "snapshot": hit.part.snapshot,
+        "url": page.url,
+        "suppressed": page.suppressed,
+        **hit.row,
+    }
+    if with_text:
+        said["text"] = page.text and [
+            page.text[place["start"] : place["end"]] for place in hit.row["places"]
+        ]
+    return said
+
+
 def find_hits(
     registry: Registry,
     columns: VersionColumns,
@@ -208,7 +254,7 @@ def _closest_first(hit: Hit) -> tuple[Any, ...]:
     return -closeness, row["benchmark"], row["item_id"], hit.doc_id, row["kind"]
 
 
-def places_of(columns: VersionColumns, hits: Sequence[Hit]) -> Iterator[Hit]:
+def _places_of(columns: VersionColumns, hits: Sequence[Hit]) -> Iterator[Hit]:
     """Yield the hits with the rows of their documents; of several captures, the first."""
     rows: dict[str, dict[bytes, int]] = {}
     for hit in hits:

@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from catalog.db.registry import Registry
 from catalog.db.rows import VersionRow
 from corpus_assets.core import files
-from corpus_assets.core.errors import CorruptArtifact, MissingInput, RecipeError
+from corpus_assets.core.errors import CorpusError, CorruptArtifact, MissingInput, RecipeError
+from corpus_assets.core.home import Home
 from corpus_assets.core.identity import digest
-from corpus_assets.core.store import Store, read_output
+from corpus_assets.core.store import Store, open_store, read_output
+from corpus_assets.ingest.purge import covered_records
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.select.rules import SelectionSettings
@@ -31,9 +34,6 @@ from corpus_assets.versions.published import load_published_recipe, published_pi
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline
-import pyarrow.compute as pc
-
-from corpus_assets.ingest.purge import covered_records
 
 BATCH_ROWS = 1 << 20
 
@@ -133,6 +133,33 @@ class VersionColumns:
             )
         names = [name for name in settings.signals() if name in recipe.signals.columns()]
         return resolve_cutoffs((t for _, t in self.batches(names, wanted)), settings)
+
+
+def open_version(home: Home, version: str | None) -> tuple[Registry, VersionColumns]:
+    """Return the registry and the columns of a live version."""
+    registry = Registry(home.catalog_url, home.catalog_busy_s)
+    row = registry.version(version)
+    if row.status != "live":
+        raise CorpusError(
+            f"version {row.name} is {row.status}; `catalog versions` names the one in its place"
+        )
+    orders = Suppressions.from_rows((order.kind, order.value) for order in registry.suppressions())
+    return registry, columns_of_version(registry, open_store(home.store_url), row, orders)
+
+
+def open_columns(home: Home, recipe: str, name: str, version: str | None) -> VersionColumns:
+    """Open the version asked for, else the newest of the recipe's name, else the recipe itself."""
+    if version is None:
+        registry = Registry(home.catalog_url, home.catalog_busy_s)
+        live = [row for row in registry.versions() if row.status == "live"]
+        named = [row for row in live if registry.recipe(row.recipe_digest).name == name]
+        if not named:
+            from corpus_assets.session import open_session  # all of the graph, and rarely asked
+
+            with open_session(recipe, home) as session:
+                return columns_of_recipe(session.pipeline)
+        version = named[-1].name
+    return open_version(home, version)[1]
 
 
 def columns_of_version(

@@ -29,12 +29,15 @@ from corpus_assets.inspect.version_columns import (
     VersionColumns,
     draw_order,
     id_keys,
+    read_documents,
 )
 from corpus_assets.select.columns import Columns, Mask, first_failures, rule_cutoff
+from corpus_assets.select.requirement import requirement
 from corpus_assets.select.rules import Rule, SelectionSettings
 
 KEPT = "kept"
 UNKNOWN = "unknown"
+EXCERPT = 300  # characters of a document that the answer shows
 
 
 @dataclass(frozen=True)
@@ -574,3 +577,35 @@ def _effect(effect: RuleEffect) -> Answer:
             ("only", effect.only),
         )
     }
+
+
+def samples_of(found: Comparison, with_text: bool) -> Answer:
+    """Describe the sampled documents that would go or stay, with their text if asked for."""
+    columns = found.columns
+    return {
+        "would_go": [_described(columns, found.after, one, with_text) for one in found.would_go],
+        "would_stay": [
+            _described(columns, columns.ruling, one, with_text) for one in found.would_stay
+        ],
+    }
+
+
+def _described(columns: VersionColumns, ruling: Ruling, one: Sampled, with_text: bool) -> Answer:
+    (page,) = read_documents(columns, one.part, [one.row], with_text)
+    rule = next(rule for rule in ruling.settings.rules if rule.name == one.rule)
+    language = None if one.language == UNKNOWN else one.language
+    said: Answer = {
+        "doc_id": page.doc_id,
+        "snapshot": one.part.snapshot,
+        "url": page.url,
+        "language": one.language,
+        "chars": one.n_chars,
+        "rule": one.rule,
+        "signal": one.signal,
+        "value": one.value,
+        "asks": str(requirement(rule, ruling.cutoffs, one.part.domain, language)),
+        "suppressed": page.suppressed,
+    }
+    if with_text:
+        said["text"] = page.text[:EXCERPT] if page.text is not None else None
+    return said
