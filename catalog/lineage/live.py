@@ -11,8 +11,7 @@ from catalog.db.registry import Registry
 from catalog.db.rows import LINEAGE_TABLES, LineageRow, VersionRow
 from catalog.formats.key_files import DOCUMENT_IDS
 from catalog.formats.store import Store
-from catalog.lineage.lookups import ids_between
-from catalog.lineage.rows import Keys, ParquetRows
+from catalog.lineage.rows import Keys, ParquetRows, ids_between
 from catalog.lineage.tables import DuckTables, empty_table, quoted
 
 MIN_PREFIX = 4

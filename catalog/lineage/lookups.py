@@ -6,7 +6,7 @@ the cost is one short search a run and a row group or two for each row found. Ev
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +21,8 @@ from catalog.formats.key_files import (
     id_key,
     url_hash,
 )
-from catalog.lineage.rows import Keys, ParquetRows, Rows, domain_ranges
-from catalog.lineage.tables import Row
-
-if TYPE_CHECKING:
-    from catalog.lineage.tables import Lineage
+from catalog.lineage.rows import Rows, domain_ranges, ids_between
+from catalog.lineage.tables import Lineage, Row
 
 SHOWN = ("doc_id", "snapshot", "part", "offset", "url", "url_key", "file")
 SPAN = ("sample", "offset", "length", "doc_token_offset")
@@ -35,23 +32,7 @@ LONG = 20_000  # rows of one cluster from which on a scan is the shorter way
 Found = Sequence[tuple[LineageRow, Rows]]
 
 
-def ids_between(
-    keys: Keys, reader: ParquetRows, lowest: bytes, highest: bytes, limit: int
-) -> list[bytes]:
-    """Document ids in a range, ascending, the first `limit` of them."""
-    entries = keys.between(DOCUMENT_IDS, id_key(lowest), id_key(highest))
-    found: set[bytes] = set()
-    for place, (key, file, row) in enumerate(entries):
-        if len(found) >= limit and key != entries[place - 1][0]:
-            break
-        table = reader.take(file.path, np.array([row]), ["doc_id"])
-        doc_id = bytes(table["doc_id"][0].as_py())
-        if lowest <= doc_id <= highest:
-            found.add(doc_id)
-    return sorted(found)[:limit]
-
-
-def doc_ids_between(lineage: "Lineage", lowest: bytes, highest: bytes, limit: int) -> list[bytes]:
+def doc_ids_between(lineage: Lineage, lowest: bytes, highest: bytes, limit: int) -> list[bytes]:
     """Documents of the version whose ids are in a range, ascending, the first `limit`."""
     if lineage.keys.covers(DOCUMENT_IDS):
         return ids_between(lineage.keys, lineage.rows, lowest, highest, limit)
@@ -63,7 +44,7 @@ def doc_ids_between(lineage: "Lineage", lowest: bytes, highest: bytes, limit: in
     return [bytes(row["doc_id"]) for row in rows]
 
 
-def records_of(lineage: "Lineage", doc_id: bytes) -> list[Row]:
+def records_of(lineage: Lineage, doc_id: bytes) -> list[Row]:
     """All records with an id (a capture may stand in several parts), by part and offset."""
     if not lineage.keys.covers(DOCUMENT_IDS):
         return lineage.query(
@@ -75,14 +56,14 @@ def records_of(lineage: "Lineage", doc_id: bytes) -> list[Row]:
     return sorted(rows, key=lambda row: (row["part"], row["offset"]))
 
 
-def places_of(lineage: "Lineage", doc_id: bytes) -> list[tuple[str, int]]:
+def places_of(lineage: Lineage, doc_id: bytes) -> list[tuple[str, int]]:
     """(snapshot, part) of every record with an id."""
     return list(
         dict.fromkeys((row["snapshot"], row["part"]) for row in records_of(lineage, doc_id))
     )
 
 
-def records_by_url(lineage: "Lineage", keys: Sequence[str], limit: int) -> tuple[int, list[Row]]:
+def records_by_url(lineage: Lineage, keys: Sequence[str], limit: int) -> tuple[int, list[Row]]:
     """How many records have one of some url_keys, and the first of them."""
     if not lineage.keys.covers(URL_KEYS):
         return _scanned(lineage, "url_key IN (SELECT unnest(?::VARCHAR[]))", [list(keys)], limit)
@@ -92,7 +73,7 @@ def records_by_url(lineage: "Lineage", keys: Sequence[str], limit: int) -> tuple
     return _confirmed(lineage, _merged(found), "url_key", set(keys), limit)
 
 
-def records_by_id(lineage: "Lineage", ids: Sequence[bytes], limit: int) -> tuple[int, list[Row]]:
+def records_by_id(lineage: Lineage, ids: Sequence[bytes], limit: int) -> tuple[int, list[Row]]:
     """How many records some documents have, and the first of them."""
     if not lineage.keys.covers(DOCUMENT_IDS):
         return _scanned(lineage, "doc_id IN (SELECT unnest(?::BLOB[]))", [list(ids)], limit)
@@ -102,7 +83,7 @@ def records_by_id(lineage: "Lineage", ids: Sequence[bytes], limit: int) -> tuple
     return _confirmed(lineage, _merged(found), "doc_id", set(ids), limit)
 
 
-def records_by_host(lineage: "Lineage", host_key: str, limit: int) -> tuple[int, list[Row]]:
+def records_by_host(lineage: Lineage, host_key: str, limit: int) -> tuple[int, list[Row]]:
     """How many records a host and its subdomains have, and the first of them."""
     if not lineage.keys.covers(HOSTS):
         # ')' ends the host, ':' begins a port, ',' a subdomain.
@@ -116,7 +97,7 @@ def records_by_host(lineage: "Lineage", host_key: str, limit: int) -> tuple[int,
     return sum(len(rows) for _, rows in found), _first(lineage, found, limit)
 
 
-def doc_ids_of_text(lineage: "Lineage", text_ids: Sequence[bytes]) -> list[bytes]:
+def doc_ids_of_text(lineage: Lineage, text_ids: Sequence[bytes]) -> list[bytes]:
     """Documents whose extracted text has one of some ids, ascending."""
     if not lineage.keys.covers(TEXT_IDS):
         rows = lineage.query(
@@ -133,7 +114,7 @@ def doc_ids_of_text(lineage: "Lineage", text_ids: Sequence[bytes]) -> list[bytes
 
 
 def spans_of(
-    lineage: "Lineage", doc_ids: Iterable[bytes], snapshot: str | None = None
+    lineage: Lineage, doc_ids: Iterable[bytes], snapshot: str | None = None
 ) -> dict[bytes, list[Row]]:
     """Where each document's tokens are: shard, sample, offset, length, in token order."""
     found: dict[bytes, list[Row]] = {doc_id: [] for doc_id in doc_ids}
@@ -160,7 +141,7 @@ def spans_of(
     return found
 
 
-def cluster_rows(lineage: "Lineage", doc_id: bytes) -> list[Row]:
+def cluster_rows(lineage: Lineage, doc_id: bytes) -> list[Row]:
     """What the searches for duplicates say of a document; the row that keeps it first."""
     found = _members(lineage, doc_id)
     if found is None:
@@ -173,7 +154,7 @@ def cluster_rows(lineage: "Lineage", doc_id: bytes) -> list[Row]:
     return sorted(rows, key=lambda row: (not row["kept"], row["part"], row["row"]))
 
 
-def members_of(lineage: "Lineage", kept_doc_id: bytes, limit: int) -> tuple[int, list[Row]]:
+def members_of(lineage: Lineage, kept_doc_id: bytes, limit: int) -> tuple[int, list[Row]]:
     """How many gave way to a document, and the first members of its cluster, the kept one first."""
     found = _members(lineage, kept_doc_id)
     if found is None:
@@ -197,7 +178,7 @@ def members_of(lineage: "Lineage", kept_doc_id: bytes, limit: int) -> tuple[int,
     return sum(not row["kept"] for row in rows), shown
 
 
-def _members(lineage: "Lineage", doc_id: bytes) -> Found | None:
+def _members(lineage: Lineage, doc_id: bytes) -> Found | None:
     """Rows of cluster members that name a document, None where they are better scanned."""
     if not lineage.keys.covers(CLUSTER_IDS):
         return None
@@ -205,7 +186,7 @@ def _members(lineage: "Lineage", doc_id: bytes) -> Found | None:
     return None if sum(len(rows) for _, rows in found) > LONG else found
 
 
-def _rows(lineage: "Lineage", found: Found, columns: Sequence[str] | None = None) -> Iterable[Row]:
+def _rows(lineage: Lineage, found: Found, columns: Sequence[str] | None = None) -> Iterable[Row]:
     for file, numbers in _merged(found):
         yield from lineage.rows.take(file.path, numbers, columns).to_pylist()
 
@@ -222,7 +203,7 @@ def _merged(found: Found) -> list[tuple[LineageRow, Rows]]:
 
 
 def _first(
-    lineage: "Lineage",
+    lineage: Lineage,
     found: Found,
     limit: int,
     wanted: Callable[[Row], bool] = lambda row: True,
@@ -243,14 +224,14 @@ def _first(
 
 
 def _confirmed(
-    lineage: "Lineage", found: Found, column: str, values: set[Any], limit: int
+    lineage: Lineage, found: Found, column: str, values: set[Any], limit: int
 ) -> tuple[int, list[Row]]:
     rows = _first(lineage, found, sum(len(n) for _, n in found), lambda row: row[column] in values)
     return len(rows), rows[:limit]
 
 
 def _scanned(
-    lineage: "Lineage", condition: str, parameters: Sequence[Any], limit: int
+    lineage: Lineage, condition: str, parameters: Sequence[Any], limit: int
 ) -> tuple[int, list[Row]]:
     scan = lineage.scan("documents")
     total = lineage.query(f"SELECT count(*) AS n FROM {scan} WHERE {condition}", parameters)[0]["n"]

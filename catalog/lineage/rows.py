@@ -24,16 +24,18 @@ import pyarrow.parquet as pq
 from catalog.db.rows import KeyRow, LineageRow
 from catalog.errors import LineageBroken, StoreFileError
 from catalog.formats.key_files import (
+    DOCUMENT_IDS,
     HEAD_BYTES,
     HOSTS,
     TABLE_OF,
     Header,
     header_bytes,
+    id_key,
     parse_header,
 )
 from catalog.formats.store import Store
 
-OPEN_FILES = 256  # a map holds a file descriptor each
+OPEN_FILES = 256  # of each kind; a map holds a file descriptor
 
 Rows = npt.NDArray[np.int64]
 
@@ -288,8 +290,6 @@ def _by_file(run: _Run, places: Sequence[Any]) -> Iterator[tuple[LineageRow, Row
 # -- rows of Parquet files -------------------------------------------------------------------------
 
 
-OPEN_TABLES = 256
-
 Row = dict[str, Any]
 Answer = TypeVar("Answer")
 
@@ -335,7 +335,7 @@ class _File:
 class ParquetRows:
     """Rows of the store's Parquet files, by number or by value. Close it when done."""
 
-    def __init__(self, store: Store, advice: str, most: int = OPEN_TABLES) -> None:
+    def __init__(self, store: Store, advice: str, most: int = OPEN_FILES) -> None:
         self._store = store
         self._advice = advice
         self._most = most
@@ -404,3 +404,19 @@ class ParquetRows:
 
 def _listed(columns: Sequence[str] | None) -> list[str] | None:
     return None if columns is None else list(columns)
+
+
+def ids_between(
+    keys: Keys, reader: ParquetRows, lowest: bytes, highest: bytes, limit: int
+) -> list[bytes]:
+    """Document ids in a range, ascending, the first `limit` of them."""
+    entries = keys.between(DOCUMENT_IDS, id_key(lowest), id_key(highest))
+    found: set[bytes] = set()
+    for place, (key, file, row) in enumerate(entries):
+        if len(found) >= limit and key != entries[place - 1][0]:
+            break
+        table = reader.take(file.path, np.array([row]), ["doc_id"])
+        doc_id = bytes(table["doc_id"][0].as_py())
+        if lowest <= doc_id <= highest:
+            found.add(doc_id)
+    return sorted(found)[:limit]

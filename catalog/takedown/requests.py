@@ -5,7 +5,6 @@ The impact (versions, shards, samples, tokens, each cluster's fate) is read from
 say: removing a document can also cut a cluster in two, which only the rebuild sees (`may_split`).
 """
 
-import gc
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -110,13 +109,6 @@ class Rematched:
     snapshots: list[str]
 
 
-def rematch(
-    registry: Registry, store: Store, request_ids: Sequence[int]
-) -> dict[int, list[FoundDocument]]:
-    """The documents of `look_again` alone."""
-    return look_again(registry, store, request_ids).documents
-
-
 def look_again(registry: Registry, store: Store, request_ids: Sequence[int]) -> Rematched:
     """Look for the documents of requests again, in the versions that are live now.
 
@@ -205,7 +197,6 @@ def run(home: str | None) -> tuple[str, int]:
     if len({point.value for point in runners}) > 1:
         names = ", ".join(f"{point.name} ({point.value})" for point in runners)
         raise TakedownRefused(f"several takedown runners are installed, keep one: {names}")
-    gc.disable()
     try:
         runner = runners[0].load()
     except (ImportError, AttributeError) as error:
@@ -213,13 +204,7 @@ def run(home: str | None) -> tuple[str, int]:
             f"the takedown runner {runners[0].value} cannot be loaded: {error}; "
             "install the package that provides it again"
         ) from error
-    finally:
-        gc.freeze()
-        gc.enable()
-    try:  # what was loaded stays: half a second is saved by not looking through it for garbage
-        return runners[0].value, int(runner(home))
-    finally:
-        gc.unfreeze()
+    return runners[0].value, int(runner(home))
 
 
 def _target(registry: Registry, row: TakedownRow) -> Target:

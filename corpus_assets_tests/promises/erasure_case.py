@@ -260,7 +260,7 @@ class Erasure:
 
     def match(self) -> None:
         """Look for copies and descendants, as a run does first."""
-        takedown.rematch(self.registry, CatalogStore(self.home.store_url), self._pending())
+        takedown.look_again(self.registry, CatalogStore(self.home.store_url), self._pending())
 
     def _pending(self) -> list[int]:
         return [row.id for row in self.registry.takedowns("pending")]

@@ -10,7 +10,7 @@ import pytest
 from catalog.formats.texts import near_text_order
 from catalog.lineage.live import LiveLineage
 from catalog.takedown.near_copies import find_near_copies
-from catalog.takedown.requests import rematch, request
+from catalog.takedown.requests import look_again, request
 from catalog.takedown.target import doc_id_target, url_target
 from corpus_assets.text import sketch
 from corpus_assets_tests.catalog.corpus import SNAPSHOTS, Corpus, Doc, build
@@ -124,5 +124,5 @@ def test_copies_published_after_the_request_are_found_by_the_sketch_it_holds(
     later = build(tmp_path, "v2", docs, tokenizer=first.tokenizer)
     first.registry.supersede_version("v1", "v2")
     number = filed["request"]["id"]
-    found = rematch(later.registry, later.store, [number])[number]
+    found = look_again(later.registry, later.store, [number]).documents[number]
     assert [(row.doc_id, row.role) for row in found] == [(docs[0].doc_id, "near_duplicate")]

@@ -15,7 +15,7 @@ from catalog.formats.texts import text_id
 from catalog.formats.urls import url_key
 from catalog.lineage.live import LiveLineage
 from catalog.takedown.match import Matcher
-from catalog.takedown.requests import find_doc_id, impact, rematch, request
+from catalog.takedown.requests import find_doc_id, impact, look_again, request
 from catalog.takedown.target import (
     Target,
     doc_id_target,
@@ -86,7 +86,9 @@ def test_a_request_that_takes_very_much_is_filed_when_it_is_confirmed(
 def test_a_request_by_www_is_looked_for_again_as_it_was_filed(own_corpus: Corpus) -> None:
     filed = ask(own_corpus, domain_target("www.site1.example"))
     assert filed["documents"] > 1
-    (found,) = rematch(own_corpus.registry, own_corpus.store, [filed["request"]["id"]]).values()
+    (found,) = look_again(
+        own_corpus.registry, own_corpus.store, [filed["request"]["id"]]
+    ).documents.values()
     assert {document.doc_id.hex() for document in found} == listed(filed)
     held = own_corpus.registry.takedown_suppressions(filed["request"]["id"])
     assert {row.value for row in held} == {
@@ -369,14 +371,14 @@ def test_looking_again_finds_what_was_published_since(tmp_path: Path) -> None:
     numbers = [answer["request"]["id"] for answer in filed]
     new = Doc(LATE, 0, 9, "http://new.example/", "something new and short")
     corpus = build(tmp_path, "v2", [*early, *pages(LATE), new], tokenizer=first.tokenizer)
-    found = rematch(corpus.registry, corpus.store, numbers)
+    found = look_again(corpus.registry, corpus.store, numbers).documents
     assert [len(found[number]) for number in numbers] == [2, 1, 1, 1]
     assert found[numbers[1]][0].doc_id == new.doc_id
     row = corpus.registry.takedown(numbers[1])
     assert (row.documents, row.standing, row.reason) == (1, False, "asked for")
     held = corpus.registry.takedown_suppressions(numbers[1])
     assert [(s.kind, s.value) for s in held] == [("text_id", text_id(new.text or "").hex())]
-    assert rematch(corpus.registry, corpus.store, []) == {}
+    assert look_again(corpus.registry, corpus.store, []).documents == {}
 
 
 def test_a_catalog_without_versions_keeps_standing_orders(
