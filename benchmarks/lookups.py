@@ -38,7 +38,7 @@ from synthetic_lineage import (
 )
 
 from catalog.ask.documents import find_host, find_url, history
-from catalog.ask.trace import trace
+from catalog.ask.tokens import trace
 from catalog.db.registry import Registry
 from catalog.db.rows import (
     KeyRow,

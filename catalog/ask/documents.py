@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from catalog.errors import AmbiguousName, CatalogError, UnknownName
-from catalog.formats.texts import text_id
+from catalog.formats.ids import text_id
 from catalog.formats.urls import host_key, older_url_key, url_key
 from catalog.lineage import lookups
 from catalog.lineage.lookups import (

@@ -10,8 +10,8 @@ from typing import Any
 
 from catalog.db.rows import FileRow
 from catalog.errors import TakedownRefused, UnknownName
+from catalog.formats.ids import MIN_AGREEING, NEAR_TEXT, agreeing, ordered_sketch
 from catalog.formats.records import read_record
-from catalog.formats.texts import MIN_AGREEING, NEAR_TEXT, agreeing, ordered_sketch
 from catalog.formats.urls import current_key
 from catalog.lineage.lookups import records_of
 from catalog.lineage.tables import Lineage, Row

@@ -187,7 +187,7 @@ def trace(place: Place, as_json: bool, version: str, shard: str, sample: int, to
     SHARD is GROUP/shard_00000, or the bare name where only one group has it. SAMPLE and TOKEN
     count from 0.
     """
-    from catalog.ask.trace import trace as trace_token
+    from catalog.ask.tokens import trace as trace_token
     from catalog.lineage.tables import Lineage
 
     with Lineage(place.registry, place.store, version) as tables:
@@ -216,7 +216,7 @@ def exposure(
     A run is a version, a seed, a number of steps and a global batch. The steps are computed from
     the order's formula, for all ranks together; nothing is replayed. Steps count from 0.
     """
-    from catalog.ask.exposure import exposure as seen
+    from catalog.ask.tokens import exposure as seen
     from catalog.lineage.tables import Lineage
 
     with Lineage(place.registry, place.store, version) as tables:

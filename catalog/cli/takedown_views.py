@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from catalog.cli.terminal import print_fields, print_line, print_table, printable
-from catalog.formats.texts import NEAR_TEXT
+from catalog.formats.ids import NEAR_TEXT
 
 HOSTS_SHOWN = 20
 WORDS = {

@@ -39,7 +39,7 @@ from catalog.errors import (
     UnknownName,
     VersionExists,
 )
-from catalog.formats.names import check_name
+from catalog.formats.ids import check_name
 from catalog.formats.store import relative_path
 
 

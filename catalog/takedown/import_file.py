@@ -17,7 +17,7 @@ from catalog.db.rows import TAKEDOWN_KINDS, NewTakedown
 from catalog.db.takedowns import ALREADY_THERE, FILED, REOPENED, key_of
 from catalog.errors import CatalogError, TakedownRefused
 from catalog.formats.store import Store
-from catalog.lineage.live import LiveLineage
+from catalog.lineage.tables import LiveLineage
 from catalog.takedown.match import Matcher
 from catalog.takedown.requests import impact, noted, stated
 from catalog.takedown.target import (

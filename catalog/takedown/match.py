@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from catalog.db.rows import NewTakedown
+from catalog.formats.ids import NEAR_TEXT, near_text_order
 from catalog.formats.key_files import (
     CLUSTER_IDS,
     DOCUMENT_IDS,
@@ -28,13 +29,11 @@ from catalog.formats.key_files import (
     id_key,
     url_hash,
 )
-from catalog.formats.texts import NEAR_TEXT, near_text_order
 from catalog.formats.urls import host_key
-from catalog.lineage.live import LiveLineage
 from catalog.lineage.lookups import Found
 from catalog.lineage.rows import Keys, domain_ranges, prefix_ranges
-from catalog.takedown.near_copies import find_near_copies
-from catalog.takedown.target import ADDRESS_ORDERS, Target, is_shared_suffix
+from catalog.lineage.tables import LiveLineage
+from catalog.takedown.target import ADDRESS_ORDERS, Target, find_near_copies, is_shared_suffix
 
 ID_KINDS = ("doc_id", "text_id", "text_sha256")
 ROLES = ("matched", "near_duplicate", "descendant")

@@ -21,9 +21,9 @@ from catalog.errors import (
     TakedownTooWide,
     UnknownName,
 )
+from catalog.formats.ids import NEAR_TEXT
 from catalog.formats.store import Store
-from catalog.formats.texts import NEAR_TEXT
-from catalog.lineage.live import MIN_PREFIX, LiveLineage
+from catalog.lineage.tables import MIN_PREFIX, LiveLineage
 from catalog.takedown.match import ROLES, FoundDocument, Matcher
 from catalog.takedown.target import (
     ID_DIGITS,

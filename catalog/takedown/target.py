@@ -1,16 +1,30 @@
-"""What a takedown asks for, in the one form that ingest, catalog and people agree on."""
+"""What a takedown asks for, in the one form that ingest, catalog and people agree on; and the near
+copies of texts in the live versions, by the sketches that ingest left beside them.
+"""
 
 import hashlib
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from importlib.metadata import entry_points
+from typing import Any
 
-from catalog.errors import TakedownRefused
-from catalog.formats.texts import NEAR_TEXT, text_id
+import pyarrow as pa
+
+from catalog.errors import CatalogError, TakedownRefused
+from catalog.formats.ids import (
+    BANDS,
+    MIN_AGREEING,
+    NEAR_TEXT,
+    PLACES,
+    ROWS_PER_BAND,
+    ordered_sketch,
+    text_id,
+)
 from catalog.formats.urls import canonical_host, host_key, older_url_key, url_key
-from catalog.takedown.near_copies import sketch_of
+from catalog.lineage.tables import LiveLineage
 
 MAX_VALUE_BYTES = 2000  # what an index of PostgreSQL is sure to hold
 ID_DIGITS = 32
@@ -190,3 +204,73 @@ def _digits(written: str, count: int, what: str) -> str:
     if len(digits) != count or set(digits) - set("0123456789abcdef"):
         raise TakedownRefused(f"{written[:80]!r} is not {what}: give {count} hex digits")
     return digits
+
+
+# -- near copies -----------------------------------------------------------------------------------
+
+
+BAND_BYTES = 2 * ROWS_PER_BAND
+
+SKETCH_GROUP = "catalog.text_sketch"
+
+
+def sketch_of(text: str) -> str | None:
+    """The value of an order against near copies of a text; None where the text is too short.
+
+    The catalog cannot make a sketch: that is for a package that registers an entry point of the
+    group `catalog.text_sketch`, called with the text.
+    """
+    makers = sorted(entry_points(group=SKETCH_GROUP), key=lambda point: (point.name, point.value))
+    if not makers:
+        raise TakedownRefused(
+            "nothing that makes signatures of texts is installed, so near copies of this text "
+            "cannot be told: install corpus-assets here, or leave --near-duplicates out and "
+            "exact copies are held"
+        )
+    try:
+        maker = makers[0].load()
+    except (ImportError, AttributeError) as error:
+        raise CatalogError(
+            f"the text sketch {makers[0].value} cannot be loaded: {error}; install the package "
+            "that provides it again"
+        ) from error
+    value: str | None = maker(text)
+    return value
+
+
+def find_near_copies(live: LiveLineage, orders: Iterable[tuple[int, str]]) -> str:
+    """A query for (n, doc_id, url_key) of live texts that an order of `n` covers.
+
+    Orders are values of `near_text`. Reads the column of sketches once: 224 bytes a text.
+    """
+    pairs = [(n, sketch) for n, value in orders if (sketch := ordered_sketch(value))]
+    live.connection.register("near_orders", _table(pairs))
+    live.execute("CREATE OR REPLACE TEMP TABLE near_sketches AS SELECT DISTINCT * FROM near_orders")
+    places = [f"sketch[{1 + b * BAND_BYTES}:{(b + 1) * BAND_BYTES}]" for b in range(BANDS)]
+    likely = " OR ".join(f"{place} IN (SELECT {place} FROM near_sketches)" for place in places)
+    live.execute(
+        "CREATE OR REPLACE TEMP TABLE near_texts AS SELECT doc_id, url_key, sketch "
+        f"FROM {live.scan('texts')} WHERE sketch IS NOT NULL AND ({likely})"
+    )
+    banded = " UNION ".join(
+        f"SELECT o.n, t.doc_id, t.url_key, t.sketch, o.sketch AS ordered FROM near_texts AS t "
+        f"JOIN near_sketches AS o ON t.{place} = o.{place}"
+        for place in places
+    )
+    agreeing = (
+        f"list_sum(list_transform(range({PLACES}), lambda i: CAST("
+        "sketch[2 * i + 1:2 * i + 2] = ordered[2 * i + 1:2 * i + 2] AS INTEGER)))"
+    )
+    return (
+        f"SELECT DISTINCT n, doc_id, url_key FROM ({banded}) AS pairs "
+        f"WHERE {agreeing} >= {MIN_AGREEING}"
+    )
+
+
+def _table(pairs: list[tuple[int, bytes]]) -> Any:
+    return pa.table(
+        {
+            "n": pa.array([n for n, _ in pairs], pa.int64()),
+            "sketch": pa.array([sketch for _, sketch in pairs], pa.binary()),
+        }
+    )

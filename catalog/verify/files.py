@@ -19,7 +19,7 @@ from catalog.db.rows import KeyRow, LineageRow, ShardRow
 from catalog.errors import StoreFileError
 from catalog.formats.key_files import COLUMNS, HOSTS, TABLE_OF, Unit, keys_of, surt_hosts
 from catalog.formats.manifest import Manifest
-from catalog.formats.shard_index import Index, parse_index
+from catalog.formats.shards import Index, parse_index
 from catalog.formats.store import Store
 from catalog.lineage.rows import KeyFile
 

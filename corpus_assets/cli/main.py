@@ -14,7 +14,7 @@ import click
 
 from catalog.cli.terminal import STOPPED, explained, private_files, stoppable
 from catalog.errors import CatalogError
-from catalog.formats.names import check_name
+from catalog.formats.ids import check_name
 from corpus_assets.cli.export import check_export_command, export_command
 from corpus_assets.cli.inspect import canary, contamination, signals, whatif
 from corpus_assets.cli.mix import mix, plan_tokens

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticKnownError
 
-from catalog.formats.names import check_name
+from catalog.formats.ids import check_name
 from corpus_assets.ingest.crawl import CrawlSettings
 from corpus_assets.ingest.fetch import FetchSettings
 from corpus_assets.ingest.formats import FORMATS

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from catalog.formats.shard_index import dump_index
+from catalog.formats.shards import dump_index
 from corpus_assets.core.errors import ShardError
 from corpus_assets.core.identity import canonical_json
 from corpus_assets.shards.pack import Packed, PackSettings, pack

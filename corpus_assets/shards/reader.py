@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.formats import shard_index
+from catalog.formats import shards as shard_index
 from catalog.formats.manifest import Manifest, ShardRef
 from corpus_assets.core.errors import CorruptArtifact, ShardError
 from corpus_assets.core.schemas import SPANS

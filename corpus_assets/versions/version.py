@@ -6,8 +6,8 @@ written last. Nothing in it holds a time or a path, so two builds give the same 
 
 from dataclasses import dataclass
 
+from catalog.formats.ids import check_name
 from catalog.formats.manifest import FileRef, Group, Manifest, RecipeRef, ShardRef, TokenizerRef
-from catalog.formats.names import check_name
 from corpus_assets.core import files
 from corpus_assets.core.lock import Lock, PinnedFile, calibration_path
 from corpus_assets.core.store import Output, Result, read_output

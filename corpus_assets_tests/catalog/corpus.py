@@ -35,8 +35,8 @@ from catalog.db.rows import (
     SourceRow,
     VersionRow,
 )
+from catalog.formats.ids import text_id
 from catalog.formats.store import Store
-from catalog.formats.texts import text_id
 from catalog.formats.urls import canonical_url, url_key
 from corpus_assets.core import schemas
 from corpus_assets.text.sketch import sketch_texts

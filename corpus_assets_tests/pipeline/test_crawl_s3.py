@@ -10,7 +10,7 @@ import yaml
 
 from catalog.cli.commands import main as catalog
 from catalog.errors import SourceUnavailable
-from catalog.formats.ranges import open_source
+from catalog.formats.records import open_source
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.home import Home
 from corpus_assets.ingest.fetch.fetcher import Fetcher

@@ -11,7 +11,7 @@ import pytest
 from catalog.cli.commands import main as catalog
 from catalog.db.registry import Registry
 from catalog.errors import SourceUnavailable
-from catalog.formats.ranges import open_source
+from catalog.formats.records import open_source
 from corpus_assets_tests.conftest import Place
 from corpus_assets_tests.crawl_server import CrawlServer, crawl_files
 from corpus_assets_tests.pipeline.crawl_corpus import FIRST

@@ -14,7 +14,7 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 from tokenizers import Tokenizer
 
 from catalog.ask.documents import find_text, find_url, history
-from catalog.ask.trace import trace
+from catalog.ask.tokens import trace
 from catalog.db.registry import Registry
 from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage

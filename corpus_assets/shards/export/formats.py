@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.formats import shard_index
+from catalog.formats import shards as shard_index
 from catalog.formats.manifest import Manifest
 from corpus_assets.shards.export.files import (
     PARTS,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from catalog.ask.trace import trace
+from catalog.ask.tokens import trace
 from catalog.errors import CatalogError, StoreFileError, UnknownName
 from catalog.lineage.lookups import spans_of
 from catalog.lineage.tables import Lineage

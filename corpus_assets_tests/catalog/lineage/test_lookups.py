@@ -11,13 +11,11 @@ import pyarrow as pa
 import pytest
 
 from catalog.ask.documents import find_host, find_text, find_url, history, resolve_doc_id
-from catalog.ask.exposure import exposure
-from catalog.ask.trace import trace
+from catalog.ask.tokens import exposure, trace
 from catalog.errors import LineageBroken, UnknownName
 from catalog.formats.key_files import TABLE_OF
 from catalog.formats.store import Store
-from catalog.lineage.live import LiveLineage
-from catalog.lineage.tables import Lineage
+from catalog.lineage.tables import Lineage, LiveLineage
 from catalog.verify.version import verify
 from corpus_assets_tests.catalog.corpus import SNAPSHOTS, Corpus, Doc, Tables, build, pages
 from corpus_assets_tests.catalog.keyed import publish_with_keys, write_keys

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from catalog.formats.texts import text_id
+from catalog.formats.ids import text_id
 from catalog.formats.urls import url_key
-from catalog.lineage.live import LiveLineage
+from catalog.lineage.tables import LiveLineage
 from catalog.takedown.match import Matcher
 from catalog.takedown.requests import request
 from catalog.takedown.target import (

@@ -10,10 +10,10 @@ import pytest
 
 from catalog.db.registry import Registry
 from catalog.errors import AmbiguousName, TakedownRefused, TakedownTooWide, UnknownName
+from catalog.formats.ids import text_id
 from catalog.formats.store import Store
-from catalog.formats.texts import text_id
 from catalog.formats.urls import url_key
-from catalog.lineage.live import LiveLineage
+from catalog.lineage.tables import LiveLineage
 from catalog.takedown.match import Matcher
 from catalog.takedown.requests import find_doc_id, impact, look_again, request
 from catalog.takedown.target import (

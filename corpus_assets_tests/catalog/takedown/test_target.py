@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from catalog.errors import TakedownRefused
-from catalog.formats.texts import text_id
+from catalog.formats.ids import text_id
 from catalog.takedown.target import (
     Target,
     doc_id_target,

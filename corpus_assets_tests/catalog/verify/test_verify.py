@@ -12,7 +12,7 @@ import pytest
 from catalog.db.rows import LINEAGE_TABLES, ShardRow
 from catalog.errors import StoreFileError
 from catalog.formats.manifest import load_manifest, parse_manifest
-from catalog.formats.shard_index import HEAD, parse_index
+from catalog.formats.shards import HEAD, parse_index
 from catalog.verify.files import check_shard
 from catalog.verify.version import verify
 from corpus_assets.core.schemas import DECISIONS
