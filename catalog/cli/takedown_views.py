@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from catalog.cli.terminal import print_fields, print_line, print_table, printable
+from catalog.cli.terminal import print_fields, print_line, print_records, printable
 from catalog.formats.ids import NEAR_TEXT
 
 HOSTS_SHOWN = 20
@@ -54,7 +54,7 @@ def show_request(answer: dict[str, Any]) -> None:
     if answer["kind"] in ("domain", "url_prefix"):
         print_line()
         shown = answer["hosts"][:HOSTS_SHOWN]
-        print_table(("host", "documents"), [(row["host"], row["documents"]) for row in shown])
+        print_records(shown, "host", "documents")
         if len(answer["hosts"]) > len(shown):
             print_line(f"The {len(shown)} hosts with most documents; --json lists more.")
     if answer["near_duplicates"]:
@@ -89,22 +89,16 @@ def show_list(rows: list[dict[str, Any]]) -> None:
     if not rows:
         print_line("No takedown of that kind is on file.")
         return
-    print_table(
-        ("id", "status", "filed", "kind", "value", "documents", "reference", "error"),
-        [
-            (
-                row["id"],
-                row["status"],
-                row["created_at"],
-                row["kind"] + " and near duplicates" * row["near_duplicates"],
-                row["value"],
-                row["documents"] or "standing",
-                row["reference"],
-                row["error"],
-            )
-            for row in rows
-        ],
-    )
+    shown = [
+        row
+        | {
+            "kind": row["kind"] + " and near duplicates" * row["near_duplicates"],
+            "documents": row["documents"] or "standing",
+        }
+        for row in rows
+    ]
+    columns = ("id", "status", "created_at=filed", "kind", "value")
+    print_records(shown, *columns, "documents", "reference", "error")
 
 
 def show_takedown(row: dict[str, Any]) -> None:
@@ -131,23 +125,16 @@ def show_takedown(row: dict[str, Any]) -> None:
     listed = row["found"].get("listed", [])
     if listed:
         print_line()
-        print_table(("document", "role"), [(entry["doc_id"], entry["role"]) for entry in listed])
+        print_records(listed, "doc_id=document", "role")
         if row["found"].get("truncated"):
             print_line(f"The first {len(listed)} of {row['documents']} documents.")
     if row["actions"]:
         print_line()
-        print_table(
-            ("action", "version before", "after", "at"),
-            [
-                (a["action"], a["version_before"], a["version_after"], a["created_at"])
-                for a in row["actions"]
-            ],
-        )
+        columns = ("version_before=version before", "version_after=after", "created_at=at")
+        print_records(row["actions"], "action", *columns)
     if row["certificates"]:
         print_line()
-        print_table(
-            ("certificate", "sha256"), [(c["path"], c["sha256"]) for c in row["certificates"]]
-        )
+        print_records(row["certificates"], "path=certificate", "sha256")
 
 
 def held_in_words(orders: Sequence[Mapping[str, str]]) -> str:
@@ -220,27 +207,17 @@ def _show_impact(answer: dict[str, Any]) -> None:
         ]
     )
     print_line()
-    columns = ("version", "documents", "documents_in_shards", "shards", "samples", "tokens")
-    print_table(
-        [name.replace("_", " ") for name in columns],
-        [[row[name] for name in columns] for row in answer["versions"]],
-    )
+    columns = ("documents_in_shards=documents in shards", "shards", "samples", "tokens")
+    print_records(answer["versions"], "version", "documents", *columns)
     if not answer["clusters"]:
         return
     print_line()
-    print_table(
-        ("cluster kept by", "members", "removed", "what will happen", "promoted"),
-        [
-            (
-                row["kept_doc_id"],
-                row["size"],
-                row["removed"],
-                WORDS[row["outcome"]] + ", unless it falls apart" * row["may_split"],
-                row["promoted_doc_id"],
-            )
-            for row in answer["cluster_effects"]
-        ],
-    )
+    effects = [
+        row | {"then": WORDS[row["outcome"]] + ", unless it falls apart" * row["may_split"]}
+        for row in answer["cluster_effects"]
+    ]
+    columns = ("size=members", "removed", "then=what will happen", "promoted_doc_id=promoted")
+    print_records(effects, "kept_doc_id=cluster kept by", *columns)
     if answer["cluster_effects_truncated"]:
         counts = ", ".join(
             f"{count} {WORDS[name]}" for name, count in answer["cluster_outcomes"].items()

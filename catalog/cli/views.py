@@ -2,7 +2,14 @@
 
 from typing import Any
 
-from catalog.cli.terminal import print_fields, print_line, print_table, printable, short
+from catalog.cli.terminal import (
+    print_fields,
+    print_line,
+    print_records,
+    print_table,
+    printable,
+    short,
+)
 
 
 def show_versions(rows: list[dict[str, Any]]) -> None:
@@ -10,21 +17,10 @@ def show_versions(rows: list[dict[str, Any]]) -> None:
     if not rows:
         print_line("No version is published yet.")
         return
-    columns = ("version", "status", "created", "documents", "tokens", "samples", "manifest")
-    print_table(
-        columns,
-        [
-            (
-                row["name"],
-                row["status"],
-                row["created_at"],
-                row["documents"],
-                row["tokens"],
-                row["samples"],
-                short(row["manifest_sha256"]),
-            )
-            for row in rows
-        ],
+    print_records(
+        [row | {"manifest": short(row["manifest_sha256"])} for row in rows],
+        *("name=version", "status", "created_at=created"),
+        *("documents", "tokens", "samples", "manifest"),
     )
 
 
@@ -45,23 +41,12 @@ def show_resolved(answer: dict[str, Any]) -> None:
         ]
     )
     print_line()
-    print_table(
-        ("input snapshot", "source", "files", "bytes"),
-        [(i["snapshot"], i["source"], i["files"], i["bytes"]) for i in answer["inputs"]],
-    )
+    print_records(answer["inputs"], "snapshot=input snapshot", "source", "files", "bytes")
     print_line()
-    print_table(
-        ("group", "shards", "samples", "tokens"),
-        [(g["id"], g["shards"], g["samples"], g["tokens"]) for g in answer["groups"]],
-    )
+    print_records(answer["groups"], "id=group", "shards", "samples", "tokens")
     print_line()
-    print_table(
-        ("shard", "samples", "tokens", "documents", "bin sha256"),
-        [
-            (s["name"], s["samples"], s["tokens"], s["documents"], short(s["bin_sha256"]))
-            for s in answer["shards"]
-        ],
-    )
+    shards = [row | {"bin sha256": short(row["bin_sha256"])} for row in answer["shards"]]
+    print_records(shards, "name=shard", "samples", "tokens", "documents", "bin sha256")
 
 
 def show_history(answer: dict[str, Any]) -> None:
@@ -90,13 +75,8 @@ def show_history(answer: dict[str, Any]) -> None:
         own = cluster["kept_doc_id"] == answer["doc_id"]
         stands = "this document" if own else cluster["kept_doc_id"]
         print_line(f"Duplicate cluster of {cluster['size']}; kept: {stands}.")
-        print_table(
-            ("member", "snapshot", "kind", "similarity", "kept"),
-            [
-                (m["doc_id"], m["snapshot"], m["kind"], m["similarity"], m["kept"])
-                for m in cluster["members"]
-            ],
-        )
+        columns = ("doc_id=member", "snapshot", "kind", "similarity", "kept")
+        print_records(cluster["members"], *columns)
     for row in answer["signals"]:
         print_line()
         names = [name for name in row if name not in ("snapshot", "part")]
@@ -107,13 +87,8 @@ def show_history(answer: dict[str, Any]) -> None:
         print_fields([(f"final {name}", value) for name, value in answer["final_text"].items()])
     if answer["shards"]:
         print_line()
-        print_table(
-            ("shard", "sample", "offset", "length", "document's token"),
-            [
-                (s["shard"], s["sample"], s["offset"], s["length"], s["doc_token_offset"])
-                for s in answer["shards"]
-            ],
-        )
+        columns = ("shard", "sample", "offset", "length", "doc_token_offset=document's token")
+        print_records(answer["shards"], *columns)
 
 
 def show_cluster(answer: dict[str, Any]) -> None:
@@ -130,21 +105,10 @@ def show_cluster(answer: dict[str, Any]) -> None:
         ]
     )
     print_line()
-    print_table(
-        ("", "member", "snapshot", "tie", "similarity", "characters", "fetched", "url"),
-        [
-            (
-                "kept" if m["kept"] else "",
-                m["doc_id"],
-                m["snapshot"],
-                m["kind"],
-                m["similarity"],
-                m["n_chars"],
-                m["fetched_at"],
-                m["url"],
-            )
-            for m in answer["members"]
-        ],
+    print_records(
+        [row | {"mark": "kept" if row["kept"] else ""} for row in answer["members"]],
+        *("mark=", "doc_id=member", "snapshot", "kind=tie", "similarity"),
+        *("n_chars=characters", "fetched_at=fetched", "url"),
     )
     if answer["truncated"]:
         print_line(f"{len(answer['members'])} of {answer['size']} shown (see --limit).")
@@ -163,20 +127,16 @@ def show_found(answer: dict[str, Any]) -> None:
     elif answer["truncated"]:
         print_line(f"{answer['total']} records; the first {len(matches)} are shown (see --limit).")
     if matches:
-        print_table(
-            ("document", "snapshot", "url", "fate", "shard", "samples"),
-            [
-                (
-                    m["doc_id"],
-                    m["snapshot"],
-                    m["url"] or m["url_key"],
-                    m["fate"],
-                    ", ".join(m["shards"]) or None,
-                    ", ".join(map(str, m["samples"])) or None,
-                )
-                for m in matches
-            ],
-        )
+        shown = [
+            row
+            | {
+                "url": row["url"] or row["url_key"],
+                "shard": ", ".join(row["shards"]) or None,
+                "samples": ", ".join(map(str, row["samples"])) or None,
+            }
+            for row in matches
+        ]
+        print_records(shown, "doc_id=document", "snapshot", "url", "fate", "shard", "samples")
 
 
 def _preference(record: dict[str, Any]) -> str | None:
@@ -238,7 +198,7 @@ def show_exposure(answer: dict[str, Any]) -> None:
     if answer["seen"]:
         print_line()
         columns = ("step", "position", "epoch", "shard", "sample", "tokens")
-        print_table(columns, [[row[name] for name in columns] for row in answer["seen"]])
+        print_records(answer["seen"], *columns)
 
 
 def show_diff(answer: dict[str, Any]) -> None:
@@ -272,10 +232,8 @@ def show_diff(answer: dict[str, Any]) -> None:
         if documents.get(kind):
             print_table((title, "documents"), list(documents[f"{kind}_reasons"].items()))
     print_line()
-    print_table(
-        ("group", "tokens before", "after", "change"),
-        [(t["group"], t["before"], t["after"], f"{t['change']:+d}") for t in answer["tokens"]],
-    )
+    tokens = [row | {"change": f"{row['change']:+d}"} for row in answer["tokens"]]
+    print_records(tokens, "group", "before=tokens before", "after", "change")
 
 
 def show_verified(answer: dict[str, Any]) -> None:
@@ -284,22 +242,14 @@ def show_verified(answer: dict[str, Any]) -> None:
         f"version {answer['version']}: {answer['files']} files hashed, "
         f"{answer['shards']} shards and {len(answer['snapshots'])} snapshots checked"
     )
-    print_table(
-        ("snapshot", "records", "kept", "dropped", "in shards"),
-        [
-            (name, c["records"], c["kept"], c["dropped"], c["in_shards"])
-            for name, c in answer["snapshots"].items()
-        ],
-    )
+    counts = [{"snapshot": name} | row for name, row in answer["snapshots"].items()]
+    print_records(counts, "snapshot", "records", "kept", "dropped", "in_shards=in shards")
     print_line()
     if answer["ok"]:
         print_line("Whole: every byte and every count is as recorded.")
         return
     print_line(f"NOT whole: {len(answer['problems'])} problems.")
-    print_table(
-        ("check", "subject", "problem"),
-        [(p["check"], p["subject"], p["problem"]) for p in answer["problems"]],
-    )
+    print_records(answer["problems"], "check", "subject", "problem")
 
 
 def _brief(value: Any, chars: int = 60) -> str:
