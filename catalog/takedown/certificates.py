@@ -33,7 +33,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +45,7 @@ from catalog.db.rows import CertificateRow
 from catalog.errors import CatalogError, StoreFileError, UnknownName
 from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage
+from catalog.takedown.plugins import installed, load
 
 KEY_VARIABLE = "CORPUS_SIGNING_KEY"
 ALGORITHM = "Ed25519"
@@ -364,16 +364,10 @@ def _search_again(
 
     None where nothing that could search is installed.
     """
-    searchers = sorted(entry_points(group=SEARCH_GROUP), key=lambda p: (p.name, p.value))
+    searchers = installed(SEARCH_GROUP)
     if not searchers:
         return None
-    try:
-        search = searchers[0].load()
-    except (ImportError, AttributeError) as error:
-        raise CatalogError(
-            f"the takedown search {searchers[0].value} cannot be loaded: {error}; install the "
-            "package that provides it again"
-        ) from error
+    search = load(searchers[0], "takedown search")
     held_by = [change["before"] for change in body["versions"]]
     found: dict[str, Any] = search(
         registry, store.url, body["documents"], held_by, home, kept, tell

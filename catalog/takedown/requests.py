@@ -8,7 +8,6 @@ say: removing a document can also cut a cluster in two, which only the rebuild s
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import entry_points
 from typing import Any
 
 from catalog.db.registry import Registry
@@ -16,7 +15,6 @@ from catalog.db.rows import NewTakedown, TakedownRow, VersionRow
 from catalog.db.takedowns import key_of
 from catalog.errors import (
     AmbiguousName,
-    CatalogError,
     TakedownRefused,
     TakedownTooWide,
     UnknownName,
@@ -25,6 +23,7 @@ from catalog.formats.ids import NEAR_TEXT
 from catalog.formats.store import Store
 from catalog.lineage.tables import MIN_PREFIX, LiveLineage
 from catalog.takedown.match import ROLES, FoundDocument, Matcher
+from catalog.takedown.plugins import installed, load
 from catalog.takedown.target import (
     ID_DIGITS,
     Target,
@@ -187,7 +186,7 @@ def run(home: str | None) -> tuple[str, int]:
     registers an entry point of the group `catalog.takedown_runner`, called with the home folder
     or None.
     """
-    runners = sorted(entry_points(group=RUNNER_GROUP), key=lambda point: (point.name, point.value))
+    runners = installed(RUNNER_GROUP)
     if not runners:
         raise TakedownRefused(
             "no takedown runner is installed: requests are kept and their suppressions hold for "
@@ -197,13 +196,7 @@ def run(home: str | None) -> tuple[str, int]:
     if len({point.value for point in runners}) > 1:
         names = ", ".join(f"{point.name} ({point.value})" for point in runners)
         raise TakedownRefused(f"several takedown runners are installed, keep one: {names}")
-    try:
-        runner = runners[0].load()
-    except (ImportError, AttributeError) as error:
-        raise CatalogError(
-            f"the takedown runner {runners[0].value} cannot be loaded: {error}; "
-            "install the package that provides it again"
-        ) from error
+    runner = load(runners[0], "takedown runner")
     return runners[0].value, int(runner(home))
 
 

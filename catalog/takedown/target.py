@@ -8,12 +8,11 @@ import unicodedata
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from importlib.metadata import entry_points
 from typing import Any
 
 import pyarrow as pa
 
-from catalog.errors import CatalogError, TakedownRefused
+from catalog.errors import TakedownRefused
 from catalog.formats.ids import (
     BANDS,
     MIN_AGREEING,
@@ -25,6 +24,7 @@ from catalog.formats.ids import (
 )
 from catalog.formats.urls import canonical_host, host_key, older_url_key, url_key
 from catalog.lineage.tables import LiveLineage
+from catalog.takedown.plugins import installed, load
 
 MAX_VALUE_BYTES = 2000  # what an index of PostgreSQL is sure to hold
 ID_DIGITS = 32
@@ -220,21 +220,14 @@ def sketch_of(text: str) -> str | None:
     The catalog cannot make a sketch: that is for a package that registers an entry point of the
     group `catalog.text_sketch`, called with the text.
     """
-    makers = sorted(entry_points(group=SKETCH_GROUP), key=lambda point: (point.name, point.value))
+    makers = installed(SKETCH_GROUP)
     if not makers:
         raise TakedownRefused(
             "nothing that makes signatures of texts is installed, so near copies of this text "
             "cannot be told: install corpus-assets here, or leave --near-duplicates out and "
             "exact copies are held"
         )
-    try:
-        maker = makers[0].load()
-    except (ImportError, AttributeError) as error:
-        raise CatalogError(
-            f"the text sketch {makers[0].value} cannot be loaded: {error}; install the package "
-            "that provides it again"
-        ) from error
-    value: str | None = maker(text)
+    value: str | None = load(makers[0], "text sketch")(text)
     return value
 
 
