@@ -196,12 +196,12 @@ class Registry(VersionMethods, TakedownMethods, LeaseMethods):
             outputs = _by_artifact(connection, ArtifactOutput, OutputRow, wanted)
             inputs = _by_artifact(connection, ArtifactInput, InputRow, wanted)
             columns = pick(Artifact, ArtifactRow).add_columns(Artifact.c.id)
-            return [
-                ArtifactRow(*values, tuple(outputs.get(n, ())), tuple(inputs.get(n, ())))
-                for *values, n in connection.execute(
-                    columns.where(Artifact.c.id.in_(wanted)).order_by(*order)
-                )
-            ]
+            rows = connection.execute(columns.where(Artifact.c.id.in_(wanted)).order_by(*order))
+            found = [(ArtifactRow(*values), number) for *values, number in rows]
+        return [
+            replace(row, outputs=tuple(outputs.get(n, ())), inputs=tuple(inputs.get(n, ())))
+            for row, n in found
+        ]
 
     def artifact_contents(self, stage: str) -> dict[str, str]:
         """Content hashes of a stage's artifacts by fingerprint."""
