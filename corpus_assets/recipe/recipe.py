@@ -30,7 +30,7 @@ from corpus_assets.shards.pack import PackSettings
 from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD
 from corpus_assets.signals.classifier import Name as ClassifierName
 from corpus_assets.signals.perplexity import MODEL
-from corpus_assets.signals.stages.entry import ClassifierEntry, check_classifiers
+from corpus_assets.signals.stages.classifier_training import ClassifierEntry, check_classifiers
 from corpus_assets.signals.stages.perplexity_training import PerplexitySettings
 from corpus_assets.signals.stages.signals import SignalSettings
 from corpus_assets.tokenizer.sample import TokenizerSample

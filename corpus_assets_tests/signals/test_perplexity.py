@@ -14,8 +14,13 @@ from corpus_assets.core.errors import MissingExtra, ModelError
 from corpus_assets.models.ngram_file import load_models
 from corpus_assets.models.ngram_texts import perplexities
 from corpus_assets.signals import TextBatch
-from corpus_assets.signals.kenlm_engine import ccnet_normalised
-from corpus_assets.signals.perplexity import MODEL, PIECES, Perplexity, TokenDivergence
+from corpus_assets.signals.perplexity import (
+    MODEL,
+    PIECES,
+    Perplexity,
+    TokenDivergence,
+    ccnet_normalised,
+)
 from corpus_assets.signals.stages.perplexity_training import NgramSettings, join_models, train_model
 from corpus_assets.signals.stages.signals import SignalSettings, compute_signals
 from corpus_assets_tests.models.test_ngram_models import sample_texts

@@ -22,11 +22,14 @@ from corpus_assets.signals.base import SignalFamily
 from corpus_assets.signals.classifier import MODEL, Classifier
 from corpus_assets.signals.ensemble import RANKS
 from corpus_assets.signals.stages.classifier_training import (
+    SIDES,
     VERSION,
+    ClassifierEntry,
+    SnapshotSample,
+    TextFiles,
     TrainSettings,
     train_classifier,
 )
-from corpus_assets.signals.stages.entry import SIDES, ClassifierEntry, SnapshotSample, TextFiles
 from corpus_assets.signals.stages.training_sample import (
     draw_documents,
     first_drawn,
