@@ -34,7 +34,7 @@ FINAL = (
 
 
 def resolve_doc_id(lineage: Lineage, written: str) -> bytes:
-    """A document id from hex, whole or the start of it where only one document begins so."""
+    """Return a document id from hex, whole or the start of it where only one document begins so."""
     digits = written.strip().lower()
     if not digits or len(digits) > 32 or set(digits) - set("0123456789abcdef"):
         raise CatalogError(
@@ -58,7 +58,7 @@ def resolve_doc_id(lineage: Lineage, written: str) -> bytes:
 
 
 def history(lineage: Lineage, doc_id: bytes) -> dict[str, Any]:
-    """All that the version knows about a document, as plain values."""
+    """Return all that the version knows about a document, as plain values."""
     records = records_of(lineage, doc_id)
     snapshot = records[0]["snapshot"] if records else ""
     parts = {row["part"] for row in records}
@@ -85,7 +85,7 @@ def history(lineage: Lineage, doc_id: bytes) -> dict[str, Any]:
 
 
 def cluster(lineage: Lineage, doc_id: bytes, shown: int = MEMBERS_SHOWN) -> dict[str, Any] | None:
-    """The documents that share one kept document, and which it is; None when it is alone.
+    """Return the documents that share one kept document, and which it is; None when it is alone.
 
     A snapshot is compared with those before it, so a document that had no copy when its own
     snapshot was decided is not listed itself: later copies name it as the one they gave way to.
@@ -109,7 +109,7 @@ def cluster(lineage: Lineage, doc_id: bytes, shown: int = MEMBERS_SHOWN) -> dict
 
 
 def _kept_alone(lineage: Lineage, doc_id: bytes) -> list[Row]:
-    """The kept document of a cluster, where its own snapshot knew no copy of it."""
+    """Return the kept document of a cluster, where its own snapshot knew no copy of it."""
     found = [
         row
         for snapshot, part in places_of(lineage, doc_id)
@@ -124,7 +124,7 @@ def _kept_alone(lineage: Lineage, doc_id: bytes) -> list[Row]:
 
 
 def _measured(final: Row) -> Row:
-    """A final text by its numbers."""
+    """Return a final text by its numbers."""
     edits = final["edits"] or ()
     kinds = Counter(kind for edit in edits if (kind := edit.get("kind")))
     counts = {"edits": len(edits), "edits_by_kind": dict(sorted(kinds.items()))}
@@ -135,7 +135,7 @@ def _measured(final: Row) -> Row:
 
 
 def fate(decision: Row | None) -> str:
-    """A decision in words."""
+    """Return a decision in words."""
     if decision is None:
         return "no decision recorded"
     if decision["kept"]:
@@ -145,7 +145,7 @@ def fate(decision: Row | None) -> str:
 
 
 def without(row: Row, *names: str) -> Row:
-    """The row less some columns."""
+    """Return the row less some columns."""
     return {name: value for name, value in row.items() if name not in names}
 
 
@@ -156,7 +156,7 @@ MIN_NEEDLE_CHARS = 8
 
 
 def find_url(lineage: Lineage, url: str, limit: int) -> dict[str, Any]:
-    """Records of a page, whatever the spelling of its address; record keys match as written."""
+    """Find records of a page, whatever the spelling of its address; record keys match as written."""
     keys = [url]
     with suppress(ValueError):  # a record key of a source without URLs
         keys += [
@@ -167,7 +167,7 @@ def find_url(lineage: Lineage, url: str, limit: int) -> dict[str, Any]:
 
 
 def find_host(lineage: Lineage, host: str, limit: int) -> dict[str, Any]:
-    """Records of a host and all its subdomains."""
+    """Find records of a host and all its subdomains."""
     try:
         key = host_key(host)
     except ValueError as error:
@@ -176,7 +176,7 @@ def find_host(lineage: Lineage, host: str, limit: int) -> dict[str, Any]:
 
 
 def find_text(lineage: Lineage, text: str, limit: int) -> dict[str, Any]:
-    """Documents whose extracted text is `text`; failing that, kept ones that contain it.
+    """Find documents whose extracted text is `text`; failing that, kept ones that contain it.
 
     The second search reads every kept text: it is limited to `limit` documents and says so.
     """
@@ -247,7 +247,7 @@ DEFAULT_POLICY = "longest"
 
 
 def cluster_story(lineage: Lineage, doc_id: bytes, limit: int) -> dict[str, Any]:
-    """The cluster of a document as plain values; without members where it has no copy."""
+    """Return the cluster of a document as plain values; without members where it has no copy."""
     found = cluster(lineage, doc_id, limit)
     answer: dict[str, Any] = {"doc_id": doc_id.hex(), "version": lineage.version.name}
     if found is None:
@@ -266,7 +266,7 @@ def cluster_story(lineage: Lineage, doc_id: bytes, limit: int) -> dict[str, Any]
 
 
 def _policy(lineage: Lineage) -> tuple[str, dict[str, int]]:
-    """`clusters.keep` of the version's recipe, and the rank of each snapshot in it."""
+    """Return `clusters.keep` of the version's recipe, and the rank of each snapshot in it."""
     recipe = yaml.safe_load(lineage.registry.recipe(lineage.version.recipe_digest).yaml) or {}
     names = [name for source in recipe.get("sources", ()) for name in source.get("snapshots", ())]
     keep = (recipe.get("clusters") or {}).get("keep", DEFAULT_POLICY)
@@ -274,7 +274,7 @@ def _policy(lineage: Lineage) -> tuple[str, dict[str, int]]:
 
 
 def _described(lineage: Lineage, member: Row, policy: str) -> Row:
-    """A member with its address, what the policy compares, and what became of it."""
+    """Return a member with its address, what the policy compares, and what became of it."""
     doc_id = bytes.fromhex(member["doc_id"])
     place = (member["snapshot"], [member["part"]])
     records = [row for row in records_of(lineage, doc_id) if row["part"] == member["part"]]
@@ -294,7 +294,7 @@ def _described(lineage: Lineage, member: Row, policy: str) -> Row:
 
 
 def _why(members: list[Row], policy: str, ranks: dict[str, int]) -> str:
-    """Why the kept member is the kept one, in a sentence."""
+    """Return why the kept member is the kept one, in a sentence."""
     kept = next((row for row in members if row["kept"]), None)
     if kept is None:
         return "its kept member is none of this version's documents"

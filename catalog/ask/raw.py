@@ -33,7 +33,7 @@ class Original:
     data: bytes
 
     def described(self, data: bytes, with_record: bool) -> dict[str, Any]:
-        """As plain values; `data` is what was asked for, in base64 where it is wanted."""
+        """Return it as plain values; `data` is what was asked for, in base64 where it is wanted."""
         body: dict[str, Any] = {
             "doc_id": self.doc_id.hex(),
             "snapshot": self.snapshot,

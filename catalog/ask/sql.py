@@ -45,7 +45,8 @@ CHUNK_ROWS = 50_000
 def run_query(
     registry: Registry, store: Store, version: str | None, sql: str, limit: int
 ) -> dict[str, Any]:
-    """The answer to one query: columns, at most `limit` rows, and whether there were more."""
+    """Return the answer to one query: columns, at most `limit` rows, and whether there were
+    more."""
     with Lineage(registry, store, version) as lineage:
         check_query(lineage.connection, sql)
         lineage.create_views()
@@ -109,7 +110,8 @@ def _mentions(sql: str, table: str) -> bool:
 
 
 def _copied(registry: Registry, table: Table, fill: bool) -> pa.Table:
-    """A registry table in memory; one that the query does not name stays empty, to save time."""
+    """Return a registry table in memory; one that the query does not name stays empty, to save
+    time."""
     schema = pa.schema([(column.name, _arrow_type(column.type)) for column in table.columns])
     batches = []
     if fill:

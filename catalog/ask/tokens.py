@@ -112,7 +112,7 @@ def _tokens(lineage: Lineage, path: str, start: int, count: int) -> "np.ndarray[
 
 
 def _origin(lineage: Lineage, snapshot: str, doc_id: bytes) -> tuple[dict[str, Any], set[int]]:
-    """The record that was kept, of all with this id, and the parts that have any of them."""
+    """Return the record that was kept, of all with this id, and the parts that have any of them."""
     records = [row for row in records_of(lineage, doc_id) if row["snapshot"] == snapshot]
     parts = {row["part"] for row in records}
     kept = {
@@ -188,7 +188,8 @@ def _short_cluster(lineage: Lineage, doc_id: bytes) -> dict[str, Any] | None:
 def exposure(
     lineage: Lineage, written: str, seed: int | None, steps: int, global_batch: int
 ) -> dict[str, Any]:
-    """Every step, position and sample at which the run saw the document, on all ranks together.
+    """Return every step, position and sample at which the run saw the document, on all ranks
+    together.
 
     Step s holds positions [s * global_batch, (s + 1) * global_batch) of the run's order. A run
     that asks for more steps than the manifest holds ends with the last full one. The spans tell
@@ -245,14 +246,14 @@ def exposure(
 
 
 def _doc_id(lineage: Lineage, written: str) -> bytes:
-    """A whole id is taken as it is: its record may have been purged while the shards are there."""
+    """Return the id that is meant; a whole one need not be known, its record may have been purged."""
     if len(written.strip()) == ID_DIGITS:
         return bytes.fromhex(doc_id_target(written).value)
     return resolve_doc_id(lineage, written)
 
 
 def _order(manifest: Manifest, seed: int) -> tuple[RunOrder, dict[str, int]]:
-    """The run's order, and the number in its group of each shard's first sample."""
+    """Return the run's order, and the number in its group of each shard's first sample."""
     starts: dict[str, int] = {}
     for group in manifest.groups:
         first = 0
@@ -277,7 +278,7 @@ def _note(
 
 
 def _absence(lineage: Lineage, doc_id: bytes) -> str:
-    """Why a document is in no shard; an id that was never heard of is refused."""
+    """Return why a document is in no shard; an id that was never heard of is refused."""
     decisions = [
         row
         for snapshot, part in places_of(lineage, doc_id)

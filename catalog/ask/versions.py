@@ -15,7 +15,7 @@ from catalog.lineage.tables import Lineage, deletion, require_present
 
 
 def resolve(registry: Registry, store: Store, name: str) -> dict[str, Any]:
-    """Recipe, lock, manifest, tokenizer, inputs, groups and shards of a version."""
+    """Return recipe, lock, manifest, tokenizer, inputs, groups and shards of a version."""
     version = registry.version(name)
     require_present(registry, store, version)
     recipe = registry.recipe(version.recipe_digest)
@@ -44,7 +44,7 @@ def resolve(registry: Registry, store: Store, name: str) -> dict[str, Any]:
 
 
 def _inputs(registry: Registry, name: str) -> list[dict[str, Any]]:
-    """The snapshots that a version was made of, with their pinned files."""
+    """Return the snapshots that a version was made of, with their pinned files."""
     used = {row.snapshot for row in registry.lineage_files(name)}
     used |= {row.snapshot for row in registry.version_shards(name)}
     inputs = []
@@ -125,7 +125,7 @@ def _tokens(before: list[ShardRow], after: list[ShardRow]) -> list[dict[str, Any
 
 
 def _documents(registry: Registry, store: Store, before: str, after: str) -> dict[str, Any]:
-    """Documents that came and went.
+    """Return documents that came and went.
 
     Only decision files that the versions do not share are read. That is enough: a document has
     one kept record at most, so one that is kept in a shared file is kept in both versions.
@@ -152,7 +152,8 @@ def _unshared(files: list[LineageRow], others: list[LineageRow]) -> list[Lineage
 
 
 def _gone(lineage: Lineage, here: str, there: str) -> tuple[list[str], dict[str, int]]:
-    """Documents kept `here` and not `there`: some of them, and counts by what is said there."""
+    """Return documents kept `here` and not `there`: some of them, and counts by what is said
+    there."""
     gone = f"(SELECT doc_id FROM {here} WHERE kept) AS k ANTI JOIN " + (
         f"(SELECT doc_id FROM {there} WHERE kept) AS o USING (doc_id)"
     )

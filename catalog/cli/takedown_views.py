@@ -138,7 +138,7 @@ def show_takedown(row: dict[str, Any]) -> None:
 
 
 def held_in_words(orders: Sequence[Mapping[str, str]]) -> str:
-    """Standing orders counted by kind: `1 address, 2 texts with their near copies`."""
+    """Return standing orders counted by kind: `1 address, 2 texts with their near copies`."""
     counts = Counter(order["kind"] for order in orders)
     return ", ".join(
         f"{counts[kind]} {words[counts[kind] > 1]}"
@@ -169,7 +169,7 @@ def _standing(answer: dict[str, Any]) -> str:
 
 
 def _near_copies(answer: dict[str, Any]) -> list[str]:
-    """What holds for copies that come in later, under addresses nobody knows yet."""
+    """Return what holds for copies that come in later, under addresses nobody knows yet."""
     if not answer["near_duplicates"]:
         return []
     held = sum(kind == NEAR_TEXT for kind, _ in answer["suppressions"])

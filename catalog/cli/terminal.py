@@ -27,7 +27,7 @@ EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def printable(value: Any) -> str:
-    """A value on one line of a screen."""
+    """Return a value on one line of a screen."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -45,12 +45,13 @@ def printable(value: Any) -> str:
 
 
 def escape(value: Any) -> str:
-    """A value in an HTML page, on one line: control characters written out, markup escaped."""
+    """Return a value in an HTML page, on one line: control characters written out, markup
+    escaped."""
     return html.escape(printable(value))
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON knows it: bytes as hex, numbers that are none as null."""
+    """Return a value as JSON knows it: bytes as hex, numbers that are none as null."""
     if isinstance(value, dict):
         return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -65,7 +66,7 @@ def plain(value: Any) -> Any:
 
 
 def print_json(value: Any) -> None:
-    """One JSON document."""
+    """Print one JSON document."""
     text = json.dumps(plain(value), ensure_ascii=False, indent=2)
     # Odd characters stand inside strings only, where JSON may write them as escapes.
     click.echo(
@@ -77,12 +78,12 @@ def print_json(value: Any) -> None:
 
 
 def print_line(text: str = "") -> None:
-    """One line of prose."""
+    """Print one line of prose."""
     click.echo(text)
 
 
 def print_fields(pairs: Iterable[tuple[str, Any]]) -> None:
-    """Names and values, one a line, values aligned."""
+    """Print names and values, one a line, values aligned."""
     rows = [(name, printable(value)) for name, value in pairs]
     width = max((len(name) for name, _ in rows), default=0)
     for name, value in rows:
@@ -151,7 +152,7 @@ def print_records(rows: Iterable[Mapping[str, Any]], *columns: str) -> None:
 
 
 def short(digest: str | None) -> str:
-    """A digest as people read it; files and databases hold it whole."""
+    """Return a digest as people read it; files and databases hold it whole."""
     return (digest or "-")[:12]
 
 
@@ -173,7 +174,7 @@ class Stopped:
         self._seen = b""
 
     def exit_code(self) -> int | None:
-        """130 or 143; None where no signal came."""
+        """Return 130 or 143; None where no signal came."""
         with contextlib.suppress(BlockingIOError):
             self._seen += os.read(self._read, 64)
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -222,7 +223,7 @@ def private_files() -> Iterator[None]:
 
 
 def explained(error: Exception) -> str | None:
-    """The line for an error that no part of the program expected; None for a bug."""
+    """Return the line for an error that no part of the program expected; None for a bug."""
     if is_full(error):
         return FULL
     arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", ())

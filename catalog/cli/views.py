@@ -140,7 +140,7 @@ def show_found(answer: dict[str, Any]) -> None:
 
 
 def _preference(record: dict[str, Any]) -> str | None:
-    """What was said about training, and where; None in versions that did not look."""
+    """Return what was said about training, and where; None in versions that did not look."""
     said, source = record.get("preference"), record.get("preference_source")
     return f"{said} ({source})" if source else said
 

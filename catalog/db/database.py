@@ -53,14 +53,14 @@ Item = TypeVar("Item")
 
 
 def batches(items: Sequence[Item], size: int = BATCH) -> Iterator[Sequence[Item]]:
-    """`items` in pieces that one statement can bind."""
+    """Yield `items` in pieces that one statement can bind."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
 
 
 def by_kind(orders: Iterable[tuple[str, str]]) -> Iterator[tuple[str, list[str]]]:
-    """Values of each kind, of pairs. SQLite searches an index for `kind = ? AND value IN (...)`,
-    and scans the whole of it for `(kind, value) IN (...)`."""
+    """Return values of each kind, of pairs. SQLite searches an index for `kind = ? AND value IN
+    (...)`, and scans the whole of it for `(kind, value) IN (...)`."""
     values: dict[str, dict[str, None]] = {}
     for kind, value in orders:
         values.setdefault(kind, {})[value] = None
@@ -68,12 +68,12 @@ def by_kind(orders: Iterable[tuple[str, str]]) -> Iterator[tuple[str, list[str]]
 
 
 def timestamp() -> str:
-    """Now, as ISO 8601 UTC to the second."""
+    """Return now, as ISO 8601 UTC to the second."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def clock() -> float:
-    """Seconds since boot, which go on while a process is paused or the machine sleeps."""
+    """Return seconds since boot, which go on while a process is paused or the machine sleeps."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
@@ -127,7 +127,7 @@ class Database:
         return connection
 
     def under(self, held: Sequence[LeaseRow]) -> "Database":
-        """The same database for the holder of leases: it writes nothing once one is lost."""
+        """Return the same database for the holder of leases: it writes nothing once one is lost."""
         fenced = copy.copy(self)
         fenced.leases = (*self.leases, *held)
         fenced._sure_until = 0.0
@@ -242,7 +242,8 @@ class Database:
         )
 
     def _has_no_room(self, message: str) -> bool:
-        """Whether SQLite's `disk I/O error` comes from a full disk, which it does not tell."""
+        """Return whether SQLite's `disk I/O error` comes from a full disk, which it does not
+        tell."""
         if self.file is None or "disk I/O error" not in message:
             return False
         room = os.statvfs(self.file.parent)
@@ -250,7 +251,7 @@ class Database:
 
 
 def parse_url(url: str | URL) -> URL:
-    """The database's address, with the one driver we support for each kind."""
+    """Return the database's address, with the one driver we support for each kind."""
     try:
         parsed = make_url(url)
     except ArgumentError as error:

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 
 def now(connection: Connection) -> float:
-    """Seconds since 1970 by the database's clock, so that machines need not agree on theirs."""
+    """Return seconds since 1970 by the database's clock, so that machines need not agree on
+    theirs."""
     if connection.dialect.name == "postgresql":
         answer = connection.exec_driver_sql("SELECT extract(epoch FROM clock_timestamp())")
         return float(answer.scalar_one())
@@ -47,7 +48,7 @@ def _next_token(connection: Connection) -> int:
 
 
 def expect(connection: Connection, leases: Sequence[LeaseRow]) -> float:
-    """Raise `LeaseLost` unless all of them are ours; gives the seconds until the first one ends."""
+    """Raise `LeaseLost` unless all of them are ours; return the seconds until the first one ends."""
     moment = now(connection)
     left = float("inf")
     for lease in leases:
@@ -135,7 +136,7 @@ class LeaseMethods:
             return bool(done.rowcount == 1)
 
     def leases(self, prefix: str) -> list[LeaseRow]:
-        """The leases that run now, of all names that begin so."""
+        """Return the leases that run now, of all names that begin so."""
         with self.database.read() as connection:
             named = Lease.c.name.startswith(prefix, autoescape=True)
             wanted = pick(Lease, LeaseRow).where(named, Lease.c.expires_at > now(connection))
@@ -154,14 +155,16 @@ BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 def process_name() -> str:
-    """This process: `host:pid:place:start`; place and start are `-` where they are not known."""
+    """Return this process: `host:pid:place:start`; place and start are `-` where they are not
+    known."""
     place = _place()
     start = _started(os.getpid()) if place else None
     return f"{socket.gethostname()}:{os.getpid()}:{place or '-'}:{start or '-'}"
 
 
 def is_gone(name: str) -> bool:
-    """Whether a process, by a name that begins as `process_name` gives it, has surely ended."""
+    """Return whether a process, by a name that begins as `process_name` gives it, has surely
+    ended."""
     fields = name.split(":")
     if len(fields) < 4 or not fields[1].isdigit():
         return False
@@ -178,13 +181,14 @@ def is_gone(name: str) -> bool:
 
 
 def shown(name: str) -> str:
-    """A process as people name it."""
+    """Return a process as people name it."""
     host, pid, *_ = (*name.split(":"), "")
     return f"process {pid} on {host}" if pid.isdigit() else name
 
 
 def _place() -> str | None:
-    """The kernel's boot and the space of process ids; None where /proc does not tell ours."""
+    """Return the kernel's boot and the space of process ids; None where /proc does not tell
+    ours."""
     try:
         if os.readlink("/proc/self") != str(os.getpid()):
             return None  # /proc shows the processes of another space
@@ -195,7 +199,8 @@ def _place() -> str | None:
 
 
 def _started(pid: int) -> str | None:
-    """When a process started, in ticks since boot; `ended` for one that waits to be reaped."""
+    """Return when a process started, in ticks since boot; `ended` for one that waits to be
+    reaped."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

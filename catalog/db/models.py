@@ -74,7 +74,7 @@ def _table(name: str, row: type, *items: SchemaItem) -> Table:
 
 
 def _scalars(row: type) -> dict[str, tuple[Any, bool]]:
-    """The fields of a row that are columns: type, and whether it may be null."""
+    """Return the fields of a row that are columns: type, and whether it may be null."""
     found = {}
     for name, hint in get_type_hints(row).items():
         kinds = [kind for kind in get_args(hint) or (hint,) if kind is not NoneType]
@@ -89,7 +89,7 @@ def _key(name: str, *items: SchemaItem, kind: Any = Text) -> Column[Any]:
 
 
 def _number() -> Column[Any]:
-    """The number that a table gives its rows."""
+    """Make the column of numbers that a table gives its rows."""
     return Column("id", NUMBER, primary_key=True)
 
 

@@ -52,7 +52,7 @@ class Registry(VersionMethods, TakedownMethods, LeaseMethods):
         self.database = Database(url, busy_timeout_s)
 
     def upgrade(self) -> tuple[str | None, str]:
-        """Create or upgrade the tables; gives the schema's revisions before and after."""
+        """Create or upgrade the tables; return the schema's revisions before and after."""
         return schema.upgrade(self.database)
 
     def check_schema(self) -> None:
@@ -60,13 +60,13 @@ class Registry(VersionMethods, TakedownMethods, LeaseMethods):
         schema.check(self.database)
 
     def integrity(self) -> list[str]:
-        """What the database finds wrong with itself; reads all of it."""
+        """Return what the database finds wrong with itself; reads all of it."""
         with self.database.read() as connection:
             return schema.integrity(connection)
 
     def under(self, *held: LeaseRow) -> Self:
-        """The same registry for the holder of leases: once one is lost it writes nothing more,
-        and raises `LeaseLost`."""
+        """Return the same registry for the holder of leases: once one is lost it writes nothing
+        more, and raises `LeaseLost`."""
         fenced = copy.copy(self)
         fenced.database = self.database.under(held)
         return fenced
@@ -84,7 +84,7 @@ class Registry(VersionMethods, TakedownMethods, LeaseMethods):
                 connection.execute(insert(Source).values(**values))
 
     def sources(self) -> list[SourceRow]:
-        """All sources by name."""
+        """Return all sources by name."""
         with self.database.read() as connection:
             return read_rows(connection, SourceRow, pick(Source, SourceRow).order_by(Source.c.name))
 
@@ -122,7 +122,7 @@ class Registry(VersionMethods, TakedownMethods, LeaseMethods):
                 connection.execute(insert(SourceFile), rows)
 
     def snapshots(self, source: str | None = None) -> list[SnapshotRow]:
-        """Snapshots in rank order."""
+        """Return snapshots in rank order."""
         wanted = pick(Snapshot, SnapshotRow).order_by(Snapshot.c.rank, Snapshot.c.name)
         if source is not None:
             wanted = wanted.where(Snapshot.c.source == source)
@@ -130,12 +130,12 @@ class Registry(VersionMethods, TakedownMethods, LeaseMethods):
             return read_rows(connection, SnapshotRow, wanted)
 
     def source_files(self, snapshot: str) -> list[FileRow]:
-        """The snapshot's pinned files by part."""
+        """Return the snapshot's pinned files by part."""
         with self.database.read() as connection:
             return _pinned(connection, snapshot)
 
     def versions_with(self, snapshot: str) -> list[str]:
-        """The live versions that hold documents of a snapshot, oldest first."""
+        """Return the live versions that hold documents of a snapshot, oldest first."""
         with self.database.read() as connection:
             return _live_versions(connection, snapshot)
 
@@ -154,7 +154,7 @@ class Registry(VersionMethods, TakedownMethods, LeaseMethods):
     # -- artifacts and models
 
     def record_artifacts(self, rows: Sequence[ArtifactRow]) -> int:
-        """Record results of tasks; gives how many were new. `ContentDrift` names both contents
+        """Record results of tasks; return how many were new. `ContentDrift` names both contents
         when one fingerprint has two.
 
         What was recorded before stays, but for `cpu_seconds`, which the first row that has one
@@ -185,7 +185,7 @@ class Registry(VersionMethods, TakedownMethods, LeaseMethods):
         return len(fresh)
 
     def artifacts(self, stage: str | None = None, snapshot: str | None = None) -> list[ArtifactRow]:
-        """Artifacts by stage, snapshot and part, with their outputs and inputs."""
+        """Return artifacts by stage, snapshot and part, with their outputs and inputs."""
         wanted = select(Artifact.c.id)
         if stage is not None:
             wanted = wanted.where(Artifact.c.stage == stage)
@@ -204,7 +204,7 @@ class Registry(VersionMethods, TakedownMethods, LeaseMethods):
         ]
 
     def artifact_contents(self, stage: str) -> dict[str, str]:
-        """Content hashes of a stage's artifacts by fingerprint."""
+        """Return content hashes of a stage's artifacts by fingerprint."""
         wanted = select(Artifact.c.fingerprint, Artifact.c.content_hash)
         with self.database.read() as connection:
             found = connection.execute(wanted.where(Artifact.c.stage == stage))
@@ -232,7 +232,7 @@ class Registry(VersionMethods, TakedownMethods, LeaseMethods):
                 connection.execute(insert(TrainedModel).values(**values))
 
     def models(self, kind: str | None = None) -> list[ModelRow]:
-        """Models in the order they were recorded."""
+        """Return models in the order they were recorded."""
         wanted = pick(TrainedModel, ModelRow).order_by(TrainedModel.c.id)
         if kind is not None:
             wanted = wanted.where(TrainedModel.c.kind == kind)
@@ -246,7 +246,7 @@ def _pinned(connection: Connection, snapshot: str) -> list[FileRow]:
 
 
 def _contents(pinned: Sequence[FileRow]) -> list[tuple[int, str, int, str]]:
-    """What a delivery is: where its files lie, and its rank, may change."""
+    """Return what a delivery is: where its files lie, and its rank, may change."""
     return sorted((file.part, file.name, file.bytes, file.digest) for file in pinned)
 
 
@@ -259,7 +259,7 @@ def _live_versions(connection: Connection, snapshot: str) -> list[str]:
 
 
 def _existing(connection: Connection, keys: Sequence[tuple[str, str]]) -> Iterator[Any]:
-    """Rows of those that are recorded; one stage at a time, so that SQLite uses the index."""
+    """Yield rows of those that are recorded; one stage at a time, so that SQLite uses the index."""
     for stage, fingerprints in by_kind(keys):
         for some in batches(fingerprints):
             yield from connection.execute(
@@ -290,7 +290,8 @@ def _insert_artifacts(connection: Connection, rows: list[ArtifactRow]) -> None:
 def _by_artifact(
     connection: Connection, table: Any, row: type[Any], wanted: Any
 ) -> dict[int, list[Any]]:
-    """Outputs or inputs of the wanted artifacts by the artifact's number, each list by name."""
+    """Return outputs or inputs of the wanted artifacts by the artifact's number, each list by
+    name."""
     found: dict[int, list[Any]] = {}
     columns = pick(table, row).add_columns(table.c.artifact_id)
     for *values, number in connection.execute(

@@ -23,7 +23,7 @@ VERSION_TABLE = "catalog_schema"  # Dagster keeps its own alembic_version in the
 
 
 def config(migrations: Path = MIGRATIONS) -> "Config":
-    """Alembic's settings for the migrations shipped in this package."""
+    """Return Alembic's settings for the migrations shipped in this package."""
     from alembic.config import Config
 
     settings = Config()
@@ -32,7 +32,7 @@ def config(migrations: Path = MIGRATIONS) -> "Config":
 
 
 def upgrade(database: Database, migrations: Path = MIGRATIONS) -> tuple[str | None, str]:
-    """Bring the schema to the newest revision; gives the revisions before and after."""
+    """Bring the schema to the newest revision; return the revisions before and after."""
     from alembic import command
 
     settings = config(migrations)
@@ -57,8 +57,8 @@ def check(database: Database, migrations: Path = MIGRATIONS) -> None:
 
 
 def integrity(connection: Connection) -> list[str]:
-    """What the database finds wrong with itself. PostgreSQL keeps references whole by itself; a
-    damaged page is met by reading every row."""
+    """Return what the database finds wrong with itself. PostgreSQL keeps references whole by
+    itself; a damaged page is met by reading every row."""
     if connection.dialect.name != "sqlite":
         for table in metadata.sorted_tables:
             connection.execute(select(func.count()).select_from(table))
@@ -87,7 +87,8 @@ def _revision(connection: Connection) -> str | None:
 
 
 def _revisions(migrations: Path) -> tuple[set[str], set[str]]:
-    """All revisions, and those that another one follows; read from the files' assignments."""
+    """Return all revisions, and those that another one follows; read from the files'
+    assignments."""
     known: dict[str, set[str]] = {"": set(), "down_": set()}
     for path in (migrations / "versions").glob("*.py"):
         for kind, name in REVISION.findall(path.read_text(encoding="utf-8")):

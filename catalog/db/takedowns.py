@@ -59,7 +59,7 @@ Order = tuple[str, str]  # kind and value of a suppression
 
 
 def key_of(request: NewTakedown | TakedownRow) -> Key:
-    """What makes two requests one."""
+    """Return what makes two requests one."""
     return request.kind, request.value, request.near_duplicates
 
 
@@ -71,22 +71,22 @@ class TakedownMethods:
     # -- standing orders
 
     def add_suppressions(self, rows: Iterable[SuppressionRow]) -> int:
-        """Add standing orders; gives how many were new."""
+        """Add standing orders; return how many were new."""
         with self.database.write() as connection:
             return _add_orders(connection, rows)
 
     def suppressions(self, kind: str | None = None) -> list[SuppressionRow]:
-        """Standing orders in the order they were added."""
+        """Return standing orders in the order they were added."""
         with self.database.read() as connection:
             return _orders(connection, kind)
 
     def orders(self) -> tuple[str, list[SuppressionRow]]:
-        """The standing orders and the state they are in, which changes whenever they do."""
+        """Return the standing orders and the state they are in, which changes whenever they do."""
         with self.database.read() as connection:
             return _orders_state(connection), _orders(connection)
 
     def orders_state(self) -> str:
-        """The state of the standing orders, without them."""
+        """Return the state of the standing orders, without them."""
         with self.database.read() as connection:
             return _orders_state(connection)
 
@@ -96,7 +96,7 @@ class TakedownMethods:
             expect_orders(connection, state)
 
     def takedown_suppressions(self, request_id: int) -> list[SuppressionRow]:
-        """The standing orders that a request holds, shared ones included."""
+        """Return the standing orders that a request holds, shared ones included."""
         with self.database.read() as connection:
             _request(connection, request_id)
             found = connection.execute(
@@ -110,7 +110,7 @@ class TakedownMethods:
     # -- requests
 
     def file_takedowns(self, requests: Sequence[NewTakedown]) -> list[tuple[TakedownRow, str]]:
-        """File requests with their suppressions; gives each row and what became of it, in the
+        """File requests with their suppressions; return each row and what became of it, in the
         order given.
 
         `filed`: it is new. `already_there`: nothing but what it found was brought up to date; one
@@ -162,22 +162,23 @@ class TakedownMethods:
             return _requests(connection, numbers)
 
     def find_takedowns(self, keys: Sequence[Key]) -> dict[Key, TakedownRow]:
-        """The requests that are there among (kind, value, near_duplicates)."""
+        """Return the requests that are there among (kind, value, near_duplicates)."""
         with self.database.read() as connection:
             return _find(connection, keys)
 
     def takedown(self, request_id: int) -> TakedownRow:
-        """The request of that number."""
+        """Return the request of that number."""
         with self.database.read() as connection:
             return _request(connection, request_id)
 
     def takedowns_of(self, request_ids: Sequence[int]) -> list[TakedownRow]:
-        """Requests by number; a number that is not there is refused."""
+        """Return requests by number; a number that is not there is refused."""
         with self.database.read() as connection:
             return _requests(connection, request_ids)
 
     def takedowns(self, status: str | None = None, limit: int | None = None) -> list[TakedownRow]:
-        """Requests in the order they were filed; `failed` are the pending ones with an error."""
+        """Return requests in the order they were filed; `failed` are the pending ones with an
+        error."""
         wanted = pick(TakedownRequest, TakedownRow).order_by(TakedownRequest.c.id)
         if status == "failed":
             wanted = wanted.where(TakedownRequest.c.error.is_not(None))
@@ -192,7 +193,7 @@ class TakedownMethods:
             return read_rows(connection, TakedownRow, wanted.limit(limit))
 
     def withdraw_takedown(self, request_id: int) -> tuple[TakedownRow, int]:
-        """Take a pending request back; gives it and how many suppressions went with it."""
+        """Take a pending request back; return it and how many suppressions went with it."""
         with self.database.write() as connection:
             row = _request(connection, request_id)
             if row.status == "withdrawn":
@@ -216,8 +217,8 @@ class TakedownMethods:
     # -- working on them
 
     def free_takedowns(self, limit: int | None = None) -> list[TakedownRow]:
-        """Requests that wait for a run: pending ones, and those whose run died and whose claim
-        has run out, in the order they were filed."""
+        """Return requests that wait for a run: pending ones, and those whose run died and whose
+        claim has run out, in the order they were filed."""
         table = TakedownRequest.c
         with self.database.read() as connection:
             ran_out = table.claim_expires_at.is_(None) | (
@@ -268,17 +269,18 @@ class TakedownMethods:
             _set(connection, running, status="pending", error=line, claim_expires_at=None)
 
     def takedown_actions(self, request_id: int) -> list[ActionRow]:
-        """What runs did for a request, in order."""
+        """Return what runs did for a request, in order."""
         return [row for row in self.takedown_history(request_id) if row.action not in NOTES]
 
     def takedown_history(self, request_id: int) -> list[ActionRow]:
-        """All that happened to a request, with what people did: `withdrawn` and `reopened`."""
+        """Return all that happened to a request, with what people did: `withdrawn` and
+        `reopened`."""
         with self.database.read() as connection:
             _request(connection, request_id)
             return _actions(connection, [request_id])
 
-    def requests_behind(self, version: str) -> list[int]:
-        """Numbers of the requests that a version was replaced for."""
+    def takedowns_replacing(self, version: str) -> list[int]:
+        """Return numbers of the requests that a version was replaced for."""
         table = TakedownAction.c
         with self.database.read() as connection:
             found = connection.scalars(
@@ -318,7 +320,7 @@ class TakedownMethods:
             return True
 
     def certificates(self, request_id: int | None = None) -> list[CertificateRow]:
-        """Certificates in the order of the chain, of one request or of all."""
+        """Return certificates in the order of the chain, of one request or of all."""
         with self.database.read() as connection:
             return _certificates(connection, request_id)
 
@@ -336,7 +338,7 @@ def expect_orders(connection: Connection, known: str) -> None:
 
 
 def _orders_state(connection: Connection) -> str:
-    """A short name for the set of orders in force: another one whenever the set changes."""
+    """Return a short name for the set of orders in force: another one whenever the set changes."""
     number = Suppression.c.id
     count, last, total = connection.execute(
         select(func.count(), func.max(number), func.sum(number)).select_from(Suppression)
@@ -356,7 +358,7 @@ def _orders_of(number: int, request: NewTakedown) -> list[SuppressionRow]:
 
 
 def _add_orders(connection: Connection, rows: Iterable[SuppressionRow]) -> int:
-    """Write what is new among `rows` and who holds it; gives how many were new."""
+    """Write what is new among `rows` and who holds it; return how many were new."""
     wanted: dict[Order, SuppressionRow] = {}
     held: dict[int, list[Order]] = {}
     for row in rows:
@@ -405,7 +407,7 @@ def _link(
 
 
 def _let_go(connection: Connection, request_id: int) -> int:
-    """End a request's hold; gives how many suppressions nobody holds any more and are gone."""
+    """End a request's hold; return how many suppressions nobody holds any more and are gone."""
     holder = SuppressionHolder.c
     connection.execute(delete(SuppressionHolder).where(holder.request_id == request_id))
     still_held = exists().where(holder.suppression_id == Suppression.c.id)
@@ -426,7 +428,7 @@ def _let_go(connection: Connection, request_id: int) -> int:
 
 
 def _request(connection: Connection, number: int) -> TakedownRow:
-    """The request of that number."""
+    """Return the request of that number."""
     wanted = pick(TakedownRequest, TakedownRow).where(TakedownRequest.c.id == number)
     for found in read_rows(connection, TakedownRow, wanted):
         return found
@@ -434,7 +436,7 @@ def _request(connection: Connection, number: int) -> TakedownRow:
 
 
 def _requests(connection: Connection, numbers: Sequence[int]) -> list[TakedownRow]:
-    """Requests by number; unknown numbers are refused."""
+    """Return requests by number; unknown numbers are refused."""
     rows: dict[int, TakedownRow] = {}
     for some in batches(list(dict.fromkeys(numbers))):
         wanted = pick(TakedownRequest, TakedownRow).where(TakedownRequest.c.id.in_(some))
@@ -446,7 +448,7 @@ def _requests(connection: Connection, numbers: Sequence[int]) -> list[TakedownRo
 
 
 def _find(connection: Connection, keys: Sequence[Key]) -> dict[Key, TakedownRow]:
-    """The requests that are there among `keys`."""
+    """Return the requests that are there among `keys`."""
     found: dict[Key, TakedownRow] = {}
     asked = set(keys)
     for kind, values in by_kind((kind, value) for kind, value, _ in keys):
@@ -480,7 +482,7 @@ def _insert_requests(connection: Connection, requests: Sequence[NewTakedown]) ->
 def _file_again(
     connection: Connection, row: TakedownRow, request: NewTakedown
 ) -> tuple[str, list[SuppressionRow]]:
-    """Bring a known request up to date; gives what became of it and the orders it brings."""
+    """Bring a known request up to date; return what became of it and the orders it brings."""
     if row.status == "running":
         return ALREADY_THERE, []
     reopened = row.status == "withdrawn" or (row.status == "done" and request.documents > 0)
@@ -511,7 +513,8 @@ def _set(connection: Connection, numbers: Sequence[int], **values: Any) -> None:
 
 
 def _ours(connection: Connection, ids: Sequence[int], owner: str, ended_as: str) -> list[int]:
-    """Those that still run; refused unless we work on each, late or not, or ended it so before."""
+    """Return those that still run; refused unless we work on each, late or not, or ended it so
+    before."""
     rows = _requests(connection, ids)
     for row in rows:
         ended = row.status == ended_as and row.owner == owner

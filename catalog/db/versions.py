@@ -61,7 +61,7 @@ class VersionMethods:
             _put_text(connection, Lock, lock, "lock", lock.json)
 
     def recipe(self, digest: str) -> RecipeRow:
-        """The recipe of that digest."""
+        """Return the recipe of that digest."""
         with self.database.read() as connection:
             wanted = pick(Recipe, RecipeRow).where(Recipe.c.digest == digest)
             found = read_rows(connection, RecipeRow, wanted)
@@ -70,7 +70,7 @@ class VersionMethods:
         return found[0]
 
     def lock(self, digest: str) -> LockRow:
-        """The lock of that digest."""
+        """Return the lock of that digest."""
         with self.database.read() as connection:
             wanted = pick(Lock, LockRow).where(Lock.c.digest == digest)
             found = read_rows(connection, LockRow, wanted)
@@ -131,13 +131,13 @@ class VersionMethods:
             connection.execute(update(Version).where(Version.c.name == name).values(status=status))
 
     def versions(self) -> list[VersionRow]:
-        """All versions, oldest first."""
+        """Return all versions, oldest first."""
         with self.database.read() as connection:
             wanted = pick(Version, VersionRow).order_by(Version.c.id)
             return read_rows(connection, VersionRow, wanted)
 
     def version(self, name: str | None = None) -> VersionRow:
-        """The version of that name, or the newest live one."""
+        """Return the version of that name, or the newest live one."""
         with self.database.read() as connection:
             if name is not None:
                 return _version(connection, name)
@@ -148,12 +148,12 @@ class VersionMethods:
         raise UnknownName("no live version is published yet: build one, or name one by --version")
 
     def version_shards(self, name: str) -> list[ShardRow]:
-        """The version's shards by group and name."""
+        """Return the version's shards by group and name."""
         with self.database.read() as connection:
             return _shards(connection, name)
 
     def version_shard(self, version: str, shard: str) -> ShardRow:
-        """One shard, by GROUP/shard_00000 or by a bare name that only one group has."""
+        """Return one shard, by GROUP/shard_00000 or by a bare name that only one group has."""
         with self.database.read() as connection:
             found = _shards(connection, version)
         matches = [row for row in found if shard in (row.full_name, row.shard)]
@@ -169,7 +169,7 @@ class VersionMethods:
         raise AmbiguousName(f"{len(matches)} shards are named {shard!r}, say which: {choices}")
 
     def lineage_files(self, version: str, table: str | None = None) -> list[LineageRow]:
-        """The version's lineage files, of one table or of all."""
+        """Return the version's lineage files, of one table or of all."""
         wanted = pick(VersionLineage, LineageRow).where(VersionLineage.c.version == version)
         if table is not None:
             wanted = wanted.where(VersionLineage.c.table_name == table)
@@ -178,7 +178,7 @@ class VersionMethods:
             return read_rows(connection, LineageRow, wanted.order_by(VersionLineage.c.id))
 
     def key_files(self, version: str) -> list[KeyRow]:
-        """The version's key files; none where it was published without."""
+        """Return the version's key files; none where it was published without."""
         wanted = pick(VersionKey, KeyRow).where(VersionKey.c.version == version)
         with self.database.read() as connection:
             _version(connection, version)
@@ -196,7 +196,7 @@ class VersionMethods:
             connection.execute(insert(Gate).values(**values))
 
     def gates(self, version: str) -> list[GateRow]:
-        """Release conditions of a version."""
+        """Return release conditions of a version."""
         with self.database.read() as connection:
             wanted = pick(Gate, GateRow).where(Gate.c.version == version)
             return read_rows(connection, GateRow, wanted.order_by(Gate.c.name))
@@ -220,7 +220,7 @@ class VersionMethods:
     def metrics(
         self, name: str | None = None, snapshot: str | None = None, version: str | None = None
     ) -> list[MetricRow]:
-        """Metrics by name, snapshot and version; what is left out is not asked for."""
+        """Return metrics by name, snapshot and version; what is left out is not asked for."""
         order = (Metric.c.name, Metric.c.snapshot, Metric.c.version)
         wanted = pick(Metric, MetricRow).order_by(*order)
         for column, value in zip(order, (name, snapshot, version), strict=True):
@@ -247,7 +247,7 @@ def _put_text(
 
 
 def _is_published(connection: Connection, version: VersionRow) -> bool:
-    """Whether that very version is there; `VersionExists` when another one has its name."""
+    """Return whether that very version is there; `VersionExists` when another one has its name."""
     check_name("version", version.name)
     wanted = select(Version.c.manifest_sha256).where(Version.c.name == version.name)
     known = connection.scalar(wanted)
@@ -290,7 +290,7 @@ def _refuse_wrong_rows(
 
 
 def _version(connection: Connection, name: str) -> VersionRow:
-    """The version of that name."""
+    """Return the version of that name."""
     for found in read_rows(
         connection, VersionRow, pick(Version, VersionRow).where(Version.c.name == name)
     ):

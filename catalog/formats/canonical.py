@@ -17,18 +17,18 @@ def canonical_json(value: Any) -> bytes:
 
 
 def digest(value: Any) -> str:
-    """SHA-256 over the canonical JSON of `value`, in hex."""
+    """Return SHA-256 over the canonical JSON of `value`, in hex."""
     return hashlib.sha256(canonical_json(value)).hexdigest()
 
 
 def sealed_json(body: Mapping[str, Any]) -> bytes:
-    """Canonical JSON with its own SHA-256 in `checksum`, for files that no digest names."""
+    """Return canonical JSON with its own SHA-256 in `checksum`, for files that no digest names."""
     return canonical_json({**body, CHECKSUM: digest(dict(body))})
 
 
 def unseal(data: bytes) -> tuple[dict[str, Any], str, str]:
-    """What `sealed_json` wrote: the body, its digest and the one recorded; ValueError where it is
-    no such JSON. Files of earlier releases have no checksum, and count as sealed."""
+    """Return what `sealed_json` wrote: the body, its digest and the one recorded; ValueError where
+    it is no such JSON. Files of earlier releases have no checksum, and count as sealed."""
     try:
         body = dict(json.loads(data))
         recorded = body.pop(CHECKSUM, None)
@@ -39,7 +39,7 @@ def unseal(data: bytes) -> tuple[dict[str, Any], str, str]:
 
 
 def changed_keys(before: Any, after: Any) -> list[dict[str, Any]]:
-    """Dotted keys whose values differ; None stands for a key that is not there."""
+    """Return dotted keys whose values differ; None stands for a key that is not there."""
     old, new = dict(_flat(before)), dict(_flat(after))
     return [
         {"key": key, "before": old.get(key), "after": new.get(key)}

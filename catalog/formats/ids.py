@@ -17,7 +17,7 @@ _TAKEDOWN = re.compile(r"\.td\d{1,6}$")
 
 
 def check_name(what: str, name: str) -> str:
-    """The name itself; `BadName` says what is wrong with one for a `what`.
+    """Return the name itself; `BadName` says what is wrong with one for a `what`.
 
     A takedown gives versions an ending (`.td1`): it comes on top of the letters they may have.
     """
@@ -35,7 +35,8 @@ def check_name(what: str, name: str) -> str:
 
 
 def text_id(text: str) -> bytes:
-    """The first half of SHA-256 of the text in NFC with `\\n` line ends: equal texts, equal ids."""
+    """Return the first half of SHA-256 of the text in NFC with `\\n` line ends: equal texts, equal
+    ids."""
     text = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
     data = unicodedata.normalize("NFC", text).encode("utf-8", "surrogatepass")
     return hashlib.sha256(data).digest()[:16]
@@ -56,17 +57,17 @@ MIN_AGREEING = 96  # of 112, so 0.857
 
 
 def near_text_order(sketch: bytes) -> tuple[str, str]:
-    """The standing order against near copies of a text."""
+    """Return the standing order against near copies of a text."""
     return NEAR_TEXT, SKETCH_PREFIX + sketch.hex()
 
 
 def ordered_sketch(value: str) -> bytes:
-    """The sketch in an order's value; empty where another release wrote it."""
+    """Return the sketch in an order's value; empty where another release wrote it."""
     return bytes.fromhex(value[len(SKETCH_PREFIX) :]) if value.startswith(SKETCH_PREFIX) else b""
 
 
 def agreeing(one: bytes, other: bytes) -> int:
-    """How many places of two sketches are equal."""
+    """Return how many places of two sketches are equal."""
     pairs = zip(one[::2], one[1::2], other[::2], other[1::2], strict=False)
     return sum(a == c and b == d for a, b, c, d in pairs)
 
@@ -75,7 +76,7 @@ def agreeing(one: bytes, other: bytes) -> int:
 
 
 def extracted_range(edits: Sequence[tuple[int, int, int]], start: int, end: int) -> tuple[int, int]:
-    """Where characters [start, end) of the final text stand in the extracted text.
+    """Return where characters [start, end) of the final text stand in the extracted text.
 
     `edits` are (start, end, new_length) in extracted coordinates. A character that an edit wrote
     maps to all that the edit replaced; text cut out next to the range is not part of it. An empty
@@ -88,7 +89,7 @@ def extracted_range(edits: Sequence[tuple[int, int, int]], start: int, end: int)
 
 
 def _origin(edits: Sequence[tuple[int, int, int]], position: int) -> tuple[int, int]:
-    """The extracted characters that final character `position` came from."""
+    """Return the extracted characters that final character `position` came from."""
     shift = 0  # extracted position = final position + shift, between two edits
     for old_start, old_end, new_length in sorted(edits):
         new_start = old_start - shift
@@ -101,7 +102,7 @@ def _origin(edits: Sequence[tuple[int, int, int]], position: int) -> tuple[int, 
 
 
 def byte_alphabet() -> dict[str, int]:
-    """The letters that byte-level BPE vocabularies write bytes with (GPT-2's table)."""
+    """Return the letters that byte-level BPE vocabularies write bytes with (GPT-2's table)."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     letters = {chr(value): value for value in plain}
     others = (value for value in range(256) if value not in set(plain))
@@ -123,7 +124,7 @@ class TokenBytes:
         }
 
     def of(self, token: int) -> bytes:
-        """Bytes of one token; an added token (end of document, say) is its own text."""
+        """Return bytes of one token; an added token (end of document, say) is its own text."""
         if token in self._added:
             return self._added[token].encode("utf-8")
         written = self._tokenizer.id_to_token(token)
@@ -132,13 +133,13 @@ class TokenBytes:
         return bytes(self._letters[letter] for letter in written)
 
     def lengths_and_text(self, tokens: Sequence[int]) -> tuple[list[int], bytes]:
-        """Byte length of each token, and all their bytes together."""
+        """Return byte length of each token, and all their bytes together."""
         pieces = [self.of(token) for token in tokens]
         return [len(piece) for piece in pieces], b"".join(pieces)
 
 
 def char_range(text: bytes, start: int, end: int) -> tuple[int, int]:
-    """The whole characters that bytes [start, end) of UTF-8 `text` touch."""
+    """Return the whole characters that bytes [start, end) of UTF-8 `text` touch."""
     while start > 0 and start < len(text) and text[start] & 0xC0 == 0x80:
         start -= 1
     while end < len(text) and end > start and text[end] & 0xC0 == 0x80:
@@ -148,7 +149,7 @@ def char_range(text: bytes, start: int, end: int) -> tuple[int, int]:
 
 
 def context(text: str, start: int, end: int, chars: int = 40) -> dict[str, str]:
-    """`text[start:end]` with what stands around it."""
+    """Return `text[start:end]` with what stands around it."""
     return {
         "before": text[max(0, start - chars) : start],
         "text": text[start:end],

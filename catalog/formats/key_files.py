@@ -90,12 +90,12 @@ class Header:
 
 
 def id_key(value: bytes) -> int:
-    """The key of a 16-byte id: its first eight bytes, so keys sort as ids do."""
+    """Return the key of a 16-byte id: its first eight bytes, so keys sort as ids do."""
     return int.from_bytes(value[:8], "big")
 
 
 def id_keys(column: pa.ChunkedArray) -> Keys:
-    """Keys of a column of 16-byte ids without nulls."""
+    """Return keys of a column of 16-byte ids without nulls."""
     fixed = column.cast(pa.binary(16)).combine_chunks()
     if isinstance(fixed, pa.ChunkedArray):  # of no chunks
         return np.empty(0, np.uint64)
@@ -105,13 +105,14 @@ def id_keys(column: pa.ChunkedArray) -> Keys:
 
 
 def url_hash(key: str) -> int:
-    """The key of a `url_key`: BLAKE2b with eight bytes of output, read as a big-endian number."""
+    """Return the key of a `url_key`: BLAKE2b with eight bytes of output, read as a big-endian
+    number."""
     data = key.encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")
 
 
 def url_hashes(column: pa.ChunkedArray) -> Keys:
-    """Keys of a column of url_keys; about a microsecond each."""
+    """Return keys of a column of url_keys; about a microsecond each."""
     blake = hashlib.blake2b
     values = column.cast(pa.binary()).to_pylist()
     digests = b"".join([blake(value or b"", digest_size=8).digest() for value in values])
@@ -119,7 +120,7 @@ def url_hashes(column: pa.ChunkedArray) -> Keys:
 
 
 def surt_hosts(table: pa.Table) -> pa.Array:
-    """The host (with its port) in front of each url_key; null where the record has none."""
+    """Return the host (with its port) in front of each url_key; null where the record has none."""
     heads = pc.list_element(pc.split_pattern(table["url_key"], ")", max_splits=1), 0)
     kept = pc.if_else(pc.is_valid(table["host"]), heads, pa.scalar(None, pa.string()))
     joined = kept.combine_chunks() if isinstance(kept, pa.ChunkedArray) else kept
@@ -127,8 +128,8 @@ def surt_hosts(table: pa.Table) -> pa.Array:
 
 
 def keys_of(kind: str, table: pa.Table) -> tuple[Keys, Places]:
-    """Keys and row numbers of one table, rows ascending; a row that has one id in several columns
-    counts once. Not for hosts."""
+    """Return keys and row numbers of one table, rows ascending; a row that has one id in several
+    columns counts once. Not for hosts."""
     every = np.arange(table.num_rows, dtype=np.int64)
     if kind not in ID_COLUMNS:
         return url_hashes(table["url_key"]), every
@@ -153,7 +154,7 @@ def encode_hashes(
     places: Places,
     derived: Sequence[int] = (),
 ) -> bytes:
-    """A file of keys; entries with one key stand in the order they are given in."""
+    """Return a file of keys; entries with one key stand in the order they are given in."""
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
     bits = max(0, (len(keys) // BUCKET).bit_length())
@@ -169,7 +170,7 @@ def encode_hashes(
 
 
 def encode_hosts(units: Sequence[tuple[Unit, int]], hosts: pa.Array, places: Places) -> bytes:
-    """A file of hosts: `hosts` without nulls, one for each place."""
+    """Return a file of hosts: `hosts` without nulls, one for each place."""
     coded = hosts.dictionary_encode()
     distinct = coded.dictionary.cast(pa.binary())
     order = pc.sort_indices(distinct)  # by bytes
@@ -235,14 +236,14 @@ def _aligned(size: int) -> int:
 
 
 def header_bytes(start: bytes, name: str) -> int:
-    """How many bytes the header takes, from the first ones of a file."""
+    """Return how many bytes the header takes, from the first ones of a file."""
     if len(start) < PREFIX.size or start[: len(MAGIC)] != MAGIC:
         raise StoreFileError(f"{name} is not a key file: `catalog verify` lists damaged files")
     return int(PREFIX.unpack_from(start)[1]) + PREFIX.size
 
 
 def parse_header(data: bytes, name: str) -> Header:
-    """The header, from the file's first `header_bytes` bytes or more."""
+    """Return the header, from the file's first `header_bytes` bytes or more."""
     end = header_bytes(data, name)
     try:
         raw = json.loads(data[PREFIX.size : end])

@@ -164,12 +164,12 @@ class Manifest(_Part):
         return sum(group.tokens for group in self.groups) / places if places else 1.0
 
     def dump(self) -> bytes:
-        """The one byte string that stands for this manifest."""
+        """Return the one byte string that stands for this manifest."""
         plain = self.model_dump(mode="json")
         return (json.dumps(plain, sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
 
     def digest(self) -> str:
-        """SHA-256 of `dump()`."""
+        """Return SHA-256 of `dump()`."""
         return hashlib.sha256(self.dump()).hexdigest()
 
 
@@ -195,7 +195,7 @@ def parse_manifest(content: bytes, name: str = "manifest.json") -> Manifest:
 
 
 def load_manifest(store: Store, version: "VersionRow") -> Manifest:
-    """The manifest, refused when its bytes or its form are not what was published."""
+    """Return the manifest, refused when its bytes or its form are not what was published."""
     data = store.read_verified(version.manifest_path, version.manifest_sha256)
     return parse_manifest(data, version.manifest_path)
 
@@ -215,7 +215,7 @@ def dump_contents(
     lineage: Sequence["LineageRow"],
     keys: Sequence["KeyRow"],
 ) -> bytes:
-    """The file's bytes; `files` maps names in the version's folder to their SHA-256."""
+    """Return the file's bytes; `files` maps names in the version's folder to their SHA-256."""
     body = {"format": CONTENTS_FORMAT, "version": version, "files": dict(files)}
     return json.dumps(body | {"rows": _rows(lineage, keys)}, indent=1, sort_keys=True).encode()
 
@@ -241,7 +241,8 @@ def parse_contents(data: bytes, path: str) -> Contents:
 def altered_rows(
     contents: Contents, lineage: Sequence["LineageRow"], keys: Sequence["KeyRow"]
 ) -> Iterator[tuple[str, str]]:
-    """(table, what is wrong) for the registry's rows of a version that are not as published."""
+    """Yield (table, what is wrong) for the registry's rows of a version that are not as
+    published."""
     for table, found in _rows(lineage, keys).items():
         if found != contents["rows"].get(table):
             yield (
@@ -261,7 +262,7 @@ def _rows(lineage: Sequence["LineageRow"], keys: Sequence["KeyRow"]) -> dict[str
 
 
 def inconsistent_artifacts(artifacts: Iterable["ArtifactRow"]) -> Iterator[tuple[str, str]]:
-    """(folder, what is wrong) for rows of artifacts that contradict themselves."""
+    """Yield (folder, what is wrong) for rows of artifacts that contradict themselves."""
     for row in artifacts:
         folder = f"artifacts/{row.stage}/{row.fingerprint}"
         if digest({out.name: out.sha256 for out in row.outputs}) != row.content_hash:

@@ -65,7 +65,7 @@ def read_record(kind: str, file: "FileRow", record: Row) -> Record:
 
 
 def _archived(stream: BinaryIO, file: "FileRow", record: Row) -> Record:
-    """A WARC record by its range."""
+    """Read a WARC record by its range."""
     if not record["length"]:
         data = _shared(stream, file, record)
         return data, data
@@ -81,7 +81,7 @@ def _archived(stream: BinaryIO, file: "FileRow", record: Row) -> Record:
 
 
 def _shared(stream: BinaryIO, file: "FileRow", record: Row) -> bytes:
-    """A record that has no range of its own; it has no stored form of its own either."""
+    """Read a record that has no range of its own; it has no stored form of its own either."""
     if "://" in file.uri.removeprefix("file://") and file.bytes > MAX_FETCHED_BYTES:
         raise SourceUnavailable(
             f"the record at {record['offset']} of {file.name} shares a gzip member with others, so "
@@ -107,7 +107,7 @@ def _inflated(stored: bytes) -> bytes:
 
 
 def _names(data: bytes, url: str | None) -> bool:
-    """Whether a record is about an address, as far as both say one."""
+    """Return whether a record is about an address, as far as both say one."""
     head = data.partition(b"\r\n\r\n")[0].decode("utf-8", "replace")
     for line in head.split("\r\n"):
         name, _, value = line.partition(":")
@@ -118,7 +118,7 @@ def _names(data: bytes, url: str | None) -> bool:
 
 
 def _line(stream: BinaryIO, file: "FileRow", record: Row) -> Record:
-    """A line, counted from 1, of a file that may be compressed."""
+    """Read a line, counted from 1, of a file that may be compressed."""
     name, number = file.name, record["offset"]
     lines: Any = stream
     if name.endswith(".gz"):
@@ -138,7 +138,7 @@ def _line(stream: BinaryIO, file: "FileRow", record: Row) -> Record:
 
 
 def _row(stream: BinaryIO, file: "FileRow", record: Row) -> Record:
-    """A row, counted from 0, of a Parquet file, as a line of JSON."""
+    """Read a row, counted from 0, of a Parquet file, as a line of JSON."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -159,7 +159,7 @@ def _row(stream: BinaryIO, file: "FileRow", record: Row) -> Record:
 
 
 def _member(file: "FileRow", name: str) -> bytes:
-    """A file of a folder, not outside it."""
+    """Read a file of a folder, not outside it."""
     folder = Path(file.uri.removeprefix("file://")).resolve()
     path = (folder / name).resolve()
     if not path.is_relative_to(folder):
@@ -185,7 +185,7 @@ READERS: Mapping[str, Callable[[BinaryIO, "FileRow", Row], Record]] = {
 
 
 def shared_records(stream: BinaryIO, offset: int, max_bytes: int) -> Iterator[bytes]:
-    """The records that may be meant by an offset: one a member that has one at that place."""
+    """Yield the records that may be meant by an offset: one a member that has one at that place."""
     stream.seek(0)
     start, rest = 0, b""
     while start <= offset:
@@ -239,7 +239,7 @@ class _Taken:
         self._end = 0  # 0: not known yet
 
     def add(self, piece: bytes) -> bytes | None:
-        """Take more of the member in; gives the record once, when it is whole."""
+        """Take more of the member in; return the record once, when it is whole."""
         if self._data is None:
             return None
         self._data += piece[self._skip :]
@@ -349,7 +349,7 @@ class _Passing(Exception):
 
 
 def _patient(get: GetRange, uri: str, wait: Callable[[float], None]) -> GetRange:
-    """The same, tried again a few times after random, growing pauses."""
+    """Return a getter that is tried again a few times after random, growing pauses."""
 
     def patient(start: int, end: int) -> bytes:
         for attempt in range(ATTEMPTS):
@@ -413,7 +413,7 @@ def _http_range(uri: str, start: int, end: int, size: int, etag: str) -> bytes:
 
 
 def _s3_ranges(uri: str, size: int, digest: str) -> GetRange:
-    """Server and credentials from the AWS_* variables; without credentials nothing is signed."""
+    """Take server and credentials from the AWS_* variables; without credentials nothing is signed."""
     try:
         from obstore.exceptions import BaseError, PreconditionError
         from obstore.store import S3Store

@@ -85,29 +85,29 @@ class Seen:
 
 
 def mix64(value: int) -> int:
-    """The finalizer of splitmix64: a bijection of 64-bit words."""
+    """Apply the finalizer of splitmix64: a bijection of 64-bit words."""
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & WORD
     value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & WORD
     return value ^ (value >> 31)
 
 
 def derive(key: int, number: int) -> int:
-    """The key of sub-sequence `number` of `key`."""
+    """Return the key of sub-sequence `number` of `key`."""
     return mix64(key ^ mix64(((number + 1) * GOLDEN) & WORD))
 
 
 def permute(index: int, size: int, key: int) -> int:
-    """Image of `index` under the permutation of [0, size) that `key` names."""
+    """Return image of `index` under the permutation of [0, size) that `key` names."""
     return _walk(index, size, key, range(ROUNDS))
 
 
 def unpermute(index: int, size: int, key: int) -> int:
-    """The inverse of `permute`: the same rounds, last one first."""
+    """Return the inverse of `permute`: the same rounds, last one first."""
     return _walk(index, size, key, range(ROUNDS - 1, -1, -1))
 
 
 def _walk(index: int, size: int, key: int, rounds: Sequence[int]) -> int:
-    """An alternating Feistel network over the bits of size - 1, repeated until below `size`."""
+    """Apply a Feistel network over the bits of size - 1, repeated until below `size`."""
     bits = (size - 1).bit_length()
     low_bits = (bits + 1) // 2
     low_mask, high_mask = (1 << low_bits) - 1, (1 << (bits - low_bits)) - 1
@@ -136,11 +136,12 @@ class RunOrder:
         self.seed = seed
 
     def __len__(self) -> int:
-        """Positions of the run."""
+        """Return positions of the run."""
         return sum(phase.blocks for phase in self.phases) * self.block_samples
 
     def positions_of(self, group: str, sample: int, end: int | None = None) -> Iterator[Seen]:
-        """Every time the run sees a group's sample before position `end`, earliest block first.
+        """Yield every time the run sees a group's sample before position `end`, earliest block
+        first.
 
         1. In epoch e the sample is draw d = e * n + unpermute(sample, n, derive(group key, e)).
         2. The phase whose draws of the group cover d gives block and place k in the group's share.
@@ -167,7 +168,8 @@ class RunOrder:
                     yield Seen(position, epoch)
 
     def _phases_of(self, group: str) -> "Iterator[tuple[int, Phase, int, int]]":
-        """(number, phase, its first position, the group's draws before it), where it is drawn."""
+        """Yield (number, phase, its first position, the group's draws before it), where it is
+        drawn."""
         position = draws = 0
         for number, phase in enumerate(self.phases):
             count = phase.counts.get(group, 0)

@@ -28,12 +28,13 @@ AWS_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 
 
 def has_credentials(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether the AWS_* variables say how to sign requests to S3, or not to."""
+    """Return whether the AWS_* variables say how to sign requests to S3, or not to."""
     return any(environment.get(name) for name in AWS_CREDENTIALS)
 
 
 def server_address(environment: Mapping[str, str] = os.environ) -> str | None:
-    """The S3 server's address, None for Amazon's own; ValueError says what is wrong with it."""
+    """Return the S3 server's address, None for Amazon's own; ValueError says what is wrong with
+    it."""
     name, endpoint = next(
         ((name, environment[name]) for name in AWS_ENDPOINTS if environment.get(name)), ("", "")
     )
@@ -56,7 +57,7 @@ def server_address(environment: Mapping[str, str] = os.environ) -> str | None:
 
 
 def relative_path(path: str) -> str:
-    """`path` itself where it is a plain relative path inside a store; else `PathRefused`."""
+    """Return `path` itself where it is a plain relative path inside a store; else `PathRefused`."""
     pure = PurePosixPath(path)
     plain = pure.as_posix() == path and not pure.is_absolute() and path not in ("", ".")
     if not plain or ".." in pure.parts or "\\" in path or "\0" in path or "://" in path:
@@ -120,7 +121,7 @@ class Store:
         self._errors = (OSError, BaseError)
 
     def address(self, path: str) -> str:
-        """The absolute local path, or the full address that DuckDB and fsspec understand."""
+        """Return the absolute local path, or the full address that DuckDB and fsspec understand."""
         relative_path(path)
         if not self.is_local:
             joined = f"{self._remote_root.rstrip('/')}/{path}"
@@ -151,7 +152,7 @@ class Store:
         return self.filesystem.open(self.filesystem._strip_protocol(address), "rb", **options)
 
     def list(self, prefix: str) -> list[str]:
-        """Every file below a folder, by name; temporary ones too."""
+        """Return every file below a folder, by name; temporary ones too."""
         address = self.address(prefix)
         try:
             if self.is_local:
@@ -166,7 +167,7 @@ class Store:
             raise StoreFileError(f"{prefix} cannot be listed: {_reason(error)}") from None
 
     def exists(self, path: str) -> bool:
-        """Whether there is such a file."""
+        """Return whether there is such a file."""
         address = self.address(path)
         try:
             if self.is_local:
@@ -176,17 +177,17 @@ class Store:
             raise StoreFileError(f"{path} cannot be looked for: {_reason(error)}") from None
 
     def read(self, path: str) -> bytes:
-        """The whole file."""
+        """Return the whole file."""
         with self.open(path, whole=True) as handle:
             return handle.read()
 
     def size(self, path: str) -> int:
-        """Length in bytes."""
+        """Return length in bytes."""
         with self.open(path) as handle:
             return handle.seek(0, 2)
 
     def sha256(self, path: str) -> str:
-        """SHA-256 of the file in hex; reads it once, a megabyte at a time, GIL released."""
+        """Return SHA-256 of the file in hex; reads it once, a megabyte at a time, GIL released."""
         digest = hashlib.sha256()
         with self.open(path, whole=True) as handle:
             while chunk := handle.read(CHUNK):
@@ -194,7 +195,7 @@ class Store:
         return digest.hexdigest()
 
     def read_verified(self, path: str, sha256: str) -> bytes:
-        """The whole file, refused when its bytes are not the recorded ones."""
+        """Return the whole file, refused when its bytes are not the recorded ones."""
         data = self.read(path)
         found = hashlib.sha256(data).hexdigest()
         if found != sha256:
@@ -206,7 +207,8 @@ class Store:
 
 
 def _reason(error: Exception) -> str:
-    """One line of an error's message. An S3 client's message goes on with the server's answer."""
+    """Return one line of an error's message. An S3 client's message goes on with the server's
+    answer."""
     if isinstance(error, OSError):
         return error.strerror or str(error)
     line = str(error).partition("\n")[0]
@@ -228,5 +230,5 @@ def make_folder(folder: Path) -> None:
 
 
 def private(path: str, flags: int) -> int:
-    """An `opener` for `open`: what is created has mode 0600, and no link is followed."""
+    """Open a file, as an `opener`: what is created has mode 0600, and no link is followed."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o600)

@@ -68,20 +68,21 @@ _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 
 
 def canonical_url(url: str) -> str:
-    """The one spelling of `url`: `http://host[:port]/path[?query]`. ValueError when it is none."""
+    """Return the one spelling of `url`: `http://host[:port]/path[?query]`. ValueError when it is
+    none."""
     host, port, path, query = _parts(url)
     return f"http://{host}{port}{path}{query}"
 
 
 def url_key(url: str) -> str:
-    """The SURT form: `com,example)/path?query`. Pages of one site, then of one path, sort
+    """Return the SURT form: `com,example)/path?query`. Pages of one site, then of one path, sort
     together. ValueError when `url` is not a web address."""
     host, port, path, query = _parts(url)
     return f"{_reversed(host)}{port}){path}{query}"
 
 
 def older_url_key(url: str) -> str | None:
-    """The key under which releases before this one stored `url`; None where it is the same.
+    """Return the key under which releases before this one stored `url`; None where it is the same.
 
     They read no IPv4 address in another form and kept the names of sessions.
     """
@@ -91,7 +92,8 @@ def older_url_key(url: str) -> str | None:
 
 
 def current_key(key: str, is_prefix: bool = False) -> str:
-    """A stored key, or the beginning of some, as it is written today; record keys as they are."""
+    """Return a stored key, or the beginning of some, as it is written today; record keys as they
+    are."""
     place, end, rest = key.partition(")/")
     bracket = place.rfind("]")
     colon = place.find(":", bracket + 1)
@@ -108,13 +110,13 @@ def current_key(key: str, is_prefix: bool = False) -> str:
 
 
 def canonical_host(host: str) -> str:
-    """The host as it stands in canonical URLs: lower case, ASCII, without `www.`."""
+    """Return the host as it stands in canonical URLs: lower case, ASCII, without `www.`."""
     _refuse_odd(host)
     return _host(_decoded(host.strip()))
 
 
 def host_key(host: str) -> str:
-    """The start of the SURT form of every page of `host`: `com,example`.
+    """Return the start of the SURT form of every page of `host`: `com,example`.
 
     `com,example)` begins its own pages, `com,example,` those of its subdomains, and
     `com,example:` those at a port of their own.
@@ -123,7 +125,7 @@ def host_key(host: str) -> str:
 
 
 def _parts(url: str, as_before: bool = False) -> tuple[str, str, str, str]:
-    """Host, `:port` or nothing, path, `?query` or nothing."""
+    """Return host, `:port` or nothing, path, `?query` or nothing."""
     _refuse_odd(url)
     url = url.strip("".join(map(chr, range(33)))).replace("\t", "").replace("\n", "")
     url = url.replace("\r", "")
@@ -151,7 +153,7 @@ def _refuse_odd(text: str) -> None:
 
 
 def _decoded(text: str) -> str:
-    """Percent-escapes of a host undone; bytes that are not UTF-8 are refused."""
+    """Undo percent-escapes of a host; bytes that are not UTF-8 are refused."""
     if "%" not in text:
         return text
     raw = re.sub(
@@ -201,7 +203,8 @@ def _host(host: str, as_before: bool = False) -> str:
 
 
 def _ipv4(parts: list[str]) -> str:
-    """The address that a host means whose last label is a number (WHATWG URL, IPv4 parser)."""
+    """Return the address that a host means whose last label is a number (WHATWG URL, IPv4
+    parser)."""
     if len(parts) > 4 or not all(_NUMBER.fullmatch(part) for part in parts):
         raise ValueError(f"not a host: {'.'.join(parts)[:80]!r}")
     *first, last = (_number(part) for part in parts)
@@ -212,14 +215,14 @@ def _ipv4(parts: list[str]) -> str:
 
 
 def _number(part: str) -> int:
-    """Decimal, octal after 0, hexadecimal after 0x; ValueError for an octal number with 8 or 9."""
+    """Read a number: decimal, octal after 0, hexadecimal after 0x; ValueError for an octal number with 8 or 9."""
     if part[:2].lower() == "0x":
         return int(part[2:] or "0", 16)
     return int(part, 8 if part.startswith("0") else 10)
 
 
 def _ipv6(address: ipaddress.IPv6Address) -> str:
-    """RFC 5952 without dots, as browsers write it; the library's form follows its release."""
+    """Write by RFC 5952 without dots, as browsers write it; the library's form follows its release."""
     pieces = [f"{int(address) >> shift & 0xFFFF:x}" for shift in range(112, -1, -16)]
     text = ":".join(pieces)
     runs = re.finditer(r"\b0(?::0)+\b", text)
@@ -231,7 +234,7 @@ def _ipv6(address: ipaddress.IPv6Address) -> str:
 
 
 def _label(label: str) -> str:
-    """One label in ASCII by IDNA 2003; letters younger than that are taken as they are."""
+    """Return one label in ASCII by IDNA 2003; letters younger than that are taken as they are."""
     if label.isascii():
         return label.lower()
     try:
@@ -281,7 +284,7 @@ def _is_session(name: str, value: str) -> bool:
 
 
 def _escaped(text: str) -> str:
-    """Percent-encoding in one form: unreserved characters bare, all else in capital hex."""
+    """Bring percent-encoding into one form: unreserved characters bare, all else in capital hex."""
     return _ESCAPE.sub(_escape, text.encode("utf-8")).decode("ascii")
 
 
@@ -292,7 +295,7 @@ def _escape(found: re.Match[bytes]) -> bytes:
 
 
 def _reversed(host: str) -> str:
-    """Labels of a name last to first; addresses made of numbers stay as they are."""
+    """Reverse the labels of a name; addresses made of numbers stay as they are."""
     if host.startswith("[") or re.fullmatch(r"\d+(?:\.\d+){3}", host):
         return host
     return ",".join(reversed(host.split(".")))

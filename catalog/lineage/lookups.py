@@ -33,7 +33,7 @@ Found = Sequence[tuple[LineageRow, Rows]]
 
 
 def doc_ids_between(lineage: Lineage, lowest: bytes, highest: bytes, limit: int) -> list[bytes]:
-    """Documents of the version whose ids are in a range, ascending, the first `limit`."""
+    """Return documents of the version whose ids are in a range, ascending, the first `limit`."""
     if lineage.keys.covers(DOCUMENT_IDS):
         return ids_between(lineage.keys, lineage.rows, lowest, highest, limit)
     rows = lineage.query(
@@ -45,7 +45,7 @@ def doc_ids_between(lineage: Lineage, lowest: bytes, highest: bytes, limit: int)
 
 
 def records_of(lineage: Lineage, doc_id: bytes) -> list[Row]:
-    """All records with an id (a capture may stand in several parts), by part and offset."""
+    """Return all records with an id (a capture may stand in several parts), by part and offset."""
     if not lineage.keys.covers(DOCUMENT_IDS):
         return lineage.query(
             f'SELECT * FROM {lineage.scan("documents")} WHERE doc_id = ? ORDER BY part, "offset"',
@@ -57,14 +57,14 @@ def records_of(lineage: Lineage, doc_id: bytes) -> list[Row]:
 
 
 def places_of(lineage: Lineage, doc_id: bytes) -> list[tuple[str, int]]:
-    """(snapshot, part) of every record with an id."""
+    """Return (snapshot, part) of every record with an id."""
     return list(
         dict.fromkeys((row["snapshot"], row["part"]) for row in records_of(lineage, doc_id))
     )
 
 
 def records_by_url(lineage: Lineage, keys: Sequence[str], limit: int) -> tuple[int, list[Row]]:
-    """How many records have one of some url_keys, and the first of them."""
+    """Return how many records have one of some url_keys, and the first of them."""
     if not lineage.keys.covers(URL_KEYS):
         return _scanned(lineage, "url_key IN (SELECT unnest(?::VARCHAR[]))", [list(keys)], limit)
     found = [
@@ -74,7 +74,7 @@ def records_by_url(lineage: Lineage, keys: Sequence[str], limit: int) -> tuple[i
 
 
 def records_by_id(lineage: Lineage, ids: Sequence[bytes], limit: int) -> tuple[int, list[Row]]:
-    """How many records some documents have, and the first of them."""
+    """Return how many records some documents have, and the first of them."""
     if not lineage.keys.covers(DOCUMENT_IDS):
         return _scanned(lineage, "doc_id IN (SELECT unnest(?::BLOB[]))", [list(ids)], limit)
     found = [
@@ -84,7 +84,7 @@ def records_by_id(lineage: Lineage, ids: Sequence[bytes], limit: int) -> tuple[i
 
 
 def records_by_host(lineage: Lineage, host_key: str, limit: int) -> tuple[int, list[Row]]:
-    """How many records a host and its subdomains have, and the first of them."""
+    """Return how many records a host and its subdomains have, and the first of them."""
     if not lineage.keys.covers(HOSTS):
         # ')' ends the host, ':' begins a port, ',' a subdomain.
         condition = (
@@ -98,7 +98,7 @@ def records_by_host(lineage: Lineage, host_key: str, limit: int) -> tuple[int, l
 
 
 def doc_ids_of_text(lineage: Lineage, text_ids: Sequence[bytes]) -> list[bytes]:
-    """Documents whose extracted text has one of some ids, ascending."""
+    """Return documents whose extracted text has one of some ids, ascending."""
     if not lineage.keys.covers(TEXT_IDS):
         rows = lineage.query(
             f"SELECT DISTINCT doc_id FROM {lineage.scan('texts')} "
@@ -116,7 +116,7 @@ def doc_ids_of_text(lineage: Lineage, text_ids: Sequence[bytes]) -> list[bytes]:
 def spans_of(
     lineage: Lineage, doc_ids: Iterable[bytes], snapshot: str | None = None
 ) -> dict[bytes, list[Row]]:
-    """Where each document's tokens are: shard, sample, offset, length, in token order."""
+    """Return where each document's tokens are: shard, sample, offset, length, in token order."""
     found: dict[bytes, list[Row]] = {doc_id: [] for doc_id in doc_ids}
     if not found:
         return found
@@ -142,7 +142,7 @@ def spans_of(
 
 
 def cluster_rows(lineage: Lineage, doc_id: bytes) -> list[Row]:
-    """What the searches for duplicates say of a document; the row that keeps it first."""
+    """Return what the searches for duplicates say of a document; the row that keeps it first."""
     found = _members(lineage, doc_id)
     if found is None:
         return lineage.query(
@@ -155,7 +155,8 @@ def cluster_rows(lineage: Lineage, doc_id: bytes) -> list[Row]:
 
 
 def members_of(lineage: Lineage, kept_doc_id: bytes, limit: int) -> tuple[int, list[Row]]:
-    """How many gave way to a document, and the first members of its cluster, the kept one first."""
+    """Return how many gave way to a document, and the first members of its cluster, the kept one
+    first."""
     found = _members(lineage, kept_doc_id)
     if found is None:
         scan = lineage.scan("cluster_members")
@@ -179,7 +180,7 @@ def members_of(lineage: Lineage, kept_doc_id: bytes, limit: int) -> tuple[int, l
 
 
 def _members(lineage: Lineage, doc_id: bytes) -> Found | None:
-    """Rows of cluster members that name a document, None where they are better scanned."""
+    """Return rows of cluster members that name a document, None where they are better scanned."""
     if not lineage.keys.covers(CLUSTER_IDS):
         return None
     found = lineage.keys.find(CLUSTER_IDS, id_key(doc_id))
@@ -192,7 +193,7 @@ def _rows(lineage: Lineage, found: Found, columns: Sequence[str] | None = None) 
 
 
 def _merged(found: Found) -> list[tuple[LineageRow, Rows]]:
-    """Each file once, its rows ascending."""
+    """Return each file once, its rows ascending."""
     by_file: dict[LineageRow, list[Rows]] = {}
     for file, numbers in found:
         by_file.setdefault(file, []).append(numbers)
@@ -208,7 +209,8 @@ def _first(
     limit: int,
     wanted: Callable[[Row], bool] = lambda row: True,
 ) -> list[Row]:
-    """The first records by (snapshot, part, offset, doc_id); parts behind them are not read."""
+    """Return the first records by (snapshot, part, offset, doc_id); parts behind them are not
+    read."""
     shown: list[Row] = []
     for file, numbers in sorted(found, key=lambda pair: (pair[0].snapshot, pair[0].part or 0)):
         if len(shown) >= limit:

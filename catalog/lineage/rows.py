@@ -68,7 +68,7 @@ class KeyFile:
         self._types = {name: np.dtype(d) for name, (d, _, _) in self.header.arrays.items()}
 
     def places(self, lowest: int, highest: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Keys from `lowest` to `highest`, ascending, and the place of each."""
+        """Return keys from `lowest` to `highest`, ascending, and the place of each."""
         shift = self.header.shift
         low, high = (lowest >> shift, highest >> shift) if shift < 64 else (0, 0)
         fanout = self._slice("fanout", low, high + 2)
@@ -81,7 +81,7 @@ class KeyFile:
         return keys[first:last], self._slice("places", begin + first, begin + last)
 
     def host_places(self, ranges: Sequence[tuple[bytes, bytes]]) -> list[npt.NDArray[Any]]:
-        """Places of all hosts in half-open ranges of names."""
+        """Return places of all hosts in half-open ranges of names."""
         if self._map is None and len(self._head) < self.header.size:
             self._head = self._ranged(0, self.header.size)  # a search has many steps
         found = []
@@ -103,7 +103,7 @@ class KeyFile:
         return found
 
     def all_hosts(self) -> list[tuple[bytes, list[int]]]:
-        """Every host with the places of its rows, in the file's order."""
+        """Return every host with the places of its rows, in the file's order."""
         ends, starts, names, places = map(self._all, ("ends", "starts", "names", "places"))
         text, found, begin = names.tobytes(), [], 0
         for number, end in enumerate(ends.tolist()):
@@ -133,7 +133,7 @@ class KeyFile:
         return np.frombuffer(data, dtype)
 
     def _whole(self, name: str) -> npt.NDArray[Any]:
-        """An array of the mapped file; nothing is read before it is looked at."""
+        """Return an array of the mapped file; nothing is read before it is looked at."""
         found = self._arrays.get(name)
         if found is None:
             _, at, count = self.header.arrays[name]
@@ -172,11 +172,12 @@ class Keys:
         self._runs: dict[str, list[_Run] | None] = {}
 
     def covers(self, *kinds: str) -> bool:
-        """Whether all rows can be found by these kinds of keys; else the caller has to scan."""
+        """Return whether all rows can be found by these kinds of keys; else the caller has to
+        scan."""
         return all(self._known(kind) is not None for kind in kinds)
 
     def find(self, kind: str, key: int) -> list[tuple[LineageRow, Rows]]:
-        """Rows that may have a key, by file."""
+        """Return rows that may have a key, by file."""
         return [
             pair
             for run in self._of(kind)
@@ -184,7 +185,7 @@ class Keys:
         ]
 
     def between(self, kind: str, lowest: int, highest: int) -> list[tuple[int, LineageRow, int]]:
-        """(key, file, row) of all keys in a range, ascending."""
+        """Return (key, file, row) of all keys in a range, ascending."""
         found: list[tuple[int, LineageRow, int]] = []
         for run in self._of(kind):
             keys, places = self._file(run.path).places(lowest, highest)
@@ -193,7 +194,7 @@ class Keys:
         return sorted(found, key=lambda entry: entry[0])
 
     def hosts(self, ranges: Sequence[tuple[bytes, bytes]]) -> list[tuple[LineageRow, Rows]]:
-        """Rows of all hosts in ranges of SURT names, by file, ascending."""
+        """Return rows of all hosts in ranges of SURT names, by file, ascending."""
         return [
             pair
             for run in self._of(HOSTS)
@@ -201,7 +202,7 @@ class Keys:
         ]
 
     def files_with_derived(self, kind: str) -> list[LineageRow]:
-        """Files of texts among which some were made from others."""
+        """Return files of texts among which some were made from others."""
         return [
             file
             for run in self._of(kind)
@@ -260,20 +261,20 @@ class Keys:
 
 
 def domain_ranges(host_key: str) -> list[tuple[bytes, bytes]]:
-    """Ranges of SURT hosts: the host itself, its subdomains (`,`), and its ports (`:`)."""
+    """Return ranges of SURT hosts: the host itself, its subdomains (`,`), and its ports (`:`)."""
     key = host_key.encode("utf-8", "surrogatepass")
     return [(key, key + b"\0"), (key + b",", key + b"-"), (key + b":", key + b";")]
 
 
 def prefix_ranges(url_prefix: str) -> list[tuple[bytes, bytes]]:
-    """Ranges of SURT hosts whose pages can begin with a prefix of a url_key."""
+    """Return ranges of SURT hosts whose pages can begin with a prefix of a url_key."""
     host, end, _ = url_prefix.partition(")")
     key = host.encode("utf-8", "surrogatepass")
     return [(key, key + b"\0" if end else key + b"\xff")]
 
 
 def _by_file(run: _Run, places: Sequence[Any]) -> Iterator[tuple[LineageRow, Rows]]:
-    """Rows of each file of a run, ascending, from places in any order."""
+    """Yield rows of each file of a run, ascending, from places in any order."""
     if not any(len(some) for some in places):
         return
     joined = np.sort(np.concatenate([np.asarray(some, np.int64) for some in places]))
@@ -315,7 +316,7 @@ class _File:
         self._stack.close()
 
     def groups_with(self, column: str, values: Sequence[Any]) -> list[int]:
-        """Row groups whose statistics do not rule all of `values` out."""
+        """Return row groups whose statistics do not rule all of `values` out."""
         if column not in self._ranges:
             meta = self.parquet.metadata
             number = meta.schema.names.index(column)
@@ -348,7 +349,7 @@ class ParquetRows:
     def take(
         self, path: str, numbers: npt.NDArray[np.int64], columns: Sequence[str] | None = None
     ) -> pa.Table:
-        """Rows of one file by ascending number."""
+        """Return rows of one file by ascending number."""
 
         def read(file: _File) -> pa.Table:
             groups = np.searchsorted(file.starts, numbers, side="right") - 1
@@ -369,7 +370,7 @@ class ParquetRows:
     def where(
         self, path: str, column: str, values: Sequence[Any], columns: Sequence[str] | None = None
     ) -> list[Row]:
-        """Rows of one file whose `column` is one of `values`, in the file's order."""
+        """Return rows of one file whose `column` is one of `values`, in the file's order."""
 
         def read(file: _File) -> list[Row]:
             groups = file.groups_with(column, values)
@@ -409,7 +410,7 @@ def _listed(columns: Sequence[str] | None) -> list[str] | None:
 def ids_between(
     keys: Keys, reader: ParquetRows, lowest: bytes, highest: bytes, limit: int
 ) -> list[bytes]:
-    """Document ids in a range, ascending, the first `limit` of them."""
+    """Return document ids in a range, ascending, the first `limit` of them."""
     entries = keys.between(DOCUMENT_IDS, id_key(lowest), id_key(highest))
     found: set[bytes] = set()
     for place, (key, file, row) in enumerate(entries):

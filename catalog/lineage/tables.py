@@ -87,7 +87,7 @@ class DuckTables:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of a database's message; the rest draws the query."""
+    """Return the first line of a database's message; the rest draws the query."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
@@ -98,7 +98,7 @@ def deletion(registry: Registry, store: Store, version: VersionRow) -> str | Non
     """Say when and why a version was deleted, and what took its place; None where it is there."""
     if version.status != "revoked" or store.exists(version.manifest_path):
         return None
-    requests = ", ".join(str(number) for number in registry.requests_behind(version.name))
+    requests = ", ".join(str(number) for number in registry.takedowns_replacing(version.name))
     after = f"after takedown {requests}" if requests else "after it was revoked"
     instead = f": {version.superseded_by} took its place" if version.superseded_by else ""
     return f"version {version.name} was deleted {after}{instead}"
@@ -224,7 +224,7 @@ class Lineage(DuckTables):
         return {row.full_name: row for row in self.registry.version_shards(self.version.name)}
 
     def shard(self, name: str) -> ShardRow:
-        """A shard by GROUP/shard_00000, or by its bare name where only one group has it."""
+        """Return a shard by GROUP/shard_00000, or by its bare name where only one group has it."""
         return self._shards.get(name) or self.registry.version_shard(self.version.name, name)
 
     def documents_in(
@@ -235,8 +235,8 @@ class Lineage(DuckTables):
         parts: Iterable[int],
         columns: Sequence[str] | None = None,
     ) -> list[Row]:
-        """Rows of some documents in some parts of a table; only row groups that can have them are
-        read. Columns that the registry knows are added, as `scan` does."""
+        """Return rows of some documents in some parts of a table; only row groups that can have
+        them are read. Columns that the registry knows are added, as `scan` does."""
         found: list[Row] = []
         for part in [None, *sorted(set(parts))]:
             for file in self._placed.get((table, snapshot, part), ()):
@@ -248,7 +248,7 @@ class Lineage(DuckTables):
         return found
 
     def addresses(self) -> list[str]:
-        """Every file of the version's lineage, as DuckDB opens it."""
+        """Return every file of the version's lineage, as DuckDB opens it."""
         return [self.store.address(row.path) for rows in self.files.values() for row in rows]
 
     def scan(
@@ -259,7 +259,7 @@ class Lineage(DuckTables):
         shards: Iterable[str] | None = None,
         files: Iterable[LineageRow] | None = None,
     ) -> str:
-        """What to write after FROM to read a table with binary ids, of all files or of some.
+        """Return what to write after FROM to read a table with binary ids, of all files or of some.
 
         Parts with equal content share one file: it is read once, and its rows count for each
         part that registered it.
@@ -317,24 +317,24 @@ class Lineage(DuckTables):
 
 
 def quoted(text: str) -> str:
-    """A SQL string literal."""
+    """Return a SQL string literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def _set(values: Iterable[str]) -> str:
-    """A SQL set; NULL keeps an empty one valid, and matches nothing."""
+    """Return a SQL set; NULL keeps an empty one valid, and matches nothing."""
     return f"({', '.join(sorted(values)) or 'NULL'})"
 
 
 def empty_table(table: str) -> str:
-    """A table without rows, as `scan` writes it where no file is registered."""
+    """Return a table without rows, as `scan` writes it where no file is registered."""
     columns = _split(COLUMNS[table])
     values = ", ".join(f'CAST(NULL AS {kind}) AS "{name}"' for name, kind in columns)
     return f"(SELECT {values} WHERE false)"
 
 
 def _split(columns: str) -> list[tuple[str, str]]:
-    """`name TYPE, ...` taken apart; commas inside a STRUCT do not count."""
+    """Return `name TYPE, ...` taken apart; commas inside a STRUCT do not count."""
     parts: list[str] = []
     depth = 0
     for piece in columns.split(", "):
@@ -416,7 +416,7 @@ class LiveLineage(DuckTables):
         )
 
     def scan(self, table: str, version: str | None = None) -> str:
-        """What to write after FROM to read a table of all live versions, or of one."""
+        """Return what to write after FROM to read a table of all live versions, or of one."""
         names = [version] if version is not None else list(self.files)
         paths = dict.fromkeys(row.path for name in names for row in self.files[name][table])
         if table in self._focus:
@@ -429,17 +429,17 @@ class LiveLineage(DuckTables):
         return f"(SELECT * FROM read_parquet([{listed}], filename = true{by_name}))"
 
     def columns(self, table: str, version: str) -> set[str]:
-        """The columns a version's table has."""
+        """Return the columns a version's table has."""
         found = self.query(f"DESCRIBE SELECT * FROM {self.scan(table, version)}")
         return {row["column_name"] for row in found}
 
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> int:
-        """Run one of our own statements that changes a temporary table; gives the rows changed."""
+        """Run one of our own statements that changes a temporary table; return the rows changed."""
         rows = self.query(sql, parameters)
         return int(rows[0].get("Count", 0)) if rows else 0
 
     def doc_ids_from(self, digits: str, limit: int) -> list[bytes]:
-        """Documents of any live version whose id begins with these hex digits."""
+        """Return documents of any live version whose id begins with these hex digits."""
         lowest = bytes.fromhex(digits.ljust(32, "0"))
         highest = bytes.fromhex(digits.ljust(32, "f"))
         if all(keys.covers(DOCUMENT_IDS) for keys in self.keys.values()):

@@ -57,7 +57,7 @@ class SigningError(CatalogError):
 
 
 def key_path() -> Path:
-    """Where the private key lies: CORPUS_SIGNING_KEY, or in the user's configuration."""
+    """Return where the private key lies: CORPUS_SIGNING_KEY, or in the user's configuration."""
     named = os.environ.get(KEY_VARIABLE)
     if named:
         return Path(named).expanduser().resolve()
@@ -66,7 +66,7 @@ def key_path() -> Path:
 
 
 def public_path(path: Path) -> Path:
-    """The public key beside a private one."""
+    """Return the public key beside a private one."""
     return path.with_name(path.name + ".pub")
 
 
@@ -99,12 +99,12 @@ def make_key(path: Path, outside: Sequence[Path]) -> Ed25519PublicKey:
 
 
 def pem(key: Ed25519PublicKey) -> bytes:
-    """A public key as it is published."""
+    """Return a public key as it is published."""
     return key.public_bytes(form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo)
 
 
 def load_public_key(path: Path) -> Ed25519PublicKey:
-    """A published key."""
+    """Return a published key."""
     try:
         key = form.load_pem_public_key(path.read_bytes())
     except OSError as error:
@@ -120,12 +120,12 @@ def load_public_key(path: Path) -> Ed25519PublicKey:
 
 
 def fingerprint(key: Ed25519PublicKey) -> str:
-    """SHA-256 of the public key's 32 bytes, by which people compare keys."""
+    """Return SHA-256 of the public key's 32 bytes, by which people compare keys."""
     return sha256(key.public_bytes_raw()).hexdigest()
 
 
 def check_signature(body: Mapping[str, Any], keys: Sequence[Ed25519PublicKey]) -> str | None:
-    """What is wrong with a certificate's signature; None when one of the keys made it."""
+    """Return what is wrong with a certificate's signature; None when one of the keys made it."""
     signature = body.get(SIGNATURE)
     if not signature:
         return "is not signed"
@@ -145,7 +145,7 @@ def check_signature(body: Mapping[str, Any], keys: Sequence[Ed25519PublicKey]) -
 
 
 def signed_bytes(body: Mapping[str, Any]) -> bytes:
-    """What a signature covers."""
+    """Return what a signature covers."""
     rest = {name: value for name, value in body.items() if name != SIGNATURE}
     return json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
 
@@ -159,7 +159,7 @@ class Signer:
 
     @classmethod
     def load(cls) -> "Signer | None":
-        """The key at `key_path`; None where no key was made and none is asked for."""
+        """Return the key at `key_path`; None where no key was made and none is asked for."""
         path = key_path()
         if not path.exists() and not os.environ.get(KEY_VARIABLE):
             return None
@@ -186,7 +186,7 @@ class Signer:
         return fingerprint(self.key.public_key())
 
     def sign(self, body: Mapping[str, Any]) -> dict[str, str]:
-        """The field `signature` of a certificate."""
+        """Return the field `signature` of a certificate."""
         value = self.key.sign(signed_bytes(body)).hex()
         return {"algorithm": ALGORITHM, "key_sha256": self.key_sha256, "value": value}
 
@@ -218,12 +218,13 @@ Heads = dict[str, dict[str, Any]]
 
 
 def heads_path(key: Path) -> Path:
-    """The head record beside a private key."""
+    """Return the head record beside a private key."""
     return key.with_name(key.name + ".heads")
 
 
 def load_heads(path: Path) -> Heads:
-    """Store -> number and digest of its last certificate; empty where nothing was recorded."""
+    """Return store -> number and digest of its last certificate; empty where nothing was
+    recorded."""
     try:
         found: Heads = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -234,18 +235,18 @@ def load_heads(path: Path) -> Heads:
 
 
 def head_of(heads: Heads, store_url: str) -> dict[str, Any] | None:
-    """What the head record says of a store."""
+    """Return what the head record says of a store."""
     return heads.get(_place(store_url))
 
 
 def _place(store_url: str) -> str:
-    """A store's address in one spelling."""
+    """Return a store's address in one spelling."""
     url = store_url.removeprefix("file://")
     return url.rstrip("/") if "://" in url else str(Path(url).expanduser().resolve())
 
 
 def broken_head(heads: Heads, store_url: str, chain: Sequence[CertificateRow]) -> str | None:
-    """How a chain contradicts the head record; None when it goes at least as far."""
+    """Return how a chain contradicts the head record; None when it goes at least as far."""
     head = head_of(heads, store_url)
     if head is None:
         return None
@@ -274,7 +275,7 @@ class Trust:
 
     @classmethod
     def given(cls, public_keys: Sequence[Path]) -> "Trust":
-        """Keys that were named, or the one beside this installation's own signing key."""
+        """Return keys that were named, or the one beside this installation's own signing key."""
         own = key_path()
         paths = list(public_keys) or [path for path in [public_path(own)] if path.exists()]
         heads = heads_path(own)
@@ -289,7 +290,7 @@ def verify_takedown(
     home: Path | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Problems of a takedown's proof; `whole` when there is none.
+    """Return problems of a takedown's proof; `whole` when there is none.
 
     Reads columns of ids, and where a searcher is installed every live text once.
     """
@@ -348,7 +349,7 @@ def verify_takedown(
 
 
 def _is_there(store: Store, path: str) -> bool:
-    """Whether a file of the store is there, or a leftover elsewhere in the home."""
+    """Return whether a file of the store is there, or a leftover elsewhere in the home."""
     return Path(path).exists() if path.startswith("/") else store.exists(path)
 
 
@@ -360,7 +361,7 @@ def _search_again(
     kept: Sequence[str],
     tell: Callable[[str], None],
 ) -> dict[str, Any] | None:
-    """What a search of all live texts and tokens finds, and of all other files of the home.
+    """Return what a search of all live texts and tokens finds, and of all other files of the home.
 
     None where nothing that could search is installed.
     """
@@ -376,7 +377,8 @@ def _search_again(
 
 
 def broken_links(registry: Registry, store: Store, trust: Trust) -> list[str]:
-    """Certificates that were altered, removed or forged, or do not follow the one before them."""
+    """Return certificates that were altered, removed or forged, or do not follow the one before
+    them."""
     broken: list[str] = []
     unsigned: list[str] = []
     chain = registry.certificates()

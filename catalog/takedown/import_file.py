@@ -159,7 +159,7 @@ def _reader(path: Path) -> Reader:
 
 
 def _lines(handle: IO[bytes], refuse: Tell) -> Iterator[tuple[int, str]]:
-    """Numbered lines that are text of a bearable length; empty ones are passed over."""
+    """Yield numbered lines that are text of a bearable length; empty ones are passed over."""
     number = 0
     while raw := handle.readline(MAX_LINE_BYTES + 1):
         number += 1
@@ -178,7 +178,7 @@ def _lines(handle: IO[bytes], refuse: Tell) -> Iterator[tuple[int, str]]:
 
 
 def _read_csv(handle: IO[bytes], refuse: Tell) -> Iterator[tuple[int, Entry]]:
-    """Lines under a header. A quote that is not closed spoils its own line and no other, so a
+    """Yield lines under a header. A quote that is not closed spoils its own line and no other, so a
     value cannot hold a line break."""
     lines = _lines(handle, refuse)
     header: list[str] = []
@@ -218,7 +218,7 @@ def _read_jsonl(handle: IO[bytes], refuse: Tell) -> Iterator[tuple[int, Entry]]:
 
 
 def _request(entry: Entry, reason: str, sources: Collection[str]) -> tuple[Target, NewTakedown]:
-    """What a line asks for; `TakedownRefused` says why it cannot be taken."""
+    """Return what a line asks for; `TakedownRefused` says why it cannot be taken."""
     values: dict[str, str] = {}
     for name, value in entry.items():
         if name not in COLUMNS:

@@ -150,7 +150,7 @@ class Matcher:
         focus_on_documents(live, [bytes(row["doc_id"]) for row in gone])
 
     def requests(self, requests: Sequence[tuple[Target, NewTakedown]]) -> list[NewTakedown]:
-        """The batch's requests with what they found and the suppressions they bring."""
+        """Return the batch's requests with what they found and the suppressions they bring."""
         counts: dict[int, dict[str, int]] = {}
         for row in self.live.query("SELECT n, role, count(*) AS documents FROM going GROUP BY ALL"):
             counts.setdefault(row["n"], {})[ROLES[row["role"]]] = row["documents"]
@@ -200,7 +200,8 @@ class Matcher:
         return answer
 
     def hosts(self, n: int) -> list[tuple[str, int]]:
-        """The hosts of the documents that a target of the last batch names, most documents first."""
+        """Return the hosts of the documents that a target of the last batch names, most documents
+        first."""
         found = self.live.query(
             f"SELECT {HOST_OF_KEY} AS host, count(*) AS documents FROM going "
             "WHERE n = ? AND role = 0 GROUP BY 1 HAVING host IS NOT NULL "
@@ -210,7 +211,8 @@ class Matcher:
         return [(row["host"], row["documents"]) for row in found]
 
     def width(self, n: int, target: Target, documents: int) -> str | None:
-        """Why a target of the last batch asks for so much that somebody should say yes to it."""
+        """Return why a target of the last batch asks for so much that somebody should say yes to
+        it."""
         share = documents / max(documents, self._texts, 1)
         if target.kind == "domain" and is_shared_suffix(target.value):
             why = "sites of many owners stand below it"
@@ -233,7 +235,7 @@ class Matcher:
         )
 
     def documents(self) -> dict[int, list[FoundDocument]]:
-        """All documents of the last batch, by the target's place."""
+        """Return all documents of the last batch, by the target's place."""
         found: dict[int, list[FoundDocument]] = {}
         for row in self.live.query("SELECT n, doc_id, role FROM going ORDER BY n, role, doc_id"):
             document = FoundDocument(bytes(row["doc_id"]), ROLES[row["role"]])
@@ -241,7 +243,8 @@ class Matcher:
         return found
 
     def first_asked(self) -> set[int]:
-        """Places in the last batch of targets that no earlier batch and no earlier place had.
+        """Return places in the last batch of targets that no earlier batch and no earlier place
+        had.
 
         For runs that write nothing: else the registry knows what was asked before.
         """
@@ -432,7 +435,7 @@ def _covered(live: LiveLineage, *kinds: str) -> bool:
 
 
 def _has_keys(target: Target, sources: Iterable[str]) -> bool:
-    """Whether key files know all that a target can mean.
+    """Return whether key files know all that a target can mean.
 
     Hosts are kept for pages: a prefix of record keys has none, and a domain of numbers alone
     could be the end of an address made of numbers.
@@ -469,8 +472,8 @@ def _of_target(keys: Keys, target: Target) -> Found:
 def _clusters(
     live: LiveLineage, keys: Keys, doc_ids: Collection[bytes]
 ) -> tuple[set[bytes], set[str]] | None:
-    """Members of the clusters that documents are in or stand for, and the files that list them;
-    None where they are very many."""
+    """Return members of the clusters that documents are in or stand for, and the files that list
+    them; None where they are very many."""
     kept = set(doc_ids)
     for doc_id in doc_ids:
         for file, numbers in keys.find(CLUSTER_IDS, id_key(doc_id)):

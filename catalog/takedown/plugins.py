@@ -7,7 +7,7 @@ from catalog.errors import CatalogError
 
 
 def installed(group: str) -> list[EntryPoint]:
-    """The entry points of a group, by name."""
+    """Return the entry points of a group, by name."""
     return sorted(entry_points(group=group), key=lambda point: (point.name, point.value))
 
 

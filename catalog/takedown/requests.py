@@ -129,7 +129,7 @@ def look_again(registry: Registry, store: Store, request_ids: Sequence[int]) -> 
 
 
 def show(registry: Registry, request_id: int) -> dict[str, Any]:
-    """A request with its suppressions, what was done for it and its certificates."""
+    """Return a request with its suppressions, what was done for it and its certificates."""
     return asdict(registry.takedown(request_id)) | {
         "suppressions": [
             {"kind": row.kind, "value": row.value}
@@ -141,7 +141,8 @@ def show(registry: Registry, request_id: int) -> dict[str, Any]:
 
 
 def find_doc_id(registry: Registry, store: Store, written: str) -> Target:
-    """A document by its whole id, or by the start of it where one live document begins so."""
+    """Return a document by its whole id, or by the start of it where one live document begins
+    so."""
     digits = written.strip().lower()
     if not MIN_PREFIX <= len(digits) < ID_DIGITS or set(digits) - set("0123456789abcdef"):
         return doc_id_target(written)
@@ -159,7 +160,8 @@ def find_doc_id(registry: Registry, store: Store, written: str) -> Target:
 
 
 def noted(name: str, value: str) -> str:
-    """A value as every database can hold it; the notes on a request are of bounded length."""
+    """Return a value as every database can hold it; the notes on a request are of bounded
+    length."""
     try:
         value.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -172,7 +174,7 @@ def noted(name: str, value: str) -> str:
 
 
 def stated(reason: str) -> str:
-    """The reason, which must be there: a certificate quotes it."""
+    """Return the reason, which must be there: a certificate quotes it."""
     text = noted("reason", reason.strip())
     if not text:
         raise TakedownRefused("a takedown needs a reason: say why")
@@ -180,7 +182,7 @@ def stated(reason: str) -> str:
 
 
 def run(home: str | None) -> tuple[str, int]:
-    """Let the installed runner carry out what is pending; gives its name and exit code.
+    """Let the installed runner carry out what is pending; return its name and exit code.
 
     The catalog knows what to remove but not how shards are built: that is for a package that
     registers an entry point of the group `catalog.takedown_runner`, called with the home folder
@@ -201,7 +203,7 @@ def run(home: str | None) -> tuple[str, int]:
 
 
 def _target(registry: Registry, row: TakedownRow) -> Target:
-    """The target that a request was filed with."""
+    """Return the target that a request was filed with."""
     kinds = {"url": "url_key", "url_prefix": "url_prefix", "doc_id": "doc_id"}
     orders: tuple[tuple[str, str], ...] = ()
     held: dict[str, list[str]] = {}
@@ -248,7 +250,8 @@ POLICIES = {
 
 
 def impact(live: LiveLineage) -> dict[str, Any]:
-    """The sum over all live versions (what they share counts once), and each version's part."""
+    """Return the sum over all live versions (what they share counts once), and each version's
+    part."""
     documents = {
         row["version"]: row["documents"]
         for row in live.query(
@@ -288,7 +291,7 @@ def impact(live: LiveLineage) -> dict[str, Any]:
 
 
 def touched_places(live: LiveLineage) -> tuple[list[str], list[str]]:
-    """The live versions and the snapshots that hold any document of `gone`."""
+    """Return the live versions and the snapshots that hold any document of `gone`."""
     found = live.query(
         "SELECT DISTINCT f.version, f.snapshot FROM "
         f"(SELECT DISTINCT filename FROM {live.scan('documents')} SEMI JOIN gone USING (doc_id)) "
@@ -310,7 +313,7 @@ def _shard_names(live: LiveLineage, version: str) -> list[str]:
 
 
 def _clusters(live: LiveLineage) -> dict[str, Any]:
-    """Counts of outcomes, and the first clusters with what will happen to each."""
+    """Return counts of outcomes, and the first clusters with what will happen to each."""
     live.execute(
         "CREATE OR REPLACE TEMP TABLE effects (version VARCHAR, kept_doc_id BLOB, size BIGINT, "
         "removed BIGINT, outcome VARCHAR, promoted_doc_id BLOB, may_split BOOLEAN)"
@@ -374,7 +377,7 @@ def _effects(live: LiveLineage, version: VersionRow) -> None:
 
 
 def _policy(live: LiveLineage, version: VersionRow) -> tuple[str, str]:
-    """A query for each document's value under the recipe's policy, and how to sort by it."""
+    """Return a query for each document's value under the recipe's policy, and how to sort by it."""
     none = "SELECT CAST(NULL AS BLOB) AS doc_id, NULL AS policy WHERE false", ""
     try:
         keep = json.loads(live.registry.lock(version.lock_digest).json)["recipe"]["clusters"][

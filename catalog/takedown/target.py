@@ -48,7 +48,7 @@ class Target:
 
 
 def url_target(url: str, sources: Collection[str] = ()) -> Target:
-    """One page in any spelling of its address, or the key of a record without one.
+    """Target one page in any spelling of its address, or the key of a record without one.
 
     `SOURCE:KEY` is a record's key where a source of that name is recorded; what is no web
     address and no such key is refused.
@@ -62,7 +62,7 @@ def url_target(url: str, sources: Collection[str] = ()) -> Target:
 
 
 def url_prefix_target(prefix: str, sources: Collection[str] = ()) -> Target:
-    """All pages whose canonical address begins so, letter by letter: `/blog` covers `/blogger`.
+    """Target all pages whose canonical address begins so, letter by letter: `/blog` covers `/blogger`.
 
     Query parameters are sorted in canonical addresses, so a prefix may end inside its first
     parameter and not later.
@@ -88,7 +88,7 @@ def url_prefix_target(prefix: str, sources: Collection[str] = ()) -> Target:
 
 
 def domain_target(domain: str) -> Target:
-    """A host with all its subdomains; `*.example.com` and a leading dot mean the same.
+    """Target a host with all its subdomains; `*.example.com` and a leading dot mean the same.
 
     `www.example.com` is that host with what is below it, and none of its siblings. Canonical
     addresses have no `www.`, so it cannot be told from `example.com` itself: both are covered.
@@ -106,7 +106,7 @@ def domain_target(domain: str) -> Target:
 
 
 def scope_of(target: Target) -> str | None:
-    """Which hosts a domain means, in words; None for what is no domain."""
+    """Return which hosts a domain means, in words; None for what is no domain."""
     if target.kind != "domain":
         return None
     if target.orders[0][0] == "host":
@@ -116,7 +116,7 @@ def scope_of(target: Target) -> str | None:
 
 
 def is_shared_suffix(host: str) -> bool:
-    """Whether sites of many owners stand below a name: `uk`, `co.uk`. No list of registered
+    """Return whether sites of many owners stand below a name: `uk`, `co.uk`. No list of registered
     suffixes is used, so this is known of countries' usual categories only."""
     labels = host.split(".")
     return len(labels) == 1 or (
@@ -125,25 +125,25 @@ def is_shared_suffix(host: str) -> bool:
 
 
 def doc_id_target(written: str) -> Target:
-    """One document by its whole id in hex."""
+    """Target one document by its whole id in hex."""
     digits = _digits(written, ID_DIGITS, "a document id")
     return Target("doc_id", digits, digits, (("doc_id", digits),))
 
 
 def text_id_target(written: str) -> Target:
-    """All documents of one text, by its id as the catalog shows it."""
+    """Target all documents of one text, by its id as the catalog shows it."""
     digits = _digits(written, ID_DIGITS, "a text id")
     return Target("text_id", digits, digits, (("text_id", digits),))
 
 
 def text_sha256_target(written: str) -> Target:
-    """All documents of one text, by SHA-256; the text's id is the first half of it."""
+    """Target all documents of one text, by SHA-256; the text's id is the first half of it."""
     digits = _digits(written, SHA256_DIGITS, "a SHA-256")
     return Target("text_sha256", digits, digits, (("text_id", digits[:ID_DIGITS]),), digits)
 
 
 def text_target(text: str) -> Target:
-    """All documents of exactly this text, with or without line ends after it.
+    """Target all documents of exactly this text, with or without line ends after it.
 
     The text is brought into the form in which ingest keeps it (NFC, `\\n`, no NUL); only its
     digests are kept.
@@ -160,7 +160,7 @@ def text_target(text: str) -> Target:
 
 
 def with_near_copies(target: Target, text: str) -> Target:
-    """A text's target that holds near copies too, where the text is long enough to tell them."""
+    """Extend a text's target to its near copies, where the text is long enough to tell them."""
     sketch = sketch_of(text)
     if sketch is None:
         return target
@@ -215,7 +215,7 @@ SKETCH_GROUP = "catalog.text_sketch"
 
 
 def sketch_of(text: str) -> str | None:
-    """The value of an order against near copies of a text; None where the text is too short.
+    """Return the value of an order against near copies of a text; None where the text is too short.
 
     The catalog cannot make a sketch: that is for a package that registers an entry point of the
     group `catalog.text_sketch`, called with the text.
@@ -232,7 +232,7 @@ def sketch_of(text: str) -> str | None:
 
 
 def find_near_copies(live: LiveLineage, orders: Iterable[tuple[int, str]]) -> str:
-    """A query for (n, doc_id, url_key) of live texts that an order of `n` covers.
+    """Return a query for (n, doc_id, url_key) of live texts that an order of `n` covers.
 
     Orders are values of `near_text`. Reads the column of sketches once: 224 bytes a text.
     """

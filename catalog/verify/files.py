@@ -41,7 +41,7 @@ class Spans:
 
 
 def check_shard(store: Store, shard: ShardRow, manifest: Manifest) -> Iterator[str]:
-    """Everything wrong with one shard, a sentence each."""
+    """Yield everything wrong with one shard, a sentence each."""
     try:
         table = read_parquet(store, shard.spans_path)
         index = parse_index(store.read(shard.idx_path), shard.idx_path)
@@ -69,7 +69,7 @@ def check_shard(store: Store, shard: ShardRow, manifest: Manifest) -> Iterator[s
 
 
 def read_parquet(store: Store, path: str) -> pa.Table:
-    """A Parquet file of the store; damage becomes `StoreFileError`."""
+    """Return a Parquet file of the store; damage becomes `StoreFileError`."""
     try:
         with store.open(path) as handle:
             return pq.read_table(handle)
@@ -106,7 +106,7 @@ def _check_counts(shard: ShardRow, spans: Spans) -> Iterator[str]:
 
 
 def _check_pieces(spans: Spans) -> Iterator[str]:
-    """The pieces of a document, put together, must be its tokens from the first on."""
+    """Check that the pieces of a document, put together, are its tokens from the first on."""
     order = np.lexsort((spans.doc_offset, spans.document))
     document, offset = spans.document[order], spans.doc_offset[order]
     expected = np.zeros_like(offset)
@@ -187,7 +187,7 @@ def _numbers(table: pa.Table, name: str) -> Ints:
 def check_keys(
     store: Store, rows: Sequence[KeyRow], lineage: Sequence[LineageRow], damaged: set[str]
 ) -> Iterator[tuple[str, str]]:
-    """(path, problem) of each key file that does not fit; damaged files are passed over."""
+    """Yield (path, problem) of each key file that does not fit; damaged files are passed over."""
     files: dict[tuple[str, str, Unit], LineageRow] = {}
     for file in lineage:
         unit = file.shard if file.shard is not None else file.part
@@ -267,7 +267,7 @@ def _hosts_agree(key_file: KeyFile, tables: Sequence[pa.Table]) -> bool:
 def _end_to_end(
     tables: Sequence[pa.Table], rows: Sequence[npt.NDArray[np.int64]]
 ) -> npt.NDArray[np.int64]:
-    """Row numbers of single tables as places that count through all of them."""
+    """Return row numbers of single tables as places that count through all of them."""
     first = 0
     moved = [np.empty(0, np.int64)]
     for table, numbers in zip(tables, rows, strict=True):

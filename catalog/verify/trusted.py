@@ -42,7 +42,7 @@ class Trusted:
     files: list[tuple[str, str]] = field(default_factory=list)
 
     def problems(self) -> Iterator[Problem]:
-        """Everything that is not as it was published, but for bytes of `files`."""
+        """Yield everything that is not as it was published, but for bytes of `files`."""
         for problem in self.registry.integrity():
             yield "registry", str(self.registry.database), problem
         if self.version.contents_sha256 is None:
@@ -89,7 +89,7 @@ class Trusted:
             yield "registry", table, problem
 
     def _copies(self, sha256: str | None) -> Iterator[Problem]:
-        """Copies of the files that the recipe names."""
+        """Check copies of the files that the recipe names."""
         if sha256 is None:
             return
         path = self._in_folder(KEPT)
@@ -112,7 +112,7 @@ class Trusted:
         return lock
 
     def _lock_rows(self, lock: dict[str, Any]) -> Iterator[Problem]:
-        """The registry's copies of lock and recipe, and the models that the lock pins."""
+        """Check the registry's copies of lock and recipe, and the models that the lock pins."""
         registry, what = self.registry, f"its row does not say what {self.version.name}'s lock says"
         try:
             copies = {
@@ -186,7 +186,7 @@ class Trusted:
                 yield "files", found, "no record names it: delete it, or move it out of the store"
 
     def _made_of(self, lock: dict[str, Any] | None) -> list[ArtifactRow]:
-        """The artifacts that wrote what the version names, and those they were made from."""
+        """Return the artifacts that wrote what the version names, and those they were made from."""
         rows = self.registry.artifacts()
         by_path = {output.path: row for row in rows for output in row.outputs}
         by_content: dict[str, list[ArtifactRow]] = {}
@@ -240,7 +240,7 @@ class Trusted:
             )
 
     def _notes(self) -> Iterator[Problem]:
-        """Which results stand for parts under takedowns, and lists of orders."""
+        """Check which results stand for parts under takedowns, and lists of orders."""
         for path in self.store.list("parts"):
             try:
                 sealed(self.store.read(path), path)
@@ -251,7 +251,7 @@ class Trusted:
 
 
 def sealed(data: bytes, path: str) -> dict[str, Any]:
-    """JSON that carries its own SHA-256, checked; files of earlier releases have none."""
+    """Return JSON that carries its own SHA-256, checked; files of earlier releases have none."""
     try:
         body, found, recorded = unseal(data)
     except ValueError as error:

@@ -97,7 +97,7 @@ def _recorded_files(
     keys: list[KeyRow],
     manifest: Manifest | None,
 ) -> list[tuple[str, str]]:
-    """Every (path, SHA-256) that the version stands on, each once."""
+    """Return every (path, SHA-256) that the version stands on, each once."""
     files = {(version.manifest_path, version.manifest_sha256): None}
     if manifest is not None:
         files[(manifest.tokenizer.path, manifest.tokenizer.sha256)] = None
@@ -144,7 +144,7 @@ def _check_rows(
     damaged: set[str],
     found: Callable[[str, str, Iterator[str]], None],
 ) -> set[str]:
-    """Row counts by the Parquet footers; gives the files that are not Parquet at all."""
+    """Check row counts by the Parquet footers; return the files that are not Parquet at all."""
     unreadable = set()
     for row in lineage:
         if row.path in damaged:
@@ -218,7 +218,7 @@ EXAMPLES = 3
 
 
 def snapshot_counts(lineage: Lineage, snapshot: str) -> dict[str, int]:
-    """The two sides of the equation for one snapshot."""
+    """Return the two sides of the equation for one snapshot."""
     row = lineage.query(
         f"SELECT (SELECT count(*) FROM {lineage.scan('documents', snapshot)}) AS records, "
         "count(*) FILTER (WHERE kept) AS kept, count(*) FILTER (WHERE NOT kept) AS dropped, "
@@ -230,7 +230,7 @@ def snapshot_counts(lineage: Lineage, snapshot: str) -> dict[str, int]:
 
 
 def check_conservation(lineage: Lineage, snapshot: str) -> Iterator[str]:
-    """Everything that breaks the equation, or the tables' agreement, a sentence each."""
+    """Yield everything that breaks the equation, or the tables' agreement, a sentence each."""
     counts = snapshot_counts(lineage, snapshot)
     if counts["records"] != counts["kept"] + counts["dropped"]:
         yield (
@@ -248,7 +248,7 @@ def check_conservation(lineage: Lineage, snapshot: str) -> Iterator[str]:
 
 
 def _questions(lineage: Lineage, snapshot: str) -> list[tuple[str, str]]:
-    """What must not exist, and the query that lists it."""
+    """Return what must not exist, and the query that lists it."""
     records = lineage.scan("documents", snapshot)
     decisions = lineage.scan("decisions", snapshot)
     spans = lineage.scan("spans", snapshot)
