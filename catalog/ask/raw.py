@@ -12,7 +12,7 @@ from catalog.db.rows import FileRow
 from catalog.errors import TakedownRefused, UnknownName
 from catalog.formats.ids import MIN_AGREEING, NEAR_TEXT, agreeing, ordered_sketch
 from catalog.formats.records import read_record
-from catalog.formats.urls import current_key
+from catalog.formats.urls import current_key, current_order
 from catalog.lineage.lookups import records_of
 from catalog.lineage.tables import Lineage, Row
 
@@ -95,11 +95,11 @@ def _is_covered(lineage: Lineage, doc_id: bytes, record: Row) -> bool:
     text_ids = {bytes(row["text_id"]).hex() for row in texts}
     sketches = [bytes(row["sketch"]) for row in texts if row.get("sketch") is not None]
     for order in lineage.registry.suppressions():
-        value = order.value
+        value = current_order(order.kind, order.value)
         if (
             (order.kind == "doc_id" and value == doc_id.hex())
-            or (order.kind == "url_key" and current_key(value) == key)
-            or (order.kind == "url_prefix" and key.startswith(current_key(value, is_prefix=True)))
+            or (order.kind == "url_key" and value == key)
+            or (order.kind == "url_prefix" and key.startswith(value))
             or (order.kind == "host" and value in hosts)
             or (order.kind == "text_id" and value in text_ids)
             or (

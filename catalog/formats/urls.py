@@ -16,6 +16,7 @@ one may be the page.
 import ipaddress
 import re
 import unicodedata
+from contextlib import suppress
 
 MAX_CHARS = 65_536
 
@@ -107,6 +108,16 @@ def current_key(key: str, is_prefix: bool = False) -> str:
         return url_key(f"http://{host}{port}/{rest}")
     except ValueError:
         return key
+
+
+def current_order(kind: str, value: str) -> str:
+    """Return the value of a standing order in today's form of addresses, whichever release stored it."""
+    if kind in ("url_key", "url_prefix"):
+        return current_key(value, is_prefix=kind == "url_prefix")
+    if kind == "host":
+        with suppress(ValueError):
+            return canonical_host(value)
+    return value
 
 
 def canonical_host(host: str) -> str:

@@ -6,11 +6,10 @@ The rules of canonical URLs and their keys are the catalog's.
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from catalog.formats.urls import canonical_host, canonical_url, current_key, url_key
+from catalog.formats.urls import canonical_host, canonical_url, current_order, url_key
 from corpus_assets.core.errors import RecipeError, SourceError
 
 __all__ = [
@@ -54,16 +53,6 @@ def address_of(url: str) -> Address | None:
     bracket = authority.rfind("]")
     colon = authority.find(":", bracket + 1)
     return Address(canonical, key, authority if colon < 0 else authority[:colon])
-
-
-def current_order(kind: str, value: str) -> str:
-    """The value of a standing order in today's form of addresses, whichever release stored it."""
-    if kind in ("url_key", "url_prefix"):
-        return current_key(value, is_prefix=kind == "url_prefix")
-    if kind == "host":
-        with suppress(ValueError):
-            return canonical_host(value)
-    return value
 
 
 def host_of_key(key: str) -> str:
