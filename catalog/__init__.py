@@ -4,4 +4,12 @@ Two layers, one face. The *registry* (SQLite or PostgreSQL) knows sources, artif
 shards and takedowns: thousands to a few million rows. The *lineage tables* (Parquet files that
 the registry lists, read by DuckDB) hold a row a document: billions belong there. This package
 imports neither Dagster nor `corpus_assets`; it reads what the pipeline registered.
+
+    cli/       the `catalog` command
+    ask/       answers about versions, documents and tokens
+    verify/    proof that a version is whole
+    takedown/  requests, what they touch, certificates
+    lineage/   the lineage tables and their key files
+    db/        the registry: rows, models, migrations, methods
+    formats/   what lies on disk and what names mean, shared with the pipeline
 """
