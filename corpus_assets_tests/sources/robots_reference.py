@@ -3,6 +3,8 @@
 import re
 from urllib.parse import quote, unquote_to_bytes
 
+from corpus_assets.ingest.gates.robots import is_allowed, parse_robots, rules_for
+
 UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 RESERVED = ":/?#[]@!$&'()*+,;="
 
@@ -73,3 +75,8 @@ def verdict(rules: list[tuple[int, bool, re.Pattern[str]]], path: bytes) -> bool
 
 def allowed(content: bytes, agent: str, path: bytes) -> bool:
     return verdict(rules_of(content, agent), path)
+
+
+def may_fetch(content: bytes, agent: str, path: bytes) -> bool:
+    """What the product's rules say of a path, as `path_of` writes it."""
+    return path == b"/robots.txt" or is_allowed(path, rules_for(parse_robots(content), agent))

@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from corpus_assets.ingest.gates.robots import (
     MAX_BYTES,
     is_allowed,
-    may_fetch,
     parse_robots,
     path_of,
     rules_for,
 )
 from corpus_assets_tests.shared_data import shared_data
 from corpus_assets_tests.sources.robots_reference import allowed as reference
-from corpus_assets_tests.sources.robots_reference import rules_of, verdict
+from corpus_assets_tests.sources.robots_reference import may_fetch, rules_of, verdict
 
 
 def may(content: str | bytes, url: str, agent: str = "GPTBot") -> bool:

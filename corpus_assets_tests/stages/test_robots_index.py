@@ -11,13 +11,14 @@ import pyarrow as pa
 import pytest
 
 from corpus_assets.core.errors import CorruptArtifact
-from corpus_assets.ingest.gates.robots import may_fetch, path_of
+from corpus_assets.ingest.gates.robots import path_of
 from corpus_assets.ingest.gates.sites import SiteIndex, SiteRules, site_of
 from corpus_assets.ingest.listing import list_files
 from corpus_assets.ingest.records import SourceFile, file_sha256
 from corpus_assets.ingest.site_files import SiteFileSettings, build_index, read_site_files
 from corpus_assets.ingest.source import SourceSpec
 from corpus_assets_tests.shared_data import shared_data
+from corpus_assets_tests.sources.robots_reference import may_fetch
 from corpus_assets_tests.sources.warc_bytes import members, record, response
 
 AGENTS = SiteFileSettings(agents=("GPTBot", "CCBot"))

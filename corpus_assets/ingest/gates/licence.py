@@ -56,12 +56,6 @@ def allows(expression: str, allowed: Iterable[str]) -> bool:
     return current_name(expression) in names if term is None else _allows(term, names)
 
 
-def licences_of(expression: str) -> tuple[str, ...]:
-    """Every identifier in an expression, as written, sorted; the expression itself if it is none."""
-    term = parse_spdx(expression)
-    return (expression,) if term is None else tuple(sorted(set(_leaves(term))))
-
-
 def current_name(name: str) -> str:
     """An identifier in lower case, old names of the GNU licences by their current ones."""
     name = " ".join(name.split()).lower()
@@ -81,13 +75,6 @@ def _allows(term: Term, names: frozenset[str]) -> bool:
         return True
     ported = _PORT.fullmatch(name)
     return name in names or (ported is not None and ported[1] in names)
-
-
-def _leaves(term: Term) -> Iterable[str]:
-    if term.operator is None:
-        yield " WITH ".join(term.names)
-    for each in term.terms:
-        yield from _leaves(each)
 
 
 def _tokens(expression: str) -> list[str]:

@@ -290,7 +290,7 @@ def _pairs(value: str) -> list[tuple[str, str]]:
 # * Groups that name the same agent are one. An agent that no group names is under `*`; where that
 #   is missing too, everything is allowed. Names are compared without case, as whole tokens.
 # * Rules before the first `User-agent`, patterns that begin with neither `/` nor `*`, and empty
-#   ones are no rules. `/robots.txt` itself is always allowed.
+#   ones are no rules.
 # * `Content-Usage` and `Content-Signal` are rules of a group as well, with a path or without; the
 #   longest path counts, of equals the most restrictive value (`draft-ietf-aipref-attach`, section 3).
 #   A `License` line (RSL) belongs to no group.
@@ -300,8 +300,6 @@ def _pairs(value: str) -> list[tuple[str, str]]:
 
 MAX_BYTES = 500 * 1024
 ANY_AGENT = "*"
-ROBOTS_PATH = b"/robots.txt"
-DISALLOW_ALL = b"/"
 
 _LINE = re.compile(rb"[\r\n]+")
 _KEYS = {
@@ -370,11 +368,6 @@ def rules_for(groups: Sequence[Group], agent: str) -> tuple[Rule, ...]:
 def usage_for(groups: Sequence[Group], agent: str) -> tuple[UsageRule, ...]:
     """What an agent is told about training, in the order it is asked."""
     return usage_in_order(rule for group in _groups_of(groups, agent) for rule in group.usage)
-
-
-def may_fetch(content: bytes, agent: str, path: bytes) -> bool:
-    """Whether a robots.txt lets an agent fetch a path (as `path_of` writes it)."""
-    return path == ROBOTS_PATH or is_allowed(path, rules_for(parse_robots(content), agent))
 
 
 def _groups_of(groups: Sequence[Group], agent: str) -> list[Group]:
