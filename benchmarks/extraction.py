@@ -42,8 +42,7 @@ from corpus_assets.core.urls import Blocklist
 from corpus_assets.ingest import documents
 from corpus_assets.ingest import documents as document_names
 from corpus_assets.ingest.documents import IngestSettings, ingest_part
-from corpus_assets.ingest.extract.extract import ExtractionSettings, Extractor
-from corpus_assets.ingest.extract.page_worker import PageResult
+from corpus_assets.ingest.extract.extractor import ExtractionSettings, Extractor, PageResult
 from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets.ingest.gates.gates import GateSettings
 from corpus_assets.ingest.gates.language import LanguageGateSettings

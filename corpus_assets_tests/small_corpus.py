@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from corpus_assets_tests.sources.warc_bytes import response
+from corpus_assets_tests.ingest.warc_bytes import response
 
 EMAIL = "clara.whitfield@harbour-archive.example.org"
 PUBLIC_IP = "93.184.216.34"

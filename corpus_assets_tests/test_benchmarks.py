@@ -11,7 +11,7 @@ import pytest
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.models.files import find_model
-from corpus_assets_tests.sources.warc_bytes import members, page, response
+from corpus_assets_tests.ingest.warc_bytes import members, page, response
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 PARTS_OF_OTHERS = {"machine", "page_frames", "row_tables", "synthetic_lineage"}

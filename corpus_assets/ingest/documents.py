@@ -13,10 +13,17 @@ from pydantic import Field
 from corpus_assets.core.identity import Settings
 from corpus_assets.core.schemas import DOCUMENTS, RECORDS
 from corpus_assets.core.urls import Address, Blocklist, address_of
-from corpus_assets.ingest.extract.charset import PageText, normalise, read_page
-from corpus_assets.ingest.extract.extract import ExtractionSettings, Extractor
-from corpus_assets.ingest.extract.page_metadata import page_date, page_language, page_title
-from corpus_assets.ingest.extract.page_worker import PageResult
+from corpus_assets.ingest.extract import (
+    ExtractionSettings,
+    Extractor,
+    PageResult,
+    PageText,
+    normalise,
+    page_date,
+    page_language,
+    page_title,
+    read_page,
+)
 from corpus_assets.ingest.formats import format_of, read_records
 from corpus_assets.ingest.gates import (
     NOTHING_SAID,

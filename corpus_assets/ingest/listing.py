@@ -9,7 +9,7 @@ from pathlib import Path
 
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.identity import digest
-from corpus_assets.ingest.extract.charset import decode
+from corpus_assets.ingest.extract import decode
 from corpus_assets.ingest.fetch import Fetcher, pin_file, shown
 from corpus_assets.ingest.formats import FORMATS, format_of, refuse_formats
 from corpus_assets.ingest.gates import (

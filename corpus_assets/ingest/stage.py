@@ -15,7 +15,7 @@ from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, read_
 from corpus_assets.core.urls import Blocklist
 from corpus_assets.ingest import documents
 from corpus_assets.ingest.documents import SUPPRESSED, IngestSettings, ingest_part
-from corpus_assets.ingest.extract.extract import extractor_version
+from corpus_assets.ingest.extract import extractor_version
 from corpus_assets.ingest.gates import OPTED_OUT, TRAINING_DISALLOWED, sample_counts
 from corpus_assets.ingest.list_stages import category_files, list_inputs, url_lists
 from corpus_assets.ingest.purge import part_task, purge_part, spelled_orders

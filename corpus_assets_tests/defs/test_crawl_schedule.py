@@ -21,7 +21,13 @@ from corpus_assets.defs.sensors import new_snapshots
 from corpus_assets.inspect.snapshots import follow
 from corpus_assets.session import open_session
 from corpus_assets_tests.crawl_server import CrawlServer, crawl_list, every_other
-from corpus_assets_tests.pipeline.crawl_corpus import FIRST, SECOND, Place, two_crawls, write_mirror
+from corpus_assets_tests.ingest.crawl.crawl_corpus import (
+    FIRST,
+    SECOND,
+    Place,
+    two_crawls,
+    write_mirror,
+)
 
 MONDAY = datetime(2024, 5, 6, 5, 17, tzinfo=UTC)
 

@@ -28,9 +28,9 @@ from corpus_assets.session import open_session
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.demo_build import corpus_command, environment
+from corpus_assets_tests.ingest.warc_bytes import member
 from corpus_assets_tests.small_corpus import SNAPSHOTS, second_crawl
 from corpus_assets_tests.small_disk import remount, small_disk
-from corpus_assets_tests.sources.warc_bytes import member
 
 Captured = pytest.CaptureFixture[str]
 

@@ -14,10 +14,10 @@ from catalog.errors import SourceUnavailable
 from catalog.formats.records import open_source
 from corpus_assets_tests.conftest import Place
 from corpus_assets_tests.crawl_server import CrawlServer, crawl_files
-from corpus_assets_tests.pipeline.crawl_corpus import FIRST
-from corpus_assets_tests.pipeline.crawl_corpus import Place as CrawlPlace
+from corpus_assets_tests.ingest.crawl.crawl_corpus import FIRST
+from corpus_assets_tests.ingest.crawl.crawl_corpus import Place as CrawlPlace
+from corpus_assets_tests.ingest.warc_bytes import member
 from corpus_assets_tests.small_corpus import first_crawl
-from corpus_assets_tests.sources.warc_bytes import member
 
 
 def run(place: Place, *words: str) -> int:

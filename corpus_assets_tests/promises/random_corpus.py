@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from corpus_assets.recipe.recipe import Recipe
+from corpus_assets_tests.ingest.warc_bytes import response
 from corpus_assets_tests.promises.random_recipe import RECORD, draw_recipe, draw_sources
-from corpus_assets_tests.sources.warc_bytes import response
 
 SHINGLE_WORDS = 5
 WORDS_PER_LINE = 12

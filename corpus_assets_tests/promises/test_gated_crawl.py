@@ -22,9 +22,9 @@ from corpus_assets.session import open_session
 from corpus_assets.takedown.run import run_pending
 from corpus_assets_tests.crawl_server import CrawlServer, crawl_files
 from corpus_assets_tests.demo_build import version_files
-from corpus_assets_tests.pipeline.crawl_corpus import FIRST, Place, archives, two_crawls
+from corpus_assets_tests.ingest.crawl.crawl_corpus import FIRST, Place, archives, two_crawls
+from corpus_assets_tests.ingest.warc_bytes import response
 from corpus_assets_tests.small_corpus import first_crawl, stored_member
-from corpus_assets_tests.sources.warc_bytes import response
 
 GATES = {
     "language_gate": {"languages": ["en"], "min_chars": 200, "sample_share": 1.0},

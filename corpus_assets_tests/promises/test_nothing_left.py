@@ -20,6 +20,7 @@ from corpus_assets.shards.tokens import Encoder
 from corpus_assets.takedown.home_search import HomeSearch, _Found
 from corpus_assets.takedown.run import run_pending
 from corpus_assets.versions.removed import DigestIndex
+from corpus_assets_tests.ingest.warc_bytes import response
 from corpus_assets_tests.small_corpus import (
     EVAL_TEXT,
     html,
@@ -28,7 +29,6 @@ from corpus_assets_tests.small_corpus import (
     spam,
     stored_member,
 )
-from corpus_assets_tests.sources.warc_bytes import response
 
 HOST = "gone.example"
 FOREIGN = "notes/from-a-colleague.txt"

@@ -17,9 +17,9 @@ from corpus_assets.graph.run import pin_snapshot
 from corpus_assets.session import open_session
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.demo_build import planted
+from corpus_assets_tests.ingest.warc_bytes import response
 from corpus_assets_tests.promises.erasure_build import run_all
 from corpus_assets_tests.small_corpus import stored_member
-from corpus_assets_tests.sources.warc_bytes import response
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 NAMES = ("c4", "gopher", "fineweb", "fineweb2", "dolma", "redpajama-v2")

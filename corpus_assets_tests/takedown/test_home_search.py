@@ -22,8 +22,8 @@ from corpus_assets.shards.tokens import Encoder
 from corpus_assets.takedown.home_search import CHUNK, OVERLAP, HomeSearch
 from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
 from corpus_assets.versions.removed import DigestIndex, gram_digests
+from corpus_assets_tests.ingest.warc_bytes import response
 from corpus_assets_tests.small_corpus import html, prose
-from corpus_assets_tests.sources.warc_bytes import response
 
 REMOVED, OTHER = prose("removed"), prose("other")
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO, ClassVar, NamedTuple
 
-from corpus_assets.ingest.extract.charset import decode
+from corpus_assets.ingest.extract import decode
 from corpus_assets.ingest.fetch import Opener, open_pinned
 from corpus_assets.ingest.records import RawRecord, SourceFile, SourceMember
 from corpus_assets.ingest.source import SourceSpec

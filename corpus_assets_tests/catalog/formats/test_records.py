@@ -10,7 +10,7 @@ from catalog.db.rows import FileRow
 from catalog.errors import SourceUnavailable
 from catalog.formats.records import INPUT_BYTES, MAX_HEAD_BYTES, read_record, shared_records
 from corpus_assets.ingest.formats.warc import read_warc
-from corpus_assets_tests.sources.warc_bytes import member, response
+from corpus_assets_tests.ingest.warc_bytes import member, response
 
 MOST = 1 << 30
 

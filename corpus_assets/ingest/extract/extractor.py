@@ -1,0 +1,339 @@
+"""Extract the main text of pages in a process that can be ended."""
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import weakref
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import IO, Any, Literal, NamedTuple
+
+from pydantic import Field
+
+from corpus_assets.core.errors import EngineError
+from corpus_assets.core.identity import Settings
+from corpus_assets.ingest.extract.charset import normalise
+from corpus_assets.ingest.extractors.engines import engine_version
+from corpus_assets.ingest.extractors.page_child import ANSWER, FAILED, MEMORY, SIZE
+
+# --------------------------------------------------------------------------------------------------
+# Pages handed to a process that can be ended: no page stops a part, whatever C code it hangs in.
+#
+# One child a process, started when the first page comes (0.3 s) and kept. Several pages go to it at
+# once: a page costs two copies through a pipe, a turn of both processes costs more than that. What
+# can become of a page:
+#
+# * text;
+# * `extraction_failed`: the extractor raised;
+# * `extraction_timeout`: more CPU time than the recipe allows. CPU time and not time on the wall, so
+#   that a busy machine does not decide; a tenfold wall limit is for a process that stands still;
+# * `extraction_memory`: more memory than the recipe allows;
+# * `extraction_crashed`: the process died of the page (a fault in C code).
+#
+# Before one of the last three is said, the page is sent by itself, and then once more to a fresh
+# process: so it does not matter which pages it came with.
+
+CHILD = "corpus_assets.ingest.extractors.page_child"
+START_TIME_LIMIT_S = 300
+PIPE_BYTES = 1 << 20
+PAGES_PER_CHILD = 20_000  # libxml2 keeps every name it has ever seen
+TRIES = 2
+Answer = tuple[int, bytes, float]  # status, content, CPU seconds
+OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class PageResult(NamedTuple):
+    """A page's text, or the reason why there is none."""
+
+    text: str
+    reason: str | None
+    detail: str | None
+    cpu_seconds: float
+
+
+class _Died(Exception):
+    """The child is gone: `how` as a negative signal number, 0 for our own wall limit."""
+
+    def __init__(self, how: int) -> None:
+        super().__init__(how)
+        self.how = how
+
+
+@dataclass(frozen=True)
+class WorkerSpec:
+    """What a worker is started with; `options` are the engine's, as JSON."""
+
+    options: str
+    max_seconds: int
+    max_memory_mb: int
+
+
+class PageWorker:
+    """A child process and the way to talk to it. Not for two threads at once."""
+
+    def __init__(self, spec: WorkerSpec) -> None:
+        self.spec = spec
+        self._limits = f"{spec.max_seconds} CPU s", f"{spec.max_memory_mb} MB"
+        self._wall_limit_s = 10 * spec.max_seconds + 60
+        self._child: _Child | None = None
+
+    def extract_all(self, pages: Sequence[bytes]) -> list[PageResult]:
+        """Texts of pages in UTF-8. Where one of them goes wrong, each is sent by itself."""
+        if len(pages) > 1:
+            try:
+                answers = self._ask(pages, is_alone=False)
+            except _Died:
+                pass
+            except BaseException:
+                self.close()
+                raise
+            else:
+                if not any(status == MEMORY for status, _, _ in answers):
+                    return [_result(*answer) for answer in answers]
+                self.close()
+        return [self.extract(page) for page in pages]
+
+    def extract(self, html: str | bytes) -> PageResult:
+        """Text of one page, given as text or in UTF-8.
+
+        Raises EngineError when somebody else keeps ending the child.
+        """
+        page = html if isinstance(html, bytes) else html.encode("utf-8", "surrogatepass")
+        cpu_seconds = 0.0
+        status, content, reason, detail = FAILED, b"", None, None
+        killed_outside = False
+        for attempt in range(TRIES):
+            try:
+                [(status, content, spent)] = self._ask([page], is_alone=attempt > 0)
+            except _Died as death:
+                killed_outside = -death.how in OUTSIDE
+                reason, detail = self._reason(death.how)
+                continue
+            except BaseException:
+                self.close()  # Ctrl-C while it works: its answer must not meet another page
+                raise
+            cpu_seconds += spent
+            if status != MEMORY:
+                break
+            self.close()
+            killed_outside = False
+            reason, detail = "extraction_memory", self._limits[1]
+        else:
+            if killed_outside:
+                raise EngineError(
+                    "the extraction process was ended from outside twice, as the kernel does when "
+                    "memory runs out: run the same command again with fewer --workers"
+                )
+            return PageResult("", reason, detail, cpu_seconds)
+        return _result(status, content, cpu_seconds)
+
+    def close(self) -> None:
+        """End the child now; the next page starts another."""
+        if self._child is not None:
+            self._child.end()
+            self._child = None
+
+    def _ask(self, pages: Sequence[bytes], is_alone: bool) -> list[Answer]:
+        if is_alone or (self._child is not None and self._child.pages >= PAGES_PER_CHILD):
+            self.close()
+        if self._child is None:
+            self._child = _Child(json.dumps(asdict(self.spec)).encode())
+        try:
+            return self._child.ask(pages, self._wall_limit_s)
+        except _Died:
+            self._child = None
+            raise
+
+    def _reason(self, how: int) -> tuple[str, str]:
+        if how in (0, -signal.SIGXCPU):
+            return "extraction_timeout", self._limits[0]
+        with contextlib.suppress(ValueError):
+            return "extraction_crashed", signal.Signals(-how).name
+        return "extraction_crashed", f"exit {how}"
+
+
+def _result(status: int, content: bytes, cpu_seconds: float) -> PageResult:
+    if status == FAILED:
+        name = content.decode("utf-8", "replace")
+        return PageResult("", "extraction_failed", name, cpu_seconds)
+    return PageResult(content.decode("utf-8", "surrogatepass"), None, None, cpu_seconds)
+
+
+class _Child:
+    def __init__(self, start_message: bytes) -> None:
+        path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", CHILD],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=os.environ | {"PYTHONPATH": path, "PYTHONWARNINGS": "ignore"},
+        )
+        self._finalizer = weakref.finalize(self, _end, self._process)
+        self.pages = 0
+        _widen(self._process)
+        try:
+            self.ask([start_message], START_TIME_LIMIT_S)
+        except _Died as death:
+            raise EngineError(
+                f"the extraction process could not be started ({death.how}): "
+                f"run `python -m {CHILD} </dev/null` to see why"
+            ) from death
+        self.pages = 0
+
+    def ask(self, pages: Sequence[bytes], wall_limit_s: float) -> list[Answer]:
+        """Send pages, wait until all are done."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        if stdin is None or stdout is None:
+            raise EngineError("the extraction process has no pipes")
+        head = [SIZE.pack(len(pages)), *(SIZE.pack(len(page)) for page in pages)]
+        try:
+            stdin.write(b"".join([*head, *pages]))
+            stdin.flush()
+        except BrokenPipeError:
+            raise self._death() from None
+        if not _readable(stdout.fileno(), wall_limit_s):
+            self.end()
+            raise _Died(0)
+        answers = [self._answer(stdout) for _ in pages]
+        self.pages += len(pages)
+        return answers
+
+    def _answer(self, stdout: IO[bytes]) -> Answer:
+        head = stdout.read(ANSWER.size)
+        if len(head) < ANSWER.size:
+            raise self._death()
+        status, size, cpu_microseconds = ANSWER.unpack(head)
+        content = stdout.read(size)
+        if len(content) < size:
+            raise self._death()
+        return status, content, cpu_microseconds / 1e6
+
+    def end(self) -> None:
+        self._finalizer()
+
+    def _death(self) -> _Died:
+        try:
+            how = self._process.wait(timeout=START_TIME_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            how = 0
+        self.end()
+        return _Died(how)
+
+
+def _readable(descriptor: int, limit_s: float) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN | select.POLLHUP)
+    return bool(poll.poll(limit_s * 1000))
+
+
+def _widen(process: "subprocess.Popen[bytes]") -> None:
+    """Pipes that take most pages whole, where the system knows how."""
+    with contextlib.suppress(ImportError, AttributeError, OSError):
+        import fcntl
+
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                fcntl.fcntl(stream.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    if process.poll() is None:
+        process.kill()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with contextlib.suppress(OSError):  # what it was not sent whole is of no use now
+                stream.close()
+    process.wait()
+
+
+_IDLE: dict[tuple[int, WorkerSpec], list[PageWorker]] = {}
+
+
+def borrow_worker(spec: WorkerSpec) -> PageWorker:
+    """A worker of this process that nobody is using, or a new one."""
+    idle = _IDLE.setdefault((os.getpid(), spec), [])
+    try:
+        return idle.pop()
+    except IndexError:
+        return PageWorker(spec)
+
+
+def give_back(worker: PageWorker) -> None:
+    """Let the next page have it."""
+    _IDLE.setdefault((os.getpid(), worker.spec), []).append(worker)
+
+
+def close_idle_workers() -> None:
+    """End the children that nobody is using."""
+    for idle in _IDLE.values():
+        while idle:
+            idle.pop().close()
+
+
+# --------------------------------------------------------------------------------------------------
+# Main text of a page: which extractor, how, and within which limits.
+#
+# The text is what the extractor itself returns for the same settings, page by page: trafilatura
+# (Barbaresi 2021) or resiliparse (Bevendorff et al. 2018), its line ends and Unicode form made
+# uniform.
+
+
+class ExtractionSettings(Settings):
+    """How text is taken from pages.
+
+    `fast` runs trafilatura's own rules only; `precision` also compares with two other
+    extractors and keeps less where they disagree, and takes longer. resiliparse has one mode: it
+    is several times faster than either, keeps nearly all of the main text and more of what
+    stands around it.
+    """
+
+    engine: Literal["trafilatura", "resiliparse"] = "trafilatura"
+    mode: Literal["fast", "precision"] = "fast"
+    include_tables: bool = True
+    include_comments: bool = False
+    max_seconds: int = Field(
+        default=20, ge=1, description="CPU seconds a page may take, in two tries"
+    )
+    max_memory_mb: int = Field(
+        default=1024, ge=64, description="memory the extracting process may hold"
+    )
+
+
+class Extractor:
+    """The extractor of one part. Pages of all parts of a process go through one child."""
+
+    def __init__(self, settings: ExtractionSettings) -> None:
+        engine_version(settings.engine)  # a missing package is said now
+        options = json.dumps(engine_options(settings), sort_keys=True)
+        self._spec = WorkerSpec(options, settings.max_seconds, settings.max_memory_mb)
+        self.cpu_seconds = 0.0  # spent elsewhere
+
+    def extract_all(self, pages: Sequence[bytes]) -> list[PageResult]:
+        """Of pages in valid UTF-8: main text in normal form, empty when there is none, or the
+        reason why not."""
+        worker = borrow_worker(self._spec)
+        found = worker.extract_all(pages)
+        give_back(worker)
+        self.cpu_seconds += sum(page.cpu_seconds for page in found)
+        return [page._replace(text=normalise(page.text)) for page in found]
+
+    def extract(self, html: str | bytes) -> PageResult:
+        """Of one page, as text or in valid UTF-8."""
+        page = html if isinstance(html, bytes) else html.encode("utf-8", "surrogatepass")
+        [found] = self.extract_all([page])
+        return found
+
+
+def engine_options(settings: ExtractionSettings) -> dict[str, Any]:
+    """What the engine has to know; the limits are not its business."""
+    return settings.model_dump(mode="json", exclude={"max_seconds", "max_memory_mb"})
+
+
+def extractor_version(settings: ExtractionSettings) -> str:
+    """Package and release that the text comes from: identity, as settings are."""
+    return engine_version(settings.engine)

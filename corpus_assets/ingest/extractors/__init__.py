@@ -1,0 +1,1 @@
+"""The extractors, and the process they run in. It starts often, so this package imports nothing."""
