@@ -154,6 +154,16 @@ class ShardRow:
         """GROUP/shard_00000, unique inside a version."""
         return f"{self.group_id}/{self.shard}"
 
+    @property
+    def files(self) -> tuple[tuple[str, str], ...]:
+        """Path and SHA-256 of its files: tokens, index, spans, header."""
+        return (
+            (self.bin_path, self.bin_sha256),
+            (self.idx_path, self.idx_sha256),
+            (self.spans_path, self.spans_sha256),
+            (self.header_path, self.header_sha256),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class LineageRow:

@@ -277,10 +277,11 @@ def _refuse_wrong_rows(
                 f"call put_{what} before publishing"
             )
     relative_path(version.manifest_path)
-    for shard in shards:
-        for path in (shard.bin_path, shard.idx_path, shard.spans_path, shard.header_path):
-            relative_path(path)
-    for path in (*(row.path for row in lineage), *(row.path for row in keys)):
+    for path in (
+        *(path for shard in shards for path, _ in shard.files),
+        *(row.path for row in lineage),
+        *(row.path for row in keys),
+    ):
         relative_path(path)
     if len(set(lineage)) != len(lineage):
         raise CatalogConflict(

@@ -102,10 +102,9 @@ def _recorded_files(
     if manifest is not None:
         files[(manifest.tokenizer.path, manifest.tokenizer.sha256)] = None
     for shard in shards:
-        for kind in ("bin", "idx", "spans", "header"):
-            files[(getattr(shard, f"{kind}_path"), getattr(shard, f"{kind}_sha256"))] = None
-    for path, sha256 in [(r.path, r.sha256) for r in lineage] + [(r.path, r.sha256) for r in keys]:
-        files[(path, sha256)] = None
+        files |= dict.fromkeys(shard.files)
+    files |= dict.fromkeys((row.path, row.sha256) for row in lineage)
+    files |= dict.fromkeys((row.path, row.sha256) for row in keys)
     return list(files)
 
 
@@ -176,7 +175,9 @@ def _check_manifest(
         for group in manifest.groups
         for shard in group.shards
     }
-    recorded_shards = {row.full_name: _row_identity(row) for row in shards}
+    recorded_shards = {
+        row.full_name: (*row.files, row.samples, row.tokens, row.documents) for row in shards
+    }
     for name in sorted(listed.keys() ^ recorded_shards.keys()):
         where = "only in the manifest" if name in listed else "only in the registry"
         yield f"shard {name} is {where}"
@@ -201,14 +202,6 @@ def _check_registered(
 def _identity(shard: ShardRef) -> tuple[Any, ...]:
     files = [(file.path, file.sha256) for file in (shard.bin, shard.idx, shard.spans, shard.header)]
     return (*files, shard.samples, shard.tokens, shard.documents)
-
-
-def _row_identity(row: ShardRow) -> tuple[Any, ...]:
-    files = [(getattr(row, f"{kind}_path"), getattr(row, f"{kind}_sha256")) for kind in _FILES]
-    return (*files, row.samples, row.tokens, row.documents)
-
-
-_FILES = ("bin", "idx", "spans", "header")
 
 
 # -- conservation: records in = documents in shards + documents dropped ----------------------------
