@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from sqlalchemy import create_engine, make_url
 
 from corpus_assets.cli.main import main
@@ -19,6 +20,9 @@ from corpus_assets_tests.demo_build import build_demo, version_files
 from corpus_assets_tests.small_corpus import make_small_corpus
 
 _numbers = itertools.count()
+
+settings.register_profile("compiles", deadline=None)  # the first call of a kernel compiles it
+settings.load_profile("compiles")
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus_assets.clean.kernels.prose import MIN_RUN, keep_last_copies, running_words
@@ -43,7 +43,6 @@ def plain_words(line: str) -> int:
 LETTERS = st.sampled_from(" \t\u3000ab1ZÀßéжЖ٣اع漢字かなไทย\u0301\u200d。.,|Ⅷ²ǅ-")
 
 
-@settings(deadline=None)  # the first call compiles
 @given(st.lists(LETTERS, max_size=40).map("".join))
 def test_words_are_those_of_the_plain_count(line: str) -> None:
     assert words_of(line) == plain_words(line)
