@@ -27,7 +27,7 @@ from corpus_assets.graph.reuse import with_reuse
 from corpus_assets.ingest.purge import remember
 from corpus_assets.ingest.snapshots import (
     SnapshotFiles,
-    find_delivery,
+    list_snapshot_files,
     save_snapshot_files,
     with_site_files,
 )
@@ -190,7 +190,7 @@ def pin_snapshot(pipeline: Pipeline, registry: Registry, snapshot: str) -> Snaps
     """List and hash a snapshot's files, unless the pinned list still fits what is there."""
     recipe = pipeline.recipe
     source = recipe.source_of(snapshot)
-    found = find_delivery(recipe, pipeline.locations, pipeline.store, snapshot)
+    found = list_snapshot_files(recipe, pipeline.locations, pipeline.store, snapshot)
     pinned = with_site_files(found, source, pipeline.locations)
     registry.put_source(SourceRow(source.name, source.format, source.domain, source.licence))
     registry.put_snapshot(
@@ -200,5 +200,5 @@ def pin_snapshot(pipeline: Pipeline, registry: Registry, snapshot: str) -> Snaps
             for part, file in enumerate(pinned.files)
         ],
     )
-    save_snapshot_files(pipeline.store, pinned)  # last: the registry refuses a changed delivery
+    save_snapshot_files(pipeline.store, pinned)  # last: the registry refuses changed files
     return pinned

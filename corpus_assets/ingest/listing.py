@@ -37,7 +37,7 @@ from corpus_assets.ingest.source import SourceSpec
 
 
 def group_files(spec: SourceSpec, base: str, names: Sequence[str]) -> list[SourceFile]:
-    """The parts of a folder, numbered; `names` are its files, sorted. Reads every file once."""
+    """Group the files of a folder into numbered parts; `names` are sorted. Reads every file once."""
     licences: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
     sizes: dict[str, tuple[int, str]] = {}
     for name in names:
@@ -120,7 +120,7 @@ VERSION = 1
 
 
 def list_files(spec: SourceSpec, location: str, snapshot: str) -> list[SourceFile]:
-    """The files of a snapshot, sorted by name; the order is the numbering of its parts. The small
+    """List the files of a snapshot by name; the order is the numbering of its parts. The small
     files of `text` and `code` sources are gathered into parts.
 
     `location` is a file, a glob pattern, or a folder of which all files of the source's format
@@ -146,7 +146,7 @@ def list_files(spec: SourceSpec, location: str, snapshot: str) -> list[SourceFil
 
 
 def list_names(location: str, format: str | None = None) -> list[tuple[str, int]]:
-    """Names and sizes of what `list_files` would take, without reading any file.
+    """List names and sizes of what `list_files` would take, without reading any file.
 
     Without a format every kind of source file in a folder is named.
     """
@@ -181,7 +181,7 @@ def _find(location: str, format: str | None, all_files: bool = False) -> Iterato
 
 
 def base_of(location: str) -> Path:
-    """The folder that names are relative to."""
+    """Return the folder that names are relative to."""
     path = local_path(location)
     if path.is_dir():
         return path
@@ -217,7 +217,7 @@ WILD = "*?["
 
 
 def list_remote(fetcher: Fetcher, location: str, format: str) -> list[SourceFile]:
-    """The files at an address, sorted by name.
+    """List the files at an address, sorted by name.
 
     `s3://bucket/folder/` takes all files of the source's format below it, `s3://bucket/a/*.gz`
     those that match; any other address is one file. Names are relative to the folder.

@@ -70,7 +70,7 @@ class RawRecord:
     detail: str | None = None
 
     def header(self, name: str) -> str:
-        """All values of an HTTP header joined by commas; empty when absent."""
+        """Return all values of an HTTP header joined by commas; empty when absent."""
         return ", ".join(value for key, value in self.headers if key == name)
 
 
@@ -82,7 +82,7 @@ class Refusal(NamedTuple):
 
 
 def damaged(file: str, offset: int, length: int, detail: str) -> RawRecord:
-    """A stretch of a file that no record could be read from: counted, never skipped."""
+    """Stand in for a stretch that no record could be read from: counted, never skipped."""
     return RawRecord(
         url=None,
         key=f"{file}@{offset}",
@@ -115,7 +115,7 @@ def local_path(uri: str) -> Path:
 
 
 def file_sha256(uri: str) -> tuple[int, str]:
-    """Size and SHA-256 of a file, in one pass (about 1 GB/s) and constant memory."""
+    """Return size and SHA-256 of a file, in one pass (about 1 GB/s) and constant memory."""
     hasher = hashlib.sha256()
     size = 0
     with open_source(uri) as stream:

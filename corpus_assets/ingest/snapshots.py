@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # --------------------------------------------------------------------------------------------------
 # The pinned list of a snapshot's files: listed and hashed once, then frozen.
 #
-# A snapshot is a frozen delivery. Its list is made anew only when the recipe points elsewhere or
+# A snapshot is frozen. Its list is made anew only when the recipe points elsewhere or
 # when names or sizes at its location changed; a file whose bytes changed under the same name and
 # size is refused when it is read.
 
@@ -59,7 +59,7 @@ class SnapshotFiles:
 
     @property
     def content_hash(self) -> str:
-        """Identity of the delivery: names and contents, not where they lie."""
+        """Identity of the files: names and contents, not where they lie."""
         files = [[file.name, file.sha256] for file in self.files]
         if not self.robots and not self.indexes:
             return digest(files)
@@ -76,7 +76,7 @@ def save_snapshot_files(store: Store, pinned: SnapshotFiles) -> None:
 
 
 def forget_snapshot_files(store: Store, snapshot: str) -> None:
-    """The snapshot is pinned no more; no harm where it was not."""
+    """Remove the pinned list of a snapshot; no harm where there is none."""
     store.delete(_path(snapshot))
 
 
@@ -104,23 +104,21 @@ def load_snapshot_files(store: Store, snapshot: str) -> SnapshotFiles:
 # names the pinned ETag, so a changed one is refused when it is read.
 
 
-def find_delivery(
+def list_snapshot_files(
     recipe: "Recipe",
     locations: Locations,
     store: Store,
     snapshot: str,
     tell: OnProgress | None = None,
 ) -> SnapshotFiles:
-    """The snapshot's files with their sizes and digests; pinned ones where they still stand."""
+    """List the snapshot's files with sizes and digests; the pinned list where it still holds."""
     source = recipe.source_of(snapshot)
     known = load_snapshot_files(store, snapshot) if _is_pinned(store, snapshot) else None
     if source.crawl is not None:
-        return _crawl_delivery(
-            recipe, locations, store, source, source.crawl, snapshot, known, tell
-        )
+        return _list_crawl(recipe, locations, store, source, source.crawl, snapshot, known, tell)
     location = locations.resolve(source.snapshots[snapshot])
     if not is_remote(location):
-        return _local_delivery(source, location, snapshot, known)
+        return _list_local(source, location, snapshot, known)
     if known is not None and known.location == location:
         return known
     if format_of(source.format).is_folder:
@@ -139,7 +137,7 @@ def find_delivery(
 
 
 def reach_of(source: SourceEntry, locations: Locations, snapshot: str) -> Reach:
-    """How the files of a source's snapshot are reached."""
+    """Return how the files of a source's snapshot are reached."""
     if source.crawl is not None:
         return Reach(source.crawl, locations.home.root, source.crawl.base)
     return Reach(source.fetch, locations.home.root, locations.resolve(source.snapshots[snapshot]))
@@ -164,7 +162,7 @@ class OpenPlace:
         self._fetcher.close()
 
 
-def _crawl_delivery(
+def _list_crawl(
     recipe: "Recipe",
     locations: Locations,
     store: Store,
@@ -203,7 +201,7 @@ def _crawl_location(settings: CrawlSettings, crawl: str, take: Take, seed: int) 
     return f"{settings.base}crawl-data/{crawl}/ {canonical_json(how).decode()}"
 
 
-def _local_delivery(
+def _list_local(
     source: SourceEntry, location: str, snapshot: str, known: SnapshotFiles | None
 ) -> SnapshotFiles:
     if known is not None and known.location == location:
@@ -225,20 +223,20 @@ _ARCHIVE = SourceSpec(name="site-files", format="warc")
 
 
 def with_site_files(
-    delivery: SnapshotFiles, source: SourceEntry, locations: Locations
+    pinned: SnapshotFiles, source: SourceEntry, locations: Locations
 ) -> SnapshotFiles:
-    """A delivery with the site files that its source names; a crawl's own stay as they are."""
-    named = source.site_files.get(delivery.snapshot)
+    """Add the site files that a source names to its pinned files; a crawl's own stay as they are."""
+    named = source.site_files.get(pinned.snapshot)
     if named is None:
-        return delivery if source.crawl is not None else replace(delivery, robots=())
+        return pinned if source.crawl is not None else replace(pinned, robots=())
     location = locations.resolve(named)
     if is_remote(location):
         raise SourceError(f"site_files: {named} is on a server; copy the files here")
     spec = _spec(location)
-    if not _still_there(delivery.robots, location, spec):
-        files = list_files(spec, location, delivery.snapshot)
-        delivery = replace(delivery, robots=tuple(files))
-    return delivery
+    if not _still_there(pinned.robots, location, spec):
+        files = list_files(spec, location, pinned.snapshot)
+        pinned = replace(pinned, robots=tuple(files))
+    return pinned
 
 
 def _spec(location: str) -> SourceSpec:
@@ -269,21 +267,21 @@ INDEX = "url_index"
 def reading_params(
     source: SourceEntry, locations: Locations, snapshot: str, file: SourceFile
 ) -> dict[str, Any]:
-    """What a task needs to reach a file; nothing for one on this machine."""
+    """Return what a task needs to reach a file; nothing for one on this machine."""
     if not is_remote(file.uri):
         return {}
     return {"reach": reach_of(source, locations, snapshot).params()}
 
 
 def index_settings(source: SourceEntry) -> dict[str, Any]:
-    """Rules of the URL index as settings of a documents task; none where no index is used."""
+    """Return the rules of the URL index as settings of a documents task; none without an index."""
     if source.crawl is None or source.crawl.index is None:
         return {}
     return {INDEX: source.crawl.index.identity()}
 
 
 def index_input(source: SourceEntry, pinned: SnapshotFiles, part: int) -> dict[str, Output]:
-    """The index rows of a part's file, where an index is used."""
+    """Return the index rows of a part's file, where an index is used."""
     return {INDEX: pinned.indexes[part]} if index_settings(source) else {}
 
 
@@ -291,7 +289,7 @@ def index_input(source: SourceEntry, pinned: SnapshotFiles, part: int) -> dict[s
 def open_records(
     context: TaskContext, spec: SourceSpec, file: SourceFile, gates: GateSettings
 ) -> Iterator[Iterator[RawRecord]]:
-    """The records of a task's file. The SHA-256 of one that was streamed is noted with the
+    """Open the records of a task's file. The SHA-256 of one that was streamed is noted with the
     result: the pin of a file on a server may be its ETag only."""
     reach = Reach.of(context.param("reach")) if "reach" in context.task.params else None
     if context.has(INDEX):
@@ -304,7 +302,7 @@ def open_records(
 
 
 def forget_source(context: TaskContext) -> None:
-    """A part of which an order takes something out keeps no copy of its file in the home."""
+    """Remove the cached copy of a file of which an order takes something out."""
     if "reach" in context.task.params:
         reach = Reach.of(context.param("reach"))
         forget_cached(reach, SourceFile(**context.param("file")))
