@@ -6,8 +6,10 @@ database needs) is said here. No table has a row for each document: the largest 
 and shards.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import cache
+from operator import attrgetter
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -58,6 +60,18 @@ def pick(table: Table, row: type) -> Select[Any]:
 def read_rows(connection: Connection, row: type[Row], wanted: Select[Any]) -> list[Row]:
     """Run a `pick` and give its rows."""
     return [row(*found) for found in connection.execute(wanted)]
+
+
+def values_of(row: Any) -> dict[str, Any]:
+    """Return a row's columns by name, as an insert takes them."""
+    names, get = _getter(row.__class__)
+    return dict(zip(names, get(row), strict=True))
+
+
+@cache
+def _getter(row: type) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
+    names = tuple(_scalars(row))
+    return names, attrgetter(*names)
 
 
 def _table(name: str, row: type, *items: SchemaItem) -> Table:

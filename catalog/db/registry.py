@@ -7,7 +7,7 @@ Methods for versions, takedowns and leases are in files of their own.
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, Self
 
 from sqlalchemy import URL, Connection, bindparam, delete, exists, insert, select, update
@@ -27,6 +27,7 @@ from catalog.db.models import (
     VersionLineage,
     pick,
     read_rows,
+    values_of,
 )
 from catalog.db.rows import (
     ArtifactRow,
@@ -77,7 +78,7 @@ class Registry(VersionMethods, TakedownMethods, LeaseMethods):
         """Record a source; the last description of a name stands."""
         check_name("source", source.name)
         check_name("domain", source.domain)
-        values = asdict(source)
+        values = values_of(source)
         with self.database.write() as connection:
             known = update(Source).where(Source.c.name == source.name)
             if connection.execute(known.values(**values)).rowcount == 0:
@@ -103,7 +104,7 @@ class Registry(VersionMethods, TakedownMethods, LeaseMethods):
             ours = Snapshot.c.name == snapshot.name
             known = connection.execute(select(Snapshot).where(ours)).one_or_none()
             if known is None:
-                values = asdict(snapshot) | {"created_at": snapshot.created_at or timestamp()}
+                values = values_of(snapshot) | {"created_at": snapshot.created_at or timestamp()}
                 connection.execute(insert(Snapshot).values(**values))
             else:
                 before = _pinned(connection, snapshot.name)
@@ -118,7 +119,7 @@ class Registry(VersionMethods, TakedownMethods, LeaseMethods):
                 moved = {"source": snapshot.source, "rank": snapshot.rank}
                 connection.execute(update(Snapshot).where(ours).values(**moved))
             if files:
-                rows = [asdict(file) | {"snapshot": snapshot.name} for file in files]
+                rows = [values_of(file) | {"snapshot": snapshot.name} for file in files]
                 connection.execute(insert(SourceFile), rows)
 
     def snapshots(self, source: str | None = None) -> list[SnapshotRow]:
@@ -221,7 +222,7 @@ class Registry(VersionMethods, TakedownMethods, LeaseMethods):
     def put_model(self, model: ModelRow) -> None:
         """Record a model once by kind and digest; the last path and metrics stand."""
         relative_path(model.path)
-        values = asdict(model)
+        values = values_of(model)
         with self.database.write() as connection:
             latest = {name: values[name] for name in ("path", "fingerprint", "metrics")}
             known = update(TrainedModel).where(
@@ -268,21 +269,15 @@ def _existing(connection: Connection, keys: Sequence[tuple[str, str]]) -> Iterat
 
 
 def _insert_artifacts(connection: Connection, rows: list[ArtifactRow]) -> None:
-    values = [asdict(row) for row in rows]
-    outputs = [value.pop("outputs") for value in values]
-    inputs = [value.pop("inputs") for value in values]
     now = timestamp()
-    for value in values:
-        value["created_at"] = value["created_at"] or now
+    values = [values_of(row) | {"created_at": row.created_at or now} for row in rows]
     numbers = connection.scalars(
         insert(Artifact).returning(Artifact.c.id, sort_by_parameter_order=True), values
     ).all()
-    for table, lists in ((ArtifactOutput, outputs), (ArtifactInput, inputs)):
-        items = [
-            item | {"artifact_id": number}
-            for number, some in zip(numbers, lists, strict=True)
-            for item in some
-        ]
+    pairs = list(zip(numbers, rows, strict=True))
+    outputs = [values_of(out) | {"artifact_id": n} for n, row in pairs for out in row.outputs]
+    inputs = [values_of(item) | {"artifact_id": n} for n, row in pairs for item in row.inputs]
+    for table, items in ((ArtifactOutput, outputs), (ArtifactInput, inputs)):
         if items:
             connection.execute(insert(table), items)
 

@@ -13,7 +13,6 @@ once one gets it; it ends by itself when its owner dies.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import Connection, delete, exists, func, insert, select, update
@@ -28,6 +27,7 @@ from catalog.db.models import (
     TakedownRequest,
     pick,
     read_rows,
+    values_of,
 )
 from catalog.db.rows import (
     SUPPRESSION_KINDS,
@@ -316,7 +316,7 @@ class TakedownMethods:
                     f"the chain ends with {last or 'none'}: write it again on top of that one"
                 )
             row = CertificateRow(request_id, path, sha256, previous_sha256, timestamp())
-            connection.execute(insert(TakedownCertificate).values(**asdict(row)))
+            connection.execute(insert(TakedownCertificate).values(**values_of(row)))
             return True
 
     def certificates(self, request_id: int | None = None) -> list[CertificateRow]:
@@ -381,7 +381,7 @@ def _add_orders(connection: Connection, rows: Iterable[SuppressionRow]) -> int:
     if fresh:
         written = connection.scalars(
             insert(Suppression).returning(Suppression.c.id, sort_by_parameter_order=True),
-            [asdict(row) | {"created_at": row.created_at or now} for row in fresh],
+            [values_of(row) | {"created_at": row.created_at or now} for row in fresh],
         ).all()
         numbers |= {(row.kind, row.value): n for row, n in zip(fresh, written, strict=True)}
     if held:
@@ -467,11 +467,9 @@ def _insert_requests(connection: Connection, requests: Sequence[NewTakedown]) ->
         return []
     now = timestamp()
     values = [
-        asdict(request) | {"status": "pending", "created_at": now, "updated_at": now}
+        values_of(request) | {"status": "pending", "created_at": now, "updated_at": now}
         for request in requests
     ]
-    for value in values:
-        del value["suppressions"]
     numbers = connection.scalars(
         insert(TakedownRequest).returning(TakedownRequest.c.id, sort_by_parameter_order=True),
         values,
@@ -543,7 +541,7 @@ def record_actions(connection: Connection, actions: Sequence[ActionRow]) -> None
     if fresh:
         connection.execute(
             insert(TakedownAction),
-            [asdict(row) | {"created_at": row.created_at or now} for row in fresh.values()],
+            [values_of(row) | {"created_at": row.created_at or now} for row in fresh.values()],
         )
 
 
@@ -559,7 +557,7 @@ def _step(action: ActionRow) -> tuple[int, str, str | None, str | None]:
 def _note(connection: Connection, number: int, action: str, detail: dict[str, Any]) -> None:
     """Record what a person did with a request."""
     row = ActionRow(number, detail=detail, action=action, created_at=timestamp())
-    connection.execute(insert(TakedownAction).values(**asdict(row)))
+    connection.execute(insert(TakedownAction).values(**values_of(row)))
 
 
 def _certificates(connection: Connection, number: int | None = None) -> list[CertificateRow]:

@@ -1,7 +1,6 @@
 """The registry's methods for recipes, locks and versions, their gates and metrics."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from sqlalchemy import Connection, Table, delete, insert, select, update
 
@@ -17,6 +16,7 @@ from catalog.db.models import (
     VersionShard,
     pick,
     read_rows,
+    values_of,
 )
 from catalog.db.rows import (
     VERSION_STATES,
@@ -102,14 +102,14 @@ class VersionMethods:
             is_new = not _is_published(connection, version)
             if is_new:
                 _refuse_wrong_rows(connection, version, shards, lineage, keys)
-                values = asdict(version) | {"created_at": version.created_at or timestamp()}
+                values = values_of(version) | {"created_at": version.created_at or timestamp()}
                 connection.execute(insert(Version), [values])
                 for table, rows in (
                     (VersionShard, shards),
                     (VersionLineage, lineage),
                     (VersionKey, keys),
                 ):
-                    listed = [asdict(row) | {"version": version.name} for row in rows]
+                    listed = [values_of(row) | {"version": version.name} for row in rows]
                     if listed:
                         connection.execute(insert(table), listed)
             for old in revokes:
@@ -192,7 +192,7 @@ class VersionMethods:
             _version(connection, gate.version)
             known = (Gate.c.version == gate.version, Gate.c.name == gate.name)
             connection.execute(delete(Gate).where(*known))
-            values = asdict(gate) | {"created_at": gate.created_at or timestamp()}
+            values = values_of(gate) | {"created_at": gate.created_at or timestamp()}
             connection.execute(insert(Gate).values(**values))
 
     def gates(self, version: str) -> list[GateRow]:
@@ -213,7 +213,7 @@ class VersionMethods:
                         Metric.c.version.is_not_distinct_from(version),
                     )
                 )
-            values = [asdict(row) | {"created_at": timestamp()} for row in final.values()]
+            values = [values_of(row) | {"created_at": timestamp()} for row in final.values()]
             if values:
                 connection.execute(insert(Metric), values)
 
@@ -237,7 +237,7 @@ def _put_text(
     column = table.c.yaml if what == "recipe" else table.c.json
     known = connection.scalar(select(column).where(table.c.digest == row.digest))
     if known is None:
-        values = asdict(row) | {"created_at": row.created_at or timestamp()}
+        values = values_of(row) | {"created_at": row.created_at or timestamp()}
         connection.execute(insert(table).values(**values))
     elif known != text:
         raise ContentDrift(
