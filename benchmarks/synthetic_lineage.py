@@ -8,7 +8,6 @@ no tokenizer and still spell their text.
 
 import hashlib
 import itertools
-import json
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +20,7 @@ import pyarrow.compute as pc
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from catalog.db.rows import LineageRow, ShardRow
+from catalog.formats.manifest import FileRef, Group, Manifest, RecipeRef, ShardRef, TokenizerRef
 from corpus_assets.core.schemas import CLUSTER_MEMBERS, DECISIONS, DOCUMENTS, FINAL_TEXT, RECORDS
 from corpus_assets.core.task import LOOKUP_ROWS, parquet_bytes
 from corpus_assets.shards.format import build_shard
@@ -278,20 +278,53 @@ def _text_ids(texts: pa.Array) -> pa.Array:
 def manifest_bytes(version: str, shards: list[ShardRow], tokenizer_path: str) -> bytes:
     """A manifest that names the shards' groups; the mixture is of no interest here."""
     _, info = tokenizer_json()
-    return json.dumps(
-        {
-            "format": "corpus-assets/manifest/1",
-            "version": version,
-            "seed": SEED,
-            "seq_len": SEQ_LEN,
-            "tokenizer": {
-                "path": tokenizer_path,
-                "sha256": info.sha256,
-                "vocab_size": info.vocab_size,
-                "eod_id": info.eod_id,
-                "pad_id": info.pad_id,
+    by_group: dict[str, list[ShardRow]] = {}
+    for shard in shards:
+        by_group.setdefault(shard.group_id, []).append(shard)
+    groups = tuple(_group(name, listed) for name, listed in sorted(by_group.items()))
+    return Manifest(
+        version=version,
+        recipe=RecipeRef(name="synthetic", digest="0" * 64),
+        lock_digest="0" * 64,
+        seed=SEED,
+        seq_len=SEQ_LEN,
+        tokenizer=TokenizerRef(
+            path=tokenizer_path,
+            sha256=info.sha256,
+            vocab_size=info.vocab_size,
+            eod_id=info.eod_id,
+            pad_id=info.pad_id,
+        ),
+        block_samples=1,
+        groups=groups,
+        phases=(),
+    ).dump()
+
+
+def _group(name: str, shards: list[ShardRow]) -> Group:
+    snapshot, domain, tier = name.rsplit("/", 2)
+    refs = tuple(
+        ShardRef(
+            name=shard.shard,
+            **{
+                kind: FileRef(path=path, sha256=sha256, bytes=0)
+                for kind, (path, sha256) in zip(
+                    ("bin", "idx", "spans", "header"), shard.files, strict=True
+                )
             },
-            "groups": sorted({shard.group_id for shard in shards}),
-        },
-        sort_keys=True,
-    ).encode()
+            samples=shard.samples,
+            tokens=shard.tokens,
+            documents=shard.documents,
+        )
+        for shard in shards
+    )
+    return Group(
+        id=name,
+        snapshot=snapshot,
+        domain=domain,
+        tier=tier,
+        samples=sum(ref.samples for ref in refs),
+        tokens=sum(ref.tokens for ref in refs),
+        documents=sum(ref.documents for ref in refs),
+        shards=refs,
+    )

@@ -9,32 +9,31 @@ down. So members are walked from the file's beginning: it is read once, as far a
 Memory: one record.
 """
 
+import contextlib
 import gzip
+import http.client
 import io
 import itertools
 import json
+import os
+import random
 import re
+import time
 import unicodedata
+import urllib.error
+import urllib.request
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
+from urllib.parse import urlsplit
 
 from catalog.errors import SourceUnavailable
+from catalog.formats.store import has_credentials, server_address
 
 if TYPE_CHECKING:
     from catalog.db.rows import FileRow
-import contextlib
-import http.client
-import os
-import random
-import time
-import urllib.error
-import urllib.request
-from typing import IO, cast
-from urllib.parse import urlsplit
 
-from catalog.formats.store import has_credentials, server_address
 
 MAX_INFLATED_BYTES = 1 << 30
 MAX_FETCHED_BYTES = 64 << 20  # for one record, where it has no range of its own

@@ -8,7 +8,7 @@ snapshot, part or shard get those from the registry. Single documents are found 
 
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,15 +20,13 @@ from catalog.db.registry import Registry
 from catalog.db.rows import LINEAGE_TABLES, LineageRow, ShardRow, VersionRow
 from catalog.errors import LineageBroken, StoreFileError, VersionDeleted
 from catalog.formats.ids import TokenBytes
+from catalog.formats.key_files import DOCUMENT_IDS
 from catalog.formats.store import Store
-from catalog.lineage.rows import Keys, ParquetRows
+from catalog.lineage.rows import Keys, ParquetRows, ids_between
 
 if TYPE_CHECKING:
     from catalog.formats.manifest import Manifest
-from collections.abc import Collection, Mapping
 
-from catalog.formats.key_files import DOCUMENT_IDS
-from catalog.lineage.rows import ids_between
 
 Row = dict[str, Any]
 SPILL = "catalog-duckdb-"  # folders of rows that did not fit into memory, one of each process

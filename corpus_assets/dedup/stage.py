@@ -3,11 +3,14 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from corpus_assets.core import files
 from corpus_assets.core.earlier import known_rows
@@ -16,7 +19,7 @@ from corpus_assets.core.store import Output
 from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label, values
 from corpus_assets.dedup import clusters, signatures
 from corpus_assets.dedup.candidate_keys import CandidateKeys, pack_candidate_keys
-from corpus_assets.dedup.clusters import REASONS, ClusterSettings
+from corpus_assets.dedup.clusters import MEMBERS, REASONS, ClusterSettings
 from corpus_assets.dedup.signatures import (
     Signatures,
     SignatureSettings,
@@ -29,12 +32,7 @@ from corpus_assets.dedup.window import cluster_window
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline
     from corpus_assets.recipe.recipe import Recipe
-from pathlib import Path
 
-import numpy.typing as npt
-import pyarrow.parquet as pq
-
-from corpus_assets.dedup.clusters import MEMBERS
 
 WINDOW_FILES = (
     files.SIGNALS,
