@@ -101,9 +101,9 @@ def reopen_session(
     progress: Progress | None = None,
     requests: Sequence[int] = (),
 ) -> Iterator[Session]:
-    """A session that builds a published version again: its recipe, its copies of what that names,
-    its pinned calibrations, and the takedowns in force now. What it publishes takes the version's
-    place."""
+    """Open a session that builds a published version again: its recipe, its copies of what that
+    names, its pinned calibrations, and the takedowns in force now. What it publishes takes the
+    version's place."""
     store, registry = open_home(home)
     row = registry.version(version)
     check_published(store, registry, row)
@@ -132,7 +132,8 @@ def reopen_session(
 
 
 def live_pins(store: Store, registry: Registry, recipe: Recipe) -> dict[str, Output]:
-    """The calibrations of the newest live version of a recipe; none where there is no version.
+    """Return the calibrations of the newest live version of a recipe; none where there is no
+    version.
 
     Snapshots that were added since make no other recipe of it: they go by what is pinned.
     """

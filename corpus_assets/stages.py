@@ -79,5 +79,5 @@ STAGES = Graph(
 
 
 def function_of(stage: str) -> Callable[[TaskContext], None]:
-    """What a worker does with a task of a stage."""
+    """Return what a worker does with a task of a stage."""
     return STAGES[stage].run

@@ -98,7 +98,7 @@ class BoilerplateSettings(Settings):
     )
 
     def buckets(self, hosts: Iterable[str | None]) -> list[str]:
-        """The name under which each document's lines are counted."""
+        """Return the name under which each document's lines are counted."""
         if self.bucket == "snapshot":
             return ["" for _ in hosts]
         return [host or "" for host in hosts]
@@ -147,8 +147,9 @@ def repeated_lines(
     boilerplate: Boilerplate,
     settings: BoilerplateSettings,
 ) -> dict[int, list[tuple[int, int]]]:
-    """The boilerplate lines of each document that has any to lose: [start, end) in characters of
-    its text in `batch`, the line break included. `documents` has doc_id, domain and host."""
+    """Return the boilerplate lines of each document that has any to lose: [start, end) in
+    characters of its text in `batch`, the line break included. `documents` has doc_id, domain
+    and host."""
     wanted = [domain in settings.domains for domain in documents["domain"].to_pylist()]
     if not len(boilerplate.keys) or not any(wanted):
         return {}
@@ -177,7 +178,7 @@ def repeated_lines(
 
 
 def _with_break(data: Bytes, span: Ints, low: int, high: int) -> tuple[int, int]:
-    """A stripped line with the white space around it and its line break."""
+    """Return a stripped line with the white space around it and its line break."""
     start, end = int(span[START]), int(span[END])
     while start > low and data[start - 1] != 10:
         start -= 1
@@ -187,7 +188,7 @@ def _with_break(data: Bytes, span: Ints, low: int, high: int) -> tuple[int, int]
 
 
 def line_keys(batch: TextBatch, documents: pa.Table, settings: BoilerplateSettings) -> pa.Table:
-    """Schema LINE_KEYS of documents (domain, host) whose texts are in `batch`."""
+    """Return schema LINE_KEYS of documents (domain, host) whose texts are in `batch`."""
     wanted = [domain in settings.domains for domain in documents["domain"].to_pylist()]
     buckets = settings.buckets(documents["host"].to_pylist())
     spans, rows, keys = find_lines(batch, buckets, wanted, settings.min_chars)
@@ -234,7 +235,7 @@ def count_lines(keys: pa.Table, kept: Sequence[int]) -> tuple[pa.Table, pa.Table
 def common_lines(
     lines: Iterable[pa.Table], buckets: Iterable[pa.Table], settings: BoilerplateSettings
 ) -> pa.Table:
-    """Schema COMMON_LINES, by key: lines of enough documents, from the counts of all parts."""
+    """Return schema COMMON_LINES, by key: lines of enough documents, from the counts of all parts."""
     counted = _grouped(pa.concat_tables([LINE_COUNTS.empty_table(), *lines]), LINE_COUNTS)
     totals = _grouped(pa.concat_tables([BUCKET_COUNTS.empty_table(), *buckets]), BUCKET_COUNTS)
     if not counted.num_rows:
@@ -250,8 +251,8 @@ def common_lines(
 def find_candidates(
     doc_ids: pa.ChunkedArray, stand_for: pa.ChunkedArray, keys: pa.Table, common: pa.Table
 ) -> pa.Table:
-    """Schema CANDIDATES of a part: row-aligned ids, those of the kept documents that stand for
-    them (null where selection dropped a document), and line keys."""
+    """Return schema CANDIDATES of a part: row-aligned ids, those of the kept documents that stand
+    for them (null where selection dropped a document), and line keys."""
     known = pc.is_valid(stand_for)
     some = keys.filter(known)
     lines, document = _flat(some["lines"])
@@ -282,7 +283,7 @@ def find_candidates(
 
 
 def choose_keepers(parts: Iterable[pa.Table], common: pa.Table, min_chars: int) -> pa.Table:
-    """Schema BOILERPLATE, sorted, from the candidates of all parts.
+    """Return schema BOILERPLATE, sorted, from the candidates of all parts.
 
     A document that cleaning would leave with fewer than `min_chars` keeps nothing.
     """
@@ -324,7 +325,7 @@ def _lines(keys: Hashes, chars: Ints, words: Ints) -> pa.StructArray:
 
 
 def _flat(lists: pa.ChunkedArray) -> tuple[pa.StructArray, pa.Array]:
-    """The items of lists, and the row that each stands in."""
+    """Return the items of lists, and the row that each stands in."""
     whole = pa.concat_arrays([pa.array([], lists.type), *lists.chunks])
     return whole.flatten(), pc.list_parent_indices(whole)
 

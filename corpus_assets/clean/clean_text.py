@@ -131,8 +131,8 @@ def clean_documents(
     hashes: Sequence[HashList] = (),
     recognizers: Sequence[Recognizer] = (),
 ) -> tuple[pa.Table, list[str | None], list[str | None]]:
-    """Final text of the documents that are left; for each given one why it is dropped, and the
-    detail of that.
+    """Return final text of the documents that are left; for each given one why it is dropped, and
+    the detail of that.
 
     `steps` are the families that rewrite text, in the recipe's order. `cuts` has one entry a
     document, or none at all: stretches [start, end) of the extracted text, in characters, that go
@@ -173,7 +173,7 @@ def clean_documents(
 def rewritten(
     documents: pa.Table, steps: Sequence[TextStep]
 ) -> tuple[TextBatch, list[Left | None]]:
-    """What the steps leave of documents (domain, text): as a batch, and the way back."""
+    """Return what the steps leave of documents (domain, text): as a batch, and the way back."""
     batch = TextBatch.from_arrow(documents["text"])
     if not steps:
         return batch, []
@@ -190,7 +190,7 @@ def left_by_lines(
     settings: BoilerplateSettings,
     steps: Sequence[TextStep] = (),
 ) -> list[Left]:
-    """What the steps and the cutting of lines leave of each document."""
+    """Return what the steps and the cutting of lines leave of each document."""
     batch, left = rewritten(documents, steps)
     lines = repeated_lines(batch, documents, boilerplate, settings)
     out = []
@@ -245,7 +245,8 @@ def clean(
 
 
 def emptied_detail(lost: int, length: int) -> str:
-    """What decisions say of a document that repeated text was cut out of until it was too short."""
+    """Return what decisions say of a document that repeated text was cut out of until it was too
+    short."""
     return f"{lost} of {length} characters cut"
 
 
@@ -278,7 +279,7 @@ def _table(
     results: Sequence[Cleaned],
     reasons: Sequence[str | None],
 ) -> pa.Table:
-    """The documents without a reason, in the schema FINAL_TEXT."""
+    """Return the documents without a reason, in the schema FINAL_TEXT."""
     rows = [row for row, reason in enumerate(reasons) if reason is None]
     kept = [results[row] for row in rows]
     changed = [one.text for one in kept if one.text is not None]

@@ -44,7 +44,7 @@ class Left:
 def rewrite_documents(
     texts: Sequence[str], domains: Sequence[str], steps: Sequence[TextStep]
 ) -> list[Left | None]:
-    """What the steps leave of each text; None where none applies to its domain."""
+    """Return what the steps leave of each text; None where none applies to its domain."""
     out: list[Left | None] = [None] * len(texts)
     for domain in dict.fromkeys(domains):
         own = [step for step in steps if step.applies_to(domain)]
@@ -137,7 +137,7 @@ def edits_of_extracted(n_chars: int, kept: list[Stretch], edits: Sequence[Edit])
 
 
 def union(stretches: Sequence[Stretch]) -> list[Stretch]:
-    """The stretches that cover what any of these covers, sorted; touching ones stay apart."""
+    """Return the stretches that cover what any of these covers, sorted; touching ones stay apart."""
     out: list[Stretch] = []
     for start, end in sorted(stretches):
         if out and start < out[-1][1]:
@@ -148,7 +148,7 @@ def union(stretches: Sequence[Stretch]) -> list[Stretch]:
 
 
 def remainder(stretch: Stretch, gone: Sequence[Stretch], starts: Sequence[int]) -> list[Stretch]:
-    """What is left of a stretch beside those that go; `starts` are the starts of `gone`."""
+    """Return what is left of a stretch beside those that go; `starts` are the starts of `gone`."""
     place, end = stretch
     out: list[Stretch] = []
     for low, high in gone[max(0, bisect_right(starts, place) - 1) :]:
@@ -184,7 +184,7 @@ def stretches_of_left(kept: Sequence[Stretch], cuts: Sequence[Stretch]) -> list[
 
 
 def apply_edits(text: str, edits: list[Edit]) -> str:
-    """The text after sorted, non-overlapping edits."""
+    """Return the text after sorted, non-overlapping edits."""
     pieces: list[str] = []
     place = 0
     for edit in edits:

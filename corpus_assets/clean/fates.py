@@ -32,7 +32,7 @@ FATE_FILES = (
 
 
 def fate_inputs(graph: "Pipeline", snapshot: str) -> list[dict[str, Output]]:
-    """What says, for each part, which of its documents the stages before cleaning drop."""
+    """Return what says, for each part, which of its documents the stages before cleaning drop."""
     (clusters,) = graph.results(files.MEMBERS.stage, snapshot)
     selected = graph.parts(files.SELECTION, snapshot)
     return [
@@ -42,7 +42,7 @@ def fate_inputs(graph: "Pipeline", snapshot: str) -> list[dict[str, Output]]:
 
 
 def step_settings(graph: "Pipeline") -> dict[str, Any]:
-    """The families that rewrite text before it is cleaned."""
+    """Return the families that rewrite text before it is cleaned."""
     steps = SignalSettings(families=graph.recipe.signals.text_steps())
     if not steps.families:
         return {}
@@ -50,7 +50,7 @@ def step_settings(graph: "Pipeline") -> dict[str, Any]:
 
 
 def text_steps(context: TaskContext) -> tuple[TextStep, ...]:
-    """The families of the task that rewrite text."""
+    """Return the families of the task that rewrite text."""
     has_steps = "steps" in context.task.settings
     return context.settings(SignalSettings, "steps").text_steps() if has_steps else ()
 

@@ -27,7 +27,7 @@ SHOWN = 10
 
 
 def host_losses(hosts: pa.ChunkedArray, decisions: pa.Table, final: pa.Table) -> pa.Table:
-    """Schema HOST_LOSSES of a part. `hosts` are those of its records, which `decisions` are
+    """Return schema HOST_LOSSES of a part. `hosts` are those of its records, which `decisions` are
     row-aligned with; `final` has the kept ones of them, in order."""
     edits = final["edits"].combine_chunks()
     changes, owner = edits.flatten(), pc.list_parent_indices(edits).to_numpy()
@@ -60,7 +60,7 @@ def host_losses(hosts: pa.ChunkedArray, decisions: pa.Table, final: pa.Table) ->
 
 
 def snapshot_losses(graph: "Pipeline", snapshot: str) -> pa.Table:
-    """Schema HOST_LOSSES of a snapshot, the largest losses first."""
+    """Return schema HOST_LOSSES of a snapshot, the largest losses first."""
     parts = [
         read_table(graph.store, part.outputs[files.LOSSES])
         for part in graph.results("clean_text", snapshot)

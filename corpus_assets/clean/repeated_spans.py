@@ -67,7 +67,7 @@ class RepeatedSpanSettings(Settings):
 
 
 def count_prints(texts: pa.ChunkedArray, settings: RepeatedSpanSettings) -> pa.Table:
-    """Schema PRINTS of the given texts. Memory: 8 bytes for about twelve words."""
+    """Return schema PRINTS of the given texts. Memory: 8 bytes for about twelve words."""
     found = [
         select_prints(data, offsets, char_tables(), settings.min_words, settings.print_words)
         for data, offsets in _buffers(texts)
@@ -77,7 +77,7 @@ def count_prints(texts: pa.ChunkedArray, settings: RepeatedSpanSettings) -> pa.T
 
 
 def merge_prints(parts: Iterable[pa.Table], settings: RepeatedSpanSettings) -> pa.Table:
-    """The sorted prints that stand in at least `min_places` places (schema PRINTS)."""
+    """Return the sorted prints that stand in at least `min_places` places (schema PRINTS)."""
     merged = pa.concat_tables([PRINTS.empty_table(), *parts])
     values = merged["print"].to_numpy()
     order = np.argsort(values, kind="stable")
@@ -89,7 +89,7 @@ def merge_prints(parts: Iterable[pa.Table], settings: RepeatedSpanSettings) -> p
 
 
 def count_grams(documents: pa.Table, prints: pa.Table, settings: RepeatedSpanSettings) -> pa.Table:
-    """Schema GRAMS of documents (doc_id, text): those whose print is among `prints`."""
+    """Return schema GRAMS of documents (doc_id, text): those whose print is among `prints`."""
     known = np.ascontiguousarray(prints["print"].to_numpy())
     bits = bitmap_of(known)
     ids = id_halves(documents["doc_id"])
@@ -108,7 +108,7 @@ def count_grams(documents: pa.Table, prints: pa.Table, settings: RepeatedSpanSet
 def merge_grams(
     parts: Iterable[pa.Table], members: Iterable[pa.Table], settings: RepeatedSpanSettings
 ) -> pa.Table:
-    """The repeated grams of a snapshot (schema REPEATED), from those of its parts and their
+    """Return the repeated grams of a snapshot (schema REPEATED), from those of its parts and their
     cluster members (doc_id, kept, kept_doc_id)."""
     merged = pa.concat_tables([GRAMS.empty_table(), *parts])
     merged = merged.sort_by([("gram", "ascending"), ("check", "ascending")]).combine_chunks()
@@ -224,5 +224,5 @@ def _sums(values: npt.NDArray[np.int64], firsts: npt.NDArray[np.int64]) -> npt.N
 
 
 def _saturated(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-    """Counts as int32; a passage that stands more often than that stands often enough."""
+    """Return counts as int32; a passage that stands more often than that stands often enough."""
     return np.minimum(places, np.iinfo(np.int32).max).astype(np.int32)

@@ -53,14 +53,14 @@ def plan_repeated_spans(graph: "Pipeline", snapshot: str) -> list[Task]:
 
 
 def span_inputs(graph: "Pipeline", snapshot: str) -> dict[str, Output]:
-    """What cleaning reads of it, where the recipe asks for it."""
+    """Return what cleaning reads of it, where the recipe asks for it."""
     if not _compares(graph, snapshot):
         return {}
     return {"repeated_spans": graph.calibration(files.REPEATED_SPANS, snapshot)}
 
 
 def span_calibrations(graph: "Pipeline") -> dict[str, Output]:
-    """The calibrations of all snapshots by their name in a lock."""
+    """Return the calibrations of all snapshots by their name in a lock."""
     return {
         f"repeated_spans/{snapshot}": graph.calibration(files.REPEATED_SPANS, snapshot)
         for snapshot in graph.recipe.snapshots
@@ -145,7 +145,8 @@ def _span_settings(context: TaskContext) -> RepeatedSpanSettings:
 
 
 def _compared(context: TaskContext) -> pa.Table:
-    """The documents that no earlier stage drops, with what the cutting of lines leaves of them."""
+    """Return the documents that no earlier stage drops, with what the cutting of lines leaves of
+    them."""
     table = context.table("documents", ["doc_id", "domain", "host", "text"])
     drops = drops_before_cleaning(context, context.table("selection", ["reason"]))
     rows = [row for row in range(table.num_rows) if row not in drops]

@@ -149,7 +149,7 @@ def _write_final(
 def _clean(
     context: TaskContext, chosen: pa.Table, todo: list[int], drops: dict[int, Drop], hits: Judged
 ) -> pa.Table:
-    """Final text of rows that no earlier result has."""
+    """Return final text of rows that no earlier result has."""
     rows = pa.array(todo, pa.int64())
     table = context.table("documents").take(rows)
     settings = context.settings(CleanTextSettings, "clean_text")
@@ -176,7 +176,7 @@ def _clean(
 
 
 def _chosen(context: TaskContext) -> pa.Table:
-    """The selection, its tiers by copies where the recipe asks for it."""
+    """Return the selection, its tiers by copies where the recipe asks for it."""
     chosen = context.table("selection")
     sizes = context.settings(CleanTextSettings, "clean_text").tiers_by_copies
     if not sizes:
@@ -243,7 +243,7 @@ def _repeat_summary(context: TaskContext, earlier: Earlier) -> None:
 
 
 def _known_final_rows(context: TaskContext, chosen: pa.Table) -> EarlierTexts:
-    """The earlier final texts, and which of the part's documents they stand for.
+    """Return the earlier final texts, and which of the part's documents they stand for.
 
     A row counts when the document's tier and language (from the selection) are as they were.
     """
@@ -278,7 +278,8 @@ def _is_equal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def tiers_by_copies(tiers: pa.ChunkedArray, members: pa.Table, sizes: Sequence[int]) -> pa.Array:
-    """The tiers of a part's documents, those of clusters with one of `sizes` or more renamed.
+    """Return the tiers of a part's documents, those of clusters with one of `sizes` or more
+    renamed.
 
     FineWeb2 (Penedo et al. 2025, arXiv:2506.20920) repeats a document by how many copies its
     cluster had, where that goes with quality. Here the copies choose the shard's tier, `high.5`

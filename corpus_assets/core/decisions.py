@@ -37,7 +37,7 @@ def part_decisions(
     fates: list[Drop | None] = [drops.get(i) for i in range(selection.num_rows)]
 
     def said(name: str) -> pa.ChunkedArray:
-        """What a stage after ingest said, where one dropped the document."""
+        """Return what a stage after ingest said, where one dropped the document."""
         values = [None if drop is None else getattr(drop, name) for drop in fates]
         return pa.array(values, pa.string()).take(row)
 

@@ -41,7 +41,7 @@ class Earlier:
         return read_output(self._store, self._outputs[name])
 
     def path(self, name: str) -> Path:
-        """A local file of an output, its content checked."""
+        """Return a local file of an output, its content checked."""
         output = self._outputs[name]
         return local_checked(self._store, output.path, output.sha256)
 
@@ -55,8 +55,8 @@ class Earlier:
 
 
 def known_rows(context: TaskContext) -> tuple[Earlier, list[int]] | None:
-    """An earlier result and the row of each of the part's documents in it; None where there is
-    none, or a document is new: then all rows are computed."""
+    """Return an earlier result and the row of each of the part's documents in it; None where there
+    is none, or a document is new: then all rows are computed."""
     earlier = Earlier.of(context)
     if earlier is None:
         return None
@@ -66,7 +66,8 @@ def known_rows(context: TaskContext) -> tuple[Earlier, list[int]] | None:
 
 
 def aligned_rows(context: TaskContext, name: str) -> pa.Table | None:
-    """An output that is row-aligned with the part's documents; None where it must be computed."""
+    """Return an output that is row-aligned with the part's documents; None where it must be
+    computed."""
     known = known_rows(context)
     return known[0].output(name).take(pa.array(known[1], pa.int64())) if known else None
 

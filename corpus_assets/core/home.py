@@ -45,7 +45,7 @@ class Home:
 
 
 def seconds(name: str, default: float) -> float:
-    """A number of seconds from the environment."""
+    """Return a number of seconds from the environment."""
     return _number(name, default, "seconds")
 
 

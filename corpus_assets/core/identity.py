@@ -36,7 +36,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     def identity(self) -> dict[str, Any]:
-        """The settings as plain JSON values, defaults included."""
+        """Return the settings as plain JSON values, defaults included."""
         return self.model_dump(mode="json")
 
 
@@ -59,5 +59,5 @@ def fingerprint(
 
 
 def keyed_hash(key: bytes, data: bytes) -> int:
-    """A 64-bit keyed hash for placement and ordering (BLAKE2b-64, little-endian)."""
+    """Return a 64-bit keyed hash for placement and ordering (BLAKE2b-64, little-endian)."""
     return int.from_bytes(hashlib.blake2b(data, digest_size=8, key=key[:64]).digest(), "little")

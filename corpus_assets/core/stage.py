@@ -121,7 +121,7 @@ class Stage:
         params: Mapping[str, Any] | None = None,
         label: str = "",
     ) -> Task:
-        """A task of this stage."""
+        """Return a task of this stage."""
         return Task(
             self.name,
             self.version,
@@ -137,7 +137,7 @@ class Stage:
         return self.scope is not Scope.ALL
 
     def file(self, name: str) -> File | None:
-        """The declaration of a file by its name."""
+        """Return the declaration of a file by its name."""
         return next((file for file in self.writes if file.matches(name)), None)
 
     def is_reason(self, reason: str) -> bool:
@@ -229,7 +229,7 @@ class Graph:
         return [(stage, file) for stage in self.stages for file in stage.lineage()]
 
     def edges(self, asset: str) -> list[Edge]:
-        """The assets that an asset reads, in the order of the graph."""
+        """Return the assets that an asset reads, in the order of the graph."""
         own = self.assets[asset]
         across: dict[str, bool] = {}
         for stage in own.stages:

@@ -79,7 +79,8 @@ class LocalStore:
         self.url = str(self.root)
 
     def _full(self, path: str, may_be_link: bool = False) -> Path:
-        """The file's place; nothing on the way to it may be a link, which could lead anywhere."""
+        """Return the file's place; nothing on the way to it may be a link, which could lead
+        anywhere."""
         parts = PurePosixPath(path).parts
         if not parts or path.startswith("/") or ".." in parts:
             raise StoreError(f"{path!r} is not a path inside the store")
@@ -132,7 +133,7 @@ class LocalStore:
         return self._full(path).is_file()
 
     def local(self, path: str) -> Path:
-        """A path that can be memory-mapped."""
+        """Return a path that can be memory-mapped."""
         full = self._full(path)
         if not full.is_file():
             raise StoreError(
@@ -181,7 +182,7 @@ def _write_message(url: str, path: str, error: OSError) -> str:
 
 
 def open_store(url: str) -> Store:
-    """The store at a folder, a `file://` URL or an `s3://bucket/prefix` URL."""
+    """Return the store at a folder, a `file://` URL or an `s3://bucket/prefix` URL."""
     if url.startswith("s3://"):
         from corpus_assets.core.store_s3 import S3Store
 
@@ -200,7 +201,7 @@ def artifact_folder(stage: str, fingerprint: str) -> str:
 
 
 def load_result(store: Store, stage: str, fingerprint: str) -> Result | None:
-    """The finished result of a task, or None where it has not been computed."""
+    """Return the finished result of a task, or None where it has not been computed."""
     path = f"{artifact_folder(stage, fingerprint)}/{RESULT}"
     if not store.exists(path):
         return None
@@ -256,19 +257,19 @@ def commit_result(
 
 
 def read_output(store: Store, output: Output) -> bytes:
-    """An output's bytes, refused when they are not what was written."""
+    """Return an output's bytes, refused when they are not what was written."""
     return read_checked(store, output.path, output.sha256)
 
 
 def read_checked(store: Store, path: str, sha256: str) -> bytes:
-    """A file's bytes, refused when they have another digest than the recorded one."""
+    """Return a file's bytes, refused when they have another digest than the recorded one."""
     data = store.read(path)
     _compare(store, path, sha256_hex(data), sha256)
     return data
 
 
 def local_checked(store: Store, path: str, sha256: str) -> Path:
-    """A file's local path, as `Store.local` gives it; its content is read once and checked."""
+    """Return a file's local path, as `Store.local` gives it; its content is read once and checked."""
     full = store.local(path)
     try:
         with open(full, "rb") as handle:
@@ -287,7 +288,7 @@ def check_files(store: Store, files: Iterable[tuple[str, str]], jobs: int = 4) -
 
 
 def read_sealed(store: Store, path: str) -> dict[str, Any]:
-    """What `sealed_json` wrote, refused when it was altered; older files have no checksum."""
+    """Return what `sealed_json` wrote, refused when it was altered; older files have no checksum."""
     try:
         body, found, recorded = unseal(store.read(path))
     except ValueError as error:
@@ -302,7 +303,7 @@ def _compare(store: Store, path: str, found: str, recorded: str) -> None:
 
 
 def damaged(store: Store, path: str, what: str) -> CorruptArtifact:
-    """The error for a file that is not what was recorded: nothing may be made from it."""
+    """Return the error for a file that is not what was recorded: nothing may be made from it."""
     if path.startswith("artifacts/"):
         cure = "delete its folder and build again"
     elif path.startswith(("parts/", "orders/")):

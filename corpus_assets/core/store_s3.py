@@ -99,7 +99,8 @@ class S3Store:
             return True
 
     def local(self, path: str) -> Path:
-        """A downloaded copy that can be memory-mapped; one HEAD request when it is there already.
+        """Return a downloaded copy that can be memory-mapped; one HEAD request when it is there
+        already.
 
         Copies are named after the object's ETag and size, so an object that was overwritten is
         downloaded again; its old copy goes once nobody has asked for it for an hour.
@@ -138,7 +139,7 @@ class S3Store:
             shutil.rmtree(self.cache / key, ignore_errors=True)
 
     def leftovers(self) -> Iterator[Path]:
-        """Downloads of killed readers in the cache; the bucket has nothing temporary."""
+        """Yield downloads of killed readers in the cache; the bucket has nothing temporary."""
         for path in leftovers(self.cache):
             with contextlib.suppress(OSError), open(path, "rb") as handle:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held while it is downloaded
@@ -259,7 +260,7 @@ def _split_url(url: str) -> tuple[str, str]:
 
 
 def server_address(environment: Mapping[str, str]) -> str | None:
-    """The server's address, or None for Amazon's own; checked, since the client only panics."""
+    """Return the server's address, or None for Amazon's own; checked, since the client only panics."""
     try:
         return store.server_address(environment)
     except ValueError as error:
@@ -274,7 +275,7 @@ def _is_inside(path: str) -> bool:
 
 
 def _key(path: str) -> str:
-    """The object's name below the prefix, spelled in one way: `a//b` and `./a/b` are `a/b`."""
+    """Return the object's name below the prefix, spelled in one way: `a//b` and `./a/b` are `a/b`."""
     parts = PurePosixPath(path).parts
     if not parts or not _is_inside(path):
         raise StoreError(f"{path!r} is not a path inside the store")
@@ -282,7 +283,7 @@ def _key(path: str) -> str:
 
 
 def _version_name(meta: Mapping[str, Any]) -> str:
-    """A file name for one state of an object; servers without ETags give its time instead."""
+    """Return a file name for one state of an object; servers without ETags give its time instead."""
     tag = meta["e_tag"] or meta["last_modified"].isoformat()
     return hashlib.sha256(f"{tag} {meta['size']}".encode()).hexdigest()
 

@@ -127,7 +127,7 @@ class TaskContext:
         return json.loads(self.content(name))
 
     def path(self, name: str) -> Path:
-        """A local file of the input, its content checked."""
+        """Return a local file of the input, its content checked."""
         output = self.task.inputs[name]
         return local_checked(self.store, output.path, output.sha256)
 
@@ -150,7 +150,7 @@ class TaskContext:
 
 
 def read_table(store: Store, output: Output, columns: list[str] | None = None) -> pa.Table:
-    """A Parquet file of the store, its content checked."""
+    """Return a Parquet file of the store, its content checked."""
     data = pa.BufferReader(read_output(store, output))
     try:
         return pq.ParquetFile(data).read(columns=columns, use_threads=False)
@@ -174,8 +174,9 @@ def parquet_bytes(table: pa.Table, row_group_size: int | None = None) -> bytes:
 
 
 def _with_plain_lists(schema: pa.Schema) -> pa.Schema:
-    """The schema without metadata, the items of lists named as Arrow names them. Parquet gives
-    them another name in what it reads: such types compare equal, but are written differently."""
+    """Return the schema without metadata, the items of lists named as Arrow names them. Parquet
+    gives them another name in what it reads: such types compare equal, but are written
+    differently."""
 
     def plain(kind: pa.DataType) -> pa.DataType:
         if pa.types.is_map(kind):
@@ -280,5 +281,5 @@ def count(
 
 
 def values(column: pa.ChunkedArray) -> list[str]:
-    """The values of a column that are not null."""
+    """Return the values of a column that are not null."""
     return [value for value in column.to_pylist() if value is not None]

@@ -56,7 +56,7 @@ def address_of(url: str) -> Address | None:
 
 
 def host_of_key(key: str) -> str:
-    """The host in a SURT key, empty for a key of another kind."""
+    """Return the host in a SURT key, empty for a key of another kind."""
     place, found, _ = key.partition(")/")
     if not found:
         return ""
@@ -111,7 +111,7 @@ class Blocklist:
         return len(self._hosts)
 
     def match(self, host: str) -> str | None:
-        """The listed host that covers `host`, or None. One look-up a label."""
+        """Return the listed host that covers `host`, or None. One look-up a label."""
         if not self._hosts:
             return None
         while host:

@@ -181,7 +181,7 @@ class _Found:
 
 
 def scan(documents: pa.Table, index: EvalIndex, settings: ScanSettings) -> pa.Table:
-    """Schema HITS, ordered by (row, kind, benchmark, item_id).
+    """Return schema HITS, ordered by (row, kind, benchmark, item_id).
 
     A row stands for a share >= report_share, or for a near miss. Matches are confirmed word by
     word or token by token, so `confirmed` is always true, but for a near miss alone.

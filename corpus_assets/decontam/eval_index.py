@@ -113,7 +113,7 @@ class EvalIndex:
         return {}
 
     def metrics(self) -> dict[str, Any]:
-        """Counts, and every item that was too short to be indexed as (benchmark, id)."""
+        """Return counts, and every item that was too short to be indexed as (benchmark, id)."""
         found = self.grams.item_totals > 0
         for code in self.code:
             found[code.items[code.grams.item_totals > 0]] = True
@@ -133,7 +133,7 @@ class EvalIndex:
 
 
 def build_eval_index(items: Sequence[EvalItem], settings: EvalIndexSettings) -> bytes:
-    """The index as one Arrow file; the same items in any order give the same bytes."""
+    """Return the index as one Arrow file; the same items in any order give the same bytes."""
     ordered = sorted(items, key=lambda item: (item.benchmark, item.id))
     for left, right in itertools.pairwise(ordered):
         if (left.benchmark, left.id) == (right.benchmark, right.id):
@@ -253,7 +253,7 @@ def load_eval_index(path: str | Path) -> EvalIndex:
 
 
 def parse_eval_index(data: bytes) -> EvalIndex:
-    """The index in `data`, as `build_eval_index` wrote it."""
+    """Return the index in `data`, as `build_eval_index` wrote it."""
     table = pa.ipc.open_file(pa.BufferReader(data)).read_all()
     written = (table.schema.metadata or {}).get(b"version", b"none").decode()
     if written != str(VERSION) or table.num_rows != 1:

@@ -316,7 +316,7 @@ def _needed(suite: EvalSuite) -> list[str]:
 
 
 def _found(row: Any, field: str) -> Any:
-    """The value of a field by its own name, else by the way through nested objects."""
+    """Return the value of a field by its own name, else by the way through nested objects."""
     if field in row:
         return row[field]
     for part in field.split("."):

@@ -75,7 +75,7 @@ def plan_eval_index(graph: "Pipeline") -> list[Task]:
 
 
 def suite_pins(graph: "Pipeline") -> tuple[PinnedFile, ...]:
-    """The files of all suites, for the lock."""
+    """Return the files of all suites, for the lock."""
     return tuple(
         PinnedFile(name=path.name, bytes=path.stat().st_size, sha256=graph.digest_of(path))
         for suite in graph.recipe.suites
@@ -117,7 +117,7 @@ def plan_common_items(graph: "Pipeline") -> list[Task]:
 
 
 def verdict_settings(graph: "Pipeline") -> dict[str, Any]:
-    """What a task needs to know to say which documents go."""
+    """Return what a task needs to know to say which documents go."""
     settings: dict[str, Any] = {"verdict": graph.recipe.contamination.verdict.identity()}
     exclude = {
         suite.benchmark or f"suite {number}": suite.exclude.identity()
@@ -128,7 +128,7 @@ def verdict_settings(graph: "Pipeline") -> dict[str, Any]:
 
 
 def verdict_inputs(graph: "Pipeline", snapshot: str) -> list[dict[str, Output]]:
-    """What it reads for that, for each part; nothing where the recipe has no suite."""
+    """Return what it reads for that, for each part; nothing where the recipe has no suite."""
     if not graph.recipe.suites:
         return [{} for _ in graph.parts(files.DOCUMENTS, snapshot)]
     common = graph.calibration(files.COMMON_ITEMS)
@@ -156,7 +156,7 @@ def run_eval_index(context: TaskContext) -> None:
 
 @lru_cache(maxsize=1)
 def _index(path: Path) -> EvalIndex:
-    """The index of the part before this one is nearly always that of this one."""
+    """Return the index of the part before this one is nearly always that of this one."""
     return load_eval_index(path)
 
 
@@ -212,7 +212,7 @@ class Judged:
 
 
 def judged(context: TaskContext) -> Judged:
-    """Drops and cuts of a part, from its hits, the common items and the places left out."""
+    """Return drops and cuts of a part, from its hits, the common items and the places left out."""
     hits = context.table("hits") if context.has("hits") else schemas.HITS.empty_table()
     settings = context.settings(VerdictSettings, "verdict")
     common = names_of(context.table("common_items")) if context.has("common_items") else frozenset()

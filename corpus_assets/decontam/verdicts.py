@@ -69,7 +69,7 @@ class CommonSettings(Settings):
 
 
 def judge(hits: pa.Table, settings: VerdictSettings, common: Items = frozenset()) -> pa.Table:
-    """The hits with `share` and `verdict`: drop, cut, common or near_miss."""
+    """Return the hits with `share` and `verdict`: drop, cut, common or near_miss."""
     total = pc.max_element_wise(hits["total"].cast("float64"), 1.0)
     share = pc.divide(hits["matched"].cast("float64"), total)
     is_hit = pc.and_(pc.greater_equal(share, settings.drop_share), hits["confirmed"])
@@ -84,7 +84,7 @@ def judge(hits: pa.Table, settings: VerdictSettings, common: Items = frozenset()
 
 
 def verdicts(hits: pa.Table, settings: VerdictSettings, common: Items = frozenset()) -> pa.Table:
-    """Schema VERDICTS, by row: documents to drop, each with its worst confirmed hit.
+    """Return schema VERDICTS, by row: documents to drop, each with its worst confirmed hit.
 
     Worst is the largest share, then the longest item, then (benchmark, item_id).
     """
@@ -114,7 +114,7 @@ def cuts(judged: pa.Table) -> dict[int, list[Span]]:
 
 
 def merged(spans: Iterable[Span]) -> list[Span]:
-    """The same places, sorted, those that touch made one."""
+    """Return the same places, sorted, those that touch made one."""
     out: list[Span] = []
     for start, end in sorted(spans):
         if out and start <= out[-1][1]:
@@ -125,7 +125,7 @@ def merged(spans: Iterable[Span]) -> list[Span]:
 
 
 def lineage_of(judged: pa.Table) -> pa.Table:
-    """Schema BENCHMARK_HITS: what the version keeps of a part's hits, no text among it."""
+    """Return schema BENCHMARK_HITS: what the version keeps of a part's hits, no text among it."""
     ordered = judged.sort_by(
         [(name, "ascending") for name in ("doc_id", "row", "kind", "benchmark", "item_id")]
     )
@@ -142,7 +142,7 @@ def count_items(hits: pa.Table, text_ids: pa.ChunkedArray, settings: VerdictSett
 
 
 def find_common(parts: Iterable[pa.Table], more_than: int | None) -> pa.Table:
-    """Schema COMMON_ITEMS, by name: items that more different texts hold than `more_than`.
+    """Return schema COMMON_ITEMS, by name: items that more different texts hold than `more_than`.
 
     Copies count once: a page that was fetched a hundred times is one text.
     """
@@ -159,7 +159,7 @@ def find_common(parts: Iterable[pa.Table], more_than: int | None) -> pa.Table:
 
 
 def names_of(common: pa.Table) -> Items:
-    """The common items by (benchmark, item_id)."""
+    """Return the common items by (benchmark, item_id)."""
     return frozenset(
         zip(common["benchmark"].to_pylist(), common["item_id"].to_pylist(), strict=True)
     )

@@ -40,7 +40,7 @@ Rows = npt.NDArray[np.uint32]
 
 
 def pack_candidate_keys(documents: pa.Table, band_keys: Keys) -> bytes:
-    """The file of a part, from doc_id, url_key, text_id and n_shingles of its documents.
+    """Return the file of a part, from doc_id, url_key, text_id and n_shingles of its documents.
 
     A missing or empty url_key is in no table, nor are bands of documents without a shingle.
     """

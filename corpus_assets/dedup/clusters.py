@@ -69,7 +69,7 @@ class MappedRows:
         self._words = np.frombuffer(sketches, np.uint64, rows * _WORDS).reshape(rows, _WORDS)
 
     def band(self, number: int) -> Keys:
-        """A copy, made in pieces of 16 MB."""
+        """Return a copy, made in pieces of 16 MB."""
         found = np.empty(self._keys.shape[0], np.uint64)
         step = max(1, (16 << 20) // (8 * self.bands))
         for start in range(0, found.size, step):
@@ -89,7 +89,8 @@ class MappedRows:
 
 
 def similarity(equal: npt.NDArray[np.int32], used: npt.NDArray[np.int32]) -> Floats:
-    """The estimated Jaccard similarity, from bins with an equal byte and bins not empty in both.
+    """Return the estimated Jaccard similarity, from bins with an equal byte and bins not empty in
+    both.
 
     One of the 255 bytes agrees by chance: a share s of equal bytes stands for a similarity of
     (s - 1/255) / (1 - 1/255), at least 0, and 0 where there is no shingle at all.
@@ -169,7 +170,8 @@ class ClusterSettings(Settings):
 def find_clusters(
     members: pa.Table, near: SketchedRows, settings: ClusterSettings, snapshots: Sequence[str]
 ) -> pa.Table:
-    """Schema CLUSTER_MEMBERS, by (snapshot_rank, part, row): members of clusters of two or more.
+    """Return schema CLUSTER_MEMBERS, by (snapshot_rank, part, row): members of clusters of two or
+    more.
 
     `near` is row-aligned with `members`; `snapshots` are names by rank. Kept is, of the members
     with the smallest snapshot_rank, the best by policy, then the smallest (doc_id, part, row).
@@ -289,7 +291,7 @@ def _equality_codes(column: pa.ChunkedArray) -> npt.NDArray[np.int32]:
 
 
 def _string_ranks(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    """The place of each string among the distinct ones in byte order."""
+    """Return the place of each string among the distinct ones in byte order."""
     coded = column.cast(pa.large_string()).combine_chunks().dictionary_encode()
     places: npt.NDArray[np.int64] = np.empty(len(coded.dictionary), np.int64)
     places[pc.sort_indices(coded.dictionary).to_numpy()] = np.arange(places.size)

@@ -82,7 +82,7 @@ def compute_signatures(documents: pa.Table, settings: SignatureSettings) -> Sign
 
 
 def saturate_int32(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-    """Counts as int32, cut off at its largest value and never wrapped."""
+    """Return counts as int32, cut off at its largest value and never wrapped."""
     return np.minimum(counts, _INT32_MAX).astype(np.int32)
 
 
@@ -94,7 +94,7 @@ def sketch_bytes(sketches: npt.NDArray[np.uint8]) -> bytes:
 
 
 def parse_sketches(data: bytes) -> npt.NDArray[np.uint8]:
-    """The sketches of such a file, read-only and not copied."""
+    """Return the sketches of such a file, read-only and not copied."""
     source = io.BytesIO(data)
     try:
         if np.lib.format.read_magic(source) != (1, 0):

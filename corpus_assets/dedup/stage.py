@@ -98,7 +98,7 @@ def plan_clusters(graph: "Pipeline", snapshot: str) -> list[Task]:
 
 
 def window_of(recipe: "Recipe", snapshot: str) -> Sequence[str]:
-    """The snapshots whose documents a snapshot is compared with, first in rank first.
+    """Return the snapshots whose documents a snapshot is compared with, first in rank first.
 
     Rank is the order in the recipe; a snapshot itself is always the last of its window.
     """
@@ -131,7 +131,7 @@ def with_columns(table: pa.Table, columns: Sequence[tuple[str, pa.ChunkedArray]]
 
 
 def stored_parts(context: TaskContext) -> list["StoredPart"]:
-    """The parts of a clusters task's window, by rank and number."""
+    """Return the parts of a clusters task's window, by rank and number."""
     parts = []
     for rank, snapshot in enumerate(context.task.settings["window"]):
         for name in context.names(f"{snapshot}/"):
@@ -179,7 +179,7 @@ class StoredPart:
         return with_columns(table, list(columns.items())).select(MEMBERS.names)
 
     def _scores(self) -> pa.Table:
-        """The two signals that a policy may ask for, and none of the many others."""
+        """Return the two signals that a policy may ask for, and none of the many others."""
         data = self._context.content(f"{self._prefix}/signals")
         file = pq.ParquetFile(pa.BufferReader(data))
         wanted = ("n_chars", "quality_score")

@@ -72,7 +72,7 @@ class WindowPart(Protocol):
     def candidate_keys(self) -> CandidateKeys: ...
 
     def members(self) -> pa.Table:
-        """Schema MEMBERS, all rows."""
+        """Return schema MEMBERS, all rows."""
         ...
 
     def sketches(self) -> npt.NDArray[np.uint8]:
@@ -163,7 +163,7 @@ def _connected_components(
     signature_settings: SignatureSettings,
     keys_at_once: int,
 ) -> Batches:
-    """The smallest row that each row is connected to, or a row on the way there."""
+    """Return the smallest row that each row is connected to, or a row on the way there."""
     parent = np.arange(kept.size, dtype=np.uint32)
     files = [_checked_keys(part, signature_settings) for part in parts]
     firsts = np.cumsum([0, *(part.n_rows for part in parts)]).tolist()
@@ -261,7 +261,7 @@ class _Exchange:
 
 
 def _runs(numbers: npt.NDArray[np.generic]) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
-    """(number, places that have it, ascending) for each distinct number, ascending."""
+    """Yield (number, places that have it, ascending) for each distinct number, ascending."""
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
     cuts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
@@ -344,7 +344,7 @@ class ArraySpill:
         self._filled[region] += len(rows)
 
     def read(self, region: int) -> npt.NDArray[np.uint8]:
-        """A region as uint8[rows, row_bytes]."""
+        """Return a region as uint8[rows, row_bytes]."""
         size = int(self._rows[region]) * self._width
         found = np.empty(size, np.uint8)
         view = found.data

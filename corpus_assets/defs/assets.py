@@ -39,7 +39,7 @@ def source_files_asset(context: dg.AssetExecutionContext, corpus: CorpusResource
 
 
 def stage_asset(asset: Asset, graph: Graph = STAGES) -> dg.AssetsDefinition:
-    """The Dagster asset of a declared one: edges, columns and checks come from its stages."""
+    """Return the Dagster asset of a declared one: edges, columns and checks come from its stages."""
     schema = next((file.schema for file in asset.last.writes if file.schema is not None), None)
 
     @dg.asset(

@@ -130,7 +130,7 @@ def _materialize(instance: DagsterInstance, assets: list[str], partition: str | 
 
 
 def _domain_error(error: BaseException) -> Exception | None:
-    """The error of ours behind one of Dagster's; chains can have loops."""
+    """Return the error of ours behind one of Dagster's; chains can have loops."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         if isinstance(error, CorpusError | CatalogError):

@@ -28,13 +28,13 @@ MORE_CHECKS: Mapping[str, Mapping[str, str]] = {
 
 
 def columns(schema: pa.Schema) -> dict[str, dg.TableSchema]:
-    """An asset's columns as Dagster shows them."""
+    """Return an asset's columns as Dagster shows them."""
     listed = [dg.TableColumn(field.name, str(field.type)) for field in schema]
     return {"dagster/column_schema": dg.TableSchema(columns=listed)}
 
 
 def check_specs(asset: Asset) -> list[dg.AssetCheckSpec]:
-    """The checks of an asset by snapshot, and those that only one asset has."""
+    """Return the checks of an asset by snapshot, and those that only one asset has."""
     about: dict[str, str] = {
         "schema": "Every file has the columns of its schema.",
         "conservation": "Documents in = documents out + documents dropped with a reason.",

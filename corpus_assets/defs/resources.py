@@ -29,7 +29,7 @@ class CorpusResource(dg.ConfigurableResource):
 
     @contextlib.contextmanager
     def session(self) -> Iterator[Session]:
-        """The running build's session where there is one, else one for this step."""
+        """Open the running build's session where there is one, else one for this step."""
         running = _RUNNING.get("session")
         if running is not None:
             yield running
@@ -46,7 +46,7 @@ class CorpusResource(dg.ConfigurableResource):
 
     @contextlib.contextmanager
     def work(self) -> Iterator[Session]:
-        """A session for a step that writes: what it stores is not collected under its hands."""
+        """Open a session for a step that writes: what it stores is not collected under its hands."""
         with self.session() as session:
             if session is _RUNNING.get("session"):
                 yield session  # the build that runs holds the lease
@@ -55,7 +55,8 @@ class CorpusResource(dg.ConfigurableResource):
                     yield session
 
     def book(self) -> Book:
-        """The recipe with the snapshots that were added to it, and nothing opened: for sensors."""
+        """Return the recipe with the snapshots that were added to it, and nothing opened: for
+        sensors."""
         return Book.open(
             self.recipe or os.environ.get("CORPUS_RECIPE") or "demo",
             Home.resolve(self.home or None),

@@ -128,7 +128,7 @@ def decide(
     settings: TakedownSettings,
     now: datetime,
 ) -> dg.SensorResult:
-    """A run for all that waits, or why there is none yet."""
+    """Return a run for all that waits, or why there is none yet."""
     release_dead_claims(registry)
     rows = registry.free_takedowns()
     last = LastRun.from_cursor(context.cursor)

@@ -50,7 +50,7 @@ class Draw:
         return low + self.below(high - low + 1)
 
     def chance(self, percent: int) -> bool:
-        """True in about `percent` of 100 draws."""
+        """Return true in about `percent` of 100 draws."""
         return self.below(100) < percent
 
     def choice(self, items: Sequence[T]) -> T:

@@ -25,7 +25,7 @@ class CheckOutcome:
 
 
 def check_asset(pipeline: Pipeline, report: AssetReport) -> list[CheckOutcome]:
-    """The checks of a snapshot's asset."""
+    """Return the checks of a snapshot's asset."""
     found = [
         _schema(pipeline, report),
         _conservation(pipeline, report),

@@ -56,7 +56,7 @@ class Pipeline:
     # -- questions ---------------------------------------------------------------------------
 
     def tasks(self, name: str, snapshot: str | None = None) -> list[Task]:
-        """The tasks of a stage; MissingInput when a stage before it has not finished.
+        """Return the tasks of a stage; MissingInput when a stage before it has not finished.
 
         A calibration that the lock pins has none: it is not resolved again.
         """
@@ -103,7 +103,7 @@ class Pipeline:
         return tasks
 
     def results(self, name: str, snapshot: str | None = None) -> list[Result]:
-        """The finished results of all tasks of a stage; MissingInput when any is absent."""
+        """Return the finished results of all tasks of a stage; MissingInput when any is absent."""
         self._check_declared(name, snapshot)
         key = (name, snapshot)
         if key not in self._known:
@@ -119,7 +119,8 @@ class Pipeline:
         return self._known[key]
 
     def parts(self, file: File, snapshot: str | None = None) -> list[Output]:
-        """A file of every result of the stage that writes it: one for each part, or one in all."""
+        """Return a file of every result of the stage that writes it: one for each part, or one in
+        all."""
         place = snapshot if self.graph[file.stage].is_by_snapshot else None
         return [result.outputs[file] for result in self.results(file.stage, place)]
 
@@ -127,7 +128,7 @@ class Pipeline:
         return self.load(task.stage, task.fingerprint)
 
     def load(self, stage: str, fingerprint: str) -> Result | None:
-        """A finished result; refused where the registry recorded another content for it."""
+        """Return a finished result; refused where the registry recorded another content for it."""
         result = load_result(self.store, stage, fingerprint)
         known = self.recorded(stage).get(fingerprint) if result and self.recorded else None
         if result is not None and known not in (None, result.content_hash):
@@ -137,11 +138,11 @@ class Pipeline:
         return result
 
     def pin_of(self, name: str, snapshot: str | None = None) -> Output | None:
-        """The lock's file for a calibration; its stage is then never run."""
+        """Return the lock's file for a calibration; its stage is then never run."""
         return self.pins.get(f"{name}/{snapshot}" if snapshot else name)
 
     def calibration(self, file: File, snapshot: str | None = None) -> Output:
-        """A pinned file: the lock's where there is one, else what the graph resolved."""
+        """Return a pinned file: the lock's where there is one, else what the graph resolved."""
         self._check_declared(file.stage, snapshot)
         return self.pin_of(file.stage, snapshot) or self.parts(file, snapshot)[0]
 
@@ -165,7 +166,7 @@ class Pipeline:
         return found
 
     def delivered(self) -> dict[str, tuple[PinnedFile, ...]]:
-        """The files of all snapshots, and what was pinned with them."""
+        """Return the files of all snapshots, and what was pinned with them."""
         pinned = {name: self.snapshot_files(name).pinned for name in self.recipe.snapshots}
         return pinned | site_pins(self)
 
@@ -177,7 +178,7 @@ class Pipeline:
         )
 
     def language_model(self) -> tuple[Path, str]:
-        """The language identifier's file and digest."""
+        """Return the language identifier's file and digest."""
         setting = self.recipe.language_model
         copies = self.locations.copies("language_model")
         if setting.path is None:

@@ -42,7 +42,7 @@ class Before(Pipeline):
 def with_reuse(
     graph: Pipeline, stage: Stage, snapshot: str | None, tasks: list[Task]
 ) -> list[Task]:
-    """The same tasks, told where rows of an earlier result lie. Identity does not change."""
+    """Return the same tasks, told where rows of an earlier result lie. Identity does not change."""
     if not stage.by_row or not graph.suppressions.rows:
         return tasks
     missing = [i for i, task in enumerate(tasks) if graph.result_of(task) is None]

@@ -94,8 +94,8 @@ def content_hash(pipeline: Pipeline, asset: str, snapshot: str | None) -> str:
 
 
 def snapshots_of(pipeline: Pipeline, stage: Stage, snapshot: str | None) -> list[str | None]:
-    """The snapshots that a stage runs for when its asset runs for one, or for none: an asset over
-    all of them may have stages by snapshot, and the other way round."""
+    """Return the snapshots that a stage runs for when its asset runs for one, or for none: an asset
+    over all of them may have stages by snapshot, and the other way round."""
     if not stage.is_by_snapshot:
         return [None]
     return [snapshot] if snapshot is not None else list(pipeline.recipe.snapshots)

@@ -17,7 +17,7 @@ TOKENIZER_CHECKS: Mapping[str, str] = {
 
 
 def audit_of(pipeline: Pipeline) -> dict[str, Any]:
-    """The audit that came with the tokenizer; under a lock, one without held-out text."""
+    """Return the audit that came with the tokenizer; under a lock, one without held-out text."""
     if not pipeline.pin_of("tokenizer"):
         (result,) = pipeline.results("tokenizer")
         return dict(result.notes["audit"])

@@ -102,18 +102,18 @@ def make_doc_id(source: str, snapshot: str, name: str, payload_digest: str) -> b
 
 
 def make_text_id(text: str) -> bytes:
-    """The first 16 bytes of SHA-256 of text in normal form: whoever has the text or its SHA-256
-    can name it."""
+    """Return the first 16 bytes of SHA-256 of text in normal form: whoever has the text or its
+    SHA-256 can name it."""
     return text_id_of(text.encode("utf-8"))
 
 
 def text_id_of(text: bytes | memoryview) -> bytes:
-    """The same for text in UTF-8, which is not copied."""
+    """Return the same for text in UTF-8, which is not copied."""
     return hashlib.sha256(text).digest()[:ID_BYTES]
 
 
 def _parent_key(parent: str) -> str:
-    """A parent given as a URL by its url_key; any other name is a url_key already."""
+    """Return a parent given as a URL by its url_key; any other name is a url_key already."""
     address = address_of(parent) if "://" in parent else None
     return address.key if address is not None else normalise(parent)
 
@@ -219,7 +219,7 @@ def ingest_part(
     lid: Path | None = None,
     on_cost: Callable[[float], None] | None = None,
 ) -> tuple[pa.Table, pa.Table]:
-    """RECORDS and DOCUMENTS of one file, both sorted by (doc_id, offset).
+    """Return RECORDS and DOCUMENTS of one file, both sorted by (doc_id, offset).
 
     `on_progress` is told the number of records done, now and then and at the end. `records` are
     the file's, where it has to be fetched or an index tells which are worth it. `lid` is the
@@ -244,7 +244,7 @@ def ingest_part(
 
 
 def _code_gates(spec: SourceSpec) -> CodeSettings | None:
-    """The gates for source files, where the source has such."""
+    """Return the gates for source files, where the source has such."""
     return spec.code or (CodeSettings() if format_of(spec.format).is_code else None)
 
 
@@ -442,8 +442,8 @@ class _Ingest:
                 self._extracted[page.seen] = _as_text(normalise(page.html.text))
 
     def _found(self, record: RawRecord, page: _Page, refusal: Refusal | None) -> _Text:
-        """What was made of a page, or of one that the language gate refused and that was extracted
-        as a sample of those."""
+        """Return what was made of a page, or of one that the language gate refused and that was
+        extracted as a sample of those."""
         found = self._extracted[page.seen]
         if refusal is not None and self._language_gate is not None:
             return _Text(with_sample(refusal, self._language_gate.is_wanted(found.text)))

@@ -77,13 +77,13 @@ class SourceEntry(SourceSpec):
         return self
 
     def without_robots(self) -> str | None:
-        """The first snapshot of web pages whose sites' robots.txt are not given."""
+        """Return the first snapshot of web pages whose sites' robots.txt are not given."""
         if not FORMATS[self.format].is_web_archive or (self.crawl and self.crawl.robots):
             return None
         return next((name for name in self.snapshots if name not in self.site_files), None)
 
     def identity(self) -> dict[str, Any]:
-        """What can change a byte: not where files lie, nor how they are fetched."""
+        """Return what can change a byte: not where files lie, nor how they are fetched."""
         body = super().identity()
         del body["fetch"], body["crawl"], body["site_files"]
         if self.crawl is not None:

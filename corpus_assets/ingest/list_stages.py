@@ -79,7 +79,7 @@ def plan_robots_index(graph: "Pipeline", snapshot: str) -> list[Task]:
 
 
 def list_inputs(graph: "Pipeline", snapshot: str) -> dict[str, Output]:
-    """What a part of a snapshot looks its pages up in."""
+    """Return what a part of a snapshot looks its pages up in."""
     found: dict[str, Output] = {}
     for name, file in (
         ("categories", files.CATEGORIES),
@@ -99,7 +99,7 @@ def site_settings(graph: "Pipeline") -> SiteFileSettings:
 
 
 def site_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
-    """What was pinned beside the files of snapshots, for the lock."""
+    """Return what was pinned beside the files of snapshots, for the lock."""
     pins: dict[str, tuple[PinnedFile, ...]] = {}
     for snapshot in graph.recipe.snapshots:
         pinned = graph.snapshot_files(snapshot)
@@ -117,7 +117,7 @@ def site_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
 
 
 def category_files(graph: "Pipeline") -> dict[str, list[Path]]:
-    """The files of each blocked category, by its name in a lock."""
+    """Return the files of each blocked category, by its name in a lock."""
     entry = graph.recipe.blocked_categories
     if entry is None:
         return {}
@@ -177,7 +177,7 @@ def run_robots_index(context: TaskContext) -> None:
 
 
 def url_lists(context: TaskContext) -> UrlLists:
-    """The lists that a documents task was given."""
+    """Return the lists that a documents task was given."""
     categories = CategoryIndex(context.path("categories")) if context.has("categories") else None
     sites = None
     if context.has("sites"):

@@ -85,7 +85,7 @@ def _bounded(
 
 
 def _nearest(name: str, expressions: dict[str, str]) -> str | None:
-    """What the nearest licence file says; one that nobody knows hides those above it."""
+    """Return what the nearest licence file says; one that nobody knows hides those above it."""
     folder = name
     while folder:
         folder = folder.rpartition("/")[0]

@@ -25,7 +25,7 @@ class Locations:
     kept: Mapping[str, Sequence[Path]] | None = None  # a rebuild's copies, by the files' names
 
     def resolve(self, location: str) -> str:
-        """A local path or glob pattern; an https:// or s3:// address as it is."""
+        """Return a local path or glob pattern; an https:// or s3:// address as it is."""
         if location.startswith(DEMO):
             from corpus_assets.demo.generate import generate  # only the demo needs its maker
 
@@ -43,7 +43,7 @@ class Locations:
         return str(self.recipe_folder / Path(location).expanduser())
 
     def copies(self, name: str) -> list[Path] | None:
-        """The version's own copies of what the recipe names; None where this is no rebuild."""
+        """Return the version's own copies of what the recipe names; None where this is no rebuild."""
         if self.kept is None:
             return None
         if name not in self.kept:
@@ -54,7 +54,7 @@ class Locations:
         return list(self.kept[name])
 
     def files(self, patterns: tuple[str, ...], what: str, name: str | None = None) -> list[Path]:
-        """The files that patterns name, in their order; each pattern must name at least one.
+        """Return the files that patterns name, in their order; each pattern must name at least one.
 
         `what` is for messages; copies of the files are kept as `name`, or as `what`.
         """

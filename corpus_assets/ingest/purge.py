@@ -108,7 +108,8 @@ def _descendants(parents: pa.ChunkedArray, orders: Suppressions) -> Mask:
 def purge_part(
     records: pa.Table, documents: pa.Table, orders: Suppressions
 ) -> tuple[pa.Table, pa.Table]:
-    """RECORDS and DOCUMENTS without what the orders cover; the ledger keeps a bare row of each."""
+    """Return RECORDS and DOCUMENTS without what the orders cover; the ledger keeps a bare row of
+    each."""
     covered = covered_records(records, documents, orders)
     alive = pc.is_null(records["reason"]).to_numpy()
     columns = []
@@ -153,7 +154,7 @@ class Standing:
 
 
 def part_task(store: Store, base: Task, orders: Suppressions, load: Load | None = None) -> Task:
-    """The task whose result stands for a part under the orders in force."""
+    """Return the task whose result stands for a part under the orders in force."""
     load = load or partial(load_result, store)
     standing = _load(store, base.fingerprint)
     if standing is not None and _under(base, standing.orders).fingerprint != standing.fingerprint:
@@ -180,7 +181,7 @@ def part_task(store: Store, base: Task, orders: Suppressions, load: Load | None 
 
 
 def result_before(store: Store, task: Task, load: Load) -> Result | None:
-    """What stood for a part before it was filtered last, as long as it is in the store."""
+    """Return what stood for a part before it was filtered last, as long as it is in the store."""
     standing = _load(store, origin_of(task).base)
     if standing is None or standing.previous is None or standing.fingerprint != task.fingerprint:
         return None
@@ -254,7 +255,7 @@ def _under(base: Task, rows: Iterable[tuple[str, str]]) -> Task:
 
 
 def _covering(store: Store, result: Result, orders: Suppressions) -> set[tuple[str, str]]:
-    """The orders that cover a record of the part which is still there."""
+    """Return the orders that cover a record of the part which is still there."""
     records, documents = (
         pq.read_table(local_checked(store, output.path, output.sha256), columns=columns)
         for output, columns in (

@@ -94,7 +94,7 @@ def read_site_files(
 
 
 def build_index(tables: Iterable[pa.Table], agents: Sequence[str]) -> tuple[bytes, bytes]:
-    """The files `sites.arrow` and `rules.arrow` of the index (`ingest.gates.sites`).
+    """Return the files `sites.arrow` and `rules.arrow` of the index (`ingest.gates.sites`).
 
     1. Rows that are nobody's own file and that no redirect names are left out.
     2. Redirects that lead to no answer are left out.
@@ -190,7 +190,7 @@ def _from_archive(
 
 
 def _answer(record: RawRecord, settings: SiteFileSettings) -> Iterator[SiteFile]:
-    """The row of a record; none for one without a web address."""
+    """Yield the row of a record; none for one without a web address."""
     url = record.url or ""
     site = sites.site_of(url)
     if site is None:

@@ -187,7 +187,7 @@ def _list_crawl(
 
 
 def _robots(place: CrawlPlace, crawl: str, paths: list[str]) -> list[SourceFile]:
-    """The robots.txt records beside the chosen files, as far as the crawl has them."""
+    """Return the robots.txt records beside the chosen files, as far as the crawl has them."""
     listed = set(place.paths(crawl, "robotstxt"))
     wanted = dict.fromkeys(robots_path(path) for path in paths)
     return place.pin([path for path in wanted if path in listed])

@@ -53,7 +53,7 @@ class Suppressions:
         return digest([list(row) for row in self.rows])
 
     def match_url(self, key: str, host: str) -> str | None:
-        """The kind of order that covers a page, or None."""
+        """Return the kind of order that covers a page, or None."""
         if key in self.url_keys:
             return "url_key"
         if has_prefix(key, self.url_prefixes):

@@ -50,7 +50,7 @@ def _word_at(
 
 @byte_kernel
 def _spell(data: Bytes, start: int, end: int, wide: Bits, firsts: Ints) -> int:
-    """The bytes of `<word>` as FNV-1a takes them, and where each character begins; how many."""
+    """Return the bytes of `<word>` as FNV-1a takes them, and where each character begins; how many."""
     wide[0] = 60
     firsts[0] = 0
     n_chars = size = 1
@@ -69,7 +69,7 @@ def _spell(data: Bytes, start: int, end: int, wide: Bits, firsts: Ints) -> int:
 
 @byte_kernel
 def row_of(kept: Numbers, bucket: Any) -> tuple[Any, Any]:
-    """The row of a bucket and 1, or something and 0 where it has none."""
+    """Return the row of a bucket and 1, or something and 0 where it has none."""
     entry = kept[bucket >> np.uint64(5)]
     place = bucket & np.uint64(31)
     below = entry & ((np.uint64(1) << place) - np.uint64(1))

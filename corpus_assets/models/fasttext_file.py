@@ -86,7 +86,7 @@ class FastTextModel:
 
 
 def load_model(path: Path) -> FastTextModel:
-    """The model of a file, once a process for each state of it."""
+    """Return the model of a file, once a process for each state of it."""
     try:
         stat = path.stat()
     except OSError as error:
@@ -100,7 +100,7 @@ def _load(path: str, mtime_ns: int, n_bytes: int) -> FastTextModel:
 
 
 def read_model(path: Path) -> FastTextModel:
-    """The model of a file; nothing of it is remembered."""
+    """Return the model of a file; nothing of it is remembered."""
     try:
         with open(path, "rb") as file:
             raw = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -113,7 +113,7 @@ def read_model(path: Path) -> FastTextModel:
 
 
 def parse_model(content: bytes) -> FastTextModel:
-    """The model of a file's content."""
+    """Return the model of a file's content."""
     return _parse(_Reader(content))
 
 
@@ -221,7 +221,7 @@ def _none() -> Ints:
 
 
 def _bucket_rows(reader: _Reader, n_kept: int, buckets: int, n_words: int) -> Ints:
-    """The row of each bucket: that of the file, or where it was pruned, what is left."""
+    """Return the row of each bucket: that of the file, or where it was pruned, what is left."""
     if n_kept < 0:
         return np.arange(n_words, n_words + buckets, dtype=np.int32)
     kept = reader.array("<i4", 2 * n_kept).reshape(n_kept, 2)
@@ -245,7 +245,7 @@ def kept_buckets(is_kept: npt.NDArray[np.bool_], first: int) -> Numbers:
 
 
 def _quantised(reader: _Reader, dim: int) -> Floats:
-    """A product quantised matrix as float32: each code stands for a piece of a row."""
+    """Return a product quantised matrix as float32: each code stands for a piece of a row."""
     has_norms = reader.take("?")
     n_rows, _ = reader.take("qq")
     codes = reader.array("u1", reader.take("i"))
@@ -287,7 +287,7 @@ def _tree(counts: Offsets) -> tuple[Ints, Ints]:
 
 @byte_kernel
 def fnv_step(value: np.uint32, byte: np.uint8) -> np.uint32:
-    """A step of FNV-1a over signed bytes, as fastText has it."""
+    """Return a step of FNV-1a over signed bytes, as fastText has it."""
     wide = np.uint32(byte)
     if wide > np.uint32(127):
         wide |= np.uint32(0xFFFFFF00)

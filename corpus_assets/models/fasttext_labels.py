@@ -31,7 +31,7 @@ LEAST = np.float32(1e-5)  # it adds this to every probability
 def identify(
     model: FastTextModel, data: Bytes, offsets: Offsets, k: int = 3
 ) -> tuple[npt.NDArray[np.int32], Floats]:
-    """The `k` likeliest labels of each text and their probabilities, best first.
+    """Return the `k` likeliest labels of each text and their probabilities, best first.
 
     Text d is `data[offsets[d]:offsets[d + 1]]`, UTF-8. int32[n, k], -1 where fastText gives
     fewer, and float32[n, k]. Of labels with one score those are given, and in that order, that

@@ -54,7 +54,7 @@ def default_folder() -> Path:
 
 
 def find_model(name: str, sha256: str | None = None) -> Path:
-    """The file of a known model, its digest checked against `sha256` or the pinned one."""
+    """Return the file of a known model, its digest checked against `sha256` or the pinned one."""
     model = _pinned(name)
     for folder in _folders():
         path = folder / model.file_name

@@ -109,7 +109,8 @@ class Trie:
 
 
 def _discounted(one: Counted, n_contexts: int) -> tuple[Doubles, Doubles]:
-    """What each n-gram gets of its context's mass, and what is left of it for the order below.
+    """Return what each n-gram gets of its context's mass, and what is left of it for the order
+    below.
 
     A context that nothing follows leaves all of it.
     """

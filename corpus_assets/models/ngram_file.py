@@ -101,7 +101,7 @@ def is_ngram_file(path: Path) -> bool:
 
 
 def load_models(path: Path) -> dict[str, NgramModel]:
-    """The models of a file, read in place; once a process for each state of the file."""
+    """Return the models of a file, read in place; once a process for each state of the file."""
     try:
         stat = path.stat()
         return _load(str(path), stat.st_mtime_ns, stat.st_size)
@@ -119,7 +119,7 @@ def _load(path: str, mtime_ns: int, n_bytes: int) -> dict[str, NgramModel]:
 
 
 def parse_models(content: bytes | mmap.mmap, name: str) -> dict[str, NgramModel]:
-    """The models that the bytes of a file hold."""
+    """Return the models that the bytes of a file hold."""
     if content[: len(MAGIC)] != MAGIC:
         raise ModelError(f"{name} is no file of n-gram models: {AGAIN}")
     start = len(MAGIC) + 8

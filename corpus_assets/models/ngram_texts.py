@@ -52,7 +52,7 @@ def unit_kinds() -> npt.NDArray[np.uint8]:
 
 
 def fold(texts: pa.LargeStringArray) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """`data` and `offsets` of the texts in small letters with every ASCII digit 0."""
+    """Return `data` and `offsets` of the texts in small letters with every ASCII digit 0."""
     lowered = pc.utf8_lower(texts)
     _, offsets, data = lowered.buffers()
     places = np.frombuffer(offsets, dtype=np.int64)[lowered.offset :][: len(texts) + 1].copy()

@@ -83,12 +83,12 @@ def verhoeff(digits: bytes) -> bool:
 
 
 def weighted(digits: bytes, weights: Sequence[int], modulus: int) -> int:
-    """The weighted sum of the first digits, modulo `modulus`."""
+    """Return the weighted sum of the first digits, modulo `modulus`."""
     return sum(a * b for a, b in zip(values(digits), weights, strict=False)) % modulus
 
 
 def is_date(year: int, month: int, day: int) -> bool:
-    """A day of the calendar; a year of two digits is of either century."""
+    """Return a day of the calendar; a year of two digits is of either century."""
     if not 1 <= month <= 12 or not 1 <= day <= 31:
         return False
     if month == 2:

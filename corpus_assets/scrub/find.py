@@ -84,7 +84,7 @@ def table_of(kinds: frozenset[str], regions: tuple[str, ...] = REGIONS) -> Table
 def find_in_batch(
     data: Bytes, offsets: Ints, kinds: frozenset[str], regions: tuple[str, ...] = REGIONS
 ) -> dict[int, list[Found]]:
-    """Findings of each document that has any, in bytes of it, sorted, none overlapping.
+    """Return findings of each document that has any, in bytes of it, sorted, none overlapping.
 
     `data` and `offsets: int64[n + 1]` are a batch as in `text.split`; `regions` are for
     telephone numbers (`phones.rules`).
@@ -130,7 +130,7 @@ def _find(doc: bytes, by_rule: dict[int, list[int]], table: Table) -> list[Found
 
 
 def strongest(groups: Iterable[Sequence[Found]]) -> list[Found]:
-    """Findings of all groups that overlap none of an earlier group; in a group, the one that
+    """Return findings of all groups that overlap none of an earlier group; in a group, the one that
     begins first wins, and of those the longer one. Sorted."""
     kept: list[Found] = []
     for group in groups:

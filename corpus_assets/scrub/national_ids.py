@@ -36,7 +36,7 @@ def us_ssn(d: bytes) -> bool:
 
 
 def us_itin(d: bytes) -> bool:
-    """Internal Revenue Service: 9xx with a group of 50-65, 70-88, 90-92 or 94-99."""
+    """Return internal Revenue Service: 9xx with a group of 50-65, 70-88, 90-92 or 94-99."""
     group = int(d[3:5])
     return (
         d[:1] == b"9"
@@ -149,7 +149,7 @@ def dk_cpr(d: bytes) -> bool:
 
 
 def ch_ahv(d: bytes) -> bool:
-    """The check digit of EAN-13."""
+    """Return the check digit of EAN-13."""
     return weighted(d, (1, 3) * 6 + (1,), 10) == 0
 
 
@@ -305,7 +305,7 @@ KIND = "national_id"
 
 
 def _check(valid: Valid, words: str = "") -> Check:
-    """The check of an id: its digits and letters are valid, and maybe a word stands by."""
+    """Return the check of an id: its digits and letters are valid, and maybe a word stands by."""
     context = re.compile(words.encode(), re.IGNORECASE) if words else None
 
     def check(doc: bytes, match: re.Match[bytes]) -> Span | None:

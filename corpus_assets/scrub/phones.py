@@ -207,7 +207,7 @@ _DECIMAL = re.compile(rb"\+?[0-9]+\.[0-9]+")
 
 
 def rules(regions: tuple[str, ...]) -> tuple[Rule, ...]:
-    """The rules; numbers of `regions` (ISO 3166) need no word, trunk prefix or country code."""
+    """Return the rules; numbers of `regions` (ISO 3166) need no word, trunk prefix or country code."""
     return (
         number(
             "international",
@@ -276,7 +276,8 @@ def _national(regions: tuple[str, ...]) -> Check:
 
 
 def _as_written(doc: bytes, match: re.Match[bytes], regions: tuple[str, ...]) -> Span | None:
-    """The run, or what is left of it without other numbers behind it, where its form says enough."""
+    """Return the run, or what is left of it without other numbers behind it, where its form says
+    enough."""
     start, end = match.span()
     for last in _ends(doc, match):
         written = doc[start:last]
@@ -288,7 +289,7 @@ def _as_written(doc: bytes, match: re.Match[bytes], regions: tuple[str, ...]) ->
 
 
 def _by_word(doc: bytes, match: re.Match[bytes]) -> Span | None:
-    """The run, where a word for telephone stands beside it."""
+    """Return the run, where a word for telephone stands beside it."""
     start, end = match.span()
     written = match.group()
     if written.startswith(b"(") and b")" not in written:
@@ -356,7 +357,7 @@ def is_national(written: bytes, regions: tuple[str, ...]) -> bool:
 
 
 def _is_something_else(written: bytes) -> bool:
-    """Marks of two kinds, thousands, ids of three equal groups or with single digits, years,
+    """Return marks of two kinds, thousands, ids of three equal groups or with single digits, years,
     draws of a lottery (rising pairs), addresses of hosts."""
     groups = _DIGITS.findall(written)
     lengths = [len(group) for group in groups]

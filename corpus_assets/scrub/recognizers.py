@@ -40,7 +40,7 @@ class Recognizer(Protocol):
 
 
 def load_recognizer(engine: str, options: Mapping[str, Any]) -> tuple[Recognizer, str]:
-    """The recognizer that a recipe names, and its identity with the digest of its module."""
+    """Return the recognizer that a recipe names, and its identity with the digest of its module."""
     function = _function(engine)
     try:
         recognizer: Recognizer = function(**options)
@@ -54,7 +54,7 @@ def load_recognizer(engine: str, options: Mapping[str, Any]) -> tuple[Recognizer
 def recognize(
     recognizers: Sequence[Recognizer], texts: Sequence[str], languages: Sequence[str | None]
 ) -> list[list[Found]]:
-    """What all of them find in each text, sorted; what lies outside the text is an error."""
+    """Return what all of them find in each text, sorted; what lies outside the text is an error."""
     out: list[list[Found]] = [[] for _ in texts]
     for recognizer in recognizers:
         found = list(recognizer.find(texts, languages))

@@ -37,7 +37,7 @@ LETTER = re.compile(rb"[A-Za-z\x80-\xff]")
 
 
 def whole(doc: bytes, match: re.Match[bytes]) -> Span | None:
-    """The check of a rule whose expression says it all."""
+    """Return the check of a rule whose expression says it all."""
     return match.span()
 
 
@@ -53,7 +53,7 @@ class Rule:
     leads: frozenset[int] | None = field(default=None)  # details of its trigger; None for all
 
     def find(self, doc: bytes, places: Sequence[int]) -> list[Span]:
-        """What the rule finds, given every place of its trigger (and maybe more), sorted."""
+        """Return what the rule finds, given every place of its trigger (and maybe more), sorted."""
         out: list[Span] = []
         free = 0
         match, check = self.pattern.match, self.check
@@ -82,7 +82,7 @@ def number(
     check: Check,
     begins: frozenset[int] | None = None,
 ) -> Rule:
-    """A rule that begins at a number."""
+    """Return a rule that begins at a number."""
     return Rule(name, kind, NUMBER, re.compile(pattern), check, begins)
 
 

@@ -119,7 +119,8 @@ class ScrubSettings(Settings):
         return self
 
     def actions(self, domain: str) -> dict[str, str]:
-        """What is done about each kind in texts of a domain; kinds left alone are not listed."""
+        """Return what is done about each kind in texts of a domain; kinds left alone are not
+        listed."""
         changes = self.by_domain.get(domain, {})
         chosen = {kind: changes.get(name, getattr(self, name)) for name, kind in FIELDS.items()}
         for entry in self.recognizers:
@@ -150,7 +151,7 @@ def drop_reason(kind: str) -> str:
 def find_personal_data(
     text: str, settings: ScrubSettings, domain: str = "web", language: str | None = None
 ) -> list[Finding]:
-    """What the rules find in one text, in order of place, none overlapping."""
+    """Return what the rules find in one text, in order of place, none overlapping."""
     data = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
     offsets = np.array([0, len(data)], dtype=np.int64)
     kinds = frozenset(settings.actions(domain))
@@ -160,7 +161,7 @@ def find_personal_data(
 def find_by_rules(
     data: Bytes, offsets: Ints, kinds: frozenset[str], regions: tuple[str, ...]
 ) -> dict[int, list[Finding]]:
-    """Findings of each document of a batch that has any, in characters of it."""
+    """Return findings of each document of a batch that has any, in characters of it."""
     found = find_in_batch(data, offsets, kinds, regions)
     if not found:
         return {}
@@ -190,7 +191,7 @@ def _finding(place: Sequence[int], kind: str) -> Finding:
 def with_recognized(
     findings: Mapping[int, list[Finding]], recognized: Sequence[Sequence[Finding]]
 ) -> dict[int, list[Finding]]:
-    """Findings of rules, and of recognizers where they overlap none of those."""
+    """Return findings of rules, and of recognizers where they overlap none of those."""
     out = dict(findings)
     for document, others in enumerate(recognized):
         if others:

@@ -89,7 +89,7 @@ def _read(path: Path) -> Iterator[bytes]:
 
 
 def hash_list_files(graph: "Pipeline") -> dict[str, list[Path]]:
-    """The files of each list of hashes that the recipe names, by its place there."""
+    """Return the files of each list of hashes that the recipe names, by its place there."""
     found: dict[str, list[Path]] = {}
     for number, entry in enumerate(graph.recipe.clean_text.text_hashes):
         name = f"text_hashes/{number:04d}"
@@ -104,7 +104,7 @@ def _with_forms(graph: "Pipeline") -> list[tuple[str, Path]]:
 
 
 def hash_list_inputs(graph: "Pipeline") -> tuple[dict[str, str], dict[str, Any]]:
-    """The lists as inputs of a task, by digest, and where they lie."""
+    """Return the lists as inputs of a task, by digest, and where they lie."""
     files = _with_forms(graph)
     if not files:
         return {}, {}
@@ -116,7 +116,7 @@ def hash_list_inputs(graph: "Pipeline") -> tuple[dict[str, str], dict[str, Any]]
 
 
 def hash_list_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
-    """The lists for the lock."""
+    """Return the lists for the lock."""
     files = _with_forms(graph)
     if not files:
         return {}
@@ -129,6 +129,6 @@ def hash_list_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
 
 
 def hash_lists(context: TaskContext) -> list[HashList]:
-    """The lists of the task that is running."""
+    """Return the lists of the task that is running."""
     listed = context.task.params.get("text_hashes", [])
     return [HashList.from_file(Path(path), form) for form, path in listed]

@@ -33,7 +33,7 @@ SCRUBBED = "scrubbed_"
 
 
 def sample_settings(graph: "Pipeline", snapshot: str) -> dict[str, Any]:
-    """What changes the scrubbed text of a sample that a model learns from."""
+    """Return what changes the scrubbed text of a sample that a model learns from."""
     domain = graph.recipe.source_of(snapshot).domain
     return {
         "domain": domain,
@@ -45,7 +45,7 @@ def sample_settings(graph: "Pipeline", snapshot: str) -> dict[str, Any]:
 
 
 def phone_settings(graph: "Pipeline", domain: str) -> dict[str, Any]:
-    """The release of the library that knows telephone numbers, where they are looked for."""
+    """Return the release of the library that knows telephone numbers, where they are looked for."""
     wanted = "phone" in graph.recipe.clean_text.scrub.actions(domain)
     return {"phonenumbers": version("phonenumbers")} if wanted else {}
 
@@ -61,18 +61,18 @@ def recognizer_settings(graph: "Pipeline") -> dict[str, Any]:
 
 @lru_cache(maxsize=8)
 def _loaded(entry: str) -> tuple[Recognizer, str]:
-    """A recognizer and its identity, loaded once a process."""
+    """Return a recognizer and its identity, loaded once a process."""
     settings = RecognizerSettings.model_validate_json(entry)
     return load_recognizer(settings.engine, settings.options)
 
 
 def scrub_settings(context: TaskContext) -> ScrubSettings:
-    """What the task that is running does about personal data."""
+    """Return what the task that is running does about personal data."""
     return ScrubSettings.model_validate(context.task.settings["clean_text"]["scrub"])
 
 
 def recognizers(context: TaskContext) -> list[Recognizer]:
-    """The recognizers of the task that is running."""
+    """Return the recognizers of the task that is running."""
     settings = scrub_settings(context)
     return [_loaded(entry.model_dump_json())[0] for entry in settings.recognizers]
 
@@ -92,7 +92,8 @@ def scrubbed_sample(
 
 
 def replaced(text: str, findings: Sequence[Finding], settings: ScrubSettings) -> str:
-    """The text with a placeholder for each finding; `findings` are in order, none overlapping."""
+    """Return the text with a placeholder for each finding; `findings` are in order, none
+    overlapping."""
     pieces: list[str] = []
     place = 0
     for finding in findings:
@@ -108,7 +109,7 @@ def personal_data(
     settings: ScrubSettings,
     recognizers: Sequence[Recognizer],
 ) -> Mapping[int, list[Finding]]:
-    """Findings by document; those that are treated alike are looked at together."""
+    """Return findings by document; those that are treated alike are looked at together."""
     alike: dict[tuple[frozenset[str], tuple[str, ...]], list[int]] = {}
     kinds = {domain: frozenset(settings.actions(domain)) for domain in set(domains)}
     regions = {language: settings.regions(language) for language in set(languages)}

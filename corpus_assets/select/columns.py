@@ -70,7 +70,7 @@ class Columns:
         return self._numbers[name]
 
     def labels(self, name: str) -> tuple[Codes, list[str | None]]:
-        """The number of each row's label, and the labels; null is the last of them."""
+        """Return the number of each row's label, and the labels; null is the last of them."""
         if name not in self._labels:
             column = self.language if name == "language" else self.column(name).cast(pa.string())
             encoded = column.dictionary_encode()
@@ -94,7 +94,7 @@ class Columns:
     def spread(
         self, value: Callable[[str | None, str | None], float | bool], dtype: npt.DTypeLike
     ) -> npt.NDArray[Any]:
-        """What holds for each row; one value alone where it is the same for all."""
+        """Return what holds for each row; one value alone where it is the same for all."""
         codes, cells = self._cells
         values = np.array([value(*cell) for cell in cells], dtype=dtype)
         if values.size and (values == values[0]).all():
@@ -159,8 +159,8 @@ class Columns:
         by: By | None,
         min_documents: int,
     ) -> dict[str, float]:
-        """The value at `share` of some rows, counted from the lowest or the highest: of all, and
-        of each language or domain with enough."""
+        """Return the value at `share` of some rows, counted from the lowest or the highest: of all,
+        and of each language or domain with enough."""
         values = self.numbers(signal)
         among = among & ~np.isnan(values)
         if not among.any():
@@ -198,7 +198,7 @@ class Columns:
 
 
 def resolved(name: str, cutoffs: ResolvedCutoffs) -> Mapping[str, float]:
-    """A cutoff's values from the lock."""
+    """Return a cutoff's values from the lock."""
     values = cutoffs.get(name)
     if values is None or ANY not in values:
         raise RecipeError(
@@ -209,7 +209,7 @@ def resolved(name: str, cutoffs: ResolvedCutoffs) -> Mapping[str, float]:
 
 
 def rule_cutoff(name: str, cutoffs: ResolvedCutoffs) -> tuple[Mapping[str, float], bool]:
-    """The values of a rule's cutoff, and whether they are the largest that pass."""
+    """Return the values of a rule's cutoff, and whether they are the largest that pass."""
     is_upper = upper_cutoff(name) in cutoffs
     return resolved(upper_cutoff(name) if is_upper else name, cutoffs), is_upper
 
@@ -235,7 +235,7 @@ def _or(value: float | None, other: float) -> float:
 
 
 def _at_rank(values: Numbers, share: float, end: End) -> float:
-    """The value with `floor(share * n)` values before it, from one end; a shortest decimal."""
+    """Return the value with `floor(share * n)` values before it, from one end; a shortest decimal."""
     # The product is rounded first: 0.29 * 100 is 28.999999999999996.
     rank = min(int(np.floor(round(share * values.size, 6))), values.size - 1)
     if end == "highest":

@@ -108,8 +108,8 @@ class Rule(LanguageBounds):
         return self
 
     def bounds_for(self, domain: str | None, language: str | None) -> Bounds:
-        """What holds for a document. Each end is the closest one that is given: of its language in
-        its domain, of its domain, of its language, of the rule."""
+        """Return what holds for a document. Each end is the closest one that is given: of its
+        language in its domain, of its domain, of its language, of the rule."""
         own = self.domain_bounds.get(domain) if domain is not None else None
         levels: list[Bounds | None] = [
             own.languages.get(language) if own is not None and language is not None else None,
@@ -313,7 +313,7 @@ def cutoff_key(domain: str | None, language: str | None) -> str:
 
 
 def cutoff_for(values: Mapping[str, float], domain: str | None, language: str | None) -> float:
-    """The closest resolved value to a document: its language in its domain, its domain, its
+    """Return the closest resolved value to a document: its language in its domain, its domain, its
     language, all."""
     for key in ((domain, language), (domain, None), (None, language)):
         value = values.get(cutoff_key(*key))

@@ -110,7 +110,7 @@ def resolve_cutoffs(signals: pa.Table | Iterable[pa.Table], settings: SelectionS
 
 
 def _tier_cutoffs(columns: Columns, tiers: TierSettings, kept: Mask) -> Cutoffs:
-    """The worst value of each tier but the last, among the documents kept."""
+    """Return the worst value of each tier but the last, among the documents kept."""
     if tiers.bounds is not None:
         names = zip(tiers.names, tiers.bounds, strict=False)
         return {tier_cutoff(name): {ANY: bound} for name, bound in names}

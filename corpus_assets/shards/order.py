@@ -70,7 +70,7 @@ class Order:
 
     @classmethod
     def of(cls, manifest: Manifest, seed: int | None = None) -> "Order":
-        """The order of a run over a manifest, by its own seed or another."""
+        """Return the order of a run over a manifest, by its own seed or another."""
         samples = {group.id: group.samples for group in manifest.groups}
         chosen = manifest.seed if seed is None else seed
         return cls(samples, manifest.phases, manifest.block_samples, chosen)
@@ -84,7 +84,7 @@ class Order:
         return int(self._phase_starts[number]), int(self._phase_ends[number])
 
     def locate(self, positions: npt.ArrayLike) -> Draws:
-        """What each position holds; a fraction of a microsecond each in batches."""
+        """Return what each position holds; a fraction of a microsecond each in batches."""
         at = np.asarray(positions, dtype=np.int64).ravel()
         if len(at) and (at.min() < 0 or at.max() >= len(self)):
             raise ShardError(f"positions of this run are 0..{len(self) - 1}")

@@ -43,7 +43,7 @@ class SignalFamily(Settings):
     family: str
 
     def identity(self) -> dict[str, Any]:
-        """Settings and version: both change bytes."""
+        """Return settings and version: both change bytes."""
         return {**super().identity(), "version": type(self).version}
 
     @abstractmethod
@@ -73,7 +73,7 @@ class SignalFamily(Settings):
 
 
 def code_points_of(marks: str) -> npt.NDArray[np.int32]:
-    """The characters of a setting as the sorted array that kernels search."""
+    """Return the characters of a setting as the sorted array that kernels search."""
     return np.array(sorted(map(ord, set(marks))), dtype=np.int32)
 
 
@@ -85,7 +85,7 @@ def share(part: npt.NDArray[np.int64], whole: npt.NDArray[np.int64]) -> npt.NDAr
 
 
 def model_path(models: Mapping[str, Path], name: str, family: str) -> Path:
-    """The file for a model name, or an error that says which family asked for it."""
+    """Return the file for a model name, or an error that says which family asked for it."""
     if name not in models:
         raise ModelError(
             f"the signal family {family!r} needs the model {name!r} and was given "

@@ -102,7 +102,8 @@ class Characters(SignalFamily):
 
 @lru_cache(maxsize=1)
 def _classes() -> npt.NDArray[np.uint8]:
-    """The classes with capitals among letters only: a circled or roman numeral can be one too."""
+    """Return the classes with capitals among letters only: a circled or roman numeral can be one
+    too."""
     table = classes.class_table().copy()
     table[table & classes.LETTER == 0] &= 0xFF ^ classes.UPPER
     return table

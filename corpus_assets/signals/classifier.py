@@ -85,8 +85,8 @@ class Classifier(SignalFamily):
 
 
 def read_batch(batch: TextBatch, text: Reading, max_chars: int | None) -> TextBatch:
-    """The texts as a classifier reads them. Setting punctuation apart also takes the power from
-    strings that fastText obeys inside a text: a `__label__` prefix and the mark `</s>`."""
+    """Return the texts as a classifier reads them. Setting punctuation apart also takes the power
+    from strings that fastText obeys inside a text: a `__label__` prefix and the mark `</s>`."""
     if text == "plain" and (max_chars is None or not (batch.n_chars > max_chars).any()):
         return batch
     cut = [each[:max_chars] for each in batch.texts.to_pylist()]

@@ -71,7 +71,7 @@ class EmbeddingScore(SignalFamily):
 
 @lru_cache(maxsize=2)
 def load_scorer(engine: str, folder: Path, max_tokens: int) -> TextScorer:
-    """The engine's scorer for a folder, once a process."""
+    """Return the engine's scorer for a folder, once a process."""
     found = {point.name: point for point in entry_points(group=PLUG_INS)}
     if engine in found:
         make: Callable[[Path, int], TextScorer] = found[engine].load()

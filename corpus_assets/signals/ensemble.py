@@ -81,7 +81,7 @@ class Ensemble(SignalFamily):
 
 
 def rank_table(values: npt.NDArray[np.float32], steps: int) -> list[float]:
-    """The values at ranks n/steps, 2n/steps ...: `steps` - 1 of them, as shortest decimals."""
+    """Return the values at ranks n/steps, 2n/steps ...: `steps` - 1 of them, as shortest decimals."""
     ordered = np.sort(values[~np.isnan(values)])
     if ordered.size == 0:
         return []

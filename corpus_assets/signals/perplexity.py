@@ -97,7 +97,7 @@ class LanguageModelFamily(SignalFamily):
         return self.record_batch({self.stem: self._stored(found)})
 
     def _stored(self, values: Doubles) -> pa.Array:
-        """Rounded, so that a processor's last bit changes nothing; null for NaN."""
+        """Return rounded, so that a processor's last bit changes nothing; null for NaN."""
         rounded = np.round(values, self.decimals)
         return pa.array(rounded.astype(np.float32), pa.float32(), mask=np.isnan(rounded))
 

@@ -142,7 +142,7 @@ class RedPajama(SignalFamily):
 
 
 def _plain(batch: TextBatch) -> TextBatch:
-    """The texts without ASCII punctuation, in small letters, decomposed (NFD)."""
+    """Return the texts without ASCII punctuation, in small letters, decomposed (NFD)."""
     plain = TextBatch.from_bytes(*kernel.without_punctuation(batch.data, batch.offsets))
     if pc.all(pc.string_is_ascii(plain.texts)).as_py() is not False:
         return plain

@@ -29,7 +29,7 @@ class Rewriting:
 
 
 def cut(batch: TextBatch, pieces: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> TextBatch:
-    """The texts that pieces leave."""
+    """Return the texts that pieces leave."""
     return TextBatch.from_bytes(*copy_pieces(batch.data, pieces, rows))
 
 
@@ -45,7 +45,7 @@ class TextStep(SignalFamily):
 
     @abstractmethod
     def rewrite(self, batch: TextBatch) -> Rewriting:
-        """What is left of each text, and the columns. Looks at each text alone."""
+        """Return what is left of each text, and the columns. Looks at each text alone."""
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
         return self.rewrite(batch).columns

@@ -163,7 +163,7 @@ class TextBatch:
 def _read_only(
     buffer: pa.Buffer | None, dtype: type[np.generic], min_items: int
 ) -> npt.NDArray[Any]:
-    """A view of an Arrow buffer. Always read-only, because numba compiles the kinds apart."""
+    """Return a view of an Arrow buffer. Always read-only, because numba compiles the kinds apart."""
     if buffer is None or buffer.size == 0:
         view = np.zeros(min_items, dtype=dtype)
     else:

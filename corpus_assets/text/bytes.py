@@ -32,7 +32,7 @@ def _place(context: Any, builder: Any, kind: Any, array: Any, at: Any, what: Any
 
 
 def _load64(typing: Any, data: Any, at: Any) -> Any:
-    """The eight bytes of uint8 `data` from `at` on, as uint64."""
+    """Return the eight bytes of uint8 `data` from `at` on, as uint64."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.load(_place(context, builder, signature.args[0], *values), align=1)

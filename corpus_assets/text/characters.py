@@ -48,7 +48,7 @@ class Replacements(NamedTuple):
 
 
 def replacements_of(order: npt.NDArray[np.uint8]) -> Replacements:
-    """The table, from the combining classes of `char_tables`: 0 of whatever joins nothing."""
+    """Return the table, from the combining classes of `char_tables`: 0 of whatever joins nothing."""
     codes = np.concatenate([np.arange(0xD800), np.arange(0xE000, 0x110000)]).astype(np.uint32)
     chars = each_of(codes)
     composed = pc.utf8_normalize(chars, "NFKC")
@@ -71,7 +71,8 @@ def replace_alone(
     which: npt.NDArray[np.bool_],
     table: Replacements,
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """The texts with the characters of those chosen by `which` replaced, all others as they are."""
+    """Return the texts with the characters of those chosen by `which` replaced, all others as they
+    are."""
     ends = np.zeros(len(offsets), np.int64)
     nothing = np.empty(0, np.uint8)
     size = _replace(data, offsets, which, table, nothing, ends)
@@ -202,7 +203,7 @@ def char_tables() -> CharTables:
 
 @functools.lru_cache(maxsize=1)
 def run_tables() -> CharTables:
-    """The same tables for callers that take a run of Han, kana, Thai ... for one word."""
+    """Return the same tables for callers that take a run of Han, kana, Thai ... for one word."""
     tables = char_tables()
     classes = np.where(tables.classes == OWN_WORD, WORD, tables.classes).astype(np.uint8)
     classes.flags.writeable = False
@@ -215,7 +216,7 @@ def _matches(chars: pa.Array, members: str) -> npt.NDArray[np.bool_]:
 
 
 def nfkc(texts: pa.Array) -> pa.Array:
-    """The texts as large_string in a form whose words are those of NFKC; null becomes empty.
+    """Return the texts as large_string in a form whose words are those of NFKC; null becomes empty.
 
     Canonical reordering takes quadratic time in the length of a run of combining marks (a
     hostile megabyte would take hours), so runs in texts to convert are cut at 30 marks first.
@@ -271,7 +272,7 @@ def _after_ascii(data: Any, pos: Any, end: Any) -> Any:
 
 @kernel
 def in_nfkc(data: Any, offsets: Any, tables: Any, numbers: Any) -> Any:
-    """What has to be done to each text for its words to be those of NFKC, uint8.
+    """Return what has to be done to each text for its words to be those of NFKC, uint8.
 
     IN_FORM, ALONE: characters replaced one by one, WHOLE: converted, or CUT: runs of marks cut
     before that. `numbers` are those of `Replacements`.

@@ -77,7 +77,7 @@ def _decode_wide(data: Any, at: int, end: int, first: Any) -> tuple[Any, int]:
 
 @byte_kernel
 def last_code_point(data: Any, start: int, end: int) -> Any:
-    """The code point that ends the non-empty span [start, end)."""
+    """Return the code point that ends the non-empty span [start, end)."""
     at = end - 1
     while at > start and at > end - 4 and data[at] & 0xC0 == 0x80:
         at -= 1
@@ -87,7 +87,7 @@ def last_code_point(data: Any, start: int, end: int) -> Any:
 
 @byte_kernel
 def is_space(point: int) -> bool:
-    """True for what `str.isspace` calls white space (a closed list since Unicode 6.3)."""
+    """Return true for what `str.isspace` calls white space (a closed list since Unicode 6.3)."""
     if point < 0x80:
         return 9 <= point <= 13 or 28 <= point <= 32
     if point < 0x1680:
@@ -112,7 +112,7 @@ def is_pair(data: Any, pos: int, end: int) -> bool:
 
 @kernel(inline="always")
 def pair(data: Any, pos: int) -> Any:
-    """The code point of two bytes."""
+    """Return the code point of two bytes."""
     return ((np.int64(data[pos]) & 0x1F) << 6) | (np.int64(data[pos + 1]) & 0x3F)
 
 
@@ -129,6 +129,6 @@ def is_triple(data: Any, pos: int, end: int) -> bool:
 
 @kernel(inline="always")
 def triple(data: Any, pos: int) -> Any:
-    """The code point of three bytes."""
+    """Return the code point of three bytes."""
     high = ((np.int64(data[pos]) & 0x0F) << 12) | ((np.int64(data[pos + 1]) & 0x3F) << 6)
     return high | (np.int64(data[pos + 2]) & 0x3F)

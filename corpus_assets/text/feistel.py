@@ -22,7 +22,7 @@ _ONE = np.uint64(1)
 
 @kernel
 def derive(key: np.uint64, number: np.uint64) -> np.uint64:
-    """The key of sub-sequence `number` of `key`."""
+    """Return the key of sub-sequence `number` of `key`."""
     derived: np.uint64 = splitmix64(key ^ splitmix64((number + _ONE) * GOLDEN))
     return derived
 
@@ -59,7 +59,7 @@ def permute(index: np.uint64, size: np.uint64, key: np.uint64) -> np.uint64:
 
 @kernel
 def unpermute(index: np.uint64, size: np.uint64, key: np.uint64) -> np.uint64:
-    """The inverse of `permute`: the same walk backwards."""
+    """Return the inverse of `permute`: the same walk backwards."""
     bits = _bits(size)
     low_bits = (bits + _ONE) >> _ONE
     low_mask = (_ONE << low_bits) - _ONE

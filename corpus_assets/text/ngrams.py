@@ -78,7 +78,7 @@ def is_in_bitmap(key: Any, bitmap: Any) -> Any:
 
 @kernel
 def first_gram(key: Any, hashes: Any, slots: Any) -> Any:
-    """Number of the first gram whose hash is `key` (uint64), or -1."""
+    """Return number of the first gram whose hash is `key` (uint64), or -1."""
     slot = np.int64((key >> np.uint64(20)) & np.uint64(slots.size - 1))
     while slots[slot] >= 0:
         if hashes[slots[slot]] == key:
@@ -156,7 +156,7 @@ def _ends_word(data: Any, pos: Any, end: Any, tables: Any) -> bool:
 
 @kernel
 def longer(values: Any) -> Any:
-    """The same values (int64) with room for as many again."""
+    """Return the same values (int64) with room for as many again."""
     grown = np.empty(2 * values.size, np.int64)
     grown[: values.size] = values
     return grown

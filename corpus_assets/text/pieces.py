@@ -13,7 +13,7 @@ from corpus_assets.text.split import Bytes, Ints
 
 @kernel
 def copy_pieces(data: Bytes, pieces: Ints, rows: Ints) -> tuple[Bytes, Ints]:
-    """The kept bytes as a new batch: `data` and `offsets: int64[n + 1]`."""
+    """Return the kept bytes as a new batch: `data` and `offsets: int64[n + 1]`."""
     n = rows.shape[0] - 1
     offsets = np.zeros(n + 1, dtype=np.int64)
     for d in range(n):
@@ -66,7 +66,7 @@ def stripped(data: Bytes, offsets: Ints) -> Ints:
 
 @kernel
 def pieces_in_chars(data: Bytes, offsets: Ints, pieces: Ints, rows: Ints) -> Ints:
-    """The same pieces as (start, end) in characters of their own document."""
+    """Return the same pieces as (start, end) in characters of their own document."""
     out = np.empty_like(pieces)
     for d in range(rows.shape[0] - 1):
         at = offsets[d]

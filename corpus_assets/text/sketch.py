@@ -44,7 +44,7 @@ Rows = npt.NDArray[np.int64]
 
 
 def sketch_texts(texts: Sequence[str]) -> list[bytes | None]:
-    """The sketch of each text; None where it is too short. About 0.06 ms a web page.
+    """Return the sketch of each text; None where it is too short. About 0.06 ms a web page.
 
     The mean of the minima tells how many distinct 5-grams there are (one of n lies at 1/(n + 1)
     of the range), so nothing needs to be counted.
@@ -66,7 +66,7 @@ def sketch_texts(texts: Sequence[str]) -> list[bytes | None]:
 
 
 def sketch_text(text: str) -> str | None:
-    """The value of an order against near copies of a text; None where it is too short."""
+    """Return the value of an order against near copies of a text; None where it is too short."""
     (sketch,) = sketch_texts([text])
     return None if sketch is None else SKETCH_PREFIX + sketch.hex()
 
@@ -103,7 +103,7 @@ class SketchIndex:
         return covered
 
     def covering(self, sketches: pa.ChunkedArray | pa.Array) -> set[str]:
-        """The values of all orders that cover a row of the column."""
+        """Return the values of all orders that cover a row of the column."""
         _, texts = _matrix(sketches)
         found = [orders for _, orders in self._found(texts, every=True)]
         return {self.values[i] for i in np.unique(np.concatenate(found))} if found else set()
@@ -152,7 +152,7 @@ def _pairs(likely: Rows, first: Rows, last: Rows, order: Rows) -> "list[tuple[Ro
 
 
 def _band_keys(sketches: Matrix) -> Keys:
-    """A 64-bit key for each band of each sketch; equal bands have equal keys."""
+    """Return a 64-bit key for each band of each sketch; equal bands have equal keys."""
     halves = np.ascontiguousarray(sketches, "<u2").view("<u8").reshape(-1, BANDS, 2)
     one, two = (np.uint64(factor) for factor in _MULTIPLIERS)
     bands = np.arange(BANDS, dtype=np.uint64)
@@ -163,7 +163,7 @@ def _band_keys(sketches: Matrix) -> Keys:
 
 
 def _matrix(column: pa.ChunkedArray | pa.Array) -> tuple[Rows, Matrix]:
-    """The rows of a column that have a sketch, and their sketches."""
+    """Return the rows of a column that have a sketch, and their sketches."""
     there = column.is_valid().to_numpy(zero_copy_only=False)
     present = column.drop_null()
     chunks = present.chunks if isinstance(present, pa.ChunkedArray) else [present]

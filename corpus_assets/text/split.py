@@ -183,7 +183,7 @@ def hash_spans(data: Bytes, spans: Ints) -> Hashes:
 
 @kernel
 def table_size(items: int) -> int:
-    """A power of two that leaves an open-addressing table of `items` at most half full."""
+    """Return a power of two that leaves an open-addressing table of `items` at most half full."""
     size = 8
     while size < 2 * items:
         size *= 2

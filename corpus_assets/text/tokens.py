@@ -43,7 +43,7 @@ def _is_mark(point: int, classes: Bytes) -> bool:
 
 @kernel
 def _last(data: Bytes, start: int, end: int) -> tuple[int, int]:
-    """The character that ends at `end`, and where it begins; a stray byte is one of its own."""
+    """Return the character that ends at `end`, and where it begins; a stray byte is one of its own."""
     place = end - 1
     while place > start and place > end - 4 and data[place] & 0xC0 == 0x80:
         place -= 1

@@ -41,7 +41,7 @@ def word_room(offsets: Any) -> tuple[Any, Any]:
 
 @byte_kernel
 def _no_letters(block: Any) -> Any:
-    """The top bit of each of eight bytes that is no ASCII letter or digit.
+    """Return the top bit of each of eight bytes that is no ASCII letter or digit.
 
     Sums stay inside of their bytes, since the top bits are taken off first.
     """
@@ -54,7 +54,8 @@ def _no_letters(block: Any) -> Any:
 
 @byte_kernel
 def _ends(data: Any, pos: Any, n_blocks: int) -> Any:
-    """A bit for each byte from `pos` on that is no ASCII letter or digit; up to eight blocks."""
+    """Return a bit for each byte from `pos` on that is no ASCII letter or digit; up to eight
+    blocks."""
     if n_blocks == 8:
         return ~(
             (above64(data, pos, 0x60) & ~above64(data, pos, 0x7A))
@@ -70,8 +71,8 @@ def _ends(data: Any, pos: Any, n_blocks: int) -> Any:
 
 @byte_kernel
 def _hash_ascii(data: Any, pos: Any, stop: Any) -> Any:
-    """The hash of a word of ASCII letters and digits; eight bytes from its last eighth on are
-    there. The hash after each byte is made and the last one picked, without a branch."""
+    """Return the hash of a word of ASCII letters and digits; eight bytes from its last eighth on
+    are there. The hash after each byte is made and the last one picked, without a branch."""
     value = FNV_OFFSET
     while stop - pos > 8:
         block = load64(data, pos) | _CASE
@@ -186,7 +187,7 @@ def next_word(data: Any, pos: Any, end: Any, tables: Any) -> tuple[Any, Any]:
 
 @kernel
 def power(length: int) -> Any:
-    """The weight (uint64) that a word has when it leaves a rolling window of `length` words."""
+    """Return the weight (uint64) that a word has when it leaves a rolling window of `length` words."""
     value = np.uint64(1)
     for _ in range(length):
         value *= _BASE

@@ -154,7 +154,8 @@ def repeated_stretches(
     keepers: Any,
     ids: Any,
 ) -> tuple[Any, Any]:
-    """What to cut of each text: byte stretches int64[k, 2], and the first of each text, int64.
+    """Return what to cut of each text: byte stretches int64[k, 2], and the first of each text,
+    int64.
 
     `grams` uint64[g, 2] are sorted, `bits` is the bitmap of their first column; `keepers` and
     `ids` are uint64[., 2], the document that keeps each gram and the document of each text. The

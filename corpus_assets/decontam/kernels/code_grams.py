@@ -49,7 +49,7 @@ class CodeGrams(NamedTuple):
 
 @kernel
 def split_tokens(data: Any, offsets: Any, style: int, fixed: Any) -> Any:
-    """Starts, stops, kinds of all tokens, and the first token of each text (int64 each)."""
+    """Return starts, stops, kinds of all tokens, and the first token of each text (int64 each)."""
     n_texts = offsets.size - 1
     room = offsets[n_texts] - offsets[0] + 1
     starts, stops = np.empty(room, np.int64), np.empty(room, np.int64)
@@ -105,7 +105,7 @@ def make_code_grams(
     tokens: npt.NDArray[np.int64],
     n_items: int,
 ) -> CodeGrams:
-    """The search table of n-grams given in the order of (item, token)."""
+    """Return the search table of n-grams given in the order of (item, token)."""
     order = np.lexsort((tokens, items, hashes))
     hashes, items, tokens = hashes[order], items[order], tokens[order]
     new = np.ones(hashes.size, np.bool_)

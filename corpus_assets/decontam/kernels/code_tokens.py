@@ -43,7 +43,7 @@ _N_MEMO = 5  # no closing ", no closing ' before here; no closing triple of eith
 
 @kernel
 def token_memo() -> Any:
-    """What `next_token` remembers about one text."""
+    """Return what `next_token` remembers about one text."""
     return np.full(_N_MEMO, -1, np.int64)
 
 
@@ -198,7 +198,7 @@ def is_fixed(key: Any, fixed: Any) -> bool:
 
 
 def name_table(names: frozenset[str]) -> "np.ndarray[tuple[int], np.dtype[np.uint64]]":
-    """The table that `is_fixed` looks into: open addressing, half empty at least."""
+    """Return the table that `is_fixed` looks into: open addressing, half empty at least."""
     size = 1 << max(4, (2 * len(names)).bit_length())
     table = np.zeros(size, np.uint64)
     for name in sorted(names):
@@ -212,7 +212,7 @@ def name_table(names: frozenset[str]) -> "np.ndarray[tuple[int], np.dtype[np.uin
 
 @kernel
 def name_value(distance: Any) -> Any:
-    """What a name last seen `distance` tokens ago is in a hash; 0: not seen."""
+    """Return what a name last seen `distance` tokens ago is in a hash; 0: not seen."""
     return murmur64(np.uint64(distance) * _NAME_STEP + np.uint64(1))
 
 

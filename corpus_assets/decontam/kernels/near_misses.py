@@ -79,7 +79,7 @@ def _all_seeds(words: Any, firsts: Any, length: int, min_words: int) -> tuple[An
 def build_seeds(
     words: npt.NDArray[np.uint64], firsts: npt.NDArray[np.int64], length: int, min_words: int
 ) -> Seeds:
-    """The search tables; seeds of more than 16 places are left out."""
+    """Return the search tables; seeds of more than 16 places are left out."""
     hashes, items, places = _all_seeds(words, firsts, length, max(min_words, length))
     order = np.lexsort((places, items, hashes))
     hashes = hashes[order]
@@ -336,7 +336,7 @@ def item_places(
 
 @kernel
 def _noted(texts: Any, found: Any, count: Any) -> tuple[Any, Any]:
-    """The same arrays, or longer ones where they are full."""
+    """Return the same arrays, or longer ones where they are full."""
     if count < texts.size:
         return texts, found
     return longer(texts), (longer(found[0]), longer(found[1]), longer(found[2]))

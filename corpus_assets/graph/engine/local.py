@@ -139,7 +139,7 @@ def _died(task: Task) -> EngineError:
 def run_task(
     task: Task, store_url: str, function_of: FunctionOf, until: "Synchronized[float] | None" = None
 ) -> Finished:
-    """What a worker does with a task."""
+    """Return what a worker does with a task."""
     allowed = until or _worker.get("until")
 
     def before_commit() -> None:

@@ -75,7 +75,8 @@ REQUIRED = (FILE, "warc_record_offset", "warc_record_length", "url")
 def index_rows(
     streams: Iterable[tuple[str, BinaryIO]], names: Sequence[str]
 ) -> dict[str, pa.Table]:
-    """The index's rows of some files, by file. `streams` are its Parquet files with their names.
+    """Return the index's rows of some files, by file. `streams` are its Parquet files with their
+    names.
 
     Reads the column of file names of every row group, the others only where one of ours is in it.
     Memory: one row group's columns, and the rows found. A file without rows is an error: all it
@@ -189,7 +190,7 @@ def spans(
 
 
 def _members(piece: bytes, name: str, offset: int, max_bytes: int) -> Iterator[RawRecord]:
-    """The records of a member, at their place in the file."""
+    """Yield the records of a member, at their place in the file."""
     try:
         for record in read_warc(io.BytesIO(piece), name, max_bytes):
             key = record.key
@@ -297,7 +298,7 @@ def pin_indexes(
     locations: Locations,
     store: Store,
 ) -> tuple[Output, ...]:
-    """The index rows of each file, in the order of files."""
+    """Return the index rows of each file, in the order of files."""
     found = index_rows(_streams(place, settings, crawl, locations), [file.name for file in files])
     return tuple(_keep(store, parquet_bytes(found[f.name]), found[f.name].num_rows) for f in files)
 
@@ -313,7 +314,7 @@ def _keep(store: Store, data: bytes, rows: int) -> Output:
 def _streams(
     place: CrawlPlace, settings: IndexSettings, crawl: str, locations: Locations
 ) -> Iterator[tuple[str, BinaryIO]]:
-    """The index's Parquet files, one open at a time."""
+    """Yield the index's Parquet files, one open at a time."""
     for file in _index_files(place, settings, crawl, locations):
         stream = (
             cast(BinaryIO, open_remote(place.fetcher, file, FOOTER_BYTES))

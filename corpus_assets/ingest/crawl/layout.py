@@ -159,7 +159,7 @@ class CrawlPlace:
         return f"{self.base}{path}" if self.is_remote else str(Path(self.base) / path)
 
     def read(self, path: str) -> bytes:
-        """A list, whole."""
+        """Return a list, whole."""
         if self.is_remote:
             return self.fetcher.read(self.address(path), MAX_LIST_BYTES)
         try:
@@ -197,7 +197,7 @@ class CrawlPlace:
         return True
 
     def paths(self, crawl: str, listed: str, below: str | None = None) -> list[str]:
-        """The paths that a crawl's list names, in its order; `listed` is warc, wet, ...
+        """Return the paths that a crawl's list names, in its order; `listed` is warc, wet, ...
 
         `AbsentSource` where the crawl has no such list.
         """
@@ -254,7 +254,7 @@ class CrawlPlace:
 
 
 def choose(paths: Sequence[str], take: Take, seed: int) -> list[str]:
-    """The files to take, in an order that depends on the seed and each path alone.
+    """Return the files to take, in an order that depends on the seed and each path alone.
 
     So a larger number contains the smaller, and a file keeps its place when there are more.
     """
@@ -268,13 +268,14 @@ def choose(paths: Sequence[str], take: Take, seed: int) -> list[str]:
 
 
 def robots_path(path: str) -> str:
-    """The file with the robots.txt records of the hosts in a WARC file: one fetcher wrote both."""
+    """Return the file with the robots.txt records of the hosts in a WARC file: one fetcher wrote
+    both."""
     folder, _, name = path.rpartition("/")
     return f"{folder.rpartition('/')[0]}/robotstxt/{name.replace('.warc.wet', '.warc')}"
 
 
 def parse_paths(data: bytes, name: str, below: str) -> list[str]:
-    """The lines of a `paths.gz`; each a plain path below the folder `below`."""
+    """Return the lines of a `paths.gz`; each a plain path below the folder `below`."""
     text = _inflated(data, name)
     paths = [line.strip() for line in text.decode("utf-8", "replace").splitlines() if line.strip()]
     for path in paths:

@@ -77,7 +77,7 @@ _CODECS = {label: codec for codec, labels in LABELS.items() for label in labels.
 
 @lru_cache(maxsize=256)
 def charset_of_label(label: str) -> str | None:
-    """The codec a browser would use for a charset label; None for one it does not know."""
+    """Return the codec a browser would use for a charset label; None for one it does not know."""
     label = label.strip().lower()
     if label in _CODECS:
         return _CODECS[label]
@@ -305,7 +305,7 @@ def decode(payload: bytes, content_type: str = "") -> Decoded:
 
 
 def read_page(payload: bytes, content_type: str = "") -> PageText | Decoded:
-    """A page's text; `Decoded` with no text when the bytes are none."""
+    """Return a page's text; `Decoded` with no text when the bytes are none."""
     for mark, charset in (
         (codecs.BOM_UTF8, "utf-8"),
         (codecs.BOM_UTF16_LE, "utf-16-le"),

@@ -255,7 +255,7 @@ _IDLE: dict[tuple[int, WorkerSpec], list[PageWorker]] = {}
 
 
 def borrow_worker(spec: WorkerSpec) -> PageWorker:
-    """A worker of this process that nobody is using, or a new one."""
+    """Return a worker of this process that nobody is using, or a new one."""
     idle = _IDLE.setdefault((os.getpid(), spec), [])
     try:
         return idle.pop()
@@ -330,7 +330,7 @@ class Extractor:
 
 
 def engine_options(settings: ExtractionSettings) -> dict[str, Any]:
-    """What the engine has to know; the limits are not its business."""
+    """Return what the engine has to know; the limits are not its business."""
     return settings.model_dump(mode="json", exclude={"max_seconds", "max_memory_mb"})
 
 

@@ -72,7 +72,7 @@ def page_title(html: str | PageText) -> str | None:
 
 
 def page_language(html: str | PageText, content_language: str = "") -> str | None:
-    """The language a page declares, as it writes it; None when it declares none or several."""
+    """Return the language a page declares, as it writes it; None when it declares none or several."""
     tag = _first(_HTML_TAG, html)
     found = _LANGUAGE.search(tag[1]) if tag else None
     if found is not None:
@@ -119,7 +119,7 @@ def page_date(markup: bytes, landmarks: Landmarks | None = None) -> str | None:
 
 
 def _first(pattern: re.Pattern[str], html: str | PageText) -> re.Match[str] | None:
-    """The first match among the characters that are looked at.
+    """Return the first match among the characters that are looked at.
 
     Nearly always it stands at the very beginning, which is all that is decoded then. A match that
     ends there before the end does not depend on what follows.
@@ -134,7 +134,7 @@ def _first(pattern: re.Pattern[str], html: str | PageText) -> re.Match[str] | No
 
 
 def _tags(markup: bytes, places: Iterable[int]) -> Iterator[bytes]:
-    """The tags that begin at these places, without their last character."""
+    """Yield the tags that begin at these places, without their last character."""
     for at in places:
         yield markup[at : max(markup.find(b">", at, at + MAX_TAG_BYTES), at)]
 
@@ -150,7 +150,7 @@ def _places(markup: bytes, word: bytes) -> Iterator[int]:
 
 
 def _day(written: bytes) -> str | None:
-    """A date in ISO 8601 form at the start of a value."""
+    """Return a date in ISO 8601 form at the start of a value."""
     found = _ISO_DATE.match(written.strip())
     if found is None:
         return None

@@ -14,14 +14,14 @@ Engine = Callable[[bytes], str | None]
 
 
 def make_engine(options: dict[str, Any]) -> Engine:
-    """The engine of an extraction's options (`ExtractionSettings` as plain values)."""
+    """Return the engine of an extraction's options (`ExtractionSettings` as plain values)."""
     if options["engine"] == "resiliparse":
         return _resiliparse(options)
     return _trafilatura(trafilatura_arguments(options))
 
 
 def engine_version(name: str) -> str:
-    """The release whose text a recipe with this engine gets; part of a task's identity."""
+    """Return the release whose text a recipe with this engine gets; part of a task's identity."""
     try:
         return f"{name} {version(name)}"
     except PackageNotFoundError as error:

@@ -88,7 +88,7 @@ def sources_digest() -> str | None:
 
 
 def load_copy() -> TrafilaturaCopy | None:
-    """The copy, the same in a whole process; None where the release was never compared."""
+    """Return the copy, the same in a whole process; None where the release was never compared."""
     with _LOCK:
         if COPY not in sys.modules:
             if sources_digest() not in VERIFIED:
@@ -320,7 +320,7 @@ class _Sequence:
     def run(
         self, tree: HtmlElement, options: Any, url: str | None = None
     ) -> tuple[_Element, str, _Element, str]:
-        """The cascade without comments; with them, trafilatura's own."""
+        """Return the cascade without comments; with them, trafilatura's own."""
         core = self._copied.core
         if options.comments:
             found: tuple[_Element, str, _Element, str] = self._stock(tree, options, url)
@@ -356,7 +356,8 @@ class _Sequence:
     def _escalate(
         self, tree: HtmlElement, options: Any, url: str | None, body: _Element, text: str
     ) -> tuple[_Element, str]:
-        """A second try that prefers recall, and jusText's beside it, taken if clearly longer."""
+        """Return a second try that prefers recall, and jusText's beside it, taken if clearly
+        longer."""
         core = self._copied.core
         eager = copy(options)
         eager.focus = "recall"
@@ -467,5 +468,5 @@ def _say_nothing(*_: object) -> None:
 
 @lru_cache(maxsize=64)
 def _compiled(path: str) -> Any:
-    """An expression compiled once; strings come without the element they are from."""
+    """Return an expression compiled once; strings come without the element they are from."""
     return XPath(path, smart_strings=False)

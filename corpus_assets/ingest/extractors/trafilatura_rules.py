@@ -33,7 +33,7 @@ def stems_of(pattern: str) -> tuple[str, ...]:
 
 
 def shared_prefixes(words: list[str]) -> str:
-    """A pattern for any of the words, the longest first, that tries a shared prefix once."""
+    """Return a pattern for any of the words, the longest first, that tries a shared prefix once."""
     if words == [""]:
         return ""
     branches = [
@@ -45,7 +45,7 @@ def shared_prefixes(words: list[str]) -> str:
 
 
 def branches_of(pattern: str) -> list[str]:
-    """The branches of a pattern."""
+    """Return the branches of a pattern."""
     depth, start, branches = 0, 0, []
     for at, char in enumerate(pattern):
         depth += (char == "(") - (char == ")")
@@ -56,7 +56,7 @@ def branches_of(pattern: str) -> list[str]:
 
 
 def _take_groups(branch: str) -> tuple[list[str], str]:
-    """Groups that must match, and the branch with a gap for each group."""
+    """Return groups that must match, and the branch with a gap for each group."""
     groups, rest, depth, start = [], "", 0, 0
     for at, char in enumerate(branch):
         if char == "(":
@@ -199,7 +199,7 @@ class Rules:
         )
 
     def first_body(self, stage: int, tree: _Element) -> _Element | None:
-        """The first element, in document order, that `BODY_XPATH[stage]` finds."""
+        """Return the first element, in document order, that `BODY_XPATH[stage]` finds."""
         if stage == 1:
             return next(tree.iterdescendants("article"), None)
         classes, ids = self.classes, self.ids
@@ -321,7 +321,7 @@ _SECTION_SET = frozenset(SECTIONS)
 
 
 def first_of(element: _Element, one: str, other: str) -> str:
-    """The value of whichever attribute the source writes first; empty without either."""
+    """Return the value of whichever attribute the source writes first; empty without either."""
     mine: str | None = element.get(one)
     its: str | None = element.get(other)
     if mine is None:
@@ -365,7 +365,7 @@ def _names_itself(element: _Element) -> bool:
 def _search(
     bit: int, expression: XPath, attribute: str, place: int = 0, flags: int = 0
 ) -> list[Rule]:
-    """The `place`-th `re:test` on an attribute in an expression, a rule for each branch."""
+    """Return the `place`-th `re:test` on an attribute in an expression, a rule for each branch."""
     quoted = rf"re:test\({re.escape(attribute)}, '([^']*)'"
     pattern = re.findall(quoted, expression.path)[place]
     return [_branch(bit, branch, flags) for branch in branches_of(pattern)]

@@ -136,7 +136,8 @@ class Pace:
             os.close(descriptor)
 
     def _take_line(self) -> int:
-        """A lock on one of the connections' files; looks again, not too often, until one is free."""
+        """Return a lock on one of the connections' files; looks again, not too often, until one is
+        free."""
         while True:
             first = int(self._random() * self._connections)
             for i in range(self._connections):
@@ -225,7 +226,7 @@ class Fetcher:
         return self._patiently(url, lambda transport: transport.stat(url, self._limits))
 
     def listed(self, url: str) -> list[tuple[str, Stat]]:
-        """What lies below an s3 prefix: (name relative to it, stat), in name order."""
+        """Return what lies below an s3 prefix: (name relative to it, stat), in name order."""
         return sorted(self._patiently(url, lambda transport: list(transport.listed(url))))
 
     def folders(self, url: str) -> list[str]:
@@ -233,7 +234,7 @@ class Fetcher:
         return self._patiently(url, lambda transport: sorted(transport.folders(url)))
 
     def read(self, url: str, max_bytes: int) -> bytes:
-        """A whole small file: a list."""
+        """Return a whole small file: a list."""
         stat = self.stat(url)
         if stat.size > max_bytes:
             raise SourceError(
@@ -279,7 +280,7 @@ class Fetcher:
                 raise _final(url, error) from error
 
     def spool(self) -> IO[bytes]:
-        """A nameless file on disk that goes when it is closed."""
+        """Return a nameless file on disk that goes when it is closed."""
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
         return cast(IO[bytes], tempfile.TemporaryFile(dir=self.folder))

@@ -119,7 +119,8 @@ MODIFIED = re.compile(r"modified:(\d+):(.+)")
 
 
 def pin_of(stat: Stat) -> str | None:
-    """What stands for a file's content where its SHA-256 is not known; None where nothing does.
+    """Return what stands for a file's content where its SHA-256 is not known; None where nothing
+    does.
 
     An ETag names one state of one object, and each request insists on it. The size goes in as
     well, so that equal names, sizes and ETags are one identity.
@@ -130,7 +131,7 @@ def pin_of(stat: Stat) -> str | None:
 
 
 def pin_file(fetcher: Fetcher, name: str, url: str, stat: Stat) -> SourceFile:
-    """A remote file as it is pinned; one whose server gives neither ETag nor time is hashed."""
+    """Return a remote file as it is pinned; one whose server gives neither ETag nor time is hashed."""
     pin = pin_of(stat)
     if pin is None:
         with RemoteFile(fetcher, url, stat) as stream:
@@ -139,7 +140,7 @@ def pin_file(fetcher: Fetcher, name: str, url: str, stat: Stat) -> SourceFile:
 
 
 def pinned_stat(file: SourceFile) -> Stat:
-    """What the server must still say of a pinned file."""
+    """Return what the server must still say of a pinned file."""
     etag, modified = ETAG.fullmatch(file.sha256), MODIFIED.fullmatch(file.sha256)
     return Stat(
         file.size,
@@ -149,7 +150,7 @@ def pinned_stat(file: SourceFile) -> Stat:
 
 
 def open_remote(fetcher: Fetcher, file: SourceFile, range_bytes: int | None = None) -> RemoteFile:
-    """A pinned file, for reading."""
+    """Return a pinned file, for reading."""
     return RemoteFile(fetcher, file.uri, pinned_stat(file), range_bytes)
 
 
@@ -157,7 +158,8 @@ def open_remote(fetcher: Fetcher, file: SourceFile, range_bytes: int | None = No
 def opened(
     fetcher: Fetcher, file: SourceFile, range_bytes: int | None = None
 ) -> Iterator[BinaryIO]:
-    """A pinned remote file as a stream; at the end, where its SHA-256 is pinned, that is compared.
+    """Open a pinned remote file as a stream; at the end, where its SHA-256 is pinned, that is
+    compared.
 
     The check comes after the reading, unlike that of local files: nothing of what was read
     counts before the whole part is done.
@@ -187,7 +189,7 @@ class FileCache:
 
     @contextmanager
     def open(self, file: SourceFile, fetcher: Fetcher) -> Iterator[tuple[BinaryIO, str]]:
-        """The copy, fetched where there is none or a damaged one; and its SHA-256."""
+        """Open the copy, fetched where there is none or a damaged one; and its SHA-256."""
         try:
             stream, sha256 = self._opened(file, fetcher)
         except OSError as error:
@@ -286,7 +288,7 @@ Opener = Callable[[SourceFile], AbstractContextManager[BinaryIO]]
 
 @contextmanager
 def open_pinned(file: SourceFile) -> Iterator[BinaryIO]:
-    """A file on this machine, refused unless it is what was pinned."""
+    """Open a file on this machine, refused unless it is what was pinned."""
     if is_remote(file.uri):
         raise SourceError(f"{shown(file.uri)}: is on a server; build it through its recipe")
     verify_file(file)
@@ -328,7 +330,8 @@ class Reach:
 
     @contextmanager
     def open(self, file: SourceFile, exact: bool = False) -> Iterator[BinaryIO]:
-        """A pinned file as a seekable stream; `exact`: each read fetches just what it asks for."""
+        """Open a pinned file as a seekable stream; `exact`: each read fetches just what it asks
+        for."""
         if not is_remote(file.uri):
             with open_pinned(file) as stream:
                 yield stream

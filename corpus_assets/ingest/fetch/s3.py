@@ -151,8 +151,8 @@ def _stat(meta: Any) -> Stat:
 
 @contextmanager
 def _explained() -> Iterator[None]:
-    """The client's errors as ours. Their cause is cut off: it quotes the server's answer, which
-    names the access key."""
+    """Open the client's errors as ours. Their cause is cut off: it quotes the server's answer,
+    which names the access key."""
     from obstore import exceptions
 
     try:

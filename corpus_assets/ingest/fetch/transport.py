@@ -80,7 +80,7 @@ class Answer(Protocol):
     is_whole: bool
 
     def pieces(self) -> Iterator[bytes]:
-        """The bytes as they come; `Trouble` where they end early."""
+        """Return the bytes as they come; `Trouble` where they end early."""
         ...
 
     def close(self) -> None: ...
@@ -128,7 +128,7 @@ def is_remote(uri: str) -> bool:
 
 
 def shown(url: str) -> str:
-    """An address for messages: without user info and query, where secrets would be."""
+    """Return an address for messages: without user info and query, where secrets would be."""
     plain = re.sub(r"^(\w+://)[^/]*@", r"\1", url)
     return re.sub(r"[?#].*$", "", re.sub(r"[\x00-\x20\x7f]", "?", plain))[:300]
 

@@ -59,7 +59,7 @@ class FileContent(NamedTuple):
     detail: str | None = None
 
     def refused(self) -> RawRecord:
-        """The record of a file that has no text."""
+        """Return the record of a file that has no text."""
         name = self.member.name
         return RawRecord(
             url=None,

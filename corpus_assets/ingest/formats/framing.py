@@ -53,7 +53,7 @@ class ArchiveFile:
         self._stream.seek(self._end)
 
     def take(self) -> bytes:
-        """The next bytes, at most 64 KiB; empty at the end."""
+        """Return the next bytes, at most 64 KiB; empty at the end."""
         if self._at == len(self._window):
             self._read_on()
         piece = bytes(self._window[self._at : self._at + CHUNK_BYTES])
@@ -70,7 +70,7 @@ class ArchiveFile:
         return bytes(self._window[self._at : self._at + size])
 
     def whole_member(self, most_bytes: int) -> bytearray | None:
-        """The member that begins here, inflated and checked, and the place after it.
+        """Return the member that begins here, inflated and checked, and the place after it.
 
         None, with the place as it was, for one that is broken, cut off or larger, and in doubt.
         Only the next place that looks like a start counts as its end: were it passed over for a
@@ -106,7 +106,7 @@ class ArchiveFile:
         return None
 
     def _inflate(self, end: int, most_bytes: int) -> bytearray | None:
-        """The member from here to `end` in the window, its size in its last four bytes."""
+        """Return the member from here to `end` in the window, its size in its last four bytes."""
         member = self._window[self._at : end]
         if len(member) < MEMBER_BYTES or member[_FLAGS_AT] & ~_FLAGS:
             return None
@@ -319,7 +319,7 @@ class Unzstd(Plain):
 
 
 def inflated(stream: BinaryIO, name: str) -> Plain:
-    """The file's bytes, inflated by what its name ends in."""
+    """Return the file's bytes, inflated by what its name ends in."""
     if name.endswith(".gz"):
         return Gunzip(stream)
     return Unzstd(stream) if name.endswith(".zst") else Plain(stream)

@@ -70,7 +70,7 @@ def _headers(head: bytes) -> list[tuple[str, str]]:
 
 
 def _folded_headers(head: bytes) -> list[tuple[str, str]]:
-    """A line that begins with a blank goes on with the value before it."""
+    """Return a line that begins with a blank goes on with the value before it."""
     headers: list[tuple[str, str]] = []
     for line in head.split(b"\n")[1:]:
         if line[:1] in (b" ", b"\t") and headers:
@@ -82,7 +82,7 @@ def _folded_headers(head: bytes) -> list[tuple[str, str]]:
 
 
 def decode_body(body: bytes, transfer_coding: str, content_coding: str, limit: int) -> bytes:
-    """The payload: `body` without its transfer and content codings."""
+    """Return the payload: `body` without its transfer and content codings."""
     if "chunked" in transfer_coding.lower():
         body = _dechunk(body)
     names = [name.strip() for name in content_coding.lower().split(",")]
@@ -241,7 +241,7 @@ def _without_chunk_sizes(body: bytes) -> bytes:
 
 
 def _inflated(body: bytes, window_bits: int, limit: int) -> bytes:
-    """What comes before a fault; a body that is not so coded is given back."""
+    """Return what comes before a fault; a body that is not so coded is given back."""
     inflater = zlib.decompressobj(window_bits)
     out = bytearray()
     try:

@@ -11,7 +11,8 @@ from corpus_assets.ingest.source import SourceSpec
 def record_of_row(
     row: Mapping[str, Any], file: str, spec: SourceSpec, offset: int, length: int
 ) -> RawRecord:
-    """A row of ready text. One that has no text at all stays, for `no_text` to be said of it."""
+    """Return a row of ready text. One that has no text at all stays, for `no_text` to be said of
+    it."""
     fields = spec.fields
     text = value(row, fields.text)
     if text is not None and not isinstance(text, str):
@@ -37,7 +38,7 @@ def _language(spec: SourceSpec, path: str | None, text: str) -> str | None:
 
 
 def key(row: Mapping[str, Any], columns: str | tuple[str, ...] | None) -> str | None:
-    """The record's key; one of several columns that lacks a part is no key."""
+    """Return the record's key; one of several columns that lacks a part is no key."""
     if not isinstance(columns, tuple):
         return string(row, columns)
     parts = [string(row, column) for column in columns]
@@ -54,7 +55,7 @@ def licence(row: Mapping[str, Any], spec: SourceSpec) -> str | None:
 
 
 def value(row: Mapping[str, Any], column: str | None) -> Any:
-    """A column, or `a.b` inside the object `a`."""
+    """Return a column, or `a.b` inside the object `a`."""
     if column is None:
         return None
     if column in row or "." not in column:

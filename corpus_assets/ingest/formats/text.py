@@ -50,7 +50,7 @@ def text_record(content: FileContent, spec: SourceSpec) -> RawRecord:
 
 
 def front_matter(text: str) -> tuple[str, dict[str, Any]]:
-    """What follows the front matter, and its keys; broken front matter is part of the text."""
+    """Return what follows the front matter, and its keys; broken front matter is part of the text."""
     head = text[:FRONT_MATTER_CHARS].replace("\r\n", "\n")
     found = _FRONT_MATTER.match(head) if head.startswith("---") else None
     if found is None:
@@ -63,7 +63,7 @@ def front_matter(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def first_heading(markdown: str) -> str | None:
-    """The first heading, `# so` or underlined, outside fenced code."""
+    """Return the first heading, `# so` or underlined, outside fenced code."""
     fence = ""
     before = ""
     for line in markdown[:TITLE_SCAN_CHARS].splitlines():

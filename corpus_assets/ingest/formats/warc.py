@@ -153,7 +153,7 @@ def _read_plain(file: ArchiveFile, name: str, limit: int) -> Iterator[RawRecord]
 
 
 def _walk(view: PlainView, limit: int) -> Iterator[tuple[_Found, bool]]:
-    """Records one after the other, each with whether it is the view's last.
+    """Yield records one after the other, each with whether it is the view's last.
 
     A record is handed out once it is known what follows it: bytes that are no record mean that
     its own length was wrong.
@@ -179,7 +179,8 @@ def _walk(view: PlainView, limit: int) -> Iterator[tuple[_Found, bool]]:
 
 
 def _only_record(member: bytes | bytearray, limit: int) -> _Found | None:
-    """The one record of a member that leaves nothing to doubt; None where a reader must look.
+    """Return the one record of a member that leaves nothing to doubt; None where a reader must
+    look.
 
     Plain `Name: value` lines in ASCII, no name twice, a block as long as declared, and the two
     empty lines after it. Nearly every record there is, at a third of the cost.
@@ -256,7 +257,8 @@ def _found(
     too_large: bool,
     fault: str | None,
 ) -> _Found:
-    """A record's headers, asked for by name in lower case; those of no document are left off."""
+    """Return a record's headers, asked for by name in lower case; those of no document are left
+    off."""
     if kind not in DOCUMENT_TYPES:
         return _Found(kind, None, None, "", "", "", "", "", None, b"", at, too_large, fault)
     url = (header("warc-target-uri") or "").strip().removeprefix("<").removesuffix(">")
@@ -281,7 +283,7 @@ def _found(
 def _finish(
     found: _Found, name: str, offset: int, length: int, failure: str | None, limit: int
 ) -> Iterator[RawRecord]:
-    """The record for the ledger; nothing for a sound record that is no document."""
+    """Yield the record for the ledger; nothing for a sound record that is no document."""
     fault = failure or found.fault
     if found.kind not in DOCUMENT_TYPES:
         if fault is None and found.kind not in (*OTHER_TYPES, UNKNOWN_TYPE):
@@ -340,7 +342,7 @@ def _id(value: str | None) -> str | None:
 
 
 def _first_language(declared: str) -> str | None:
-    """The most frequent of the languages a crawl found, `eng,deu`; None where it found none."""
+    """Return the most frequent of the languages a crawl found, `eng,deu`; None where it found none."""
     first = declared.partition(",")[0].strip()
     return first if first.isascii() and first.isalpha() and len(first) <= 8 else None
 

@@ -52,7 +52,7 @@ class CategoryLists(Settings):
 
 
 def read_entries(path: Path) -> Iterator[str]:
-    """The entries of a `domains` or `urls` file in canonical form; empty for what is neither."""
+    """Yield the entries of a `domains` or `urls` file in canonical form; empty for what is neither."""
     try:
         with open(path, "rb") as lines:
             for line in lines:
@@ -64,8 +64,9 @@ def read_entries(path: Path) -> Iterator[str]:
 
 
 def build_category_index(lists: Iterable[tuple[str, Path]]) -> tuple[bytes, dict[str, int]]:
-    """The index of (category, file) pairs, and how many entries each category has (`passed_over`:
-    lines that are no address). In two categories, an entry counts for the first in the recipe."""
+    """Return the index of (category, file) pairs, and how many entries each category has
+    (`passed_over`: lines that are no address). In two categories, an entry counts for the first
+    in the recipe."""
     hashes: list[npt.NDArray[np.uint64]] = []
     codes: list[npt.NDArray[np.uint8]] = []
     categories: list[str] = []
@@ -109,7 +110,7 @@ class CategoryIndex:
         return len(self._hashes)
 
     def match(self, address: Address) -> str | None:
-        """The category of a page: of its address first, then of its host and those above."""
+        """Return the category of a page: of its address first, then of its host and those above."""
         wanted = np.array([_hash(name) for name in _names(address)], dtype=np.uint64)
         places = np.searchsorted(self._hashes, wanted)
         for place, name in zip(places.tolist(), wanted.tolist(), strict=True):
@@ -163,7 +164,7 @@ _RUN = re.compile(r"[^\W_]+")
 
 
 def checked_word(word: str) -> str:
-    """The word as it is compared; ValueError for one that no address could hold."""
+    """Return the word as it is compared; ValueError for one that no address could hold."""
     plain = _one_form(word)
     readable = _one_form(_host(unquote(plain)))
     if readable != plain:
@@ -180,7 +181,7 @@ def checked_word(word: str) -> str:
 
 
 def first_word(address: Address, words: tuple[str, ...]) -> str | None:
-    """The first of the words that an address holds."""
+    """Return the first of the words that an address holds."""
     host, slash, rest = address.canonical[7:].partition("/")
     text = _one_form(_host(host) + slash + unquote(rest))
     runs = set(_RUN.findall(text))
@@ -207,7 +208,7 @@ def _stands_alone(word: str, text: str) -> bool:
 
 
 def _is_part(char: str) -> bool:
-    """A letter, a digit, or a mark on one."""
+    """Return a letter, a digit, or a mark on one."""
     return char.isalnum() or unicodedata.category(char).startswith("M")
 
 

@@ -160,14 +160,14 @@ _OBJECTIVE = re.compile(r"^[ \t]{0,8}(?:@(?:interface|implementation|import|end)
 
 
 def suffix_of(path: str) -> str:
-    """The last suffix of a file's name in lower case, empty where it has none."""
+    """Return the last suffix of a file's name in lower case, empty where it has none."""
     name = path.rpartition("/")[2]
     stem, dot, suffix = name.rpartition(".")
     return suffix.lower() if dot and stem else ""
 
 
 def language_of(path: str, text: str) -> str | None:
-    """The language of a file, or None where its name and first line tell nothing."""
+    """Return the language of a file, or None where its name and first line tell nothing."""
     name = path.rpartition("/")[2].lower()
     suffix = suffix_of(path)
     found = BY_NAME.get(name) or BY_SUFFIX.get(suffix)
@@ -271,7 +271,7 @@ class CodeSettings(Settings):
 
 
 def gate_path(path: str, settings: CodeSettings) -> Refusal | None:
-    """What a path alone tells."""
+    """Return what a path alone tells."""
     found = _vendored(settings.vendored).search(path)
     if found is not None:
         return Refusal("vendored_path", found[0].strip("/").partition("/")[0][:64])
@@ -281,7 +281,8 @@ def gate_path(path: str, settings: CodeSettings) -> Refusal | None:
 
 
 def gate_code(path: str, text: str, language: str | None, settings: CodeSettings) -> Refusal | None:
-    """What the text tells, once its path passed; `language` as `language_of` or the source says."""
+    """Return what the text tells, once its path passed; `language` as `language_of` or the source
+    says."""
     if language is None:
         name = path.rpartition("/")[2]
         return Refusal("unknown_file_type", name.rpartition(".")[2][:32] if "." in name else None)

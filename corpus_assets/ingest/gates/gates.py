@@ -98,7 +98,7 @@ def gate_record(
     lists: UrlLists | None = None,
     said: list[Statement] | None = None,
 ) -> Refusal | None:
-    """The gates that need headers and sizes only; `blocklist` holds the settings' hosts too.
+    """Return the gates that need headers and sizes only; `blocklist` holds the settings' hosts too.
 
     What was said about training is added to `said`.
     """
@@ -141,7 +141,8 @@ def gate_page(
     metas: Sequence[int] | None = None,
     said: list[Statement] | None = None,
 ) -> Refusal | None:
-    """The gates that look into markup compatible with ASCII; `metas`: places of its meta tags."""
+    """Return the gates that look into markup compatible with ASCII; `metas`: places of its meta
+    tags."""
     found = meta_opt_out(markup, settings.optout, metas)
     statements = [] if found is None else [Statement(DISALLOW, f"meta {found}", OPTED_OUT)]
     refusal = not_for_training(statements + markup_statements(markup), settings, said)
@@ -163,7 +164,7 @@ def not_for_training(
 def gate_text(
     record: RawRecord, text: str, spdx: str, settings: GateSettings, code: CodeSettings | None
 ) -> Refusal | None:
-    """The gates for ready text: its licence, and what it is where it is a source file."""
+    """Return the gates for ready text: its licence, and what it is where it is a source file."""
     if code is not None and record.path is not None:
         refusal = gate_path(record.path, code) or gate_code(
             record.path, text, record.language, code
@@ -186,7 +187,8 @@ def blocked_category(address: Address, lists: UrlLists | None) -> Refusal | None
 def site_files(
     record: RawRecord, address: Address | None, settings: GateSettings, lists: UrlLists | None
 ) -> tuple[Refusal | None, list[Statement]]:
-    """What the host's robots.txt, tdmrep.json and ai.txt say; text without an address has none."""
+    """Return what the host's robots.txt, tdmrep.json and ai.txt say; text without an address has
+    none."""
     if address is None or lists is None or lists.sites is None:
         return None, []
     is_response = record.http_status is not None
@@ -227,7 +229,7 @@ def size_in_bytes(size: int, settings: GateSettings) -> Refusal | None:
 
 
 def header_opt_outs(record: RawRecord, settings: GateSettings) -> list[Statement]:
-    """What the headers of a page say about training."""
+    """Return what the headers of a page say about training."""
     tags = [value for name, value in record.headers if name == "x-robots-tag"]
     reservation = record.header("tdm-reservation")
     has_markup = reservation and media_type(record) != "text/plain"

@@ -98,7 +98,7 @@ class LanguageGate:
 
 
 def with_sample(refusal: Refusal, is_false_drop: bool) -> Refusal:
-    """The refusal with what the sample found."""
+    """Return the refusal with what the sample found."""
     found = FALSE_DROP if is_false_drop else SAMPLED
     return Refusal(refusal.reason, f"{refusal.detail}/{found}")
 

@@ -36,7 +36,7 @@ class _Malformed(Exception):
 
 @lru_cache(maxsize=4096)
 def parse_spdx(expression: str) -> Term | None:
-    """The expression as a tree; None when it is not one."""
+    """Return the expression as a tree; None when it is not one."""
     try:
         tokens = _tokens(expression)
         term, end = _alternatives(tokens, 0, 0)
@@ -190,7 +190,8 @@ _AFTER_SPDX = re.compile(r"[ \t]*(?:\*+/|-->|\*\)|#\}|%>|\"|')")
 
 
 def page_licence(markup: bytes, hosts: Sequence[int] | None = None) -> str | None:
-    """The Creative Commons licences a page declares, as SPDX expression; None where it does not.
+    """Return the Creative Commons licences a page declares, as SPDX expression; None where it does
+    not.
 
     `hosts` are the places where the licences' host stands, where they are known; so many of them
     are looked at as `find_landmarks` gives, a kilobyte to each side.
@@ -219,7 +220,7 @@ def page_licence(markup: bytes, hosts: Sequence[int] | None = None) -> str | Non
 
 
 def text_licence(text: str) -> str | None:
-    """The expression of an `SPDX-License-Identifier` line near the top of a text; None where
+    """Return the expression of an `SPDX-License-Identifier` line near the top of a text; None where
     there is none, or where it is no expression."""
     found = _SPDX.search(text, 0, SPDX_SCAN_CHARS)
     if found is None:

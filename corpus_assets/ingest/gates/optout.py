@@ -31,7 +31,8 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def checked_token(agent: str) -> str:
-    """An agent's product token (RFC 9309, section 2.2.1, and digits); ValueError for another."""
+    """Return an agent's product token (RFC 9309, section 2.2.1, and digits); ValueError for
+    another."""
     if _TOKEN.fullmatch(agent) is None:
         raise ValueError(f"agent {agent!r}: write the product token, such as GPTBot")
     return agent
@@ -64,7 +65,7 @@ class AiAgents(Settings):
 
 @lru_cache(maxsize=1)
 def usual_agents() -> AiAgents:
-    """The list that comes with the program."""
+    """Return the list that comes with the program."""
     return _parsed(files("corpus_assets.ingest.gates").joinpath("ai_agents.csv").read_bytes(), "")
 
 
@@ -179,7 +180,7 @@ def header_opt_out(
     settings: OptOutSettings,
     markup: bytes = b"",
 ) -> str | None:
-    """The directive in the HTTP headers that rules the page out, or None.
+    """Return the directive in the HTTP headers that rules the page out, or None.
 
     `markup` is that of the page, which can free itself from a reservation in the headers.
     """
@@ -196,7 +197,7 @@ def header_opt_out(
 def meta_opt_out(
     markup: bytes, settings: OptOutSettings, metas: Sequence[int] | None = None
 ) -> str | None:
-    """The directive in the page's `<meta>` tags that rules it out, or None.
+    """Return the directive in the page's `<meta>` tags that rules it out, or None.
 
     `markup` is compatible with ASCII, `metas` are the places of its tags where they are known.
     Tags count wherever they stand, in comments too: in doubt the page is left alone.
@@ -237,7 +238,7 @@ def _agents(settings: OptOutSettings) -> frozenset[str]:
 
 
 def _in_scope(tag: str, settings: OptOutSettings) -> set[str]:
-    """The directives of an X-Robots-Tag that count: `noindex, gptbot/1.1: noai, noimageai`.
+    """Return the directives of an X-Robots-Tag that count: `noindex, gptbot/1.1: noai, noimageai`.
 
     A name with a colon begins a scope, unless it is a directive with a value of its own. Versions
     of agents are passed over.

@@ -56,7 +56,7 @@ def path_of(url: str) -> bytes:
 
 
 def pattern_rule(allow: bool, raw: bytes) -> Rule | None:
-    """A rule from what stands behind `Allow:` or `Disallow:`; None for what is no pattern."""
+    """Return a rule from what stands behind `Allow:` or `Disallow:`; None for what is no pattern."""
     if not raw.startswith((b"/", b"*")):
         return None
     pattern = one_spelling(raw)
@@ -173,7 +173,7 @@ class UsageRule(NamedTuple):
 
 
 def combined(statements: Iterable[Statement]) -> Preference:
-    """The most restrictive statement, with the places of all."""
+    """Return the most restrictive statement, with the places of all."""
     ordered = sorted(statements, key=lambda each: _ORDER.index(each.value))
     if not ordered:
         return Preference()
@@ -182,13 +182,13 @@ def combined(statements: Iterable[Statement]) -> Preference:
 
 
 def in_words(signal: str, value: str) -> str:
-    """A statement as it is usually written: `Content-Usage: train-ai=n`."""
+    """Return a statement as it is usually written: `Content-Usage: train-ai=n`."""
     label, yes, no = _WORDS[signal]
     return f"{signal}: {label}={yes if value == ALLOW else no}"
 
 
 def training_preference(signal: str, value: str) -> str:
-    """What the value of a `Content-Usage` or `Content-Signal` says about training."""
+    """Return what the value of a `Content-Usage` or `Content-Signal` says about training."""
     value = value[:MAX_VALUE_CHARS]
     label, yes, no = _WORDS[signal]
     pairs = _dictionary(value) if signal == CONTENT_USAGE else _pairs(value)
@@ -197,7 +197,7 @@ def training_preference(signal: str, value: str) -> str:
 
 
 def usage_rule(value: str, signal: str, path: bytes) -> UsageRule:
-    """A rule for the paths that begin like `path`, or match it as a pattern; empty: for all."""
+    """Return a rule for the paths that begin like `path`, or match it as a pattern; empty: for all."""
     return UsageRule(value, signal, pattern_rule(True, path) or Rule(True, b"", (b"",), False))
 
 
@@ -212,7 +212,7 @@ def usage_in_order(rules: Iterable[UsageRule]) -> tuple[UsageRule, ...]:
 
 
 def usage_statement(path: bytes, rules: Iterable[UsageRule]) -> Statement | None:
-    """What rules that are in order say of a path; None where that is nothing about training."""
+    """Return what rules that are in order say of a path; None where that is nothing about training."""
     found = next((each for each in rules if matches(each.rule, path)), None)
     if found is None or found.value == UNKNOWN:
         return None
@@ -220,7 +220,7 @@ def usage_statement(path: bytes, rules: Iterable[UsageRule]) -> Statement | None
 
 
 def header_statements(headers: Sequence[tuple[str, str]]) -> list[Statement]:
-    """What the headers of a response say; names in lower case."""
+    """Return what the headers of a response say; names in lower case."""
     found: list[Statement] = []
     for signal in (CONTENT_USAGE, CONTENT_SIGNAL):
         # lines of one field are one value (RFC 9651, section 4.2)
@@ -239,7 +239,7 @@ def header_statements(headers: Sequence[tuple[str, str]]) -> list[Statement]:
 
 
 def markup_statements(markup: bytes) -> list[Statement]:
-    """The RSL licences that a page links to; `markup` is compatible with ASCII."""
+    """Return the RSL licences that a page links to; `markup` is compatible with ASCII."""
     if RSL_TYPE.encode() not in markup:
         return []
     found = []
@@ -323,7 +323,7 @@ class Group:
 
 
 def parse_robots(content: bytes) -> list[Group]:
-    """The groups of a file, in its order. Never fails: what cannot be read is no rule."""
+    """Return the groups of a file, in its order. Never fails: what cannot be read is no rule."""
     groups: list[Group] = []
     open_to_agents = False
     for line in _lines(content):
@@ -351,7 +351,7 @@ def parse_robots(content: bytes) -> list[Group]:
 
 
 def licences_in(content: bytes) -> list[str]:
-    """The addresses of the `License` lines of a file."""
+    """Return the addresses of the `License` lines of a file."""
     found = []
     for line in _lines(content):
         key, _, value = line.partition(b":")
@@ -361,12 +361,12 @@ def licences_in(content: bytes) -> list[str]:
 
 
 def rules_for(groups: Sequence[Group], agent: str) -> tuple[Rule, ...]:
-    """The rules that hold for an agent, in the order they are asked."""
+    """Return the rules that hold for an agent, in the order they are asked."""
     return in_order(rule for group in _groups_of(groups, agent) for rule in group.rules)
 
 
 def usage_for(groups: Sequence[Group], agent: str) -> tuple[UsageRule, ...]:
-    """What an agent is told about training, in the order it is asked."""
+    """Return what an agent is told about training, in the order it is asked."""
     return usage_in_order(rule for group in _groups_of(groups, agent) for rule in group.usage)
 
 
@@ -377,7 +377,7 @@ def _groups_of(groups: Sequence[Group], agent: str) -> list[Group]:
 
 
 def _usage(signal: str, value: str) -> UsageRule:
-    """A rule about use; a value that begins with `/` has a path in front."""
+    """Return a rule about use; a value that begins with `/` has a path in front."""
     path = _PATH.match(value)
     preference = training_preference(signal, value[path.end() :] if path else value)
     return usage_rule(preference, signal, path[1].encode() if path else b"")

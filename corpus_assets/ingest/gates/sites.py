@@ -101,13 +101,14 @@ class SiteRules(NamedTuple):
     licences: tuple[str, ...] = ()
 
     def disallowed(self, path: bytes) -> list[str]:
-        """The agents that may not fetch a path, in the recipe's order."""
+        """Return the agents that may not fetch a path, in the recipe's order."""
         if self.agents is None or path == b"/robots.txt":
             return []
         return [agent for agent, rules in self.agents if rules and not is_allowed(path, rules)]
 
     def refused_by_ai_txt(self, path: bytes, media_type: str) -> list[str]:
-        """The agents that may not use a page, in the recipe's order; `*` where it names none."""
+        """Return the agents that may not use a page, in the recipe's order; `*` where it names
+        none."""
         paths = (path, *_SUFFIXES.get(media_type, ()))
         return [agent for agent, rules in self.ai_txt if _is_refused(paths, rules)]
 
@@ -115,7 +116,7 @@ class SiteRules(NamedTuple):
         return not is_allowed(path, self.tdmrep)
 
     def said_in_robots(self, path: bytes) -> list[Statement]:
-        """What robots.txt says about training on a page."""
+        """Return what robots.txt says about training on a page."""
         found = [usage_statement(path, rules) for rules in self.usage]
         named = [Statement(UNKNOWN, f"file robots.txt License: {each}") for each in self.licences]
         return [*(each for each in found if each is not None), *named]
@@ -128,7 +129,7 @@ def robots_rules(content: bytes, agents: Sequence[str]) -> list[list[str]]:
 
 
 def usage_rules(content: bytes, agents: Sequence[str], ai_agents: Sequence[str]) -> list[list[str]]:
-    """What robots.txt says about training, each different set of rules once.
+    """Return what robots.txt says about training, each different set of rules once.
 
     Rules are written as `+uPATTERN`: allow, disallow or unknown (`+-?`), by `Content-Usage` or
     `Content-Signal` (`us`).
@@ -150,7 +151,7 @@ def usage_rules(content: bytes, agents: Sequence[str], ai_agents: Sequence[str])
 
 
 def licence_lines(content: bytes) -> list[str]:
-    """The addresses of the licences that a robots.txt names."""
+    """Return the addresses of the licences that a robots.txt names."""
     return [each[:MAX_LICENCE_CHARS] for each in licences_in(content)[:MAX_LICENCES]]
 
 
@@ -184,7 +185,7 @@ def to_bytes(
     usage: Sequence[Sequence[str]] = (),
     licences: Sequence[str] = (),
 ) -> bytes:
-    """The rules of a host in one canonical form; equal rules give equal bytes."""
+    """Return the rules of a host in one canonical form; equal rules give equal bytes."""
     body: dict[str, Any] = {}
     by_agent = {"a": robots, "i": ai_txt if ai_txt and any(ai_txt) else None}
     sets = sorted({tuple(rules) for each in by_agent.values() for rules in each or ()})
@@ -222,7 +223,7 @@ def _by_agent(
 
 
 def _lenient_json(content: bytes) -> Any:
-    """What a JSON file says, commas after a last entry forgiven; None when it is none."""
+    """Return what a JSON file says, commas after a last entry forgiven; None when it is none."""
     text = content.decode("utf-8-sig", "replace")
     for attempt in (text, _SURPLUS_COMMA.sub("", text)):
         try:
@@ -233,7 +234,8 @@ def _lenient_json(content: bytes) -> Any:
 
 
 def _path_on(site: str, location: str) -> str | None:
-    """The path of a location on a host, with or without its `www.`; None when it is elsewhere."""
+    """Return the path of a location on a host, with or without its `www.`; None when it is
+    elsewhere."""
     absolute = _ABSOLUTE.fullmatch(location)
     if absolute is None:
         return location
@@ -286,7 +288,7 @@ NOTHING = SiteRules(None)
 
 
 def site_of(url: str, address: Address | None = None) -> str | None:
-    """The authority of a web address in one spelling, `www.` kept; None when it is none."""
+    """Return the authority of a web address in one spelling, `www.` kept; None when it is none."""
     address = address or address_of(url)
     if address is None:
         return None
@@ -297,7 +299,7 @@ def site_of(url: str, address: Address | None = None) -> str | None:
 
 
 def twin(site: str) -> str:
-    """The same host with `www.`, or without."""
+    """Return the same host with `www.`, or without."""
     return site[4:] if site.startswith("www.") else f"www.{site}"
 
 
@@ -319,7 +321,7 @@ def write_index(
     rule_sets: Sequence[bytes],
     agents: Sequence[str],
 ) -> tuple[bytes, bytes]:
-    """The two files, from sorted answers; equal content gives equal bytes."""
+    """Return the two files, from sorted answers; equal content gives equal bytes."""
     metadata = {AGENTS: json.dumps(list(agents)).encode()}
     columns = [("file", pa.uint64()), ("since", pa.int64()), ("rules", pa.int32())]
     arrays = [pa.array(files), pa.array(since), pa.array(numbers)]
@@ -345,7 +347,8 @@ class SiteIndex:
         return len(self._files)
 
     def find(self, site: str, fetched_at: str = "") -> SiteRules | None:
-        """The rules of a host, or of its twin, for a page of that time; None when neither was seen.
+        """Return the rules of a host, or of its twin, for a page of that time; None when neither
+        was seen.
 
         Of each file the last answer that is no later than the page counts; where there is none,
         the first; for a page of unknown time the last.
@@ -359,7 +362,7 @@ class SiteIndex:
         return None
 
     def _answer(self, file: int, at: int) -> SiteRules | None:
-        """What a file said at a time, past redirects."""
+        """Return what a file said at a time, past redirects."""
         place = bisect_left(self._files, file)
         if place == len(self._files) or self._files[place] != file:
             return None
@@ -447,7 +450,7 @@ def ask_site(
     optout: OptOutSettings,
     sites: SiteIndex,
 ) -> tuple[Refusal | None, list[Statement]]:
-    """What the files of a page's host say against fetching it, and about training on it."""
+    """Return what the files of a page's host say against fetching it, and about training on it."""
     url = record.url or ""
     site = site_of(url, address)
     rules = None if site is None else sites.find(site, record.fetched_at)

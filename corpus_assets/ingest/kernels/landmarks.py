@@ -102,7 +102,7 @@ def quoted_tags_with(
 
 @lru_cache(maxsize=16)
 def _joined(words: tuple[bytes, ...]) -> tuple[Bytes, Places]:
-    """The words one after the other, and where each ends."""
+    """Return the words one after the other, and where each ends."""
     ends = np.cumsum(np.array([len(word) for word in words], dtype=np.int64))
     return np.frombuffer(b"".join(words), dtype=np.uint8), ends
 

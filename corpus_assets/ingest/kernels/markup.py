@@ -49,7 +49,7 @@ def _element_table() -> tuple[npt.NDArray[np.uint64], Bytes]:
 
 
 def _byte_classes() -> Bytes:
-    """What each byte ends in a tag."""
+    """Return what each byte ends in a tag."""
     classes = np.zeros(256, dtype=np.uint8)
     for members, mark in (
         (b" \t\n\f\r", _SPACE),

@@ -95,7 +95,7 @@ def byte_classes() -> Bytes:
 
 
 def lead(n_digits: int, following: int) -> int:
-    """The detail of a NUMBER: digits of its first group and the byte after them.
+    """Return the detail of a NUMBER: digits of its first group and the byte after them.
 
     A number that begins with + or ( has no first group and that byte.
     """
@@ -221,7 +221,7 @@ def of_letters(
     n: int,
     d: int,
 ) -> int:
-    """The place of a word that begins with a letter, where an id could stand in it."""
+    """Return the place of a word that begins with a letter, where an id could stand in it."""
     length = end - at
     digits = _digits_in(data, at, end, classes) if length <= MAX_WORD else 0
     if digits >= 4 and length <= MAX_WORD:
@@ -240,7 +240,7 @@ def of_letters(
 
 @kernel
 def of_mark(data: Bytes, high: int, at: int, marks: Marks, found: Ints, n: int, d: int) -> int:
-    """The longest prefix that stands at `at` (longer ones are listed first)."""
+    """Return the longest prefix that stands at `at` (longer ones are listed first)."""
     first = data[at]
     for p in range(marks.groups[first], marks.groups[first + 1]):
         begin = marks.offsets[p]
@@ -261,7 +261,7 @@ def of_mark(data: Bytes, high: int, at: int, marks: Marks, found: Ints, n: int, 
 def of_at(
     data: Bytes, low: int, high: int, at: int, classes: Bytes, found: Ints, n: int, d: int
 ) -> int:
-    """The place where the characters before the @ at `at` begin, were it an address."""
+    """Return the place where the characters before the @ at `at` begin, were it an address."""
     if at + 1 >= high or not (classes[data[at + 1]] & HOST or 0xC3 <= data[at + 1] <= 0xD3):
         return n
     start = at
@@ -281,7 +281,7 @@ def of_at(
 
 @kernel
 def of_value(data: Bytes, high: int, at: int, classes: Bytes, found: Ints, n: int, d: int) -> int:
-    """What stands after the = or : at `at`, where it is long and not only letters."""
+    """Return what stands after the = or : at `at`, where it is long and not only letters."""
     at += 1
     for _ in range(5):  # space, tab, quotes, >
         if at < high and (data[at] == 0x20 or data[at] == 9 or data[at] == 0x22 or data[at] == 0x27
@@ -390,7 +390,7 @@ def _stop(
 def _examine(
     data: Bytes, offsets: Ints, stops: Ints, classes: Bytes, marks: Marks, found: Ints
 ) -> int:
-    """What the stops turn out to be, in `found`; returns how many places there are."""
+    """Return what the stops turn out to be, in `found`; returns how many places there are."""
     n = 0
     for k in range(stops.shape[0]):
         d, at, end = stops[k, 0], stops[k, 1], stops[k, 2]

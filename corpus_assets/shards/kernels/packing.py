@@ -118,7 +118,8 @@ def best_fit(lengths: npt.NDArray[np.int32], capacity: int) -> tuple[npt.NDArray
 
 @kernel
 def _remainders(lengths: Any, capacity: int) -> Any:
-    """What is left of each document after its full pieces, where anything is; and all pieces."""
+    """Return what is left of each document after its full pieces, where anything is; and all
+    pieces."""
     pieces = whole = 0
     for length in lengths:
         pieces += -(-length // capacity)

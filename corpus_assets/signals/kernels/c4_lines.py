@@ -69,7 +69,7 @@ def _cut_line(data: Bytes, start: int, end: int, citations: bool, pieces: Ints, 
 
 @kernel
 def _tail(data: Bytes, pieces: Ints, first: int, free: int, tail: Bytes) -> int:
-    """The last bytes of a line's pieces, up to 8, into `tail`; returns how many."""
+    """Return the last bytes of a line's pieces, up to 8, into `tail`; returns how many."""
     n = 0
     k = free - 1
     while k >= first and n < tail.shape[0]:
@@ -84,7 +84,7 @@ def _tail(data: Bytes, pieces: Ints, first: int, free: int, tail: Bytes) -> int:
 
 @kernel
 def _is_ended(tail: Bytes, n: int, marks: Points) -> bool:
-    """An end mark, and no ellipsis of three full stops, closes the line."""
+    """Return an end mark, and no ellipsis of three full stops, closes the line."""
     size = tail.shape[0]
     if n == 0 or not contains(marks, last_code_point(tail, size - n, size)):
         return False

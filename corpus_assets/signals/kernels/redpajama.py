@@ -56,7 +56,7 @@ def token_counts(data: Bytes, offsets: Ints, classes: Bytes) -> Ints:
 
 @kernel
 def without_punctuation(data: Bytes, offsets: Ints) -> tuple[Bytes, Ints]:
-    """The texts without ASCII punctuation and with small ASCII letters, as a new batch."""
+    """Return the texts without ASCII punctuation and with small ASCII letters, as a new batch."""
     n = offsets.shape[0] - 1
     out = np.empty(offsets[n] - offsets[0], dtype=np.uint8)
     places = np.zeros(n + 1, dtype=np.int64)

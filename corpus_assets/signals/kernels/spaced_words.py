@@ -15,7 +15,7 @@ SPACE = np.uint8(32)
 
 
 def spaced_words(data: Bytes, offsets: Ints) -> tuple[Bytes, Ints]:
-    """The texts anew, `uint8[bytes]` and `int64[n + 1]`; at most three bytes for one."""
+    """Return the texts anew, `uint8[bytes]` and `int64[n + 1]`; at most three bytes for one."""
     written = np.empty(3 * int(offsets[-1] - offsets[0]), dtype=np.uint8)
     ends = np.zeros(len(offsets), dtype=np.int64)
     _spaced_words(data, offsets, _kinds(), written, ends)
@@ -23,7 +23,8 @@ def spaced_words(data: Bytes, offsets: Ints) -> tuple[Bytes, Ints]:
 
 
 def _kinds() -> Bytes:
-    """The kind of each byte: ASCII marks, white space with NUL, and bytes of longer characters."""
+    """Return the kind of each byte: ASCII marks, white space with NUL, and bytes of longer
+    characters."""
     kinds = np.full(256, PLAIN, dtype=np.uint8)
     kinds[[0, *range(9, 14), *range(28, 33)]] = BLANK
     kinds[[*range(33, 48), *range(58, 65), *range(91, 97), *range(123, 127)]] = MARK

@@ -65,7 +65,7 @@ def _find_stop_word(data: Bytes, start: int, end: int, stops: Bytes, stop_offset
 
 @kernel
 def _count_symbols(data: Bytes, start: int, end: int) -> tuple[int, int]:
-    """Number signs and ellipses; works on bytes, since UTF-8 never hides one in another."""
+    """Return number signs and ellipses; works on bytes, since UTF-8 never hides one in another."""
     hashes = 0
     ellipses = 0
     dots = 0

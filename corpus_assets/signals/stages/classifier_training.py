@@ -141,7 +141,7 @@ def _split(
 
 
 def _words(text: str) -> list[bytes]:
-    """The words that the scoring of documents sees."""
+    """Return the words that the scoring of documents sees."""
     return text.encode("utf-8", "replace").replace(b"\0", b" ").split()
 
 
@@ -151,7 +151,8 @@ def _texts_with(texts: Iterable[str]) -> Counter[bytes]:
 
 
 def _min_documents(texts_with: Counter[bytes], settings: TrainSettings) -> int:
-    """The smallest number, from `min_documents` up, that leaves at most `max_vocabulary` words."""
+    """Return the smallest number, from `min_documents` up, that leaves at most `max_vocabulary`
+    words."""
     words_with = Counter(texts_with.values())
     least = settings.min_documents
     words = sum(n for count, n in words_with.items() if count >= least)
@@ -226,7 +227,8 @@ def _measure(model: FastTextModel, good: list[str], poor: list[str]) -> dict[str
 
 
 def _weights(model: FastTextModel, texts_with: Counter[bytes], top: int) -> dict[str, Any]:
-    """The words that pull hardest to either side: their vectors times the labels' difference."""
+    """Return the words that pull hardest to either side: their vectors times the labels'
+    difference."""
     joined = model.word_bytes.tobytes()
     words = [joined[start:end] for start, end in pairwise(model.word_starts.tolist())]
     output = model.output.astype(np.float64)
@@ -320,7 +322,7 @@ class ClassifierEntry(Settings):
         return self
 
     def identity(self) -> dict[str, Any]:
-        """What changes the model: never where something lies."""
+        """Return what changes the model: never where something lies."""
         if self.pinned is not None:
             return {"sha256": self.sha256}
         return {

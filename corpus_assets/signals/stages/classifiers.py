@@ -98,7 +98,7 @@ def trained(graph: "Pipeline") -> dict[str, ClassifierEntry]:
 
 
 def family_of(families: Iterable[SignalFamily], name: str) -> Classifier:
-    """The family that scores with a classifier; it says how texts are read, in training too."""
+    """Return the family that scores with a classifier; it says how texts are read, in training too."""
     for family in families:
         if isinstance(family, Classifier) and family.name == name:
             return family
@@ -106,7 +106,7 @@ def family_of(families: Iterable[SignalFamily], name: str) -> Classifier:
 
 
 def classifier_file(graph: "Pipeline", name: str) -> Output:
-    """The file of a classifier that is trained here."""
+    """Return the file of a classifier that is trained here."""
     pin = graph.pin_of(NODE, name)
     if pin is not None:
         return pin
@@ -138,7 +138,7 @@ def outside_classifiers(graph: "Pipeline") -> dict[str, tuple[Path, str]]:
 
 
 def training_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
-    """The files that classifiers learn from, for the lock."""
+    """Return the files that classifiers learn from, for the lock."""
     pinned: dict[str, tuple[PinnedFile, ...]] = {}
     for name, entry in trained(graph).items():
         for side in SIDES:
@@ -159,7 +159,7 @@ def training_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
 def learned_inputs(
     graph: "Pipeline", needs: Sequence[str]
 ) -> tuple[dict[str, Output], dict[str, str], dict[str, str]]:
-    """What signals read of learned filters: files of the store, digests and paths of others."""
+    """Return what signals read of learned filters: files of the store, digests and paths of others."""
     outside = outside_classifiers(graph)
     shared: dict[str, Output] = {}
     digests: dict[str, str] = {}
@@ -178,7 +178,7 @@ def learned_inputs(
 
 
 def _samples(graph: "Pipeline", snapshot: str) -> list[Sample]:
-    """The samples that draw from a snapshot, in a fixed order."""
+    """Return the samples that draw from a snapshot, in a fixed order."""
     return [
         (name, side, place, sample)
         for name, entry in to_train(graph).items()
@@ -188,7 +188,7 @@ def _samples(graph: "Pipeline", snapshot: str) -> list[Sample]:
 
 
 def _drawn(graph: "Pipeline") -> dict[str, Output]:
-    """What was drawn, by classifier, side, place, snapshot and part."""
+    """Return what was drawn, by classifier, side, place, snapshot and part."""
     found: dict[str, Output] = {}
     for snapshot in graph.recipe.snapshots:
         samples = _samples(graph, snapshot)

@@ -65,7 +65,7 @@ def _calibrations(graph: "Pipeline") -> dict[str, Output]:
 def model_inputs(
     graph: "Pipeline", needs: Sequence[str]
 ) -> tuple[dict[str, Output], dict[str, str], dict[str, str]]:
-    """What signals read of these models: files of the store, digests and paths of others."""
+    """Return what signals read of these models: files of the store, digests and paths of others."""
     shared: dict[str, Output] = {}
     digests: dict[str, str] = {}
     paths: dict[str, str] = {}
@@ -81,7 +81,7 @@ def model_inputs(
 
 
 def model_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
-    """The files that models are trained on, for the lock."""
+    """Return the files that models are trained on, for the lock."""
     return {
         f"perplexity/{name}": tuple(
             PinnedFile(name=path.name, bytes=path.stat().st_size, sha256=graph.digest_of(path))
@@ -163,7 +163,7 @@ def run_perplexity_models(context: TaskContext) -> None:
 
 
 def _read_parquet(path: str, where: Mapping[str, str]) -> list[str]:
-    """The column `text`; a row without one is an error, training data is curated."""
+    """Return the column `text`; a row without one is an error, training data is curated."""
     try:
         table = pq.read_table(path, columns=["text", *where])
         for name, value in where.items():

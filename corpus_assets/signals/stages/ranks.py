@@ -30,7 +30,7 @@ def ensemble_of(graph: "Pipeline") -> Ensemble | None:
 
 
 def plan_score_sample(graph: "Pipeline", snapshot: str) -> list[Task]:
-    """The scores that an ensemble reads, of documents drawn from a calibration snapshot."""
+    """Return the scores that an ensemble reads, of documents drawn from a calibration snapshot."""
     ensemble = ensemble_of(graph)
     if ensemble is None or graph.pin_of(RANKS) or not _makes_ranks(graph, ensemble, snapshot):
         return []
@@ -73,7 +73,7 @@ def plan_score_ranks(graph: "Pipeline") -> list[Task]:
 
 
 def scoring_families(settings: SignalSettings, ensemble: Ensemble) -> SignalSettings:
-    """The families that give an ensemble's scores, what they read, and the text steps before
+    """Return the families that give an ensemble's scores, what they read, and the text steps before
     them: what a sample needs to get the scores that documents will get."""
     before = settings.families[: settings.families.index(ensemble)]
     wanted = set(ensemble.scores)

@@ -23,7 +23,7 @@ MODEL_FILES = (files.CLASSIFIER, files.PERPLEXITY_MODELS, files.SCORE_RANKS)
 def signal_models(
     graph: "Pipeline", needs: Sequence[str]
 ) -> tuple[dict[str, Output], dict[str, str], dict[str, Any]]:
-    """Inputs from the store, digests of files outside it, and where those lie (parameters)."""
+    """Return inputs from the store, digests of files outside it, and where those lie (parameters)."""
     shared, extra, outside = model_inputs(graph, needs)
     learned = learned_inputs(graph, needs)
     shared, extra, outside = shared | learned[0], extra | learned[1], outside | learned[2]
@@ -53,7 +53,7 @@ def signal_models(
 
 
 def folder_digest(folder: Path) -> str:
-    """What makes two folders one: names and contents of all files in them."""
+    """Return what makes two folders one: names and contents of all files in them."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     if not paths:
         raise ModelError(f"signals.families: {folder} is no folder with a model; correct its path")

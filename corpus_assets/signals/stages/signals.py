@@ -64,7 +64,7 @@ class SignalSettings(Settings):
         return self
 
     def identity(self) -> dict[str, Any]:
-        """Settings with each family's version, so that raising one recomputes its signals."""
+        """Return settings with each family's version, so that raising one recomputes its signals."""
         return {"families": [family.identity() for family in self.families]}
 
     def columns(self) -> dict[str, pa.DataType]:
@@ -75,7 +75,7 @@ class SignalSettings(Settings):
         return out
 
     def text_steps(self) -> tuple[TextStep, ...]:
-        """The families that rewrite text, in order."""
+        """Return the families that rewrite text, in order."""
         return tuple(family for family in self.families if isinstance(family, TextStep))
 
     def needs(self) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ def compute_signals(
 
 
 def _pieces(table: pa.Table) -> Iterator[tuple[str | None, pa.RecordBatch]]:
-    """Runs of rows of one domain, of at most BATCH_DOCUMENTS rows and, beyond the first row,
+    """Yield runs of rows of one domain, of at most BATCH_DOCUMENTS rows and, beyond the first row,
     BATCH_BYTES."""
     for chunk in table.to_batches(max_chunksize=BATCH_DOCUMENTS):
         lengths = pc.fill_null(pc.binary_length(chunk.column("text")), 0).to_pylist()

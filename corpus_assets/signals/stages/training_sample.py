@@ -125,7 +125,7 @@ def draw_documents(
 
 
 def first_drawn(tables: Iterable[pa.Table], max_documents: int) -> pa.Table:
-    """The first in the draw of several tables with `place`."""
+    """Return the first in the draw of several tables with `place`."""
     together = pa.concat_tables(tables)
     order = np.argsort(together["place"].to_numpy(), kind="stable")
     return together.take(pa.array(order[:max_documents]))
@@ -138,7 +138,7 @@ def _in_languages(
     languages: Sequence[str],
     lid: Path,
 ) -> npt.NDArray[np.int64]:
-    """The rows of `order` in some languages, until there are enough."""
+    """Return the rows of `order` in some languages, until there are enough."""
     found: list[npt.NDArray[np.int64]] = []
     n_found = 0
     for start in range(0, len(order), AT_ONCE):
