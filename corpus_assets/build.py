@@ -92,7 +92,7 @@ def build_unless(
                 return None
             if made.gave_way is not None:
                 session.progress.told(f"mixture: {made.gave_way}")
-            if is_published(session.pipeline, made) and runner.knows(name):
+            if is_published(session.pipeline, session.registry, made) and runner.knows(name):
                 return made
             try:
                 runner.publish(session, made)

@@ -56,9 +56,15 @@ from corpus_assets.versions.report import render_report
 from corpus_assets.versions.version import Version
 
 
-def is_published(pipeline: Pipeline, version: Version) -> bool:
+def is_published(pipeline: Pipeline, registry: Registry, version: Version) -> bool:
+    """Return whether the store has the version, and the registry knows it."""
     path = f"versions/{version.name}/manifest.json"
-    return pipeline.store.exists(path) and pipeline.store.read(path) == version.manifest_bytes
+    known = {row.name: row.manifest_sha256 for row in registry.versions()}
+    return (
+        known.get(version.name) == sha256_hex(version.manifest_bytes)
+        and pipeline.store.exists(path)
+        and pipeline.store.read(path) == version.manifest_bytes
+    )
 
 
 def publish(

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Sequence
 
+from corpus_assets.core import files
 from corpus_assets.core.store import read_output
 from corpus_assets.graph.checks import check_version
 from corpus_assets_tests.promises.erasure_build import Built, paths
@@ -69,7 +70,7 @@ def _pinned_counts(built: Built) -> dict[str, int]:
         f"{snapshot}/{group}": count
         for snapshot in pipeline.recipe.snapshots
         for group, count in json.loads(
-            read_output(pipeline.store, pipeline.shard_counts_file(snapshot))
+            read_output(pipeline.store, pipeline.calibration(files.SHARD_COUNTS, snapshot))
         ).items()
     }
 

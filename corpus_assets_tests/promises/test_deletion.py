@@ -19,9 +19,9 @@ from catalog.takedown import requests as takedown
 from catalog.takedown.certificates import verify_takedown
 from catalog.takedown.target import url_target
 from corpus_assets.core.home import Home
-from corpus_assets.defs import takedown as runs
 from corpus_assets.graph.run import pin_snapshot
 from corpus_assets.session import open_session
+from corpus_assets.takedown import run as runs
 from corpus_assets.takedown.run import run_pending
 from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import make_version
