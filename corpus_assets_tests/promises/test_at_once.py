@@ -96,6 +96,7 @@ def _pause(process: "subprocess.Popen[str]", home: Path) -> None:
                 return
 
 
+@pytest.mark.slow
 def test_two_takedown_runs_and_a_build_at_once_end_as_one_after_the_other(
     built: tuple[Path, Path], tmp_path: Path
 ) -> None:

@@ -278,6 +278,7 @@ class _NoDelete(BaseHTTPRequestHandler):
 class TestATakedownOnS3:
     """Last, since it changes the corpus that the others look at."""
 
+    @pytest.mark.slow
     def test_without_the_right_to_delete_it_stays_open_and_says_what_is_left(
         self, built: Built, server: S3Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
