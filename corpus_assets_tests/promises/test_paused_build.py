@@ -46,11 +46,7 @@ def _pause(pid: int, url: str) -> None:
             time.sleep(0.05)
 
 
-@pytest.mark.parametrize(
-    "empty_url",
-    ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)],
-    indirect=True,
-)
+@pytest.mark.slow
 def test_a_paused_build_loses_its_lease_publishes_nothing_and_is_repeated_byte_for_byte(
     recipe: Path, undisturbed: dict[str, str], empty_url: str, tmp_path: Path
 ) -> None:
