@@ -91,7 +91,7 @@ def _begins_piece(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
 # Contamination: benchmark items that stand in documents.
 #
 # `scan` reads text and records every item of which a document holds a good share, lightly edited
-# copies and renamed code included; what follows from a hit is said by `contamination_verdicts`,
+# copies and renamed code included; what follows from a hit is said by `decontam.verdicts`,
 # which reads only those rows. So a changed drop threshold recomputes no text.
 
 __all__ = [

@@ -158,7 +158,7 @@ def word_rows(
 #
 # For each text, as fastText does with one line:
 #
-# 1. words between ASCII white space, each with its n-grams of characters (`fasttext_words`);
+# 1. words between ASCII white space, each with its n-grams of characters;
 # 2. runs of two to `word_ngrams` words, named by a hash of the words' hashes, modulo the buckets;
 # 3. the mean of all these rows, and of the end-of-line word's.
 #

@@ -1,6 +1,6 @@
 """What a rule asks of one document, with overrides and cutoffs resolved: for people to read.
 
-Whether a document meets it is for `selection_columns` to say, which compares in the column's
+Whether a document meets it is for `select.columns` to say, which compares in the column's
 own precision.
 """
 

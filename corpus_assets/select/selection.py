@@ -1,6 +1,6 @@
 """Selection stage: thresholds over signals in, keep or drop with a reason out.
 
-Rules are data (`selection_rules.py`). A rule fails where its signal is outside the bounds, not
+Rules are data (`select.rules`). A rule fails where its signal is outside the bounds, not
 in the list, beyond its cutoff, or missing. The first failing rule, in recipe order, is the
 reason; all failing rules are recorded. Nothing here reads text: a changed threshold costs
 seconds.

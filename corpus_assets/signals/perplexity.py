@@ -1,7 +1,7 @@
 """Perplexity of a text under language models: how surprising good text would find it.
 
 CCNet grades a crawl by it (Wenzek et al. 2020, arXiv:1911.00359). Models are under `perplexity` in
-the recipe: trained in the graph (`signals.stages.perplexity_models`), or KenLM's by path and digest.
+the recipe: trained in the graph (`signals.stages.perplexity`), or KenLM's by path and digest.
 """
 
 import re

@@ -66,7 +66,7 @@ TELL_S = 30.0
 ROWS = 256  # of a SQLite table that are searched at once
 MAX_DEPTH = 4  # compressed in compressed in ...
 TOKEN_FILES = re.compile(r"\.(bin|ds|mds)(\.|$)")
-SHOWN_DOCUMENT = re.compile(rb'<article id="([0-9a-f]{32})"')  # as `canary_page` marks them
+SHOWN_DOCUMENT = re.compile(rb'<article id="([0-9a-f]{32})"')  # as `inspect.canary` marks them
 TAGS = re.compile(r"<[^>]{0,2000}>")
 ESCAPES = re.compile(r"\\(u[0-9a-fA-F]{4}|[nrtbf\"/\\])")
 PLAIN = {"n": "\n", "r": "\r", "t": "\t", "b": " ", "f": " ", '"': '"', "/": "/", "\\": "\\"}

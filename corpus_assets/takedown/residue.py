@@ -1,7 +1,7 @@
 """Search what is still there for removed texts: exact copies and shared 13-grams.
 
 The removed texts are gone by then. They are known by their ids and by one-way digests of some
-of their 13-grams (`gram_digests`), which a certificate keeps, so the same search can be made
+of their 13-grams (`versions.removed`), which a certificate keeps, so the same search can be made
 again at any time. Every live text, and every document decoded from a version's tokens, is
 searched. One that was scanned already (a final text that cleaning left as it was, tokens that spell
 it) is known by its digest and not scanned again.

@@ -120,7 +120,7 @@ def sentence_terminals() -> npt.NDArray[np.int32]:
 # --------------------------------------------------------------------------------------------------
 # Classes of characters as Unicode 14 has them: digits, case, punctuation, symbols.
 #
-# Pinned for the reason that `unicode_tables` gives. Each class is one bit of a byte, so that one
+# Pinned for the reason given at the top. Each class is one bit of a byte, so that one
 # look-up of a code point answers all questions about it.
 
 LETTER, DIGIT, NUMERIC, UPPER, LOWER, PUNCTUATION, SYMBOL, MATHEMATICS = (1 << k for k in range(8))

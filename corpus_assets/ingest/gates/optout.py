@@ -129,7 +129,7 @@ def is_freed(value: str) -> bool:
 #
 # * `X-Robots-Tag` and `<meta name="robots">`: directives such as `noai`. A directive may be
 #   addressed to one agent (`gptbot: noai`, `<meta name="ccbot" ...>`). By default it counts where
-#   that agent trains (`ingest.gates.ai_agents`): a publisher who tells one crawler of training data means
+#   that agent trains: a publisher who tells one crawler of training data means
 #   the practice, and who tells a search engine does not. The recipe can name the agents instead.
 # * `tdm-reservation: 1`, as header or `<meta>`. Markup goes before headers, and headers before the
 #   site's `tdmrep.json` (W3C TDM Reservation Protocol, section 6.4): a page can reserve, or free,

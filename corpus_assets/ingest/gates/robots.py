@@ -118,7 +118,7 @@ def _escape(found: re.Match[bytes]) -> bytes:
 #   fetched, so the preference is unknown.
 #
 # The most restrictive of several statements counts. Opt-outs of other kinds (`ingest.gates.optout`,
-# `ingest.gates.site_gates`) are statements too.
+# `ingest.gates.sites`) are statements too.
 
 ALLOW, DISALLOW, UNKNOWN = "allow", "disallow", "unknown"
 CONTENT_USAGE, CONTENT_SIGNAL = "Content-Usage", "Content-Signal"

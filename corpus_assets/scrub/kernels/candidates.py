@@ -103,7 +103,7 @@ def lead(n_digits: int, following: int) -> int:
 
 
 # --------------------------------------------------------------------------------------------------
-# What a stop of `personal_data` turns out to be: digits, letters, a prefix, an @, a value.
+# What a stop of the scan turns out to be: digits, letters, a prefix, an @, a value.
 #
 # Each of these writes the places it finds to `found` from `n` on and gives the new `n`. Every look
 # ahead or back is bounded.
@@ -390,7 +390,7 @@ def _stop(
 def _examine(
     data: Bytes, offsets: Ints, stops: Ints, classes: Bytes, marks: Marks, found: Ints
 ) -> int:
-    """Return what the stops turn out to be, in `found`; returns how many places there are."""
+    """Write what the stops turn out to be into `found`; return how many places there are."""
     n = 0
     for k in range(stops.shape[0]):
         d, at, end = stops[k, 0], stops[k, 1], stops[k, 2]

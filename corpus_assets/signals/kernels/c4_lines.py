@@ -69,7 +69,7 @@ def _cut_line(data: Bytes, start: int, end: int, citations: bool, pieces: Ints, 
 
 @kernel
 def _tail(data: Bytes, pieces: Ints, first: int, free: int, tail: Bytes) -> int:
-    """Return the last bytes of a line's pieces, up to 8, into `tail`; returns how many."""
+    """Write the last bytes of a line's pieces, up to 8, into `tail`; return how many."""
     n = 0
     k = free - 1
     while k >= first and n < tail.shape[0]:

@@ -9,7 +9,7 @@ from corpus_assets.text.repetition import drop_single, number_keys
 from corpus_assets.text.split import Bytes, Ints, table_size
 
 N_CLASSES = 8
-SPACE = 8  # the column behind the eight classes of `unicode_classes`
+SPACE = 8  # the column behind the eight classes of `text.unicode`
 
 
 @kernel
