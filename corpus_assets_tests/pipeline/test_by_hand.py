@@ -9,6 +9,7 @@ from catalog.takedown.target import url_target
 from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.core.home import Home
 from corpus_assets.defs.assets import ASSETS
+from corpus_assets.defs.build import DagsterRuns
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.inspect.snapshots import Book
 from corpus_assets.session import live_pins, open_home
@@ -42,7 +43,7 @@ def take_down(place: Place) -> None:
     _, registry = open_home(home)
     target = url_target("http://site-3.example.org/article")
     request(registry, Store(home.store_url), target, "asked")
-    assert run_pending(home) is not None
+    assert run_pending(home, runner=DagsterRuns()) is not None
     assert registry.version().name == f"{VERSION}.td1"
 
 

@@ -35,24 +35,6 @@ from corpus_assets_tests.conftest import Place
 GOLDEN = Path(__file__).with_name("golden.json")
 REFRESH = "CORPUS_GOLDEN_REFRESH"
 HERE = "corpus_assets_tests/pipeline/test_golden.py"
-
-FILES = {
-    "common_items": "contamination_verdicts",
-    "line_counts": "boilerplate",
-    "span_prints": "repeated_spans",
-    "common_prints": "repeated_spans",
-    "span_grams": "repeated_spans",
-    "perplexity_model": "perplexity_models",
-    "quality_cutoffs": "selection",
-    "classifier_sample": "classifiers",
-    "score_sample": "signals",
-    "score_ranks": "signals",
-    "tokenizer_amounts": "tokenizer",
-    "tokenizer_draw": "tokenizer",
-    "tokenizer_sample": "tokenizer",
-    "shard_counts": "shards",
-    "tokens": "shards",
-}
 """Nodes whose VERSION stands in another stage's file."""
 
 SKIPPED_FILES = ("classifier.bin", "ranks.json", "perplexity.bin")
@@ -163,10 +145,10 @@ def test_outputs_change_only_with_their_stage_version(rows: dict[str, Row]) -> N
     faulty, old = compare(golden, rows)
     again = f"refresh the table: {REFRESH}=1 python -m pytest {HERE}"
     for node in faulty:
-        file = f"corpus_assets/stages/{FILES.get(node, node)}.py"
+        declared = STAGES[node].plan.__module__.replace(".", "/")
         pytest.fail(
             f"{node} makes something else of the same input under version "
-            f"{rows[node]['version']}: raise VERSION in {file}"
+            f"{rows[node]['version']}: raise the version that {declared}.py declares"
             f"{' (or of the signal family)' if node == 'signals' else ''}, then {again}"
         )
     if old and os.environ.get(REFRESH):

@@ -21,6 +21,7 @@ from catalog.takedown import requests as takedown
 from catalog.takedown.target import doc_id_target
 from corpus_assets.build import build
 from corpus_assets.core.home import Home
+from corpus_assets.defs.build import DagsterRuns
 from corpus_assets.graph.run import pin_snapshot
 from corpus_assets.session import Session, open_session, reopen_session
 from corpus_assets.takedown.run import run_pending
@@ -220,13 +221,13 @@ def test_a_takedown_run_through_dagster_equals_a_build_through_dagster(
     shutil.copytree(base / "home", home.root)
     registry, store = Registry(home.catalog_url), CatalogStore(home.store_url)
     takedown.request(registry, store, doc_id_target(lead["doc_id"]), "asked", near_duplicates=True)
-    assert run_pending(home) is not None
+    assert run_pending(home, runner=DagsterRuns()) is not None
     orders = [(row.kind, row.value) for row in registry.suppressions()]
     scratch = Home.resolve(str(tmp_path / "scratch"))
     _order(scratch.root, orders)
     lock = base / "home" / "store" / "versions" / BASE / "lock.json"
     with open_session(str(base / "corpus" / "small.yaml"), scratch, lock=str(lock)) as session:
-        build(session, AFTER)
+        build(session, AFTER, DagsterRuns())
     assert version_files(home.root, AFTER) == version_files(scratch.root, AFTER)
     assert _lineage(home.root, AFTER) == _lineage(scratch.root, AFTER)
     assert lead["doc_id"] not in _kept(home.root, AFTER)

@@ -15,6 +15,7 @@ from corpus_assets.build import build
 from corpus_assets.cli.export import LAYOUTS
 from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
+from corpus_assets.defs.build import DagsterRuns
 from corpus_assets.session import open_session
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.takedown.home_search import HomeSearch, _Found
@@ -131,7 +132,7 @@ def test_no_word_of_a_removed_document_is_left_in_any_file_of_the_home(
     crawl.write_bytes(b"".join(map(stored_member, records)))
     home = Home.resolve(str(tmp_path / "home"))
     with open_session(str(recipe), home) as session:
-        build(session, "small-1")
+        build(session, "small-1", DagsterRuns())
     before = _words_left(home, "small-1")
     assert {path.split("/")[2] for path in before if "/artifacts/" in path} >= {
         "documents",
@@ -142,7 +143,8 @@ def test_no_word_of_a_removed_document_is_left_in_any_file_of_the_home(
     registry, store = Registry(home.catalog_url), CatalogStore(home.store_url)
     copies = _make_copies(home)
     takedown.request(registry, store, domain_target(HOST), "asked")
-    outcome = run_pending(home)
+    outcome = run_pending(home, runner=DagsterRuns())
+    assert list(home.dagster.rglob("*.db"))  # its records are among what is looked at
     assert outcome is not None
     assert outcome.residue is not None
     left = _words_left(home, "small-1.td1")
