@@ -1,6 +1,7 @@
 """The original of a document: its record, fetched again from the file that it came from.
 
-What a takedown covers is refused, also before the takedown was carried out.
+How files of a format are read is known to the package that ingested them. What a takedown covers is
+refused, also before the takedown was carried out.
 """
 
 import base64
@@ -9,12 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from catalog.db.rows import FileRow
-from catalog.errors import TakedownRefused, UnknownName
+from catalog.errors import SourceUnavailable, TakedownRefused, UnknownName
 from catalog.formats.ids import MIN_AGREEING, NEAR_TEXT, agreeing, ordered_sketch
-from catalog.formats.records import read_record
 from catalog.formats.urls import current_key, current_order
 from catalog.lineage.lookups import records_of
 from catalog.lineage.tables import Lineage, Row
+from catalog.plugins import installed, load
+
+READER_GROUP = "catalog.source_records"
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,22 @@ def fetch_original(lineage: Lineage, doc_id: bytes, capture: int = 0) -> Origina
         stored,
         data,
     )
+
+
+def read_record(kind: str, file: FileRow, record: Row) -> tuple[bytes, bytes]:
+    """Read a record of a source of format `kind` again: as its file has it, and in the open.
+
+    That is for a package that registers an entry point of the group `catalog.source_records`,
+    called with the three; it raises `SourceUnavailable` for a format that it does not know.
+    """
+    readers = installed(READER_GROUP)
+    if not readers:
+        raise SourceUnavailable(
+            f"nothing that reads source files is installed, so {file.uri} cannot be looked into: "
+            "install corpus-assets here, anew after an update"
+        )
+    stored, data = load(readers[0], "reader of source files")(kind, file, record)
+    return stored, data
 
 
 def refuse_suppressed(lineage: Lineage, doc_id: bytes, record: Row) -> None:

@@ -45,7 +45,7 @@ from catalog.db.rows import CertificateRow
 from catalog.errors import CatalogError, StoreFileError, UnknownName
 from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage
-from catalog.takedown.plugins import installed, load
+from catalog.plugins import installed, load
 
 KEY_VARIABLE = "CORPUS_SIGNING_KEY"
 ALGORITHM = "Ed25519"

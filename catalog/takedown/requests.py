@@ -22,8 +22,8 @@ from catalog.errors import (
 from catalog.formats.ids import NEAR_TEXT
 from catalog.formats.store import Store
 from catalog.lineage.tables import MIN_PREFIX, LiveLineage
+from catalog.plugins import installed, load
 from catalog.takedown.match import ROLES, FoundDocument, Matcher
-from catalog.takedown.plugins import installed, load
 from catalog.takedown.target import (
     ID_DIGITS,
     Target,

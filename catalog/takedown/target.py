@@ -24,7 +24,7 @@ from catalog.formats.ids import (
 )
 from catalog.formats.urls import canonical_host, host_key, older_url_key, url_key
 from catalog.lineage.tables import LiveLineage
-from catalog.takedown.plugins import installed, load
+from catalog.plugins import installed, load
 
 MAX_VALUE_BYTES = 2000  # what an index of PostgreSQL is sure to hold
 ID_DIGITS = 32

@@ -10,8 +10,6 @@ import pytest
 
 from catalog.cli.commands import main as catalog
 from catalog.db.registry import Registry
-from catalog.errors import SourceUnavailable
-from catalog.formats.records import open_source
 from corpus_assets_tests.conftest import Place
 from corpus_assets_tests.crawl_server import CrawlServer, crawl_files
 from corpus_assets_tests.ingest.crawl.crawl_corpus import FIRST
@@ -128,7 +126,7 @@ def test_records_that_share_a_gzip_member_are_found_again(
             (wanted,) = [each for each in records if f"URI: {row['url']}\r\n".encode() in each]
             assert target.read_bytes() == wanted
             target.unlink()
-        monkeypatch.setattr("catalog.formats.records.MAX_FETCHED_BYTES", 1000)
+        monkeypatch.setattr("corpus_assets.ingest.formats.warc.MAX_FETCHED_BYTES", 1000)
         server.seen.clear()
         with pytest.raises(SystemExit) as done:
             catalog(["raw", shared["doc_id"].hex(), "--home", str(place.home)])
@@ -137,34 +135,21 @@ def test_records_that_share_a_gzip_member_are_found_again(
         assert not server.seen
 
 
-def test_ranges_over_http_are_patient_and_notice_changes() -> None:
-    data = bytes(range(256)) * 100
-    with CrawlServer({"f.bin": data}) as server:
-        pin = f"etag:{len(data)}:{server.etag('f.bin')}"
-        uri = f"{server.base}f.bin"
-        waits: list[float] = []
-        for fault in ("503", "close", "reset", "ignore_range", "wrong_range", "hang_up"):
-            server.seen.clear()
-            server.faults = lambda path, number, fault=fault: fault if number == 0 else None  # type: ignore[misc]
-            with open_source(uri, len(data), pin, waits.append) as stream:
-                stream.seek(1000)
-                assert stream.read(500) == data[1000:1500], fault
-        server.faults = lambda path, number: "503"
-        with (
-            open_source(uri, len(data), pin, waits.append) as stream,
-            pytest.raises(SourceUnavailable, match="try again later"),
-        ):
-            stream.read(1)
-        server.faults = lambda path, number: f"redirect:{uri.replace('127.0.0.1', 'localhost')}"
-        with (
-            open_source(uri, len(data), pin, waits.append) as stream,
-            pytest.raises(SourceUnavailable, match="redirects to another server"),
-        ):
-            stream.read(1)
-        server.faults = lambda path, number: None
-        server.files["f.bin"] = data[::-1]
-        with (
-            open_source(uri, len(data), pin, waits.append) as stream,
-            pytest.raises(SourceUnavailable, match="was changed"),
-        ):
-            stream.read(1)
+def test_without_a_package_that_reads_sources_it_is_said(
+    small_build: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    doc_id = find(small_build, capsys, "http://site-2.example.org/article")
+    monkeypatch.setattr("catalog.plugins.entry_points", lambda group: [])
+    assert run(small_build, "raw", doc_id) == 2
+    assert "nothing that reads source files is installed" in capsys.readouterr().err
+
+
+def test_a_source_of_an_unknown_format_is_refused_by_name(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    doc_id = find(place, capsys, "http://site-2.example.org/article")
+    registry = Registry(f"sqlite:///{place.home}/catalog.db")
+    with registry.database.write() as connection:
+        connection.exec_driver_sql("UPDATE sources SET kind = 'epub' WHERE name = 'web'")
+    assert run(place, "raw", doc_id) == 2
+    assert "'epub' is not a source format; known are code, jsonl" in capsys.readouterr().err

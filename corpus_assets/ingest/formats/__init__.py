@@ -10,7 +10,15 @@ from pkgutil import iter_modules
 
 from corpus_assets.core.errors import SourceError
 from corpus_assets.ingest.fetch import Opener, open_pinned
-from corpus_assets.ingest.formats.base import FileContent, FileFormat, FolderFormat, Format
+from corpus_assets.ingest.formats.base import (
+    FileContent,
+    FileFormat,
+    FolderFormat,
+    Format,
+    Original,
+    Place,
+    byte_range,
+)
 from corpus_assets.ingest.formats.http import body_beginning
 from corpus_assets.ingest.formats.warc import read_warc, refuse_formats
 from corpus_assets.ingest.records import RawRecord, SourceFile
@@ -50,7 +58,10 @@ __all__ = [
     "FileFormat",
     "FolderFormat",
     "Format",
+    "Original",
+    "Place",
     "body_beginning",
+    "byte_range",
     "find_formats",
     "format_of",
     "read_records",

@@ -5,7 +5,7 @@ import re
 import zlib
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import zstandard
 from deflate import DeflateError, gzip_decompress  # whatever it refuses, zlib decides
@@ -257,6 +257,18 @@ class Plain(io.RawIOBase):
     def _next(self, size: int) -> bytes:
         """More bytes, about `size` of them; empty at the end or with `failure`."""
         return self._stream.read(size)
+
+
+class MemberStream(Plain):
+    """One gzip member, however many records it holds."""
+
+    def __init__(self, member: GzipMember) -> None:
+        super().__init__(cast(BinaryIO, member))
+        self._member = member
+
+    def _next(self, size: int) -> bytes:
+        self._member.begin_record()
+        return self._member.read(size)
 
 
 class Gunzip(Plain):

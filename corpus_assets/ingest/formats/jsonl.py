@@ -7,12 +7,13 @@ longer one is read past and counted. Blank lines are no records.
 import io
 import json
 from collections.abc import Iterator
+from itertools import islice
 from typing import BinaryIO
 
-from corpus_assets.ingest.formats.base import FileFormat
+from corpus_assets.ingest.formats.base import FileFormat, Original, Place
 from corpus_assets.ingest.formats.framing import inflated
 from corpus_assets.ingest.formats.rows import record_of_row
-from corpus_assets.ingest.records import RawRecord, damaged
+from corpus_assets.ingest.records import RawRecord, SourceFile, damaged
 from corpus_assets.ingest.source import SourceSpec
 
 JSON_BYTES_PER_BYTE = 6
@@ -62,6 +63,14 @@ def _parse(line: bytes, name: str, spec: SourceSpec, number: int, length: int) -
     return record_of_row(row, name, spec, number, length)
 
 
+def line_at(stream: BinaryIO, part: SourceFile, place: Place) -> Original:
+    """Read a line again; those before it are read past."""
+    lines = io.BufferedReader(inflated(stream, part.name), BUFFER_BYTES)
+    for line in islice(lines, place.offset - 1, place.offset):
+        return Original(line, line)
+    raise place.missing(part)
+
+
 JSONL = FileFormat(
     "jsonl",
     (
@@ -69,4 +78,5 @@ JSONL = FileFormat(
         ".ndjson", ".ndjson.gz", ".ndjson.zst",
     ),
     read_jsonl,
+    line_at,
 )  # fmt: skip

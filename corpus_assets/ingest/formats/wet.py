@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import BinaryIO
 
 from corpus_assets.ingest.formats.base import FileFormat
-from corpus_assets.ingest.formats.warc import read_warc
+from corpus_assets.ingest.formats.warc import archived_at, read_warc
 from corpus_assets.ingest.records import RawRecord, damaged
 
 
@@ -26,5 +26,6 @@ WET = FileFormat(
     "wet",
     (".wet", ".wet.gz"),
     lambda stream, name, _spec, max_bytes: read_wet(stream, name, max_bytes),
+    archived_at,
     is_web_archive=True,
 )

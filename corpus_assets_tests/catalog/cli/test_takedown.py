@@ -33,7 +33,7 @@ def run_json(corpus: Corpus, *arguments: str) -> Any:
 def sketches(monkeypatch: pytest.MonkeyPatch) -> None:
     """The entry point that pyproject.toml declares, whether the package is installed or not."""
     point = EntryPoint("corpus_assets", "corpus_assets.text.sketch:sketch_text", SKETCH_GROUP)
-    monkeypatch.setattr("catalog.takedown.plugins.entry_points", lambda group: [point])
+    monkeypatch.setattr("catalog.plugins.entry_points", lambda group: [point])
 
 
 def request(corpus: Corpus, *arguments: str) -> Result:
@@ -110,7 +110,7 @@ def test_near_copies_of_a_text_that_no_version_holds_are_refused_from_now_on(
 def test_a_text_cannot_be_sketched_where_nothing_that_does_it_is_installed(
     own_corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("catalog.takedown.plugins.entry_points", lambda group: [])
+    monkeypatch.setattr("catalog.plugins.entry_points", lambda group: [])
     (tmp_path / "text.txt").write_text("some text", encoding="utf-8")
     asked = ("--text-file", str(tmp_path / "text.txt"))
     refused = request(own_corpus, *asked, "--near-duplicates")
@@ -255,7 +255,7 @@ def only_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("CORPUS_HOME", "CORPUS_STORE_URL", "CORPUS_CATALOG_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.syspath_prepend(str(folder))
-    monkeypatch.setattr("catalog.takedown.plugins.entry_points", here)
+    monkeypatch.setattr("catalog.plugins.entry_points", here)
     return folder
 
 

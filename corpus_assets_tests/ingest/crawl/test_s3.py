@@ -9,12 +9,14 @@ import pytest
 import yaml
 
 from catalog.cli.commands import main as catalog
+from catalog.db.rows import FileRow
 from catalog.errors import SourceUnavailable
-from catalog.formats.records import open_source
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.home import Home
 from corpus_assets.ingest.fetch.fetcher import Fetcher
 from corpus_assets.ingest.fetch.transport import FetchSettings
+from corpus_assets.ingest.originals import open_again, read_original
+from corpus_assets.ingest.records import SourceFile
 from corpus_assets.inspect.snapshots import Book, follow
 from corpus_assets_tests.crawl_server import CrawlServer, every_other
 from corpus_assets_tests.ingest.crawl.crawl_corpus import FIRST, NEWS, SECOND, Place, two_crawls
@@ -182,36 +184,33 @@ def test_an_original_on_s3_is_the_pinned_one_or_refused(weed: S3Server, bucket: 
     pin = f"etag:{len(data)}:{etag}"
 
     def read() -> bytes:
-        with open_source(uri, len(data), pin, lambda seconds: None) as stream:
+        file = SourceFile("original.bin", uri, len(data), pin)
+        with open_again(file, lambda seconds: None) as stream:
             stream.seek(1000)
             return stream.read(500)
 
     assert read() == data[1000:1500]
     client.put("mirror/original.bin", data[::-1])
-    with pytest.raises(SourceUnavailable, match="was changed since"):
+    with pytest.raises(SourceError, match="was changed since"):
         read()
     client.put("mirror/original.bin", data + b"more")
     pin = ""
-    with pytest.raises(SourceUnavailable, match="was changed since"):
+    with pytest.raises(SourceError, match="was changed since"):
         read()
     client.delete("mirror/original.bin")
-    with pytest.raises(SourceUnavailable, match="not there any more"):
+    with pytest.raises(SourceError, match="is not there"):
         read()
 
 
 def test_an_original_that_s3_refuses_is_said_without_the_key(
     bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    file = FileRow(0, "collinfo.json", f"{bucket}collinfo.json", 10)
+    place = {"file": file.name, "offset": 1, "length": 10, "url": None}
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "not-the-secret")
-    with (
-        open_source(f"{bucket}collinfo.json", 10, "", lambda seconds: None) as stream,
-        pytest.raises(SourceUnavailable, match="try again later") as info,
-    ):
-        stream.read(1)
+    with pytest.raises(SourceUnavailable, match="check AWS_") as info:
+        read_original("jsonl", file, place)
     assert "writer-key" not in str(info.value)
     monkeypatch.delenv("AWS_ALLOW_HTTP")
-    with (
-        pytest.raises(SourceUnavailable, match="set AWS_ALLOW_HTTP=true"),
-        open_source(f"{bucket}collinfo.json", 10, "") as stream,
-    ):
-        stream.read(1)
+    with pytest.raises(SourceUnavailable, match="set AWS_ALLOW_HTTP=true"):
+        read_original("jsonl", file, place)

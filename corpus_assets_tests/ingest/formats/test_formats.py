@@ -1,5 +1,6 @@
 """A source format is one file: `new_format.py` is put beside the others, and that is all."""
 
+import json
 import shutil
 import sys
 from collections.abc import Iterator
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from catalog.cli.commands import main as catalog
+from corpus_assets.cli.main import main as corpus
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.urls import Blocklist
 from corpus_assets.ingest import formats
@@ -19,6 +22,25 @@ from corpus_assets.ingest.records import SourceFile
 from corpus_assets.ingest.source import SourceSpec
 from corpus_assets.ingest.suppressions import Suppressions
 
+RECIPE = """\
+name: verse
+seed: 7
+sources:
+  - {name: verse, format: poems, domain: books, snapshots: {first: tides.poem}}
+signals:
+  families: [{family: gopher_quality}]
+selection:
+  rules: [{name: word_count, signal: n_words, min: 3}]
+tokenizer:
+  train: {vocab_size: 300, special_slots: 2}
+shards:
+  pack: {seq_len: 64}
+mixture:
+  domains: {books: 1.0}
+  tiers: {all: 1.0}
+  block_samples: 8
+  max_epochs: 100
+"""
 NEW = Path(__file__).with_name("new_format.py")
 SHIPPED = {
     "code": ("",),
@@ -73,6 +95,35 @@ def test_a_format_in_one_file_is_listed_and_ingested(with_poems: None, tmp_path:
         ("damaged_record", "not_utf8")
     ]
     assert "Again." in documents["text"].to_pylist()
+
+
+def test_a_format_in_one_file_is_built_and_its_originals_are_shown(
+    with_poems: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stanzas = [
+        f"Line one of stanza {n} speaks of the sea and its {n} tides, "
+        f"while line two, in its turn, tells how boat {n} came home at dusk.".encode()
+        for n in range(40)
+    ]
+    (tmp_path / "tides.poem").write_bytes(b"\n\n".join(stanzas))
+    (tmp_path / "verse.yaml").write_text(RECIPE)
+    home = ["--home", str(tmp_path / "home")]
+    assert corpus(["build", str(tmp_path / "verse.yaml"), *home, "--workers", "1"]) == 0
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as done:
+        catalog(["sql", "SELECT doc_id, url_key FROM documents", "--json", *home])
+    assert not done.value.code
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert len(rows) == len(stanzas)
+    shown = []
+    for doc_id, key in rows:
+        with pytest.raises(SystemExit) as done:
+            catalog(["raw", doc_id, "-o", str(tmp_path / "stanza"), *home])
+        assert not done.value.code
+        number = int(key.partition("#")[2])
+        assert (tmp_path / "stanza").read_bytes() == stanzas[number]
+        shown.append(number)
+    assert sorted(shown) == list(range(40))
 
 
 def test_an_unknown_format_is_refused_by_name() -> None:

@@ -1,4 +1,4 @@
-"""What other packages do for takedowns: they register entry points of groups `catalog.*`."""
+"""What other packages do for the catalog: they register entry points of groups `catalog.*`."""
 
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
