@@ -114,6 +114,7 @@ def _rows(
                     "asks": str(asked),
                     "min": asked.min,
                     "max": asked.max,
+                    "exclusive": asked.exclusive,
                     "in": list(asked.allowed) if asked.allowed is not None else None,
                     "cutoff": asked.cutoff,
                     "passed": not bool(one.fails(rule, ruling.cutoffs)[0]),

@@ -12,19 +12,21 @@ from corpus_assets.select.rules import Rule, cutoff_for
 
 @dataclass(frozen=True)
 class Requirement:
-    """Both ends belong to what passes."""
+    """Both ends belong to what passes, unless they are exclusive."""
 
     min: float | None = None
     max: float | None = None
     allowed: tuple[str, ...] | None = None
     cutoff: str | None = None  # the name of the cutoff that an end was resolved for
+    exclusive: bool = False
 
     def __str__(self) -> str:
         if self.allowed is not None:
             return f"one of {', '.join(self.allowed)}"
+        least, most = ("above", "below") if self.exclusive else ("at least", "at most")
         ends = [
             f"{word} {value:.6g}"
-            for word, value in (("at least", self.min), ("at most", self.max))
+            for word, value in ((least, self.min), (most, self.max))
             if value is not None
         ]
         return ", ".join(ends) + (f" (cutoff {self.cutoff})" if self.cutoff else "")
@@ -45,4 +47,4 @@ def requirement(
             return Requirement(max=bound, cutoff=rule.cutoff)
         return Requirement(min=bound, cutoff=rule.cutoff)
     bounds = rule.bounds_for(domain, language)
-    return Requirement(min=bounds.min, max=bounds.max)
+    return Requirement(min=bounds.min, max=bounds.max, exclusive=rule.exclusive)

@@ -2,10 +2,18 @@
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import pyarrow as pa
-from pydantic import ConfigDict, Field, FiniteFloat, StringConstraints, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    model_serializer,
+    model_validator,
+)
 
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Settings
@@ -20,7 +28,7 @@ Domains = Annotated[tuple[str, ...], Field(min_length=1)] | None
 
 
 class Bounds(Settings):
-    """Both ends belong to what passes."""
+    """The ends of what passes; both belong to it, unless the rule is exclusive."""
 
     min: FiniteFloat | None = None
     max: FiniteFloat | None = None
@@ -76,6 +84,19 @@ class Rule(LanguageBounds):
         default_factory=dict,
         description="other bounds in a domain; they come before those of a language",
     )
+    exclusive: bool = Field(
+        default=False,
+        description="values equal to `min` or `max` fail too, those of languages and domains "
+        "included",
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_the_usual_ends(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave `exclusive` out where it is off: results from before the key stay known."""
+        said: dict[str, Any] = dump(self)
+        if not self.exclusive:
+            said.pop("exclusive", None)
+        return said
 
     @model_validator(mode="after")
     def _is_of_one_kind(self) -> Self:
@@ -91,7 +112,7 @@ class Rule(LanguageBounds):
         if len(kinds) != 1:
             said = " and ".join(kinds) or "none of them"
             raise ValueError(f"rule {self.name!r} needs one of min/max, in, cutoff; it has {said}")
-        for key in ("languages", "domain_bounds"):
+        for key in ("languages", "domain_bounds", "exclusive"):
             if getattr(self, key) and kinds != ["min/max"]:
                 raise ValueError(f"rule {self.name!r}: `{key}` goes with min/max only")
         entries: list[LanguageBounds] = [self, *self.domain_bounds.values()]
@@ -104,7 +125,11 @@ class Rule(LanguageBounds):
         for domain in (None, *self.domain_bounds):
             entry = self.domain_bounds[domain] if domain else self
             for language in (None, *dict.fromkeys([*self.languages, *entry.languages])):
-                self.bounds_for(domain, language)
+                ends = self.bounds_for(domain, language)
+                if self.exclusive and ends.min is not None and ends.min == ends.max:
+                    raise ValueError(
+                        f"rule {self.name!r}: nothing is both above and below {ends.min:g}"
+                    )
         return self
 
     def bounds_for(self, domain: str | None, language: str | None) -> Bounds:

@@ -11,6 +11,7 @@ import yaml
 
 from corpus_assets.core.errors import CorruptArtifact, RecipeError
 from corpus_assets.core.schemas import SELECTION
+from corpus_assets.select.requirement import requirement
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.selection import resolve_cutoffs, select
 
@@ -116,6 +117,32 @@ def test_each_kind_of_rule_gives_its_name_as_the_reason(
 def test_a_value_at_the_bound_passes(change: dict[str, Any]) -> None:
     (row,) = decide(change)
     assert row["kept"]
+
+
+@pytest.mark.parametrize(
+    ("words", "language", "kept"),
+    [(50, "en", False), (51, "en", True), (99, "en", True), (100, "en", False), (100, "de", True),
+     (120, "de", False), (119, "de", True)],
+)  # fmt: skip
+def test_a_value_at_an_exclusive_bound_fails_whoever_gives_the_bound(
+    words: int, language: str, kept: bool
+) -> None:
+    recipe = """
+    rules:
+      - {name: words, signal: n_words, min: 50, max: 100, exclusive: true,
+         languages: {de: {max: 120}}}
+    """
+    (row,) = decide({"n_words": words, "language": language}, recipe=recipe)
+    assert row["kept"] == kept
+    (rule,) = settings(recipe).rules
+    asked = requirement(rule, {}, "web", language)
+    assert str(asked) == f"above 50, below {100 if language == 'en' else 120}"
+
+
+def test_an_exclusive_bound_is_compared_in_the_columns_own_precision() -> None:
+    recipe = "rules: [{name: r, signal: language_score, min: 0.65, exclusive: true}]"
+    at, above = decide({"language_score": 0.65}, {"language_score": 0.6501}, recipe=recipe)
+    assert (at["kept"], above["kept"]) == (False, True)
 
 
 @pytest.mark.parametrize(

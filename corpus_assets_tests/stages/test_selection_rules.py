@@ -26,6 +26,14 @@ def test_settings_survive_being_written_and_read() -> None:
     assert stated.identity()["rules"][0]["in"] == ["en", "de", "fr", "es"]
 
 
+def test_a_rule_is_the_same_work_as_before_unless_its_ends_are_exclusive() -> None:
+    plain = settings("rules: [{name: r, signal: s, min: 1}]")
+    strict = settings("rules: [{name: r, signal: s, min: 1, exclusive: true}]")
+    assert "exclusive" not in plain.identity()["rules"][0]
+    assert strict.identity()["rules"][0]["exclusive"] is True
+    assert SelectionSettings.model_validate(strict.identity()) == strict
+
+
 @pytest.mark.parametrize(
     ("recipe", "message"),
     [
@@ -37,6 +45,11 @@ def test_settings_survive_being_written_and_read() -> None:
             "min 2.0 is above max 1.0",
         ),
         ("rules: [{name: r, signal: s, in: [a], languages: {de: {min: 2}}}]", "with min/max only"),
+        ("rules: [{name: r, signal: s, in: [a], exclusive: true}]", "with min/max only"),
+        (
+            "rules: [{name: r, signal: s, max: 2, exclusive: true, languages: {de: {min: 2}}}]",
+            "nothing is both above and below 2",
+        ),
         ("rules: [{name: r, signal: s, min: .nan}]", "finite"),
         ("rules: [{name: Bad Name, signal: s, min: 1}]", "pattern"),
         ("rules: [{name: r, signal: s, minimum: 1}]", "Extra inputs"),
