@@ -127,7 +127,8 @@ MEANINGS = {
     "ClusterSettings.url": "pages with the same `url_key` are duplicates",
     "ClusterSettings.exact": "documents with the same `text_id` are duplicates",
     "ClusterSettings.near": "documents whose signatures agree are duplicates",
-    "ClusterSettings.min_similarity": "estimated Jaccard similarity of shingles that confirms a near duplicate",
+    "ClusterSettings.min_similarity": "estimated Jaccard similarity of shingles that confirms a "
+    "near duplicate; 0: a shared band is enough",
     "ClusterSettings.max_rounds": "centres tried in one bucket",
     "ClusterSettings.scope": "`per_snapshot`: only inside a snapshot; `all`: against all snapshots "
     "before it too; `{rolling: n}`: against the n before it",

@@ -161,7 +161,7 @@ class ClusterSettings(Settings):
     url: bool = True
     exact: bool = True
     near: bool = True
-    min_similarity: float = Field(default=0.8, gt=0, le=1)
+    min_similarity: float = Field(default=0.8, ge=0, le=1)
     max_rounds: int = Field(default=3, ge=1)
     scope: Literal["per_snapshot", "all"] | Rolling = "per_snapshot"
     keep: Literal["longest", "earliest", "latest", "best_quality"] = "longest"

@@ -1,7 +1,8 @@
 """Signatures: what near-duplicate search knows of a document.
 
 1. Shingles: word 5-grams by default. In scripts that write no spaces (Han, kana, Thai ...) each
-   character is a word, so their shingles are of characters; a recipe can switch that off.
+   character is a word, so their shingles are of characters; a recipe can switch that off. With
+   `shingle_chars` they are runs of characters in every script, spaces and punctuation included.
 2. Bands: 112 MinHash permutations as 14 bands of 8, after FineWeb (Penedo et al. 2024). A band
    is kept as a 64-bit hash; documents that share one are candidates.
 3. The sketch: 512 bytes that say how alike two candidates are (`text.minhash`).
@@ -9,11 +10,12 @@
 
 import io
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from corpus_assets.core.errors import CorruptArtifact
 from corpus_assets.core.identity import Settings
@@ -33,6 +35,13 @@ class SignatureSettings(Settings):
     """What a signature is made of; permutations = bands * rows_per_band."""
 
     shingle_words: int = Field(default=5, ge=1, le=64)
+    shingle_chars: int | None = Field(
+        default=None,
+        ge=1,
+        le=64,
+        description="characters in a shingle, in place of words; those of 24 characters are as long "
+        "as four or five words of English",
+    )
     character_shingles: bool = True
     bands: int = Field(default=14, ge=1, le=256)
     rows_per_band: int = Field(default=8, ge=1, le=64)
@@ -42,6 +51,14 @@ class SignatureSettings(Settings):
     def permutations(self) -> int:
         """Number of minima that the bands are made of."""
         return self.bands * self.rows_per_band
+
+    @model_serializer(mode="wrap")
+    def _without_the_usual_shingles(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave `shingle_chars` out where it is null: signatures from before the key stay known."""
+        said: dict[str, Any] = dump(self)
+        if self.shingle_chars is None:
+            said.pop("shingle_chars", None)
+        return said
 
 
 @dataclass(frozen=True)
@@ -56,12 +73,13 @@ class Signatures:
 def compute_signatures(documents: pa.Table, settings: SignatureSettings) -> Signatures:
     """Signatures of the texts of DOCUMENTS.
 
-    A document without a word has n_shingles 0 and an empty sketch, and is never a near duplicate
+    A document without a word (or character) has n_shingles 0 and an empty sketch, and is never a near duplicate
     of anything; its band keys mean nothing. `n_shingles` counts places, not distinct shingles,
     and stays at 2^31 - 1 for a text with more.
     """
     a, b = affine32_permutations(settings.permutations, settings.seed)
     tables = char_tables() if settings.character_shingles else run_tables()
+    length = settings.shingle_chars or settings.shingle_words
     counts = np.empty(documents.num_rows, np.int32)
     keys = np.empty((documents.num_rows, settings.bands), np.uint64)
     sketches = np.empty((documents.num_rows, BINS), np.uint8)
@@ -70,7 +88,7 @@ def compute_signatures(documents: pa.Table, settings: SignatureSettings) -> Sign
         for start in range(0, len(chunk), _ROWS_AT_ONCE):
             data, offsets = text_buffers(nfkc(chunk.slice(start, _ROWS_AT_ONCE)))
             minima, some, n_shingles = sign_texts(
-                data, offsets, tables, settings.shingle_words, a, b
+                data, offsets, tables, length, a, b, settings.shingle_chars is not None
             )
             rows = slice(first, first + len(some))
             counts[rows] = saturate_int32(n_shingles)

@@ -1,4 +1,4 @@
-"""MinHash signatures and confirmation sketches of word shingles, in one pass over a batch.
+"""MinHash signatures and confirmation sketches of shingles, in one pass over a batch.
 
 Signatures use the 32-bit affine permutation family `affine32`.
 
@@ -24,7 +24,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from corpus_assets.text.bytes import byte_kernel
+from corpus_assets.text.characters import IGNORED
+from corpus_assets.text.codepoints import decode
 from corpus_assets.text.compiled import kernel
+from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME, murmur64
 from corpus_assets.text.words import ngram_hash, power, roll, scan_words, word_room
 
 BINS = 512
@@ -99,6 +103,24 @@ def store_bins(bins: Any, sketch: Any) -> None:
             bins[place] = _NO_SHINGLE
 
 
+@byte_kernel
+def scan_characters(data: Any, pos: Any, end: Any, tables: Any, hashes: Any) -> int:
+    """Write the hash (uint64) of each character of data[pos:end], folded; return how many.
+
+    Spaces and punctuation are characters too, invisible characters are not. A character has the
+    hash of a word that is this character alone.
+    """
+    count = 0
+    while pos < end:
+        code, width = decode(data, pos, end)
+        pos += width
+        if tables.classes[code] != IGNORED:
+            folded = np.uint64(tables.folded[code])
+            hashes[count] = murmur64((FNV_OFFSET ^ folded) * FNV_PRIME)
+            count += 1
+    return count
+
+
 @kernel
 def _sign(
     data: Any,
@@ -109,11 +131,14 @@ def _sign(
     b: Any,
     signatures: Any,
     sketches: Any,
+    by_character: bool,
 ) -> Any:
     """Fill signatures and, where there is room for them, sketches; return shingle counts."""
     n_texts = offsets.size - 1
     counts = np.zeros(n_texts, np.int64)
     words, starts = word_room(offsets)
+    if by_character:
+        words = np.empty(2 * words.size, np.uint64)
     weight = power(shingle_words)
     hashes = np.empty(_BLOCK, np.uint64)
     mixed = np.empty(_BLOCK, np.uint32)
@@ -121,7 +146,10 @@ def _sign(
     is_sketched = sketches.shape[0] > 0
     high = np.uint64(32)
     for text in range(n_texts):
-        n_words = scan_words(data, offsets[text], offsets[text + 1], tables, words, starts)
+        if by_character:
+            n_words = scan_characters(data, offsets[text], offsets[text + 1], tables, words)
+        else:
+            n_words = scan_words(data, offsets[text], offsets[text + 1], tables, words, starts)
         length = min(shingle_words, n_words)
         window = np.uint64(0)
         filled = 0
@@ -157,16 +185,19 @@ def minhash_texts(
     """
     signatures = np.full((offsets.size - 1, a.size), 0xFFFFFFFF, np.uint32)
     none = np.empty((0, BINS), np.uint8)
-    counts = _sign(data, offsets, tables, shingle_words, a, b, signatures, none)
+    counts = _sign(data, offsets, tables, shingle_words, a, b, signatures, none, False)
     return signatures, counts
 
 
 @kernel
 def sign_texts(
-    data: Any, offsets: Any, tables: Any, shingle_words: int, a: Any, b: Any
+    data: Any, offsets: Any, tables: Any, length: int, a: Any, b: Any, by_character: bool
 ) -> tuple[Any, Any, Any]:
-    """As `minhash_texts`, and sketches uint8[texts, BINS] between: all zero without words."""
+    """As `minhash_texts`, and sketches uint8[texts, BINS] between: all zero without words.
+
+    Shingles are of `length` words, or of as many characters.
+    """
     signatures = np.full((offsets.size - 1, a.size), 0xFFFFFFFF, np.uint32)
     sketches = np.zeros((offsets.size - 1, BINS), np.uint8)
-    counts = _sign(data, offsets, tables, shingle_words, a, b, signatures, sketches)
+    counts = _sign(data, offsets, tables, length, a, b, signatures, sketches, by_character)
     return signatures, sketches, counts

@@ -135,6 +135,7 @@ SETTINGS = [
     ClusterSettings(keep="best_quality", min_similarity=0.5, max_rounds=2),
     ClusterSettings(url=False, exact=False),
     ClusterSettings(near=False),
+    ClusterSettings(min_similarity=0),
 ]
 
 
@@ -223,6 +224,12 @@ def test_the_newest_fetch_of_an_address_stays_where_the_recipe_asks_for_it() -> 
     for keep, expected in (("earliest", 0), ("latest", 1)):
         table = clusters_of(rows, ClusterSettings(keep=keep))  # type: ignore[arg-type]
         assert [row["row"] for row in table.to_pylist() if row["kept"]] == [expected]
+
+
+def test_a_shared_band_is_enough_where_no_similarity_is_asked_for() -> None:
+    strangers = [make_row(0, [7, 7, 1, 2, 3, 4, 5, 6]), make_row(1, [7, 7, 9, 8, 9, 8, 9, 8])]
+    assert pairs_of(clusters_of(strangers)) == set()
+    assert pairs_of(clusters_of(strangers, ClusterSettings(min_similarity=0))) == {(0, 1)}
 
 
 def test_documents_without_words_are_never_near_duplicates() -> None:

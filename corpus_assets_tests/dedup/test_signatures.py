@@ -135,6 +135,25 @@ def test_scripts_without_spaces_get_shingles_of_characters_where_the_recipe_says
     assert alike(by_runs, 0, 1) == 0.0
 
 
+def test_runs_of_characters_see_what_words_do_not() -> None:
+    base = (
+        "The committee met on Tuesday and agreed to repair the old stone bridge before winter. " * 3
+    )
+    texts: list[str | None] = [base, base.replace("bridge", "bridges"), base.replace(" ", " - ")]
+    words, characters = sign(texts), sign(texts, shingle_chars=24)
+    assert alike(words, 0, 2) == 1.0
+    assert alike(characters, 0, 2) < 0.1
+    assert alike(characters, 0, 1) > alike(words, 0, 1)
+    assert sign(["ab"], shingle_chars=24).table["n_shingles"].to_pylist() == [1]
+
+
+def test_signatures_are_the_same_work_as_before_unless_they_are_of_characters() -> None:
+    assert "shingle_chars" not in SignatureSettings().identity()
+    by_characters = SignatureSettings(shingle_chars=24, bands=20, rows_per_band=13)
+    assert by_characters.identity()["shingle_chars"] == 24
+    assert SignatureSettings.model_validate(by_characters.identity()) == by_characters
+
+
 def test_a_switched_off_script_leaves_other_words_alone() -> None:
     texts: list[str | None] = [
         "plain English words and no others at all",

@@ -18,7 +18,14 @@ from corpus_assets.text.minhash import (
     sign_texts,
     store_bins,
 )
-from corpus_assets_tests.text.word_reference import NASTY, gram_hash, ngrams_of, words_of
+from corpus_assets_tests.text.word_reference import (
+    NASTY,
+    fold,
+    gram_hash,
+    is_invisible,
+    ngrams_of,
+    words_of,
+)
 
 
 def of_datasketch(hashes: list[int], permutations: int, seed: int) -> list[int]:
@@ -89,7 +96,7 @@ def test_sketches_of_texts_equal_the_definition_and_leave_signatures_as_they_are
     texts = [*NASTY, " ".join(f"w{i}" for i in range(1500)), "a b c d", "a b c d e f"]
     data, offsets = text_buffers(nfkc(pa.array(texts, pa.large_string())))
     a, b = affine32_permutations(16, 1)
-    signatures, sketches, counts = sign_texts(data, offsets, char_tables(), 5, a, b)
+    signatures, sketches, counts = sign_texts(data, offsets, char_tables(), 5, a, b, False)
     plain, plain_counts = minhash_texts(data, offsets, char_tables(), 5, a, b)
     assert np.array_equal(signatures, plain)
     assert np.array_equal(counts, plain_counts)
@@ -97,6 +104,20 @@ def test_sketches_of_texts_equal_the_definition_and_leave_signatures_as_they_are
         words = words_of(text)
         grams = ngrams_of(words, min(5, len(words))) if words else []
         assert sketch.tolist() == naive_sketch(grams)
+
+
+def test_shingles_of_characters_are_runs_of_folded_characters_in_every_script() -> None:
+    texts = ["", "ab", "One, two!  THREE\nfour", "字\u200b句 é 😀😀", "-" * 700, "x y " * 400]
+    data, offsets = text_buffers(nfkc(pa.array(texts, pa.large_string())))
+    a, b = affine32_permutations(16, 1)
+    signatures, sketches, counts = sign_texts(data, offsets, char_tables(), 4, a, b, True)
+    for i, text in enumerate(texts):
+        characters = [fold(char) for char in text if not is_invisible(char)]
+        grams = ngrams_of(characters, min(4, len(characters))) if characters else []
+        assert counts[i] == len(grams)
+        assert sketches[i].tolist() == naive_sketch(grams)
+        hashes = [gram_hash(list(gram)) >> 32 for gram in grams]
+        assert signatures[i].tolist() == of_datasketch(hashes, 16, 1)
 
 
 def random_sets(
