@@ -30,7 +30,7 @@ from machine import machine
 
 from corpus_assets.models.fasttext_file import load_model
 from corpus_assets.models.files import find_model
-from corpus_assets.signals import TextBatch
+from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.classifier import Classifier
 from corpus_assets.signals.language import Language
 from corpus_assets.signals.stages.classifier_training import TrainSettings, train_classifier

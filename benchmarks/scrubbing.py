@@ -44,7 +44,7 @@ from corpus_assets.clean.clean_text import CleanTextSettings, clean, clean_docum
 from corpus_assets.demo.generate import generate
 from corpus_assets.scrub.find import Found, find_in_batch, strongest, table_of
 from corpus_assets.scrub.settings import Finding, ScrubSettings, find_personal_data
-from corpus_assets.signals import TextBatch
+from corpus_assets.signals.base import TextBatch
 
 PEER = Path(__file__).with_name("scrubbing_peer.py")
 TYPES = {

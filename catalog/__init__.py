@@ -13,3 +13,5 @@ imports neither Dagster nor `corpus_assets`; it reads what the pipeline register
     db/        the registry: rows, models, migrations, methods
     formats/   what lies on disk and what names mean, shared with the pipeline
 """
+
+__all__ = ["ask", "cli", "db", "errors", "formats", "lineage", "takedown"]

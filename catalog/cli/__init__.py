@@ -6,3 +6,6 @@ def main() -> None:
     from catalog.cli.commands import main as command
 
     command()
+
+
+__all__ = ["commands", "main", "terminal"]

@@ -1,1 +1,3 @@
 """Proof that a version is whole."""
+
+__all__ = ["version"]

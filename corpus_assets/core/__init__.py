@@ -1,0 +1,19 @@
+"""What all rooms need: declarations, tasks, the store, schemas, identity, errors, the home."""
+
+__all__ = [
+    "decisions",
+    "earlier",
+    "errors",
+    "files",
+    "home",
+    "identity",
+    "leftovers",
+    "lock",
+    "progress",
+    "schemas",
+    "stage",
+    "store",
+    "store_s3",
+    "task",
+    "urls",
+]

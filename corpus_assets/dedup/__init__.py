@@ -1,0 +1,3 @@
+"""Near-duplicates: signatures, clusters, and the one document of each that stays."""
+
+__all__ = ["clusters", "signatures", "stage"]

@@ -1,0 +1,12 @@
+"""Dagster, and only here: assets, sensors, schedules, made from declarations."""
+
+__all__ = [
+    "assets",
+    "build",
+    "partitions",
+    "resources",
+    "schedules",
+    "sensors",
+    "takedown",
+    "takedown_sensor",
+]

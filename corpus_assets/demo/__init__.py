@@ -15,3 +15,5 @@
 
 `generate.generate(out)` makes the sources; `python -m corpus_assets.demo OUT` does so from the command line.
 """
+
+__all__ = ["generate"]

@@ -1,0 +1,15 @@
+"""From source files to documents: listing, reading, gates, extraction, purging."""
+
+__all__ = [
+    "crawl",
+    "documents",
+    "entry",
+    "gates",
+    "list_stages",
+    "listing",
+    "locations",
+    "purge",
+    "snapshots",
+    "stage",
+    "suppressions",
+]

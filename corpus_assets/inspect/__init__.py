@@ -1,0 +1,3 @@
+"""Questions about homes and versions: what-if, signals of a document, canary pages, mixes."""
+
+__all__ = ["canary", "documents", "mix", "snapshots", "tokenizers", "version_columns", "whatif"]

@@ -1,0 +1,12 @@
+"""fastText and n-gram models: files, training, scoring. Kernels: the modules are the doors."""
+
+__all__ = [
+    "fasttext_file",
+    "fasttext_labels",
+    "fasttext_train",
+    "files",
+    "ngram_counts",
+    "ngram_file",
+    "ngram_score",
+    "ngram_texts",
+]

@@ -1,0 +1,3 @@
+"""Selection: which documents stay by their signals, and the cutoffs that the lock pins."""
+
+__all__ = ["columns", "requirement", "rules", "selection", "stage", "tables"]

@@ -1,0 +1,14 @@
+"""Token shards: encode, pack, mix, write, read, load, export."""
+
+__all__ = [
+    "export",
+    "format",
+    "loader",
+    "manifest",
+    "mixture",
+    "mixture_table",
+    "pack",
+    "stage",
+    "tokens",
+    "torch_dataset",
+]

@@ -26,6 +26,7 @@ import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from corpus_assets.core.errors import ModelError, ShardError
+from corpus_assets.shards.kernels.samples import spell_spans
 
 Flat = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]
 FastEncode = Callable[[Sequence[str]], Flat]
@@ -254,9 +255,20 @@ class Encoder:
         """Return the bytes of a token; none for special tokens and unused ids."""
         return self._table[token]
 
+    def spell_spans(
+        self, tokens: Any, starts: Any, lengths: Any, firsts: Any
+    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        """Spell many documents at once: all their bytes, and where each document begins.
+
+        Document d is spans firsts[d] to firsts[d + 1]; span s is `lengths[s]` tokens from
+        `starts[s]` on (int64 arrays). An id that the tokenizer does not have spells nothing.
+        """
+        data, offsets = spell_spans(tokens, starts, lengths, firsts, *self._byte_table)
+        return data, offsets
+
     @functools.cached_property
-    def byte_table(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-        """What every id spells, end to end, and where each begins: for kernels."""
+    def _byte_table(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        """What every id spells, end to end, and where each begins."""
         offsets = np.zeros(len(self._table) + 1, np.int64)
         np.cumsum([len(piece) for piece in self._table], out=offsets[1:])
         return np.frombuffer(b"".join(self._table), np.uint8), offsets

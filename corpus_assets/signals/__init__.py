@@ -8,7 +8,7 @@ from importlib import import_module
 from inspect import isabstract, isclass
 from pkgutil import iter_modules
 
-from corpus_assets.signals.base import SignalFamily, TextBatch
+from corpus_assets.signals.base import SignalFamily
 from corpus_assets.signals.text_step import TextStep
 
 
@@ -25,4 +25,4 @@ def _find_families() -> dict[str, type[SignalFamily]]:
 
 FAMILIES = _find_families()
 
-__all__ = ["FAMILIES", "SignalFamily", "TextBatch", "TextStep"]
+__all__ = ["TextStep", "base", "classifier", "perplexity", "stages"]

@@ -54,8 +54,6 @@ from corpus_assets.core.store import Store
 from corpus_assets.core.store_s3 import S3Store
 from corpus_assets.ingest.documents import text_id_of
 from corpus_assets.shards.export.check import exported_version, removed_documents
-from corpus_assets.shards.export.files import EXPORT, PARTS
-from corpus_assets.shards.kernels.samples import spell_spans
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.versions.removed import DigestIndex
 
@@ -117,9 +115,7 @@ class HomeSearch:
         """Search every file below a folder; links are not followed."""
         for place, folders, names in os.walk(folder, onerror=self._unlistable):
             folders.sort()
-            version = (
-                exported_version(Path(place)) if {EXPORT, PARTS} & {*names, *folders} else None
-            )
+            version = exported_version(Path(place))
             if version is not None and version in self.held_by:
                 self._exports[Path(place)] = version
             for path in (Path(place, name) for name in sorted(names)):
@@ -296,10 +292,9 @@ class HomeSearch:
     def _spell(self, found: "_Found", tokens: Any) -> None:
         one = np.array([0, 1], np.int64)
         for encoder in self.decoders:
-            spelled, _ = spell_spans(
-                np.ascontiguousarray(tokens), one[:1], np.array([len(tokens)]), one,
-                *encoder.byte_table,
-            )  # fmt: skip
+            spelled, _ = encoder.spell_spans(
+                np.ascontiguousarray(tokens), one[:1], np.array([len(tokens)]), one
+            )
             found.text(bytes(spelled).decode(errors="ignore"))
 
 

@@ -25,7 +25,6 @@ from catalog.formats.manifest import Manifest
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.store import Store, open_store, read_checked
 from corpus_assets.ingest.documents import text_id_of
-from corpus_assets.shards.kernels.samples import spell_spans
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.takedown.home_search import Holder, HomeSearch, Tell, search_home
 from corpus_assets.text.codepoints import text_buffers
@@ -337,14 +336,7 @@ def _decoded(
     is_first[1:] = (np.diff(number[order]) != 0) | (np.diff(copy[order]) != 0)
     firsts = np.append(np.flatnonzero(is_first), len(order)).astype(np.int64)
     starts = spans["sample"].to_numpy().astype(np.int64) * seq_len + spans["offset"].to_numpy()
-    table, offsets = encoder.byte_table
-    data, ends = spell_spans(
-        flat,
-        starts[order],
-        spans["length"].to_numpy().astype(np.int64)[order],
-        firsts,
-        table,
-        offsets,
-    )
+    lengths = spans["length"].to_numpy().astype(np.int64)
+    data, ends = encoder.spell_spans(flat, starts[order], lengths[order], firsts)
     texts = pa.LargeStringArray.from_buffers(len(ends) - 1, pa.py_buffer(ends), pa.py_buffer(data))
     return pa.table({"doc_id": ids.take(pa.array(order[firsts[:-1]])), "text": texts})

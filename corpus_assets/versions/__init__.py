@@ -1,0 +1,3 @@
+"""Published versions: manifest, report, statistics, collection of what none uses."""
+
+__all__ = ["gc", "pages", "publish", "published", "removed", "statistics", "version"]

@@ -25,7 +25,7 @@ from corpus_assets.clean.boilerplate import (
     repeated_lines,
 )
 from corpus_assets.core.schemas import DOC_ID
-from corpus_assets.signals import TextBatch
+from corpus_assets.signals.base import TextBatch
 
 FOOTER = "Subscribe to our newsletter today"
 SETTINGS = BoilerplateSettings(min_documents=3)

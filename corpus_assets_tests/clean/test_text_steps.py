@@ -22,7 +22,7 @@ from corpus_assets.clean.edits import (
     edits_of_extracted,
     rewrite_documents,
 )
-from corpus_assets.signals import TextBatch
+from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.c4_lines import C4Lines
 from corpus_assets.signals.stages.signals import SignalSettings, compute_signals
 from corpus_assets.signals.text_step import Rewriting, TextStep, cut

@@ -13,7 +13,7 @@ import pytest
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.selection import select
-from corpus_assets.signals import TextBatch
+from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.classifier import Classifier
 from corpus_assets.signals.stages.classifier_training import TrainSettings, train_classifier
 from corpus_assets_tests.signals.texts import ADVERSARIAL

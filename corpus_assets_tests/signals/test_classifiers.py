@@ -14,7 +14,7 @@ import pytest
 from corpus_assets.core.errors import ModelError, RecipeError
 from corpus_assets.models.fasttext_file import load_model
 from corpus_assets.models.fasttext_labels import label_scores
-from corpus_assets.signals import TextBatch
+from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.classifier import Classifier, read_batch
 from corpus_assets.signals.stages.classifier_training import (
     TrainedClassifier,

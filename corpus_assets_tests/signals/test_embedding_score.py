@@ -11,7 +11,8 @@ import pytest
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.home import Home
 from corpus_assets.ingest.locations import Locations
-from corpus_assets.signals import TextBatch, embedding_score
+from corpus_assets.signals import embedding_score
+from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.embedding_score import PLUG_INS, EmbeddingScore, load_scorer
 from corpus_assets.signals.stages.signal_models import folder_digest, signal_models
 

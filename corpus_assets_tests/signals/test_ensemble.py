@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpus_assets.signals import TextBatch
+from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.ensemble import Ensemble, rank_table
 
 Row = tuple[float | None, float | None]

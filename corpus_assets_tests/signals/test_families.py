@@ -11,8 +11,9 @@ import pytest
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import digest
-from corpus_assets.signals import FAMILIES, SignalFamily, TextBatch
+from corpus_assets.signals import FAMILIES
 from corpus_assets.signals.bad_words import BadWords
+from corpus_assets.signals.base import SignalFamily, TextBatch
 from corpus_assets.signals.c4 import C4
 from corpus_assets.signals.c4_lines import C4Lines
 from corpus_assets.signals.characters import Characters

@@ -6,8 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from corpus_assets.signals import TextBatch
-from corpus_assets.signals.base import FILE
+from corpus_assets.signals.base import FILE, TextBatch
 from corpus_assets.signals.listed_words import ListedWords
 from corpus_assets.signals.stages.signals import SignalSettings
 from corpus_assets_tests.signals.texts import ADVERSARIAL, random_pages

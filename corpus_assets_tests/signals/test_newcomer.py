@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from corpus_assets.signals import SignalFamily, TextBatch
+from corpus_assets.signals.base import SignalFamily, TextBatch
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "recipes.md"
 

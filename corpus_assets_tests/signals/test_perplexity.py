@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from corpus_assets.core.errors import MissingExtra, ModelError
 from corpus_assets.models.ngram_file import load_models
 from corpus_assets.models.ngram_texts import perplexities
-from corpus_assets.signals import TextBatch
+from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.perplexity import (
     MODEL,
     PIECES,

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpus_assets.signals import SignalFamily, TextBatch
+from corpus_assets.signals.base import SignalFamily, TextBatch
 from corpus_assets.signals.fineweb import FineWeb
 from corpus_assets.signals.gopher import GopherQuality
 from corpus_assets.signals.repetition import Repetition

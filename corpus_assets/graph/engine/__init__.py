@@ -1,0 +1,3 @@
+"""Where tasks run: processes of this machine, or whatever implements `Engine`."""
+
+__all__ = ["base", "local"]

@@ -10,15 +10,7 @@ from pkgutil import iter_modules
 
 from corpus_assets.core.errors import SourceError
 from corpus_assets.ingest.fetch import Opener, open_pinned
-from corpus_assets.ingest.formats.base import (
-    FileContent,
-    FileFormat,
-    FolderFormat,
-    Format,
-    Original,
-    Place,
-    byte_range,
-)
+from corpus_assets.ingest.formats.base import Format, Original, Place
 from corpus_assets.ingest.formats.http import body_beginning
 from corpus_assets.ingest.formats.warc import read_warc, refuse_formats
 from corpus_assets.ingest.records import RawRecord, SourceFile
@@ -52,19 +44,4 @@ def read_records(
     return format_of(spec.format).read(part, spec, max_bytes, open_file)
 
 
-__all__ = [
-    "FORMATS",
-    "FileContent",
-    "FileFormat",
-    "FolderFormat",
-    "Format",
-    "Original",
-    "Place",
-    "body_beginning",
-    "byte_range",
-    "find_formats",
-    "format_of",
-    "read_records",
-    "read_warc",
-    "refuse_formats",
-]
+__all__ = ["FORMATS", "Original", "Place", "body_beginning", "format_of", "read_records", "read_warc", "refuse_formats"]

@@ -61,7 +61,9 @@ __all__ = [
     "media_type",
     "page_licence",
     "read_ai_agents",
+    "robots",
     "sample_counts",
+    "sites",
     "text_licence",
     "with_sample",
 ]

@@ -21,7 +21,8 @@ from corpus_assets.core.identity import Settings
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label
-from corpus_assets.signals import FAMILIES, SignalFamily, TextBatch, TextStep
+from corpus_assets.signals import FAMILIES, TextStep
+from corpus_assets.signals.base import SignalFamily, TextBatch
 from corpus_assets.signals.stages.signal_models import MODEL_FILES, model_files, signal_models
 
 if TYPE_CHECKING:

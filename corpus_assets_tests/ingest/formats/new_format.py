@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from corpus_assets.ingest.formats import FileFormat, byte_range
+from corpus_assets.ingest.formats.base import FileFormat, byte_range
 from corpus_assets.ingest.records import RawRecord, damaged
 from corpus_assets.ingest.source import SourceSpec
 

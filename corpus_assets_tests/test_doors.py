@@ -1,0 +1,139 @@
+"""Across rooms only doors are imported.
+
+A package says in `__all__` which of its modules and names others may import; what it does not name
+is its own affair. The rule holds at every level: `corpus_assets.ingest.gates` is entered by the
+doors of `ingest` and then by those of `gates`. Packages of kernels declare nothing: they belong to
+their room, and no room has them as a door.
+"""
+
+import ast
+import functools
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("corpus_assets", "catalog")
+
+
+@functools.cache
+def modules(root: Path = ROOT) -> dict[str, ast.Module]:
+    """All modules of the product by name; a package ends with `.__init__`."""
+    return {
+        ".".join(path.relative_to(root).with_suffix("").parts): ast.parse(path.read_text())
+        for package in PACKAGES
+        for path in (root / package).rglob("*.py")
+    }
+
+
+@functools.cache
+def doors(root: Path = ROOT) -> dict[str, list[str]]:
+    """`__all__` of every package but those of kernels; a package without one has no door."""
+    declared = {}
+    for module, tree in modules(root).items():
+        package = module.removesuffix(".__init__")
+        # `corpus_assets` is the house: its rooms are open to each other, in their order.
+        if package == module or package == "corpus_assets" or package.endswith(".kernels"):
+            continue
+        lists = [
+            node.value
+            for node in tree.body
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        ]
+        declared[package] = ast.literal_eval(lists[0]) if lists else []
+    return declared
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    """Dotted names that a module imports, to the last name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def promised() -> Iterator[str]:
+    """Dotted names of entry points and in the documentation."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for group in (project["scripts"], *project["entry-points"].values()):
+        yield from (target.replace(":", ".") for target in group.values())
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.*")):
+        yield from re.findall(r"corpus_assets(?:\.\w+)+", page.read_text())
+
+
+def steps(importer: str, name: str, declared: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
+    """The doors that `importer` goes through to reach `name`: (package, entry)."""
+    parts = name.split(".")
+    for depth in range(1, len(parts)):
+        package = ".".join(parts[:depth])
+        if package in declared and not f"{importer}.".startswith(f"{package}."):
+            yield package, parts[depth]
+
+
+def uses(root: Path = ROOT) -> Iterator[tuple[str, str, str]]:
+    """(importer, package, entry) of everything that is imported from another package."""
+    declared = doors(root)
+    for importer, tree in modules(root).items():
+        for name in imported(tree):
+            yield from ((importer, *step) for step in steps(importer, name, declared))
+
+
+def trespasses(root: Path = ROOT) -> list[str]:
+    """Imports of what is no door of its package."""
+    declared = doors(root)
+    return sorted(
+        f"{importer} imports {package}.{entry}"
+        for importer, package, entry in uses(root)
+        if entry not in declared[package]
+    )
+
+
+def test_only_doors_are_imported_across_rooms() -> None:
+    assert trespasses() == []
+
+
+def test_every_door_is_used_from_outside() -> None:
+    used = {(package, entry) for _, package, entry in uses()}
+    for name in promised():
+        used.update(steps("documentation", name, doors()))
+    unused = {f"{package}.{entry}" for package, entries in doors().items() for entry in entries} - {
+        f"{package}.{entry}" for package, entry in used
+    }
+    assert unused == set()
+
+
+def test_kernels_are_no_door() -> None:
+    assert [package for package, entries in doors().items() if "kernels" in entries] == []
+
+
+def test_every_room_says_what_it_is_for() -> None:
+    silent = [name for name in doors() if not ast.get_docstring(modules()[f"{name}.__init__"])]
+    assert silent == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from corpus_assets.shards.pack import Packer",
+        "from corpus_assets.shards import pack",
+        "import corpus_assets.shards.pack",
+    ],
+)
+def test_an_import_of_what_is_no_door_is_found(line: str, tmp_path: Path) -> None:
+    files = {
+        "corpus_assets/__init__.py": "",
+        "corpus_assets/shards/__init__.py": '__all__ = ["loader"]',
+        "corpus_assets/shards/loader.py": "from corpus_assets.shards.pack import Packer",
+        "corpus_assets/shards/pack.py": "class Packer: ...",
+        "corpus_assets/clean/__init__.py": "",
+        "corpus_assets/clean/stage.py": f"from corpus_assets.shards.loader import x\n{line}",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert trespasses(tmp_path) == ["corpus_assets.clean.stage imports corpus_assets.shards.pack"]
