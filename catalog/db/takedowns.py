@@ -70,11 +70,6 @@ class TakedownMethods:
 
     # -- standing orders
 
-    def add_suppressions(self, rows: Iterable[SuppressionRow]) -> int:
-        """Add standing orders; return how many were new."""
-        with self.database.write() as connection:
-            return _add_orders(connection, rows)
-
     def suppressions(self, kind: str | None = None) -> list[SuppressionRow]:
         """Return standing orders in the order they were added."""
         with self.database.read() as connection:

@@ -19,7 +19,6 @@ from catalog.db.models import (
     values_of,
 )
 from catalog.db.rows import (
-    VERSION_STATES,
     ActionRow,
     GateRow,
     KeyRow,
@@ -34,7 +33,6 @@ from catalog.db.takedowns import expect_orders, record_actions
 from catalog.errors import (
     AmbiguousName,
     CatalogConflict,
-    CatalogError,
     ContentDrift,
     UnknownName,
     VersionExists,
@@ -116,19 +114,6 @@ class VersionMethods:
                 _supersede(connection, old, version.name)
             record_actions(connection, actions)
             return is_new
-
-    def supersede_version(self, old: str, new: str) -> None:
-        """Mark `old` revoked and say that `new`, which is published, took its place."""
-        with self.database.write() as connection:
-            _supersede(connection, old, new)
-
-    def set_version_status(self, name: str, status: str) -> None:
-        """Mark a version `live` or `revoked`."""
-        if status not in VERSION_STATES:
-            raise CatalogError(f"a version is one of {', '.join(VERSION_STATES)}, not {status!r}")
-        with self.database.write() as connection:
-            _version(connection, name)
-            connection.execute(update(Version).where(Version.c.name == name).values(status=status))
 
     def versions(self) -> list[VersionRow]:
         """Return all versions, oldest first."""

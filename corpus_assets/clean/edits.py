@@ -132,7 +132,6 @@ def edits_of_extracted(n_chars: int, kept: list[Stretch], edits: Sequence[Edit])
     return out
 
 
-# --------------------------------------------------------------------------------------------------
 # Stretches of text and edits of it, in characters: what goes, what is left, and what it becomes.
 
 

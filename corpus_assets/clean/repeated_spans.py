@@ -13,7 +13,7 @@ Counted are the documents that no earlier stage drops: a dropped copy must not k
 Of their texts, what the cutting of boilerplate lines leaves: a line that goes must not either.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -160,11 +160,6 @@ def find_cuts(
             for low, high in zip(rows[:-1].tolist(), rows[1:].tolist(), strict=True)
         ]
     return cuts
-
-
-def rows_compared(domains: pa.ChunkedArray, settings: RepeatedSpanSettings) -> Sequence[int]:
-    """Rows of the domains that the recipe compares."""
-    return [row for row, name in enumerate(domains.to_pylist()) if name in settings.domains]
 
 
 def id_halves(ids: pa.ChunkedArray) -> npt.NDArray[np.uint64]:

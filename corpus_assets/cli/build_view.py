@@ -128,9 +128,6 @@ class LiveBars:
         self._bars.console.print(line, markup=False)
 
 
-# --------------------------------------------------------------------------------------------------
-# The funnel, the plan, the state of a home.
-
 BAR = 30
 
 

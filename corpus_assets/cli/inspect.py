@@ -22,10 +22,6 @@ SHOWN = 12  # rows of a table; --json has all
 Answer = dict[str, Any]
 
 
-# --------------------------------------------------------------------------------------------------
-# corpus signals show
-
-
 @click.group()
 def signals() -> None:
     """What was measured of documents."""
@@ -104,10 +100,6 @@ def print_text(text: str | None) -> None:
         return
     for line in text.split("\n"):
         print_line(printable(line))
-
-
-# --------------------------------------------------------------------------------------------------
-# corpus whatif
 
 
 @click.command()
@@ -336,10 +328,6 @@ def _rest(count: int, what: str) -> None:
         print_line(f"... {count} {what} (--json has all)")
 
 
-# --------------------------------------------------------------------------------------------------
-# corpus canary
-
-
 @click.command()
 @click.argument("version")
 @click.option("--per-reason", default=5, show_default=True, type=click.IntRange(1, 1000))
@@ -364,10 +352,6 @@ def canary(version: str, per_reason: int, chars: int, out: Path | None, home: st
     except OSError as error:
         raise CorpusError(f"cannot write {target}: {error}") from error
     click.echo(f"canary of {version}: {target} (it holds text; delete it when you have looked)")
-
-
-# --------------------------------------------------------------------------------------------------
-# corpus contamination
 
 
 @click.command()

@@ -9,7 +9,6 @@ import io
 import json
 import resource
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -88,7 +87,6 @@ class Finished:
 
     result: Result
     cpu_seconds: float
-    wall_seconds: float
     cached: bool
 
 
@@ -200,15 +198,15 @@ def execute(
     in another. `before_commit` may raise to keep the result out of the store."""
     found = load_result(store, task.stage, task.fingerprint)
     if found is not None:
-        return Finished(found, 0.0, 0.0, cached=True)
-    started, before = time.monotonic(), _cpu()
+        return Finished(found, 0.0, cached=True)
+    before = _cpu()
     context = TaskContext(task, store)
     with contextlib.closing(context):
         function(context)
         before_commit()
         result = context.commit()
     spent = _cpu() - before + context.spent_elsewhere
-    return Finished(result, spent, time.monotonic() - started, cached=False)
+    return Finished(result, spent, cached=False)
 
 
 def _cpu() -> float:
@@ -216,7 +214,6 @@ def _cpu() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-# --------------------------------------------------------------------------------------------------
 # The files that a task has written and not committed yet: in memory while they are small.
 #
 # Beyond 128 MiB together they wait in an unnamed temporary file (in TMPDIR), so that a task with a
@@ -267,7 +264,6 @@ class FileSpool(Mapping[str, tuple[bytes, int]]):
             self._spool.close()
 
 
-# --------------------------------------------------------------------------------------------------
 # What tasks note about the documents that went through them.
 
 

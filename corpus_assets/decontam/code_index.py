@@ -309,7 +309,6 @@ def comment_style(language: str) -> int:
     return COMMENTS.get(language.lower(), SLASH)
 
 
-# --------------------------------------------------------------------------------------------------
 # The code of benchmark items, ready to be searched for with names renamed (`decontam.kernels.code_tokens`).
 
 

@@ -87,7 +87,6 @@ def _begins_piece(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
     return is_border
 
 
-# --------------------------------------------------------------------------------------------------
 # Contamination: benchmark items that stand in documents.
 #
 # `scan` reads text and records every item of which a document holds a good share, lightly edited

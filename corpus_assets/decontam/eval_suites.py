@@ -118,7 +118,6 @@ class Exclusions:
         return {row: place for row, place in found if place is not None}
 
 
-# --------------------------------------------------------------------------------------------------
 # Evaluation suites: the files that hold benchmark items, and which of their fields say what.
 #
 # A suite is JSON lines (plain, gzip, zstd) or Parquet. The plain form of a recipe names files whose

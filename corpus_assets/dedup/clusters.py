@@ -100,7 +100,6 @@ def similarity(equal: npt.NDArray[np.int32], used: npt.NDArray[np.int32]) -> Flo
     return found
 
 
-# --------------------------------------------------------------------------------------------------
 # Clusters: documents that are one document, and which of them stands for the others.
 #
 # 1. Rows with one doc_id are one capture; rows with one url_key, or with one text_id, match.

@@ -278,7 +278,6 @@ def _by_part(found: pa.Table) -> dict[int, pa.Table]:
     }
 
 
-# --------------------------------------------------------------------------------------------------
 # Exchanges through unnamed temporary files: appended piece by piece, read back by key.
 #
 # The files lie in the folder for temporary files (TMPDIR) and have no name, so what is in them

@@ -75,7 +75,6 @@ class Draw:
         return [items[index] for index in chosen]
 
 
-# --------------------------------------------------------------------------------------------------
 # Articles, and the small edits that make near duplicates.
 #
 # An article keeps its sentences in `paragraphs`, each a tuple of sentences, so that an edit can

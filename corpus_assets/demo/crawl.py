@@ -181,7 +181,6 @@ def copy_of(
     return capture
 
 
-# --------------------------------------------------------------------------------------------------
 # One snapshot while it is planted: fresh articles, and what is there already.
 
 

@@ -115,9 +115,6 @@ def _boilerplate(library: Library, lang: str, draw: Draw) -> str:
     return "\n".join(line.replace("{site}", name) for line in lines)
 
 
-# --------------------------------------------------------------------------------------------------
-# All sources in one folder.
-
 GENERATOR_VERSION = 1  # raise it whenever a byte of the output could change
 
 MANIFEST = "manifest.jsonl"

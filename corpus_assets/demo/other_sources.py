@@ -192,9 +192,6 @@ def _new_name(name: str, word: str) -> str:
     return name + word.capitalize()
 
 
-# --------------------------------------------------------------------------------------------------
-# Code, books, mathematics, synthetic texts.
-
 PROPRIETARY = "LicenseRef-Proprietary"
 MAX_LIKENESS = 0.6  # 5-gram Jaccard of two files that are not meant as duplicates
 

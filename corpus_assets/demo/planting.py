@@ -196,7 +196,6 @@ COPIES: dict[str, Callable[[Crawl, int], None]] = {
 }
 
 
-# --------------------------------------------------------------------------------------------------
 # New pages with something planted in them, `count` times in a crawl.
 
 Planter = Callable[[Crawl, int], None]

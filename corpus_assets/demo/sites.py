@@ -160,7 +160,6 @@ def url_of(site: Site, article: Article, day: date, draw: Draw) -> str:
     return f"{site.scheme}://{site.host}{path}"
 
 
-# --------------------------------------------------------------------------------------------------
 # Articles as HTML pages, by eight families of templates.
 #
 # A template file holds named parts, each after a line `%% name`: the page, and the pieces that

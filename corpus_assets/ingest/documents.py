@@ -118,7 +118,6 @@ def _parent_key(parent: str) -> str:
     return address.key if address is not None else normalise(parent)
 
 
-# --------------------------------------------------------------------------------------------------
 # From a source file to documents: every record in the ledger, the texts of those that pass.
 #
 # For each record, in file order:

@@ -28,7 +28,6 @@ from corpus_assets.ingest.records import (
 )
 from corpus_assets.ingest.source import SourceSpec
 
-# --------------------------------------------------------------------------------------------------
 # Parts of a folder of many small files: neighbours in the order of their names, up to a bound.
 #
 # Of a code tree each file's licence is settled here, from the nearest licence file above it, and
@@ -113,7 +112,6 @@ def _check_name(name: str) -> None:
         raise SourceError(f"{shown}: the file's name is not UTF-8; rename it") from error
 
 
-# --------------------------------------------------------------------------------------------------
 # What a snapshot consists of: its files, pinned by size and SHA-256.
 
 VERSION = 1
@@ -210,7 +208,6 @@ def _looked_for(location: str, format: str) -> str:
     return " or ".join(f"{location}/**/*{suffix}" for suffix in format_of(format).suffixes)
 
 
-# --------------------------------------------------------------------------------------------------
 # Snapshots that lie on a server without a crawl's layout: a file, or a prefix of a bucket.
 
 WILD = "*?["

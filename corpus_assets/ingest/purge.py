@@ -31,7 +31,6 @@ from corpus_assets.core.urls import host_of_key
 from corpus_assets.ingest.documents import SUPPRESSED, SUPPRESSED_COLUMNS
 from corpus_assets.ingest.suppressions import Suppressions
 
-# --------------------------------------------------------------------------------------------------
 # Taking documents out of a part that was already read: a filter over its two tables.
 #
 # The result is, byte for byte, what reading the source again under the same orders would give,
@@ -128,7 +127,6 @@ def _where(mask: Mask, value: object, column: pa.Array, kind: pa.DataType) -> pa
     return pc.if_else(pa.array(mask), pa.scalar(value, kind), column)
 
 
-# --------------------------------------------------------------------------------------------------
 # Which result stands for a source file once takedowns are in force.
 #
 # A part's *base* is the task that reads its file under no order. Orders that cover none of its

@@ -35,7 +35,6 @@ from corpus_assets.ingest.source import SourceSpec
 if TYPE_CHECKING:
     from corpus_assets.recipe.recipe import Recipe
 
-# --------------------------------------------------------------------------------------------------
 # The pinned list of a snapshot's files: listed and hashed once, then frozen.
 #
 # A snapshot is frozen. Its list is made anew only when the recipe points elsewhere or
@@ -96,7 +95,6 @@ def load_snapshot_files(store: Store, snapshot: str) -> SnapshotFiles:
         raise damaged(store, _path(snapshot), "does not list a snapshot's files") from error
 
 
-# --------------------------------------------------------------------------------------------------
 # What a snapshot consists of, looked up where it lies: here, on a server, or in a crawl.
 #
 # A list that was pinned before is taken as it is where its location is still the same. Local
@@ -215,7 +213,6 @@ def _is_pinned(store: Store, snapshot: str) -> bool:
     return store.exists(f"sources/{snapshot}.json")
 
 
-# --------------------------------------------------------------------------------------------------
 # The robots.txt, ai.txt and tdmrep.json of a snapshot's sites, pinned with its files.
 
 _FOLDER = SourceSpec(name="site-files", format="code")  # all files, many to a part
@@ -255,7 +252,6 @@ def _still_there(pinned: tuple[SourceFile, ...], location: str, spec: SourceSpec
     )
 
 
-# --------------------------------------------------------------------------------------------------
 # How a documents task reads its file where that is more than opening it: servers and indexes.
 #
 # Where a file lies and how it is fetched travels in a task's params, which are no identity. The

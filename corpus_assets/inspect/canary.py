@@ -183,7 +183,6 @@ def _failed(
         yield rule.name, rule.signal, values[rule.signal], str(asked)
 
 
-# --------------------------------------------------------------------------------------------------
 # The canary as one HTML page that needs nothing else. It holds text and is not stored.
 
 KEPT = re.compile(

@@ -164,7 +164,6 @@ def _tiers(ruling: Ruling, domain: str, language: str | None) -> list[Answer]:
     ]
 
 
-# --------------------------------------------------------------------------------------------------
 # Rows of a version's `benchmark_hits`, with the part and the text of each.
 
 COLUMNS = ("doc_id", "benchmark", "item_id", "kind", "matched", "total", "share", "similarity",

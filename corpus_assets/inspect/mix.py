@@ -102,9 +102,6 @@ def _newest(registry: Registry, recipe: Recipe) -> VersionRow | None:
     return named[-1] if named else None
 
 
-# --------------------------------------------------------------------------------------------------
-# Comparison of two mixes.
-
 NOTHING: Mapping[str, Any] = {"share": 0.0, "drawn_tokens": 0, "epochs": 0.0, "tokens": 0}
 
 
@@ -127,7 +124,6 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dic
     ]
 
 
-# --------------------------------------------------------------------------------------------------
 # A mix as a picture: an SVG file, or an HTML page with the tables beside it. No scripts.
 
 ROW = 34

@@ -250,7 +250,6 @@ def draw_order(keys: Keys, seed: int) -> Keys:
     return order
 
 
-# --------------------------------------------------------------------------------------------------
 # Single documents of a version: address, title, text; never of a suppressed one.
 #
 # Every document is checked against the orders in force now, whatever the version was made under:

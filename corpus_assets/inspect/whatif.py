@@ -286,7 +286,6 @@ class _Batch:
             )
 
 
-# --------------------------------------------------------------------------------------------------
 # Tokens of a version's documents, and the copies that would replace those that go.
 #
 # Joins by the first half of document ids, sorted: about half a second a million documents.
@@ -384,7 +383,6 @@ class StandIns:
         return int(replaced.sum()), int(tokens[replaced].sum())
 
 
-# --------------------------------------------------------------------------------------------------
 # The answer of `corpus whatif`: sums over the cube of a comparison, as plain values.
 
 Answer = dict[str, Any]

@@ -96,7 +96,6 @@ def _count_derived(column: pa.ChunkedArray) -> int:
     return int(pc.sum(pc.greater(lengths, 0)).as_py() or 0)
 
 
-# --------------------------------------------------------------------------------------------------
 # The stage `lineage_keys`: which runs of files a snapshot has, and the task that indexes one.
 #
 # Each lineage table has runs of its own, so a change of clusters or shards leaves the keys of

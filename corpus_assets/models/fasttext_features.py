@@ -153,7 +153,6 @@ def word_rows(
     return count
 
 
-# --------------------------------------------------------------------------------------------------
 # Texts as fastText sees them: the mean of the rows of their words and n-grams, for a batch.
 #
 # For each text, as fastText does with one line:

@@ -25,7 +25,6 @@ from corpus_assets.text.compiled import kernel
 from corpus_assets.text.exact_math import exp, log
 
 SIGMOID_STEPS, SIGMOID_END = 512, 8  # fastText looks logistics up in a table of this size
-LEAST = np.float32(1e-5)  # it adds this to every probability
 
 
 def identify(

@@ -141,7 +141,6 @@ def split_units(data: Bytes, offsets: Ints, kinds: Bytes) -> tuple[Ints, Ints]:
     return spans, rows
 
 
-# --------------------------------------------------------------------------------------------------
 # Perplexity and divergence of texts under an n-gram model.
 
 MAX_LOG = 12.0  # unreadable text has a perplexity of a million million, and not infinity

@@ -36,7 +36,6 @@ from corpus_assets.signals.stages.signals import SignalSettings
 from corpus_assets.tokenizer.sample import TokenizerSample
 from corpus_assets.tokenizer.train import TokenizerSettings
 
-# --------------------------------------------------------------------------------------------------
 # Settings that judge or time and change no byte of a version; none of them is part of an identity.
 
 
@@ -98,7 +97,6 @@ class TakedownSettings(Settings):
     )
 
 
-# --------------------------------------------------------------------------------------------------
 # The recipe, read from a file with dotted keys changed.
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -464,7 +462,6 @@ def _one_line(error: ValidationError, where: str) -> str:
     return f"{where}: {key}: {text}{more}" if key else f"{where}: {text}{more}"
 
 
-# --------------------------------------------------------------------------------------------------
 # Recipes by path, or by the name of one that ships with the project.
 
 

@@ -293,7 +293,6 @@ def anything(d: bytes) -> bool:
     return len(set(d)) > 1
 
 
-# --------------------------------------------------------------------------------------------------
 # Numbers by which states know people.
 #
 # Each has the shape in which it is written and its check digits, as the issuing authority or ISO

@@ -171,7 +171,6 @@ def _is_phone_word(word: str) -> bool:
     return word in _WORDS or word.startswith(_STEMS) or word.endswith(_ENDINGS)
 
 
-# --------------------------------------------------------------------------------------------------
 # Telephone numbers, judged by the numbering plans of libphonenumber.
 #
 # Most numbers of a text are none: dates, prices, ISBN, orders, coordinates. A run of digits counts

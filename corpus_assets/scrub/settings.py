@@ -148,16 +148,6 @@ def drop_reason(kind: str) -> str:
     return f"holds_{kind}"
 
 
-def find_personal_data(
-    text: str, settings: ScrubSettings, domain: str = "web", language: str | None = None
-) -> list[Finding]:
-    """Return what the rules find in one text, in order of place, none overlapping."""
-    data = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
-    offsets = np.array([0, len(data)], dtype=np.int64)
-    kinds = frozenset(settings.actions(domain))
-    return find_by_rules(data, offsets, kinds, settings.regions(language)).get(0, [])
-
-
 def find_by_rules(
     data: Bytes, offsets: Ints, kinds: frozenset[str], regions: tuple[str, ...]
 ) -> dict[int, list[Finding]]:

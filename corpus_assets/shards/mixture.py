@@ -136,8 +136,6 @@ def _known(where: str, names: Mapping[str, float], known: Mapping[str, float]) -
             raise RecipeError(f"{where} names {name!r}, which is unknown; use {sorted(known)}")
 
 
-# --------------------------------------------------------------------------------------------------
-# Samples per block.
 #
 # 1. A phase gives each domain its share of tokens.
 # 2. Inside a domain, groups (snapshot x tier) share by tokens x the tier's multiplier.

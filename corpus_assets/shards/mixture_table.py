@@ -138,7 +138,6 @@ def _phase(
     return {"name": name, "blocks": blocks, "tokens": tokens}
 
 
-# --------------------------------------------------------------------------------------------------
 # How many tokens a model wants, and how far a corpus goes.
 #
 # - Compute-optimal: about 20 tokens a parameter (Hoffmann et al. 2022, "Training Compute-Optimal

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from pydantic import Field
 
 from corpus_assets.core.errors import ShardError
-from corpus_assets.core.identity import Settings, keyed_hash
+from corpus_assets.core.identity import Settings
 from corpus_assets.core.schemas import DOC_ID, SPANS
 from corpus_assets.shards.kernels.packing import copy_pieces, lay_best_fit, lay_end_to_end
 from corpus_assets.shards.tokens import TokenBatch
@@ -67,14 +67,8 @@ class Packed:
         return pa.Table.from_arrays(columns, schema=SPANS)
 
 
-def shard_of(seed: int, doc_id: bytes, n_shards: int) -> int:
-    """Return the shard, of `n_shards`, that holds the document."""
-    _check_shard_count(n_shards)
-    return keyed_hash(_key("shard", seed), doc_id) % n_shards
-
-
 def shards_of(seed: int, doc_ids: Sequence[bytes], n_shards: int) -> npt.NDArray[np.int64]:
-    """`shard_of` for many documents; about a microsecond each."""
+    """Return the shard, of `n_shards`, that holds each document; about a microsecond each."""
     _check_shard_count(n_shards)
     hashes = _keyed_hashes(_key("shard", seed), doc_ids)
     return (hashes % np.uint64(n_shards)).astype(np.int64)
@@ -200,7 +194,6 @@ def _keyed_hashes(key: bytes, doc_ids: Sequence[bytes]) -> npt.NDArray[np.uint64
     return np.frombuffer(bytes(digests), dtype="<u8").astype(np.uint64)
 
 
-# --------------------------------------------------------------------------------------------------
 # From final text to shards: an exchange in two steps, each a task that can be repeated.
 #
 # Map: each part's documents are tokenized and laid out by (domain, tier, shard), one row group a

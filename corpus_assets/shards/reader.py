@@ -299,7 +299,6 @@ def _check_hash(path: Path, info: FileInfo) -> None:
         )
 
 
-# --------------------------------------------------------------------------------------------------
 # The shards of a run as mapped files: opened when needed, few at a time, safe from any thread.
 #
 # A mapping holds a file open, so only `most` are kept. What is mapped is one table that is never

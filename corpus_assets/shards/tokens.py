@@ -60,9 +60,6 @@ def load_fast_engine(definition: dict[str, Any]) -> FastEncode | None:
     return encode
 
 
-# --------------------------------------------------------------------------------------------------
-# Encoding and decoding.
-
 END_OF_DOCUMENT = "<|end_of_document|>"
 PAD = "<|pad|>"
 
@@ -324,7 +321,6 @@ def _chunks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
         yield start, len(texts)
 
 
-# --------------------------------------------------------------------------------------------------
 # `tokenizer.json`: read, refused where it could lose text, spelled out in bytes.
 
 MAX_IDS = 2**31

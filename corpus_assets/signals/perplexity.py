@@ -164,7 +164,6 @@ def trained(path: Path, name: str) -> NgramModel:
     return known[name]
 
 
-# --------------------------------------------------------------------------------------------------
 # Perplexity by KenLM models, as CCNet computes it (Wenzek et al. 2020, arXiv:1911.00359).
 #
 # With a SentencePiece model a document is normalised as a whole, cut into pieces and scored as one

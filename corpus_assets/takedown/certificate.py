@@ -177,7 +177,6 @@ def _copies(
     return sorted(found, key=lambda copy: (-copy["share_percent"], copy["doc_id"]))
 
 
-# --------------------------------------------------------------------------------------------------
 # The certificate as a page for the person who asked: plain words first, then proof.
 
 ASKED = {

@@ -95,7 +95,6 @@ zeros_below: Any = intrinsic(_zeros_below)
 ones_in: Any = intrinsic(_ones_in)
 
 
-# --------------------------------------------------------------------------------------------------
 # The C library's search for a byte, and its copy of many, from inside of kernels.
 #
 # A loop over bytes takes about a nanosecond a byte in compiled code, `memchr` a tenth of it and a

@@ -111,7 +111,6 @@ def _replace(data: Any, offsets: Any, which: Any, table: Any, out: Any, ends: An
     return int(size)
 
 
-# --------------------------------------------------------------------------------------------------
 # Characters: which of them make words, how case folds, and what NFKC would change.
 #
 # One definition of a word serves signatures and contamination:

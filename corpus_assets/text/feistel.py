@@ -10,7 +10,6 @@ purpose; n must be below 2^63. Not for secrets: it shuffles, it does not encrypt
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from corpus_assets.text.compiled import kernel
 from corpus_assets.text.hashing import GOLDEN, splitmix64
@@ -79,33 +78,10 @@ def unpermute(index: np.uint64, size: np.uint64, key: np.uint64) -> np.uint64:
 
 
 @kernel
-def _map_all(indices: Any, sizes: Any, keys: Any, numbers: Any, forward: bool) -> Any:
+def unpermute_many(indices: Any, sizes: Any, keys: Any, numbers: Any) -> Any:
+    """Element-wise `unpermute(indices, sizes, derive(keys, numbers))`: int64, 1-d; `keys` uint64."""
     out = np.empty(len(indices), dtype=np.int64)
     for at in range(len(indices)):
         key = derive(keys[at], np.uint64(numbers[at]))
-        index, size = np.uint64(indices[at]), np.uint64(sizes[at])
-        image = permute(index, size, key) if forward else unpermute(index, size, key)
-        out[at] = np.int64(image)
+        out[at] = np.int64(unpermute(np.uint64(indices[at]), np.uint64(sizes[at]), key))
     return out
-
-
-def permute_many(
-    indices: npt.NDArray[np.int64],
-    sizes: npt.NDArray[np.int64],
-    keys: npt.NDArray[np.uint64],
-    numbers: npt.NDArray[np.int64],
-) -> npt.NDArray[np.int64]:
-    """Element-wise `permute(indices, sizes, derive(keys, numbers))`; equal shapes, 1-d."""
-    result: npt.NDArray[np.int64] = _map_all(indices, sizes, keys, numbers, True)
-    return result
-
-
-def unpermute_many(
-    indices: npt.NDArray[np.int64],
-    sizes: npt.NDArray[np.int64],
-    keys: npt.NDArray[np.uint64],
-    numbers: npt.NDArray[np.int64],
-) -> npt.NDArray[np.int64]:
-    """Element-wise inverse of `permute_many`."""
-    result: npt.NDArray[np.int64] = _map_all(indices, sizes, keys, numbers, False)
-    return result

@@ -75,17 +75,6 @@ def lower_minima(mixed: Any, a: Any, b: Any, minima: Any) -> None:
 
 
 @kernel
-def minhash_of_hashes(hashes: Any, a: Any, b: Any) -> Any:
-    """Signature (uint32, one a permutation) of a set of uint32 hashes; all ones when empty."""
-    minima = np.full(a.size, 0xFFFFFFFF, np.uint32)
-    mixed = np.empty(hashes.size, np.uint32)
-    for i in range(hashes.size):
-        mixed[i] = mix32(hashes[i])
-    lower_minima(mixed, a, b, minima)
-    return minima
-
-
-@kernel
 def lower_bins(hashes: Any, bins: Any) -> None:
     """Lower uint64[BINS] `bins` by uint64 shingle hashes, in place."""
     for i in range(hashes.size):

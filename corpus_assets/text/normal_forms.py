@@ -43,7 +43,6 @@ def _has_run(data: Any, is_member: Any, length: int) -> bool:
     return False
 
 
-# --------------------------------------------------------------------------------------------------
 # Unicode's normal forms of any text, in time that follows its length.
 #
 # To put the combining marks behind a letter into their order, the library moves each past the others

@@ -215,7 +215,6 @@ def mark_repeats(hashes: Hashes, rows: Ints) -> Bytes:
     return repeats
 
 
-# --------------------------------------------------------------------------------------------------
 # Lines as they stand in the text: neither stripped nor without the blank ones.
 #
 # Most published rules strip lines and leave blank ones out, and so does `text.split`; some of
@@ -271,7 +270,6 @@ def occurrences(hashes: Hashes, rows: Ints) -> Ints:
     return count
 
 
-# --------------------------------------------------------------------------------------------------
 # Which texts of a batch have no word: looks at each as far as its first character of one.
 
 

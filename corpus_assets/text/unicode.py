@@ -117,7 +117,6 @@ def sentence_terminals() -> npt.NDArray[np.int32]:
     return code_points(_SENTENCE_TERMINALS)
 
 
-# --------------------------------------------------------------------------------------------------
 # Classes of characters as Unicode 14 has them: digits, case, punctuation, symbols.
 #
 # Pinned for the reason given at the top. Each class is one bit of a byte, so that one
@@ -277,14 +276,12 @@ def class_table() -> npt.NDArray[np.uint8]:
     return table[:N_CODE_POINTS]
 
 
-# --------------------------------------------------------------------------------------------------
 # Scripts of letters, as Unicode 14 assigns them; a letter of none of these is of script `other`.
 #
 # Marks, digits and punctuation belong to no script here: they are shared between scripts, and a
 # share of letters is what tells a language's script.
 
-NO_SCRIPT = 0  # no letter
-OTHER = 1
+OTHER = 1  # 0 is no letter
 
 _SCRIPTS = {
     "latin": """

@@ -103,7 +103,6 @@ PROBES: Mapping[str, str] = {
 U+FFFD, put in by the decoder, and must come back as that."""
 
 
-# --------------------------------------------------------------------------------------------------
 # A look into a vocabulary: which merges came first and last, which tokens are long or junk.
 
 SHOWN = 20
@@ -166,7 +165,6 @@ def _mean(lengths: Sequence[int]) -> float:
     return round(sum(lengths) / len(lengths), 4) if lengths else 0.0
 
 
-# --------------------------------------------------------------------------------------------------
 # Measure a tokenizer, and prove of it what the shards rely on.
 #
 # Any `tokenizer.json` can be measured, so that it can be compared; `problems` says whether shards

@@ -281,7 +281,6 @@ def _lineage(
     )
 
 
-# --------------------------------------------------------------------------------------------------
 # Copies of the files that a recipe names, so that a version is built again without the recipe's
 # folder: what tasks read where all calibrations are pinned (blocklists, categories, hash lists, word
 # lists, models from outside). `sources/files/SHA256` holds each content once, `files.json` in a

@@ -90,7 +90,6 @@ def _shard_hashes(manifest: Manifest) -> dict[str, str]:
     }
 
 
-# --------------------------------------------------------------------------------------------------
 # Duplicate clusters with removed documents.
 
 COLUMNS = ["doc_id", "kept_doc_id"]
@@ -154,10 +153,6 @@ def _members(store: Store, files: Iterable[LineageRow]) -> pa.Table:
 
 def _rows(table: pa.Table) -> Iterable[tuple[bytes, bytes]]:
     return zip(*(table[name].to_pylist() for name in COLUMNS), strict=True)
-
-
-# --------------------------------------------------------------------------------------------------
-# The note of a replacement.
 
 
 @dataclass(frozen=True)
@@ -267,7 +262,6 @@ def of_request(removed: pa.Table, orders: Suppressions) -> list[str]:
     return [doc_id.hex() for doc_id in removed["doc_id"].filter(pa.array(covered)).to_pylist()]
 
 
-# --------------------------------------------------------------------------------------------------
 # Digests of 13-grams.
 
 NGRAM = 13

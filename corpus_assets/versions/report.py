@@ -225,7 +225,6 @@ def _models(pipeline: Pipeline) -> str:
     return "<h2>Pinned calibrations</h2>" + table(("calibration", "bytes", "sha256"), sorted(rows))
 
 
-# --------------------------------------------------------------------------------------------------
 # Benchmarks: what was found of each, by which files, and what it did.
 
 COMMON_SHOWN = 20
@@ -315,7 +314,6 @@ def _files(pipeline: Pipeline) -> str:
     return "<h3>Suites</h3>" + table(("file", "bytes", "sha256"), rows)
 
 
-# --------------------------------------------------------------------------------------------------
 # Selection: what each rule removes, and the signals with their thresholds.
 #
 # Histograms are drawn from at most about two million documents, whole parts evenly spaced over the

@@ -48,7 +48,6 @@ def funnel(pipeline: Pipeline, snapshots: Sequence[str] | None = None) -> list[S
     return steps
 
 
-# --------------------------------------------------------------------------------------------------
 # Drift: what selection keeps of a snapshot, against the snapshots of its source before it.
 #
 # A crawl that changes under the same name shows here first: a broken extractor moves the mean
@@ -220,7 +219,6 @@ def drift_lines(pipeline: Pipeline) -> list[str]:
     ]
 
 
-# --------------------------------------------------------------------------------------------------
 # Benchmark items found in documents, from the rows that a version keeps.
 
 EXAMPLES = 5

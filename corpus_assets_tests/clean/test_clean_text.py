@@ -22,10 +22,10 @@ from corpus_assets.scrub.settings import (
     FIELDS,
     RecognizerSettings,
     ScrubSettings,
-    find_personal_data,
 )
 from corpus_assets.scrub.text_hashes import HashList, text_digest
 from corpus_assets.signals.c4_lines import C4Lines
+from corpus_assets_tests.scrub.one_text import find_personal_data
 from corpus_assets_tests.signals.texts import ADVERSARIAL, random_pages
 
 HOST = "a.example.org"

@@ -16,7 +16,7 @@ from corpus_assets.core.urls import Blocklist, url_key
 from corpus_assets.ingest import documents as documents_stage
 from corpus_assets.ingest.documents import IngestSettings, ingest_part, make_text_id
 from corpus_assets.ingest.extract import extractor as page_worker
-from corpus_assets.ingest.extract.extractor import Extractor, PageResult, close_idle_workers
+from corpus_assets.ingest.extract.extractor import Extractor, PageResult
 from corpus_assets.ingest.gates.gates import GateSettings
 from corpus_assets.ingest.gates.language import LanguageGateSettings
 from corpus_assets.ingest.purge import purge_part
@@ -24,6 +24,7 @@ from corpus_assets.ingest.records import SourceFile, file_sha256
 from corpus_assets.ingest.source import FieldNames, SourceSpec
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.models.files import find_model
+from corpus_assets_tests.ingest.extract.idle_workers import close_idle_workers
 from corpus_assets_tests.ingest.warc_bytes import http, member, members, page, record, response
 from corpus_assets_tests.shared_data import shared_data
 

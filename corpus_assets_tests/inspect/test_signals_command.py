@@ -17,6 +17,7 @@ from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
 from corpus_assets_tests.cli.test_commands import said
 from corpus_assets_tests.conftest import VERSION, Place
+from corpus_assets_tests.registry_states import revoke
 from corpus_assets_tests.small_corpus import EMAIL, GERMAN
 
 Captured = pytest.CaptureFixture[str]
@@ -174,7 +175,7 @@ def test_nothing_of_the_canary_is_stored_and_a_suppressed_page_is_left_out(
 
 
 def test_a_revoked_version_is_refused(place: Place, capsys: Captured, tmp_path: Path) -> None:
-    registry_of(place).set_version_status(VERSION, "revoked")
+    revoke(registry_of(place), VERSION)
     command = ("canary", VERSION, "--home", str(place.home), "--out", str(tmp_path / "c.html"))
     assert f"version {VERSION} is revoked" in said(capsys, *command, code=1)
     assert not (tmp_path / "c.html").exists()

@@ -15,6 +15,7 @@ from corpus_assets.inspect.snapshots import Book
 from corpus_assets.session import live_pins, open_home
 from corpus_assets.takedown.run import run_pending
 from corpus_assets_tests.conftest import VERSION, Place
+from corpus_assets_tests.registry_states import revoke
 from corpus_assets_tests.small_corpus import SNAPSHOTS
 
 BEHIND_CALIBRATIONS = ["selection", "clusters", "clean_text", "shards"]
@@ -101,5 +102,5 @@ def test_calibrations_are_those_of_the_same_recipe_whatever_snapshots_it_names(
     sites = dict.fromkeys(more, "sites")
     assert pins(**{"sources.0.snapshots": more, "sources.0.site_files": sites}) == pins()
     assert pins(**{"tokenizer.train.vocab_size": 500}) == 0, "another recipe has its own"
-    registry.set_version_status(VERSION, "revoked")
+    revoke(registry, VERSION)
     assert pins() == 0

@@ -26,6 +26,7 @@ from corpus_assets.versions.published import check_artifact_rows
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.promises.erasure_build import run_all
+from corpus_assets_tests.registry_states import add_orders
 
 AFTER = f"{VERSION}.td1"
 GATES = ("manifest.json", "contents.json", "lock.json", "files.json")
@@ -174,7 +175,7 @@ def take_out(place: Place) -> None:
 
 
 def order(place: Place, host: str = "site-0.example.org") -> None:
-    registry_of(place).add_suppressions([SuppressionRow("host", host)])
+    add_orders(registry_of(place), [SuppressionRow("host", host)])
 
 
 def outputs(place: Place, stage: str, name: str) -> list[str]:

@@ -22,6 +22,7 @@ from corpus_assets.versions.gc import collect
 from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.promises.erasure_build import run_all
+from corpus_assets_tests.registry_states import add_orders
 from corpus_assets_tests.small_corpus import make_small_corpus
 
 
@@ -84,7 +85,7 @@ def _decisions(home: Home, version: str) -> list[dict[str, Any]]:
 
 def _take_out(home: Home, doc_id: bytes, before: str, after: str) -> None:
     registry = Registry(home.catalog_url)
-    registry.add_suppressions([SuppressionRow("doc_id", doc_id.hex())])
+    add_orders(registry, [SuppressionRow("doc_id", doc_id.hex())])
     with reopen_session(home, before) as session:
         _build(session, after)
 
@@ -122,7 +123,7 @@ def test_where_the_earlier_result_is_gone_everything_is_computed(
 ) -> None:
     gone = next(row["doc_id"] for row in _decisions(home, "small-1") if row["kept"])
     registry = Registry(home.catalog_url)
-    registry.add_suppressions([SuppressionRow("doc_id", gone.hex())])
+    add_orders(registry, [SuppressionRow("doc_id", gone.hex())])
     with reopen_session(home, "small-1") as session:
         pipeline = session.pipeline
         for snapshot in pipeline.recipe.snapshots:

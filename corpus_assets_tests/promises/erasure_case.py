@@ -41,6 +41,7 @@ from corpus_assets_tests.promises.erasure_requests import Asked, descendants, dr
 from corpus_assets_tests.promises.erasure_state import LEDGERS, SUPPRESSED, Files, State, read_state
 from corpus_assets_tests.promises.erasure_tally import tally
 from corpus_assets_tests.promises.random_corpus import draw_corpus, write_corpus
+from corpus_assets_tests.registry_states import add_orders
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ class Erasure:
         shutil.rmtree(store / "parts", ignore_errors=True)
         home = new_home(folder, self.kit.catalog, store)
         registry = NoNotes(home.catalog_url)
-        registry.add_suppressions([SuppressionRow(order.kind, order.value) for order in orders])
+        add_orders(registry, [SuppressionRow(order.kind, order.value) for order in orders])
         session = first_session(line.recipe, self.sources, home, registry, line.lock)
         built = build(session, name, with_report=fresh)
         assert (built.engine.purged, built.engine.reused) == (0, 0), "this was to read the sources"
@@ -218,7 +219,7 @@ class Erasure:
         plain = not any(one.near or one.target.kind == "text_sha256" for one in batch)
         if plain and not cut and draw.random() < 0.5:  # a search takes long, and we know
             gone = {doc_id for one in batch for doc_id in descendants(one.named, self.state)}
-            self.registry.add_suppressions([SuppressionRow("doc_id", one) for one in hex_ids(gone)])
+            add_orders(self.registry, [SuppressionRow("doc_id", one) for one in hex_ids(gone)])
         else:
             self.match()
         return batch

@@ -31,6 +31,7 @@ from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.demo_build import version_files
 from corpus_assets_tests.promises.erasure_build import run_all
+from corpus_assets_tests.registry_states import add_orders
 from corpus_assets_tests.small_corpus import make_small_corpus
 
 BASE = "small-1"
@@ -57,7 +58,7 @@ def _build(session: Session, version: str) -> None:
 def _order(home: Path, orders: Sequence[Order]) -> None:
     registry = Registry(Home.resolve(str(home)).catalog_url)
     registry.upgrade()
-    registry.add_suppressions([SuppressionRow(kind, value) for kind, value in orders])
+    add_orders(registry, [SuppressionRow(kind, value) for kind, value in orders])
 
 
 @pytest.fixture(scope="module")

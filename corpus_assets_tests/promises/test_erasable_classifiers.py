@@ -20,6 +20,7 @@ from corpus_assets.versions.version import make_version
 from corpus_assets_tests.promises.erasure_build import run_all
 from corpus_assets_tests.promises.erasure_case import Erasure, Kit
 from corpus_assets_tests.promises.test_erasable_random import kit  # noqa: F401, a fixture
+from corpus_assets_tests.registry_states import add_orders
 from corpus_assets_tests.small_corpus import make_small_corpus, prose
 
 PINS = ("classifiers/quality", "score_ranks")
@@ -93,7 +94,7 @@ def test_a_document_that_was_taken_down_is_in_no_sample_and_in_no_later_training
         publish(session.pipeline, session.registry, first)
         store, registry = session.pipeline.store, session.registry
         gone = min(_sampled(store, session))
-        registry.add_suppressions([SuppressionRow("doc_id", gone.hex())])
+        add_orders(registry, [SuppressionRow("doc_id", gone.hex())])
     with reopen_session(home, "v") as session:
         run_all(session)
         second = make_version(session.pipeline, "v.td1")

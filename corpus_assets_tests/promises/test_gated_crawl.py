@@ -24,6 +24,7 @@ from corpus_assets_tests.crawl_server import CrawlServer, crawl_files
 from corpus_assets_tests.demo_build import version_files
 from corpus_assets_tests.ingest.crawl.crawl_corpus import FIRST, Place, archives, two_crawls
 from corpus_assets_tests.ingest.warc_bytes import response
+from corpus_assets_tests.registry_states import add_orders
 from corpus_assets_tests.small_corpus import first_crawl, stored_member
 
 GATES = {
@@ -113,7 +114,7 @@ def test_a_takedown_leaves_what_a_build_without_the_page_gives(
     orders = [SuppressionRow(row.kind, row.value) for row in registry.suppressions()]
     new = Registry(scratch.catalog_url)
     new.upgrade()
-    new.add_suppressions(orders)
+    add_orders(new, orders)
     lock = built.home / "store/versions/v/lock.json"
     with open_session(str(built.recipe), scratch, lock=str(lock)) as session:
         build(session, "v.td1")

@@ -32,6 +32,7 @@ from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.demo_build import version_files
 from corpus_assets_tests.promises.erasure_build import run_all
+from corpus_assets_tests.registry_states import add_orders, revoke
 from corpus_assets_tests.small_corpus import RECIPE, make_small_corpus
 
 URL = "http://site-3.example.org/article"
@@ -116,7 +117,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     scratch = Home.resolve(str(folder / "scratch"))
     registry = Registry(scratch.catalog_url)
     registry.upgrade()
-    registry.add_suppressions([SuppressionRow("url_key", url_key(URL))])
+    add_orders(registry, [SuppressionRow("url_key", url_key(URL))])
     lock = folder / "home" / "store" / "versions" / BASE / "lock.json"
     with open_session(recipe, scratch, lock=str(lock)) as session:
         _build(session, AFTER)
@@ -177,7 +178,7 @@ def test_a_takedown_run_does_without_the_recipe_s_folder(base: Path, home: Home)
 def test_a_rebuild_does_not_see_what_lists_say_now(base: Path, home: Home) -> None:
     _alter(base / "recipe")
     _read_all_again(home)
-    Registry(home.catalog_url).add_suppressions([SuppressionRow("url_key", url_key(URL))])
+    add_orders(Registry(home.catalog_url), [SuppressionRow("url_key", url_key(URL))])
     with reopen_session(home, BASE) as session:
         _build(session, AFTER)
     assert version_files(home.root, AFTER) == version_files(base / "scratch", AFTER)
@@ -214,14 +215,14 @@ def test_versions_of_one_recipe_keep_the_lists_they_were_built_from(base: Path, 
         assert digests == _named(home, version)["blocklists"]
         assert [path.name for path in lists] == ["hosts.txt", "hosts.txt"]
         assert not lists[0].exists(), "links are for the time of the session"
-    registry.set_version_status("small-2", "revoked")
+    revoke(registry, "small-2")
     collect(store, registry, keep_revoked=True)
     assert other in _copies(home)
     collect(store, registry)
     assert _copies(home) == {file for files in _named(home, BASE).values() for file in files}
     assert other not in _copies(home)
     assert _problems(home, BASE) == []
-    registry.set_version_status(BASE, "revoked")
+    revoke(registry, BASE)
     collect(store, registry)
     assert _copies(home) == set()
 

@@ -25,6 +25,7 @@ from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.killed_writer import kill_while_writing
 from corpus_assets_tests.promises.erasure_build import Abandoned, run_all
+from corpus_assets_tests.registry_states import add_orders, revoke
 from corpus_assets_tests.small_corpus import make_small_corpus
 
 URL = "http://site-3.example.org/article"
@@ -89,7 +90,7 @@ def test_a_takedown_leaves_nothing_of_killed_writers(home: Home) -> None:
 
 def test_where_revoked_versions_are_kept_only_the_leftovers_of_killed_runs_go(home: Home) -> None:
     registry, store = Registry(home.catalog_url), open_store(home.store_url)
-    registry.set_version_status("small-1", "revoked")
+    revoke(registry, "small-1")
     before = {*store.list("artifacts"), *store.list("versions")}
     store.write("versions/killed/report.html", TEXT.encode())  # killed before it was published
     collect(store, registry, home, keep_revoked=True)
@@ -129,7 +130,7 @@ def test_what_an_order_names_goes_however_young_it_is_and_what_it_does_not_name_
     registry, store = Registry(unfinished.catalog_url), open_store(unfinished.store_url)
     before = {row.fingerprint for row in registry.artifacts("documents")}
     assert url_key(URL) in _url_keys(unfinished)
-    registry.add_suppressions([SuppressionRow("url_key", url_key(URL))])
+    add_orders(registry, [SuppressionRow("url_key", url_key(URL))])
     collect(store, registry, unfinished)
     left = {row.fingerprint for row in registry.artifacts("documents")}
     assert set() < left < before

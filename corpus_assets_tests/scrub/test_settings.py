@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus_assets.scrub.settings import Finding, ScrubSettings, find_personal_data
+from corpus_assets.scrub.settings import Finding, ScrubSettings
+from corpus_assets_tests.scrub.one_text import find_personal_data
 
 ALL = ScrubSettings(secrets=True)
 

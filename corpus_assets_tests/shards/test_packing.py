@@ -75,12 +75,6 @@ def test_no_bin_is_overfull_and_waste_is_small() -> None:
     assert used <= 1.001 * -(-int(lengths.sum()) // 2048)
 
 
-@pytest.mark.parametrize("lengths", [[0], [9], [-1, 3]])
-def test_pieces_that_no_bin_can_hold_are_refused(lengths: list[int]) -> None:
-    with pytest.raises(ValueError, match=r"1\.\.8"):
-        best_fit(np.array(lengths, dtype=np.int32), 8)
-
-
 Pieces = list[tuple[int, int, int, int, int]]
 
 

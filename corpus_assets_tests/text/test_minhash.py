@@ -12,7 +12,6 @@ from corpus_assets.text.minhash import (
     affine32_permutations,
     lower_bins,
     lower_minima,
-    minhash_of_hashes,
     minhash_texts,
     mix32,
     sign_texts,
@@ -33,6 +32,13 @@ def of_datasketch(hashes: list[int], permutations: int, seed: int) -> list[int]:
     if hashes:
         sketch.update_batch(hashes)
     return [int(value) for value in sketch.hashvalues]
+
+
+def minhash_of_hashes(hashes: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Signature of a set of uint32 hashes; all ones when empty."""
+    minima = np.full(a.size, 0xFFFFFFFF, np.uint32)
+    lower_minima(mix32.py_func(hashes), a, b, minima)
+    return minima
 
 
 def shingles(text: str, length: int) -> list[int]:

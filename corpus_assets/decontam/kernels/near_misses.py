@@ -251,7 +251,6 @@ def find_near_misses(
     return texts[:n_found], items[:n_found], shares[:n_found], begins[:n_found], ends[:n_found]
 
 
-# --------------------------------------------------------------------------------------------------
 # Where the n-grams of known items stand in texts, for the few texts in which some were found.
 
 

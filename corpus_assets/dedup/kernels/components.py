@@ -60,7 +60,6 @@ def union_equal(parent: Any, codes: Any, n_codes: int, kinds: Any, kind: int) ->
         kinds[member] = min(kinds[member], kind)
 
 
-# --------------------------------------------------------------------------------------------------
 # Connected components: everything that any match could join, from candidate keys alone.
 #
 # A table of candidate keys has one for each row that has any; rows with equal keys are joined, unconfirmed.

@@ -279,7 +279,6 @@ def _once(rows: pa.Table) -> pa.Table:
     return ordered.filter(fresh).cast(ROWS)
 
 
-# --------------------------------------------------------------------------------------------------
 # The columnar URL index of a crawl's files, taken out and kept once, when a snapshot is pinned.
 #
 # One small Parquet file a part, `indexes/SHA256.parquet` in the store: places, addresses and what

@@ -18,7 +18,6 @@ from corpus_assets.core.identity import Settings, keyed_hash
 from corpus_assets.ingest.fetch import Fetcher, FetchSettings, Stat, is_remote, pin_file, shown
 from corpus_assets.ingest.records import SourceFile, file_sha256
 
-# --------------------------------------------------------------------------------------------------
 # What a recipe says of a crawl: which files of it, from where, and how fast.
 #
 # Which files is identity; where they lie, how they are fetched and whether new crawls are looked
@@ -124,7 +123,6 @@ class CrawlSettings(FetchSettings):
         return self.take.get(snapshot) or Take(files=self.files, share=self.share)
 
 
-# --------------------------------------------------------------------------------------------------
 # A crawl in Common Crawl's layout: which crawls there are, which files, and their pins.
 #
 #     collinfo.json                                     the list of crawls

@@ -88,7 +88,6 @@ def charset_of_label(label: str) -> str | None:
     return name if name in LABELS else _CODECS.get(name.replace("_", "-"), _CODECS.get(name))
 
 
-# --------------------------------------------------------------------------------------------------
 # A guess at the charset of a page that says nothing credible of it and is not UTF-8.
 #
 # 1. From the page's text the pieces with bytes beyond ASCII are taken, 4 KiB at most.
@@ -158,7 +157,6 @@ def _sample(payload: bytes) -> bytes:
     return b"\n".join(pieces)
 
 
-# --------------------------------------------------------------------------------------------------
 # The charset that markup declares, found as browsers find it before they parse.
 #
 # This is "prescan a byte stream" of the HTML standard (13.2.3.2): comments are passed over, and so
@@ -232,7 +230,6 @@ def _after(head: bytes, end: bytes, at: int) -> int:
     return -1 if found < 0 else found + len(end)
 
 
-# --------------------------------------------------------------------------------------------------
 # From bytes to text: which charset a page is in, whatever it says of itself.
 #
 # Order: byte order mark, HTTP header, XML declaration or `<meta>` in the first 4 KB

@@ -20,7 +20,6 @@ from corpus_assets.ingest.extract.charset import normalise
 from corpus_assets.ingest.extractors.engines import engine_version
 from corpus_assets.ingest.extractors.page_child import ANSWER, FAILED, MEMORY, SIZE
 
-# --------------------------------------------------------------------------------------------------
 # Pages handed to a process that can be ended: no page stops a part, whatever C code it hangs in.
 #
 # One child a process, started when the first page comes (0.3 s) and kept. Several pages go to it at
@@ -268,14 +267,6 @@ def give_back(worker: PageWorker) -> None:
     _IDLE.setdefault((os.getpid(), worker.spec), []).append(worker)
 
 
-def close_idle_workers() -> None:
-    """End the children that nobody is using."""
-    for idle in _IDLE.values():
-        while idle:
-            idle.pop().close()
-
-
-# --------------------------------------------------------------------------------------------------
 # Main text of a page: which extractor, how, and within which limits.
 #
 # The text is what the extractor itself returns for the same settings, page by page: trafilatura

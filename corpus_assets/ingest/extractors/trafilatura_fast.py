@@ -21,7 +21,6 @@ from lxml.html import HtmlComment, HtmlElement, HtmlEntity, HtmlProcessingInstru
 
 from corpus_assets.ingest.extractors.trafilatura_rules import CAPTION, TEASER, Rules
 
-# --------------------------------------------------------------------------------------------------
 # A private copy of trafilatura's modules, so that some of their functions can be replaced.
 #
 # Whoever imports `trafilatura` gets it untouched; the copy is the same source files loaded once
@@ -107,7 +106,6 @@ def load_copy() -> TrafilaturaCopy | None:
         )
 
 
-# --------------------------------------------------------------------------------------------------
 # Which elements are mostly links, by trafilatura's measures, each link measured once.
 
 Sizes = dict[_Element, int]  # length of a link's text; valid until the tree changes
@@ -205,7 +203,6 @@ def _link_sizes(links: list[Any], sizes: Sizes) -> tuple[int, int, int]:
     return total, count, n_short
 
 
-# --------------------------------------------------------------------------------------------------
 # Trafilatura's own extraction, with its slowest steps done another way.
 #
 # The steps, their order and all other code are trafilatura's; what comes out

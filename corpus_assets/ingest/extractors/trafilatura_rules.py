@@ -74,7 +74,6 @@ def _take_groups(branch: str) -> tuple[list[str], str]:
     return groups, rest.replace("\0?", "\0")
 
 
-# --------------------------------------------------------------------------------------------------
 # Trafilatura's XPath rules on class, id and style, evaluated once for each distinct value.
 #
 # Its expressions call a Python regex for every element and every rule, which is half of an

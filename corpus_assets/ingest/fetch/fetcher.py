@@ -28,7 +28,6 @@ from corpus_assets.ingest.fetch.transport import (
     shown,
 )
 
-# --------------------------------------------------------------------------------------------------
 # One pace for all processes of a machine that ask the same server from the same home.
 #
 # Two files a server in a folder of the home, guarded by file locks, which the system releases when
@@ -162,7 +161,6 @@ class Pace:
             ) from error
 
 
-# --------------------------------------------------------------------------------------------------
 # Files on a server, read as if they lay here: https://, or s3://bucket/key.
 #
 # A file is read in ranges of a few MiB, so no connection stays open while pages are being

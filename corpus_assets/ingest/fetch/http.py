@@ -161,7 +161,6 @@ def line_trouble(error: Exception) -> str:
     return f"a broken answer ({type(error).__name__})"
 
 
-# --------------------------------------------------------------------------------------------------
 # Ranged GET requests over HTTPS with the standard library.
 #
 # Servers are not trusted: redirects stay on http(s), never from https to http, and never lead to

@@ -19,7 +19,6 @@ from corpus_assets.ingest.fetch.fetcher import Fetcher
 from corpus_assets.ingest.fetch.transport import FetchSettings, Stat, is_remote, shown
 from corpus_assets.ingest.records import SourceFile, open_source, verify_file
 
-# --------------------------------------------------------------------------------------------------
 # A pinned file on a server, as a seekable stream that knows whether it is still the same.
 
 
@@ -173,7 +172,6 @@ def opened(
             )
 
 
-# --------------------------------------------------------------------------------------------------
 # Source files from servers, kept whole in the home for the next time.
 #
 # A copy is named by what was pinned (name, size, ETag or SHA-256), written under a temporary name
@@ -278,7 +276,6 @@ class FileCache:
             os.close(lock)
 
 
-# --------------------------------------------------------------------------------------------------
 # Opening a pinned source file, wherever it lies: here, on a server, or in the cache.
 
 FOLDER = "fetch"

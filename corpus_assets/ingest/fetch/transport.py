@@ -133,7 +133,6 @@ def shown(url: str) -> str:
     return re.sub(r"[?#].*$", "", re.sub(r"[\x00-\x20\x7f]", "?", plain))[:300]
 
 
-# --------------------------------------------------------------------------------------------------
 # How remote files are fetched: how fast, how patiently, and whether copies are kept.
 
 MIB = 1 << 20

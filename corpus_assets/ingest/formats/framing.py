@@ -12,7 +12,6 @@ from deflate import DeflateError, gzip_decompress  # whatever it refuses, zlib d
 
 from corpus_assets.ingest.kernels.gzip_starts import find_gzip_starts
 
-# --------------------------------------------------------------------------------------------------
 # Archive files byte by byte: positions, gzip members, and finding the next record after a fault.
 
 GZIP = b"\x1f\x8b\x08"
@@ -224,7 +223,6 @@ class GzipMember(PlainView):
             pass
 
 
-# --------------------------------------------------------------------------------------------------
 # Compressed text files as plain streams that end, and say so, where the file is damaged.
 #
 # The usual readers either raise in the middle of a line (gzip) or end without a word when the file

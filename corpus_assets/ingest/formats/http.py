@@ -187,7 +187,6 @@ def _decode(raw: bytes) -> str:
         return raw.decode("latin-1")
 
 
-# --------------------------------------------------------------------------------------------------
 # The beginning of a response whose body is too large or whose coding breaks off.
 #
 # The record is read once more where it stands in its archive, and no more of it than is asked for.

@@ -359,7 +359,6 @@ def _first_language(declared: str) -> str | None:
     return first if first.isascii() and first.isalpha() and len(first) <= 8 else None
 
 
-# --------------------------------------------------------------------------------------------------
 # Web archives in formats that are not read: refused by name, before any work is done.
 
 MAGIC_BYTES = 11

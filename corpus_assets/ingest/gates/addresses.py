@@ -19,7 +19,6 @@ from corpus_assets.core.identity import Settings
 from corpus_assets.core.urls import Address, address_of, canonical_host
 from corpus_assets.text.normal_forms import nfc
 
-# --------------------------------------------------------------------------------------------------
 # Blocklists by category, in the layout of the UT1 lists of Toulouse: `CATEGORY/domains` with a
 # host a line, `CATEGORY/urls` with a host and the begin of a path a line. An entry with a query
 # (`example.com/watch?v=1`) is one address: it lists pages with the same path and the same query.
@@ -153,7 +152,6 @@ def _hash(entry: str) -> int:
     return int.from_bytes(hashlib.blake2b(entry.encode(), digest_size=8).digest(), "little")
 
 
-# --------------------------------------------------------------------------------------------------
 # Words in an address, as a person reads it: percent-encoding and punycode undone, lower case.
 #
 # A word stands between characters that are neither letters nor digits: `casino` is found in

@@ -9,7 +9,6 @@ from pydantic import Field
 from corpus_assets.core.identity import Settings
 from corpus_assets.ingest.records import Refusal
 
-# --------------------------------------------------------------------------------------------------
 # The programming language of a file, by its name, and by its first line where it has no suffix
 # (an interpreter after `#!`, or an editor's `-*- mode -*-`).
 #
@@ -191,7 +190,6 @@ def _interpreter(text: str) -> str | None:
     return _BY_INTERPRETER.get(found[1].lower()) if found else None
 
 
-# --------------------------------------------------------------------------------------------------
 # Gates for source files: what nobody wrote, and what somebody else wrote.
 #
 # | reason | what is wrong |

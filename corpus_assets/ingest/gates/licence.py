@@ -7,7 +7,6 @@ from typing import Literal, NamedTuple
 
 from corpus_assets.ingest.kernels.landmarks import find_landmarks
 
-# --------------------------------------------------------------------------------------------------
 # SPDX licence expressions: `MIT OR (Apache-2.0 WITH LLVM-exception AND CC-BY-4.0)`.
 #
 # Read by SPDX 2.3, annex D: `WITH` binds tighter than `AND`, `AND` tighter than `OR`; identifiers
@@ -138,7 +137,6 @@ def _is_operator(token: str) -> bool:
     return token.upper() in ("AND", "OR", "WITH")
 
 
-# --------------------------------------------------------------------------------------------------
 # Licences that documents state themselves, as SPDX identifiers or expressions.
 #
 # A page under Creative Commons says so by the address of the licence's deed. Those marked as the
@@ -262,7 +260,6 @@ def _deed_spdx(deed: re.Match[bytes]) -> str | None:
     return ported if ported in _PORTED else name
 
 
-# --------------------------------------------------------------------------------------------------
 # Which licence a LICENSE file holds, by short phrases that only that licence has.
 #
 # A licence is found when all its phrases stand in the text, letters and digits alone compared, and

@@ -16,7 +16,6 @@ from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Settings
 from corpus_assets.ingest.kernels.landmarks import find_landmarks, quoted_tags_with
 
-# --------------------------------------------------------------------------------------------------
 # Who trains on what it fetches: a list of product tokens with their purpose, pinned by digest.
 #
 # `ai_agents.csv` comes with the program: what operators say of their crawlers, with the page where
@@ -104,7 +103,6 @@ def _parsed(data: bytes, where: str) -> AiAgents:
     return AiAgents(sha256=hashlib.sha256(data).hexdigest(), training=names)
 
 
-# --------------------------------------------------------------------------------------------------
 # Values of `tdm-reservation` (W3C TDM Reservation Protocol), read leniently.
 #
 # The protocol knows 1 and 0. Publishers also write them in quotes, with decimals or with something
@@ -124,7 +122,6 @@ def is_freed(value: str) -> bool:
     return _ZERO.fullmatch(value) is not None
 
 
-# --------------------------------------------------------------------------------------------------
 # What a page says about being used: machine-readable opt-outs in its headers and its markup.
 #
 # * `X-Robots-Tag` and `<meta name="robots">`: directives such as `noai`. A directive may be

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from html import unescape
 from typing import NamedTuple
 
-# --------------------------------------------------------------------------------------------------
 # Path patterns of robots.txt (RFC 9309, section 2.2): `*`, `$`, the longest match wins.
 #
 # Patterns and paths are brought into one spelling first (section 2.2.2): unreserved characters
@@ -105,7 +104,6 @@ def _escape(found: re.Match[bytes]) -> bytes:
     return bytes([value]) if value in _UNRESERVED else b"%%%02X" % value
 
 
-# --------------------------------------------------------------------------------------------------
 # What a publisher says about training: a preference (allow, disallow, unknown), and where it said so.
 #
 # * `Content-Usage: train-ai=n` (IETF AIPREF, drafts `aipref-vocab` and `aipref-attach`), as a header
@@ -281,7 +279,6 @@ def _pairs(value: str) -> list[tuple[str, str]]:
     return [(name.strip(), word.strip()) for name, _, word in items]
 
 
-# --------------------------------------------------------------------------------------------------
 # robots.txt by RFC 9309: which rules hold for an agent, and whether a path is allowed.
 #
 # * At most 500 KiB are read; a line cut there is left out.

@@ -50,7 +50,6 @@ from corpus_assets.ingest.gates.robots import (
 )
 from corpus_assets.ingest.records import RawRecord, Refusal
 
-# --------------------------------------------------------------------------------------------------
 # What a site asks of machines, as of the crawl: robots.txt, ai.txt and tdmrep.json of one host.
 #
 # Each file is boiled down to the rules that can decide anything here (`SiteRules`), as a few bytes
@@ -266,7 +265,6 @@ def _is_kind(rule: Rule) -> bool:
     return rule.pattern.startswith((b"*.", b"/*."))
 
 
-# --------------------------------------------------------------------------------------------------
 # Which rules hold for a page: a file that is mapped into memory and looked up, never loaded.
 #
 # Layout (Arrow IPC, uncompressed): one batch with an answer a row, sorted by `file` (uint64: hash of
@@ -400,7 +398,6 @@ def _mapped(path: Path) -> pa.RecordBatch:
         raise CorruptArtifact(f"{path} is not a readable index of site rules: {error}") from error
 
 
-# --------------------------------------------------------------------------------------------------
 # Lists that a page's address is looked up in, beside the recipe's own blocklist.
 
 
@@ -412,7 +409,6 @@ class UrlLists:
     sites: SiteIndex | None = None
 
 
-# --------------------------------------------------------------------------------------------------
 # A site's own files, robots.txt, tdmrep.json and ai.txt as they were when a page was fetched:
 # whether it may be, and what they say about training on it.
 #

@@ -212,7 +212,6 @@ def _extent(data: Bytes, stack: npt.NDArray[np.uint64], max_attributes: int) -> 
     return deepest, most
 
 
-# --------------------------------------------------------------------------------------------------
 # The words of a page without parsing it: tags, scripts and comments out, spaces collapsed.
 #
 # Good enough to tell a page's language and whether there is any text, in about 1 ns a byte.

@@ -35,7 +35,6 @@ def _count_controls(data: npt.NDArray[np.uint8]) -> int:
     return found
 
 
-# --------------------------------------------------------------------------------------------------
 # What a page's bytes are as UTF-8, without decoding them: asked of every page that comes in.
 #
 # 64 bytes are compared at once; only those that are not plain ASCII, few in markup, are looked at

@@ -102,7 +102,6 @@ def lead(n_digits: int, following: int) -> int:
     return n_digits * 256 + following
 
 
-# --------------------------------------------------------------------------------------------------
 # What a stop of the scan turns out to be: digits, letters, a prefix, an @, a value.
 #
 # Each of these writes the places it finds to `found` from `n` on and gives the new `n`. Every look
@@ -295,7 +294,6 @@ def of_value(data: Bytes, high: int, at: int, classes: Bytes, found: Ints, n: in
     return put(found, n, d, at, VALUE, 0)
 
 
-# --------------------------------------------------------------------------------------------------
 # Places where personal data could begin, found in one pass over a batch's UTF-8 bytes.
 #
 # Regular expressions cost tens of nanoseconds a byte and rule; nearly no byte of a text begins an

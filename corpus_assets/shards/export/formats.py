@@ -61,7 +61,6 @@ def packed_tokens(chunk: Chunk, plan: ExportPlan) -> npt.NDArray[np.generic]:
     return np.ascontiguousarray(chunk.tokens, dtype=wanted)
 
 
-# --------------------------------------------------------------------------------------------------
 # Megatron-LM: one `corpus.bin` with one `corpus.idx`.
 #
 # Sequence i, which is document i too, is sample i without its padding: the index passes over the
@@ -149,7 +148,6 @@ def _stretches(count: int) -> Iterator[np.ndarray[tuple[int], np.dtype[np.int64]
         yield np.arange(first, min(first + (1 << 20), count), dtype=np.int64)
 
 
-# --------------------------------------------------------------------------------------------------
 # datatrove's tokenized files, for `DatatroveFolderDataset(folder, seq_len - 1, token_size=N)`.
 #
 #     00000_shuffled.ds           samples end to end, N bytes a token, little-endian
@@ -209,7 +207,6 @@ def _for_people(count: int) -> str:
     return f"{value:.3g} {prefix}T"
 
 
-# --------------------------------------------------------------------------------------------------
 # MosaicML Streaming's MDS shards, for `StreamingDataset(local=folder, shuffle=False)`.
 #
 # One column, `tokens`: a numpy array of fixed length. A shard is
@@ -279,7 +276,6 @@ def _config(plan: ExportPlan) -> dict[str, Any]:
     }
 
 
-# --------------------------------------------------------------------------------------------------
 # Parquet for Hugging Face `datasets`: `load_dataset(folder)`, or any reader of Parquet.
 #
 #     data/train-00000-of-00012.parquet

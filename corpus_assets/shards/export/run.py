@@ -57,9 +57,6 @@ def open_version(home: Home, name: str) -> Source:
     return Source(manifest, content, row.manifest_sha256, tokenizer, place)
 
 
-# --------------------------------------------------------------------------------------------------
-# The export itself.
-
 Progress = Callable[[int, int], None]
 """Told (parts that are whole, parts in all)."""
 

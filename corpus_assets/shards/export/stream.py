@@ -118,7 +118,6 @@ def _id_bytes(column: pa.ChunkedArray) -> Iterator[bytes]:
         yield chunk.buffers()[1].to_pybytes()[start : start + len(chunk) * 16]
 
 
-# --------------------------------------------------------------------------------------------------
 # Samples in order, read by the loader from any place on.
 
 CHUNK_BYTES = 2**23

@@ -59,7 +59,12 @@ def _next_set(words: Any, summary: Any, start: int) -> int:
 
 
 @kernel
-def _best_fit(lengths: Any, capacity: int) -> Any:
+def best_fit(lengths: Any, capacity: int) -> Any:
+    """Assign each piece to a bin: (int32 bin of each piece, number of bins).
+
+    `lengths` is int32, each in 1..capacity; bins are numbered as they are opened. Up to 2^31 - 1
+    pieces. Memory: 12 bytes a piece.
+    """
     pieces = len(lengths)
     starts = np.zeros(capacity + 2, dtype=np.int64)
     for length in lengths:
@@ -102,18 +107,6 @@ def _best_fit(lengths: Any, capacity: int) -> Any:
             words[left >> 6] |= one << np.uint64(left & 63)
             summary[left >> 12] |= one << np.uint64((left >> 6) & 63)
     return bins, used
-
-
-def best_fit(lengths: npt.NDArray[np.int32], capacity: int) -> tuple[npt.NDArray[np.int32], int]:
-    """Assign each piece to a bin: (int32 bin of each piece, number of bins).
-
-    `lengths` is int32, each in 1..capacity; bins are numbered as they are opened. Up to 2^31 - 1
-    pieces. Memory: 12 bytes a piece.
-    """
-    if len(lengths) and not (lengths.min() >= 1 and lengths.max() <= capacity):
-        raise ValueError(f"piece lengths must be in 1..{capacity}")
-    bins, used = _best_fit(np.ascontiguousarray(lengths, dtype=np.int32), capacity)
-    return bins, int(used)
 
 
 @kernel
@@ -172,7 +165,7 @@ def lay_best_fit(lengths: npt.NDArray[np.int64], capacity: int) -> Any:
     bytes a piece, 24 of them the result.
     """
     rest, pieces, whole = _remainders(lengths, capacity)
-    bins, used = _best_fit(rest, capacity)
+    bins, used = best_fit(rest, capacity)
     return _place(lengths, capacity, pieces, whole, bins, used)
 
 

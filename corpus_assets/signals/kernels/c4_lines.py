@@ -16,7 +16,6 @@ from corpus_assets.text.phrases import Phrases, match_at, may_begin
 from corpus_assets.text.split import CHARS, END, NEWLINE, START, Bytes, Ints
 
 (KEPT, LONG_WORD, NO_END_MARK, FEW_WORDS, FILLER, JAVASCRIPT, BRACE, POLICY) = range(8)
-N_VERDICTS = 8
 
 _OPENING, _BRACE, _DOT = 0x5B, 0x7B, 0x2E
 _EDIT = np.frombuffer(b"[edit]", dtype=np.uint8)

@@ -191,7 +191,6 @@ def is_inked(data: Bytes, spans: Ints) -> Bytes:
     return out
 
 
-# --------------------------------------------------------------------------------------------------
 # Paragraphs as `re.split("\n{2,}", text.strip())` gives them: only empty lines separate.
 
 

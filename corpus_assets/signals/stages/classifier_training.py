@@ -248,7 +248,6 @@ def _weights(model: FastTextModel, texts_with: Counter[bytes], top: int) -> dict
     }
 
 
-# --------------------------------------------------------------------------------------------------
 # Classifiers as a recipe names them: trained here from named texts, or pinned by digest.
 
 SIDES = ("positives", "negatives")

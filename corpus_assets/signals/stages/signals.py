@@ -130,10 +130,6 @@ def _pieces(table: pa.Table) -> Iterator[tuple[str | None, pa.RecordBatch]]:
             yield domains[start], chunk.slice(start)
 
 
-# --------------------------------------------------------------------------------------------------
-# The stage of signals: numbers and labels of every document.
-
-
 def plan_signals(graph: "Pipeline", snapshot: str) -> list[Task]:
     settings = {
         "signals": graph.recipe.signals.model_dump(mode="json"),

@@ -12,6 +12,7 @@ from catalog.formats.canonical import changed_keys
 from catalog.lineage.tables import Lineage, require_present
 from catalog.verify.version import verify
 from corpus_assets_tests.catalog.corpus import SNAPSHOTS, build, pages
+from corpus_assets_tests.registry_states import supersede
 
 
 def test_keys_are_named_by_their_path() -> None:
@@ -95,7 +96,7 @@ def test_a_version_that_a_takedown_deleted_is_told_and_compared_as_far_as_known(
     registry.claim_takedowns([request.id], "me", 60)
     done = ActionRow(request.id, "v1", "v1.td1", {})
     registry.finish_takedowns([request.id], "me", [done])
-    registry.supersede_version("v1", "v1.td1")
+    supersede(registry, "v1", "v1.td1")
     require_present(registry, store, registry.version("v1"))  # revoked, and still there
     assert later.registry.version("v1").status == "revoked"
     for file in (tmp_path / "store" / "versions" / "v1").iterdir():

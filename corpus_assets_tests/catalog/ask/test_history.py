@@ -15,6 +15,7 @@ from catalog.formats.store import Store
 from catalog.lineage.lookups import spans_of
 from catalog.lineage.tables import Lineage
 from corpus_assets_tests.catalog.corpus import SEQ_LEN, SNAPSHOTS, Corpus, build
+from corpus_assets_tests.registry_states import revoke
 
 
 def test_every_document_leads_to_its_tokens_and_back(corpus: Corpus, lineage: Lineage) -> None:
@@ -176,7 +177,7 @@ def test_a_version_without_lineage_answers_with_nothing(corpus: Corpus) -> None:
         assert spans_of(bare, [b"x" * 16]) == {b"x" * 16: []}
         with pytest.raises(UnknownName):
             resolve_doc_id(bare, "abcdef")
-    corpus.registry.set_version_status("bare", "revoked")
+    revoke(corpus.registry, "bare")
 
 
 def test_a_file_shared_by_two_parts_counts_for_each_of_them(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from catalog.errors import (
     LeaseHeld,
     MissingDriver,
 )
+from corpus_assets_tests.registry_states import add_orders
 from corpus_assets_tests.small_disk import read_only, small_disk
 
 WRITERS = 4
@@ -34,7 +35,7 @@ def write_much(url: str, writer: int, start: object, results: object) -> None:
         shared = ArtifactRow("shared", f"f{number}", f"c{number}", cpu_seconds=float(writer + 1))
         own = ArtifactRow(f"own-{writer}", f"f{number}", "c")
         new += registry.record_artifacts([shared, own])
-        new += registry.add_suppressions([SuppressionRow("host", f"h{number}")])
+        new += add_orders(registry, [SuppressionRow("host", f"h{number}")])
         registry.add_metrics([MetricRow("n", float(writer), f"s{number}")])
         try:
             registry.acquire_lease(f"lease-{number}", f"writer-{writer}", 600)

@@ -5,6 +5,7 @@ import pytest
 from catalog.db.registry import Registry
 from catalog.db.rows import LockRow, NewTakedown, RecipeRow, SuppressionRow, VersionRow
 from catalog.errors import OrdersChanged
+from corpus_assets_tests.registry_states import add_orders
 
 
 def _file(registry: Registry, key: str) -> int:
@@ -29,7 +30,7 @@ def test_the_state_changes_whenever_the_orders_do(registry: Registry) -> None:
     states.append(registry.orders_state())
     registry.withdraw_takedown(number)
     states.append(registry.orders_state())
-    registry.add_suppressions([SuppressionRow("host", "c.example")])
+    add_orders(registry, [SuppressionRow("host", "c.example")])
     states.append(registry.orders_state())
     assert len(set(states)) == 5
     assert registry.orders()[0] == states[-1]

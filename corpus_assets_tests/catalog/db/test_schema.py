@@ -14,6 +14,7 @@ from catalog.db.models import metadata
 from catalog.db.registry import Registry
 from catalog.db.rows import SuppressionRow
 from catalog.errors import CatalogUnavailable, SchemaMismatch
+from corpus_assets_tests.registry_states import add_orders
 
 NEWEST = schema.newest()
 FAILING = f'''"""Makes a table, changes data, then fails."""
@@ -95,7 +96,7 @@ def test_an_upgrade_keeps_requests_and_who_holds_their_suppressions(
     row = registry.takedown(7)
     assert (row.status, row.documents, row.found, row.attempts) == ("pending", 0, {}, 0)
     assert [order.value for order in registry.takedown_suppressions(7)] == ["com,example)/"]
-    assert registry.add_suppressions([SuppressionRow("near_text", "v1:00", 7)]) == 1
+    assert add_orders(registry, [SuppressionRow("near_text", "v1:00", 7)]) == 1
     assert registry.withdraw_takedown(7)[1] == 2
     assert registry.suppressions() == []
 

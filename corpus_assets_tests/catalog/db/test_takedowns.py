@@ -18,6 +18,7 @@ from catalog.errors import (
     UnknownName,
 )
 from corpus_assets_tests.catalog.db.test_registry import ready, version
+from corpus_assets_tests.registry_states import add_orders, supersede
 
 
 def page(number: int, near: bool = False, documents: int = 1) -> NewTakedown:
@@ -85,7 +86,7 @@ def test_a_request_of_no_kind_or_value_is_refused(
 def test_withdrawing_ends_the_suppressions_that_no_other_request_holds(
     registry: Registry,
 ) -> None:
-    registry.add_suppressions([SuppressionRow("doc_id", "ff" * 16)])
+    add_orders(registry, [SuppressionRow("doc_id", "ff" * 16)])
     shared = ("doc_id", "aa" * 16)
     by_hand = ("doc_id", "ff" * 16)
     first, second = file(
@@ -234,11 +235,11 @@ def test_publishing_revokes_the_old_version_and_records_actions_together(
 def test_a_version_is_superseded_by_another_that_is_published(registry: Registry) -> None:
     ready(registry).publish_version(version("v1"), [], [])
     with pytest.raises(UnknownName):
-        registry.supersede_version("v1", "v2")
+        supersede(registry, "v1", "v2")
     with pytest.raises(CatalogConflict, match="its own place"):
-        registry.supersede_version("v1", "v1")
+        supersede(registry, "v1", "v1")
     registry.publish_version(version("v2", "n" * 64), [], [])
-    registry.supersede_version("v1", "v2")
+    supersede(registry, "v1", "v2")
     assert (registry.version("v1").status, registry.version("v1").superseded_by) == (
         "revoked",
         "v2",

@@ -19,6 +19,7 @@ from catalog.lineage.tables import Lineage, LiveLineage
 from catalog.verify.version import verify
 from corpus_assets_tests.catalog.corpus import SNAPSHOTS, Corpus, Doc, Tables, build, pages
 from corpus_assets_tests.catalog.keyed import publish_with_keys, write_keys
+from corpus_assets_tests.registry_states import revoke
 
 ADDRESSES = (
     "http://port.example:8080/a",
@@ -198,7 +199,7 @@ def test_a_version_whose_keys_miss_a_file_is_scanned(corpus: Corpus) -> None:
         assert lineage.keys.covers("hosts", "document_ids")
         assert not lineage.keys.covers("url_keys")
         assert find_url(lineage, "http://site3.example/page/11", 9)["total"] == 2
-    corpus.registry.set_version_status(name, "revoked")
+    revoke(corpus.registry, name)
 
 
 @pytest.fixture

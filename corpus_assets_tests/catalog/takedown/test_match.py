@@ -28,6 +28,7 @@ from corpus_assets_tests.catalog.lineage.test_lookups import (
     documents,
     with_record_keys,
 )
+from corpus_assets_tests.registry_states import revoke
 
 PAGE = "http://site3.example/page/11"
 
@@ -53,7 +54,7 @@ def keyed(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     home = tmp_path_factory.mktemp("keyed")
     made = build(home, docs=corpus_documents(), tamper=with_record_keys)
     publish_with_keys(made)
-    made.registry.set_version_status("v1", "revoked")
+    revoke(made.registry, "v1")
     return made
 
 

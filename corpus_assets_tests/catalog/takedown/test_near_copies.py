@@ -13,6 +13,7 @@ from catalog.takedown.requests import look_again, request
 from catalog.takedown.target import doc_id_target, find_near_copies, url_target
 from corpus_assets.text import sketch
 from corpus_assets_tests.catalog.corpus import SNAPSHOTS, Corpus, Doc, build
+from corpus_assets_tests.registry_states import supersede
 
 EARLY, LATE = SNAPSHOTS
 
@@ -121,7 +122,7 @@ def test_copies_published_after_the_request_are_found_by_the_sketch_it_holds(
     filed = request(first.registry, first.store, target, "asked", near_duplicates=True)
     docs = [Doc(LATE, 0, 1, "http://edited.example/", known["edited"])]
     later = build(tmp_path, "v2", docs, tokenizer=first.tokenizer)
-    first.registry.supersede_version("v1", "v2")
+    supersede(first.registry, "v1", "v2")
     number = filed["request"]["id"]
     found = look_again(later.registry, later.store, [number]).documents[number]
     assert [(row.doc_id, row.role) for row in found] == [(docs[0].doc_id, "near_duplicate")]

@@ -26,6 +26,7 @@ from catalog.takedown.target import (
     url_target,
 )
 from corpus_assets_tests.catalog.corpus import SNAPSHOTS, Corpus, Doc, build, pages
+from corpus_assets_tests.registry_states import revoke
 
 EARLY, LATE = SNAPSHOTS
 
@@ -351,7 +352,7 @@ def test_all_live_versions_answer_and_shared_shards_count_once(tmp_path: Path) -
     assert [v["version"] for v in dry(corpus, doc_id_target(late.doc_id.hex()))["versions"]] == [
         "v2"
     ]
-    corpus.registry.set_version_status("v2", "revoked")
+    revoke(corpus.registry, "v2")
     assert dry(corpus, doc_id_target(late.doc_id.hex()))["standing"]
     assert [v["version"] for v in dry(corpus, doc_id_target(doc.doc_id.hex()))["versions"]] == [
         "v1"

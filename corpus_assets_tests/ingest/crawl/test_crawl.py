@@ -25,6 +25,7 @@ from corpus_assets_tests.ingest.crawl.crawl_corpus import (
     two_crawls,
     write_mirror,
 )
+from corpus_assets_tests.registry_states import add_orders
 
 
 @pytest.fixture(scope="module")
@@ -345,7 +346,7 @@ def test_a_file_that_is_read_under_an_order_in_force_is_not_kept_in_the_cache(
     later = Place(tmp_path / "later", server.base, cache="files", files=2)
     registry = Registry(Home.resolve(str(later.home)).catalog_url)
     registry.upgrade()
-    registry.add_suppressions([SuppressionRow("url_key", page["url_key"])])
+    add_orders(registry, [SuppressionRow("url_key", page["url_key"])])
     later.ingest()
     assert len(list((first.home / "cache/sources").glob("?" * 64))) == 2
     assert len(list((later.home / "cache/sources").glob("?" * 64))) == 1

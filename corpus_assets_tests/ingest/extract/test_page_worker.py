@@ -20,9 +20,9 @@ from corpus_assets.ingest.extract.extractor import (
     Extractor,
     PageWorker,
     WorkerSpec,
-    close_idle_workers,
     engine_options,
 )
+from corpus_assets_tests.ingest.extract.idle_workers import close_idle_workers
 
 RUDE = "corpus_assets_tests.ingest.extract.rude_child"
 OPTIONS = json.dumps(engine_options(ExtractionSettings()))
