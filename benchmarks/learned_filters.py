@@ -89,7 +89,7 @@ def languages(texts: list[str], rounds: int) -> str:
     given = batches(texts)
 
     def ours() -> list[Any]:
-        load_model(path).words.forget()  # what earlier rounds knew of these very texts
+        load_model(path).words.known[:] = 0  # what earlier rounds knew of these very texts
         found = [Language().compute(TextBatch.from_arrow(b), {"lid": path}) for b in given]
         return [row for batch in found for row in batch.to_pylist()]
 
@@ -111,7 +111,7 @@ def quality(texts: list[str], path: Path, rounds: int) -> str:
     family = Classifier()
 
     def ours() -> list[Any]:
-        load_model(path).words.forget()
+        load_model(path).words.known[:] = 0
         models = {"classifier:quality": path}
         found = [family.compute(TextBatch.from_arrow(b), models) for b in given]
         return [score for batch in found for score in batch.column(0).to_pylist()]

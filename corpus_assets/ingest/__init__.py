@@ -8,6 +8,7 @@ __all__ = [
     "list_stages",
     "listing",
     "locations",
+    "originals",
     "purge",
     "snapshots",
     "stage",

@@ -98,9 +98,6 @@ class Comparison:
     def has_tokens(self) -> bool:
         return bool(self.columns.spans)
 
-    def total(self, of: Callable[[Cell], int], where: Callable[[Cell], bool]) -> int:
-        return sum(of(cell) for cell in self.cells if where(cell))
-
 
 def compare(columns: VersionColumns, after: Ruling, sample: int = 10) -> Comparison:
     """Compare another ruling with the one in force."""
@@ -398,7 +395,7 @@ def answer_of(found: Comparison) -> Answer:
         "snapshots": len({part.snapshot for part in found.columns.parts}),
         "changes": changed_keys(_by_name(before.settings), _by_name(after.settings)),
         "cutoffs": changed_keys(before.cutoffs, after.cutoffs),
-        "selection": _sides(found.cells, lambda cell, reason: reason == KEPT),
+        "selection": _selection(found.cells),
         "version": estimate.version(found.cells, found.stand_ins),
         "by_language": _grouped(found, estimate, lambda cell, _: cell.language),
         "by_domain": _grouped(found, estimate, lambda cell, _: cell.domain),
@@ -482,17 +479,15 @@ class _Estimate:
         }
 
 
-def _sides(cells: list[Cell], kept: Callable[[Cell, str], bool]) -> Answer:
-    """Documents and characters that a side keeps."""
+def _selection(cells: list[Cell]) -> Answer:
+    """Documents and characters that selection keeps."""
+    kept = {
+        "before": [cell for cell in cells if cell.reason_before == KEPT],
+        "after": [cell for cell in cells if cell.reason_after == KEPT],
+    }
     return {
-        "documents": {
-            "before": sum(c.documents for c in cells if kept(c, c.reason_before)),
-            "after": sum(c.documents for c in cells if kept(c, c.reason_after)),
-        },
-        "chars": {
-            "before": sum(c.chars for c in cells if kept(c, c.reason_before)),
-            "after": sum(c.chars for c in cells if kept(c, c.reason_after)),
-        },
+        "documents": {side: sum(cell.documents for cell in some) for side, some in kept.items()},
+        "chars": {side: sum(cell.chars for cell in some) for side, some in kept.items()},
     }
 
 

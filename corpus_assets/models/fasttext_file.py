@@ -58,10 +58,6 @@ class KnownWords:
         self.known = np.zeros((min(places, KNOWN_WORDS), width), dtype=np.uint64)
         self.sums = self.known.view(np.float32)[:, 2 * KNOWN_HEAD : 2 * KNOWN_HEAD + dim]
 
-    def forget(self) -> None:
-        """Begin anew."""
-        self.known[:] = 0
-
 
 @dataclass(frozen=True)
 class FastTextModel:

@@ -69,16 +69,6 @@ class ShardPaths:
     spans: Path
     header: Path
 
-    @classmethod
-    def beside(cls, folder: Path, name: str) -> "ShardPaths":
-        """Files of shard `name` (`shard_00042`), all in one folder."""
-        return cls(
-            folder / f"{name}.bin",
-            folder / f"{name}.idx",
-            folder / f"{name}.spans.parquet",
-            folder / f"{name}.header.json",
-        )
-
 
 def segments_of(tokens: npt.NDArray[np.int32], eod_id: int, pad_id: int) -> Segments:
     """Document boundaries from the tokens alone: [seq_len] or [samples, seq_len].

@@ -20,10 +20,16 @@ from corpus_assets_tests.shards.small_corpus import (
 NAME = "shard_00000"
 
 
+def beside(folder: Path, name: str) -> ShardPaths:
+    """Files of a shard, all in one folder."""
+    ends = ("bin", "idx", "spans.parquet", "header.json")
+    return ShardPaths(*(folder / f"{name}.{end}" for end in ends))
+
+
 @pytest.fixture
 def paths(tmp_path: Path) -> ShardPaths:
     write(tmp_path, build(make_documents(1, 60, 120)))
-    return ShardPaths.beside(tmp_path, NAME)
+    return beside(tmp_path, NAME)
 
 
 def test_samples_are_read_only_views_of_the_file(paths: ShardPaths) -> None:
@@ -44,7 +50,7 @@ def test_spans_lead_to_the_documents_and_segments_agree_with_them(
 ) -> None:
     documents = make_documents(2, 70, 150)
     write(tmp_path, build(documents, settings=PackSettings(seq_len=64, packing=packing)))
-    shard = Shard.open(ShardPaths.beside(tmp_path, NAME))
+    shard = Shard.open(beside(tmp_path, NAME))
     for number in range(len(shard)):
         tokens = shard.sample(number)
         spans = shard.spans(number)
@@ -77,7 +83,7 @@ def test_segments_of_a_batch_never_cross_samples() -> None:
 
 def test_an_empty_shard_opens_and_has_no_samples(tmp_path: Path) -> None:
     write(tmp_path, build({}))
-    shard = Shard.open(ShardPaths.beside(tmp_path, NAME))
+    shard = Shard.open(beside(tmp_path, NAME))
     assert len(shard) == 0
     assert shard.samples.shape == (0, 64)
     shard.verify()

@@ -44,4 +44,13 @@ def read_records(
     return format_of(spec.format).read(part, spec, max_bytes, open_file)
 
 
-__all__ = ["FORMATS", "Original", "Place", "body_beginning", "format_of", "read_records", "read_warc", "refuse_formats"]
+__all__ = [
+    "FORMATS",
+    "Original",
+    "Place",
+    "body_beginning",
+    "format_of",
+    "read_records",
+    "read_warc",
+    "refuse_formats",
+]

@@ -386,7 +386,6 @@ def refuse_formats(names: Iterable[str], beginning: bytes = b"") -> None:
                 raise SourceError(f"{name}: {format} archives are not read; {advice}")
 
 
-# --------------------------------------------------------------------------------------------------
 # One record again, by the place that the reader gave it.
 #
 # A record that shares its gzip member with others has no range of its own. Its offset is where the
