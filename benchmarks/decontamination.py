@@ -12,7 +12,9 @@ side in turn, the smallest CPU time of some rounds:
    same count per item), and datatrove's n-gram filter. Ours and the dictionary must find the same
    documents, items and counts.
 2. Ours with all that is on by default: short items, near misses, places.
-3. Recall on planted items: verbatim, with 1, 2, 3, 5 words replaced, put in or left out, and code
+3. Questions quoted without their choices: items whose choices are lettered lines are written in
+   each of several layouts, and their questions (of 8 words or more) planted alone.
+4. Recall on planted items: verbatim, with 1, 2, 3, 5 words replaced, put in or left out, and code
    with all names changed, behind a real file; and what is found in the same texts with nothing planted.
 """
 
@@ -72,6 +74,7 @@ def main() -> None:
     items = [item for path in options.evals for item in read_items([path])]
     texts = _texts(options.texts)[: options.documents]
     _speed(items, texts, options)
+    _questions_alone(items, texts, options.planted)
     _recall(items, texts, options.planted)
     if options.code_evals:
         _code_recall(options.code_evals, _texts(options.code))
@@ -191,6 +194,52 @@ def _peer(python: Path, items: Sequence[EvalItem], texts: Sequence[str]) -> tupl
         subprocess.run([str(python), str(PEER), scratch, str(NGRAM)], check=True)
         answer = json.loads((folder / "out.json").read_text())
     return answer["seconds"], set(answer["flagged"])
+
+
+# -- questions without choices ---------------------------------------------------------------
+
+LETTERED = re.compile(r"(?s)(.+?)\nA\. (.+)\nB\. (.+)\nC\. (.+)\nD\. (.+)")
+FIELDS = "fields"
+LAYOUTS = {
+    "A. on lines": "{q}\nA. {0}\nB. {1}\nC. {2}\nD. {3}",
+    "(a) on lines": "{q}\n(a) {0}\n(b) {1}\n(c) {2}\n(d) {3}",
+    "1) in one line": "{q} 1) {0} 2) {1} 3) {2} 4) {3}",
+    "A. in one line": "{q} A. {0} B. {1} C. {2} D. {3}",
+    "bare lines": "{q}\n{0}\n{1}\n{2}\n{3}",
+    "bullets": "{q}\nOptions:\n- {0}\n- {1}\n- {2}\n- {3}",
+    "labels": "Question: {q}\nChoices:\nA: {0}\nB: {1}\nC: {2}\nD: {3}\nAnswer:",
+    FIELDS: "{q}",
+}
+
+
+def _questions_alone(items: Sequence[EvalItem], texts: Sequence[str], planted: int) -> None:
+    read = [(item, match.groups()) for item in items if (match := LETTERED.fullmatch(item.text))]
+    read = [pair for pair in read if len(words_of(pair[1][0])) >= 8]
+    read = random.Random(3).sample(read, min(planted, len(read)))
+    if not read:
+        return
+    pages = [_plant(texts[i % len(texts)][:8000], q) for i, (_, (q, *_)) in enumerate(read)]
+    print(f"\n{len(read):,} questions alone\n\n| layout of the suite | found | in the same texts, nothing planted |\n|---|---|---|")  # fmt: skip
+    for name, layout in LAYOUTS.items():
+        index = _index(
+            [
+                replace(
+                    item,
+                    text=layout.format(*choices, q=q),
+                    answer=choices["ABCD".find(item.answer)],
+                    more="\n".join(choices) if name == FIELDS else "",
+                )
+                for item, (q, *choices) in read
+            ]
+        )
+        found = [_over(scan(_table(part), index, ScanSettings())) for part in (pages, texts)]
+        hit = sum((i, item.id) in found[0] for i, (item, _) in enumerate(read))
+        print(f"| {name} | {hit / len(read):.1%} | {len(found[1])} |")
+
+
+def _over(hits: pa.Table) -> set[tuple[int, str]]:
+    rows = hits.to_pylist()
+    return {(r["row"], r["item_id"]) for r in rows if r["matched"] >= 0.8 * r["total"]}
 
 
 # -- recall ----------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ from pydantic import Field, model_validator
 
 from corpus_assets.core.identity import Settings
 from corpus_assets.core.schemas import HITS
-from corpus_assets.decontam.code_index import CodeIndex
 from corpus_assets.decontam.eval_index import EvalIndex
 from corpus_assets.decontam.kernels.near_misses import find_near_misses, item_places
 from corpus_assets.decontam.verdicts import (
@@ -106,7 +105,7 @@ __all__ = [
     "verdicts",
 ]
 
-VERSION = 2
+VERSION = 3
 
 TEXT, CODE = "text", "code"
 
@@ -172,11 +171,22 @@ class ContaminationSettings(ScanSettings, VerdictSettings, CommonSettings):
 
 @dataclass
 class _Found:
-    """What is known about one item in one document."""
+    """What is known about one item, or one form of it, in one document."""
 
+    total: int
     matched: int = 0
     similarity: float | None = None
     places: list[tuple[int, int]] = field(default_factory=list)
+
+    def add(self, other: "_Found") -> None:
+        """Take another form of the item in: the one with the larger share counts, then the
+        longer one; both say where."""
+        mine = (self.matched / max(1, self.total), self.total)
+        if (other.matched / max(1, other.total), other.total) > mine:
+            self.matched, self.total = other.matched, other.total
+        if other.similarity is not None:
+            self.similarity = max(other.similarity, self.similarity or 0.0)
+        self.places += other.places
 
 
 def scan(documents: pa.Table, index: EvalIndex, settings: ScanSettings) -> pa.Table:
@@ -212,16 +222,14 @@ def _scan_batch(
     for row in sorted(words.keys() | code.keys()):
         for kind, found in ((CODE, code.get(row, {})), (TEXT, words.get(row, {}))):
             for item in sorted(found):
-                total, one = int(index.grams.item_totals[item]), found[item]
-                if kind == CODE:
-                    total = _code_total(index, item)
+                one = found[item]
                 yield {
                     "row": first + row,
                     "benchmark": index.benchmarks[item].as_py(),
                     "item_id": index.item_ids[item].as_py(),
                     "kind": kind,
                     "matched": one.matched,
-                    "total": total,
+                    "total": one.total,
                     "similarity": one.similarity,
                     "confirmed": one.matched > 0,
                     "places": [{"start": low, "end": high} for low, high in merged(one.places)],
@@ -231,14 +239,15 @@ def _scan_batch(
 def _words_found(
     texts: pa.Array, index: EvalIndex, settings: ScanSettings
 ) -> dict[int, dict[int, _Found]]:
-    """Items by their words, by row and ordinal."""
+    """Items by their words, by row and ordinal of the first form."""
+    totals = index.grams.item_totals.tolist()
     searched = nfkc(texts)
     data, offsets = text_buffers(searched)
     tables = char_tables()
     by_row: dict[int, dict[int, _Found]] = {}
     hits = find_items(data, offsets, tables, index.grams, index.lookup, settings.report_share)
     for row, item, matched in zip(*(part.tolist() for part in hits), strict=True):
-        by_row.setdefault(row, {})[item] = _Found(matched)
+        by_row.setdefault(row, {})[item] = _Found(totals[item], matched)
     places = item_places(
         data, offsets, tables, index.grams, index.lookup, hits[0], hits[1], _GAP_WORDS
     )
@@ -256,12 +265,23 @@ def _words_found(
         )
         for row, item, share, low, high in zip(*missed, strict=True):
             found = by_row.setdefault(int(row), {})
-            one = found.setdefault(int(item), _Found())
+            one = found.setdefault(int(item), _Found(totals[int(item)]))
             one.similarity = float(share)
             part = data[offsets[row] : offsets[row + 1]]
             place = (np.array([int(item)]), np.array([low]), np.array([high]))
             _add_places(found, texts[int(row)].as_py(), part, place)
-    return by_row
+    return {row: _by_item(forms, index) for row, forms in by_row.items()}
+
+
+def _by_item(forms: dict[int, _Found], index: EvalIndex) -> dict[int, _Found]:
+    found: dict[int, _Found] = {}
+    for form, one in sorted(forms.items()):
+        item = int(index.items[form])
+        if item in found:
+            found[item].add(one)
+        else:
+            found[item] = one
+    return found
 
 
 def _code_found(
@@ -281,24 +301,14 @@ def _code_found(
         hits = code.find(some, settings.report_share)
         own: dict[int, dict[int, _Found]] = {}
         for row, piece, matched in zip(*(part.tolist() for part in hits), strict=True):
-            own.setdefault(row, {})[int(code.items[piece])] = _Found(matched)
+            total = int(code.grams.item_totals[piece])
+            own.setdefault(row, {})[int(code.items[piece])] = _Found(total, matched)
         for row, found in own.items():
             part = data[offsets[row] : offsets[row + 1]]
             pieces, starts, stops = code.places(part, np.isin(code.items, list(found)))
             _add_places(found, some[row].as_py(), part, (code.items[pieces], starts, stops))
             by_row.setdefault(int(chosen[row]), {}).update(found)
     return by_row
-
-
-def _code_total(index: EvalIndex, item: int) -> int:
-    totals = (_total_in(code, item) for code in index.code)
-    return max(totals, default=0)
-
-
-def _total_in(code: CodeIndex, item: int) -> int:
-    place = int(np.searchsorted(code.items, item))
-    is_there = place < code.items.size and int(code.items[place]) == item
-    return int(code.grams.item_totals[place]) if is_there else 0
 
 
 def _add_places(

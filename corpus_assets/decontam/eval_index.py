@@ -1,14 +1,18 @@
 """Eval index: the n-grams of benchmark items, so that documents can be searched for them.
 
-The index is one Arrow file with one row: `items` (every item with its normalised text, and its
-code where it has any) and `grams` (every distinct n-gram: rolling hash, BLAKE2b-64 of its
-spelling, where it is spelled, which items hold it). N-grams of 13 words after GPT-3 (Brown et al.
-2020, appendix C). A shorter item is searched for whole; one too short even for that is listed.
+The index is one Arrow file with one row: `forms` and `grams` (every distinct n-gram: rolling hash,
+BLAKE2b-64 of its spelling, where it is spelled, which forms hold it). N-grams of 13 words after
+GPT-3 (Brown et al. 2020, appendix C). A shorter form is searched for whole; an item of which every
+form is too short even for that is listed.
+
+A form is what a page may quote of an item: all of it, with its code where it has any, and its
+question without the choices (`questions`). A question that several items of a benchmark ask, with
+other choices each, does not say which of them was quoted, and is no form.
 """
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -17,6 +21,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import Field, model_validator
 
 from corpus_assets.core.errors import RecipeError, SourceError
@@ -25,8 +30,9 @@ from corpus_assets.decontam.code_index import CodeIndex, build_code_indexes
 from corpus_assets.decontam.eval_suites import EvalItem, read_items, read_suites
 from corpus_assets.decontam.kernels.code_tokens import MAX_TOKENS
 from corpus_assets.decontam.kernels.near_misses import Seeds, build_seeds, word_hashes
-from corpus_assets.text.characters import char_tables, nfkc
-from corpus_assets.text.codepoints import text_buffers
+from corpus_assets.decontam.questions import find_questions
+from corpus_assets.text.characters import OWN_WORD, char_tables, nfkc
+from corpus_assets.text.codepoints import code_points, text_buffers
 from corpus_assets.text.ngrams import Grams, Lookup, build_lookup, ngram_hashes
 from corpus_assets.text.words import MAX_NGRAM, spell_words
 
@@ -43,12 +49,12 @@ __all__ = [
     "read_suites",
 ]
 
-VERSION = 2
+VERSION = 3
 
-ITEM = pa.struct(
+FORM = pa.struct(
     [
         ("benchmark", pa.string()),
-        ("item_id", pa.string()),
+        ("item_id", pa.string()),  # its forms are neighbours, the whole item comes first
         ("text", pa.large_string()),  # normalised: folded words, single spaces
         ("answer", pa.large_string()),
         ("n_grams", pa.int32()),  # distinct; 0: too short to be indexed
@@ -63,10 +69,13 @@ GRAM = pa.struct(
         ("n_words", pa.int32()),
         ("start", pa.int64()),  # characters of the items' texts, laid end to end
         ("stop", pa.int64()),
-        ("items", pa.large_list(pa.int32())),  # ordinals in `items`, ascending
+        ("forms", pa.large_list(pa.int32())),  # ordinals in `forms`, ascending
     ]
 )
-EVAL_INDEX = pa.schema([("items", pa.large_list(ITEM)), ("grams", pa.large_list(GRAM))])
+EVAL_INDEX = pa.schema([("forms", pa.large_list(FORM)), ("grams", pa.large_list(GRAM))])
+
+MAX_ASKED = 2  # items of a benchmark that may ask the same with other choices
+LONG_QUESTION = 2  # n-grams: so many words are nobody's turn of phrase, whoever else asks them
 
 
 class EvalIndexSettings(Settings):
@@ -91,8 +100,9 @@ class EvalIndexSettings(Settings):
 
 @dataclass(frozen=True)
 class EvalIndex:
-    """An index in memory, ready to be searched."""
+    """An index in memory, ready to be searched. What is found are forms; `items` says of what."""
 
+    items: npt.NDArray[np.int64]  # the first form of the item that each form is of
     benchmarks: pa.Array
     item_ids: pa.Array
     texts: pa.Array
@@ -105,7 +115,8 @@ class EvalIndex:
         key = (length, min_words)
         if key not in self._seeds:
             words, firsts = word_hashes(*text_buffers(self.texts), char_tables())
-            self._seeds[key] = build_seeds(words, firsts, length, min_words)
+            is_whole = self.items == np.arange(self.items.size)
+            self._seeds[key] = build_seeds(words, firsts, length, min_words, is_whole)
         return self._seeds[key]
 
     @cached_property
@@ -114,17 +125,15 @@ class EvalIndex:
 
     def metrics(self) -> dict[str, Any]:
         """Return counts, and every item that was too short to be indexed as (benchmark, id)."""
-        found = self.grams.item_totals > 0
-        for code in self.code:
-            found[code.items[code.grams.item_totals > 0]] = True
-        short = np.flatnonzero(~found)
+        found = _is_searched(self.items, self.grams.item_totals, self.code)
+        short = np.flatnonzero(~found & (self.items == np.arange(self.items.size)))
         names = zip(
             self.benchmarks.take(short).to_pylist(),
             self.item_ids.take(short).to_pylist(),
             strict=True,
         )
         return {
-            "items": len(self.item_ids),
+            "items": int(np.unique(self.items).size),
             "grams": int(self.grams.hashes.size),
             "code_items": sum(int((c.grams.item_totals > 0).sum()) for c in self.code),
             "unindexed": int(short.size),
@@ -141,24 +150,25 @@ def build_eval_index(items: Sequence[EvalItem], settings: EvalIndexSettings) -> 
                 f"two eval items are called {left.benchmark}/{left.id}: "
                 "name every file once and give every item its own id"
             )
-    texts = nfkc(pa.array(_searched_texts(ordered, settings), pa.large_string()))
+    forms = _forms(ordered, settings)
+    texts = nfkc(pa.array([form.text for form in forms], pa.large_string()))
     codes, starts, firsts = spell_words(*text_buffers(texts), char_tables())
     edges = starts[firsts]
     grams, totals = _distinct_grams(texts, codes, starts, firsts, settings)
-    items_column = pa.StructArray.from_arrays(
+    forms_column = pa.StructArray.from_arrays(
         [
-            pa.array([item.benchmark for item in ordered], pa.string()),
-            pa.array([item.id for item in ordered], pa.string()),
+            pa.array([form.benchmark for form in forms], pa.string()),
+            pa.array([form.id for form in forms], pa.string()),
             _spelled_texts(codes, edges),
-            pa.array([item.answer for item in ordered], pa.large_string()),
+            pa.array([form.answer for form in forms], pa.large_string()),
             pa.array(totals, pa.int32()),
-            pa.array([item.code for item in ordered], pa.large_string()),
-            pa.array([item.language for item in ordered], pa.string()),
+            pa.array([form.code for form in forms], pa.large_string()),
+            pa.array([form.language for form in forms], pa.string()),
         ],
-        fields=list(ITEM),
+        fields=list(FORM),
     )
     table = pa.table(
-        [_one_row(items_column), _one_row(grams)],
+        [_one_row(forms_column), _one_row(grams)],
         schema=EVAL_INDEX.with_metadata(
             {"version": str(VERSION), "settings": canonical_json(settings.identity())}
         ),
@@ -170,18 +180,52 @@ def build_eval_index(items: Sequence[EvalItem], settings: EvalIndexSettings) -> 
     return bytes(sink.getvalue())
 
 
-def _searched_texts(items: Sequence[EvalItem], settings: EvalIndexSettings) -> list[str]:
-    """Questions; with the choices where the question alone is shorter than an n-gram.
+def _forms(items: Sequence[EvalItem], settings: EvalIndexSettings) -> list[EvalItem]:
+    """Every item, with its choices where they are needed to know it, and its questions behind it.
 
-    A page may list other choices, or letters before them: a long question is enough to know it.
+    A question must have `min_words` words; in scripts without spaces two characters are one.
     """
-    texts = nfkc(pa.array([item.text for item in items], pa.large_string()))
-    _, firsts = word_hashes(*text_buffers(texts), char_tables())
-    short = (np.diff(firsts) < settings.ngram).tolist()
-    return [
-        f"{item.text}\n{item.more}" if item.more and is_short else item.text
-        for item, is_short in zip(items, short, strict=True)
+    questions = [
+        find_questions(item.text, item.answer, item.parts, is_stem=bool(item.more))
+        for item in items
     ]
+    wholes = [f"{item.text}\n{item.more}" if item.more else item.text for item in items]
+    _, keys = _words(wholes)
+    counts, asked = _words([text for own in questions for text in own])
+    item_counts, item_asked = _words([item.text for item in items])
+    owners = np.repeat(np.arange(len(items)), [len(own) for own in questions]).tolist()
+    askers: dict[tuple[str, bytes], set[bytes]] = {}
+    for owner, key in [*zip(owners, asked, strict=True), *enumerate(item_asked)]:
+        askers.setdefault((items[owner].benchmark, key), set()).add(keys[owner])
+
+    def says_which(item: EvalItem, count: float, key: bytes) -> bool:
+        is_own = len(askers[item.benchmark, key]) <= MAX_ASKED
+        least = settings.min_words if is_own else LONG_QUESTION * settings.ngram
+        return count >= least
+
+    found = iter(zip(counts, asked, strict=True))
+    forms: list[EvalItem] = []
+    for number, (item, own) in enumerate(zip(items, questions, strict=True)):
+        known = {keys[number]}
+        if item.more and not says_which(item, item_counts[number], item_asked[number]):
+            item = replace(item, text=wholes[number])
+        forms.append(item)
+        for text, (count, key) in zip(own, found, strict=False):
+            if key not in known and says_which(item, count, key):
+                known.add(key)
+                forms.append(replace(item, text=text, answer="", code=""))
+    return forms
+
+
+def _words(texts: Sequence[str]) -> tuple[list[float], list[bytes]]:
+    """How many words each text has, characters of scripts without spaces as halves; and them."""
+    searched = nfkc(pa.array(texts, pa.large_string()))
+    hashes, firsts = word_hashes(*text_buffers(searched), char_tables())
+    is_own = char_tables().classes[code_points(searched)] == OWN_WORD
+    edges = np.concatenate([[0], np.cumsum(pc.utf8_length(searched).to_numpy())])
+    halves = np.diff(np.concatenate([[0], np.cumsum(is_own)])[edges]) / 2
+    counts = (np.diff(firsts) - halves).tolist()
+    return counts, [hashes[a:b].tobytes() for a, b in itertools.pairwise(firsts.tolist())]
 
 
 def _distinct_grams(
@@ -261,11 +305,11 @@ def parse_eval_index(data: bytes) -> EvalIndex:
             f"the eval index has format {written}, this code reads {VERSION}: build it again"
         )
     settings = EvalIndexSettings.model_validate_json(table.schema.metadata[b"settings"])
-    items = table.column("items").chunk(0).flatten()
+    forms = table.column("forms").chunk(0).flatten()
     grams = table.column("grams").chunk(0).flatten()
-    texts = items.field("text")
+    texts = forms.field("text")
     spelled = "".join(texts.to_pylist())
-    postings = grams.field("items")
+    postings = grams.field("forms")
     lengths = _numbers(grams.field("n_words"), np.int64)
     found = Grams(
         hashes=_numbers(grams.field("hash"), np.uint64),
@@ -276,14 +320,34 @@ def parse_eval_index(data: bytes) -> EvalIndex:
         codes=np.frombuffer(spelled.encode("utf-32-le"), "<u4").astype(np.uint32),
         posting_offsets=_numbers(postings.offsets, np.int64),
         posting_items=_numbers(postings.values, np.int64),
-        item_totals=_numbers(items.field("n_grams"), np.int64),
+        item_totals=_numbers(forms.field("n_grams"), np.int64),
     )
-    code = build_code_indexes(
-        items.field("code"), items.field("language").to_pylist(), settings.code_ngram
-    )
+    names = (forms.field("benchmark"), forms.field("item_id"))
     return EvalIndex(
-        items.field("benchmark"), items.field("item_id"), texts, found, build_lookup(found), code
+        _first_forms(*names), *names, texts, found, build_lookup(found), _code(forms, settings)
     )
+
+
+def _first_forms(benchmarks: pa.Array, item_ids: pa.Array) -> npt.NDArray[np.int64]:
+    firsts: dict[tuple[str, str], int] = {}
+    names = zip(benchmarks.to_pylist(), item_ids.to_pylist(), strict=True)
+    return np.array([firsts.setdefault(name, form) for form, name in enumerate(names)], np.int64)
+
+
+def _code(forms: pa.Array, settings: EvalIndexSettings) -> tuple[CodeIndex, ...]:
+    languages = forms.field("language").to_pylist()
+    return build_code_indexes(forms.field("code"), languages, settings.code_ngram)
+
+
+def _is_searched(
+    items: npt.NDArray[np.int64], n_grams: npt.NDArray[np.int64], code: Sequence[CodeIndex]
+) -> npt.NDArray[np.bool_]:
+    """Whether any form of the item can be found; said at its first form."""
+    found = np.zeros(items.size, np.bool_)
+    found[items[n_grams > 0]] = True
+    for one in code:
+        found[one.items[one.grams.item_totals > 0]] = True
+    return found
 
 
 def _numbers(column: pa.Array, dtype: Any) -> npt.NDArray[Any]:
@@ -293,14 +357,14 @@ def _numbers(column: pa.Array, dtype: Any) -> npt.NDArray[Any]:
 def items_by_benchmark(data: bytes) -> dict[str, tuple[int, int]]:
     """Benchmark -> (items, those too short to be searched for), of an index as it was written."""
     table = pa.ipc.open_file(pa.BufferReader(data)).read_all()
-    items = table.column("items").chunk(0).flatten()
+    forms = table.column("forms").chunk(0).flatten()
     settings = EvalIndexSettings.model_validate_json(table.schema.metadata[b"settings"])
-    found = _numbers(items.field("n_grams"), np.int64) > 0
-    languages = items.field("language").to_pylist()
-    for code in build_code_indexes(items.field("code"), languages, settings.code_ngram):
-        found[code.items[code.grams.item_totals > 0]] = True
+    items = _first_forms(forms.field("benchmark"), forms.field("item_id"))
+    n_grams = _numbers(forms.field("n_grams"), np.int64)
+    found = _is_searched(items, n_grams, _code(forms, settings)).tolist()
+    benchmarks = forms.field("benchmark").to_pylist()
     counts: dict[str, tuple[int, int]] = {}
-    for name, is_found in zip(items.field("benchmark").to_pylist(), found.tolist(), strict=True):
-        total, short = counts.get(name, (0, 0))
-        counts[name] = (total + 1, short + (not is_found))
+    for item in np.unique(items).tolist():
+        total, short = counts.get(benchmarks[item], (0, 0))
+        counts[benchmarks[item]] = (total + 1, short + (not found[item]))
     return counts

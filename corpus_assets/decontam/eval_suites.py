@@ -142,7 +142,7 @@ class SuiteFields(Settings):
     choices: str | None = Field(
         default=None,
         description="a list, or an object with a list in `text`; searched for with a question "
-        "that alone is shorter than an n-gram",
+        "that alone is too short, or that other items of the benchmark ask as well",
     )
     answer: str | None = Field(default="answer", description="kept for people, never searched for")
     code: tuple[str, ...] = Field(
@@ -200,7 +200,8 @@ class EvalSuite(Settings):
 class EvalItem:
     """One question of a benchmark; `answer` is kept for people and never searched for.
 
-    `more` is searched for with `text` where that alone is shorter than an n-gram.
+    `more` are choices that are not in `text`; `parts` are the fields that `text` was joined from,
+    where there are several.
     """
 
     id: str
@@ -210,6 +211,7 @@ class EvalItem:
     more: str = ""
     code: str = ""
     language: str = ""
+    parts: tuple[str, ...] = ()
 
 
 def read_items(paths: Sequence[str | Path]) -> list[EvalItem]:
@@ -297,14 +299,16 @@ def _as_item(row: Any, place: str, suite: EvalSuite, ordinal: str) -> EvalItem:
     answer = None if fields.answer is None else _found(row, fields.answer)
     if not isinstance(answer, str):
         answer = "" if answer is None else json.dumps(answer, sort_keys=True, default=str)
+    parts = tuple(_text(row, field, place) for field in fields.question)
     return EvalItem(
         name,
         benchmark,
-        "\n".join(_text(row, field, place) for field in fields.question),
+        "\n".join(parts),
         answer.encode("utf-8", "replace").decode(),
         "" if fields.choices is None else _choices(row, fields.choices, place),
         "\n".join(_text(row, field, place) for field in fields.code),
         suite.language.lower() if suite.kind == "code" else "",
+        parts if len(parts) > 1 else (),
     )
 
 

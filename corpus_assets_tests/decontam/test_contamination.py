@@ -2,6 +2,7 @@ import functools
 import gzip
 import hashlib
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -107,7 +108,8 @@ def test_unrelated_prose_has_no_hits() -> None:
 
 
 def test_half_a_quotation_is_a_near_miss_and_drops_nothing() -> None:
-    items = [item for item in real_items() if len(words_of(item.text)) > 60]
+    items = [item for item in real_items() if item.benchmark == "gsm8k"]
+    items = [item for item in items if len(words_of(item.text)) > 50]
     texts = []
     for i, item in enumerate(items):
         words = item.text.split()
@@ -157,11 +159,11 @@ def test_a_forced_hash_collision_never_counts() -> None:
     innocent = numbered(13, "innocent")
     index = make_index({"item": numbered(13, "item")})
     forged = index.grams._replace(hashes=np.array([gram_hash(innocent.split())], np.uint64))
-    index = EvalIndex(index.benchmarks, index.item_ids, index.texts, forged, build_lookup(forged))
+    index = replace(index, grams=forged, lookup=build_lookup(forged))
     assert scan(as_documents([innocent]), index, ScanSettings()).num_rows == 0
     spelled = forged._replace(codes=np.frombuffer(innocent.encode("utf-32-le"), np.uint32).copy())
     spelled = spelled._replace(stops=np.array([len(innocent)], np.int64))
-    index = EvalIndex(index.benchmarks, index.item_ids, index.texts, spelled, build_lookup(spelled))
+    index = replace(index, grams=spelled, lookup=build_lookup(spelled))
     assert scan(as_documents([innocent]), index, ScanSettings()).num_rows == 1
 
 

@@ -36,7 +36,7 @@ def buffers(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
 
 def search(items: list[str], texts: list[str], least: float = 0.7) -> list[tuple[int, int, float]]:
     words, firsts = word_hashes(*buffers(items), char_tables())
-    seeds = build_seeds(words, firsts, 5, 13)
+    seeds = build_seeds(words, firsts, 5, 13, np.ones(firsts.size - 1, np.bool_))
     found = find_near_misses(*buffers(texts), char_tables(), seeds, 5, least)
     return list(zip(*(part.tolist() for part in found[:3]), strict=True))
 
@@ -70,7 +70,7 @@ def test_edited_copies_are_found_with_their_place() -> None:
     edited = [*item[:9], "other", *item[10:20], *item[21:30], "more", *item[30:]]
     text = f"a lead of some words {' '.join(edited)} and a tail"
     words, firsts = word_hashes(*buffers([" ".join(item)]), char_tables())
-    seeds = build_seeds(words, firsts, 5, 13)
+    seeds = build_seeds(words, firsts, 5, 13, np.ones(firsts.size - 1, np.bool_))
     found = find_near_misses(*buffers(["", text]), char_tables(), seeds, 5, 0.7)
     assert [part.tolist() for part in found[:3]] == [[1], [0], [1 - 3 / 40]]
     assert text.encode()[found[3][0] : found[4][0]].decode() == " ".join(edited)

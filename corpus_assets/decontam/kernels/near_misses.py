@@ -77,14 +77,18 @@ def _all_seeds(words: Any, firsts: Any, length: int, min_words: int) -> tuple[An
 
 
 def build_seeds(
-    words: npt.NDArray[np.uint64], firsts: npt.NDArray[np.int64], length: int, min_words: int
+    words: npt.NDArray[np.uint64],
+    firsts: npt.NDArray[np.int64],
+    length: int,
+    min_words: int,
+    is_counted: npt.NDArray[np.bool_],
 ) -> Seeds:
-    """Return the search tables; seeds of more than 16 places are left out."""
+    """Return the search tables; seeds of more than 16 places in texts that count are left out."""
     hashes, items, places = _all_seeds(words, firsts, length, max(min_words, length))
     order = np.lexsort((places, items, hashes))
     hashes = hashes[order]
-    _, where, counts = np.unique(hashes, return_inverse=True, return_counts=True)
-    rare = (counts <= MAX_POSTINGS)[where]
+    _, where = np.unique(hashes, return_inverse=True)
+    rare = (np.bincount(where, is_counted[items[order]]) <= MAX_POSTINGS)[where]
     hashes, order = hashes[rare], order[rare]
     n_slots = 1 << max(4, (2 * hashes.size - 1).bit_length())
     bitmap = np.zeros(max(1 << 13, n_slots), np.uint8)
