@@ -165,7 +165,8 @@ def fates(sliced: Slice, name: str) -> dict[str, dict[str, Any]]:
     with open_session(
         str(RECIPES / f"{name}.yaml"), Home.resolve(str(sliced.home)), overrides=overrides
     ) as session:
-        pin_snapshot(session.pipeline, session.registry, SNAPSHOT)
+        for snapshot in session.pipeline.recipe.snapshots:
+            pin_snapshot(session.pipeline, session.registry, snapshot)
         run_all(session)
         manifest = make_version(session.pipeline, f"{name}-t").manifest
         assert manifest.groups
@@ -202,7 +203,8 @@ Built = dict[str, dict[str, dict[str, Any]]]
 @pytest.mark.parametrize("page", PAGES)
 def test_a_planted_page_meets_its_fate(built: Built, name: str, page: str) -> None:
     decision = built[name][url_of(page)]
-    first = (decision["failed_rules"] or [None])[0]
+    # What is in the tail follows the few texts that the demo's language models know.
+    first = next((rule for rule in decision["failed_rules"] if rule != "tail"), None)
     assert first == EXPECTED[page].get(name)
     if first is not None:
         assert (decision["stage"], decision["reason"]) == ("selection", first)
@@ -219,7 +221,7 @@ def test_spam_and_thin_pages_go_and_ordinary_ones_stay(
             # C4 asks for three sentences, and for nothing about repetition.
             assert name == "c4" or decision["stage"] == "selection", url
         elif what & languages.get(name, {"en"}):
-            assert decision["kept"], (url, decision["reason"])
+            assert decision["kept"] or decision["reason"] == "tail", (url, decision["reason"])
 
 
 @pytest.mark.parametrize("name", ENGLISH)
@@ -231,9 +233,10 @@ def test_other_languages_go(built: Built, sliced: Slice, name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_lines_that_a_text_step_cuts_are_not_in_the_final_text(built: Built, name: str) -> None:
-    text = built[name][url_of("script_line")]["text"]
-    if name == "fineweb2":
-        assert text is None  # it is English
+    decision = built[name][url_of("script_line")]
+    text = decision["text"]
+    if name == "fineweb2" or decision["reason"] == "tail":
+        assert text is None  # it is English, or unlike what RedPajama's demo models know
     else:
         assert (SCRIPT_LINE in text) == (name not in ("c4", "fineweb"))
 

@@ -1,0 +1,156 @@
+"""Each recipe that is called after a publication agrees with the table of its sources, both ways."""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from corpus_assets.recipe.recipe import load_recipe
+
+RECIPES = Path(__file__).resolve().parents[2] / "recipes"
+OWN = {"demo", "commoncrawl", "darkforest"}  # called after no publication
+NAMES = sorted(path.stem for path in RECIPES.glob("*.yaml") if path.stem not in OWN)
+COLUMNS = ["rule", "setting", "value", "status", "source", "because"]
+STATUSES = {"as published", "deviates", "absent", "not verified", "ours", "measured"}
+UNTOLD = {"name", "seed", "sources", "calibrate_on", "tokenizer", "shards"}
+"""No publication's: whose files, and how text becomes samples."""
+
+Row = dict[str, str]
+
+
+def table_of(name: str) -> list[Row]:
+    with open(RECIPES / "sources" / f"{name}.csv", newline="", encoding="utf-8") as lines:
+        reader = csv.DictReader(lines)
+        assert reader.fieldnames == COLUMNS
+        return list(reader)
+
+
+def recipe_of(name: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((RECIPES / f"{name}.yaml").read_text(encoding="utf-8"))
+    return loaded
+
+
+def entry_name(entry: Any) -> str | None:
+    """What a list's entry is called in a setting: a family by its kind, a rule by its name."""
+    return (entry.get("family") or entry.get("name")) if isinstance(entry, dict) else None
+
+
+def without_name(entry: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key not in ("family", "name")}
+
+
+def leaves(node: Any, path: str = "") -> Iterator[str]:
+    """Every setting below a node that is no mapping."""
+    if isinstance(node, list) and node and all(entry_name(entry) for entry in node):
+        node = {str(entry_name(entry)): without_name(entry) for entry in node}
+    elif not isinstance(node, dict):
+        yield path
+        return
+    for key, value in node.items():
+        yield from leaves(value, f"{path}.{key}" if path else str(key))
+
+
+def value_at(node: Any, setting: str) -> Any:
+    """What a recipe says there; KeyError where it says nothing."""
+    if ".csv:" in setting:
+        file, _, key = setting.partition(":")
+        with open(RECIPES / file, newline="", encoding="utf-8") as lines:
+            rows = {row.pop("language"): row for row in csv.DictReader(lines)}
+        return {name: yaml.safe_load(value) for name, value in rows[key].items()}
+    for part in setting.split("."):
+        if isinstance(node, list):
+            node = {entry_name(entry): without_name(entry) for entry in node}
+        node = node[part]
+    return node
+
+
+def differing(recipe: dict[str, Any], defaults: dict[str, Any], rows: list[Row]) -> list[str]:
+    """Settings of rows whose value is not the recipe's."""
+    wrong = []
+    for row in rows:
+        if row["setting"]:
+            try:
+                found = value_at(recipe, row["setting"])
+            except (KeyError, FileNotFoundError):
+                try:
+                    found = value_at(defaults, row["setting"])
+                except (KeyError, TypeError):
+                    found = "nothing"
+            if found != yaml.safe_load(row["value"]):
+                wrong.append(row["setting"])
+    return wrong
+
+
+def untold(recipe: dict[str, Any], rows: list[Row]) -> list[str]:
+    """Settings of the recipe that no row is about."""
+    told = [row["setting"] for row in rows if row["setting"]]
+    return [
+        leaf
+        for leaf in leaves({key: value for key, value in recipe.items() if key not in UNTOLD})
+        if not any(leaf == one or leaf.startswith(f"{one}.") for one in told)
+    ]
+
+
+def test_every_recipe_called_after_a_publication_has_a_table() -> None:
+    assert {path.stem for path in (RECIPES / "sources").glob("*.csv")} == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_row_says_where_its_value_stands_or_why_not(name: str) -> None:
+    rows = table_of(name)
+    settings = [row["setting"] for row in rows if row["setting"]]
+    assert len(settings) == len(set(settings))
+    for row in rows:
+        status = row["status"]
+        assert status in STATUSES, row
+        assert bool(row["setting"]) == (status not in ("absent", "measured")), row
+        assert row["value"] or not row["setting"], row
+        assert row["source"] or status == "ours", row
+        assert row["because"] or status in ("as published", "not verified"), row
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_value_of_a_table_is_the_recipes(name: str) -> None:
+    defaults = load_recipe(RECIPES / f"{name}.yaml").model_dump(mode="json")
+    assert differing(recipe_of(name), defaults, table_of(name)) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_setting_of_a_recipe_stands_in_its_table(name: str) -> None:
+    assert untold(recipe_of(name), table_of(name)) == [], f"add rows to recipes/sources/{name}.csv"
+
+
+def test_every_language_of_a_table_of_thresholds_stands_there_too() -> None:
+    with open(RECIPES / "fineweb2-languages.csv", newline="", encoding="utf-8") as lines:
+        languages = {f"fineweb2-languages.csv:{row['language']}" for row in csv.DictReader(lines)}
+    assert languages <= {row["setting"] for row in table_of("fineweb2")}
+
+
+def test_a_changed_threshold_a_new_rule_and_a_lost_one_are_found() -> None:
+    recipe, rows = recipe_of("fineweb"), table_of("fineweb")
+    rules = recipe["selection"]["rules"]
+    rule = next(rule for rule in rules if rule["name"] == "short_lines")
+    rule["exclusive"] = False
+    assert differing(recipe, {}, [r for r in rows if "optout" not in r["setting"]]) == [
+        "selection.rules.short_lines"
+    ]
+    rules[rules.index(rule)] = {"name": "loud", "signal": "loudness", "max": 1}
+    assert untold(recipe, rows) == ["selection.rules.loud.signal", "selection.rules.loud.max"]
+    assert differing(recipe, {"selection": {"rules": []}}, rows)[0] == "selection.rules.short_lines"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_kinds_of_personal_data_that_a_publication_leaves_are_left(name: str) -> None:
+    published = {
+        "fineweb": {"emails", "public_ips"},
+        "fineweb-edu": {"emails", "public_ips"},
+        "fineweb2": {"emails", "public_ips"},
+        "dolma": {"emails", "public_ips", "phones"},
+    }
+    scrub = load_recipe(RECIPES / f"{name}.yaml").clean_text.scrub.model_dump()
+    assert {key for key, action in scrub.items() if action in ("replace", "drop")} == published.get(
+        name, set()
+    )
