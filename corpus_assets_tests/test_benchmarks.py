@@ -82,6 +82,7 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     "near_copies": lambda data: ["--orders", 50, "--texts", 50],
     "near_dedup": lambda data: [data.truth, "--most", 8, "--rounds", 1],
     "packing": lambda data: ["--documents", 2000, "--seq-len", 512],
+    "recipe_yields": lambda data: [data.crawl, "--recipes", "c4", "--out", data.folder / "out"],
     "scrubbing": lambda data: [
         "--labelled", data.labelled, "--texts", data.texts, "--demo", data.folder / "demo",
         "--parts", "labelled", "two", "all", "stage",
@@ -93,8 +94,8 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     "tokenizing": lambda data: ["--texts", data.texts, "--vocab", 600, "--rounds", 1],
     "whatif": lambda data: ["--documents", 500],
 }  # fmt: skip
-NEEDS_MODEL = {"extraction", "learned_filters"}
-SLOW = {"extraction", "takedown_cost", "whatif"}
+NEEDS_MODEL = {"extraction", "learned_filters", "recipe_yields"}
+SLOW = {"extraction", "recipe_yields", "takedown_cost", "whatif"}
 """Whole commands, or extractions, in processes of their own."""
 
 

@@ -59,7 +59,12 @@ def yaml_recipes(page: Path) -> Iterator[dict[str, object]]:
 
 
 @pytest.mark.parametrize(
-    ("page", "name"), [("settings.md", "make_reference"), ("stages.md", "make_stages")]
+    ("page", "name"),
+    [
+        ("settings.md", "make_reference"),
+        ("stages.md", "make_stages"),
+        ("published.md", "make_published"),
+    ],
 )
 def test_pages_made_from_declarations_are_up_to_date(page: str, name: str) -> None:
     written = (DOCS / page).read_text(encoding="utf-8")

@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
+from corpus_assets.core.home import Home
+from corpus_assets.graph.plan import plan
 from corpus_assets.recipe.recipe import load_recipe
+from corpus_assets.session import open_session
+from corpus_assets.stages import STAGES
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 OWN = {"demo", "commoncrawl", "darkforest"}  # called after no publication
@@ -140,6 +144,21 @@ def test_a_changed_threshold_a_new_rule_and_a_lost_one_are_found() -> None:
     rules[rules.index(rule)] = {"name": "loud", "signal": "loudness", "max": 1}
     assert untold(recipe, rows) == ["selection.rules.loud.signal", "selection.rules.loud.max"]
     assert differing(recipe, {"selection": {"rules": []}}, rows)[0] == "selection.rules.short_lines"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """A home for all recipes, so that the demo's files are written once."""
+    return Home.resolve(str(tmp_path_factory.mktemp("home")))
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in RECIPES.glob("*.yaml")))
+def test_every_shipped_recipe_loads_and_can_be_planned(name: str, home: Home) -> None:
+    crawl = {"sources.0.snapshots": {"crawl": "."}} if name == "commoncrawl" else {}
+    with open_session(str(RECIPES / f"{name}.yaml"), home, overrides=crawl) as session:
+        lines = plan(session.pipeline)
+    assert [line.asset for line in lines] == ["source_files", *STAGES.assets]
+    assert lines[0].to_run == len(session.pipeline.recipe.snapshots)
 
 
 @pytest.mark.parametrize("name", NAMES)
