@@ -123,7 +123,7 @@ class Columns:
             by_group, is_upper = rule_cutoff(rule.cutoff, cutoffs)
             bound = self.spread(lambda *cell: cutoff_for(by_group, *cell), values.dtype)
             return values <= bound if is_upper else values >= bound
-        below = np.less if rule.exclusive else np.less_equal
+        below: Callable[[Any, Any], Mask] = np.less if rule.exclusive else np.less_equal
         # Bounds are compared in the column's own precision: 0.65 must equal a stored 0.65.
         low = self.spread(lambda *cell: _or(rule.bounds_for(*cell).min, -np.inf), values.dtype)
         high = self.spread(lambda *cell: _or(rule.bounds_for(*cell).max, np.inf), values.dtype)
