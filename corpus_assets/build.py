@@ -14,6 +14,7 @@ from catalog.errors import OrdersChanged
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.lock import check_inputs
 from corpus_assets.core.store import LocalStore, read_output
+from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import AssetReport, pin_snapshot, run_asset, run_stage, snapshots_of
 from corpus_assets.ingest.purge import remember
 from corpus_assets.ingest.stage import DOCUMENTS
@@ -82,6 +83,8 @@ def build_unless(
     """
     runner = runner or InProcess()
     name = version or default_version_name(session.pipeline)
+    for line in session.taken_over.lines():
+        session.progress.told(line)
     with build_lease(session), runner.opened(session):
         while True:
             _run_assets(session, runner)
@@ -106,9 +109,10 @@ def build_unless(
 
 
 def resolve_lock(session: Session, folder: Path) -> str:
-    """Run what the calibrations need, and write the lock and its files to a folder."""
+    """Resolve the calibrations that are not taken over, and write the lock and its files to a
+    folder."""
     pipeline = session.pipeline
-    needed = pipeline.graph.upstream(pipeline.graph.calibrations)
+    needed = pipeline.graph.upstream(_unpinned(pipeline))
     with build_lease(session):
         pin_sources(session)
         for stage in pipeline.graph:
@@ -130,6 +134,20 @@ def resolve_lock(session: Session, folder: Path) -> str:
         )
     out.write("lock.json", lock.to_bytes())
     return lock.digest
+
+
+def _unpinned(pipeline: Pipeline) -> list[str]:
+    """Return the calibrations' stages of which something is left to resolve."""
+    snapshots = set(pipeline.recipe.snapshots)
+    return [
+        name
+        for name in pipeline.graph.calibrations
+        if pipeline.pin_of(name) is None
+        and (
+            not pipeline.graph[name].is_by_snapshot
+            or any(pipeline.pin_of(name, snapshot) is None for snapshot in snapshots)
+        )
+    ]
 
 
 def pin_sources(session: Session) -> None:

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,10 @@ from corpus_assets.graph.leases import building
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.ingest.locations import Locations
 from corpus_assets.ingest.suppressions import Suppressions
-from corpus_assets.recipe.recipe import Recipe, find_recipe
+from corpus_assets.recipe.recipe import find_recipe
 from corpus_assets.recipe.snapshots import load_with_added
 from corpus_assets.stages import function_of
+from corpus_assets.versions.pins import TakenOver, lock_folder, take_over
 from corpus_assets.versions.published import (
     check_published,
     load_published_recipe,
@@ -30,7 +31,6 @@ from corpus_assets.versions.published import (
     open_kept,
     published_files,
     published_lock,
-    published_pins,
 )
 
 
@@ -44,6 +44,8 @@ class Session:
     lock: Lock | None = None  # what goes in must be what it names
     replaces: tuple[str, ...] = ()  # versions that what is published takes the place of
     requests: tuple[int, ...] = ()  # takedowns that it is built for
+    lock_folder: Path | None = None  # where the lock of the recipe lies, or would
+    taken_over: TakenOver = field(default_factory=TakenOver)
 
 
 @contextlib.contextmanager
@@ -55,13 +57,13 @@ def open_session(
     lock: str | None = None,
     progress: Progress | None = None,
     calibrations: str | None = None,
-    settled: bool = False,
+    upgrade: Sequence[str] = (),
 ) -> Iterator[Session]:
     """Open everything; the engine's workers end with the session.
 
-    Under `lock`, recipe and inputs must be those it names; `calibrations` takes only the
-    calibrations of a lock. `settled` takes those of the newest live version of the recipe, where
-    there is one.
+    Under `lock`, recipe and inputs must be those it names; `calibrations` takes all calibrations
+    of a lock. Without either, those that the recipe still asks for are taken over from the lock
+    beside it or from its live versions, but for those that `upgrade` names.
     """
     path = find_recipe(recipe)
     loaded, _ = load_with_added(path, dict(overrides or {}), open_store(home.store_url))
@@ -73,10 +75,12 @@ def open_session(
     store, registry = open_home(home)
     pins: dict[str, Output] = {}
     pinned = lock or calibrations
+    if pinned is not None and upgrade:
+        raise RecipeError(
+            "--upgrade resolves anew what a named lock would pin; leave one of the two out"
+        )
     if pinned is not None:
         pins = import_calibrations(load_lock(Path(pinned)), Path(pinned).parent, store)
-    elif settled:
-        pins = live_pins(store, registry, loaded)
     bound = load_lock(Path(lock)) if lock is not None else None
     if bound is not None:
         check_recipe(bound, loaded.digest)
@@ -89,8 +93,21 @@ def open_session(
         is_locked=bound is not None,
         recorded=cache(registry.artifact_contents),
     )
+    folder, taken = lock_folder(path, home), TakenOver()
+    if pinned is None:
+        taken = take_over(pipeline, registry, folder, upgrade)
+        pipeline.pins = taken.pins
     with _engine(home, workers) as engine:
-        yield Session(home, pipeline, registry, engine, progress or Silent(), bound)
+        yield Session(
+            home,
+            pipeline,
+            registry,
+            engine,
+            progress or Silent(),
+            bound,
+            lock_folder=folder,
+            taken_over=taken,
+        )
 
 
 @contextlib.contextmanager
@@ -129,20 +146,6 @@ def reopen_session(
             replaces=(version,),
             requests=tuple(requests),
         )
-
-
-def live_pins(store: Store, registry: Registry, recipe: Recipe) -> dict[str, Output]:
-    """Return the calibrations of the newest live version of a recipe; none where there is no
-    version.
-
-    Snapshots that were added since make no other recipe of it: they go by what is pinned.
-    """
-    for row in reversed(registry.versions()):
-        if row.status == "live" and registry.recipe(row.recipe_digest).name == recipe.name:
-            published, _ = load_published_recipe(store, row.recipe_digest)
-            if published.digest_but_snapshots == recipe.digest_but_snapshots:
-                return published_pins(store, row)
-    return {}
 
 
 def _check_inputs(pipeline: Pipeline, lock: Lock, version: str) -> None:

@@ -18,11 +18,11 @@ from corpus_assets.clean.stage import CLEAN_TEXT
 from corpus_assets.core.stage import Graph
 from corpus_assets.core.task import TaskContext
 from corpus_assets.decontam.stage import COMMON_ITEMS, CONTAMINATION, EVAL_INDEX
-from corpus_assets.dedup.stage import CLUSTERS, SIGNATURES
+from corpus_assets.dedup.stage import CLUSTERS, SIGNATURES, SURVIVOR_CLUSTERS
 from corpus_assets.ingest.list_stages import CATEGORY_INDEX, ROBOTS_INDEX, SITE_RULES
 from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.lineage.stage import LINEAGE_KEYS
-from corpus_assets.select.stage import QUALITY_CUTOFFS, SELECTION
+from corpus_assets.select.stage import QUALITY_CUTOFFS, SELECTION, SURVIVORS
 from corpus_assets.shards.stage import SHARD_COUNTS, SHARDS, TOKENS
 from corpus_assets.signals.stages.classifiers import CLASSIFIER_SAMPLE, CLASSIFIERS
 from corpus_assets.signals.stages.perplexity import PERPLEXITY_MODEL, PERPLEXITY_MODELS
@@ -47,9 +47,11 @@ STAGES = Graph(
         SCORE_RANKS,
         SIGNALS,
         # Who stays: rules over signals, one of each cluster, no benchmark items.
+        SIGNATURES,
+        SURVIVORS,
+        SURVIVOR_CLUSTERS,
         QUALITY_CUTOFFS,
         SELECTION,
-        SIGNATURES,
         CLUSTERS,
         CONTAMINATION,
         COMMON_ITEMS,

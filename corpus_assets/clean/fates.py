@@ -30,6 +30,20 @@ FATE_FILES = (
 )
 """What `fate_inputs` reads."""
 
+KEPT_KEYS = (
+    "documents",
+    "signals",
+    "selection",
+    "signatures",
+    "clusters",
+    "eval_suites",
+    "eval_index",
+    "contamination",
+    "clean_text",
+)
+"""Keys of the recipe that say which documents are left and what is counted over them. A line that
+one document keeps for all must not be cut where another threshold drops that document."""
+
 
 def fate_inputs(graph: "Pipeline", snapshot: str) -> list[dict[str, Output]]:
     """Return what says, for each part, which of its documents the stages before cleaning drop."""

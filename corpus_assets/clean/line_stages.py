@@ -14,6 +14,7 @@ from corpus_assets.clean.boilerplate import BoilerplateSettings
 from corpus_assets.clean.clean_text import rewritten
 from corpus_assets.clean.fates import (
     FATE_FILES,
+    KEPT_KEYS,
     drops_before_cleaning,
     fate_inputs,
     step_settings,
@@ -245,5 +246,7 @@ BOILERPLATE = Stage(
             f"boilerplate/{snapshot}": graph.calibration(files.BOILERPLATE, snapshot)
             for snapshot in graph.recipe.snapshots
         },
+        asks=KEPT_KEYS,
+        follows=("quality_cutoffs", "common_items"),
     ),
 )

@@ -12,6 +12,7 @@ from corpus_assets.clean.boilerplate import Boilerplate, BoilerplateSettings
 from corpus_assets.clean.clean_text import left_by_lines
 from corpus_assets.clean.fates import (
     FATE_FILES,
+    KEPT_KEYS,
     drops_before_cleaning,
     fate_inputs,
     step_settings,
@@ -203,5 +204,7 @@ REPEATED_SPANS = Stage(
         files.REPEATED_SPANS,
         "64-bit hashes of runs of words in several documents, and document ids; no text",
         span_calibrations,
+        asks=KEPT_KEYS,
+        follows=("boilerplate",),
     ),
 )

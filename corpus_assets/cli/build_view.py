@@ -8,7 +8,7 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -30,7 +30,8 @@ from corpus_assets.core import files
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import open_store
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.graph.plan import CACHED, RUNS, PlanLine
+from corpus_assets.graph.plan import CACHED, OTHER, RUNS, UNKNOWN, PlanLine
+from corpus_assets.versions.pins import TakenOver
 from corpus_assets.versions.statistics import drift_lines, funnel
 from corpus_assets.versions.version import Version
 
@@ -251,6 +252,19 @@ def plan_lines(lines: Sequence[PlanLine]) -> list[str]:
             text = f"waits    for its inputs ({line.cached} parts cached so far)"
         shown.append(f"  {line.asset:<{width}}{text}")
     return shown
+
+
+def calibration_lines(taken: TakenOver, fresh: Mapping[str, str]) -> list[str]:
+    """Say which calibrations are taken over, and what a fresh lock would make of them."""
+    lines = [f"  {line}" for line in taken.lines()]
+    for would_be, what in (
+        (OTHER, "a fresh lock would change"),
+        (UNKNOWN, "a fresh lock would resolve anew"),
+    ):
+        names = sorted(name for name, found in fresh.items() if found == would_be)
+        if names:
+            lines.append(f"  {what}: {', '.join(names)}")
+    return ["", *lines] if lines else []
 
 
 def status_lines(home: Home, as_json: bool) -> list[str]:

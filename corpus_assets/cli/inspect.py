@@ -106,7 +106,12 @@ def print_text(text: str | None) -> None:
 @click.argument("recipe")
 @SET_OPTION
 @VERSION_OPTION
-@click.option("--pin-cutoffs", is_flag=True, help="Keep the cutoffs of the version as they are.")
+@click.option(
+    "--pin-cutoffs/--fresh-cutoffs",
+    default=None,
+    help="Keep the cutoffs of the version, or resolve them anew [anew where the recipe asks for "
+    "others, as a build does].",
+)
 @click.option(
     "--sample", default=10, show_default=True, type=click.IntRange(0), help="Documents to name."
 )
@@ -117,7 +122,7 @@ def whatif(
     recipe: str,
     settings: Sequence[str],
     version: str | None,
-    pin_cutoffs: bool,
+    pin_cutoffs: bool | None,
     sample: int,
     with_text: bool,
     home: str | None,
@@ -144,6 +149,8 @@ def whatif(
     place = Home.resolve(home)
     changed, _ = load_with_added(find_recipe(recipe), overrides, open_store(place.store_url))
     columns = open_columns(place, recipe, changed.name, version)
+    if pin_cutoffs is None:
+        pin_cutoffs = changed.selection.asks_for_cutoffs_of(columns.ruling.settings)
     cutoffs = columns.ruling.cutoffs if pin_cutoffs else columns.resolve(changed)
     found = compare(columns, Ruling(changed.selection, cutoffs), sample)
     answer = answer_of(found) | samples_of(found, with_text)

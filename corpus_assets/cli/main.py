@@ -35,6 +35,12 @@ LOCK_OPTION = click.option(
 CALIBRATIONS_OPTION = click.option(
     "--calibrations", metavar="LOCK", help="Use this lock's calibrations with another recipe."
 )
+UPGRADE_OPTION = click.option(
+    "--upgrade",
+    multiple=True,
+    metavar="NAME",
+    help="Resolve this calibration anew instead of taking it over; `all` for all of them.",
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -64,6 +70,7 @@ cli.add_command(check_export_command)
 @click.option("--workers", type=click.IntRange(1), help="Worker processes [one a core].")
 @LOCK_OPTION
 @CALIBRATIONS_OPTION
+@UPGRADE_OPTION
 @HOME_OPTION
 @SET_OPTION
 def build(
@@ -72,6 +79,7 @@ def build(
     workers: int | None,
     lock: str | None,
     calibrations: str | None,
+    upgrade: Sequence[str],
     home: str | None,
     settings: Sequence[str],
 ) -> None:
@@ -94,6 +102,7 @@ def build(
             lock,
             progress,
             calibrations,
+            upgrade,
         ) as session,
     ):
         made = run_build(session, version, DagsterRuns())
@@ -103,14 +112,29 @@ def build(
 
 @cli.command()
 @click.argument("recipe")
-@click.option("--output", "-o", type=click.Path(path_type=Path), default=Path("corpus-lock"))
+@UPGRADE_OPTION
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    help="Folder to write instead [RECIPE.lock beside the recipe].",
+)
 @click.option("--workers", type=click.IntRange(1), help="Worker processes [one a core].")
 @HOME_OPTION
 @SET_OPTION
 def lock(
-    recipe: str, output: Path, workers: int | None, home: str | None, settings: Sequence[str]
+    recipe: str,
+    upgrade: Sequence[str],
+    output: Path | None,
+    workers: int | None,
+    home: str | None,
+    settings: Sequence[str],
 ) -> None:
-    """Resolve every calibration and write the lock with its files to the folder OUTPUT."""
+    """Resolve calibrations and write the lock with their files beside the recipe.
+
+    Those that the lock has already, or a live version, stay as they are while the recipe asks
+    for the same; --upgrade resolves some anew. Later builds and plans of the recipe use the lock.
+    """
     from corpus_assets.build import resolve_lock
     from corpus_assets.session import open_session
 
@@ -123,32 +147,52 @@ def lock(
             overrides_of(settings),
             None,
             progress,
+            upgrade=upgrade,
         ) as session,
     ):
-        digest = resolve_lock(session, output)
-    _print([f"lock {digest[:12]} written to {output / 'lock.json'}"])
+        folder = output or session.lock_folder or Path(f"{Path(recipe).stem}.lock")
+        digest = resolve_lock(session, folder)
+        lines = session.taken_over.lines()
+    _print([*lines, f"lock {digest[:12]} written to {folder / 'lock.json'}"])
 
 
 @cli.command()
 @click.argument("recipe")
 @LOCK_OPTION
+@UPGRADE_OPTION
 @HOME_OPTION
 @SET_OPTION
 @JSON_OPTION
 def plan(
-    recipe: str, lock: str | None, home: str | None, settings: Sequence[str], as_json: bool
+    recipe: str,
+    lock: str | None,
+    upgrade: Sequence[str],
+    home: str | None,
+    settings: Sequence[str],
+    as_json: bool,
 ) -> None:
-    """Say what a build would run and what is cached, without running anything."""
-    from corpus_assets.cli.build_view import plan_lines
+    """Say what a build would run and what is cached, without running anything.
+
+    Below it: which calibrations are taken over, and which of them a fresh lock would change.
+    """
+    from corpus_assets.cli.build_view import calibration_lines, plan_lines
+    from corpus_assets.graph.plan import fresh_calibrations
     from corpus_assets.graph.plan import plan as make_plan
     from corpus_assets.session import open_session
 
-    with open_session(recipe, Home.resolve(home), 1, overrides_of(settings), lock) as session:
+    place = Home.resolve(home)
+    with open_session(recipe, place, 1, overrides_of(settings), lock, upgrade=upgrade) as session:
         lines = make_plan(session.pipeline)
+        taken, fresh = session.taken_over, fresh_calibrations(session.pipeline)
     if as_json:
-        _print([json.dumps({line.asset: vars(line) | {"state": line.state} for line in lines})])
+        body = {line.asset: vars(line) | {"state": line.state} for line in lines}
+        for name, would_be in fresh.items():
+            asset = body[session.pipeline.graph[name.partition("/")[0]].asset]
+            found = {"from": taken.origin.get(name, lock), "fresh": would_be}
+            asset.setdefault("calibrations", {})[name] = found
+        _print([json.dumps(body)])
     else:
-        _print(plan_lines(lines))
+        _print([*plan_lines(lines), *calibration_lines(taken, fresh)])
 
 
 @cli.command()

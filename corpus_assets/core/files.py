@@ -23,6 +23,8 @@ SCORE_RANKS = File("score_ranks", "ranks.json")
 SIGNALS = File("signals", "signals.parquet", lineage="signals")
 
 # selection
+SURVIVORS = File("survivors", "survivors.parquet")
+SURVIVOR_MEMBERS = File("survivor_clusters", "members-*.parquet", schemas.CLUSTER_MEMBERS)
 CUTOFFS = File("quality_cutoffs", "cutoffs.json")
 SELECTION = File("selection", "selection.parquet", schemas.SELECTION)
 

@@ -73,6 +73,12 @@ class Calibration:
     files: "Callable[[Pipeline], Mapping[str, Output]]"
     """Every calibration of the kind that a recipe has, by its name in a lock."""
     is_model: bool = False  # registered in the catalog as one
+    asks: tuple[str, ...] = ()
+    """Dotted keys of the recipe that say what it should be, `*` for the rest of its name. While
+    they and the files it is made from are as they were, a later build takes it over from an
+    earlier lock, whatever else of the recipe changed. None: it is never taken over."""
+    follows: tuple[str, ...] = ()
+    """Stages of calibrations that it is made with: where one of those is resolved anew, it is."""
 
     def sentence(self, recipe: Mapping[str, Any], name: str) -> str:
         return self.may_hold if isinstance(self.may_hold, str) else self.may_hold(recipe, name)

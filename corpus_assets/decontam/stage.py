@@ -305,5 +305,7 @@ COMMON_ITEMS = Stage(
         files.COMMON_ITEMS,
         "names of evaluation items, and in how many documents each was found; no text",
         lambda graph: _calibrations(graph, files.COMMON_ITEMS),
+        asks=("contamination", "eval_index", "eval_suites", "calibrate_on"),
     ),
+    inputs=lambda graph: {"eval_suites": suite_pins(graph)},
 )

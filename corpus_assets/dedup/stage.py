@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from corpus_assets.core import files
 from corpus_assets.core.earlier import known_rows
-from corpus_assets.core.stage import Scope, Stage
+from corpus_assets.core.stage import File, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label, values
 from corpus_assets.dedup import clusters, signatures
@@ -27,20 +27,14 @@ from corpus_assets.dedup.signatures import (
     parse_sketches,
     sketch_bytes,
 )
-from corpus_assets.dedup.window import cluster_window
+from corpus_assets.dedup.window import WindowClusters, cluster_window
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline
     from corpus_assets.recipe.recipe import Recipe
 
 
-WINDOW_FILES = (
-    files.SIGNALS,
-    files.SELECTION,
-    files.SIGNATURES,
-    files.CANDIDATE_KEYS,
-    files.SKETCHES,
-)
+SIGNED_FILES = (files.SIGNALS, files.SIGNATURES, files.CANDIDATE_KEYS, files.SKETCHES)
 
 CLUSTER_KEYS = ["url_key", "text_id", "fetched_at"]
 
@@ -83,18 +77,34 @@ def _known_signatures(context: TaskContext) -> Signatures | None:
 
 def plan_clusters(graph: "Pipeline", snapshot: str) -> list[Task]:
     window = window_of(graph.recipe, snapshot)
+    return [_window_task(graph, CLUSTERS, window, files.SELECTION)]
+
+
+def plan_survivor_clusters(graph: "Pipeline", snapshot: str) -> list[Task]:
+    """Plan the copies among documents that cutoffs are resolved from, where a cutoff asks which of
+    them are distinct."""
+    is_asked = graph.recipe.selection.rules_before_distinct is not None
+    if not is_asked or not graph.learns_from(files.CUTOFFS, snapshot):
+        return []
+    known = graph.recipe.calibration_snapshots
+    window = [name for name in window_of(graph.recipe, snapshot) if name in known]
+    return [_window_task(graph, SURVIVOR_CLUSTERS, window, files.SURVIVORS)]
+
+
+def _window_task(graph: "Pipeline", stage: Stage, window: Sequence[str], kept: File) -> Task:
     inputs: dict[str, Output] = {}
     for name in window:
-        for file in WINDOW_FILES:
+        for file in (*SIGNED_FILES, kept):
+            key = "selection" if file is kept else file.partition(".")[0]
             for i, output in enumerate(graph.parts(file, name)):
-                inputs[f"{name}/{i:05d}/{file.partition('.')[0]}"] = output
+                inputs[f"{name}/{i:05d}/{key}"] = output
     settings = {
         "clusters": graph.recipe.clusters.identity(),
         "signatures": graph.recipe.signatures.identity(),
         "window": list(window),
-        "parts": len(graph.parts(files.SIGNATURES, snapshot)),
+        "parts": len(graph.parts(files.SIGNATURES, window[-1])),
     }
-    return [CLUSTERS.task(settings, inputs, label=snapshot)]
+    return stage.task(settings, inputs, label=window[-1])
 
 
 def window_of(recipe: "Recipe", snapshot: str) -> Sequence[str]:
@@ -110,18 +120,29 @@ def window_of(recipe: "Recipe", snapshot: str) -> Sequence[str]:
 
 def run_clusters(context: TaskContext) -> None:
     dropped: Counter[str] = Counter()
-    with cluster_window(
-        stored_parts(context),
-        context.task.settings["window"],
-        context.settings(ClusterSettings, "clusters"),
-        context.settings(SignatureSettings, "signatures"),
-    ) as found:
+    with _window_clusters(context) as found:
         for part, rows in found.parts():
             context.write_table(files.MEMBERS.numbered(part), rows, LOOKUP_ROWS)
             lost = rows.filter(pc.invert(rows["kept"]))
             dropped.update(REASONS[kind] for kind in values(lost["kind"]))
     count(context, found.n_documents, found.n_documents - dropped.total(), dropped)
     context.notes["clusters"] = found.n_clusters
+
+
+def run_survivor_clusters(context: TaskContext) -> None:
+    with _window_clusters(context) as found:
+        for part, rows in found.parts():
+            context.write_table(files.SURVIVOR_MEMBERS.numbered(part), rows)
+    count(context, found.n_documents, found.n_documents)
+
+
+def _window_clusters(context: TaskContext) -> WindowClusters:
+    return cluster_window(
+        stored_parts(context),
+        context.task.settings["window"],
+        context.settings(ClusterSettings, "clusters"),
+        context.settings(SignatureSettings, "signatures"),
+    )
 
 
 def with_columns(table: pa.Table, columns: Sequence[tuple[str, pa.ChunkedArray]]) -> pa.Table:
@@ -211,8 +232,19 @@ CLUSTERS = Stage(
     run_clusters,
     about="Duplicates by capture, URL, exact text and near text; one member of each cluster is "
     "kept.",
-    reads_all=WINDOW_FILES,
+    reads_all=(*SIGNED_FILES, files.SELECTION),
     writes=(files.MEMBERS,),
     drops=tuple(REASONS.values()),
     fed_by=("selection", "documents_out"),
+)
+
+SURVIVOR_CLUSTERS = Stage(
+    "survivor_clusters",
+    clusters.VERSION,
+    Scope.SNAPSHOT,
+    plan_survivor_clusters,
+    run_survivor_clusters,
+    asset="quality_cutoffs",
+    reads_all=(*SIGNED_FILES, files.SURVIVORS),
+    writes=(files.SURVIVOR_MEMBERS,),
 )

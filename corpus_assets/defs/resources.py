@@ -10,14 +10,15 @@ import dagster as dg
 from corpus_assets.core.home import Home
 from corpus_assets.inspect.snapshots import Book
 from corpus_assets.session import Session, build_lease, open_session
+from corpus_assets.versions.pins import ALL
 
 
 class CorpusResource(dg.ConfigurableResource):
     """Which corpus the assets build, and with how many worker processes.
 
     Left empty, `recipe` is CORPUS_RECIPE or the demo, `home` is CORPUS_HOME. Calibrations are
-    those of the newest live version of the recipe, unless `lock` names others or `recalibrate`
-    asks for new ones.
+    those of the lock beside the recipe, or of its live versions, unless `lock` names others or
+    `recalibrate` asks for new ones.
     """
 
     recipe: str = ""
@@ -40,7 +41,7 @@ class CorpusResource(dg.ConfigurableResource):
             self.workers or os.cpu_count() or 1,
             json.loads(self.overrides),
             self.lock or None,
-            settled=not self.recalibrate,
+            upgrade=(ALL,) if self.recalibrate else (),
         ) as session:
             yield session
 

@@ -146,6 +146,11 @@ class Pipeline:
         self._check_declared(file.stage, snapshot)
         return self.pin_of(file.stage, snapshot) or self.parts(file, snapshot)[0]
 
+    def learns_from(self, file: File, snapshot: str) -> bool:
+        """Return whether a calibration is resolved, and a snapshot is one that it learns from."""
+        is_resolved = self.pin_of(file.stage) is None
+        return is_resolved and snapshot in self.recipe.calibration_snapshots
+
     def calibrations(self) -> dict[str, Output]:
         """Every calibration of the recipe by its name in a lock."""
         found: dict[str, Output] = {}

@@ -1,6 +1,6 @@
 """What a build would do: the graph asked, part by part, without running anything."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from corpus_assets.core.errors import MissingInput
 from corpus_assets.graph.pipeline import Pipeline
@@ -9,6 +9,8 @@ from corpus_assets.graph.run import snapshots_of
 CACHED = "cached"
 RUNS = "runs"
 WAITS = "waits"
+
+SAME, OTHER, UNKNOWN = "same", "other", "unknown"  # of a calibration, were it resolved anew
 
 
 @dataclass
@@ -41,6 +43,25 @@ def plan(pipeline: Pipeline) -> list[PlanLine]:
                 _ask(pipeline, line, stage.name, snapshot)
         lines.append(line)
     return lines
+
+
+def fresh_calibrations(pipeline: Pipeline) -> dict[str, str]:
+    """Say of every pinned calibration what resolving all of them anew would give, without doing
+    it: the same file, another one, or what only running can tell."""
+    fresh = replace(pipeline, pins={}, is_locked=False)
+    found: dict[str, str] = {}
+    for stage, calibration in pipeline.graph.calibrations.items():
+        try:
+            resolved = calibration.files(fresh)
+        except MissingInput:
+            resolved = {}
+        for name, pin in pipeline.pins.items():
+            if name.partition("/")[0] == stage:
+                now = resolved.get(name)
+                found[name] = (
+                    UNKNOWN if now is None else SAME if now.sha256 == pin.sha256 else OTHER
+                )
+    return found
 
 
 def _source_files(pipeline: Pipeline) -> PlanLine:

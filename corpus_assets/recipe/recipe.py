@@ -308,24 +308,12 @@ class Recipe(Settings):
     @property
     def digest(self) -> str:
         """Identity of the recipe: its settings, wherever its files lie."""
-        return digest(self._placeless())
-
-    @property
-    def digest_but_snapshots(self) -> str:
-        """Identity of the recipe whatever snapshots it names."""
-        body = self._placeless()
-        for source in body["sources"]:
-            del source["snapshots"]
-            source.get("crawl", {}).pop("take", None)
-        return digest(body)
-
-    def _placeless(self) -> dict[str, Any]:
         body = self.identity()
         for source in body["sources"]:
             source["snapshots"] = list(source["snapshots"])
         body["blocklists"] = len(body["blocklists"])
         del body["tokenizer"]["pinned"]  # its digest is what counts
-        return body
+        return digest(body)
 
 
 class _OneOfEachKey:

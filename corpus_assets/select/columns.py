@@ -17,10 +17,12 @@ import pyarrow.compute as pc
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.select.rules import (
     ANY,
+    CHARACTERS,
     By,
     End,
     Rule,
     SelectionSettings,
+    Weigh,
     cutoff_for,
     cutoff_key,
     tier_cutoff,
@@ -159,9 +161,10 @@ class Columns:
         among: Mask,
         by: By | None,
         min_documents: int,
+        weigh: Weigh = "documents",
     ) -> dict[str, float]:
-        """Return the value at `share` of some rows, counted from the lowest or the highest: of all,
-        and of each language or domain with enough."""
+        """Return the value at `share` of some rows or of their weight, counted from the lowest or
+        the highest: of all, and of each language or domain with enough."""
         values = self.numbers(signal)
         among = among & ~np.isnan(values)
         if not among.any():
@@ -170,10 +173,13 @@ class Columns:
                 f"check its domains, or resolve it on a snapshot that has some"
             )
         chosen = values[among]
-        out = {ANY: _at_rank(chosen, share, end)}
+        weights = np.ones(chosen.size)
+        if weigh == "characters":
+            weights = self.numbers(CHARACTERS)[among].astype(np.float64)
+        out = {ANY: _at_share(chosen, weights, share, end)}
         for name, rows in self._groups(by, among):
             if rows.size >= min_documents:
-                out[name] = _at_rank(chosen[rows], share, end)
+                out[name] = _at_share(chosen[rows], weights[rows], share, end)
         return out
 
     def _groups(self, by: By | None, among: Mask) -> Iterable[tuple[str, Codes]]:
@@ -235,10 +241,13 @@ def _or(value: float | None, other: float) -> float:
     return other if value is None else value
 
 
-def _at_rank(values: Numbers, share: float, end: End) -> float:
-    """Return the value with `floor(share * n)` values before it, from one end; a shortest decimal."""
-    # The product is rounded first: 0.29 * 100 is 28.999999999999996.
-    rank = min(int(np.floor(round(share * values.size, 6))), values.size - 1)
+def _at_share(values: Numbers, weights: Numbers, share: float, end: End) -> float:
+    """Return the value that has at most `share` of the weight before it, from one end, and as much
+    of it as goes; a shortest decimal. Weights are whole numbers, so their sums are exact."""
+    order = np.argsort(values, kind="stable")
     if end == "highest":
-        rank = values.size - 1 - rank
-    return float(str(np.partition(values, rank)[rank]))
+        order = order[::-1]
+    before = np.cumsum(weights[order]) - weights[order]
+    # The product is rounded first: 0.29 * 100 is 28.999999999999996.
+    rank = int(np.searchsorted(before, round(share * float(weights.sum()), 6), side="right")) - 1
+    return float(str(values[order[max(rank, 0)]]))

@@ -19,6 +19,7 @@ from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Settings
 
 ANY = "*"
+CHARACTERS = "n_chars"  # a column beside the signals, of every recipe
 
 By = Literal["language", "domain", "domain_language"]
 End = Literal["lowest", "highest"]
@@ -159,11 +160,25 @@ class Rule(LanguageBounds):
         return self.only_languages is not None or any(entry.languages for entry in entries)
 
 
+Weigh = Literal["documents", "characters"]
+WEIGH = (
+    "what shares are of: documents, or their characters, which stand for tokens: there is no "
+    "tokenizer before selection"
+)
+
+
 class CutoffSettings(Settings):
     """A threshold given as the share of documents to drop; resolved once, then pinned."""
 
     signal: str
     drop_share: float = Field(ge=0, lt=1)
+    among: Literal["survivors", "distinct_survivors", "all"] = Field(
+        default="survivors",
+        description="documents that it is a share of: those that pass every rule before the first "
+        "that uses it, so that a rule which keeps the best tenth keeps a tenth of what reaches "
+        "it; of these only the kept member of each cluster of copies; or all documents",
+    )
+    weigh: Weigh = Field(default="documents", description=WEIGH)
     drop: End = Field(
         default="lowest",
         description="which values go; `highest` where small is good, as of perplexity",
@@ -200,6 +215,7 @@ class TierSettings(Settings):
     domains: Domains = None
     by: By | None = None
     min_documents: int = Field(default=50, ge=1)
+    weigh: Weigh = Field(default="documents", description=WEIGH)
 
     @model_validator(mode="after")
     def _bounds_fit_names(self) -> Self:
@@ -215,6 +231,8 @@ class TierSettings(Settings):
             if abs(sum(self.shares) - 1) > 1e-6:
                 raise ValueError(f"shares add up to {sum(self.shares):g}, expected 1")
         if self.bounds is not None:
+            if self.weigh != "documents":
+                raise ValueError("`weigh` goes with shares only: bounds are values")
             if len(self.bounds) != len(self.names) - 1:
                 raise ValueError(
                     f"{len(self.names)} names need {len(self.names) - 1} bounds, one for each but "
@@ -278,9 +296,37 @@ class SelectionSettings(Settings):
             return None
         return tuple(sorted({domain for domains in users for domain in domains or ()}))
 
+    def cutoffs_in_order(self) -> list[tuple[str, int]]:
+        """Name every cutoff with the number of rules before the first that uses it, in the order
+        in which they can be resolved; one that no rule uses comes after all rules."""
+        first = {name: len(self.rules) for name in self.cutoffs}
+        for number, rule in reversed(list(enumerate(self.rules))):
+            if rule.cutoff is not None:
+                first[rule.cutoff] = number
+        return sorted(first.items(), key=lambda entry: entry[1])
+
+    @property
+    def rules_before_distinct(self) -> tuple[Rule, ...] | None:
+        """Rules that say whose copies are looked for before cutoffs are resolved: those without a
+        cutoff before the first that asks for distinct survivors. None where no cutoff asks."""
+        asked = [
+            place
+            for name, place in self.cutoffs_in_order()
+            if self.cutoffs[name].among == "distinct_survivors"
+        ]
+        if not asked:
+            return None
+        return tuple(rule for rule in self.rules[: asked[0]] if rule.cutoff is None)
+
+    def asks_for_cutoffs_of(self, other: "SelectionSettings") -> bool:
+        """Return whether cutoffs and tiers that were resolved for another selection fit this one."""
+        return (self.cutoffs, self.tiers) == (other.cutoffs, other.tiers)
+
     def signals(self) -> tuple[str, ...]:
         """Names of all signals that selection reads, sorted."""
-        return tuple(sorted({signal for signal, _, _ in self._uses()} | {"language"}))
+        weighing = (*self.cutoffs.values(), *([self.tiers] if self.tiers else []))
+        weights = {CHARACTERS for entry in weighing if entry.weigh == "characters"}
+        return tuple(sorted({signal for signal, _, _ in self._uses()} | {"language"} | weights))
 
     def check(self, columns: Mapping[str, pa.DataType]) -> None:
         """Refuse rules about signals that the recipe's families do not compute."""

@@ -9,7 +9,7 @@ Cutoffs are the one thing that looks at many documents. `resolve_cutoffs` does s
 values are pinned in the lock; `select` then depends on a document's own row and the lock.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ from corpus_assets.core.schemas import SELECTION
 from corpus_assets.select.columns import Columns, Mask, ResolvedCutoffs, failures, first_failures
 from corpus_assets.select.rules import (
     ANY,
+    Rule,
     SelectionSettings,
     TierSettings,
     tier_cutoff,
@@ -27,7 +28,7 @@ from corpus_assets.select.rules import (
 
 __all__ = ["VERSION", "Cutoffs", "SelectionSettings", "resolve_cutoffs", "select"]
 
-VERSION = 1
+VERSION = 2
 
 Cutoffs = dict[str, dict[str, float]]
 
@@ -73,13 +74,19 @@ def _listed(failed: Mask, names: pa.Array) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets), names.take(pa.array(which)))
 
 
-def resolve_cutoffs(signals: pa.Table | Iterable[pa.Table], settings: SelectionSettings) -> Cutoffs:
+def resolve_cutoffs(
+    signals: pa.Table | Iterable[pa.Table],
+    settings: SelectionSettings,
+    distinct: Mask | None = None,
+) -> Cutoffs:
     """Turn shares into values: `{cutoff: {language: value, "*": value}}`, keys sorted.
 
     `signals` carries a `domain` column beside the signals. A cutoff is the value of the
     document at rank floor(share * n) from the end that it drops, among the documents of its
-    domains that have the signal; values beyond it fail, so ties at the cutoff are kept and never
-    more than the share is dropped. Languages and domains with fewer than `min_documents` use
+    domains that have the signal and pass the rules before it (`among`; `distinct` says of each
+    row whether it is the one that is kept of its copies), or the same by weight;
+    values beyond it fail, so ties at the cutoff are kept and never more than the share is
+    dropped. Languages and domains with fewer than `min_documents` use
     "*", the value over all of them; a domain's own values are named `domain/language` and
     `domain/*`. Tier cutoffs are resolved the same way among the documents that the rules keep.
     Values are the shortest decimals that stand for the stored numbers. A cutoff that drops the
@@ -92,21 +99,45 @@ def resolve_cutoffs(signals: pa.Table | Iterable[pa.Table], settings: SelectionS
         raise RecipeError("selection: there are no signals to resolve cutoffs from")
     columns = Columns(pa.concat_tables(tables))
     out: Cutoffs = {}
-    for name, cutoff in settings.cutoffs.items():
-        key = upper_cutoff(name) if cutoff.drop == "highest" else name
-        out[key] = columns.quantiles(
+    survives = np.ones(columns.n, dtype=np.bool_)
+    judged = 0  # rules that `survives` knows of
+    for name, rules_before in settings.cutoffs_in_order():
+        survives &= _passes(columns, settings.rules[judged:rules_before], out)
+        judged = rules_before
+        cutoff = settings.cutoffs[name]
+        among = columns.in_domains(settings.domains_of_cutoff(name))
+        if cutoff.among != "all":
+            among = among & survives
+        if cutoff.among == "distinct_survivors":
+            if distinct is None:
+                raise RecipeError(
+                    f"selection.cutoffs.{name} is among distinct survivors, and which documents "
+                    "are copies is not in stored columns; keep the cutoffs of the version with "
+                    "--pin-cutoffs, or build the recipe"
+                )
+            among = among & distinct
+        out[upper_cutoff(name) if cutoff.drop == "highest" else name] = columns.quantiles(
             f"selection.cutoffs.{name}",
             cutoff.signal,
             cutoff.drop_share,
             cutoff.drop,
-            columns.in_domains(settings.domains_of_cutoff(name)),
+            among,
             cutoff.by,
             cutoff.min_documents,
+            cutoff.weigh,
         )
     if settings.tiers is not None:
-        kept = first_failures(failures(columns, settings, out)) < 0
+        kept = survives & _passes(columns, settings.rules[judged:], out)
         out |= _tier_cutoffs(columns, settings.tiers, kept)
     return {name: dict(sorted(values.items())) for name, values in sorted(out.items())}
+
+
+def _passes(columns: Columns, rules: Sequence[Rule], cutoffs: Cutoffs) -> Mask:
+    """bool[n]: who meets all of some rules, whose cutoffs are resolved."""
+    passes = np.ones(columns.n, dtype=np.bool_)
+    for rule in rules:
+        passes &= ~columns.fails(rule, cutoffs)
+    return passes
 
 
 def _tier_cutoffs(columns: Columns, tiers: TierSettings, kept: Mask) -> Cutoffs:
@@ -126,5 +157,6 @@ def _tier_cutoffs(columns: Columns, tiers: TierSettings, kept: Mask) -> Cutoffs:
             columns.in_domains(tiers.domains) & kept,
             tiers.by,
             tiers.min_documents,
+            tiers.weigh,
         )
     return out

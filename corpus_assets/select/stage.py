@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,22 +20,60 @@ if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline
 
 
+def plan_survivors(graph: "Pipeline", snapshot: str) -> list[Task]:
+    """Plan nothing unless a cutoff is among distinct survivors."""
+    rules = graph.recipe.selection.rules_before_distinct
+    if rules is None or not graph.learns_from(files.CUTOFFS, snapshot):
+        return []
+    settings = {
+        "selection": SelectionSettings(rules=rules).identity(),
+        "domain": graph.recipe.source_of(snapshot).domain,
+    }
+    return [
+        SURVIVORS.task(settings, {"signals": signals}, label=part_label(snapshot, i))
+        for i, signals in enumerate(graph.parts(files.SIGNALS, snapshot))
+    ]
+
+
+def run_survivors(context: TaskContext) -> None:
+    computed = context.table("signals")
+    domain = pa.repeat(pa.scalar(context.task.settings["domain"]), computed.num_rows)
+    keys = pa.table({"doc_id": computed["doc_id"], "domain": domain})
+    chosen = select(keys, computed, context.settings(SelectionSettings, "selection"), {})
+    context.write_table(files.SURVIVORS, chosen.select(["kept"]))
+    count(context, chosen.num_rows, chosen.num_rows)
+
+
 def plan_cutoffs(graph: "Pipeline") -> list[Task]:
     inputs: dict[str, Output] = {}
+    is_distinct = graph.recipe.selection.rules_before_distinct is not None
     for snapshot in graph.recipe.calibration_snapshots:
         domain = graph.recipe.source_of(snapshot).domain
         for i, signals in enumerate(graph.parts(files.SIGNALS, snapshot)):
-            inputs[f"{domain}/{snapshot}/{i:05d}"] = signals
+            inputs[f"signals/{domain}/{snapshot}/{i:05d}"] = signals
+        for clusters in (
+            graph.results(files.SURVIVOR_MEMBERS.stage, snapshot) if is_distinct else ()
+        ):
+            for i in range(len(clusters.outputs)):
+                members = clusters.outputs[files.SURVIVOR_MEMBERS.numbered(i)]
+                inputs[f"members/{domain}/{snapshot}/{i:05d}"] = members
     return [QUALITY_CUTOFFS.task(graph.recipe.selection.identity(), inputs)]
 
 
 def run_cutoffs(context: TaskContext) -> None:
-    tables = []
-    for name in context.names(""):
+    settings = context.settings(SelectionSettings)
+    is_distinct = settings.rules_before_distinct is not None
+    tables, distinct = [], [np.zeros(0, np.bool_)]
+    for name in context.names("signals/"):
         table = context.table(name)
-        domain = pa.repeat(pa.scalar(name.split("/")[0]), table.num_rows)
+        domain = pa.repeat(pa.scalar(name.split("/")[1]), table.num_rows)
         tables.append(table.append_column("domain", domain))
-    cutoffs = resolve_cutoffs(tables, context.settings(SelectionSettings))
+        if is_distinct:
+            members = context.table(f"members/{name.partition('/')[2]}", ["row", "kept"])
+            copies = members.filter(pc.invert(members["kept"]))
+            distinct.append(np.ones(table.num_rows, np.bool_))
+            distinct[-1][copies["row"].to_numpy()] = False
+    cutoffs = resolve_cutoffs(tables, settings, np.concatenate(distinct) if is_distinct else None)
     context.write_bytes(files.CUTOFFS, json.dumps(cutoffs, sort_keys=True, indent=1).encode())
     context.notes["cutoffs"] = cutoffs
 
@@ -64,6 +103,17 @@ def run_selection(context: TaskContext) -> None:
     count(context, chosen.num_rows, kept, Counter(values(chosen["reason"])))
 
 
+SURVIVORS = Stage(
+    "survivors",
+    selection.VERSION,
+    Scope.PART,
+    plan_survivors,
+    run_survivors,
+    asset="quality_cutoffs",
+    reads=(files.SIGNALS,),
+    writes=(files.SURVIVORS,),
+)
+
 QUALITY_CUTOFFS = Stage(
     "quality_cutoffs",
     selection.VERSION,
@@ -71,12 +121,14 @@ QUALITY_CUTOFFS = Stage(
     plan_cutoffs,
     run_cutoffs,
     about="Score cutoffs and tier bounds per language, resolved from the calibration snapshots.",
-    reads_all=(files.SIGNALS,),
+    reads_all=(files.SIGNALS, files.SURVIVOR_MEMBERS),
     writes=(files.CUTOFFS,),
     calibration=Calibration(
         files.CUTOFFS,
         "quantiles of scores over many documents; no text",
         lambda graph: {"quality_cutoffs": graph.calibration(files.CUTOFFS)},
+        asks=("selection.cutoffs", "selection.tiers", "signals", "calibrate_on"),
+        follows=("classifiers", "perplexity_models", "score_ranks"),
     ),
 )
 

@@ -280,5 +280,6 @@ TOKENIZER = Stage(
         _may_hold,
         lambda graph: {"tokenizer": graph.calibration(files.TOKENIZER)},
         is_model=True,
+        asks=("tokenizer", "calibrate_on"),
     ),
 )

@@ -5,6 +5,7 @@ written last. Nothing in it holds a time or a path, so two builds give the same 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from catalog.formats.ids import check_name
 from catalog.formats.manifest import FileRef, Group, Manifest, RecipeRef, ShardRef, TokenizerRef
@@ -12,6 +13,7 @@ from corpus_assets.core import files
 from corpus_assets.core.lock import Lock, PinnedFile, calibration_path
 from corpus_assets.core.store import Output, Result, read_output
 from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.shards.format import parse_header
 from corpus_assets.shards.mixture import fitted
 from corpus_assets.shards.tokens import encoder_of
@@ -34,14 +36,9 @@ def default_version_name(pipeline: Pipeline) -> str:
 
 def make_lock(pipeline: Pipeline) -> Lock:
     """Pin everything: the recipe, what went in, and what was resolved from it."""
-    recipe = pipeline.recipe.identity()
-    for source in recipe["sources"]:
-        source["snapshots"] = list(source["snapshots"])
-    del recipe["blocklists"]
-    del recipe["tokenizer"]["pinned"]
     _, language_model = pipeline.language_model()
     return Lock(
-        recipe=recipe,
+        recipe=locked_recipe(pipeline.recipe),
         recipe_digest=pipeline.recipe.digest,
         inputs=pipeline.inputs(),
         models={"language": language_model}
@@ -52,6 +49,16 @@ def make_lock(pipeline: Pipeline) -> Lock:
             for name, out in sorted(pipeline.calibrations().items())
         },
     )
+
+
+def locked_recipe(recipe: Recipe) -> dict[str, Any]:
+    """Return a recipe as a lock holds it: what it says, not where files lie."""
+    body = recipe.identity()
+    for source in body["sources"]:
+        source["snapshots"] = list(source["snapshots"])
+    del body["blocklists"]
+    del body["tokenizer"]["pinned"]
+    return body
 
 
 def make_groups(pipeline: Pipeline) -> list[Group]:

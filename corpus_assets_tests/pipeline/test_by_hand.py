@@ -11,11 +11,9 @@ from corpus_assets.core.home import Home
 from corpus_assets.defs.assets import ASSETS
 from corpus_assets.defs.build import DagsterRuns
 from corpus_assets.defs.resources import CorpusResource
-from corpus_assets.inspect.snapshots import Book
-from corpus_assets.session import live_pins, open_home
+from corpus_assets.session import open_home
 from corpus_assets.takedown.run import run_pending
 from corpus_assets_tests.conftest import VERSION, Place
-from corpus_assets_tests.registry_states import revoke
 from corpus_assets_tests.small_corpus import SNAPSHOTS
 
 BEHIND_CALIBRATIONS = ["selection", "clusters", "clean_text", "shards"]
@@ -85,22 +83,3 @@ def test_after_a_takedown_new_calibrations_are_reached_by_doing_what_messages_sa
             waiting.append((asset, snapshot or None))
             named.append(waiting[-1])
     assert {"quality_cutoffs", "tokenizer"} <= {asset for asset, _ in named}
-
-
-def test_calibrations_are_those_of_the_same_recipe_whatever_snapshots_it_names(
-    place: Place,
-) -> None:
-    home = Home.resolve(str(place.home))
-    store, registry = open_home(home)
-
-    def pins(**changes: object) -> int:
-        book = Book.open(str(place.recipe), home, dict(changes))
-        return len(live_pins(store, registry, book.recipe))
-
-    assert pins() > 5
-    more = {"crawl-1": "web/crawl-1/*", "crawl-2": "web/crawl-2/*", "crawl-3": "web/crawl-2/*"}
-    sites = dict.fromkeys(more, "sites")
-    assert pins(**{"sources.0.snapshots": more, "sources.0.site_files": sites}) == pins()
-    assert pins(**{"tokenizer.train.vocab_size": 500}) == 0, "another recipe has its own"
-    revoke(registry, VERSION)
-    assert pins() == 0

@@ -19,7 +19,7 @@ from corpus_assets_tests.pipeline.new_stage import LENGTHS, STAGE, WITH_LENGTHS,
 
 
 def test_it_is_planned_run_checked_and_shown(place: Place) -> None:
-    with open_session(str(place.recipe), Home.resolve(str(place.home)), settled=True) as session:
+    with open_session(str(place.recipe), Home.resolve(str(place.home))) as session:
         pipeline = replace(session.pipeline, graph=WITH_LENGTHS)
         engine = LocalEngine(session.home.store_url, function_of)
         for snapshot in pipeline.recipe.snapshots:
@@ -48,7 +48,7 @@ def test_it_is_planned_run_checked_and_shown(place: Place) -> None:
 
 def test_a_read_that_is_not_declared_is_refused(place: Place) -> None:
     hidden = replace(STAGE, reads=())
-    with open_session(str(place.recipe), Home.resolve(str(place.home)), settled=True) as session:
+    with open_session(str(place.recipe), Home.resolve(str(place.home))) as session:
         pipeline = replace(session.pipeline, graph=Graph((*STAGES, hidden), STAGES.given))
         with pytest.raises(ValueError, match="lengths reads shards, which it does not declare"):
             pipeline.tasks("lengths", pipeline.recipe.snapshots[0])

@@ -312,6 +312,60 @@ def test_cutoffs_are_resolved_in_the_domains_of_their_rules() -> None:
     )
 
 
+def test_a_cutoff_is_a_share_of_the_documents_that_reach_its_rule() -> None:
+    """Junk that an earlier rule drops scores low: a tenth of everything would drop no good one."""
+    good = [{"quality_score": round(0.5 + k / 1000, 4)} for k in range(200)]
+    junk = [{"quality_score": 0.01, "n_words": 3}] * 300
+    cutoffs = resolve_cutoffs(signals_with_domain(good + junk), settings())
+    kept = [row["kept"] for row in decide(*good, *junk, cutoffs=cutoffs)]
+    assert sum(kept) == 170, "fifteen of a hundred that reach it"
+    of_all = settings(RECIPE.replace("drop_share", "among: all, drop_share"))
+    assert resolve_cutoffs(signals_with_domain(good + junk), of_all)["quality"]["en"] == 0.01
+
+
+def test_a_cutoff_after_another_is_a_share_of_what_that_leaves() -> None:
+    two = """
+rules:
+  - {name: low_quality, signal: quality_score, cutoff: quality}
+  - {name: short, signal: n_words, cutoff: words}
+cutoffs:
+  words: {signal: n_words, drop_share: 0.5}
+  quality: {signal: quality_score, drop_share: 0.5}
+"""
+    rows = [{"quality_score": k / 100, "n_words": k} for k in range(100)]
+    cutoffs = resolve_cutoffs(signals_with_domain(rows), settings(two))
+    assert cutoffs == {"quality": {"*": 0.5}, "words": {"*": 75.0}}
+
+
+@pytest.mark.parametrize(("end", "bound"), [("lowest", 0.5), ("highest", 0.4)])
+def test_a_share_by_characters_counts_long_documents_for_more(end: str, bound: float) -> None:
+    by_characters = f"""
+rules: [{{name: low_quality, signal: quality_score, cutoff: quality}}]
+cutoffs:
+  quality: {{signal: quality_score, drop_share: 0.5, drop: {end}, weigh: characters}}
+"""
+    rows = [{"quality_score": k / 10} for k in range(10)]
+    weights = [1, 1, 1, 5, 1, 1, 5, 1, 1, 1]  # 18 in all: 9 may go from either end
+    table = signals_with_domain(rows).append_column("n_chars", pa.array(weights, pa.int64()))
+    key = "quality" if end == "lowest" else "max:quality"
+    assert resolve_cutoffs(table, settings(by_characters))[key] == {"*": bound}
+    order = list(range(10))
+    random.Random(15).shuffle(order)
+    assert resolve_cutoffs(table.take(order), settings(by_characters))[key] == {"*": bound}
+
+
+def test_a_cutoff_among_distinct_survivors_counts_copies_once() -> None:
+    distinct = settings(RECIPE.replace("drop_share", "among: distinct_survivors, drop_share"))
+    copies = [{"quality_score": 0.1}] * 100
+    others = [{"quality_score": round(0.2 + k / 1000, 4)} for k in range(100)]
+    is_first = np.array([k == 0 or k >= 100 for k in range(200)])
+    table = signals_with_domain(copies + others)
+    assert resolve_cutoffs(table, distinct, is_first)["quality"]["en"] == 0.214
+    assert resolve_cutoffs(table, settings())["quality"]["en"] == 0.1
+    with pytest.raises(RecipeError, match="which documents are copies is not in stored columns"):
+        resolve_cutoffs(table, distinct)
+
+
 def test_tier_shares_are_shares_of_what_the_rules_keep() -> None:
     draw = random.Random(14)
     rows = [{"quality_score": round(k / 2000, 4)} for k in range(1000)]

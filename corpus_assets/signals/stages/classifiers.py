@@ -335,6 +335,8 @@ CLASSIFIERS = Stage(
     about="fastText classifiers, each trained on its positives and negatives in the recipe.",
     reads_all=(files.CLASSIFIER_SAMPLE,),
     writes=(files.CLASSIFIER,),
-    calibration=Calibration(files.CLASSIFIER, _may_hold, classifier_files, is_model=True),
+    calibration=Calibration(
+        files.CLASSIFIER, _may_hold, classifier_files, is_model=True, asks=("classifiers.*",)
+    ),
     inputs=training_pins,
 )

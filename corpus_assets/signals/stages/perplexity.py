@@ -206,5 +206,6 @@ PERPLEXITY_MODELS = Stage(
         "names; no spelling, and no documents of snapshots",
         _calibrations,
         is_model=True,
+        asks=("perplexity",),
     ),
 )

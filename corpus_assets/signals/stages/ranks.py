@@ -149,6 +149,10 @@ SCORE_RANKS = Stage(
     reads_all=(files.SCORE_SAMPLE,),
     writes=(files.SCORE_RANKS,),
     calibration=Calibration(
-        files.SCORE_RANKS, "quantiles of scores over many documents; no text", _calibrations
+        files.SCORE_RANKS,
+        "quantiles of scores over many documents; no text",
+        _calibrations,
+        asks=("signals", "calibrate_on"),
+        follows=("classifiers", "perplexity_models"),
     ),
 )
