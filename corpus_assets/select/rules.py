@@ -324,8 +324,9 @@ class SelectionSettings(Settings):
 
     def signals(self) -> tuple[str, ...]:
         """Names of all signals that selection reads, sorted."""
-        weighing = (*self.cutoffs.values(), *([self.tiers] if self.tiers else []))
-        weights = {CHARACTERS for entry in weighing if entry.weigh == "characters"}
+        weighs = [cutoff.weigh for cutoff in self.cutoffs.values()]
+        weighs += [self.tiers.weigh] if self.tiers else []
+        weights = {CHARACTERS} if "characters" in weighs else set()
         return tuple(sorted({signal for signal, _, _ in self._uses()} | {"language"} | weights))
 
     def check(self, columns: Mapping[str, pa.DataType]) -> None:

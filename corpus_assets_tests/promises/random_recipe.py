@@ -87,7 +87,13 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
                 *([UNREADABLE] if has_model else []),
             ],
             "cutoffs": {
-                "short": {"signal": "mean_word_chars", "drop_share": 0.04, "min_documents": 5},
+                "short": {
+                    "signal": "mean_word_chars",
+                    "drop_share": 0.04,
+                    "min_documents": 5,
+                    "among": ("survivors", "distinct_survivors", "all")[seed % 3],
+                    "weigh": ("documents", "characters")[seed % 2],
+                },
                 **({"far": FAR} if has_model else {}),
             },
             "tiers": tiers if draw.random() < 0.5 else None,

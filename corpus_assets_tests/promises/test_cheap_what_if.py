@@ -89,4 +89,4 @@ def test_a_change_that_selects_the_same_documents_finds_all_later_stages_again(
         "selection.rules.word_count.max=99999",
     )
     added = {path.split("/")[0] for path in set(hashes(home / "store" / "artifacts")) - before}
-    assert added == {"quality_cutoffs", "selection"}
+    assert added == {"selection"}
