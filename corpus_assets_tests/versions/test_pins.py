@@ -12,6 +12,7 @@ from corpus_assets.core.home import Home
 from corpus_assets.session import open_home, open_session
 from corpus_assets.versions.pins import TakenOver
 from corpus_assets_tests.conftest import VERSION, Place
+from corpus_assets_tests.registry_states import revoke
 
 RULE = "selection.rules.gopher_word_count.min"
 KEPT_SETS = {
@@ -93,7 +94,7 @@ def test_an_upgrade_names_calibrations_or_stages_or_all(small_build: Place) -> N
 
 def test_revoked_versions_give_none(place: Place) -> None:
     _, registry = open_home(Home.resolve(str(place.home)))
-    registry.set_version_status(VERSION, "revoked")
+    revoke(registry, VERSION)
     assert taken(place).pins == {}
 
 
@@ -146,7 +147,7 @@ def test_a_plan_says_what_a_fresh_lock_would_change(
     assert "a fresh lock would resolve anew: " in plan("--set", f"{RULE}=182")
     _, registry = open_home(Home.resolve(str(place.home)))
     assert place.build("--set", f"{RULE}=182", "--upgrade", "all", version="anew") == 0
-    registry.set_version_status("anew", "revoked")
+    revoke(registry, "anew")
     assert "a fresh lock would change: " in plan("--set", f"{RULE}=182")
     body = json.loads(plan("--json"))
     assert body["tokenizer"]["calibrations"]["tokenizer"] == {
