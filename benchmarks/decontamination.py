@@ -99,7 +99,7 @@ def _plant(text: str, quote: str) -> str:
     return f"{text[:cut]}\n{quote}\n{text[cut:]}"
 
 
-# -- speed -----------------------------------------------------------------------------------
+# Speed.
 
 
 def words_of(text: str) -> list[str]:
@@ -196,7 +196,7 @@ def _peer(python: Path, items: Sequence[EvalItem], texts: Sequence[str]) -> tupl
     return answer["seconds"], set(answer["flagged"])
 
 
-# -- questions without choices ---------------------------------------------------------------
+# Questions without choices.
 
 LETTERED = re.compile(r"(?s)(.+?)\nA\. (.+)\nB\. (.+)\nC\. (.+)\nD\. (.+)")
 FIELDS = "fields"
@@ -242,7 +242,7 @@ def _over(hits: pa.Table) -> set[tuple[int, str]]:
     return {(r["row"], r["item_id"]) for r in rows if r["matched"] >= 0.8 * r["total"]}
 
 
-# -- recall ----------------------------------------------------------------------------------
+# Recall.
 
 
 def _recall(items: list[EvalItem], texts: list[str], planted: int) -> None:

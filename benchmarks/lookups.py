@@ -104,7 +104,7 @@ def main() -> None:
     print(table(report))
 
 
-# -- ours ----------------------------------------------------------------------------------------
+# Ours.
 
 
 def build_ours(registry: Registry, root: Path, documents: int, workers: int) -> Numbers:
@@ -262,7 +262,7 @@ def measure_ours(lineage: Lineage, asked: list[dict[str, Any]], lookups: int) ->
     }
 
 
-# -- row tables ----------------------------------------------------------------------------------
+# Row tables.
 
 
 def measure_table(query: Query, asked: list[dict[str, Any]], lookups: int) -> Numbers:
@@ -287,7 +287,7 @@ def measure_table(query: Query, asked: list[dict[str, Any]], lookups: int) -> Nu
     }
 
 
-# -- measuring -----------------------------------------------------------------------------------
+# Measuring.
 
 
 def timed(look_up: Callable[[Any], Any], asked: list[dict[str, Any]], count: int) -> Numbers:

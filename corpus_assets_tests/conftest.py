@@ -70,7 +70,6 @@ def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-# --------------------------------------------------------------------------------------------------
 # The small corpus, built once through the command line; tests work on copies of it.
 
 VERSION = "small-t"

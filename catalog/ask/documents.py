@@ -149,7 +149,7 @@ def without(row: Row, *names: str) -> Row:
     return {name: value for name, value in row.items() if name not in names}
 
 
-# -- finding documents -----------------------------------------------------------------------------
+# Finding documents.
 
 
 MIN_NEEDLE_CHARS = 8
@@ -233,7 +233,7 @@ def _report(lineage: Lineage, total: int, records: list[Row]) -> dict[str, Any]:
     }
 
 
-# -- duplicate clusters ----------------------------------------------------------------------------
+# Duplicate clusters.
 
 
 POLICIES = {

@@ -182,7 +182,7 @@ def _short_cluster(lineage: Lineage, doc_id: bytes) -> dict[str, Any] | None:
     return None if found is None else {k: v for k, v in found.items() if k != "members"}
 
 
-# -- which steps of a training run saw a document: by formula, not by replay -----------------------
+# Which steps of a training run saw a document: by formula, not by replay.
 
 
 def exposure(

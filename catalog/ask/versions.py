@@ -66,7 +66,7 @@ def _inputs(registry: Registry, name: str) -> list[dict[str, Any]]:
     ]
 
 
-# -- differences between versions ------------------------------------------------------------------
+# Differences between versions.
 
 
 EXAMPLES = 20

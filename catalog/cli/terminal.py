@@ -156,7 +156,7 @@ def short(digest: str | None) -> str:
     return (digest or "-")[:12]
 
 
-# -- how a command ends that cannot go on ----------------------------------------------------------
+# How a command ends that cannot go on.
 
 
 STOPPED = "stopped; finished parts are kept, run the same command to go on"

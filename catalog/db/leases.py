@@ -148,7 +148,7 @@ class LeaseMethods:
         self.database.expect_leases()
 
 
-# -- processes -------------------------------------------------------------------------------------
+# Processes.
 
 
 BOOT = Path("/proc/sys/kernel/random/boot_id")

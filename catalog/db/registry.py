@@ -72,7 +72,7 @@ class Registry(VersionMethods, TakedownMethods, LeaseMethods):
         fenced.database = self.database.under(held)
         return fenced
 
-    # -- sources and snapshots
+    # Sources and snapshots.
 
     def put_source(self, source: SourceRow) -> None:
         """Record a source; the last description of a name stands."""
@@ -152,7 +152,7 @@ class Registry(VersionMethods, TakedownMethods, LeaseMethods):
             connection.execute(delete(SourceFile).where(SourceFile.c.snapshot == snapshot))
             connection.execute(delete(Snapshot).where(Snapshot.c.name == snapshot))
 
-    # -- artifacts and models
+    # Artifacts and models.
 
     def record_artifacts(self, rows: Sequence[ArtifactRow]) -> int:
         """Record results of tasks; return how many were new. `ContentDrift` names both contents

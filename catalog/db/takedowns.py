@@ -68,7 +68,7 @@ class TakedownMethods:
 
     database: Database
 
-    # -- standing orders
+    # Standing orders.
 
     def suppressions(self, kind: str | None = None) -> list[SuppressionRow]:
         """Return standing orders in the order they were added."""
@@ -102,7 +102,7 @@ class TakedownMethods:
             )
             return [SuppressionRow(r.kind, r.value, request_id, r.created_at) for r in found]
 
-    # -- requests
+    # Requests.
 
     def file_takedowns(self, requests: Sequence[NewTakedown]) -> list[tuple[TakedownRow, str]]:
         """File requests with their suppressions; return each row and what became of it, in the
@@ -209,7 +209,7 @@ class TakedownMethods:
             _note(connection, request_id, WITHDRAWN, {"suppressions_removed": gone})
             return _request(connection, request_id), gone
 
-    # -- working on them
+    # Working on them.
 
     def free_takedowns(self, limit: int | None = None) -> list[TakedownRow]:
         """Return requests that wait for a run: pending ones, and those whose run died and whose
@@ -283,7 +283,7 @@ class TakedownMethods:
             )
             return sorted(set(found))
 
-    # -- certificates
+    # Certificates.
 
     def put_certificate(
         self, request_id: int, path: str, sha256: str, previous_sha256: str | None
@@ -320,7 +320,7 @@ class TakedownMethods:
             return _certificates(connection, request_id)
 
 
-# -- standing orders, inside a transaction -----------------------------------------------------
+# Standing orders, inside a transaction.
 
 
 def expect_orders(connection: Connection, known: str) -> None:
@@ -419,7 +419,7 @@ def _let_go(connection: Connection, request_id: int) -> int:
     return int(gone.rowcount)
 
 
-# -- requests, inside a transaction --------------------------------------------------------------
+# Requests, inside a transaction.
 
 
 def _request(connection: Connection, number: int) -> TakedownRow:
@@ -522,7 +522,7 @@ def _ours(connection: Connection, ids: Sequence[int], owner: str, ended_as: str)
     return [row.id for row in rows if row.status == "running"]
 
 
-# -- actions and certificates, inside a transaction --------------------------------------------
+# Actions and certificates, inside a transaction.
 
 
 def record_actions(connection: Connection, actions: Sequence[ActionRow]) -> None:

@@ -46,7 +46,7 @@ class VersionMethods:
 
     database: Database
 
-    # -- recipes and locks
+    # Recipes and locks.
 
     def put_recipe(self, recipe: RecipeRow) -> None:
         """Record a recipe's text under its digest."""
@@ -76,7 +76,7 @@ class VersionMethods:
             raise UnknownName(f"no lock with digest {digest} is recorded")
         return found[0]
 
-    # -- versions
+    # Versions.
 
     def publish_version(
         self,
@@ -169,7 +169,7 @@ class VersionMethods:
             _version(connection, version)
             return read_rows(connection, KeyRow, wanted.order_by(VersionKey.c.id))
 
-    # -- gates and metrics
+    # Gates and metrics.
 
     def put_gate(self, gate: GateRow) -> None:
         """Record how a release condition came out; the last outcome stands."""

@@ -31,7 +31,7 @@ def check_name(what: str, name: str) -> str:
     return name
 
 
-# -- ids of texts ----------------------------------------------------------------------------------
+# Ids of texts.
 
 
 def text_id(text: str) -> bytes:
@@ -42,7 +42,7 @@ def text_id(text: str) -> bytes:
     return hashlib.sha256(data).digest()[:16]
 
 
-# -- sketches --------------------------------------------------------------------------------------
+# Sketches.
 # A sketch is 112 numbers of 16 bits (`docs/formats.md`); corpus-assets makes them. One covers a text
 # when at least MIN_AGREEING numbers are equal, and all of at least one of the 14 bands of 8.
 
@@ -72,7 +72,7 @@ def agreeing(one: bytes, other: bytes) -> int:
     return sum(a == c and b == d for a, b, c, d in pairs)
 
 
-# -- places in texts and tokens --------------------------------------------------------------------
+# Places in texts and tokens.
 
 
 def extracted_range(edits: Sequence[tuple[int, int, int]], start: int, end: int) -> tuple[int, int]:

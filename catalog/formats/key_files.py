@@ -86,7 +86,7 @@ class Header:
         return self.arrays["places"][2]
 
 
-# -- keys of values ------------------------------------------------------------------------------
+# Keys of values.
 
 
 def id_key(value: bytes) -> int:
@@ -144,7 +144,7 @@ def keys_of(kind: str, table: pa.Table) -> tuple[Keys, Places]:
     return joined[order], rows[order]
 
 
-# -- writing -------------------------------------------------------------------------------------
+# Writing.
 
 
 def encode_hashes(
@@ -232,7 +232,7 @@ def _aligned(size: int) -> int:
     return -(-size // ALIGN) * ALIGN
 
 
-# -- reading -------------------------------------------------------------------------------------
+# Reading.
 
 
 def header_bytes(start: bytes, name: str) -> int:

@@ -200,7 +200,7 @@ def load_manifest(store: Store, version: "VersionRow") -> Manifest:
     return parse_manifest(data, version.manifest_path)
 
 
-# -- contents.json ---------------------------------------------------------------------------------
+# Contents.json.
 
 
 CONTENTS_FORMAT = "corpus-assets/contents/1"

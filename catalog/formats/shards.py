@@ -68,7 +68,7 @@ def parse_index(data: bytes, name: str) -> Index:
     return Index(lengths, pointers, np.frombuffer(data, "<i8", documents, at + 12 * sequences))
 
 
-# -- the order of a run ----------------------------------------------------------------------------
+# The order of a run.
 
 
 ROUNDS = 8

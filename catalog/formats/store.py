@@ -219,7 +219,7 @@ def _reason(error: Exception) -> str:
     return line.partition(": <")[0]
 
 
-# -- files for their owner alone, whatever the umask is --------------------------------------------
+# Files for their owner alone, whatever the umask is.
 
 
 def make_folder(folder: Path) -> None:

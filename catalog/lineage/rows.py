@@ -288,7 +288,7 @@ def _by_file(run: _Run, places: Sequence[Any]) -> Iterator[tuple[LineageRow, Row
         yield file, joined[begin:end] - run.starts[unit]
 
 
-# -- rows of Parquet files -------------------------------------------------------------------------
+# Rows of Parquet files.
 
 
 Row = dict[str, Any]

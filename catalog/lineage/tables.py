@@ -89,7 +89,7 @@ def first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-# -- versions whose files are gone -----------------------------------------------------------------
+# Versions whose files are gone.
 
 
 def deletion(registry: Registry, store: Store, version: VersionRow) -> str | None:
@@ -112,7 +112,7 @@ def require_present(registry: Registry, store: Store, version: VersionRow) -> No
         )
 
 
-# -- the tables of one version ---------------------------------------------------------------------
+# The tables of one version.
 
 
 EDITS = 'STRUCT("start" INTEGER, "end" INTEGER, new_length INTEGER, kind VARCHAR)[]'
@@ -344,7 +344,7 @@ def _split(columns: str) -> list[tuple[str, str]]:
     return [(name, kind) for name, _, kind in (part.partition(" ") for part in parts)]
 
 
-# -- the tables of all live versions, each file read once however many versions share it -----------
+# The tables of all live versions, each file read once however many versions share it.
 
 
 MIN_PREFIX = 4

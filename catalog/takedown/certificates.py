@@ -260,7 +260,7 @@ def broken_head(heads: Heads, store_url: str, chain: Sequence[CertificateRow]) -
     return None
 
 
-# -- a takedown's proof, looked at again -----------------------------------------------------------
+# A takedown's proof, looked at again.
 
 
 SEARCH_GROUP = "catalog.takedown_search"

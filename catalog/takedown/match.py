@@ -356,7 +356,7 @@ class Matcher:
             pass
 
 
-# -- which files a few takedowns can concern -------------------------------------------------------
+# Which files a few takedowns can concern.
 
 
 FEW = 1_000  # targets or documents

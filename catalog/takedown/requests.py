@@ -232,7 +232,7 @@ def _asked(row: TakedownRow) -> NewTakedown:
     )
 
 
-# -- what removing documents touches ---------------------------------------------------------------
+# What removing documents touches.
 
 
 OUTCOMES = ("member_promoted", "nothing_left", "no_change_in_shards")

@@ -206,7 +206,7 @@ def _digits(written: str, count: int, what: str) -> str:
     return digits
 
 
-# -- near copies -----------------------------------------------------------------------------------
+# Near copies.
 
 
 BAND_BYTES = 2 * ROWS_PER_BAND

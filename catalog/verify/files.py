@@ -181,7 +181,7 @@ def _numbers(table: pa.Table, name: str) -> Ints:
     return np.asarray(column, np.int64)
 
 
-# -- key files -------------------------------------------------------------------------------------
+# Key files.
 
 
 def check_keys(

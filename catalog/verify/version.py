@@ -204,7 +204,7 @@ def _identity(shard: ShardRef) -> tuple[Any, ...]:
     return (*files, shard.samples, shard.tokens, shard.documents)
 
 
-# -- conservation: records in = documents in shards + documents dropped ----------------------------
+# Conservation: records in = documents in shards + documents dropped.
 
 
 EXAMPLES = 3

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 
 import pyarrow.parquet as pq
 from rich.console import Console
@@ -47,12 +46,7 @@ class PlainLog:
     def __enter__(self) -> "PlainLog":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         return
 
     def started(self, asset: str, snapshot: str | None, parts: int) -> None:
@@ -97,12 +91,7 @@ class LiveBars:
         self._bars.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._bars.stop()
 
     def started(self, asset: str, snapshot: str | None, parts: int) -> None:
@@ -211,15 +200,11 @@ def _next_commands(pipeline: Pipeline, version: Version, home: Home, recipe: str
 
 def _some_url(pipeline: Pipeline) -> str | None:
     """Return the address of a kept web document."""
-    for snapshot in pipeline.recipe.snapshots:
-        for result in pipeline.results("documents", snapshot):
-            path = pipeline.store.local(result.outputs[files.RECORDS].path)
-            table = pq.read_table(path, columns=["url", "reason"])
-            for url, reason in zip(
-                table["url"].to_pylist(), table["reason"].to_pylist(), strict=True
-            ):
-                if url is not None and reason is None:
-                    return str(url)
+    for result in pipeline.all_results("documents"):
+        path = pipeline.store.local(result.outputs[files.RECORDS].path)
+        for row in pq.read_table(path, columns=["url", "reason"]).to_pylist():
+            if row["url"] is not None and row["reason"] is None:
+                return str(row["url"])
     return None
 
 

@@ -53,7 +53,7 @@ class Pipeline:
         self._digests: dict[Path, str] = {}
         self._document_tasks: dict[tuple[str, str, str], list[Task]] = {}
 
-    # -- questions ---------------------------------------------------------------------------
+    # Questions.
 
     def tasks(self, name: str, snapshot: str | None = None) -> list[Task]:
         """Return the tasks of a stage; MissingInput when a stage before it has not finished.
@@ -117,6 +117,12 @@ class Pipeline:
                 )
             self._known[key] = [result for result in found if result is not None]
         return self._known[key]
+
+    def all_results(self, name: str) -> list[Result]:
+        """Return the finished results of a stage in all snapshots, in the recipe's order."""
+        return [
+            result for snapshot in self.recipe.snapshots for result in self.results(name, snapshot)
+        ]
 
     def parts(self, file: File, snapshot: str | None = None) -> list[Output]:
         """Return a file of every result of the stage that writes it: one for each part, or one in
@@ -197,7 +203,7 @@ class Pipeline:
             )
         return path, self.digest_of(path)
 
-    # -- digests of files outside the store --------------------------------------------------
+    # Digests of files outside the store.
 
     def digest_of(self, path: Path) -> str:
         if path not in self._digests:

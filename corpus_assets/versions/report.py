@@ -6,7 +6,7 @@ holds no text of any document, a takedown has nothing to remove from it.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -136,9 +136,8 @@ def _drop_rate(refused: int, sampled: int, wrong: int) -> float | str:
 
 def _languages(pipeline: Pipeline) -> str:
     kept: Counter[str] = Counter()
-    for snapshot in pipeline.recipe.snapshots:
-        for result in pipeline.results("clean_text", snapshot):
-            kept.update(result.notes["languages"])
+    for result in pipeline.all_results("clean_text"):
+        kept.update(result.notes["languages"])
     rows = [(name, count, f"{count:,}") for name, count in kept.most_common(20)]
     return "<h2>Languages of kept documents</h2>" + horizontal_bars(rows)
 
@@ -171,14 +170,11 @@ def _beside(pipeline: Pipeline) -> str:
 def _clusters(pipeline: Pipeline) -> str:
     """Chart kept documents by how many duplicates they have, later snapshots included."""
     copies: Counter[bytes] = Counter()
-    for snapshot in pipeline.recipe.snapshots:
-        for result in pipeline.results("clusters", snapshot):
-            for output in result.outputs.values():
-                members = pq.read_table(
-                    pipeline.store.local(output.path), columns=["kept", "kept_doc_id"]
-                )
-                gone = members.filter(pc.invert(members["kept"]))
-                copies.update(gone["kept_doc_id"].to_pylist())
+    for result in pipeline.all_results("clusters"):
+        for name in result.outputs:
+            members = _read(pipeline, result, name, ["kept", "kept_doc_id"])
+            gone = members.filter(pc.invert(members["kept"]))
+            copies.update(gone["kept_doc_id"].to_pylist())
     sizes = Counter(copies.values())
     rows = [(f"{size} dropped", sizes[size], f"{sizes[size]:,} kept") for size in sorted(sizes)]
     return (
@@ -189,10 +185,9 @@ def _clusters(pipeline: Pipeline) -> str:
 
 def _scrub(pipeline: Pipeline) -> str:
     totals: Counter[str] = Counter()
-    for snapshot in pipeline.recipe.snapshots:
-        for result in pipeline.results("clean_text", snapshot):
-            totals.update(scrubbed_totals(result.counts))
-            totals["boilerplate_lines"] += result.counts.get("boilerplate_lines", 0)
+    for result in pipeline.all_results("clean_text"):
+        totals.update(scrubbed_totals(result.counts))
+        totals["boilerplate_lines"] += result.counts.get("boilerplate_lines", 0)
     rows = [(name.replace("_", " "), count, f"{count:,}") for name, count in sorted(totals.items())]
     return "<h2>Edits in kept documents</h2>" + horizontal_bars(rows)
 
@@ -234,11 +229,7 @@ def contamination_section(pipeline: Pipeline) -> str:
     if not pipeline.recipe.suites:
         return "<h2>Benchmarks</h2><p>The recipe names no evaluation suite.</p>"
     known = items_by_benchmark(read_output(pipeline.store, pipeline.calibration(files.EVAL_INDEX)))
-    results = [
-        result
-        for snapshot in pipeline.recipe.snapshots
-        for result in pipeline.results("clean_text", snapshot)
-    ]
+    results = pipeline.all_results("clean_text")
     columns = ["benchmark", "item_id", "doc_id", "verdict"]
     found = summarise(
         read_table(pipeline.store, result.outputs[files.BENCHMARK_HITS], columns)
@@ -347,9 +338,8 @@ def selection_section(pipeline: Pipeline) -> str:
 
 def _rules(pipeline: Pipeline, cutoffs: dict[str, dict[str, float]]) -> str:
     counts = RuleCounts()
-    for snapshot in pipeline.recipe.snapshots:
-        for result in pipeline.results("selection", snapshot):
-            _count(counts, _read(pipeline, result, "selection.parquet", ["reason", "failed_rules"]))
+    for result in pipeline.all_results("selection"):
+        _count(counts, _read(pipeline, result, files.SELECTION, ["reason", "failed_rules"]))
     rows = [
         (
             rule.name,
@@ -436,17 +426,14 @@ def _sampled(pipeline: Pipeline, signals: list[str]) -> tuple[Columns, Mask, int
         parts += [(domain, *pair) for pair in pairs]
     total = sum(result.outputs[files.SIGNALS].rows for _, result, _ in parts)
     take_every = max(1, -(-total // MOST_DOCUMENTS))
-    names = [n for n in dict.fromkeys([*signals, "language"]) if n in _columns(pipeline)]
+    known = pipeline.recipe.signals.columns()
+    names = [name for name in dict.fromkeys([*signals, "language"]) if name in known]
     tables, fates = [], []
     for domain, scored, chosen in parts[::take_every]:
-        values = _read(pipeline, scored, "signals.parquet", names)
+        values = _read(pipeline, scored, files.SIGNALS, names)
         tables.append(values.append_column("domain", pa.repeat(pa.scalar(domain), values.num_rows)))
-        fates.append(_read(pipeline, chosen, "selection.parquet", ["kept"])["kept"].to_numpy())
+        fates.append(_read(pipeline, chosen, files.SELECTION, ["kept"])["kept"].to_numpy())
     return Columns(pa.concat_tables(tables)), np.concatenate(fates).astype(np.bool_), total
-
-
-def _columns(pipeline: Pipeline) -> Mapping[str, pa.DataType]:
-    return pipeline.recipe.signals.columns()
 
 
 @dataclass(frozen=True)

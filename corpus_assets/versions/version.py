@@ -63,13 +63,10 @@ def locked_recipe(recipe: Recipe) -> dict[str, Any]:
 
 def make_groups(pipeline: Pipeline) -> list[Group]:
     groups: dict[str, list[ShardRef]] = {}
-    for snapshot in pipeline.recipe.snapshots:
-        for result in pipeline.results("shards", snapshot):
-            header_name = next(name for name in result.outputs if name.endswith(".header.json"))
-            header = parse_header(
-                read_output(pipeline.store, result.outputs[header_name]), header_name
-            )
-            groups.setdefault(header.group, []).append(_shard_entry(result))
+    for result in pipeline.all_results("shards"):
+        header_name = next(name for name in result.outputs if name.endswith(".header.json"))
+        header = parse_header(read_output(pipeline.store, result.outputs[header_name]), header_name)
+        groups.setdefault(header.group, []).append(_shard_entry(result))
     return [_group(name, shards) for name, shards in sorted(groups.items())]
 
 

@@ -71,7 +71,7 @@ def test_records_before_and_after_a_damaged_stretch_are_found_where_the_reader_f
             assert record in list(records_at(io.BytesIO(data), each.offset, MOST))
 
 
-# -- every format --------------------------------------------------------------------------------------
+# Every format.
 
 
 def rows(count: int) -> list[dict[str, str]]:
@@ -160,7 +160,7 @@ def test_an_unknown_format_is_refused_by_name_and_not_read_as_warc(tmp_path: Pat
             read_original(kind, file, {"offset": 0, "length": 12, "url": None, "file": "part.xyz"})
 
 
-# -- files on a server ---------------------------------------------------------------------------------
+# Files on a server.
 
 
 def test_ranges_over_http_are_patient_and_notice_changes() -> None:

@@ -118,7 +118,7 @@ class Erasure:
         """Of the first line; all lines read the same records."""
         return self.lines[0].state
 
-    # -- builds ------------------------------------------------------------------------------
+    # Builds.
 
     def _first_version(self, name: str, recipe: Recipe) -> Line:
         session = first_session(recipe, self.sources, self.home, self.registry)
@@ -196,7 +196,7 @@ class Erasure:
             found = difference(line.now, built, same)
             assert not found, f"incremental / never in the sources: {found}"
 
-    # -- asking ------------------------------------------------------------------------------
+    # Asking.
 
     def _ask(self) -> list[Asked]:
         """File a batch; sometimes a run dies on it, or somebody withdraws before it ends."""
@@ -266,7 +266,7 @@ class Erasure:
     def _pending(self) -> list[int]:
         return [row.id for row in self.registry.takedowns("pending")]
 
-    # -- collecting --------------------------------------------------------------------------
+    # Collecting.
 
     def collect(self) -> None:
         """Collect; live versions keep all their files, and nothing else names what is gone."""

@@ -167,7 +167,7 @@ class _Planter:
         self._draw.shuffle(self._pages)
         return self._pages
 
-    # -- structures --------------------------------------------------------------------------
+    # Structures.
 
     def _chain(self) -> None:
         """a ~ b ~ c ~ ..., where a and c are not near."""
@@ -254,7 +254,7 @@ class _Planter:
             page = self._add(words, "derived", role, snapshot=self._draw.choice(own), parents=names)
             parents.append(page)
 
-    # -- pages -------------------------------------------------------------------------------
+    # Pages.
 
     def _add(
         self,

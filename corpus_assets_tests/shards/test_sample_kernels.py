@@ -52,7 +52,6 @@ def test_rows_that_are_not_asked_for_stay_as_they_are(seq_len: int) -> None:
     assert (out[[0, 2, 3]] == -1).all()
 
 
-# --------------------------------------------------------------------------------------------------
 # Document boundaries in one pass, against a reference that looks at one token at a time.
 
 EOD, PAD = 0, 1
@@ -108,7 +107,6 @@ def test_no_samples_have_one_boundary() -> None:
     assert (ids.shape, firsts.tolist(), padding.tolist()) == ((0, 8), [0], [])
 
 
-# --------------------------------------------------------------------------------------------------
 # Documents spelled from tokens, against joining bytes in Python.
 
 

@@ -77,7 +77,6 @@ def test_nothing_is_left_or_nothing_changes(tmp_path: Path) -> None:
     assert _changes(tmp_path, {"a": "a", "b": "a"}, {"a": "a", "b": "a"}, {"z"}) == []
 
 
-# --------------------------------------------------------------------------------------------------
 # Digests of 13-grams: they find what the text would find, and keep too little to rebuild it.
 
 

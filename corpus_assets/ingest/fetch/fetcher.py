@@ -217,7 +217,7 @@ class Fetcher:
         for transport in self._transports.values():
             transport.close()
 
-    # -- questions ---------------------------------------------------------------------------
+    # Questions.
 
     def stat(self, url: str) -> Stat:
         """Size and ETag of a file; one request."""
@@ -283,7 +283,7 @@ class Fetcher:
             self.folder.mkdir(parents=True, exist_ok=True)
         return cast(IO[bytes], tempfile.TemporaryFile(dir=self.folder))
 
-    # -- patience ----------------------------------------------------------------------------
+    # Patience.
 
     def _patiently(self, url: str, ask: Callable[[Transport], T]) -> T:
         patience = _Patience(self.settings)

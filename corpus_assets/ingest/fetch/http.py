@@ -230,7 +230,7 @@ class HttpTransport:
     def folders(self, url: str) -> list[str]:
         raise Refused("folders cannot be listed over https; name a list, or use s3://")
 
-    # -- connections -------------------------------------------------------------------------
+    # Connections.
 
     def _request(
         self, url: str, headers: dict[str, str], limits: Limits, size: int, ranged: bool

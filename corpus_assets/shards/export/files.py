@@ -16,7 +16,6 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -101,12 +100,7 @@ class HashedFile:
     def __enter__(self) -> "HashedFile":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if not self.closed:
             self._handle.close()
             self._temporary.unlink(missing_ok=True)

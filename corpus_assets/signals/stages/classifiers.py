@@ -174,7 +174,7 @@ def learned_inputs(
     return shared, digests, paths
 
 
-# -- samples of texts ------------------------------------------------------------------------
+# Samples of texts.
 
 
 def _samples(graph: "Pipeline", snapshot: str) -> list[Sample]:
@@ -228,7 +228,7 @@ def _key(name: str) -> str:
     return f"classifiers.{name}"
 
 
-# -- what tasks do -----------------------------------------------------------------------------
+# What tasks do.
 
 
 def run_sample(context: TaskContext) -> None:

@@ -51,7 +51,6 @@ def test_usual_names_are_fine_and_a_takedown_finds_room_for_its_ending() -> None
         check_name("snapshot", "x" * 100 + ".td12")
 
 
-# --------------------------------------------------------------------------------------------------
 # Ids of texts, bytes of tokens, and the way back through edits.
 
 
