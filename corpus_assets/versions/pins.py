@@ -1,7 +1,7 @@
 """Calibrations that a build takes over: from the lock beside its recipe, or from live versions.
 
 As in package managers, what was resolved once stays until someone asks for an upgrade: a new
-threshold, weight or snapshot trains no tokenizer (ADR 25). A calibration is taken over while the
+threshold, weight or snapshot trains no tokenizer (ADR 27). A calibration is taken over while the
 recipe asks for the same (`Calibration.asks`), the files that it is made from are the same, and so
 are the calibrations that it is made with (`Calibration.follows`).
 """
