@@ -1,110 +1,102 @@
-"""Reading the store: a local folder or any fsspec address. Nothing here writes.
+"""Reading the store: a local folder, a prefix of an S3 bucket, or any other address of fsspec.
+Nothing here writes.
 
-Paths come from the registry and from manifests, so they are checked: relative, without `..`,
-and, in a local store, not leading out through a link.
+Paths come from the registry and from manifests, so they are checked: relative, without `..`, and,
+in a local store, not leading through a link. Writers (`corpus_assets.core.store`) are made on top.
 """
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, cast
-from urllib.parse import urlsplit
+from typing import IO, Any, ClassVar, cast
 
 from catalog.errors import PathRefused, StoreFileError
+from catalog.formats import s3
 
 CHUNK = 1 << 20
 REMOTE_CHUNK = 16 << 20  # whole files over the network: fewer, longer requests
-AWS_CREDENTIALS = (
-    "AWS_ACCESS_KEY_ID",
-    "AWS_WEB_IDENTITY_TOKEN_FILE",
-    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-    "AWS_METADATA_ENDPOINT",  # the role of a cloud machine, used only where it is asked for
-    "AWS_SKIP_SIGNATURE",
-)
-AWS_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+RETRIES = 12
+AGAIN = "run the same command again: finished parts are kept"
 
 
-def has_credentials(environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether the AWS_* variables say how to sign requests to S3, or not to."""
-    return any(environment.get(name) for name in AWS_CREDENTIALS)
-
-
-def server_address(environment: Mapping[str, str] = os.environ) -> str | None:
-    """Return the S3 server's address, None for Amazon's own; ValueError says what is wrong with
-    it."""
-    name, endpoint = next(
-        ((name, environment[name]) for name in AWS_ENDPOINTS if environment.get(name)), ("", "")
-    )
-    if not endpoint:
-        return None
-    try:
-        parts = urlsplit(endpoint)
-        host, _ = parts.hostname, parts.port
-    except ValueError:
-        raise ValueError(f"{name} is not a valid URL; write it as https://host:port") from None
-    if parts.scheme not in ("http", "https") or not host or "@" in parts.netloc or parts.query:
-        raise ValueError(f"{name} is not a server's address; write it as https://host:port")
-    allowed = environment.get("AWS_ALLOW_HTTP", "").lower() in ("1", "true", "yes", "on", "y")
-    if parts.scheme == "http" and not allowed:
-        raise ValueError(
-            f"{name} {endpoint} is not encrypted; use https://, or set AWS_ALLOW_HTTP=true for a "
-            "server on this machine"
-        )
-    return endpoint.rstrip("/")
-
-
-def relative_path(path: str) -> str:
-    """Return `path` itself where it is a plain relative path inside a store; else `PathRefused`."""
+def relative_path(path: str, refused: type[Exception] = PathRefused) -> str:
+    """Return `path` itself where it is a plain relative path inside a store; else raise."""
     pure = PurePosixPath(path)
     plain = pure.as_posix() == path and not pure.is_absolute() and path not in ("", ".")
-    if not plain or ".." in pure.parts or "\\" in path or "\0" in path or "://" in path:
-        raise PathRefused(
-            f"the path {path!r} is not a plain path relative to the store: "
-            "the row or manifest that names it is wrong, record it again"
+    if not plain or ".." in pure.parts or "://" in path or re.search(r"[\x00-\x1f\x7f\\]", path):
+        raise refused(
+            f"{path!r} is not a path inside the store: the row or manifest that names it is wrong, "
+            "record it again"
         )
     return path
 
 
 class Store:
-    """Files below one root, addressed by relative path."""
+    """Files below one root, addressed by relative path; cheap to open.
 
-    def __init__(self, url: str | Path) -> None:
+    What subclasses raise instead of the catalog's errors they name in `error` and `refused`.
+    """
+
+    error: ClassVar[type[Exception]] = StoreFileError
+    refused: ClassVar[type[Exception]] = PathRefused
+
+    def __init__(self, url: str | Path, retries: int = RETRIES) -> None:
         self.url = str(url)
+        self.retries = retries
         self.is_local = "://" not in self.url or self.url.startswith("file://")
-        self.filesystem: Any = None
-        self._errors: tuple[type[Exception], ...] = (OSError,)
+        self._client: Any = None  # of S3
         if self.is_local:
             self.root = Path(self.url.removeprefix("file://")).expanduser().resolve()
+            self.url = str(self.root)
+        elif self.url.startswith("s3://"):
+            self._open_s3()
         else:
-            self._open_remote()
+            self._open_other()
 
-    def _open_remote(self) -> None:
+    def _open_s3(self) -> None:
+        try:
+            self.bucket, self.prefix = s3.split_url(self.url)
+            self.url = f"s3://{self.bucket}/{self.prefix}".rstrip("/")
+            self.endpoint = s3.server_address()
+            if not s3.has_credentials():
+                raise ValueError(
+                    f"no credentials for the store {self.url}; set AWS_ACCESS_KEY_ID and "
+                    "AWS_SECRET_ACCESS_KEY (or AWS_SKIP_SIGNATURE=true for a public bucket)"
+                )
+            self._client = s3.connect(self.bucket, self.prefix, self.retries)
+        except ValueError as error:
+            raise self.error(str(error)) from None
+        except ImportError as error:
+            raise self.error(
+                "a store on S3 needs an optional part: pip install 'corpus-assets[s3]'"
+            ) from error
+
+    def _open_other(self) -> None:
         from fsspec.core import url_to_fs
 
         try:
-            if self.url.startswith("s3://"):
-                self._open_s3()
-                return
-            self.filesystem, self._remote_root = url_to_fs(self.url)
+            self.filesystem, root = url_to_fs(self.url)
+            self.url = self.filesystem.unstrip_protocol(root).rstrip("/")
         except (ImportError, ValueError) as error:
-            raise StoreFileError(
-                f"the store {self.url} cannot be opened: {error}; check the address, or install "
-                "`corpus-assets[s3]` for s3://"
+            raise self.error(
+                f"the store {self.url} cannot be opened: {error}; use a folder, file:// or s3://"
             ) from error
 
-    def _open_s3(self) -> None:
-        """Server and credentials from the AWS_* variables, as the pipeline takes them."""
-        from obstore.exceptions import BaseError
+    @cached_property
+    def filesystem(self) -> Any:
+        """A remote store for DuckDB, and for files that are read in pieces."""
         from obstore.fsspec import FsspecStore
 
-        endpoint = server_address()
-        if not has_credentials():
-            raise ValueError("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set")
+        retries = self.retries
 
         class Files(FsspecStore):  # type: ignore[misc, unused-ignore]
+            def _construct_store(self, bucket: str) -> Any:
+                return s3.connect(bucket, retries=retries)
+
             def _open(self, path: str, mode: str = "rb", *args: Any, **options: Any) -> Any:
                 """Ask for the size first: a file that fails to open complains when collected."""
                 found = self.info(path)
@@ -112,74 +104,75 @@ class Store:
                     raise FileNotFoundError(path)
                 return super()._open(path, mode, *args, **(options | {"size": found["size"]}))
 
-        options: dict[str, Any] = {
-            "client_options": {"allow_http": (endpoint or "").startswith("http://")},
-            "skip_instance_cache": True,  # the variables may have changed since
-        }
-        self.filesystem = Files("s3", **options)
-        self._remote_root = self.url.removeprefix("s3://")
-        self._errors = (OSError, BaseError)
+        # The variables may have changed since the last one was made.
+        return cast(Any, Files)("s3", skip_instance_cache=True)
 
     def address(self, path: str) -> str:
         """Return the absolute local path, or the full address that DuckDB and fsspec understand."""
-        relative_path(path)
-        if not self.is_local:
-            joined = f"{self._remote_root.rstrip('/')}/{path}"
-            return cast(str, self.filesystem.unstrip_protocol(joined))
-        place = self.root / path
-        if place.resolve() != place:
-            raise PathRefused(
-                f"{path} in the store {self.root} is or lies behind a symbolic link, and none is "
-                "followed: put the file itself there"
-            )
-        return str(place)
+        if self.is_local:
+            return str(self.place(path))
+        return f"{self.url}/{relative_path(path, self.refused)}"
+
+    def place(self, path: str, may_be_link: bool = False) -> Path:
+        """Return where a file of a local store lies; nothing on the way to it may be a link, which
+        could lead anywhere."""
+        full = self.root
+        parts = PurePosixPath(relative_path(path, self.refused)).parts
+        try:
+            for number, part in enumerate(parts, 1):
+                full = full / part
+                if full.is_symlink() and not (may_be_link and number == len(parts)):
+                    raise self.link(full)
+        except OSError as error:
+            raise self.error(
+                f"{path[:100]!r} cannot be in the store {self.url}: {error.strerror}"
+            ) from error
+        return full
+
+    def link(self, full: Path) -> Exception:
+        """Return the error for a symbolic link."""
+        return self.refused(
+            f"{full.relative_to(self.root)} in the store {self.url} is a symbolic link, and none is "
+            "followed; put the file itself there, or delete the link"
+        )
 
     @contextmanager
     def open(self, path: str, whole: bool = False) -> Iterator[IO[bytes]]:
         """The file, for reading bytes; `whole` asks for long requests over the network."""
         address = self.address(path)
-        try:
-            with open(address, "rb") if self.is_local else self._remote(address, whole) as handle:
-                yield handle
-        except FileNotFoundError as error:
-            raise StoreFileError(f"{path} is missing from the store {self.url}") from error
-        except self._errors as error:
-            cause = error if self.is_local else None  # a server's answer may name the access key
-            raise StoreFileError(f"{path} cannot be read: {_reason(error)}") from cause
+        options = {"buffer_size": REMOTE_CHUNK} if whole else {}
+        with (
+            self.explained("read", path),
+            (
+                open(address, "rb")
+                if self.is_local
+                else self.filesystem.open(address.removeprefix("s3://"), "rb", **options)
+            ) as handle,
+        ):
+            yield handle
 
-    def _remote(self, address: str, whole: bool) -> Any:
-        options = {"buffer_size": REMOTE_CHUNK} if whole and self.url.startswith("s3://") else {}
-        return self.filesystem.open(self.filesystem._strip_protocol(address), "rb", **options)
-
-    def list(self, prefix: str) -> list[str]:
-        """Return every file below a folder, by name; temporary ones too."""
-        address = self.address(prefix)
-        try:
-            if self.is_local:
-                found = (full for full in Path(address).rglob("*") if not full.is_dir())
-                return sorted(full.relative_to(self.root).as_posix() for full in found)
-            root = f"{self._remote_root.rstrip('/')}/"
-            remote = self.filesystem.find(self.filesystem._strip_protocol(address))
-            return sorted(name.removeprefix(root) for name in remote)
-        except FileNotFoundError:
-            return []
-        except self._errors as error:
-            raise StoreFileError(f"{prefix} cannot be listed: {_reason(error)}") from None
+    def read(self, path: str) -> bytes:
+        """Return the whole file."""
+        if self._client is None:
+            with self.open(path) as handle:
+                return handle.read()
+        key = relative_path(path, self.refused)
+        with self.explained("read", path):
+            return cast(bytes, self._client.get(key).bytes().to_bytes())
 
     def exists(self, path: str) -> bool:
         """Return whether there is such a file."""
         address = self.address(path)
-        try:
+        with self.explained("look for", path):
             if self.is_local:
                 return Path(address).is_file()
-            return bool(self.filesystem.exists(self.filesystem._strip_protocol(address)))
-        except self._errors as error:
-            raise StoreFileError(f"{path} cannot be looked for: {_reason(error)}") from None
-
-    def read(self, path: str) -> bytes:
-        """Return the whole file."""
-        with self.open(path, whole=True) as handle:
-            return handle.read()
+            if self._client is None:
+                return bool(self.filesystem.isfile(address))
+            try:
+                self._client.head(path)
+            except FileNotFoundError:
+                return False
+            return True
 
     def size(self, path: str) -> int:
         """Return length in bytes."""
@@ -199,24 +192,93 @@ class Store:
         data = self.read(path)
         found = hashlib.sha256(data).hexdigest()
         if found != sha256:
-            raise StoreFileError(
+            raise self.error(
                 f"{path} has SHA-256 {found[:12]}, recorded was {sha256[:12]}: the file was "
                 "changed after it was registered; restore it from a copy or rebuild the version"
             )
         return data
 
+    def list(self, prefix: str) -> list[str]:
+        """Return every file below a folder, or below the root, folder by folder in the order of
+        names; temporary ones and links too. A thousand a request on S3."""
+        address = self.address(prefix) if prefix else self.url
+        found: Any = []
+        with self.explained("list", prefix):
+            if self.is_local:
+                start = len(str(self.root)) + 1
+                for place, folders, names in os.walk(address):
+                    links = [name for name in folders if os.path.islink(f"{place}/{name}")]
+                    found += [f"{place}/{name}"[start:] for name in (*names, *links)]
+            elif self._client is None:
+                start = len(self.filesystem._strip_protocol(self.url)) + 1
+                found += [name[start:] for name in self.filesystem.find(address)]
+            else:
+                for chunk in self._client.list(prefix or None):
+                    found += [entry["path"] for entry in chunk]
+        return sorted(found, key=lambda name: name.split("/"))
 
-def _reason(error: Exception) -> str:
-    """Return one line of an error's message. An S3 client's message goes on with the server's
-    answer."""
-    if isinstance(error, OSError):
-        return error.strerror or str(error)
-    line = str(error).partition("\n")[0]
-    if "403 Forbidden" in line or "401 Unauthorized" in line:
-        return "access denied; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and their rights"
-    if "HTTP error" in line:
-        return "the S3 server cannot be reached; check AWS_ENDPOINT_URL and the network"
-    return line.partition(": <")[0]
+    @contextmanager
+    def explained(self, verb: str, path: str) -> Iterator[None]:
+        """Turn the errors of a file system or an S3 client into ours."""
+        if self._client is None:
+            try:
+                yield
+            except FileNotFoundError as error:
+                raise self.missing(path) from error
+            except OSError as error:
+                raise self.error(
+                    f"cannot {verb} {path} in the store {self.url}: {error.strerror or error}"
+                ) from error
+            return
+        from obstore.exceptions import BaseError
+
+        try:
+            s3.refuse_after_fork()
+        except ValueError as error:
+            raise self.error(str(error)) from None
+        try:
+            yield
+        except FileNotFoundError as error:
+            fault = s3.fault_of(error)
+            if fault.code != "NoSuchBucket":
+                raise self.missing(path) from None
+            raise self.error(self._message(verb, path, fault)) from None
+        except (BaseError, OSError) as error:  # the cause names the access key
+            raise self.error(self._message(verb, path, s3.fault_of(error))) from None
+
+    def missing(self, path: str) -> Exception:
+        """Return the error for a file that is not there."""
+        return self.error(
+            f"{path} is not in the store {self.url}; delete what is left of its folder there and run "
+            "`corpus build` to make it anew"
+        )
+
+    def _message(self, verb: str, path: str, fault: s3.Fault) -> str:
+        server = self.endpoint or "of Amazon"
+        if fault.code == "NoSuchBucket":
+            return (
+                f"the bucket {self.bucket} does not exist on the S3 server {server}; create it, or "
+                f"correct the store URL {self.url}"
+            )
+        if fault.wrong_credentials:
+            return (
+                f"the S3 server {server} does not accept the credentials ({fault.code}); check "
+                "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN"
+            )
+        if fault.wrong_region:
+            return f"the bucket {self.bucket} is in another region; set AWS_REGION to its region"
+        if fault.status in (401, 403):
+            return (
+                f"access denied: cannot {verb} {path} in the store {self.url}; the credentials need "
+                f"s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket on the bucket {self.bucket}"
+            )
+        if fault.unreachable:
+            return (
+                f"the S3 server {server} cannot be reached; check AWS_ENDPOINT_URL and the network, "
+                f"then {AGAIN}"
+            )
+        what = f"{fault.shown}; wait a little and" if fault.status else f"{fault.line};"
+        return f"cannot {verb} {path} in the store {self.url}: {what} {AGAIN}"
 
 
 # Files for their owner alone, whatever the umask is.

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
-def is_temporary(name: str) -> bool:
+def is_temporary(path: str) -> bool:
     """Whether a file's name is one that a file has while it is written."""
-    return name.startswith(".") and name.endswith(".tmp")
+    return path.endswith(".tmp") and path.rpartition("/")[2].startswith(".")
 
 
 def leftovers(folder: Path) -> Iterator[Path]:

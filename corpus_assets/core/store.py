@@ -14,15 +14,17 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Protocol
 
 from catalog.formats.canonical import sealed_json as sealed_json
 from catalog.formats.canonical import unseal
+from catalog.formats.store import Store as Reader
 from catalog.formats.store import make_folder, private
 from corpus_assets.core.errors import CorruptArtifact, DriftError, StoreError
 from corpus_assets.core.identity import digest
 from corpus_assets.core.leftovers import is_temporary, leftovers
+from corpus_assets.core.store_s3 import S3Store
 
 RESULT = "result.json"
 
@@ -66,56 +68,22 @@ class Store(Protocol):
     def write(self, path: str, data: bytes) -> None: ...
     def exists(self, path: str) -> bool: ...
     def local(self, path: str) -> Path: ...
-    def list(self, prefix: str) -> Iterator[str]: ...
+    def list(self, prefix: str) -> Iterable[str]: ...
     def delete(self, path: str) -> None: ...
     def leftovers(self) -> Iterator[Path]: ...
 
 
-class LocalStore:
+class LocalStore(Reader):
     """A folder."""
 
+    error = refused = StoreError
+
     def __init__(self, root: Path) -> None:
-        self.root = root.resolve()
-        self.url = str(self.root)
-
-    def _full(self, path: str, may_be_link: bool = False) -> Path:
-        """Return the file's place; nothing on the way to it may be a link, which could lead
-        anywhere."""
-        parts = PurePosixPath(path).parts
-        if not parts or path.startswith("/") or ".." in parts:
-            raise StoreError(f"{path!r} is not a path inside the store")
-        full = self.root
-        try:
-            for number, part in enumerate(parts, 1):
-                full = full / part
-                if full.is_symlink() and not (may_be_link and number == len(parts)):
-                    raise self._is_link(full)
-        except OSError as error:
-            raise StoreError(
-                f"{path[:100]!r} cannot be in the store {self.url}: {error.strerror}"
-            ) from error
-        return full
-
-    def _is_link(self, full: Path) -> StoreError:
-        return StoreError(
-            f"{full.relative_to(self.root)} in the store {self.url} is a symbolic link, and none is "
-            "followed; put the file itself there, or delete the link"
-        )
-
-    def read(self, path: str) -> bytes:
-        try:
-            return self._full(path).read_bytes()
-        except FileNotFoundError as error:
-            raise StoreError(
-                f"{path} is not in the store {self.url}; delete what is left of its folder there "
-                "and run `corpus build` to make it anew"
-            ) from error
-        except OSError as error:
-            raise StoreError(f"cannot read {path} in the store {self.url}: {error}") from error
+        super().__init__(root)
 
     def write(self, path: str, data: bytes) -> None:
         """Write under a temporary name, flush to disk, rename: whole or not at all."""
-        full = self._full(path)
+        full = self.place(path)
         temporary = full.with_name(f".{full.name}.{uuid.uuid4().hex}.tmp")
         try:
             make_folder(full.parent)
@@ -129,32 +97,20 @@ class LocalStore:
                 temporary.unlink(missing_ok=True)
             raise StoreError(_write_message(self.url, path, error)) from error
 
-    def exists(self, path: str) -> bool:
-        return self._full(path).is_file()
-
     def local(self, path: str) -> Path:
         """Return a path that can be memory-mapped."""
-        full = self._full(path)
-        if not full.is_file():
-            raise StoreError(
-                f"{path} is not in the store {self.url}; delete what is left of its folder there "
-                "and run `corpus build` to make it anew"
-            )
-        return full
+        if not self.exists(path):
+            raise self.missing(path)
+        return self.root / path
 
-    def list(self, prefix: str) -> Iterator[str]:
-        """Every file under `prefix`, or all, temporary files left out, in name order."""
-        base = self._full(prefix) if prefix else self.root
-        if not base.is_dir():
-            return
-        found: list[Path] = []
-        for place, folders, names in os.walk(base):
-            for name in (*folders, *names):
-                if os.path.islink(full := os.path.join(place, name)):
-                    raise self._is_link(Path(full))
-            found += (Path(place, name) for name in names if not is_temporary(name))
-        for path in sorted(found):
-            yield path.relative_to(self.root).as_posix()
+    def list(self, prefix: str) -> list[str]:
+        """Every file under `prefix`, or all, temporary files left out, folder by folder; no link is
+        among them."""
+        found = [path for path in super().list(prefix) if not is_temporary(path)]
+        for path in found:
+            if os.path.islink(full := self.root / path):
+                raise self.link(full)
+        return found
 
     def leftovers(self) -> Iterator[Path]:
         """Temporary files, left by killed writers unless somebody writes right now."""
@@ -163,13 +119,11 @@ class LocalStore:
     def delete(self, path: str) -> None:
         """Remove a file if it is there, and its folder when that leaves it empty. A link goes
         itself, and not what it leads to."""
-        full = self._full(path, may_be_link=True)
-        try:
+        full = self.place(path, may_be_link=True)
+        with self.explained("delete", path):
             full.unlink(missing_ok=True)
             with contextlib.suppress(OSError):
                 full.parent.rmdir()
-        except OSError as error:
-            raise StoreError(f"cannot delete {path} in the store {self.url}: {error}") from error
 
 
 def _write_message(url: str, path: str, error: OSError) -> str:
@@ -184,8 +138,6 @@ def _write_message(url: str, path: str, error: OSError) -> str:
 def open_store(url: str) -> Store:
     """Return the store at a folder, a `file://` URL or an `s3://bucket/prefix` URL."""
     if url.startswith("s3://"):
-        from corpus_assets.core.store_s3 import S3Store
-
         return S3Store(url)
     if "://" in url and not url.startswith("file://"):
         raise StoreError(f"store URL {url!r} is not supported; use a folder, file:// or s3://")

@@ -54,7 +54,7 @@ class TestTheCatalogReadsIt:
         assert CatalogStore(s3.url).read("a/empty") == b""
 
     def test_missing_files_are_reported(self, s3: S3Store) -> None:
-        with pytest.raises(StoreFileError, match="a/x is missing from the store s3://"):
+        with pytest.raises(StoreFileError, match="a/x is not in the store s3://"):
             CatalogStore(s3.url).read("a/x")
 
     def test_refused_credentials_are_one_line(
@@ -62,7 +62,7 @@ class TestTheCatalogReadsIt:
     ) -> None:
         s3.write("a/x", b"x")
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-wrong-secret")
-        with pytest.raises(StoreFileError, match="a/x cannot be read: access denied") as caught:
+        with pytest.raises(StoreFileError, match="does not accept the credentials") as caught:
             CatalogStore(s3.url).read("a/x")
         assert "\n" not in str(caught.value)
 
@@ -71,21 +71,20 @@ class TestTheCatalogReadsIt:
         [
             ("AWS_ENDPOINT_URL", "nonsense", "write it as https://"),
             ("AWS_ALLOW_HTTP", "", "not encrypted"),
-            ("AWS_ACCESS_KEY_ID", "", "not set"),
+            ("AWS_ACCESS_KEY_ID", "", "no credentials for the store s3://"),
         ],
     )
     def test_settings_that_cannot_work_are_reported(
         self, s3_url: str, monkeypatch: pytest.MonkeyPatch, name: str, value: str, message: str
     ) -> None:
         monkeypatch.setenv(name, value)
-        with pytest.raises(StoreFileError, match=f"cannot be opened: .*{message}"):
+        with pytest.raises(StoreFileError, match=message):
             CatalogStore(s3_url)
 
     def test_the_missing_library_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(sys.modules, "obstore", None)
-        monkeypatch.setitem(sys.modules, "obstore.fsspec", None)
-        monkeypatch.setitem(sys.modules, "obstore.exceptions", None)
-        with pytest.raises(StoreFileError, match=r"install `corpus-assets\[s3\]`"):
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
+        monkeypatch.setitem(sys.modules, "obstore.store", None)
+        with pytest.raises(StoreFileError, match=r"pip install 'corpus-assets\[s3\]'"):
             CatalogStore("s3://bucket/x")
 
 

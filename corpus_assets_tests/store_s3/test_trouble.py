@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from corpus_assets.core.errors import MissingExtra, StoreError
+from corpus_assets.core.errors import StoreError
 from corpus_assets.core.store import open_store
 from corpus_assets.core.store_s3 import S3Store
 from corpus_assets_tests.s3_server import (
@@ -191,5 +191,5 @@ class TestOpening:
 
     def test_the_missing_library_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "obstore.store", None)
-        with pytest.raises(MissingExtra, match=r"pip install 'corpus-assets\[s3\]'"):
+        with pytest.raises(StoreError, match=r"pip install 'corpus-assets\[s3\]'"):
             open_store("s3://bucket/x")

@@ -5,17 +5,13 @@ signed, which is how public buckets such as `commoncrawl` are read. The client's
 off: `fetcher.Fetcher` decides when to ask again.
 """
 
-import os
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 
-from catalog.formats.store import has_credentials
+from catalog.formats import s3
 from corpus_assets.core.errors import MissingExtra, SourceError
-from corpus_assets.core.store_s3 import refuse_after_fork, server_address
-from corpus_assets.ingest.fetch.http import CONNECT_TIMEOUT_S, OVERLOADED, is_other
+from corpus_assets.ingest.fetch.http import OVERLOADED, is_other
 from corpus_assets.ingest.fetch.transport import (
     PIECE_BYTES,
     Changed,
@@ -29,13 +25,11 @@ from corpus_assets.ingest.fetch.transport import (
     shown,
 )
 
-BAD_CREDENTIALS = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken")
 NOT_SIGNED = (
     "; requests are not signed, since AWS_ACCESS_KEY_ID is not set: set it if the bucket is not "
     "public, for a profile by `eval $(aws configure export-credentials --format env)`"
 )
 PAGE_KEYS = 1000  # what S3 gives a request
-WRONG_REGION = "incorrectly configured region"
 
 
 class S3Transport:
@@ -93,7 +87,10 @@ class S3Transport:
         bucket, _, key = url.removeprefix("s3://").partition("/")
         if ".." in key.split("/") or "?" in key or "#" in key:
             raise SourceError(f"{shown(url)}: not an address of the form s3://bucket/key")
-        refuse_after_fork()
+        try:
+            s3.refuse_after_fork()
+        except ValueError as error:
+            raise SourceError(str(error)) from None
         if bucket not in self._clients:
             self._clients[bucket] = _connect(bucket, limits)
         return self._clients[bucket], key
@@ -118,28 +115,13 @@ class S3Answer:
 
 def _connect(bucket: str, limits: Limits) -> Any:
     try:
-        from obstore.store import S3Store
+        return s3.connect(bucket, retries=0, timeout_s=limits.timeout_s)
     except ImportError as error:
         raise MissingExtra(
             "files on S3 need an optional part: pip install 'corpus-assets[s3]'"
         ) from error
-    endpoint = server_address(os.environ)
-    config: dict[str, Any] = {}
-    if endpoint:
-        config["endpoint"] = endpoint
-    if not has_credentials():
-        config["skip_signature"] = True
-    return S3Store(
-        bucket,
-        config=cast(Any, config),
-        client_options={
-            "allow_http": bool(endpoint and endpoint.startswith("http://")),
-            "connect_timeout": timedelta(seconds=CONNECT_TIMEOUT_S),
-            "read_timeout": timedelta(seconds=limits.timeout_s),
-            "timeout": timedelta(minutes=15),
-        },
-        retry_config={"max_retries": 0},
-    )
+    except ValueError as error:
+        raise SourceError(str(error)) from None
 
 
 def _stat(meta: Any) -> Stat:
@@ -163,23 +145,18 @@ def _explained() -> Iterator[None]:
     except exceptions.PreconditionError:
         raise Changed("the server says that it was changed (412)") from None
     except (exceptions.BaseError, OSError) as error:
-        raise _failure(str(error)) from None
+        raise _failure(s3.fault_of(error)) from None
 
 
-def _failure(answer: str) -> Exception:
-    code = re.search(r"<Code>(\w+)</Code>", answer)
-    status = re.search(r"status code: (\d{3})|(\d{3}) (?:Forbidden|Unauthorized)", answer)
-    number = int(status.group(1) or status.group(2)) if status else 0
-    name = code.group(1) if code else ""
-    if name in BAD_CREDENTIALS:
-        return Refused(f"the server does not accept the credentials ({name}); check AWS_*")
-    if WRONG_REGION in answer:
+def _failure(fault: s3.Fault) -> Exception:
+    if fault.wrong_credentials:
+        return Refused(f"the server does not accept the credentials ({fault.code}); check AWS_*")
+    if fault.wrong_region:
         return Refused("the bucket is in another region; set AWS_REGION")
+    number = fault.status
     if number == 401 or (400 <= number < 500 and number not in (403, 408, 425, 429)):
-        return Refused(f"HTTP {number} {name}".rstrip())
+        return Refused(fault.shown)
     if number:
-        text = f"HTTP {number} {name}".rstrip()
-        if number == 403 and not has_credentials():
-            text += NOT_SIGNED
-        return Trouble(text, number in OVERLOADED or name == "SlowDown")
-    return Trouble("the transfer broke" if "HTTP error" not in answer else "no answer")
+        unsigned = NOT_SIGNED if number == 403 and not s3.has_credentials() else ""
+        return Trouble(fault.shown + unsigned, number in OVERLOADED or fault.code == "SlowDown")
+    return Trouble("no answer" if fault.unreachable else "the transfer broke")

@@ -41,10 +41,10 @@ def test_a_store_reached_through_a_link_is_read(tmp_path: Path) -> None:
 
 
 def test_missing_and_unreadable_files_are_reported(tmp_path: Path) -> None:
-    with pytest.raises(StoreFileError, match="a/b is missing from the store"):
+    with pytest.raises(StoreFileError, match="a/b is not in the store .*; delete what is left"):
         Store(tmp_path).read("a/b")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(StoreFileError, match="folder cannot be read"):
+    with pytest.raises(StoreFileError, match="cannot read folder in the store"):
         Store(tmp_path).sha256("folder")
 
 
@@ -57,6 +57,18 @@ def test_changed_bytes_are_refused(tmp_path: Path) -> None:
         store.read_verified("x", "0" * 64)
 
 
+def test_every_file_below_a_folder_is_listed_whatever_it_is(tmp_path: Path) -> None:
+    (tmp_path / "a/b-c").mkdir(parents=True)
+    (tmp_path / "a/b").mkdir()
+    for name in ("a/b-c/x", "a/b/y", "a/.z.tmp"):
+        (tmp_path / name).write_bytes(b"")
+    (tmp_path / "a/link").symlink_to(tmp_path / "a/b")
+    store = Store(tmp_path)
+    assert store.list("a") == ["a/.z.tmp", "a/b/y", "a/b-c/x", "a/link"]
+    assert store.list("") == store.list("a")
+    assert store.list("nothing") == []
+
+
 def test_a_remote_store_reads_the_same(tmp_path: Path) -> None:
     root = f"/bucket-{uuid.uuid4().hex}"
     fsspec.filesystem("memory").pipe(f"{root}/a/x", b"abc")
@@ -65,12 +77,16 @@ def test_a_remote_store_reads_the_same(tmp_path: Path) -> None:
     remote, local = Store(f"memory:/{root}"), Store(tmp_path)
     assert remote.read("a/x") == b"abc"
     assert remote.sha256("a/x") == local.sha256("a/x")
-    with pytest.raises(StoreFileError, match="missing"):
+    assert [store.exists(path) for store in (remote, local) for path in ("a/x", "a")] == [
+        *(True, False, True, False)
+    ]
+    assert remote.list("") == remote.list("a") == local.list("a") == ["a/x"]
+    with pytest.raises(StoreFileError, match="a/y is not in the store"):
         remote.read("a/y")
     with pytest.raises(PathRefused):
         remote.read("../x")
 
 
 def test_an_unknown_kind_of_store_says_what_to_check() -> None:
-    with pytest.raises(StoreFileError, match="check the address"):
+    with pytest.raises(StoreFileError, match="use a folder, file:// or s3://"):
         Store("nowhere://bucket/x")

@@ -68,7 +68,7 @@ def test_a_single_flipped_bit_is_found_in_lineage_files(own_corpus: Corpus, tabl
 def test_a_missing_file_is_found(own_corpus: Corpus) -> None:
     path = own_corpus.registry.version_shards("v1")[2].bin_path
     (own_corpus.home / "store" / path).unlink()
-    assert any("is missing" in problem["problem"] for problem in problems(own_corpus))
+    assert any("is not in the store" in problem["problem"] for problem in problems(own_corpus))
 
 
 def once(change: Callable[[Tables], Tables], name: str, of: int = 1) -> Callable[[Tables], Tables]:
