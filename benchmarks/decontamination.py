@@ -15,13 +15,14 @@ side in turn, the smallest CPU time of some rounds:
 3. Questions quoted without their choices: items whose choices are lettered lines are written in
    each of several layouts, and their questions (of 8 words or more) planted alone.
 4. Recall on planted items: verbatim, with 1, 2, 3, 5 words replaced, put in or left out, and code
-   with all names changed, behind a real file; and what is found in the same texts with nothing planted.
+   with all names changed, to builtins as well, behind a real file; and what is found in the same texts with nothing planted.
 """
 
 import argparse
 import gzip
 import hashlib
 import io
+import itertools
 import json
 import keyword
 import random
@@ -32,7 +33,7 @@ import time
 import tokenize
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -294,7 +295,8 @@ def _code_recall(evals: Sequence[Path], files: list[str]) -> None:
     scan(_table(files), index, settings)
     speed = sum(map(len, files)) / 1e6 / (time.process_time() - before)
     print(f"\ncode: {len(items):,} items, {len(short)} too short, {len(files):,} real files without them: {passing} over 80%; {speed:.0f} MB/s")  # fmt: skip
-    for name, change in (("as it is", str), ("all names changed", _renamed)):
+    changes = {"as it is": str, "all names changed": _renamed, "to names of builtins": _shadowing}
+    for name, change in changes.items():
         documents = [f"{files[i % len(files)]}\n\n{change(item.code)}\n" for i, item in enumerate(known)]  # fmt: skip
         rows = scan(_table(documents), index, settings).to_pylist()
         hits = {(row["row"], row["item_id"]) for row in rows if row["matched"] >= 0.8 * row["total"]}  # fmt: skip
@@ -302,16 +304,23 @@ def _code_recall(evals: Sequence[Path], files: list[str]) -> None:
         print(f"{name}: {found:,} of {len(known):,} found")
 
 
-def _renamed(code: str) -> str:
+def _shadowing(code: str) -> str:
+    """The program with its names changed to those of builtins that it does not use."""
+    used = set(re.findall(r"\w+", code)) | set(keyword.kwlist)
+    return _renamed(code, iter(sorted(FIXED_NAMES - used)))
+
+
+def _renamed(code: str, new: Iterator[str] | None = None) -> str:
     """The program with every name of its own changed; empty where it cannot be read."""
     names: dict[str, str] = {}
+    new = new or (f"renamed_{i}" for i in itertools.count())
     out, before = [], ""
     try:
         for token in tokenize.generate_tokens(io.StringIO(code).readline):
             text = token.string
             free = token.type == tokenize.NAME and not keyword.iskeyword(text) and before != "."
             if free and text not in FIXED_NAMES:
-                text = names.setdefault(text, f"renamed_{len(names)}")
+                text = names[text] if text in names else names.setdefault(text, next(new))
             out.append((token.type, text))
             before = token.string
     except (tokenize.TokenError, IndentationError):

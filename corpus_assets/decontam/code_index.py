@@ -1,8 +1,7 @@
 """Names that code does not choose: keywords, and the functions and types every program may call.
 
-They stand for themselves in a search for code; all other names may be renamed. Words of several
-languages are one list: a word that is a keyword elsewhere is rarely a name here, and where it is,
-only that one name cannot be renamed unseen.
+They stand for themselves in a search for code, unless the item binds them (`bound_names`); all
+other names may be renamed. Words of several languages are one list.
 """
 
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from corpus_assets.decontam.bound_names import CONTROL, Code, reserved_words
 from corpus_assets.decontam.kernels.code_grams import (
     CodeGrams,
     CodeTokens,
@@ -23,7 +23,7 @@ from corpus_assets.decontam.kernels.code_grams import (
     make_code_grams,
     split_tokens,
 )
-from corpus_assets.decontam.kernels.code_tokens import HASH, SLASH, name_table
+from corpus_assets.decontam.kernels.code_tokens import HASH, KEPT, NAME, SLASH, name_table
 from corpus_assets.text.codepoints import text_buffers
 
 FIXED_NAMES = frozenset(
@@ -313,8 +313,8 @@ def comment_style(language: str) -> int:
 
 
 @lru_cache(maxsize=1)
-def fixed_names() -> npt.NDArray[np.uint64]:
-    return name_table(FIXED_NAMES)
+def control_words() -> npt.NDArray[np.uint64]:
+    return name_table(CONTROL)
 
 
 @dataclass(frozen=True)
@@ -333,7 +333,14 @@ class CodeIndex:
         """(text, place in `items`, matched n-grams), by text."""
         data, offsets = text_buffers(texts)
         found: tuple[npt.NDArray[np.int64], ...] = find_code(
-            data, offsets, self.style, fixed_names(), self.tokens, self.grams, self.ngram, min_share
+            data,
+            offsets,
+            self.style,
+            control_words(),
+            self.tokens,
+            self.grams,
+            self.ngram,
+            min_share,
         )
         return found[0], found[1], found[2]
 
@@ -342,7 +349,7 @@ class CodeIndex:
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """(place in `items`, start, stop) in bytes of one text."""
         found: tuple[npt.NDArray[np.int64], ...] = code_places(
-            data, self.style, fixed_names(), self.tokens, self.grams, self.ngram, wanted
+            data, self.style, control_words(), self.tokens, self.grams, self.ngram, wanted
         )
         return found[0], found[1], found[2]
 
@@ -356,17 +363,39 @@ def build_code_indexes(
     for item, (piece, language) in enumerate(zip(pieces, languages, strict=True)):
         if piece and piece.strip():
             styles.setdefault(comment_style(language), []).append(item)
-    return tuple(_build(style, code, items, ngram) for style, items in sorted(styles.items()))
+    return tuple(
+        _build(style, code, items, [languages[item] for item in items], ngram)
+        for style, items in sorted(styles.items())
+    )
 
 
-def _build(style: int, code: pa.Array, items: list[int], ngram: int) -> CodeIndex:
+def _build(
+    style: int, code: pa.Array, items: list[int], languages: Sequence[str], ngram: int
+) -> CodeIndex:
     chosen = code.take(pa.array(items, pa.int64())).cast(pa.large_string())
     data, offsets = text_buffers(chosen)
-    fixed = fixed_names()
-    starts, stops, kinds, firsts = split_tokens(data, offsets, style, fixed)
-    hashes, edges = code_hashes(data, offsets, style, fixed, ngram)
+    starts, stops, kinds, firsts = split_tokens(data, offsets, style, control_words())
+    hashes, edges = code_hashes(data, offsets, style, control_words(), ngram)
     owner = np.repeat(np.arange(len(items), dtype=np.int64), np.diff(edges))
     place = np.arange(hashes.size, dtype=np.int64) - edges[owner] + firsts[owner]
-    tokens = CodeTokens(data.copy(), starts, stops, kinds, firsts)
+    reserved = frozenset().union(*map(reserved_words, languages))
+    tokens = CodeTokens(data.copy(), starts, stops, kinds, firsts, name_table(reserved))
+    _keep_names(tokens, languages)
     grams = make_code_grams(hashes, owner, place, len(items))
     return CodeIndex(style, ngram, np.array(items, np.int64), tokens, grams)
+
+
+def _keep_names(tokens: CodeTokens, languages: Sequence[str]) -> None:
+    """Mark the names that stand for themselves in each piece of code."""
+    raw = tokens.data.tobytes()
+    for piece, language in enumerate(languages):
+        own = slice(int(tokens.firsts[piece]), int(tokens.firsts[piece + 1]))
+        starts, stops = tokens.starts[own].tolist(), tokens.stops[own].tolist()
+        spelled = [raw[a:b].decode("utf-8", "replace") for a, b in zip(starts, stops, strict=True)]
+        is_name = (tokens.kinds[own] == NAME).tolist()
+        is_first = [b"\n" in raw[a:b] for a, b in zip([0, *stops], starts, strict=False)]
+        read = Code(spelled, is_name, [True, *is_first[1:]], language.lower())
+        kept = (FIXED_NAMES | reserved_words(language)) - read.bound()
+        for i, name in enumerate(spelled):
+            if is_name[i] and name in kept:
+                tokens.kinds[own.start + i] = KEPT

@@ -105,7 +105,7 @@ __all__ = [
     "verdicts",
 ]
 
-VERSION = 3
+VERSION = 4
 
 TEXT, CODE = "text", "code"
 

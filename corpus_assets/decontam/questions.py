@@ -48,36 +48,11 @@ _NUMBER = re.compile(r"[#*_\s]*(?:\w+\s)?[(\[]?\d{1,4}[.):\]][*_]*\s+(?=\D)")
 _HEAD_BEHIND = re.compile(
     r"((?<=[?.!…。])\s*\w+(?:[ \t]\w+){0,4}|\s(answer )?(choices|options|answers))\s*:\s*$", re.I
 )
-_ASKS = frozenset(
-    [
-        "question",
-        "questions",
-        "q",
-        "query",
-        "problem",
-        "frage",
-        "pregunta",
-        "pergunta",
-        "domanda",
-        "vraag",
-        "pytanie",
-        "otázka",
-        "kérdés",
-        "soru",
-        "вопрос",
-        "питання",
-        "ερώτηση",
-        "سؤال",
-        "السؤال",
-        "प्रश्न",
-        "问题",
-        "题目",
-        "問題",
-        "質問",
-        "질문",
-        "문제",
-    ]
+_ASKING_LABELS = (
+    "question questions q query problem frage pregunta pergunta domanda vraag pytanie otázka "
+    "kérdés soru вопрос питання ερώτηση سؤال السؤال प्रश्न 问题 题目 問題 質問 질문 문제"
 )
+_ASKS = frozenset(_ASKING_LABELS.split())
 _ASKS_INLINE = re.compile(rf"(?<!\w)(?:{'|'.join(sorted(_ASKS))})\s*:\s*", re.IGNORECASE)
 _ASKING = "?؟՞፧"  # not in quotes: that is speech
 _ENDS_ASKING = re.compile(rf"[{_ASKING}][)\]}}*_\s]*(?:</\w+>)?$")

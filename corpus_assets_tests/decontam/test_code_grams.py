@@ -75,7 +75,7 @@ def index(items: list[str], length: int, style: int = HASH):  # type: ignore[no-
     hashes, edges = code_hashes(data, offsets, style, TABLE, length)
     owner = np.repeat(np.arange(len(items)), np.diff(edges))
     places = np.arange(hashes.size) - edges[owner] + firsts[owner]
-    known = CodeTokens(data.copy(), starts, stops, kinds, firsts)
+    known = CodeTokens(data.copy(), starts, stops, kinds, firsts, name_table(frozenset()))
     return known, make_code_grams(hashes, owner, places, len(items))
 
 

@@ -3,6 +3,9 @@
 The way of one token: a rolling hash (`code_tokens`), one bit of a bitmap, a slot of a hash table,
 and only then the comparison of the tokens themselves: spelling where they stand for themselves,
 and for names that the same places hold the same name on both sides. A collision never counts.
+
+Which names an item lets be renamed is known of the item alone (`KEPT`: spelled as they are), so
+whatever a copy calls them they are hashed by their places, in the item and in every text.
 """
 
 from typing import Any, NamedTuple
@@ -12,8 +15,10 @@ import numpy.typing as npt
 
 from corpus_assets.decontam.kernels.code_tokens import (
     END,
+    KEPT,
     NAME,
     STRING,
+    is_fixed,
     next_token,
     push_token,
     token_memo,
@@ -34,6 +39,9 @@ class CodeTokens(NamedTuple):
     stops: npt.NDArray[np.int64]
     kinds: npt.NDArray[np.int64]
     firsts: npt.NDArray[np.int64]  # first token of each piece, one more than pieces
+    reserved: npt.NDArray[
+        np.uint64
+    ]  # table of words that no copy can have called a name of its own
 
 
 class CodeGrams(NamedTuple):
@@ -133,21 +141,25 @@ def _same(left: Any, at: Any, stop: Any, right: Any, other: Any, other_stop: Any
 @kernel
 def _is_same_gram(data: Any, ring: Any, last: Any, length: int, known: Any, first: Any) -> bool:
     """Whether the window that ends with token `last` is the item's n-gram from token `first`."""
-    _, _, _, kinds, starts, stops, _ = ring
+    names, _, _, kinds, starts, stops, _ = ring
     mask = kinds.size - 1
     for i in range(length):
         here = (last - length + 1 + i) & mask
         there = first + i
-        if kinds[here] != known.kinds[there]:
+        is_kept = known.kinds[there] == KEPT
+        if kinds[here] != (NAME if is_kept else known.kinds[there]):
             return False
-        if kinds[here] != NAME:
+        if kinds[here] == NAME and not is_kept and is_fixed(names[here], known.reserved):
+            return False
+        if kinds[here] != NAME or is_kept:
             edge = 1 if kinds[here] == STRING else 0
             if not _same(
                 data, starts[here] + edge, stops[here] - edge,
                 known.data, known.starts[there] + edge, known.stops[there] - edge,
             ):  # fmt: skip
                 return False
-            continue
+            if not is_kept:
+                continue
         seen_here = seen_there = 0
         for back in range(1, i + 1):
             before = (last - length + 1 + i - back) & mask
@@ -159,7 +171,7 @@ def _is_same_gram(data: Any, ring: Any, last: Any, length: int, known: Any, firs
                 seen_here = back
             if (
                 seen_there == 0
-                and known.kinds[there - back] == NAME
+                and known.kinds[there - back] in (NAME, KEPT)
                 and _same(
                     known.data, known.starts[there - back], known.stops[there - back],
                     known.data, known.starts[there], known.stops[there],

@@ -1,11 +1,12 @@
 """Source code as tokens, and n-grams of tokens that do not change when names are changed.
 
 1. White space and comments are nothing; so are strings in three quotes (docstrings).
-2. Numbers, strings, punctuation, keywords, names of a language's own functions, and names behind
-   a dot stand for themselves. A string's quotes may be of either kind.
+2. Numbers, strings, punctuation, words of control flow, and names behind a dot stand for
+   themselves. A string's quotes may be of either kind.
 3. Every other name stands for how many tokens ago it was last seen inside the n-gram, 0 where it
    was not: two n-grams are alike if and only if one becomes the other by renaming names one to
-   one (Baker 1993, parameterized pattern matching).
+   one (Baker 1993, parameterized pattern matching). Names that an item does not bind are compared
+   by spelling as well, when an n-gram of it is found (`code_grams`).
 
 Because a place is counted from inside the n-gram, a rolling hash changes in at most two of its
 terms when the n-gram moves on: that of the token that enters, and that of the next place of the
@@ -28,8 +29,9 @@ from corpus_assets.text.compiled import kernel
 from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME, GOLDEN, fnv1a, murmur64
 
 HASH, SLASH = 0, 1
-NAME, PLAIN, STRING, END = 0, 1, 2, 3
-"""Kinds of tokens: renamed; spelled as it is; a string, spelled without its quotes; no token."""
+NAME, PLAIN, STRING, END, KEPT = 0, 1, 2, 3, 4
+"""Kinds of tokens: renamed; spelled as it is; a string, spelled without its quotes; no token; a
+name of an item that is hashed like others but not renamed."""
 
 MAX_TOKENS = 256
 """Longest n-gram, in tokens, that settings may ask for."""
@@ -143,7 +145,7 @@ def next_token(
 ) -> tuple[Any, Any, Any, Any]:
     """(kind, start, stop, hash) of the first token of data[pos:end]; kind END where none is left.
 
-    `fixed` is a table from `fixed_names`; `after_dot`: the token before this one was a dot.
+    `fixed` is a table from `name_table`; `after_dot`: the token before this one was a dot.
     """
     value = FNV_OFFSET
     while pos < end:
