@@ -86,6 +86,46 @@ def c4_lines(
     }, left
 
 
+COUNTER = re.compile(
+    r"^\W*\d[\d.,]*[kmb]?\s+(?:likes|shares|comments|retweets|reposts|quotes|bookmarks|upvotes"
+    r"|downvotes|downloads|views|followers)\W*$",
+    re.IGNORECASE | re.ASCII,
+)
+MENU = (rb"\s?items in cart", rb"\s?read more\.\.\.$", rb"^sign-in\s?")
+
+
+def dclm_lines(text: str) -> tuple[dict[str, float], str]:
+    """The counts, and the text that is left."""
+    lines = text.split("\n")
+    gone: Counter[str] = Counter()
+    kept = []
+    for line in lines:
+        category = Counter(unicodedata.category(c) for c in line)
+        if line and category["Lu"] / len(line) > 0.5:
+            gone["uppercase"] += 1
+        elif line and category["Nd"] / len(line) > 0.999999:
+            gone["digit"] += 1
+        elif COUNTER.search(line):
+            gone["counter"] += 1
+        elif line and len(line.split()) < 2:
+            gone["short"] += 1
+        else:
+            left = line.encode()
+            for pattern in MENU if len(line.split()) <= 10 else ():
+                left = re.sub(pattern, b"", left, flags=re.IGNORECASE)
+            gone["phrase"] += left != line.encode()
+            if left.strip() or left == line.encode():
+                kept.append(left.decode())
+    left_text = "\n".join(kept).strip(" \t\n\r\x0b\x0c")
+    words = len(text.split())
+    return {
+        "dclm_lines": len(lines),
+        **{f"dclm_{name}_lines": gone[name] for name in ("uppercase", "digit", "counter", "short")},
+        "dclm_phrase_lines": gone["phrase"],
+        "dclm_cut_word_share": share(words - len(left_text.split()), words),
+    }, left_text
+
+
 def bad_words(text: str, words: list[str], inside_words: bool) -> dict[str, float]:
     ordered = sorted(map(ascii_lower, words), key=lambda w: -len(w.encode()))
     either = "|".join(map(re.escape, ordered))

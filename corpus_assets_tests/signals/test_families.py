@@ -20,6 +20,7 @@ from corpus_assets.signals.characters import Characters
 from corpus_assets.signals.code import Code
 from corpus_assets.signals.datatrove import DatatroveFineWeb, DatatroveGopher
 from corpus_assets.signals.dclm import DCLM
+from corpus_assets.signals.dclm_lines import DCLMLines
 from corpus_assets.signals.dolma import Dolma
 from corpus_assets.signals.mathematics import Mathematics
 from corpus_assets.signals.redpajama import RedPajama
@@ -60,6 +61,7 @@ CASES: dict[str, tuple[SignalFamily, Plain]] = {
     "stop_words": (STOP_WORDS, lambda text: dialects.stop_words(text, STOP_WORDS.lists)),
     "dolma": (Dolma(), dialects.dolma),
     "dclm": (DCLM(), dialects.dclm),
+    "dclm_lines": (DCLMLines(), lambda text: content.dclm_lines(text)[0]),
     "redpajama": (RedPajama(), dialects.redpajama),
     "c4": (C4(), content.c4),
     "c4_lines": (C4Lines(), lambda text: content.c4_lines(text)[0]),
@@ -91,6 +93,7 @@ GOLDEN = {
     "stop_words 1": "0935dc176cfe90b7389bdd044fcfd2aea87a58817f42aa6516d63bf33fd32cd5",
     "dolma 1": "618e67eb89a4367b2fb3f84b6bd3e27d7ecbdae5d397859a0fce880dab4908f9",
     "dclm 1": "fa2da00b547a3654f9e33d3c4571b226ec0cad8e029441e8adf2ec57b2b3e469",
+    "dclm_lines 1": "989f2955563a0dca68d98e378da914b62e1b40f30c98af1ca76c9a00c909a968",
     "redpajama 2": "64eaf8e0440145e95934830c834a5302d093ea4049f0c092b6d13be4a0ace0a8",
     "c4 1": "51fc17fefe157433aa5328d6015fe78d7ed813a81f5200885c4140cba980dfb0",
     "c4_lines 1": "6a74de9b94b50a07a4b06cdb0980a0e9f853ef6636cb715c2d4f7e632a0600e7",
@@ -181,6 +184,41 @@ def test_the_text_that_c4_leaves_equals_the_reference() -> None:
     assert left == [content.c4_lines(text)[1] for text in texts]
     loose = LOOSE.rewrite(batch_of(list(texts))).left.texts.to_pylist()
     assert loose == [content.c4_lines(text, "", 2, 20)[1] for text in texts]
+
+
+MENUS = """Sign-in to your account
+BREAKING NEWS FROM THE HARBOUR
+12 345
+1,203 views
+Home
+
+The ferry was late again, and nobody at the harbour knew why.
+3 items in cart
+  Items in cart
+The mayor promised new boats. Read more...
+read more..."""
+
+
+def test_the_text_that_dclm_leaves_equals_the_reference() -> None:
+    texts = [MENUS, *real_texts()[::9], *ADVERSARIAL, *random_pages(seed=8, n=2_000)]
+    found = DCLMLines().rewrite(batch_of(list(texts)))
+    assert found.left.texts.to_pylist() == [content.dclm_lines(text)[1] for text in texts]
+    assert found.left.texts[0].as_py() == (
+        "to your account\n12 345\n\nThe ferry was late again, and nobody at the harbour knew why.\n3\n"
+        "The mayor promised new boats."
+    )
+    counts = found.columns.slice(0, 1).to_pylist()[0]
+    assert [counts[f"dclm_{name}_lines"] for name in ("uppercase", "counter", "short", "phrase")] == [
+        1, 1, 1, 5,
+    ]  # fmt: skip
+
+
+def test_lines_stay_where_nothing_is_asked_of_them() -> None:
+    lenient = DCLMLines(
+        max_uppercase_share=1, max_digit_share=1, min_words=0, counted=(), phrases=(),
+        last_phrases=(), first_phrases=(),
+    )  # fmt: skip
+    assert lenient.rewrite(batch_of([MENUS])).left.texts.to_pylist() == [MENUS]
 
 
 def test_punctuation_is_set_apart_as_the_reference_does() -> None:
