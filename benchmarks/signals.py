@@ -71,9 +71,9 @@ RULES: dict[str, list[tuple[str, str, dict[str, float]]]] = {
         ("too_few_sentences", "c4_sentences", {"min": 5}),
     ],
     "fineweb": [
-        ("line_punct_ratio", "datatrove_terminal_line_share", {"min": 0.12}),
-        ("short_line_ratio", "datatrove_short_line_share", {"max": 0.67}),
-        ("char_dup_ratio", "datatrove_dup_line_ink_share", {"max": 0.01}),
+        ("line_punct_ratio", "datatrove_terminal_line_share", {"min": 0.12, "exclusive": True}),
+        ("short_line_ratio", "datatrove_short_line_share", {"max": 0.67, "exclusive": True}),
+        ("char_dup_ratio", "datatrove_dup_line_ink_share", {"max": 0.01, "exclusive": True}),
         ("list_ratio", "datatrove_newline_to_word_ratio", {"max": 0.3}),
     ],
 }

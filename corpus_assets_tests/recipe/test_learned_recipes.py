@@ -60,12 +60,13 @@ def test_the_classifier_drops_spam_and_leaves_pages(
     assert any(row["kept"] for row in of_kind(built, sliced, name, {"en"}))
 
 
-def test_dclm_keeps_a_tenth_of_what_it_scores(built: Built) -> None:
+def test_dclm_keeps_a_tenth_of_what_reaches_its_classifier(built: Built) -> None:
     scored = [row for row in built["dclm"].values() if row["stage"] != "documents"]
-    liked = [row for row in scored if "low_quality" not in row["failed_rules"]]
+    scored = [row for row in scored if set(row["failed_rules"] or ()) <= {"low_quality"}]
+    liked = [row for row in scored if not row["failed_rules"]]
     # So few texts teach little: a handful of scores of four decimals. Documents that share the
     # cutoff's score all stay.
-    assert 0.08 < len(liked) / len(scored) < 0.4
+    assert 0.05 < len(liked) / len(scored) < 0.4
 
 
 def test_nemotron_grades_by_the_best_rank(built: Built, sliced: Slice) -> None:  # noqa: F811
