@@ -87,6 +87,7 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
         "--labelled", data.labelled, "--texts", data.texts, "--demo", data.folder / "demo",
         "--parts", "labelled", "two", "all", "stage",
     ],
+    "segmentation": lambda data: [],
     "signals": lambda data: [data.crawl, "--rounds", 1],
     "takedown_cost": lambda data: [
         "--documents", 300, "--parts", 1, "--workers", 1, "--out", data.folder / "out",

@@ -7,15 +7,17 @@ file here with a class derived from `SignalFamily`; `signals/__init__.py` finds 
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pydantic import Field
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import Settings
 from corpus_assets.text.batch import Spans, TextBatch
+from corpus_assets.text.segment import SEGMENTER
 
 __all__ = [
     "FILE",
@@ -23,6 +25,7 @@ __all__ = [
     "SignalFamily",
     "Spans",
     "TextBatch",
+    "WordBreaks",
     "code_points_of",
     "model_path",
     "share",
@@ -70,6 +73,24 @@ class SignalFamily(Settings):
             for name, dtype in fields.items()
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(list(fields.items())))
+
+
+class WordBreaks(Settings):
+    """Where words end, for families that count them."""
+
+    word_breaks: Literal["segmented", "white_space"] = Field(
+        default="white_space",
+        description="where words end: at white space, or there and, in scripts without spaces, "
+        "by dictionary",
+    )
+
+    def identity(self) -> dict[str, Any]:
+        """Return settings with whose words they are."""
+        is_segmented = self.word_breaks == "segmented"
+        return super().identity() | ({"segmenter": SEGMENTER} if is_segmented else {})
+
+    def words_of(self, batch: TextBatch) -> Spans:
+        return batch.segments if self.word_breaks == "segmented" else batch.words
 
 
 def code_points_of(marks: str) -> npt.NDArray[np.int32]:

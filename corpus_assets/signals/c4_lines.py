@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.signals.base import TextBatch, code_points_of, share
+from corpus_assets.signals.base import TextBatch, WordBreaks, code_points_of, share
 from corpus_assets.signals.c4 import POLICY_PHRASES
 from corpus_assets.signals.kernels import c4_lines as kernel
 from corpus_assets.signals.kernels.sentences import sentence_marks
@@ -15,7 +15,7 @@ from corpus_assets.text.pieces import count_chars
 from corpus_assets.text.unicode import class_table
 
 
-class C4Lines(TextStep):
+class C4Lines(WordBreaks, TextStep):
     """Keeps the lines that end in an end mark and have enough words; the rest is cut out.
 
     Lines go, for the first of these that holds: a word of more than `max_word_chars`; no end
@@ -58,7 +58,7 @@ class C4Lines(TextStep):
         }
 
     def rewrite(self, batch: TextBatch) -> Rewriting:
-        lines, words = batch.lines, batch.words
+        lines, words = batch.lines, self.words_of(batch)
         verdicts, sentences, pieces, rows = kernel.judge_lines(
             batch.data,
             lines.spans,

@@ -18,7 +18,14 @@ import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.signals.base import SignalFamily, Spans, TextBatch, code_points_of, share
+from corpus_assets.signals.base import (
+    SignalFamily,
+    Spans,
+    TextBatch,
+    WordBreaks,
+    code_points_of,
+    share,
+)
 from corpus_assets.signals.kernels import line_dialects as kernel
 from corpus_assets.signals.kernels.line_dialects import split_paragraphs
 from corpus_assets.signals.repetition import NgramSize
@@ -37,7 +44,7 @@ _MORE_TERMINALS = "\u17d4\u17d5\u17d6\u17d9\u17da\U00011f43\U00011f44"
 WordKind = Literal["punctuation_apart", "white_space"]
 
 
-class DatatroveGopher(SignalFamily):
+class DatatroveGopher(WordBreaks, SignalFamily):
     """Names begin with `datatrove_`; thresholds of FineWeb in brackets.
 
     * `n_words` (50 to 100,000), `mean_word_chars` (3 to 10): of words that are not all
@@ -54,7 +61,7 @@ class DatatroveGopher(SignalFamily):
       all characters of the text.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     family: Literal["datatrove_gopher"] = "datatrove_gopher"
     words: WordKind = Field(default="punctuation_apart", description="what a word is")
@@ -95,7 +102,7 @@ class DatatroveGopher(SignalFamily):
         return self.record_batch({f"datatrove_{name}": value for name, value in values.items()})
 
     def _words(self, batch: TextBatch) -> dict[str, Any]:
-        words = _words(batch, self.words)
+        words = _words(self.words_of(batch), self.words)
         has_letter = kernel.words_of_class(batch.data, words.spans, class_table(), LETTER)
         has_ink = kernel.words_within(batch.data, words.spans, _punctuation()) == 0
         n_words = words.sum_by_document(has_ink)
@@ -140,7 +147,7 @@ class DatatroveGopher(SignalFamily):
             paragraphs.sum_by_document(paragraphs.repeats), paragraphs.counts
         )
         values["dup_paragraph_char_share"] = share(copies, n_chars)
-        words = _words(batch, self.words)
+        words = _words(self.words_of(batch), self.words)
         largest = max(self.top_ngrams + self.dup_ngrams, default=0)
         chars = words.repeated_ngrams(largest)
         sizes = np.array(self.top_ngrams, dtype=np.int64)
@@ -155,7 +162,7 @@ class DatatroveGopher(SignalFamily):
         return values
 
 
-class DatatroveFineWeb(SignalFamily):
+class DatatroveFineWeb(WordBreaks, SignalFamily):
     """Names begin with `datatrove_`; thresholds of FineWeb in brackets. Lines that are not blank,
     not stripped:
 
@@ -166,7 +173,7 @@ class DatatroveFineWeb(SignalFamily):
     * `newline_to_word_ratio` (at most 0.3): line ends for each word.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     family: Literal["datatrove_fineweb"] = "datatrove_fineweb"
     words: WordKind = Field(default="punctuation_apart", description="what a word is")
@@ -195,14 +202,14 @@ class DatatroveFineWeb(SignalFamily):
                     lines.sum_by_document(copies), batch.n_chars - batch.n_newlines
                 ),
                 "datatrove_newline_to_word_ratio": share(
-                    batch.n_newlines, _words(batch, self.words).counts
+                    batch.n_newlines, _words(self.words_of(batch), self.words).counts
                 ),
             }
         )
 
 
-def _words(batch: TextBatch, kind: WordKind) -> Spans:
-    return batch.words if kind == "white_space" else batch.tokens
+def _words(words: Spans, kind: WordKind) -> Spans:
+    return words if kind == "white_space" else words.tokens
 
 
 def _occurrences(batch: TextBatch, phrases: tuple[str, ...]) -> npt.NDArray[np.int64]:

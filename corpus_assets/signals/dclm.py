@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.signals.base import SignalFamily, TextBatch, code_points_of, share
+from corpus_assets.signals.base import SignalFamily, TextBatch, WordBreaks, code_points_of, share
 from corpus_assets.signals.kernels import line_dialects as kernel
 from corpus_assets.signals.repetition import NgramSize
 from corpus_assets.text import repetition as ngrams
@@ -20,7 +20,7 @@ _BULLETS = "●•*-"
 _SYMBOLS = ("#", "...", ". . .", "…")
 
 
-class DCLM(SignalFamily):
+class DCLM(WordBreaks, SignalFamily):
     """Names begin with `dclm_`; thresholds in brackets. Lines are stripped, blank ones left out.
 
     * `symbol_to_word_ratio` (at most 0.1): number signs and ellipses together, `. . .` too;
@@ -56,7 +56,7 @@ class DCLM(SignalFamily):
         return {f"dclm_{name}": pa.float32() for name in names}
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
-        words, lines, data = batch.words, batch.lines, batch.data
+        words, lines, data = self.words_of(batch), batch.lines, batch.data
         symbols = np.zeros(len(batch), dtype=np.int64)
         for symbol in _SYMBOLS:
             table = phrase_table((symbol,))

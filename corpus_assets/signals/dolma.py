@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.signals.base import SignalFamily, TextBatch, code_points_of, share
+from corpus_assets.signals.base import SignalFamily, TextBatch, WordBreaks, code_points_of, share
 from corpus_assets.signals.kernels import line_dialects as kernel
 from corpus_assets.signals.repetition import NgramSize
 from corpus_assets.text import repetition as ngrams
 from corpus_assets.text.split import CHARS
 
 
-class Dolma(SignalFamily):
+class Dolma(WordBreaks, SignalFamily):
     """Names begin with `dolma_`; thresholds in brackets. Words are split at white space, lines at
     line ends: they are not stripped, and blank ones count.
 
@@ -70,7 +70,7 @@ class Dolma(SignalFamily):
         return self.record_batch({f"dolma_{name}": value for name, value in values.items()})
 
     def _words(self, batch: TextBatch) -> dict[str, Any]:
-        words = batch.words
+        words = self.words_of(batch)
         symbols = kernel.words_with(batch.data, words.spans, code_points_of("#…"))
         stops = TextBatch.from_arrow(pa.array(list(dict.fromkeys(self.stop_words)), pa.string()))
         which = kernel.equal_to(batch.data, words.spans, stops.data, stops.offsets)
@@ -95,14 +95,14 @@ class Dolma(SignalFamily):
             "ellipsis_line_share": share(lines.sum_by_document(dots), counts),
             "dup_line_share": share(lines.sum_by_document(copied), counts),
             "dup_line_char_ratio": share(
-                lines.sum_by_document(lines.spans[:, CHARS] * copied), batch.words.chars
+                lines.sum_by_document(lines.spans[:, CHARS] * copied), self.words_of(batch).chars
             ),
             "unfinished_line_share": share(lines.sum_by_document(ended == 0) * some, counts),
         }
 
     def _ngrams(self, batch: TextBatch) -> dict[str, Any]:
         values: dict[str, Any] = {}
-        words = batch.words
+        words = self.words_of(batch)
         largest = max(self.top_ngrams + self.dup_ngrams, default=0)
         chars = words.repeated_ngrams(largest)
         sizes = np.array(self.top_ngrams + self.dup_ngrams, dtype=np.int64)

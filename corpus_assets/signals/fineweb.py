@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.signals.base import SignalFamily, TextBatch, share
+from corpus_assets.signals.base import SignalFamily, TextBatch, WordBreaks, share
 from corpus_assets.signals.kernels import text_counts as kernel
 from corpus_assets.text.unicode import sentence_terminals
 
 
-class FineWeb(SignalFamily):
+class FineWeb(WordBreaks, SignalFamily):
     """How a page's lines end and how long they are; defaults of the authors' code in brackets.
 
     * `terminal_line_share` (above 0.12): lines that end in a sentence terminal of any script
@@ -61,6 +61,6 @@ class FineWeb(SignalFamily):
                 "fineweb_dup_line_char_share": share(
                     counts[:, kernel.REPEATED_LINE_CHARS], line_chars
                 ),
-                "newline_to_word_ratio": share(batch.n_newlines, batch.words.counts),
+                "newline_to_word_ratio": share(batch.n_newlines, self.words_of(batch).counts),
             }
         )

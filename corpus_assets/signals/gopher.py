@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.signals.base import SignalFamily, TextBatch, share
+from corpus_assets.signals.base import SignalFamily, TextBatch, WordBreaks, share
 from corpus_assets.signals.kernels import text_counts as kernel
 from corpus_assets.text.unicode import letter_table
 
 
-class GopherQuality(SignalFamily):
+class GopherQuality(WordBreaks, SignalFamily):
     """Words, symbols and line shapes; thresholds of the paper in brackets.
 
     * `n_words` (50 to 100,000) and `mean_word_chars` (3 to 10), words split at white space;
@@ -45,7 +45,7 @@ class GopherQuality(SignalFamily):
         }
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
-        words, lines = batch.words, batch.lines
+        words, lines = self.words_of(batch), batch.lines
         stops = TextBatch.from_arrow(
             pa.array([w.lower() for w in dict.fromkeys(self.stop_words)], pa.large_string())
         )

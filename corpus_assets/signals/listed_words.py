@@ -13,12 +13,12 @@ import pyarrow as pa
 from pydantic import Field
 
 from corpus_assets.signals.bad_words import read_word_list
-from corpus_assets.signals.base import FILE, SignalFamily, TextBatch, model_path, share
+from corpus_assets.signals.base import FILE, SignalFamily, TextBatch, WordBreaks, model_path, share
 from corpus_assets.text.phrases import count_phrases, phrase_table
 from corpus_assets.text.unicode import class_table
 
 
-class ListedWords(SignalFamily):
+class ListedWords(WordBreaks, SignalFamily):
     """How often words or phrases of the list of a text's own language stand in it.
 
     * `listed_words`: occurrences that no letter, numeral or underscore touches; in languages
@@ -70,7 +70,7 @@ class ListedWords(SignalFamily):
                 is_spaced,
                 class_table(),
             )
-            whole = batch.words.counts if is_spaced else batch.n_chars
+            whole = self.words_of(batch).counts if is_spaced else batch.n_chars
             counts[rows], ratios[rows], known[rows] = found, share(found, whole[rows]), True
         return self.record_batch(
             {

@@ -6,13 +6,13 @@ from typing import ClassVar, Literal
 
 import pyarrow as pa
 
-from corpus_assets.signals.base import SignalFamily, TextBatch, share
+from corpus_assets.signals.base import SignalFamily, TextBatch, WordBreaks, share
 from corpus_assets.signals.kernels import char_counts
 from corpus_assets.signals.kernels import mathematics as kernel
 from corpus_assets.text.unicode import DIGIT, MATHEMATICS, class_table
 
 
-class Mathematics(SignalFamily):
+class Mathematics(WordBreaks, SignalFamily):
     """Marks of mathematical writing, after the prefilters of OpenWebMath (Paster et al. 2023).
 
     * `latex_commands`: `\\\\` with letters behind it; `latex_command_ratio`: for each word;
@@ -47,7 +47,9 @@ class Mathematics(SignalFamily):
         return self.record_batch(
             {
                 "latex_commands": found[:, kernel.COMMANDS],
-                "latex_command_ratio": share(found[:, kernel.COMMANDS], batch.words.counts),
+                "latex_command_ratio": share(
+                    found[:, kernel.COMMANDS], self.words_of(batch).counts
+                ),
                 "latex_environments": found[:, kernel.ENVIRONMENTS],
                 "formulas": found[:, kernel.FORMULAS],
                 "formula_char_share": share(found[:, kernel.FORMULA_CHARS], batch.n_chars),

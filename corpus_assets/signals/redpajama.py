@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from corpus_assets.signals.base import SignalFamily, TextBatch, code_points_of, share
+from corpus_assets.signals.base import SignalFamily, TextBatch, WordBreaks, code_points_of, share
 from corpus_assets.signals.kernels import line_dialects as lines_kernel
 from corpus_assets.signals.kernels import redpajama as kernel
 from corpus_assets.signals.repetition import NgramSize
@@ -24,7 +24,7 @@ _SYMBOLS = ("#", "...", "…")
 ENTROPY_DECIMALS = 6
 
 
-class RedPajama(SignalFamily):
+class RedPajama(WordBreaks, SignalFamily):
     """Names begin with `redpajama_`, thresholds are the user's: it was published as signals.
 
     Over normalised words (ASCII punctuation taken out, letters made small, Unicode decomposed to
@@ -88,7 +88,7 @@ class RedPajama(SignalFamily):
         return self.record_batch({f"redpajama_{name}": value for name, value in values.items()})
 
     def _words(self, plain: TextBatch) -> dict[str, Any]:
-        words = plain.words
+        words = self.words_of(plain)
         entropy = kernel.entropies(words.rows, words.repeats, words.occurrences)
         name = TextBatch.from_arrow(pa.array(["javascript"]))
         is_javascript = lines_kernel.equal_to(plain.data, words.spans, name.data, name.offsets) == 0
@@ -137,7 +137,7 @@ class RedPajama(SignalFamily):
             "ellipsis_line_share": share(lines.sum_by_document(dots), n_lines),
             "bullet_line_share": share(lines.sum_by_document(bullets), n_lines),
             "terminal_line_share": share(lines.sum_by_document(ended), n_lines),
-            "mean_line_words": share(plain.words.counts, n_lines),
+            "mean_line_words": share(self.words_of(plain).counts, n_lines),
         }
 
 

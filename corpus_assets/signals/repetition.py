@@ -9,14 +9,14 @@ import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.signals.base import SignalFamily, Spans, TextBatch, share
+from corpus_assets.signals.base import SignalFamily, Spans, TextBatch, WordBreaks, share
 from corpus_assets.text import repetition as kernel
 from corpus_assets.text.split import CHARS
 
 NgramSize = Annotated[int, Field(ge=1, le=64)]
 
 
-class Repetition(SignalFamily):
+class Repetition(WordBreaks, SignalFamily):
     """Shares of text that repeats: lines, paragraphs, n-grams of words.
 
     * `dup_line_share`, `dup_paragraph_share`: lines and paragraphs that stood earlier in the
@@ -53,7 +53,7 @@ class Repetition(SignalFamily):
         values: dict[str, npt.NDArray[np.float32]] = {}
         for name, spans in (("line", batch.lines), ("paragraph", batch.paragraphs)):
             values[f"dup_{name}_share"], values[f"dup_{name}_char_share"] = _repeats(spans)
-        words = batch.words
+        words = self.words_of(batch)
         largest = max(self.top_ngrams + self.dup_ngrams, default=0)
         chars = words.repeated_ngrams(largest)
         for n in self.top_ngrams:

@@ -7,13 +7,13 @@ from typing import Annotated, ClassVar, Literal
 import pyarrow as pa
 from pydantic import Field, StringConstraints
 
-from corpus_assets.signals.base import SignalFamily, TextBatch
+from corpus_assets.signals.base import SignalFamily, TextBatch, WordBreaks
 from corpus_assets.signals.kernels.line_dialects import distinct_by_document, equal_to
 
 ListName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 
 
-class StopWords(SignalFamily):
+class StopWords(WordBreaks, SignalFamily):
     """`stop_words_NAME` for each list: how many of its words occur (FineWeb2: at least 2).
 
     A rule that names the column together with `only_languages` asks it of one language. Words
@@ -31,7 +31,7 @@ class StopWords(SignalFamily):
         return {f"stop_words_{name}": pa.int64() for name in self.lists}
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
-        words = batch.words
+        words = self.words_of(batch)
         values = {}
         for name, listed in self.lists.items():
             stops = TextBatch.from_arrow(pa.array(list(dict.fromkeys(listed)), pa.string()))

@@ -16,6 +16,7 @@ __all__ = [
     "phrases",
     "pieces",
     "repetition",
+    "segment",
     "sketch",
     "split",
     "unicode",

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from corpus_assets.text import split
 from corpus_assets.text.repetition import repeated_ngram_chars
+from corpus_assets.text.segment import segmented
 from corpus_assets.text.tokens import split_tokens
 from corpus_assets.text.unicode import class_table
 
@@ -55,6 +56,11 @@ class Spans:
     def occurrences(self) -> npt.NDArray[np.int64]:
         """int64[k]: how often the same span stands in the document."""
         return split.occurrences(self.hashes, self.rows)
+
+    @cached_property
+    def tokens(self) -> "Spans":
+        """Words with punctuation apart (see `text.tokens`), where these spans are words."""
+        return Spans(self._data, *split_tokens(self._data, self.spans, self.rows, class_table()))
 
     def repeated_ngrams(self, max_n: int) -> npt.NDArray[np.int64]:
         """int64[n, >= max_n + 1, 7]: see `repetition.repeated_ngram_chars`; computed once."""
@@ -115,6 +121,13 @@ class TextBatch:
         """Items of `text.split()`."""
         return self._spans[0]
 
+    @cached_property
+    def segments(self) -> Spans:
+        """Words, and those of scripts without spaces taken apart (see `text.segment`)."""
+        words = self.words
+        spans, rows = segmented(self.data, words.spans, words.rows)
+        return words if spans is words.spans else Spans(self.data, spans, rows)
+
     @property
     def lines(self) -> Spans:
         """Lines that are not blank, stripped."""
@@ -130,12 +143,6 @@ class TextBatch:
         """Items of `text.split("\\n")`, blank ones too and not stripped: for dialects only."""
         spans, rows = split.raw_lines(self.data, self.offsets, self.n_newlines)
         return Spans(self.data, spans, rows)
-
-    @cached_property
-    def tokens(self) -> Spans:
-        """Words with punctuation apart (see `text.tokens`)."""
-        words = self.words
-        return Spans(self.data, *split_tokens(self.data, words.spans, words.rows, class_table()))
 
     @cached_property
     def whole(self) -> Spans:

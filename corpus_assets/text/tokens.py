@@ -2,7 +2,7 @@
 
 Each run between white space is taken apart, without a dictionary:
 
-1. marks (punctuation and symbols but `@` and `_`) are peeled off its front and its end, each a
+1. marks (punctuation and symbols but `@`, `_` and the tsheg) are peeled off its front and its end, each a
    token; a run of full stops or of hyphens is one token. One full stop at the end stays where
    the rest holds another (`U.S.`, `e.g.`);
 2. then an English ending is peeled off: `n't`, or `'s`, `'re`, `'ve`, `'ll`, `'d`, `'m`;
@@ -32,13 +32,16 @@ from corpus_assets.text.unicode import (
 
 _MARKS = PUNCTUATION | SYMBOL | MATHEMATICS
 _DOT, _HYPHEN, _COMMA, _AT, _LINE = 0x2E, 0x2D, 0x2C, 0x40, 0x5F
+_TSHEG, _TSHEG_BSTAR = 0x0F0B, 0x0F0C  # end Tibetan syllables and belong to them
 _STRAIGHT, _CURLY = 0x27, 0x2019
 _EN_DASH, _EM_DASH = 0x2013, 0x2014
 
 
 @kernel
 def _is_mark(point: int, classes: Bytes) -> bool:
-    return point != _AT and point != _LINE and bool(classes[point] & _MARKS)
+    if point in (_AT, _LINE, _TSHEG, _TSHEG_BSTAR):
+        return False
+    return bool(classes[point] & _MARKS)
 
 
 @kernel

@@ -44,7 +44,7 @@ def split_at_line_ends(text: str) -> list[str]:
 
 
 def is_mark(character: str) -> bool:
-    return character not in "@_" and unicodedata.category(character)[0] in "PS"
+    return character not in "@_\u0f0b\u0f0c" and unicodedata.category(character)[0] in "PS"
 
 
 def is_cut(before: str, mark: str, after: str) -> bool:

@@ -14,13 +14,13 @@ from corpus_assets.text.unicode import sentence_terminals
 from corpus_assets_tests.signals import reference
 from corpus_assets_tests.signals.texts import ADVERSARIAL, random_texts, real_texts
 
-GOPHER = GopherQuality()
-FINEWEB = FineWeb(extra_terminal_marks='"”')
+GOPHER = GopherQuality(word_breaks="white_space")
+FINEWEB = FineWeb(extra_terminal_marks='"”', word_breaks="white_space")
 TERMINALS = {chr(point) for point in sentence_terminals()} | {'"', "”"}
 
 CASES: list[tuple[SignalFamily, Callable[[str], dict[str, float]]]] = [
     (GOPHER, lambda text: reference.gopher_quality(text, GOPHER.stop_words, GOPHER.bullets)),
-    (Repetition(), reference.repetition),
+    (Repetition(word_breaks="white_space"), reference.repetition),
     (FINEWEB, lambda text: reference.fineweb(text, TERMINALS, 30)),
 ]
 
