@@ -9,6 +9,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -28,6 +29,7 @@ from corpus_assets.clean.losses import losses_message, snapshot_losses
 from corpus_assets.core import files
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import open_store
+from corpus_assets.graph.checks import language_losses_message
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.plan import CACHED, OTHER, RUNS, UNKNOWN, PlanLine
 from corpus_assets.versions.pins import TakenOver
@@ -153,13 +155,20 @@ def summary_lines(pipeline: Pipeline, version: Version, home: Home, recipe: str)
 
 
 def _loss_lines(pipeline: Pipeline) -> list[str]:
-    """Name snapshots in which cleaning removed too much."""
-    lines = []
-    for snapshot in pipeline.recipe.snapshots:
-        bound = pipeline.recipe.clean_text.max_host_loss
-        passed, message = losses_message(snapshot_losses(pipeline, snapshot), bound)
-        lines += [] if passed else [f"  {snapshot}: {message}"]
-    return ["", "Large losses by cleaning:", "", *lines] if lines else []
+    """Name snapshots in which a rule dropped too much of a language, or cleaning too much."""
+    bound = pipeline.recipe.clean_text.max_host_loss
+    kinds: dict[str, Callable[[str], tuple[bool, str]]] = {
+        "Large losses by language:": partial(language_losses_message, pipeline),
+        "Large losses by cleaning:": lambda snapshot: losses_message(
+            snapshot_losses(pipeline, snapshot), bound
+        ),
+    }
+    out = []
+    for title, check in kinds.items():
+        found = [(snapshot, *check(snapshot)) for snapshot in pipeline.recipe.snapshots]
+        lines = [f"  {snapshot}: {message}" for snapshot, passed, message in found if not passed]
+        out += ["", title, "", *lines] if lines else []
+    return out
 
 
 def _next_commands(pipeline: Pipeline, version: Version, home: Home, recipe: str) -> list[str]:

@@ -20,8 +20,11 @@ LOSS_CHECKS = {
     "losses": "Cutting repeated lines and passages empties no document, and takes no more of a "
     "site's text than the recipe's bound."
 }
+LANGUAGE_CHECKS = {
+    "language_losses": "No rule drops more of a language's documents than the recipe's bound."
+}
 MORE_CHECKS: Mapping[str, Mapping[str, str]] = {
-    SELECTION.name: DRIFT_CHECKS,
+    SELECTION.name: {**LANGUAGE_CHECKS, **DRIFT_CHECKS},
     CLEAN_TEXT.name: LOSS_CHECKS,
     TOKENIZER.name: TOKENIZER_CHECKS,
 }

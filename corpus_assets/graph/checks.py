@@ -13,6 +13,7 @@ from corpus_assets.core.errors import StoreError
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import AssetReport
 from corpus_assets.recipe.recipe import Bounds
+from corpus_assets.select import losses as by_language
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ def check_asset(pipeline: Pipeline, report: AssetReport) -> list[CheckOutcome]:
         _conservation(pipeline, report),
         _survival(pipeline, report),
     ]
-    return [*found, _losses(pipeline, report)] if report.asset == "clean_text" else found
+    more = {"clean_text": _losses, "selection": _language_losses}.get(report.asset)
+    return [*found, more(pipeline, report)] if more is not None else found
 
 
 def _schema(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
@@ -105,6 +107,19 @@ def _losses(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
     report.counts["emptied_documents"] = sum(losses["emptied"].to_pylist())
     numbers = {"emptied_documents": report.counts["emptied_documents"]}
     return CheckOutcome("losses", passed, message, True, numbers)
+
+
+def _language_losses(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
+    """Warn where one rule drops too many documents of one language."""
+    passed, message = language_losses_message(pipeline, report.snapshot or "")
+    return CheckOutcome("language_losses", passed, message, True)
+
+
+def language_losses_message(pipeline: Pipeline, snapshot: str) -> tuple[bool, str]:
+    """Whether every rule leaves enough of each language in a snapshot, and a sentence about it."""
+    notes = [result.notes[by_language.NOTE] for result in pipeline.results("selection", snapshot)]
+    bound = pipeline.recipe.selection.max_language_loss
+    return by_language.losses_message(by_language.summed(notes), bound)
 
 
 def check_version(pipeline: Pipeline, manifest: Manifest) -> CheckOutcome:

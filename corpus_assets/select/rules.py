@@ -264,6 +264,19 @@ class SelectionSettings(Settings):
     single_tier: Name = Field(
         default="all", description="the tier of everything where `tiers` is absent"
     )
+    max_language_loss: float = Field(
+        default=0.5,
+        ge=0,
+        le=1,
+        description="share of a language's documents from which on a check warns that one rule "
+        "drops too many of them; changes nothing of what comes out",
+    )
+
+    def identity(self) -> dict[str, Any]:
+        """Without the bound of a check, which judges what comes out."""
+        body = super().identity()
+        del body["max_language_loss"]
+        return body
 
     @model_validator(mode="after")
     def _names_fit_together(self) -> Self:

@@ -28,7 +28,7 @@ from corpus_assets.select.rules import (
 
 __all__ = ["VERSION", "Cutoffs", "SelectionSettings", "resolve_cutoffs", "select"]
 
-VERSION = 2
+VERSION = 3
 
 Cutoffs = dict[str, dict[str, float]]
 

@@ -13,6 +13,7 @@ from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Task, TaskContext, count, part_label, values
 from corpus_assets.select import selection
+from corpus_assets.select.losses import NOTE, language_losses
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.selection import resolve_cutoffs, select
 
@@ -101,6 +102,7 @@ def run_selection(context: TaskContext) -> None:
     context.write_table(files.SELECTION, chosen)
     kept = pc.sum(chosen["kept"]).as_py() or 0
     count(context, chosen.num_rows, kept, Counter(values(chosen["reason"])))
+    context.notes[NOTE] = language_losses(chosen, settings)
 
 
 SURVIVORS = Stage(

@@ -1,0 +1,72 @@
+"""How many documents of each language a rule drops, and when that is too many of one language.
+
+A rule that was written for one way of writing can drop another language whole: a mean length of
+words from 3 to 10 leaves no Chinese. Counts go into the notes of the stage and decide nothing.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpus_assets.select.rules import ANY, SelectionSettings
+
+NOTE = "language_losses"
+MIN_DOCUMENTS = 20
+"""A language with fewer is not judged: a handful of pages may be bad, or of another language."""
+
+Losses = Mapping[str, Mapping[str, int]]
+
+
+def language_losses(chosen: pa.Table, settings: SelectionSettings) -> Losses:
+    """For each language how many of its documents fail each rule, and under `*` how many there
+    are; `chosen` has schema SELECTION. Languages that the recipe does not want are left out."""
+    about_language = [r.name for r in settings.rules if r.signal == "language" and r.allowed]
+    failed = chosen["failed_rules"].combine_chunks()
+    rules, rows = failed.flatten(), pc.list_parent_indices(failed).to_numpy()
+    wanted = chosen["language"].is_valid().to_numpy().copy()
+    wanted[rows[pc.is_in(rules, pa.array(about_language, rules.type)).to_numpy(False)]] = False
+    languages = chosen["language"].combine_chunks()
+    of_wanted = np.flatnonzero(wanted[rows])
+    pairs = zip(
+        languages.take(pa.array(rows[of_wanted])).to_pylist(),
+        rules.take(pa.array(of_wanted)).to_pylist(),
+        strict=True,
+    )
+    documents = Counter(languages.filter(pa.array(wanted)).to_pylist())
+    out = {name: {ANY: n} for name, n in sorted(documents.items())}
+    for (name, rule), n in sorted(Counter(pairs).items()):
+        out[name][rule] = n
+    return out
+
+
+def summed(losses: Iterable[Losses]) -> Losses:
+    """Add up the losses of parts."""
+    out: dict[str, Counter[str]] = {}
+    for part in losses:
+        for name, counts in part.items():
+            out.setdefault(name, Counter()).update(counts)
+    return out
+
+
+def losses_message(losses: Losses, bound: float) -> tuple[bool, str]:
+    """Whether every rule leaves enough of each language, and a sentence about it."""
+    hit = sorted(
+        (-n / counts[ANY], name, rule)
+        for name, counts in losses.items()
+        for rule, n in counts.items()
+        if rule != ANY and counts[ANY] >= MIN_DOCUMENTS and n > bound * counts[ANY]
+    )
+    if not hit:
+        return True, f"no rule drops more than {bound:.0%} of the documents of one language"
+    named = ", ".join(
+        f"`{rule}` drops {-share:.0%} of {losses[name][ANY]:,} documents in {name}"
+        for share, name, rule in hit[:3]
+    )
+    more = f" and {len(hit) - 3} more" if len(hit) > 3 else ""
+    return False, (
+        f"{named}{more}: a rule made for other languages may not fit; compare signals of dropped "
+        "documents (`corpus signals show`), and give the rule bounds under `languages`"
+    )

@@ -1,0 +1,84 @@
+"""A rule that drops most of one language is told of by language, and drops no more for it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corpus_assets.cli.build_view import _loss_lines
+from corpus_assets.core.identity import digest
+from corpus_assets.graph.checks import CheckOutcome, check_asset
+from corpus_assets.graph.run import run_asset
+from corpus_assets.select.losses import losses_message, summed
+from corpus_assets.select.rules import SelectionSettings
+from corpus_assets.session import Session
+from corpus_assets_tests.pipeline.test_repeated_lines import Corpus, clean
+
+ENGLISH = "The weather over the northern coast was calm and the boats came home before night. "
+FRENCH = "Le temps sur la côte du nord était calme et les bateaux sont rentrés avant la nuit. "
+GERMAN = "Das Wetter an der Küste im Norden war ruhig und die Boote kamen vor der Nacht heim. "
+RULES: list[dict[str, Any]] = [
+    {"name": "language", "signal": "language", "in": ["en", "fr"]},
+    {"name": "few_stop_words", "signal": "stop_words_distinct", "min": 2},
+]
+FAMILIES = [{"family": "language"}, {"family": "gopher_quality"}]
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Corpus:
+    return Corpus(tmp_path)
+
+
+def session_of(corpus: Corpus, **selection: Any) -> Session:
+    pages = [
+        (f"http://{name}.example.org/{i}", f"{text * 3}{i}")
+        for name, text in (("en", ENGLISH), ("fr", FRENCH), ("de", GERMAN))
+        for i in range(25)
+    ]
+    return corpus.session(
+        [pages[::2], pages[1::2]],
+        signals={"families": FAMILIES},
+        selection={"rules": RULES, **selection},
+        clusters={"near": False},
+    )
+
+
+def outcome_of(session: Session) -> CheckOutcome:
+    clean(session)
+    report = run_asset(
+        session.pipeline, session.engine, session.registry, session.progress, "selection", "s"
+    )
+    (outcome,) = [
+        one for one in check_asset(session.pipeline, report) if one.name == "language_losses"
+    ]
+    return outcome
+
+
+def test_the_check_names_rule_language_and_share_over_all_parts(corpus: Corpus) -> None:
+    session = session_of(corpus)
+    outcome = outcome_of(session)
+    assert (outcome.passed, outcome.is_warning) == (False, True)
+    assert "`few_stop_words` drops 100% of 25 documents in fr" in outcome.message
+    assert "in en" not in outcome.message
+    assert " de" not in outcome.message  # not wanted, so not lost
+    assert any("few_stop_words" in line for line in _loss_lines(session.pipeline))
+
+
+def test_a_bound_by_language_ends_the_warning(corpus: Corpus) -> None:
+    rules = [RULES[0], {**RULES[1], "languages": {"fr": {"min": 0}}}]
+    outcome = outcome_of(session_of(corpus, rules=rules))
+    assert outcome.passed, outcome.message
+
+
+def test_the_bound_is_no_part_of_what_selection_is() -> None:
+    strict, loose = (SelectionSettings(max_language_loss=bound) for bound in (0.1, 0.9))
+    assert digest(strict.identity()) == digest(loose.identity())
+
+
+def test_few_documents_are_not_judged() -> None:
+    parts = [{"lo": {"*": 10, "word_length": 9}}, {"lo": {"*": 9, "word_length": 9}}]
+    assert losses_message(summed(parts), 0.5)[0]
+    passed, message = losses_message(summed([*parts, {"lo": {"*": 1}}]), 0.5)
+    assert not passed
+    assert "`word_length` drops 90% of 20 documents in lo" in message
+    assert losses_message(summed([*parts, {"lo": {"*": 17}}]), 0.5)[0]  # exactly half
