@@ -27,6 +27,9 @@ class Characters(SignalFamily):
 
     * `letter_char_share`, `digit_char_share`, `punctuation_char_share`, `symbol_char_share`,
       `space_char_share`: of all characters, by Unicode 14's general categories;
+    * `tab_chars`, `replacement_chars`: tabs, and U+FFFD, which stands where a character was lost;
+      `replacement_char_share`: of all characters;
+    * `space_run_char_share`: white space after white space in the same line, of all characters;
     * `uppercase_letter_share`: capitals, of letters;
     * `main_script`, `main_script_share`: the script of most letters (the first of the list
       where two tie; null without letters), and its share of letters;
@@ -35,7 +38,7 @@ class Characters(SignalFamily):
       but white space.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     family: Literal["characters"] = "characters"
     scripts: tuple[Annotated[str, AfterValidator(_known)], ...] = Field(
@@ -65,6 +68,10 @@ class Characters(SignalFamily):
             "punctuation_char_share": pa.float32(),
             "symbol_char_share": pa.float32(),
             "space_char_share": pa.float32(),
+            "tab_chars": pa.int64(),
+            "replacement_chars": pa.int64(),
+            "replacement_char_share": pa.float32(),
+            "space_run_char_share": pa.float32(),
             "uppercase_letter_share": pa.float32(),
             "main_script": pa.string(),
             "main_script_share": pa.float32(),
@@ -87,6 +94,10 @@ class Characters(SignalFamily):
             "punctuation_char_share": share(of[classes.PUNCTUATION], batch.n_chars),
             "symbol_char_share": share(of[classes.SYMBOL] + of[classes.MATHEMATICS], batch.n_chars),
             "space_char_share": share(spaces, batch.n_chars),
+            "tab_chars": counts[:, kernel.TABS],
+            "replacement_chars": counts[:, kernel.REPLACEMENTS],
+            "replacement_char_share": share(counts[:, kernel.REPLACEMENTS], batch.n_chars),
+            "space_run_char_share": share(counts[:, kernel.SPACE_RUNS], batch.n_chars),
             "uppercase_letter_share": share(of[classes.UPPER], of[classes.LETTER]),
         }
         values["main_script"] = pa.array(SCRIPTS).take(pa.array(best, mask=letters == 0))

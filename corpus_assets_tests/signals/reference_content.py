@@ -153,6 +153,12 @@ def characters(text: str, scripts: tuple[str, ...]) -> dict[str, float | str | N
         "punctuation_char_share": share(category["P"], len(text)),
         "symbol_char_share": share(category["S"], len(text)),
         "space_char_share": share(sum(c.isspace() for c in text), len(text)),
+        "tab_chars": text.count("\t"),
+        "replacement_chars": text.count("\ufffd"),
+        "replacement_char_share": share(text.count("\ufffd"), len(text)),
+        "space_run_char_share": share(
+            sum(len(run) - 1 for run in re.findall(r"[^\S\n]+", text)), len(text)
+        ),
         "uppercase_letter_share": share(sum(c.isupper() for c in letters), len(letters)),
         "main_script": main if letters else None,
         "main_script_share": share(by_script[main], len(letters)),

@@ -38,8 +38,10 @@ from corpus_assets_tests.signals.texts import (
 
 LISTED = ["damn", "damned", "s&m", "2 girls", "漢字", "word", "_x", "the of"]
 CODE, CHARACTERS = Code(), Characters()
-STOP_WORDS = StopWords(lists={"en": ("the", "of", "the"), "ja": ("漢字",), "none": ()})
-LOOSE = C4Lines(end_marks="", min_words=2, max_word_chars=20)
+STOP_WORDS = StopWords(
+    lists={"en": ("the", "of", "the"), "ja": ("漢字",), "none": ()}, word_breaks="white_space"
+)
+LOOSE = C4Lines(end_marks="", min_words=2, max_word_chars=20, word_breaks="white_space")
 
 
 def as_datatrove(text: str) -> dict[str, Any]:
@@ -48,36 +50,36 @@ def as_datatrove(text: str) -> dict[str, Any]:
 
 Plain = Callable[[str], dict[str, Any]]
 CASES: dict[str, tuple[SignalFamily, Plain]] = {
-    "datatrove_gopher": (DatatroveGopher(), as_datatrove),
-    "datatrove_fineweb": (DatatroveFineWeb(), as_datatrove),
+    "datatrove_gopher": (DatatroveGopher(word_breaks="white_space"), as_datatrove),
+    "datatrove_fineweb": (DatatroveFineWeb(word_breaks="white_space"), as_datatrove),
     "datatrove_gopher, white space": (
-        DatatroveGopher(words="white_space"),
+        DatatroveGopher(words="white_space", word_breaks="white_space"),
         lambda text: dialects.datatrove(text, text.split()),
     ),
     "datatrove_fineweb, white space": (
-        DatatroveFineWeb(words="white_space"),
+        DatatroveFineWeb(words="white_space", word_breaks="white_space"),
         lambda text: dialects.datatrove(text, text.split()),
     ),
     "stop_words": (STOP_WORDS, lambda text: dialects.stop_words(text, STOP_WORDS.lists)),
-    "dolma": (Dolma(), dialects.dolma),
-    "dclm": (DCLM(), dialects.dclm),
+    "dolma": (Dolma(word_breaks="white_space"), dialects.dolma),
+    "dclm": (DCLM(word_breaks="white_space"), dialects.dclm),
     "dclm_lines": (DCLMLines(), lambda text: content.dclm_lines(text)[0]),
-    "redpajama": (RedPajama(), dialects.redpajama),
+    "redpajama": (RedPajama(word_breaks="white_space"), dialects.redpajama),
     "c4": (C4(), content.c4),
-    "c4_lines": (C4Lines(), lambda text: content.c4_lines(text)[0]),
+    "c4_lines": (C4Lines(word_breaks="white_space"), lambda text: content.c4_lines(text)[0]),
     "c4_lines, other settings": (LOOSE, lambda text: content.c4_lines(text, "", 2, 20)[0]),
     "characters": (
         CHARACTERS,
         lambda text: content.characters(text, CHARACTERS.scripts),
     ),
     "code": (CODE, lambda text: content.code(text, CODE.generated, CODE.licence)),
-    "mathematics": (Mathematics(), content.mathematics),
+    "mathematics": (Mathematics(word_breaks="white_space"), content.mathematics),
     "bad_words": (
-        BadWords(words=tuple(LISTED)),
+        BadWords(words=tuple(LISTED), word_breaks="white_space"),
         lambda text: content.bad_words(text, LISTED, False),
     ),
     "bad_words, inside words": (
-        BadWords(words=tuple(LISTED), inside_words=True),
+        BadWords(words=tuple(LISTED), inside_words=True, word_breaks="white_space"),
         lambda text: content.bad_words(text, LISTED, True),
     ),
 }
@@ -86,10 +88,10 @@ CASES: dict[str, tuple[SignalFamily, Plain]] = {
 # What each family says of fixed texts, by its version. When this fails, raise the version of the
 # family that changed and pin the new digest.
 GOLDEN = {
-    "datatrove_gopher 1": "472fa94664b32cbc8feae6c862faec1e5e90df9c8e01e565dcaf40a22116f90c",
-    "datatrove_fineweb 1": "ffc4a7583085df2d27e4fcafee91c94b9265c542371d3a2f70ec3329f8ca41f2",
-    "datatrove_gopher, white space 1": "6edcb72e95f6e6a51b9ecf321f945f00b1b302fd2a7333a489b3ca3bd25eccb1",
-    "datatrove_fineweb, white space 1": "df1a56dfcb809ce2ae0ad380739ceec100ea5ed504fded7ae6354e387df6769e",
+    "datatrove_gopher 2": "472fa94664b32cbc8feae6c862faec1e5e90df9c8e01e565dcaf40a22116f90c",
+    "datatrove_fineweb 2": "ffc4a7583085df2d27e4fcafee91c94b9265c542371d3a2f70ec3329f8ca41f2",
+    "datatrove_gopher, white space 2": "6edcb72e95f6e6a51b9ecf321f945f00b1b302fd2a7333a489b3ca3bd25eccb1",
+    "datatrove_fineweb, white space 2": "df1a56dfcb809ce2ae0ad380739ceec100ea5ed504fded7ae6354e387df6769e",
     "stop_words 1": "0935dc176cfe90b7389bdd044fcfd2aea87a58817f42aa6516d63bf33fd32cd5",
     "dolma 1": "618e67eb89a4367b2fb3f84b6bd3e27d7ecbdae5d397859a0fce880dab4908f9",
     "dclm 1": "fa2da00b547a3654f9e33d3c4571b226ec0cad8e029441e8adf2ec57b2b3e469",
@@ -98,7 +100,7 @@ GOLDEN = {
     "c4 1": "51fc17fefe157433aa5328d6015fe78d7ed813a81f5200885c4140cba980dfb0",
     "c4_lines 1": "6a74de9b94b50a07a4b06cdb0980a0e9f853ef6636cb715c2d4f7e632a0600e7",
     "c4_lines, other settings 1": "038299d15a50e83e36274254fbe1db67e261960d128a90b75e7522c87c7bba15",
-    "characters 1": "647fcda57b12bb541d53213b64bb1f3f08d372bc78848ce51b1446d184f69fd6",
+    "characters 2": "6e90a69c701793324d5380eaa9046c12a97a1b7bdb39aca5184fc503b27785de",
     "code 1": "b546e42f07c0a62ae38c3ffa5ae9870725e68a740f07c43a0892a8dfa2258068",
     "mathematics 1": "86babc46468d4a273be065f19bd0e47607e629d5279471b628bd64103223cec7",
     "bad_words 1": "2117ed6d3f32037995f20290fb06f1bec8bf9444f323d7eb33330a3c6d5a6316",
@@ -224,7 +226,7 @@ def test_lines_stay_where_nothing_is_asked_of_them() -> None:
 def test_punctuation_is_set_apart_as_the_reference_does() -> None:
     texts = [*real_texts()[::9], *ADVERSARIAL, *random_pages(seed=10, n=2_000)]
     batch = batch_of(list(texts))
-    tokens = batch.tokens
+    tokens = batch.words.tokens
     for d, text in enumerate(texts):
         spans = tokens.spans[tokens.rows[d] : tokens.rows[d + 1]]
         found = [batch.data[start:end].tobytes().decode() for start, end, _ in spans]

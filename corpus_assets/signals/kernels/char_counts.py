@@ -9,24 +9,33 @@ from corpus_assets.text.repetition import drop_single, number_keys
 from corpus_assets.text.split import Bytes, Ints, table_size
 
 N_CLASSES = 8
-SPACE = 8  # the column behind the eight classes of `text.unicode`
+SPACE, TABS, SPACE_RUNS, REPLACEMENTS = range(8, 12)  # behind the classes of `text.unicode`
+_TAB, _NEWLINE, _REPLACEMENT = 9, 10, 0xFFFD
 
 
 @kernel
 def class_counts(data: Bytes, offsets: Ints, classes: Bytes) -> Ints:
-    """int64[n, 9]: characters of each of the eight classes, by bit, and white space."""
+    """int64[n, 12]: characters of each of the eight classes, by bit; white space, tabs, white space
+    after white space of the same line, U+FFFD."""
     n = offsets.shape[0] - 1
-    out = np.zeros((n, N_CLASSES + 1), dtype=np.int64)
+    out = np.zeros((n, REPLACEMENTS + 1), dtype=np.int64)
     seen = np.zeros(256, dtype=np.int64)
     for d in range(n):
         seen[:] = 0
         at, end = offsets[d], offsets[d + 1]
+        after_space = False
         while at < end:
             point, width = decode(data, at, end)
             at += width
             seen[classes[point]] += 1
             if is_space(point):
                 out[d, SPACE] += 1
+                out[d, TABS] += point == _TAB
+                out[d, SPACE_RUNS] += after_space and point != _NEWLINE
+                after_space = point != _NEWLINE
+            else:
+                out[d, REPLACEMENTS] += point == _REPLACEMENT
+                after_space = False
         for bits in range(256):
             for k in range(N_CLASSES):
                 if bits >> k & 1:
