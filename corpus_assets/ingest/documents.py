@@ -143,7 +143,7 @@ __all__ = [
     "make_text_id",
 ]
 
-VERSION = 5
+VERSION = 6
 PROGRESS_EVERY = 50
 WAITING_RECORDS = 64
 WAITING_BYTES = 1_000_000

@@ -5,6 +5,7 @@ __all__ = [
     "fasttext_labels",
     "fasttext_train",
     "files",
+    "languages",
     "ngram_counts",
     "ngram_file",
     "ngram_score",

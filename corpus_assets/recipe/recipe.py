@@ -111,7 +111,7 @@ class LanguageModel(Settings):
     path: str | None = Field(
         default=None,
         description="a fastText model of your own in its place (GlotLID, OpenLID); `sha256` must "
-        "be given, and languages have its labels as names",
+        "be given",
     )
     sha256: str | None = None
 

@@ -1,4 +1,5 @@
-"""Language of a document by fastText's lid.176 (Joulin et al. 2016; CC-BY-SA 3.0)."""
+"""Language of a document by fastText's lid.176 (Joulin et al. 2016; CC-BY-SA 3.0), or by another
+model of fastText's kind."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpus_assets.models.fasttext_file import load_model
-from corpus_assets.models.fasttext_labels import identify
+from corpus_assets.models.languages import likely_languages
 from corpus_assets.signals.base import SignalFamily, TextBatch, model_path
 from corpus_assets.text.split import blank_texts
 
@@ -19,12 +20,13 @@ DECIMALS = 4
 class Language(SignalFamily):
     """The three likeliest languages with their probabilities, best first.
 
+    Languages have the codes of `models.languages` under every model: `en`, not `eng_Latn`.
     The whole text is read: cutting it at 1 KB flips one decision in twenty-five. Scores are
     rounded to four decimals and stored as float32, so that they do not depend on the order in
     which a processor adds. A text without words has no language: null.
     """
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     family: Literal["language"] = "language"
 
@@ -40,10 +42,10 @@ class Language(SignalFamily):
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
         model = load_model(model_path(models, "lid", self.family))
-        labels, scores = identify(model, batch.data, batch.offsets)
+        languages, labels, scores = likely_languages(model, batch.data, batch.offsets)
         missing = (labels < 0) | blank_texts(batch.data, batch.offsets)[:, None]
         rounded = rounded_scores(scores)
-        names = pa.array(model.labels)
+        names = pa.array(languages)
         columns: list[pa.Array] = []
         for rank in range(labels.shape[1]):
             gone = missing[:, rank]

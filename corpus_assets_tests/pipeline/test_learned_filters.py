@@ -95,9 +95,9 @@ def changes(folder: Path) -> dict[str, Any]:
             {"family": "ensemble", "scores": ["quality_score", "cited_score"], "buckets": 4},
         ],
         "selection.rules": [
-            {"name": "language", "signal": "language", "in": ["eng_Latn"], "domains": ["web"]},
+            {"name": "language", "signal": "language", "in": ["en"], "domains": ["web"]},
             {"name": "language_confidence", "signal": "language_score", "min": 0.5,
-             "languages": {"eng_Latn": {"min": 0.4}}, "domains": ["web"]},
+             "languages": {"en": {"min": 0.4}}, "domains": ["web"]},
             {"name": "advertising", "signal": "ads_score", "max": 0.5, "domains": ["web"]},
             {"name": "poor", "signal": "cited_score", "cutoff": "cited", "domains": ["web"]},
         ],
@@ -176,8 +176,8 @@ def test_languages_have_the_model_s_own_labels_and_books_are_not_lost_to_them(
 ) -> None:
     pipeline, _ = built
     labels = {row["language"] for row in rows(pipeline, "signals", "signals.parquet", "crawl-1")}
-    assert labels <= {"eng_Latn", "deu_Latn", None}
-    assert "eng_Latn" in labels
+    assert labels <= {"en", "de", None}
+    assert "en" in labels
     chosen = rows(pipeline, "selection", "selection.parquet", "books-1")
     assert chosen
     assert all(row["kept"] for row in chosen)

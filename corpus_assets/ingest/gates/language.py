@@ -20,7 +20,7 @@ from corpus_assets.core.identity import Settings, keyed_hash
 from corpus_assets.ingest.kernels.markup import rough_text
 from corpus_assets.ingest.records import Refusal
 from corpus_assets.models.fasttext_file import load_model
-from corpus_assets.models.fasttext_labels import identify
+from corpus_assets.models.languages import likely_languages
 
 MAX_ROUGH_BYTES = 1 << 16
 SAMPLED, FALSE_DROP = "sampled", "false_drop"
@@ -35,7 +35,7 @@ class LanguageGateSettings(Settings):
     """
 
     languages: tuple[str, ...] = Field(
-        default=(), description="labels of the language model; none: any language passes"
+        default=(), description="codes as in `language`; none: any language passes"
     )
     min_score: float = Field(
         default=0.1, ge=0, le=1, description="that one of them reaches among the likeliest three"
@@ -88,8 +88,7 @@ class LanguageGate:
             return []
         data = np.frombuffer(text, dtype=np.uint8)
         offsets = np.array([0, len(data)], dtype=np.int64)
-        labels, scores = identify(self._model, data, offsets)
-        names = self._model.labels
+        names, labels, scores = likely_languages(self._model, data, offsets)
         return [
             (names[label], float(score))
             for label, score in zip(labels[0].tolist(), scores[0].tolist(), strict=True)
