@@ -20,8 +20,8 @@ Answer = Mapping[str, Any]
 
 BY_OPTION = click.option(
     "--by",
-    type=click.Choice(["group", "tier", "domain"]),
-    help="A row a group, a tier of a domain, or a domain [group up to 30 of them, else tier].",
+    type=click.Choice(["group", "source", "tier", "domain"]),
+    help="A row a group, a source or tier of a domain, or a domain [group up to 30, else tier].",
 )
 SIZES = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
 UNITS = ((10**15, "P"), (10**12, "T"), (10**9, "B"), (10**6, "M"))

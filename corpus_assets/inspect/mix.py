@@ -8,13 +8,12 @@ from typing import Any
 from catalog.cli.terminal import escape
 from catalog.db.registry import Registry
 from catalog.db.rows import VersionRow
-from catalog.formats.manifest import Group
 from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import Store
 from corpus_assets.recipe.recipe import Recipe, changed_recipe
 from corpus_assets.session import open_home, open_session
-from corpus_assets.shards.mixture import MixtureSettings
+from corpus_assets.shards.mixture import MixedGroup, MixtureSettings
 from corpus_assets.versions.pages import (
     BLUE,
     INK,
@@ -36,7 +35,7 @@ class MixSource:
     """Groups of tokens and the settings that mix them."""
 
     title: str
-    groups: tuple[Group, ...]
+    groups: tuple[MixedGroup, ...]
     mixture: MixtureSettings
     seq_len: int
 
@@ -54,7 +53,7 @@ def mix_source(home: Home, name: str, overrides: Mapping[str, Any]) -> MixSource
     with open_session(name, home, overrides=overrides) as session:
         recipe = session.pipeline.recipe
         try:
-            groups = tuple(make_groups(session.pipeline))
+            groups = recipe.mixed_groups(make_groups(session.pipeline))
         except MissingInput as error:
             row = _newest(registry, recipe)
             if row is None:
@@ -63,9 +62,12 @@ def mix_source(home: Home, name: str, overrides: Mapping[str, Any]) -> MixSource
                     "`corpus build` makes them"
                 ) from error
             manifest = published_manifest(store, row)
-            groups, title = manifest.groups, f"recipe {recipe.name} over version {row.name}"
-            return MixSource(title, groups, recipe.mixture, manifest.seq_len)
-    return MixSource(f"recipe {recipe.name}", groups, recipe.mixture, recipe.shards.pack.seq_len)
+            published, _ = load_published_recipe(store, row.recipe_digest)
+            groups = published.mixed_groups(manifest.groups)
+            title = f"recipe {recipe.name} over version {row.name}"
+            return MixSource(title, tuple(groups), recipe.mixture, manifest.seq_len)
+    title = f"recipe {recipe.name}"
+    return MixSource(title, tuple(groups), recipe.mixture, recipe.shards.pack.seq_len)
 
 
 def newest_version(home: Home) -> str | None:
@@ -90,7 +92,8 @@ def _of_version(store: Store, row: VersionRow, overrides: Mapping[str, Any]) -> 
     changed = changed_recipe(recipe, dict(overrides), f"recipe of version {row.name}")
     manifest = published_manifest(store, row)
     title = f"version {row.name}" + (" with other weights" if overrides else "")
-    return MixSource(title, manifest.groups, changed.mixture, manifest.seq_len)
+    groups = tuple(changed.mixed_groups(manifest.groups))
+    return MixSource(title, groups, changed.mixture, manifest.seq_len)
 
 
 def _newest(registry: Registry, recipe: Recipe) -> VersionRow | None:

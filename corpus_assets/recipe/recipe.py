@@ -4,7 +4,7 @@ Each stage declares its own settings; the recipe only puts them together. A mist
 that names the file, the key and what is expected there.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
+from catalog.formats.manifest import Group
 from corpus_assets.clean.clean_text import CleanTextSettings
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Name, Settings, digest
@@ -25,7 +26,7 @@ from corpus_assets.ingest.entry import SourceEntry
 from corpus_assets.ingest.gates import CategoryLists, read_ai_agents
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.tables import read_language_tables
-from corpus_assets.shards.mixture import MixtureSettings
+from corpus_assets.shards.mixture import MixedGroup, MixtureSettings
 from corpus_assets.shards.pack import PackSettings
 from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD
 from corpus_assets.signals.classifier import Name as ClassifierName
@@ -245,6 +246,7 @@ class Recipe(Settings):
                 f"mixture.domains: domain {sorted(unweighted)[0]} has a source but no weight; "
                 "give it one, or leave the source out"
             )
+        self.mixture.check_sources([source.name for source in self.sources])
         check_classifiers(self.classifiers, self.signals.needs(), names)
         if self.perplexity is not None:
             self.perplexity.check_needs(self.signals.needs())
@@ -287,6 +289,20 @@ class Recipe(Settings):
         raise RecipeError(
             f"recipe {self.name} has no snapshot {snapshot!r}; known: {', '.join(self.snapshots)}"
         )
+
+    def mixed_groups(self, groups: Iterable[Group]) -> list[MixedGroup]:
+        """Return the groups of a manifest as the mixture sees them: each with its source."""
+        return [
+            MixedGroup(
+                id=group.id,
+                source=self.source_of(group.snapshot).name,
+                domain=group.domain,
+                tier=group.tier,
+                samples=group.samples,
+                tokens=group.tokens,
+            )
+            for group in groups
+        ]
 
     def identity(self) -> dict[str, Any]:
         body = super().identity()

@@ -1,11 +1,12 @@
 """Turn a recipe's mixture (ratios, multipliers, phases, epochs allowed) into samples per block."""
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
-from typing import Annotated, Protocol
+from operator import attrgetter
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
@@ -24,6 +25,8 @@ class PhaseSettings(Settings):
     """Part of the run's tokens; shares of all phases sum to 1."""
     domains: dict[str, float] | None = None
     """Weights that replace those of the same name; 0 leaves a domain out of this phase."""
+    sources: dict[str, float] | None = None
+    """Multipliers that replace those of the same name; 0 leaves a source out of this phase."""
     tiers: dict[str, float] | None = None
     """Multipliers that replace those of the same name; 0 leaves a tier out of this phase."""
 
@@ -33,6 +36,9 @@ class MixtureSettings(Settings):
 
     domains: dict[str, float] = Field(default={"web": 1.0})
     """Ratio of tokens by domain; normalised, so any positive numbers will do."""
+    sources: dict[str, float] = Field(default={})
+    """How often a token of a source is seen, relative to the other sources of its domain; 1 where
+    none is given, 0 leaves a source out. The domain's ratio stays as it is."""
     tiers: dict[str, float] = Field(default={"high": 2.0, "mid": 1.0, "low": 0.5})
     """How often a token of a tier is seen, relative to the other tiers of its domain."""
     copies: dict[int, float] = Field(
@@ -50,10 +56,13 @@ class MixtureSettings(Settings):
     max_epochs_by_domain: dict[str, Epochs] = Field(
         default={}, description="`max_epochs` of single domains"
     )
+    max_epochs_by_source: dict[str, Epochs] = Field(
+        default={}, description="`max_epochs` of single sources"
+    )
     max_epochs_by_tier: dict[str, Epochs] = Field(
         default={},
-        description="`max_epochs` of single tiers; the lower one counts where a "
-        "domain has its own too",
+        description="`max_epochs` of single tiers; the lowest one counts where domain, source or "
+        "tier have their own",
     )
     max_epochs_by_group: dict[str, Epochs] = Field(
         default={}, description="`max_epochs` of `DOMAIN/TIER`, whatever the others say"
@@ -64,6 +73,7 @@ class MixtureSettings(Settings):
         for name, weight in self.domains.items():
             if not weight > 0:
                 raise RecipeError(f"mixture.domains.{name} is {weight:g}; weights must be above 0")
+        _not_negative("mixture.sources", self.sources)
         _not_negative("mixture.tiers", self.tiers)
         _not_negative("mixture.copies", {str(size): weight for size, weight in self.copies.items()})
         if not self.domains or not self.phases:
@@ -75,6 +85,7 @@ class MixtureSettings(Settings):
             if not phase.share > 0:
                 raise RecipeError(f"{where}.share is {phase.share:g}; it must be above 0")
             _not_negative(f"{where}.domains", phase.domains or {})
+            _not_negative(f"{where}.sources", phase.sources or {})
             _not_negative(f"{where}.tiers", phase.tiers or {})
             _known(f"{where}.domains", phase.domains or {}, self.domains)
             _known(f"{where}.tiers", phase.tiers or {}, self.tiers)
@@ -88,9 +99,19 @@ class MixtureSettings(Settings):
             raise RecipeError(f"shares of mixture.phases sum to {total:g}; make them sum to 1")
         _known("mixture.max_epochs_by_domain", self.max_epochs_by_domain, self.domains)
         _known("mixture.max_epochs_by_tier", self.max_epochs_by_tier, self.tiers)
-        groups = {f"{domain}/{tier}": 1.0 for domain in self.domains for tier in self.tiers}
+        groups = [f"{domain}/{tier}" for domain in self.domains for tier in self.tiers]
         _known("mixture.max_epochs_by_group", self.max_epochs_by_group, groups)
         return self
+
+    def check_sources(self, names: Collection[str]) -> None:
+        """Refuse weights and limits of sources that a recipe has not, and a phase without any."""
+        _known("mixture.sources", self.sources, names)
+        _known("mixture.max_epochs_by_source", self.max_epochs_by_source, names)
+        for phase in self.phases:
+            where = f"mixture.phases.{phase.name}.sources"
+            _known(where, phase.sources or {}, names)
+            if not any(self.source_multiplier(name, phase) for name in names):
+                raise RecipeError(f"{where}: every source has weight 0; give one more than 0")
 
     def base_tier(self, tier: str) -> tuple[str, int]:
         """Return the selection's tier of a tier, and from how many copies on it is one."""
@@ -105,15 +126,21 @@ class MixtureSettings(Settings):
         weights = {**self.tiers, **(phase.tiers or {})}
         return exact(weights[name]) * exact(self.copies.get(copies, 1.0))
 
-    def limit(self, domain: str, tier: str) -> tuple[float, str]:
-        """Return how often tokens of a domain and tier may be seen, and the key that says so."""
-        tier = self.base_tier(tier)[0]
-        group = f"{domain}/{tier}"
-        if group in self.max_epochs_by_group:
-            return self.max_epochs_by_group[group], f"max_epochs_by_group.{group}"
+    def source_multiplier(self, source: str, phase: PhaseSettings) -> Fraction:
+        """Return how often a token of a source is seen in a phase, relative to its domain."""
+        return exact({**self.sources, **(phase.sources or {})}.get(source, 1.0))
+
+    def limit(self, group: "MixedGroup") -> tuple[float, str]:
+        """Return how often a group may be seen, and the key that says so."""
+        source, domain, tier = group.source, group.domain, self.base_tier(group.tier)[0]
+        name = f"{domain}/{tier}"
+        if name in self.max_epochs_by_group:
+            return self.max_epochs_by_group[name], f"max_epochs_by_group.{name}"
         named = []
         if domain in self.max_epochs_by_domain:
             named.append((self.max_epochs_by_domain[domain], f"max_epochs_by_domain.{domain}"))
+        if source in self.max_epochs_by_source:
+            named.append((self.max_epochs_by_source[source], f"max_epochs_by_source.{source}"))
         if tier in self.max_epochs_by_tier:
             named.append((self.max_epochs_by_tier[tier], f"max_epochs_by_tier.{tier}"))
         return min(named, default=(self.max_epochs, "max_epochs"))
@@ -130,7 +157,7 @@ def _not_negative(where: str, weights: Mapping[str, float]) -> None:
             raise RecipeError(f"{where}.{name} is {weight:g}; it must be 0 or more")
 
 
-def _known(where: str, names: Mapping[str, float], known: Mapping[str, float]) -> None:
+def _known(where: str, names: Collection[str], known: Collection[str]) -> None:
     for name in names:
         if name not in known:
             raise RecipeError(f"{where} names {name!r}, which is unknown; use {sorted(known)}")
@@ -138,10 +165,11 @@ def _known(where: str, names: Mapping[str, float], known: Mapping[str, float]) -
 
 #
 # 1. A phase gives each domain its share of tokens.
-# 2. Inside a domain, groups (snapshot x tier) share by tokens x the tier's multiplier.
+# 2. Inside a domain, groups (snapshot x tier) share by tokens x the tier's multiplier x that of
+#    the snapshot's source.
 # 3. Token shares become sample shares by each group's fill (tokens per sample).
 # 4. Samples per block are whole numbers by largest remainder, of domains first, then of the tiers
-#    of each, then of their groups; the same in every block.
+#    of each, then of the sources of those, then of their groups; the same in every block.
 #
 # All of it in exact fractions, so that ties are ties on every machine; they go by name.
 #
@@ -160,19 +188,16 @@ __all__ = [
 ]
 
 
-class MixedGroup(Protocol):
-    """What the mixture must know of a group; `manifest.Group` is one."""
+@dataclass(frozen=True)
+class MixedGroup:
+    """What the mixture must know of a group."""
 
-    @property
-    def id(self) -> str: ...
-    @property
-    def domain(self) -> str: ...
-    @property
-    def tier(self) -> str: ...
-    @property
-    def samples(self) -> int: ...
-    @property
-    def tokens(self) -> int: ...
+    id: str
+    source: str
+    domain: str
+    tier: str
+    samples: int
+    tokens: int
 
 
 @dataclass(frozen=True)
@@ -200,7 +225,7 @@ class Wish:
         None where not even one block of each phase is."""
         longest: list[Fraction] = []
         for group in self.groups:
-            limit = exact(settings.limit(group.domain, group.tier)[0]) * group.samples
+            limit = exact(settings.limit(group)[0]) * group.samples
             each = [ideal[group.id] for ideal in self.ideals]
             if any(each):
                 rate = sum((r * n for r, n in zip(self.rates, each, strict=True)), Fraction(0))
@@ -244,10 +269,7 @@ def phases_from(
     shows it with 0 epochs, and a larger `block_samples` brings it in.
     """
     wish = wish_of(groups, settings, seq_len)
-    limits = {
-        group.id: exact(settings.limit(group.domain, group.tier)[0]) * group.samples
-        for group in wish.groups
-    }
+    limits = {group.id: exact(settings.limit(group)[0]) * group.samples for group in wish.groups}
     _check_epochs(wish, settings)
     return _phases(wish, limits, settings.block_samples)
 
@@ -308,18 +330,21 @@ def _ideal_counts(
 ) -> dict[str, Fraction]:
     """Compute samples of each group in a block, before rounding; none for empty groups.
 
-    A group's token share is ratio x tokens x multiplier / (sum of tokens x multiplier in its
+    A group's token share is ratio x tokens x multipliers / (sum of tokens x multipliers in its
     domain); divided by its fill, the tokens cancel and samples remain.
     """
     ratios = {**settings.domains, **(phase.domains or {})}
-    tiers = {group.tier for group in groups}
-    multipliers = {tier: settings.multiplier(tier, phase) for tier in tiers}
+    by_tier = {tier: settings.multiplier(tier, phase) for tier in {g.tier for g in groups}}
+    by_source = {
+        name: settings.source_multiplier(name, phase) for name in {g.source for g in groups}
+    }
+    multipliers = {group.id: by_tier[group.tier] * by_source[group.source] for group in groups}
     weights: dict[str, Fraction] = {}
     for domain in sorted(ratios):
         members = [group for group in groups if group.domain == domain]
-        pool = sum((group.tokens * multipliers[group.tier] for group in members), Fraction(0))
+        pool = sum((group.tokens * multipliers[group.id] for group in members), Fraction(0))
         for group in members:
-            weight = exact(ratios[domain]) * multipliers[group.tier] * group.samples
+            weight = exact(ratios[domain]) * multipliers[group.id] * group.samples
             weights[group.id] = weight / pool if weight else Fraction(0)
     total = sum(weights.values(), Fraction(0))
     if not total:
@@ -331,7 +356,7 @@ def _check_epochs(wish: Wish, settings: MixtureSettings) -> None:
     """Refuse a mix that asks for more than may be repeated, and say what would fit."""
     over = []
     for group in wish.groups:
-        allowed, key = settings.limit(group.domain, group.tier)
+        allowed, key = settings.limit(group)
         asked = wish.epochs(group)
         if asked > exact(allowed):
             over.append((asked / exact(allowed), group, asked, allowed, key))
@@ -362,8 +387,8 @@ def _whole_counts(
 ) -> dict[str, int]:
     """Compute samples of each group in a block of one phase, within the epochs allowed.
 
-    `drawn` counts what all phases draw so far, and is carried on. What a tier cannot take within
-    its limits goes to its domain, and then to the others.
+    `drawn` counts what all phases draw so far, and is carried on. What a source cannot take within
+    its limits goes to the others of its tier, then to its domain, and then to the others.
     """
     counts = {name: floor(value) for name, value in ideal.items()}
     for name, count in counts.items():
@@ -385,17 +410,16 @@ def _whole_counts(
                 break
         return missing
 
-    domains = _apportioned(block_samples, wanting, ideal, lambda group: group.domain)
-    for domain, total in domains.items():
-        members = [group for group in wanting if group.domain == domain]
-        tiers = _apportioned(total, members, ideal, lambda group: group.tier)
-        for tier, wanted in tiers.items():
-            names = [group.id for group in members if group.tier == tier]
-            hand_out(wanted - sum(counts[name] for name in names), names)
+    def settle(total: int, members: Sequence[MixedGroup], kinds: Sequence[str]) -> int:
+        """Hand out what lacks to `total` in some groups, kind by kind; return what was left."""
+        for kind in kinds[:1]:
+            for name, wanted in _apportioned(total, members, ideal, attrgetter(kind)).items():
+                chosen = [group for group in members if getattr(group, kind) == name]
+                settle(wanted, chosen, kinds[1:])
         names = [group.id for group in members]
-        hand_out(total - sum(counts[name] for name in names), names)
-    missing = block_samples - sum(counts.values())
-    if hand_out(missing, [group.id for group in wanting]):
+        return hand_out(total - sum(counts[name] for name in names), names)
+
+    if settle(block_samples, wanting, ("domain", "tier", "source")):
         raise RecipeError(
             "no group can take the last samples of a block within max_epochs; "
             "raise block_samples or max_epochs, or lower run_tokens"

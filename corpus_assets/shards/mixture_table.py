@@ -10,7 +10,7 @@ from catalog.formats.manifest import Phase
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.shards.mixture import MixedGroup, MixtureSettings, phases_from, wish_of
 
-By = Literal["group", "tier", "domain"]
+By = Literal["group", "source", "tier", "domain"]
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,9 @@ def mix_of(groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int
         name: {row["group"]: row["share"] for row in _rows(groups, drawn)}
         for name, drawn in by_phase.items()
     }
+    limits = {group.id: settings.limit(group) for group in groups}
     for row in rows:
-        row["allowed"], row["limit"] = settings.limit(row["domain"], row["tier"])
+        row["allowed"], row["limit"] = limits[row["group"]]
         row["phases"] = {name: share[row["group"]] for name, share in shares.items()}
     wanted = [value for ideal in wish.ideals for value in ideal.values() if value]
     asked = {group.id for group in wish.groups if wish.draws(group)}
@@ -80,12 +81,12 @@ def mix_of(groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int
 
 
 def gathered(rows: Sequence[dict[str, Any]], by: By) -> list[dict[str, Any]]:
-    """Rows of `mix_of`, those of one domain (and tier) as one row."""
+    """Rows of `mix_of`, those of one domain, one tier of it or one source of it as one row."""
     if by == "group":
         return list(rows)
     found: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
-        name = row["domain"] if by == "domain" else f"{row['domain']}/{row['tier']}"
+        name = row["domain"] if by == "domain" else f"{row['domain']}/{row[by]}"
         found.setdefault(name, []).append(row)
     return [_gathered(name, members) for name, members in sorted(found.items())]
 
@@ -97,6 +98,7 @@ def _gathered(name: str, members: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {
         "group": name,
         "domain": members[0]["domain"],
+        "source": members[0]["source"],
         "tier": members[0]["tier"],
         **row,
         "epochs": row["drawn_tokens"] / row["tokens"] if row["tokens"] else 0.0,
@@ -119,6 +121,7 @@ def _rows(groups: Sequence[MixedGroup], draws: dict[str, Fraction]) -> list[dict
         {
             "group": group.id,
             "domain": group.domain,
+            "source": group.source,
             "tier": group.tier,
             "samples": group.samples,
             "tokens": group.tokens,

@@ -198,14 +198,15 @@ def _tokens(manifest: Manifest) -> str:
 
 
 def _mixture(pipeline: Pipeline, manifest: Manifest) -> str:
+    groups = pipeline.recipe.mixed_groups(manifest.groups)
     rows = [
         (row["group"], row["tokens"], row["drawn_tokens"], row["share"], row["epochs"])
-        for row in mixture_table(manifest.groups, manifest.phases)
+        for row in mixture_table(groups, manifest.phases)
     ]
     phases = ", ".join(f"{phase.name} {phase.blocks} blocks" for phase in manifest.phases)
     there = {group.domain for group in manifest.groups if group.samples}
     gone = [name for name in sorted(pipeline.recipe.mixture.domains) if name not in there]
-    _, gave_way = fitted(manifest.groups, pipeline.recipe.mixture, manifest.seq_len)
+    _, gave_way = fitted(groups, pipeline.recipe.mixture, manifest.seq_len)
     notes = [f"Nothing of domain {name} is there: its share went to the others." for name in gone]
     notes += [gave_way] if gave_way is not None else []
     return (

@@ -113,7 +113,7 @@ def make_version(pipeline: Pipeline, name: str) -> Version:
     special = recipe.tokenizer.special_names()
     encoder = encoder_of(read_output(pipeline.store, tokenizer), special["eod"], special["pad"])
     seq_len = recipe.shards.pack.seq_len
-    phases, gave_way = fitted(groups, recipe.mixture, seq_len)
+    phases, gave_way = fitted(recipe.mixed_groups(groups), recipe.mixture, seq_len)
     pin = lock.calibrations["tokenizer"]
     manifest = Manifest(
         version=name,

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from corpus_assets.clean.clean_text import CleanTextSettings
 from corpus_assets.clean.stage import tiers_by_copies
-from corpus_assets.shards.mixture import MixtureSettings, PhaseSettings
+from corpus_assets.shards.mixture import MixedGroup, MixtureSettings, PhaseSettings
 
 MAIN = PhaseSettings(name="main", share=1.0)
 
@@ -57,7 +57,8 @@ def test_a_tier_whose_own_name_ends_in_a_number_is_itself() -> None:
 
 def test_limits_of_repetition_are_those_of_the_tier() -> None:
     settings = MixtureSettings(max_epochs_by_tier={"low": 1.0})
-    assert settings.limit("web", "low.5") == (1.0, "max_epochs_by_tier.low")
+    group = MixedGroup("A/web/low.5", "A", "web", "low.5", 1, 1)
+    assert settings.limit(group) == (1.0, "max_epochs_by_tier.low")
 
 
 @pytest.mark.parametrize("sizes", [(5, 2), (2, 2), (1,)])

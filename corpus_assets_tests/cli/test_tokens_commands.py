@@ -92,6 +92,11 @@ class TestMix:
         text = said(capsys, *words, "--home", str(small_build.home))
         assert "of the run's tokens move to another group" in text
 
+    def test_rows_of_a_source_are_gathered(self, small_build: Place, capsys: Captured) -> None:
+        words = ("mix", VERSION, "--set", "mixture.sources={web: 2}", "--by", "source")
+        rows = answer(small_build, capsys, *words)["rows"]
+        assert [row["group"] for row in rows] == ["books/books", "web/web"]
+
     @pytest.mark.parametrize("ending", ["svg", "html"])
     @pytest.mark.parametrize("compared", [(), ("--against", VERSION)])
     def test_the_plot_is_the_same_file_each_time_and_needs_no_other(
@@ -123,11 +128,20 @@ class TestMix:
         message = said(capsys, "mix", str(small_build.recipe), "--home", str(tmp_path), code=1)
         assert "has no tokens to mix yet" in message
 
+    @pytest.mark.parametrize(
+        "change",
+        ["domains.books=0.8", "phases.cooldown.sources={web: 0}"],
+    )
     def test_a_build_with_other_weights_writes_a_manifest_and_no_artifact(
-        self, place: Place
+        self, place: Place, change: str
     ) -> None:
         before = sorted(path.name for path in place.store.glob("artifacts/*/*"))
-        assert place.build("--set", "mixture.domains.books=0.8", version="mixed") == 0
+        assert place.build("--set", f"mixture.{change}", version="mixed") == 0
+        manifests = [(place.store / f"versions/{name}/manifest.json").read_bytes()
+                     for name in (VERSION, "mixed")]  # fmt: skip
+        old, new = (json.loads(manifest) for manifest in manifests)
+        assert old["groups"] == new["groups"]
+        assert old["phases"] != new["phases"]
         assert sorted(path.name for path in place.store.glob("artifacts/*/*")) == before
 
 

@@ -58,6 +58,9 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
     }
     domains = {"web": 0.7, "notes": 0.3}
     seed = draw.randrange(2**32)
+    # In every second recipe all sources are of one domain, and their weights divide it.
+    if seed % 2:
+        sources = [source | {"domain": "web"} for source in sources]
     # One recipe in four has a language model, and grades by perplexity: low is good.
     has_model = seed % 4 == 2
     reading = [{"family": name, "models": ["m"]} for name in ("perplexity", "token_divergence")]
@@ -132,6 +135,7 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
         },
         "mixture": {
             "domains": {source["domain"]: domains[source["domain"]] for source in sources},
+            "sources": {"first": 2.0},
             "tiers": {"high": 2.0, "low": 1.0, "all": 1.0},
             "copies": {2: 1.5, 3: 2},
             "block_samples": 16,

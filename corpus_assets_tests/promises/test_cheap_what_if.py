@@ -52,7 +52,7 @@ def test_a_changed_contamination_threshold_scans_no_text(demo_home: Path) -> Non
 
 
 def test_changed_weights_leave_everything_but_the_manifest(demo_home: Path) -> None:
-    changes = ("mixture.domains.code=0.3", "mixture.tiers.low=0.25")
+    changes = ("mixture.domains.code=0.3", "mixture.sources={books: 2}", "mixture.tiers.low=0.25")
     assert _cached(demo_home, *changes) == EVERYTHING
 
 

@@ -1,6 +1,5 @@
 """Weights to samples per block."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -9,29 +8,26 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from corpus_assets.core.errors import RecipeError
-from corpus_assets.shards.mixture import MixtureSettings, PhaseSettings, fitted, phases_from
+from corpus_assets.shards.mixture import (
+    MixedGroup,
+    MixtureSettings,
+    PhaseSettings,
+    fitted,
+    phases_from,
+)
 from corpus_assets.shards.mixture_table import mixture_table
 
 SEQ_LEN = 100
 
 
-@dataclass(frozen=True)
-class Size:
-    id: str
-    samples: int
-    tokens: int
-
-    @property
-    def domain(self) -> str:
-        return self.id.split("/")[1]
-
-    @property
-    def tier(self) -> str:
-        return self.id.split("/")[2]
+def sized(name: str, samples: int, tokens: int) -> MixedGroup:
+    """A group whose source is what its snapshot begins with: that of `A.1/web/mid` is `A`."""
+    snapshot, domain, tier = name.split("/")
+    return MixedGroup(name, snapshot.partition(".")[0], domain, tier, samples, tokens)
 
 
-def full(name: str, samples: int, fill: int = SEQ_LEN) -> Size:
-    return Size(name, samples, samples * fill)
+def full(name: str, samples: int, fill: int = SEQ_LEN) -> MixedGroup:
+    return sized(name, samples, samples * fill)
 
 
 WEB_AND_CODE = [
@@ -138,6 +134,9 @@ def test_a_domain_may_have_its_own_limit_of_epochs() -> None:
         ({"domains": {"web": float("nan")}}, "domains.web"),
         ({"domains": {}}, "at least one domain"),
         ({"tiers": {"high": -2}}, "tiers.high"),
+        ({"sources": {"A": -2}}, "sources.A is -2"),
+        ({"phases": [{"name": "a", "share": 1, "sources": {"A": -1}}]}, "a.sources.A is -1"),
+        ({"max_epochs_by_source": {"A": 0}}, "max_epochs_by_source.A"),
         ({"phases": []}, "one phase"),
         ({"phases": [{"name": "a", "share": 0.5}]}, "sum to 0.5"),
         ({"phases": [{"name": "a", "share": 0.5}] * 2}, "twice"),
@@ -158,10 +157,12 @@ def test_settings_that_make_no_sense_are_refused(changes: dict[str, Any], word: 
     [
         ([*WEB_AND_CODE, full("A/books/mid", 5)], "'books' of group A/books/mid has no weight"),
         ([*WEB_AND_CODE, full("A/web/top", 5)], "'top' of group A/web/top"),
-        ([*WEB_AND_CODE, Size("C/web/mid", 5, 501)], "501 tokens in 5 samples"),
+        ([*WEB_AND_CODE, sized("C/web/mid", 5, 501)], "501 tokens in 5 samples"),
     ],
 )
-def test_groups_that_do_not_fit_the_mixture_are_refused(groups: list[Size], word: str) -> None:
+def test_groups_that_do_not_fit_the_mixture_are_refused(
+    groups: list[MixedGroup], word: str
+) -> None:
     with pytest.raises(RecipeError, match=word):
         phases_from(groups, mix(), SEQ_LEN)
 
@@ -190,7 +191,7 @@ sizes = st.builds(
 def test_counts_fill_each_block_exactly_and_stay_within_epochs_whatever_the_order_of_groups(
     found: dict[tuple[str, str], tuple[int, int]], block: int, share: float
 ) -> None:
-    groups = [Size(f"{a}/web/{tier}", n, tokens) for (a, tier), (n, tokens) in found.items()]
+    groups = [sized(f"{a}/web/{tier}", n, tokens) for (a, tier), (n, tokens) in found.items()]
     setting = MixtureSettings(
         block_samples=block,
         phases=(
@@ -209,6 +210,74 @@ def test_counts_fill_each_block_exactly_and_stay_within_epochs_whatever_the_orde
         assert min(phase.counts.values()) >= 1
     for row in mixture_table(groups, phases):
         assert row["epochs"] <= 6
+
+
+def shares(groups: list[MixedGroup], setting: MixtureSettings, kind: str) -> dict[str, float]:
+    """Shares of the run by source, domain or tier."""
+    found: dict[str, float] = {}
+    for row in mixture_table(groups, phases_from(groups, setting, SEQ_LEN)):
+        found[row[kind]] = found.get(row[kind], 0.0) + row["share"]
+    return {name: round(share, 3) for name, share in found.items()}
+
+
+NEWS_AND_WIKI = [
+    full("news.1/web/mid", 3000),
+    full("news.2/web/mid", 3000),
+    full("wiki.1/web/mid", 2000),
+    full("git.1/code/mid", 8000),
+]
+HALVES = {"domains": {"web": 1, "code": 1}, "block_samples": 1000, "max_epochs": 100}
+
+
+def test_a_source_is_seen_as_often_as_its_weight_says_and_its_domain_keeps_its_ratio() -> None:
+    assert shares(NEWS_AND_WIKI, mix(**HALVES), "source") == {
+        "git": 0.5,
+        "news": 0.375,
+        "wiki": 0.125,
+    }
+    weighted = mix(**HALVES, sources={"wiki": 3})
+    assert shares(NEWS_AND_WIKI, weighted, "source") == {"git": 0.5, "news": 0.25, "wiki": 0.25}
+    phases = phases_from(NEWS_AND_WIKI, weighted, SEQ_LEN)
+    epochs = {row["group"]: row["epochs"] for row in mixture_table(NEWS_AND_WIKI, phases)}
+    assert epochs["wiki.1/web/mid"] == pytest.approx(3 * epochs["news.1/web/mid"], rel=0.01)
+
+
+def test_weights_of_source_and_tier_multiply() -> None:
+    groups = [full("A.1/web/high", 100), full("A.1/web/low", 100), full("B.1/web/low", 100)]
+    setting = MixtureSettings(sources={"A": 3}, tiers={"high": 2, "low": 1}, block_samples=100)
+    [phase] = phases_from(groups, setting, SEQ_LEN)
+    assert phase.counts == {"A.1/web/high": 60, "A.1/web/low": 30, "B.1/web/low": 10}
+
+
+def test_a_phase_may_weigh_a_source_otherwise_or_leave_it_out() -> None:
+    setting = mix(
+        **HALVES,
+        phases=[
+            {"name": "main", "share": 0.5},
+            {"name": "cooldown", "share": 0.5, "sources": {"news": 0}},
+        ],
+    )
+    main, cooldown = phases_from(NEWS_AND_WIKI, setting, SEQ_LEN)
+    assert set(main.counts) == {group.id for group in NEWS_AND_WIKI}
+    assert cooldown.counts == {"wiki.1/web/mid": 500, "git.1/code/mid": 500}
+
+
+def test_a_source_may_have_its_own_limit_of_epochs() -> None:
+    setting = mix(**{**HALVES, "max_epochs": 2}, sources={"wiki": 3})
+    with pytest.raises(RecipeError, match=r"2\.00 epochs of group wiki.*max_epochs_by_source"):
+        phases_from(
+            NEWS_AND_WIKI,
+            setting.model_copy(update={"max_epochs_by_source": {"wiki": 1.5}}),
+            SEQ_LEN,
+        )
+    assert phases_from(NEWS_AND_WIKI, setting, SEQ_LEN)
+
+
+def test_a_source_without_anything_gives_its_share_to_its_domain() -> None:
+    setting = mix(**HALVES, sources={"wiki": 3})
+    left = [group for group in NEWS_AND_WIKI if group.source != "wiki"]
+    assert fitted(left, setting, SEQ_LEN) == fitted(left, mix(**HALVES), SEQ_LEN)
+    assert shares(left, setting, "source") == {"git": 0.5, "news": 0.5}
 
 
 def test_a_domain_without_anything_gives_its_share_to_the_rest() -> None:

@@ -7,7 +7,7 @@ import pytest
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.shards.mixture import MixtureSettings, phases_from
 from corpus_assets.shards.mixture_table import gathered, mix_of, mixture_table
-from corpus_assets_tests.shards.test_mixture import SEQ_LEN, WEB_AND_CODE, Size, full, mix
+from corpus_assets_tests.shards.test_mixture import SEQ_LEN, WEB_AND_CODE, full, mix, sized
 
 
 def by_group(rows: Any) -> dict[str, dict[str, Any]]:
@@ -101,6 +101,11 @@ def test_replay_may_be_allowed_for_one_group_and_refused_for_another() -> None:
             {"max_epochs_by_domain": {"web": 2}, "max_epochs_by_tier": {"low": 1}},
             (1.0, "max_epochs_by_tier.low"),
         ),
+        ({"max_epochs_by_source": {"A": 9}}, (9.0, "max_epochs_by_source.A")),
+        (
+            {"max_epochs_by_domain": {"web": 2}, "max_epochs_by_source": {"A": 1.5, "B": 1}},
+            (1.5, "max_epochs_by_source.A"),
+        ),
         (
             {"max_epochs_by_tier": {"low": 1}, "max_epochs_by_group": {"web/low": 3}},
             (3.0, "max_epochs_by_group.web/low"),
@@ -108,7 +113,7 @@ def test_replay_may_be_allowed_for_one_group_and_refused_for_another() -> None:
     ],
 )
 def test_the_closest_limit_counts(limits: dict[str, Any], expected: tuple[float, str]) -> None:
-    assert MixtureSettings(**limits).limit("web", "low") == expected
+    assert MixtureSettings(**limits).limit(full("A/web/low", 1)) == expected
 
 
 def test_groups_too_small_for_a_block_are_named_with_the_block_that_has_them() -> None:
@@ -137,8 +142,25 @@ def test_a_domain_of_many_small_groups_keeps_its_share() -> None:
     assert (counts["web/high"], counts["web/low"]) == (102, 26)  # 2 : 0.5
 
 
-def test_rows_can_be_gathered_by_tier_and_domain() -> None:
+def test_sources_of_many_small_groups_keep_their_shares() -> None:
+    """Of 0.6 and 0.3 samples a block, all of the first would else be rounded up, none of the
+    second."""
+    groups = [full(f"{name}{n}/web/mid", size) for name, size in (("A.", 600), ("B.", 300))
+              for n in range(150)]  # fmt: skip
+    [phase] = phases_from(groups, MixtureSettings(block_samples=135), SEQ_LEN)
+    counts = {source: sum(n for name, n in phase.counts.items() if name.startswith(source))
+              for source in "AB"}  # fmt: skip
+    assert counts == {"A": 90, "B": 45}
+
+
+def test_rows_can_be_gathered_by_source_tier_and_domain() -> None:
     rows = mix_of(WEB_AND_CODE, mix(), SEQ_LEN).rows
+    sources = by_group(gathered(rows, "source"))
+    assert {name: row["tokens"] for name, row in sources.items()} == {
+        "code/A": 200_000,
+        "web/A": 500_000,
+        "web/B": 100_000,
+    }
     tiers, domains = by_group(gathered(rows, "tier")), by_group(gathered(rows, "domain"))
     assert set(tiers) == {"web/high", "web/low", "code/mid"}
     assert tiers["web/high"]["tokens"] == 200_000
@@ -149,7 +171,7 @@ def test_rows_can_be_gathered_by_tier_and_domain() -> None:
 
 def test_thousands_of_groups_are_mixed_exactly() -> None:
     groups = [
-        Size(f"S{n:04d}/{domain}/mid", 1000 + n, (1000 + n) * 90 + n)
+        sized(f"S{n:04d}/{domain}/mid", 1000 + n, (1000 + n) * 90 + n)
         for n in range(700)
         for domain in ("web", "code")
     ]

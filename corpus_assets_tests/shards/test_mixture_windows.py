@@ -1,7 +1,5 @@
 """Whatever the manifest, a run has the mix it says at every place."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 from hypothesis import HealthCheck, assume, given, settings
@@ -9,7 +7,13 @@ from hypothesis import strategies as st
 
 from catalog.formats.manifest import Phase
 from corpus_assets.core.errors import RecipeError
-from corpus_assets.shards.mixture import MixtureSettings, PhaseSettings, phases_from, wish_of
+from corpus_assets.shards.mixture import (
+    MixedGroup,
+    MixtureSettings,
+    PhaseSettings,
+    phases_from,
+    wish_of,
+)
 from corpus_assets.shards.order import Order
 
 SEQ_LEN = 1000
@@ -17,31 +21,9 @@ WINDOW = 100
 """Blocks over which shares must be right."""
 
 
-@dataclass(frozen=True)
-class Filled:
-    """A group with the tokens of every sample, as packing leaves them: nearly full ones."""
-
-    id: str
-    fills: npt.NDArray[np.int64]
-
-    @property
-    def domain(self) -> str:
-        return self.id.split("/")[1]
-
-    @property
-    def tier(self) -> str:
-        return self.id.split("/")[2]
-
-    @property
-    def samples(self) -> int:
-        return len(self.fills)
-
-    @property
-    def tokens(self) -> int:
-        return int(self.fills.sum())
-
-
-Made = tuple[list[Filled], list[Phase], Order, MixtureSettings]
+Fills = dict[str, npt.NDArray[np.int64]]
+"""Tokens of every sample of a group, as packing leaves them: nearly full ones."""
+Made = tuple[list[MixedGroup], Fills, list[Phase], Order, MixtureSettings]
 
 
 @st.composite
@@ -49,15 +31,16 @@ def corpora(draw: st.DrawFn) -> Made:
     """Random groups, weights, tiers and phases, through the code that writes manifests."""
     generator = np.random.default_rng(draw(st.integers(0, 2**32)))
     domains = draw(st.lists(st.sampled_from(["web", "code", "math"]), min_size=1, unique=True))
-    groups = []
+    groups, fills = [], Fills()
     for domain in domains:
         for tier in draw(
             st.lists(st.sampled_from(["high", "mid", "low"]), min_size=1, unique=True)
         ):
             samples = draw(st.integers(50, 60_000))
             least = draw(st.sampled_from([0.9, 0.97, 1.0]))
-            fills = generator.integers(int(least * SEQ_LEN), SEQ_LEN + 1, samples)
-            groups.append(Filled(f"S/{domain}/{tier}", fills))
+            name = f"S/{domain}/{tier}"
+            fills[name] = generator.integers(int(least * SEQ_LEN), SEQ_LEN + 1, samples)
+            groups.append(MixedGroup(name, "S", domain, tier, samples, int(fills[name].sum())))
     block = draw(st.sampled_from([256, 512, 1024]))
     setting = MixtureSettings(
         domains={name: draw(st.floats(0.05, 1).map(lambda x: round(x, 3))) for name in domains},
@@ -74,7 +57,7 @@ def corpora(draw: st.DrawFn) -> Made:
     except RecipeError:
         assume(False)
     sizes = {group.id: group.samples for group in groups}
-    return groups, phases, Order(sizes, phases, block, draw(st.integers(0, 2**62))), setting
+    return groups, fills, phases, Order(sizes, phases, block, draw(st.integers(0, 2**62))), setting
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
@@ -82,7 +65,7 @@ def corpora(draw: st.DrawFn) -> Made:
 def test_over_any_hundred_blocks_token_shares_are_within_a_thousandth_of_the_manifest(
     made: Made, data: st.DataObject
 ) -> None:
-    groups, phases, order, _ = made
+    groups, fills, phases, order, _ = made
     by_id = {group.id: group for group in groups}
     starts = np.cumsum([0, *(phase.blocks for phase in phases)])
     for phase, start in zip(phases, starts, strict=False):
@@ -95,7 +78,7 @@ def test_over_any_hundred_blocks_token_shares_are_within_a_thousandth_of_the_man
         said = np.zeros(len(order.group_ids))
         for number, name in enumerate(order.group_ids):
             group = by_id[name]
-            seen[number] = group.fills[draws.sample[draws.group == number]].sum()
+            seen[number] = fills[name][draws.sample[draws.group == number]].sum()
             said[number] = phase.counts.get(name, 0) * group.tokens / group.samples
         assert np.abs(seen / seen.sum() - said / said.sum()).max() < 0.001
 
@@ -104,7 +87,7 @@ def test_over_any_hundred_blocks_token_shares_are_within_a_thousandth_of_the_man
 @given(corpora())
 def test_a_block_has_what_each_domain_and_tier_asks_for_up_to_one_sample(made: Made) -> None:
     """However many groups a domain has: what they lose by rounding does not add up."""
-    groups, phases, _, setting = made
+    groups, _, phases, _, setting = made
     wish = wish_of(groups, setting, SEQ_LEN)
     for phase, ideal in zip(phases, wish.ideals, strict=True):
         for domain in setting.domains:
