@@ -176,7 +176,8 @@ def _next_commands(pipeline: Pipeline, version: Version, home: Home, recipe: str
     at = "" if home == Home.resolve(None) else f" --home {shlex.quote(str(home.root))}"
     group = max(version.manifest.groups, key=lambda g: g.tokens)
     shard = f"{group.id}/{group.shards[0].name}"
-    domain = next(iter(pipeline.recipe.mixture.domains))
+    domain = next(iter(pipeline.recipe.mixture.domains), None)
+    weight = f"domains.{domain}=0.5" if domain else "temperature=2"
     commands = [
         (f"corpus report {version.name}{at}", "one HTML page with everything above"),
         (f"corpus verify {version.name}{at}", "re-hash and re-count everything"),
@@ -187,7 +188,7 @@ def _next_commands(pipeline: Pipeline, version: Version, home: Home, recipe: str
         commands.append((f"catalog find --url {shlex.quote(url)}{at}", "where is this page?"))
     commands.append(
         (
-            f"corpus plan {recipe} --set mixture.domains.{domain}=0.5{at}",
+            f"corpus plan {recipe} --set mixture.{weight}{at}",
             "what would another mix recompute?",
         )
     )

@@ -241,11 +241,12 @@ class Recipe(Settings):
                 f"known: {', '.join(sorted(domains))}"
             )
         unweighted = domains - set(self.mixture.domains)
-        if unweighted:
+        if unweighted and self.mixture.temperature is None:
             raise ValueError(
                 f"mixture.domains: domain {sorted(unweighted)[0]} has a source but no weight; "
                 "give it one, or leave the source out"
             )
+        self.mixture.check_domains(domains)
         self.mixture.check_sources([source.name for source in self.sources])
         check_classifiers(self.classifiers, self.signals.needs(), names)
         if self.perplexity is not None:

@@ -205,7 +205,7 @@ def _mixture(pipeline: Pipeline, manifest: Manifest) -> str:
     ]
     phases = ", ".join(f"{phase.name} {phase.blocks} blocks" for phase in manifest.phases)
     there = {group.domain for group in manifest.groups if group.samples}
-    gone = [name for name in sorted(pipeline.recipe.mixture.domains) if name not in there]
+    gone = sorted({source.domain for source in pipeline.recipe.sources} - there)
     _, gave_way = fitted(groups, pipeline.recipe.mixture, manifest.seq_len)
     notes = [f"Nothing of domain {name} is there: its share went to the others." for name in gone]
     notes += [gave_way] if gave_way is not None else []

@@ -129,14 +129,19 @@ class TestMix:
         assert "has no tokens to mix yet" in message
 
     @pytest.mark.parametrize(
-        "change",
-        ["domains.books=0.8", "phases.cooldown.sources={web: 0}"],
+        "changes",
+        [
+            ["mixture.domains.books=0.8"],
+            ["mixture.phases.cooldown.sources={web: 0}"],
+            ["mixture.domains={}", "mixture.temperature=3"],
+        ],
     )
     def test_a_build_with_other_weights_writes_a_manifest_and_no_artifact(
-        self, place: Place, change: str
+        self, place: Place, changes: list[str]
     ) -> None:
         before = sorted(path.name for path in place.store.glob("artifacts/*/*"))
-        assert place.build("--set", f"mixture.{change}", version="mixed") == 0
+        words = [word for change in changes for word in ("--set", change)]
+        assert place.build(*words, version="mixed") == 0
         manifests = [(place.store / f"versions/{name}/manifest.json").read_bytes()
                      for name in (VERSION, "mixed")]  # fmt: skip
         old, new = (json.loads(manifest) for manifest in manifests)

@@ -134,7 +134,12 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
             "tokens_per_shard": 1024,
         },
         "mixture": {
-            "domains": {source["domain"]: domains[source["domain"]] for source in sources},
+            **(
+                {"temperature": 2.0}
+                if seed % 3 == 1
+                else {"domains": {s["domain"]: domains[s["domain"]] for s in sources}}
+            ),
+            "source_temperature": 1.0 + seed % 2,
             "sources": {"first": 2.0},
             "tiers": {"high": 2.0, "low": 1.0, "all": 1.0},
             "copies": {2: 1.5, 3: 2},

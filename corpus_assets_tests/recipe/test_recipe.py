@@ -72,6 +72,12 @@ def test_the_demo_recipe_is_whole() -> None:
         ("mixture.sources", {"wbe": 2}, "mixture.sources names 'wbe', which is unknown"),
         ("mixture.max_epochs_by_source", {"wbe": 2}, "mixture.max_epochs_by_source names 'wbe'"),
         ("mixture.phases.main.sources", {"wbe": 2}, "mixture.phases.main.sources names 'wbe'"),
+        ("mixture.temperature", 2, "mixture.temperature computes the ratios of domains"),
+        (
+            "mixture",
+            {"temperature": 2, "max_epochs_by_domain": {"x": 1}},
+            "mixture.max_epochs_by_domain names 'x'",
+        ),
         ("mixture.phases.main.share", 0.5, "shares of mixture.phases sum to 0.6"),
         ("mixture.tiers", {"high": 1}, "mixture.tiers: tier low of the selection has no multipl"),
         ("calibrate_on", ["crawl-9"], "calibrate_on names the unknown snapshot crawl-9; known: cr"),

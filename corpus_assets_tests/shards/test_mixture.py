@@ -1,5 +1,6 @@
 """Weights to samples per block."""
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from corpus_assets.shards.mixture import (
     PhaseSettings,
     fitted,
     phases_from,
+    tempered,
 )
 from corpus_assets.shards.mixture_table import mixture_table
 
@@ -138,6 +140,8 @@ def test_a_domain_may_have_its_own_limit_of_epochs() -> None:
         ({"phases": [{"name": "a", "share": 1, "sources": {"A": -1}}]}, "a.sources.A is -1"),
         ({"max_epochs_by_source": {"A": 0}}, "max_epochs_by_source.A"),
         ({"phases": []}, "one phase"),
+        ({"source_temperature": 0.5}, "source_temperature"),
+        ({"domains": {}, "temperature": 0}, "temperature"),
         ({"phases": [{"name": "a", "share": 0.5}]}, "sum to 0.5"),
         ({"phases": [{"name": "a", "share": 0.5}] * 2}, "twice"),
         ({"phases": [{"name": "a", "share": 1}, {"name": "b", "share": 0}]}, "share is 0"),
@@ -278,6 +282,84 @@ def test_a_source_without_anything_gives_its_share_to_its_domain() -> None:
     left = [group for group in NEWS_AND_WIKI if group.source != "wiki"]
     assert fitted(left, setting, SEQ_LEN) == fitted(left, mix(**HALVES), SEQ_LEN)
     assert shares(left, setting, "source") == {"git": 0.5, "news": 0.5}
+
+
+SIZES = [full("A/web/mid", 9000), full("A/code/mid", 1000)]
+
+
+def by_size(**changes: Any) -> MixtureSettings:
+    return MixtureSettings(**{"temperature": 1, "block_samples": 1000, "max_epochs": 100} | changes)
+
+
+@pytest.mark.parametrize(
+    ("temperature", "web"),
+    [
+        (1, 0.9),  # by size
+        (2, 0.75),  # 3 : 1
+        (1 / 0.3, 0.659),  # 9 ^ 0.3 : 1, the alpha of XLM-R and mT5
+        (1e9, 0.5),
+    ],
+)
+def test_temperature_makes_domains_more_equal_the_higher_it_is(
+    temperature: float, web: float
+) -> None:
+    assert shares(SIZES, by_size(temperature=temperature), "domain")["web"] == web
+
+
+def test_powers_of_sizes_are_exact_where_they_are_whole() -> None:
+    assert tempered({"a": 9, "b": 1}, 2) == {"a": Fraction(3, 4), "b": Fraction(1, 4)}
+    sizes = {"a": 10**15 + 37, "b": 7}
+    total = sum(sizes.values())
+    assert tempered(sizes, 1) == {name: Fraction(size, total) for name, size in sizes.items()}
+
+
+def test_powers_that_are_not_whole_have_thirty_digits() -> None:
+    shares = tempered({"a": 12, "b": 1}, 2.5)
+    power = shares["a"] / shares["b"]
+    assert abs(power**5 - 12**2) < Fraction(1, 10**26)  # 12 ^ (2 / 5)
+    assert power.denominator <= 10**29
+
+
+def test_a_temperature_over_sources_leaves_the_ratios_of_domains() -> None:
+    groups = [full("A.1/web/mid", 8000), full("A.2/web/mid", 1000), full("B.1/web/mid", 1000),
+              full("C.1/code/mid", 5000)]  # fmt: skip
+    setting = mix(**HALVES, source_temperature=2)
+    assert shares(groups, setting, "source") == {"A": 0.375, "B": 0.125, "C": 0.5}
+    weighted = mix(**HALVES, source_temperature=2, sources={"B": 3})
+    assert shares(groups, weighted, "source") == {"A": 0.25, "B": 0.25, "C": 0.5}
+
+
+def test_a_phase_counts_the_size_of_what_it_draws() -> None:
+    groups = [full("A/web/high", 1000), full("A/web/low", 8000), full("A/code/high", 1000)]
+    phases = [
+        {"name": "a", "share": 0.5},
+        {"name": "b", "share": 0.5, "tiers": {"low": 0}},
+    ]
+    main, cooldown = phases_from(groups, by_size(phases=phases), SEQ_LEN)
+    assert main.counts["A/code/high"] == 100
+    assert cooldown.counts == {"A/web/high": 500, "A/code/high": 500}
+
+
+def test_a_phase_may_leave_a_domain_out_of_those_by_size() -> None:
+    phases = [{"name": "a", "share": 0.9}, {"name": "b", "share": 0.1, "domains": {"web": 0}}]
+    main, cooldown = phases_from(SIZES, by_size(phases=phases), SEQ_LEN)
+    assert main.counts == {"A/web/mid": 900, "A/code/mid": 100}
+    assert cooldown.counts == {"A/code/mid": 1000}
+
+
+def test_what_is_taken_down_counts_in_no_size() -> None:
+    """The weights of a version without some documents are those of a build that never read them:
+    they follow from its groups alone."""
+    less = [full("A/web/mid", 1000), SIZES[1]]
+    assert shares(less, by_size(temperature=2), "domain") == {"web": 0.5, "code": 0.5}
+    assert shares(SIZES[1:], by_size(temperature=2), "domain") == {"code": 1.0}
+
+
+def test_ratios_and_a_temperature_together_are_refused() -> None:
+    with pytest.raises(RecipeError, match=r"leave mixture\.domains out"):
+        mix(temperature=2)
+    setting = by_size()
+    assert MixtureSettings(**setting.identity()) == setting
 
 
 def test_a_domain_without_anything_gives_its_share_to_the_rest() -> None:
