@@ -1,4 +1,4 @@
-"""Export a version for other trainers and check exports: `corpus export`, `check-export`."""
+"""Export for other tools and check exports: `corpus export`, `check-export`, `export-signatures`."""
 
 import json
 import os
@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION
+from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 
 LAYOUTS = ("megatron", "datatrove", "mds", "hf-parquet")
@@ -122,6 +123,51 @@ def check_export_command(folder: Path, hashes: bool, home: str | None, as_json: 
             click.echo(line)
     if not answer["ok"]:
         sys.exit(1)
+
+
+@click.command(name="export-signatures")
+@click.argument("version_or_recipe")
+@click.option("--snapshot", metavar="NAME", required=True)
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="A Parquet file.")
+@HOME_OPTION
+@JSON_OPTION
+def export_signatures_command(
+    version_or_recipe: str, snapshot: str, out: Path, home: str | None, as_json: bool
+) -> None:
+    """Write the MinHash signatures of a snapshot's documents for datasketch's LSH.
+
+    Documents under a takedown and documents without words are left out.
+    """
+    from corpus_assets.dedup.export import export_signatures
+    from corpus_assets.session import open_home, open_session, reopen_session
+
+    place = Home.resolve(home)
+    status = {row.name: row.status for row in open_home(place)[1].versions()}
+    if status.get(version_or_recipe, "live") != "live":
+        raise CorpusError(
+            f"version {version_or_recipe} is {status[version_or_recipe]}; `catalog versions` names "
+            "the new one"
+        )
+    is_version = version_or_recipe in status
+    opened = (
+        reopen_session(place, version_or_recipe)
+        if is_version
+        else open_session(version_or_recipe, place)
+    )
+    with opened as session:
+        body = export_signatures(session.pipeline, snapshot, out)
+    if as_json:
+        click.echo(json.dumps(body))
+        return
+    bands, rows = body["bands"], body["rows_per_band"]
+    click.echo(
+        f"signatures of {body['documents']:,} documents of {snapshot}: {out}; "
+        f"{body['without_shingles']:,} without words left out"
+    )
+    click.echo(
+        f"index them with MinHashLSH(num_perm={body['permutations']}, params=({bands}, {rows}))"
+    )
+    click.echo("takedowns do not reach it: export again after one")
 
 
 def _tell(done: int, parts: int) -> None:

@@ -15,7 +15,11 @@ import click
 from catalog.cli.terminal import STOPPED, explained, private_files, stoppable
 from catalog.errors import CatalogError
 from catalog.formats.ids import check_name
-from corpus_assets.cli.export import check_export_command, export_command
+from corpus_assets.cli.export import (
+    check_export_command,
+    export_command,
+    export_signatures_command,
+)
 from corpus_assets.cli.inspect import canary, contamination, signals, whatif
 from corpus_assets.cli.mix import mix, plan_tokens
 from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION, SET_OPTION, overrides_of
@@ -62,6 +66,7 @@ cli.add_command(mix)
 cli.add_command(plan_tokens)
 cli.add_command(export_command)
 cli.add_command(check_export_command)
+cli.add_command(export_signatures_command)
 
 
 @cli.command()

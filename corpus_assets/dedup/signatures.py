@@ -9,6 +9,7 @@
 """
 
 import io
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,26 +78,33 @@ def compute_signatures(documents: pa.Table, settings: SignatureSettings) -> Sign
     of anything; its band keys mean nothing. `n_shingles` counts places, not distinct shingles,
     and stays at 2^31 - 1 for a text with more.
     """
-    a, b = affine32_permutations(settings.permutations, settings.seed)
-    tables = char_tables() if settings.character_shingles else run_tables()
-    length = settings.shingle_chars or settings.shingle_words
     counts = np.empty(documents.num_rows, np.int32)
     keys = np.empty((documents.num_rows, settings.bands), np.uint64)
     sketches = np.empty((documents.num_rows, BINS), np.uint8)
     first = 0
-    for chunk in documents.column("text").chunks:
-        for start in range(0, len(chunk), _ROWS_AT_ONCE):
-            data, offsets = text_buffers(nfkc(chunk.slice(start, _ROWS_AT_ONCE)))
-            minima, some, n_shingles = sign_texts(
-                data, offsets, tables, length, a, b, settings.shingle_chars is not None
-            )
-            rows = slice(first, first + len(some))
-            counts[rows] = saturate_int32(n_shingles)
-            keys[rows] = band_keys(minima, settings.bands, settings.rows_per_band)
-            sketches[rows] = some
-            first += len(some)
+    for minima, some, n_shingles in sign_in_batches(documents.column("text"), settings):
+        rows = slice(first, first + len(some))
+        counts[rows] = saturate_int32(n_shingles)
+        keys[rows] = band_keys(minima, settings.bands, settings.rows_per_band)
+        sketches[rows] = some
+        first += len(some)
     table = pa.table([documents.column("doc_id"), pa.array(counts)], schema=SIGNATURES)
     return Signatures(table, keys, sketches)
+
+
+def sign_in_batches(
+    texts: pa.ChunkedArray, settings: SignatureSettings
+) -> Iterator[tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8], npt.NDArray[np.int64]]]:
+    """Yield minima [rows, permutations], sketches [rows, BINS] and shingle counts of texts."""
+    a, b = affine32_permutations(settings.permutations, settings.seed)
+    tables = char_tables() if settings.character_shingles else run_tables()
+    length = settings.shingle_chars or settings.shingle_words
+    for chunk in texts.chunks:
+        for start in range(0, len(chunk), _ROWS_AT_ONCE):
+            data, offsets = text_buffers(nfkc(chunk.slice(start, _ROWS_AT_ONCE)))
+            yield sign_texts(
+                data, offsets, tables, length, a, b, settings.shingle_chars is not None
+            )
 
 
 def saturate_int32(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from corpus_assets.clean.stage import CLEAN_TEXT
 from corpus_assets.core.stage import Asset
+from corpus_assets.dedup.stage import SIGNATURES
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.graph.checks import CheckOutcome, check_asset
 from corpus_assets.graph.run import AssetReport, run_asset
@@ -20,11 +21,16 @@ LOSS_CHECKS = {
     "losses": "Cutting repeated lines and passages empties no document, and takes no more of a "
     "site's text than the recipe's bound."
 }
+SIGNATURE_CHECKS = {
+    "datasketch": "Band keys, sketches and candidate similarities of a sample are what the "
+    "datasketch library makes of the texts."
+}
 LANGUAGE_CHECKS = {
     "language_losses": "No rule drops more of a language's documents than the recipe's bound."
 }
 MORE_CHECKS: Mapping[str, Mapping[str, str]] = {
     SELECTION.name: {**LANGUAGE_CHECKS, **DRIFT_CHECKS},
+    SIGNATURES.name: SIGNATURE_CHECKS,
     CLEAN_TEXT.name: LOSS_CHECKS,
     TOKENIZER.name: TOKENIZER_CHECKS,
 }

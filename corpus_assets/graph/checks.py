@@ -1,5 +1,5 @@
-"""Checks of what an asset left behind: schema, conservation, survival, losses. Plain data for
-anyone."""
+"""Checks of what an asset left behind: schema, conservation, survival, losses, signatures. Plain
+data for anyone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from catalog.formats.manifest import Manifest
 from corpus_assets.clean.losses import SHOWN, losses_message, snapshot_losses
 from corpus_assets.core.errors import StoreError
+from corpus_assets.dedup.oracle import compare_with_datasketch
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import AssetReport
 from corpus_assets.recipe.recipe import Bounds
@@ -32,8 +33,12 @@ def check_asset(pipeline: Pipeline, report: AssetReport) -> list[CheckOutcome]:
         _conservation(pipeline, report),
         _survival(pipeline, report),
     ]
-    more = {"clean_text": _losses, "selection": _language_losses}.get(report.asset)
-    return [*found, more(pipeline, report)] if more is not None else found
+    own = {
+        "selection": _language_losses,
+        "signatures": _datasketch,
+        "clean_text": _losses,
+    }.get(report.asset)
+    return [*found, own(pipeline, report)] if own is not None else found
 
 
 def _schema(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
@@ -120,6 +125,27 @@ def language_losses_message(pipeline: Pipeline, snapshot: str) -> tuple[bool, st
     notes = [result.notes[by_language.NOTE] for result in pipeline.results("selection", snapshot)]
     bound = pipeline.recipe.selection.max_language_loss
     return by_language.losses_message(by_language.summed(notes), bound)
+
+
+def _datasketch(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
+    """Compare a sample of signatures and candidate similarities with what datasketch makes."""
+    found = compare_with_datasketch(pipeline, report.snapshot or "")
+    numbers = {
+        "documents": found.documents,
+        "pairs": found.pairs,
+        "differing": len(found.differing),
+    }
+    message = (
+        f"{found.documents} documents and {found.pairs} candidate pairs are as datasketch says"
+    )
+    if found.differing:
+        named = ", ".join(sorted(found.differing)[:SHOWN])
+        message = (
+            f"signatures of {len(found.differing)} of {found.documents} documents are not what "
+            f"datasketch makes of their text: {named}; delete `artifacts/signatures` in the store "
+            "and build again; where they still differ, report it and publish nothing"
+        )
+    return CheckOutcome("datasketch", not found.differing, message, numbers=numbers)
 
 
 def check_version(pipeline: Pipeline, manifest: Manifest) -> CheckOutcome:

@@ -1,0 +1,85 @@
+"""Export a snapshot's MinHash signatures as datasketch's own bytes.
+
+The store keeps band keys and sketches; minima are made again from the text, a batch at a time, so
+memory does not grow with the snapshot. Text of documents that takedowns cover is in no part that
+a pipeline names, so neither are their signatures here.
+"""
+
+import contextlib
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from corpus_assets.core import files
+from corpus_assets.core.errors import CorpusError, RecipeError
+from corpus_assets.core.store import local_checked
+from corpus_assets.dedup.signatures import SignatureSettings, sign_in_batches
+
+if TYPE_CHECKING:
+    from corpus_assets.graph.pipeline import Pipeline
+
+BYTE_ORDER = "<"
+"""What `LeanMinHash.deserialize` has to be told, so that the file is the same on every machine."""
+
+_ROWS_AT_ONCE = 4096
+_SCHEMA = pa.schema([("doc_id", pa.string()), ("minhash", pa.binary())])
+
+
+def export_signatures(graph: "Pipeline", snapshot: str, out: Path) -> dict[str, Any]:
+    """Write `doc_id` (hex) and `minhash` (a serialised LeanMinHash) of a snapshot to a Parquet file.
+
+    Documents without a shingle are left out: their signatures would all be equal. The file appears
+    under its name when it is whole.
+    """
+    if snapshot not in graph.recipe.snapshots:
+        known = ", ".join(graph.recipe.snapshots)
+        raise RecipeError(f"recipe {graph.recipe.name} has no snapshot {snapshot}; it has {known}")
+    parts = graph.parts(files.DOCUMENTS, snapshot)
+    settings = graph.recipe.signatures
+    about = {"snapshot": snapshot, "scheme": "affine32", **settings.identity()}
+    schema = _SCHEMA.with_metadata({"corpus_assets.signatures": json.dumps(about)})
+    temporary = out.with_name(f".{out.name}.{uuid.uuid4().hex}.tmp")
+    documents = written = 0
+    try:
+        with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+            for part in parts:
+                file = pq.ParquetFile(local_checked(graph.store, part.path, part.sha256))
+                for batch in file.iter_batches(_ROWS_AT_ONCE, columns=["doc_id", "text"]):
+                    rows = pa.Table.from_pylist(list(_rows(batch, settings)), schema)
+                    writer.write_table(rows)
+                    documents += batch.num_rows
+                    written += rows.num_rows
+        temporary.replace(out)
+    except OSError as error:
+        raise CorpusError(f"cannot write {out}: {error.strerror or error}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+    return {
+        "snapshot": snapshot,
+        "documents": written,
+        "without_shingles": documents - written,
+        "bands": settings.bands,
+        "rows_per_band": settings.rows_per_band,
+        "permutations": settings.permutations,
+        "seed": settings.seed,
+    }
+
+
+def _rows(batch: pa.RecordBatch, settings: SignatureSettings) -> Iterator[dict[str, Any]]:
+    from datasketch import LeanMinHash
+
+    doc_ids = iter(batch["doc_id"].to_pylist())
+    for minima, _, n_shingles in sign_in_batches(pa.chunked_array([batch["text"]]), settings):
+        for row, count in zip(minima, n_shingles, strict=True):
+            doc_id = next(doc_ids)
+            if count:
+                lean = LeanMinHash(seed=settings.seed, hashvalues=row, scheme="affine32")
+                data = bytearray(lean.bytesize(BYTE_ORDER))
+                lean.serialize(data, BYTE_ORDER)
+                yield {"doc_id": doc_id.hex(), "minhash": bytes(data)}
