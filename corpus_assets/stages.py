@@ -17,7 +17,7 @@ from corpus_assets.clean.span_stages import COMMON_PRINTS, REPEATED_SPANS, SPAN_
 from corpus_assets.clean.stage import CLEAN_TEXT
 from corpus_assets.core.stage import Graph
 from corpus_assets.core.task import TaskContext
-from corpus_assets.decontam.stage import COMMON_ITEMS, CONTAMINATION, EVAL_INDEX
+from corpus_assets.decontam.stage import COMMON_ITEMS, CONTAMINATION, EVAL_INDEX, JUDGEMENTS
 from corpus_assets.dedup.stage import CLUSTERS, SIGNATURES, SURVIVOR_CLUSTERS
 from corpus_assets.ingest.list_stages import CATEGORY_INDEX, ROBOTS_INDEX, SITE_RULES
 from corpus_assets.ingest.stage import DOCUMENTS
@@ -56,6 +56,7 @@ STAGES = Graph(
         CONTAMINATION,
         COMMON_ITEMS,
         # What is left of their text.
+        JUDGEMENTS,
         LINE_KEYS,
         LINE_COUNTS,
         COMMON_LINES,

@@ -209,7 +209,7 @@ selection:
     min_documents: 5
 clusters: {scope: all, keep: longest, min_similarity: 0.7}
 eval_suites: [evals/*.jsonl]
-contamination: {drop_share: 0.8, report_share: 0.3}
+contamination: {drop_share: 0.8, report_share: 0.3, judgements: [lists/judgements.jsonl]}
 clean_text:
   boilerplate: {domains: [web], min_documents: 6}
   repeated_spans: {min_words: 20}
@@ -262,6 +262,8 @@ def make_small_corpus(folder: Path) -> Path:
         for i in range(2, 12)
     ]
     _write_lines(folder / "evals/lamps.jsonl", suite)
+    judged = {"text_id": "0" * 32, "benchmark": "lamps", "item_id": "q-2", "judgement": "keep"}
+    _write_lines(folder / "lists/judgements.jsonl", [judged])
     _write_lines(
         folder / "quality/positives.jsonl", ({"text": prose("positive", i)} for i in range(30))
     )

@@ -27,6 +27,7 @@ FATE_FILES = (
     files.MEMBERS,
     files.HITS,
     files.COMMON_ITEMS,
+    files.JUDGEMENTS,
 )
 """What `fate_inputs` reads."""
 

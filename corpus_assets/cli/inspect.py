@@ -6,7 +6,7 @@ function.
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -361,7 +361,7 @@ def canary(version: str, per_reason: int, chars: int, out: Path | None, home: st
     click.echo(f"canary of {version}: {target} (it holds text; delete it when you have looked)")
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @VERSION_OPTION
 @click.option("--benchmark", metavar="NAME", help="Of this benchmark only.")
 @click.option("--near-misses", is_flag=True, help="What was found and changed nothing.")
@@ -372,7 +372,9 @@ def canary(version: str, per_reason: int, chars: int, out: Path | None, home: st
 @TEXT_OPTION
 @HOME_OPTION
 @JSON_OPTION
+@click.pass_context
 def contamination(
+    context: click.Context,
     version: str | None,
     benchmark: str | None,
     near_misses: bool,
@@ -387,14 +389,54 @@ def contamination(
     Lists what was dropped or cut, the closest first; with --near-misses lightly edited items and
     partial quotations, with --common items that too many texts hold. --text shows the places.
     """
-    from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, NEAR_MISS
+    from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, KEEP, NEAR_MISS
     from corpus_assets.inspect.documents import contamination_of
     from corpus_assets.inspect.version_columns import open_version
 
-    wanted = {NEAR_MISS} if near_misses else {COMMON} if common else {DROP, CUT}
+    if context.invoked_subcommand is not None:
+        return
+    wanted = {NEAR_MISS, KEEP} if near_misses else {COMMON} if common else {DROP, CUT}
     registry, columns = open_version(Home.resolve(home), version)
     answer = contamination_of(registry, columns, benchmark, wanted, limit, with_text)
     (print_json if as_json else show_contamination)(answer)
+
+
+@contamination.command()
+@click.argument("doc_id")
+@click.argument("item", metavar="BENCHMARK/ITEM")
+@click.argument("judgement", type=click.Choice(["drop", "cut", "keep"]))
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File of judgements to write to, made where it is absent.",
+)
+@click.option("--by", default="", metavar="NAME", help="Who says so.")
+@click.option("--reason", default="", metavar="TEXT", help="Why.")
+@VERSION_OPTION
+@HOME_OPTION
+def judge(
+    doc_id: str,
+    item: str,
+    judgement: Literal["drop", "cut", "keep"],
+    out: Path,
+    by: str,
+    reason: str,
+    version: str | None,
+    home: str | None,
+) -> None:
+    """Record what is to follow from a near miss, for recipes to name in `contamination.judgements`.
+
+    DOC_ID and BENCHMARK/ITEM are those that `corpus contamination --near-misses` lists.
+    """
+    from corpus_assets.decontam.judgements import record
+    from corpus_assets.inspect.documents import judged_text
+    from corpus_assets.inspect.version_columns import open_version
+
+    registry, columns = open_version(Home.resolve(home), version)
+    text_id, name = judged_text(registry, columns, doc_id, item)
+    record(out, text_id, name, judgement, by, reason)
+    click.echo(f"{judgement}: {item} in text {text_id.hex()}, written to {out}")
 
 
 def show_contamination(answer: dict[str, Any]) -> None:

@@ -37,6 +37,7 @@ MEMBERS = File("clusters", "members-*.parquet", schemas.CLUSTER_MEMBERS, lineage
 # decontamination
 HITS = File("contamination", "hits.parquet", schemas.HITS)
 COMMON_ITEMS = File("common_items", "common_items.parquet")
+JUDGEMENTS = File("judgements", "judgements.parquet", schemas.JUDGEMENTS)
 
 # cleaning
 LINE_KEYS = File("line_keys", "line_keys.parquet")

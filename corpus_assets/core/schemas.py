@@ -118,12 +118,22 @@ BENCHMARK_HITS = pa.schema(
         ("total", pa.int32()),
         ("share", pa.float64()),  # matched / total
         ("similarity", pa.float32()),
-        ("verdict", pa.string()),  # drop, cut, common or near_miss
+        ("verdict", pa.string()),  # drop, cut, common, near_miss, or keep: judged to be no leak
         ("places", pa.list_(PLACE)),
     ]
 )
 """Benchmark items found in documents, and what follows; what became of a document is in its
 decision, since an earlier stage may have dropped it."""
+
+JUDGEMENTS = pa.schema(
+    [
+        ("text_id", pa.binary(16)),
+        ("benchmark", pa.string()),
+        ("item_id", pa.string()),
+        ("judgement", pa.string()),  # drop, cut or keep
+    ]
+)
+"""What people said about near misses."""
 
 EDIT = pa.struct(
     [

@@ -114,7 +114,7 @@ _GAP_WORDS = 3  # stretches of an item that are no farther apart are one place
 
 
 class NearMissSettings(Settings):
-    """Lightly edited items: found for people to look at, never a reason to drop."""
+    """Lightly edited items: found for people to look at; `near_miss` says what follows."""
 
     seed_words: int = Field(
         default=5, ge=3, le=MAX_NGRAM, description="words in a row that must have been left alone"

@@ -21,7 +21,7 @@ from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.stage import Calibration, File, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label, values
-from corpus_assets.decontam import contamination, eval_index
+from corpus_assets.decontam import contamination, eval_index, judgements
 from corpus_assets.decontam import eval_suites as source_exclusions
 from corpus_assets.decontam import verdicts as verdict_rules
 from corpus_assets.decontam.contamination import REASON, ScanSettings, scan
@@ -33,18 +33,20 @@ from corpus_assets.decontam.eval_index import (
     parse_eval_index,
 )
 from corpus_assets.decontam.eval_suites import EvalSuite, Exclusions, ExclusionSettings, read_suites
+from corpus_assets.decontam.judgements import as_table, of_table, read_judgements
 from corpus_assets.decontam.verdicts import (
     CUT,
+    NEAR_REASON,
     CommonSettings,
     Span,
     VerdictSettings,
     count_items,
     cuts,
+    dropped,
     find_common,
     judge,
     lineage_of,
     names_of,
-    verdicts,
 )
 
 if TYPE_CHECKING:
@@ -81,6 +83,24 @@ def suite_pins(graph: "Pipeline") -> tuple[PinnedFile, ...]:
         for suite in graph.recipe.suites
         for path in graph.locations.files(suite.files, "eval_suites")
     )
+
+
+def judgement_files(graph: "Pipeline") -> list[Path]:
+    """Return the files of judgements that the recipe names; none where it has no suite."""
+    named = graph.recipe.contamination.judgements if graph.recipe.suites else ()
+    return graph.locations.files(named, "contamination.judgements")
+
+
+def judgement_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
+    paths = judgement_files(graph)
+    return {"judgements": graph.pins_of(paths)} if paths else {}
+
+
+def plan_judgements(graph: "Pipeline") -> list[Task]:
+    paths = judgement_files(graph)
+    digests = {f"{i:04d}": graph.digest_of(path) for i, path in enumerate(paths)}
+    params = {"files": [str(path) for path in paths]}
+    return [JUDGEMENTS.task({}, extra_inputs=digests, params=params)] if paths else []
 
 
 def plan_contamination(graph: "Pipeline", snapshot: str) -> list[Task]:
@@ -131,8 +151,10 @@ def verdict_inputs(graph: "Pipeline", snapshot: str) -> list[dict[str, Output]]:
     """Return what it reads for that, for each part; nothing where the recipe has no suite."""
     if not graph.recipe.suites:
         return [{} for _ in graph.parts(files.DOCUMENTS, snapshot)]
-    common = graph.calibration(files.COMMON_ITEMS)
-    return [{"hits": hits, "common_items": common} for hits in graph.parts(files.HITS, snapshot)]
+    shared = {"common_items": graph.calibration(files.COMMON_ITEMS)}
+    for said in graph.parts(files.JUDGEMENTS, snapshot):
+        shared["judgements"] = said
+    return [{"hits": hits} | shared for hits in graph.parts(files.HITS, snapshot)]
 
 
 STAGE = "contamination"
@@ -152,6 +174,12 @@ def run_eval_index(context: TaskContext) -> None:
     context.notes["items_by_benchmark"] = dict(sorted(Counter(i.benchmark for i in items).items()))
     too_short = Counter(benchmark for benchmark, _ in metrics["unindexed_items"])
     context.notes["unindexed_by_benchmark"] = dict(sorted(too_short.items()))
+
+
+def run_judgements(context: TaskContext) -> None:
+    read = read_judgements(Path(path) for path in context.param("files"))
+    context.write_table(files.JUDGEMENTS, as_table(read))
+    context.counts["judgements"] = len(read)
 
 
 @lru_cache(maxsize=1)
@@ -216,11 +244,14 @@ def judged(context: TaskContext) -> Judged:
     hits = context.table("hits") if context.has("hits") else schemas.HITS.empty_table()
     settings = context.settings(VerdictSettings, "verdict")
     common = names_of(context.table("common_items")) if context.has("common_items") else frozenset()
+    said = of_table(context.table("judgements")) if context.has("judgements") else {}
+    texts = context.table("documents", ["text_id"])["text_id"].to_pylist() if said else []
+    found = judge(hits, settings, common, said, texts)
     drops: dict[int, Drop] = {}
     worst: dict[int, str] = {}
-    for hit in verdicts(hits, settings, common).to_pylist():
+    for hit in dropped(found, settings).to_pylist():
         detail = f"{hit['benchmark']}/{hit['item_id']}"
-        drops[hit["row"]] = Drop(STAGE, REASON, detail)
+        drops[hit["row"]] = Drop(STAGE, hit["reason"], detail)
         worst[hit["row"]] = hit["benchmark"]
     places = {
         name: ExclusionSettings.model_validate(raw)
@@ -230,7 +261,6 @@ def judged(context: TaskContext) -> Judged:
         keys = context.table("documents", ["url_key", "host"])
         for row, place in Exclusions(places).matches(keys).items():
             drops[row] = Drop(STAGE, source_exclusions.REASON, place)
-    found = judge(hits, settings, common)
     return Judged(found, drops, cuts(found), worst)
 
 
@@ -245,11 +275,9 @@ def write_hits(context: TaskContext, found: Judged, drops: Mapping[int, Drop]) -
     context.counts["cut_chars"] = sum(end - start for own in done.values() for start, end in own)
     own = {row: drop for row, drop in drops.items() if drop.stage == STAGE}
     removed = Counter(
-        found.worst[row]
-        for row, drop in own.items()
-        if drop.reason == REASON and row in found.worst
+        found.worst[row] for row, drop in own.items() if drop.reason != source_exclusions.REASON
     )
-    places = Counter(drop.detail for drop in own.values() if drop.reason != REASON)
+    places = Counter(d.detail for d in own.values() if d.reason == source_exclusions.REASON)
     is_cut = pc.equal(found.hits["verdict"], CUT)
     pairs = found.hits.filter(is_cut).select(["row", "benchmark"]).to_pylist()
     cut = Counter(name for row, name in {(p["row"], p["benchmark"]) for p in pairs} if row in done)
@@ -278,6 +306,17 @@ EVAL_INDEX = Stage(
     inputs=lambda graph: {"eval_suites": suite_pins(graph)},
 )
 
+JUDGEMENTS = Stage(
+    "judgements",
+    judgements.VERSION,
+    Scope.ALL,
+    plan_judgements,
+    run_judgements,
+    asset="clean_text",
+    writes=(files.JUDGEMENTS,),
+    inputs=judgement_pins,
+)
+
 CONTAMINATION = Stage(
     "contamination",
     contamination.VERSION,
@@ -287,7 +326,7 @@ CONTAMINATION = Stage(
     about="Benchmark items found in documents, by n-grams and confirmed on the words themselves.",
     reads=(files.DOCUMENTS, files.EVAL_INDEX),
     writes=(files.HITS,),
-    drops=(REASON, source_exclusions.REASON),
+    drops=(REASON, NEAR_REASON, source_exclusions.REASON),
     fed_by=("documents", "documents_out"),
     by_row=frozenset({"documents"}),
 )

@@ -6,8 +6,8 @@ nothing about where a document comes from. Which items are common is a statistic
 documents, so it is a calibration: resolved once and pinned in the lock.
 """
 
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +16,14 @@ from pydantic import Field
 
 from corpus_assets.core.identity import Settings
 from corpus_assets.core.schemas import BENCHMARK_HITS, DOC_ID
+from corpus_assets.decontam.judgements import Judgements
 
 VERSION = 1
 
 REASON = "contains_eval_item"
+NEAR_REASON = "resembles_eval_item"
 
-DROP, CUT, COMMON, NEAR_MISS = "drop", "cut", "common", "near_miss"
+DROP, CUT, COMMON, NEAR_MISS, KEEP = "drop", "cut", "common", "near_miss", "keep"
 
 VERDICTS = pa.schema(
     [
@@ -29,6 +31,7 @@ VERDICTS = pa.schema(
         ("doc_id", DOC_ID),
         ("benchmark", pa.string()),
         ("item_id", pa.string()),
+        ("reason", pa.string()),
     ]
 )
 
@@ -55,6 +58,24 @@ class VerdictSettings(Settings):
         description="`drop` the document, or `cut` the item out of its text; a text that is then "
         "too short goes all the same",
     )
+    near_miss: Literal["review", "drop", "cut"] = Field(
+        default="review",
+        description="what follows from a partial quotation or an edited copy that nobody judged: "
+        "nothing but a row to look at, or as for `action`",
+    )
+    judgements: tuple[str, ...] = Field(
+        default=(),
+        description="files of what people said about near misses (`corpus contamination judge`); "
+        "a judgement counts before `near_miss`",
+    )
+
+    def identity(self) -> dict[str, Any]:
+        """Leave out where judgements lie, which count as an input, and what is as it always was."""
+        body = super().identity()
+        del body["judgements"]
+        if self.near_miss == "review":
+            del body["near_miss"]
+        return body
 
 
 class CommonSettings(Settings):
@@ -68,27 +89,46 @@ class CommonSettings(Settings):
     )
 
 
-def judge(hits: pa.Table, settings: VerdictSettings, common: Items = frozenset()) -> pa.Table:
-    """Return the hits with `share` and `verdict`: drop, cut, common or near_miss."""
+def judge(
+    hits: pa.Table,
+    settings: VerdictSettings,
+    common: Items = frozenset(),
+    judgements: Judgements | None = None,
+    text_ids: Sequence[bytes] = (),
+) -> pa.Table:
+    """Return the hits with `share` and `verdict`: drop, cut, common, near_miss or keep.
+
+    `text_ids`, by row, are read where there are judgements. A near miss of a common item is one.
+    """
     total = pc.max_element_wise(hits["total"].cast("float64"), 1.0)
     share = pc.divide(hits["matched"].cast("float64"), total)
     is_hit = pc.and_(pc.greater_equal(share, settings.drop_share), hits["confirmed"])
     names = zip(hits["benchmark"].to_pylist(), hits["item_id"].to_pylist(), strict=True)
-    verdict = [
-        NEAR_MISS if not hit else COMMON if name in common else settings.action
-        for hit, name in zip(is_hit.to_pylist(), names, strict=True)
-    ]
+    unjudged = NEAR_MISS if settings.near_miss == "review" else settings.near_miss
+    verdict: list[str] = []
+    for hit, name, row in zip(is_hit.to_pylist(), names, hits["row"].to_pylist(), strict=True):
+        if name in common:
+            verdict.append(COMMON if hit else NEAR_MISS)
+        elif hit:
+            verdict.append(settings.action)
+        else:
+            said = judgements.get((text_ids[row], *name)) if judgements else None
+            verdict.append(said or unjudged)
     return hits.append_column("share", share).append_column(
         "verdict", pa.array(verdict, pa.string())
     )
 
 
 def verdicts(hits: pa.Table, settings: VerdictSettings, common: Items = frozenset()) -> pa.Table:
-    """Return schema VERDICTS, by row: documents to drop, each with its worst confirmed hit.
+    """Return schema VERDICTS of hits that nobody judged."""
+    return dropped(judge(hits, settings, common), settings)
+
+
+def dropped(judged: pa.Table, settings: VerdictSettings) -> pa.Table:
+    """Return schema VERDICTS, by row: documents to drop, each with its worst hit.
 
     Worst is the largest share, then the longest item, then (benchmark, item_id).
     """
-    judged = judge(hits, settings, common)
     worst = judged.filter(pc.equal(judged["verdict"], DROP)).sort_by(
         [
             ("row", "ascending"),
@@ -101,7 +141,10 @@ def verdicts(hits: pa.Table, settings: VerdictSettings, common: Items = frozense
     rows = worst.column("row").to_numpy()
     is_first = np.ones(rows.size, bool)
     is_first[1:] = rows[1:] != rows[:-1]
-    return worst.filter(pa.array(is_first)).select(VERDICTS.names).cast(VERDICTS)
+    first = worst.filter(pa.array(is_first))
+    is_near = pc.less(first["share"], settings.drop_share)
+    reason = pc.if_else(is_near, NEAR_REASON, REASON)
+    return first.append_column("reason", reason).select(VERDICTS.names).cast(VERDICTS)
 
 
 def cuts(judged: pa.Table) -> dict[int, list[Span]]:

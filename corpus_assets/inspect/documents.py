@@ -14,7 +14,7 @@ from catalog.db.registry import Registry
 from catalog.errors import UnknownName
 from catalog.lineage.lookups import records_of
 from catalog.lineage.tables import Lineage
-from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, NEAR_MISS
+from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, KEEP, NEAR_MISS
 from corpus_assets.inspect.version_columns import (
     PartFiles,
     Ruling,
@@ -246,6 +246,24 @@ def find_hits(
             if row["verdict"] in verdicts:
                 hits.append(Hit(part, row.pop("doc_id"), row))
     return summarise(tables), sorted(hits, key=_closest_first)
+
+
+def judged_text(
+    registry: Registry, columns: VersionColumns, doc_id: str, item: str
+) -> tuple[bytes, tuple[str, str]]:
+    """Return the text id of a document with a near miss, and the item's (benchmark, id)."""
+    version = columns.title.removeprefix("version ")
+    _, hits = find_hits(registry, columns, version, None, {NEAR_MISS, KEEP, DROP, CUT})
+    for hit in hits:
+        name = (hit.row["benchmark"], hit.row["item_id"])
+        if hit.doc_id.hex() == doc_id.lower() and "/".join(name) == item:
+            texts = columns.read(hit.part.texts, ["doc_id", "text_id"])
+            row = texts["doc_id"].to_pylist().index(hit.doc_id)
+            return texts["text_id"][row].as_py(), name
+    raise UnknownName(
+        f"nothing of {item} was found in document {doc_id} of {columns.title}: take both from "
+        "`corpus contamination --near-misses`"
+    )
 
 
 def _closest_first(hit: Hit) -> tuple[Any, ...]:

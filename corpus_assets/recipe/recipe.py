@@ -313,6 +313,7 @@ class Recipe(Settings):
         body["classifiers"] = {name: entry.identity() for name, entry in self.classifiers.items()}
         del body["language_model"]["path"]
         body["eval_suites"] = [suite.identity() for suite in self.suites]  # not where they lie
+        body["contamination"] = self.contamination.identity()
         body["clean_text"] = self.clean_text.identity()
         body["clean_text"]["text_hashes"] = [e.form for e in self.clean_text.text_hashes]
         del body["perplexity"]

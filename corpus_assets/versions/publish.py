@@ -36,6 +36,7 @@ from corpus_assets.core.store import (
     sealed_json,
     sha256_hex,
 )
+from corpus_assets.decontam.stage import judgement_files
 from corpus_assets.graph.leases import publishing
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.ingest.list_stages import category_files
@@ -315,6 +316,7 @@ def _named(graph: Pipeline) -> dict[str, Sequence[Path]]:
         "blocklists": graph.locations.files(recipe.blocklists, "blocklists"),
         **category_files(graph),
         **hash_list_files(graph),
+        "contamination.judgements": judgement_files(graph),
         **{name: [path] for name, path in models.items()},
     }
 

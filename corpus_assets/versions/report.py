@@ -246,7 +246,7 @@ def contamination_section(pipeline: Pipeline) -> str:
         "<h2>Benchmarks</h2><p>An item counts as seen where a document holds "
         f"{settings.drop_share:.0%} of its n-grams, whatever else became of the document. "
         "<i>Removed</i> and <i>cut</i> are documents that would have been kept. Near misses are "
-        "shorter quotations and edited copies: they change nothing and are listed by "
+        "shorter quotations and edited copies that were left as they are; they are listed by "
         "<code>corpus contamination --near-misses</code>.</p>"
     )
     bars = [

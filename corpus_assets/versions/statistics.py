@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from corpus_assets.core import files
 from corpus_assets.core.errors import MissingInput
-from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, NEAR_MISS
+from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, KEEP, NEAR_MISS
 from corpus_assets.graph.checks import CheckOutcome
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.recipe.recipe import DriftBounds
@@ -236,7 +236,7 @@ class BenchmarkFound:
     def add(self, item: str, doc_id: bytes, verdict: str) -> None:
         self.items.setdefault(verdict, set()).add(item)
         known = self.documents.setdefault(verdict, set())
-        if verdict != NEAR_MISS:
+        if verdict not in (NEAR_MISS, KEEP):
             self.by_item[item] += 1
         known.add(doc_id)
 

@@ -85,6 +85,30 @@ def test_items_are_cut_listed_and_shown(
     assert "8 hits; the closest 3 (see --limit):" in capsys.readouterr().out
 
 
+def test_a_judged_near_miss_goes_for_its_reason_and_its_judgement_is_pinned(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _command(place, "--near-misses", "--json")
+    near = json.loads(capsys.readouterr().out)["hits"]
+    shown = next(
+        hit for hit in near if hit["verdict"] == "near_miss" and hit["snapshot"] == "books-1"
+    )
+    item = f"{shown['benchmark']}/{shown['item_id']}"
+    listed = place.source("lists/judgements.jsonl")
+    judge = ["contamination", "judge", shown["doc_id"], item, "drop", "--out", str(listed)]
+    assert main([*judge, "--by", "Ada", "--home", str(place.home)]) == 0
+    assert main([*judge[:3], "lamps/absent", *judge[4:], "--home", str(place.home)]) != 0
+    assert place.build(version="judged") == 0
+    wanted = [
+        row for row in rows(place, "decisions.parquet") if row["reason"] == "resembles_eval_item"
+    ]
+    assert [(row["stage"], row["detail"]) for row in wanted] == [("contamination", item)]
+    assert wanted[0]["doc_id"].hex() == shown["doc_id"]  # type: ignore[attr-defined]
+    lock = json.loads((place.store / "versions/judged/lock.json").read_text())
+    (pin,) = lock["inputs"]["judgements"]
+    assert (place.store / "sources/files" / pin["sha256"]).read_bytes() == listed.read_bytes()
+
+
 def test_a_pending_takedown_hides_the_text(
     cut_build: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:

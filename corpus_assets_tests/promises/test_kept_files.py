@@ -160,7 +160,7 @@ def _named(home: Home, version: str) -> dict[str, list[str]]:
 
 def _read_all_again(home: Home) -> None:
     """Results that lists and models went into are lost, so that a rebuild reads those."""
-    for stage in ("category_index", "signals", "clean_text"):
+    for stage in ("category_index", "judgements", "signals", "clean_text"):
         for result in (Path(home.store_url) / "artifacts" / stage).glob("*/result.json"):
             result.unlink()
 
@@ -193,6 +193,7 @@ def test_what_calibrations_were_made_from_is_not_copied(base: Path, home: Home) 
         "blocked_categories/gambling": 1,
         "text_hashes/0000": 2,
         "text_hashes/0001": 1,
+        "contamination.judgements": 1,
         "file:words/rude.txt": 1,
         "classifier:english": 1,
         "perplexity:other": 1,

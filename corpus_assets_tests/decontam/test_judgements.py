@@ -1,0 +1,124 @@
+"""Near misses are acted on by the recipe, or by what people said about them."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from corpus_assets.core.errors import SourceError
+from corpus_assets.decontam.contamination import ContaminationSettings, ScanSettings, scan
+from corpus_assets.decontam.eval_index import (
+    EvalIndexSettings,
+    EvalItem,
+    build_eval_index,
+    parse_eval_index,
+)
+from corpus_assets.decontam.judgements import as_table, of_table, read_judgements, record
+from corpus_assets.decontam.verdicts import (
+    VerdictSettings,
+    count_items,
+    cuts,
+    dropped,
+    judge,
+    verdicts,
+)
+
+WORDS = [f"word{i}" for i in range(40)]
+TEXTS = [
+    " ".join(WORDS),
+    " ".join([*WORDS[:20], "other", *WORDS[21:]]),  # edited
+    " ".join(WORDS[:30]),  # a part
+    "nothing of the kind",
+]
+IDS = [hashlib.sha256(text.encode()).digest()[:16] for text in TEXTS]
+
+
+@pytest.fixture(scope="module")
+def hits() -> pa.Table:
+    item = EvalItem("i", "bench", " ".join(WORDS))
+    index = parse_eval_index(build_eval_index([item], EvalIndexSettings()))
+    ids = pa.array(IDS, pa.binary(16))
+    return scan(pa.table({"doc_id": ids, "text": pa.array(TEXTS)}), index, ScanSettings())
+
+
+def reasons(found: pa.Table) -> dict[int, str]:
+    return dict(zip(found["row"].to_pylist(), found["reason"].to_pylist(), strict=True))
+
+
+def test_near_misses_change_nothing_unless_the_recipe_says_so(hits: pa.Table) -> None:
+    assert reasons(verdicts(hits, VerdictSettings())) == {0: "contains_eval_item"}
+    drop = VerdictSettings(near_miss="drop")
+    assert reasons(verdicts(hits, drop)) == {
+        0: "contains_eval_item",
+        1: "resembles_eval_item",
+        2: "resembles_eval_item",
+    }
+    cut = judge(hits, VerdictSettings(near_miss="cut"))
+    assert cut["verdict"].to_pylist() == ["drop", "cut", "cut"]
+    assert sorted(cuts(cut)) == [1, 2]
+
+
+def test_a_judgement_counts_before_the_recipe_and_only_for_its_text(hits: pa.Table) -> None:
+    said = {(IDS[1], "bench", "i"): "drop", (IDS[0], "bench", "i"): "keep"}
+    found = judge(hits, VerdictSettings(), judgements=said, text_ids=IDS)
+    assert found["verdict"].to_pylist() == [
+        "drop",
+        "drop",
+        "near_miss",
+    ]  # the first is no near miss
+    assert reasons(dropped(found, VerdictSettings()))[1] == "resembles_eval_item"
+    kept = {(IDS[2], "bench", "i"): "keep", (IDS[1], "bench", "other"): "keep"}
+    settings = VerdictSettings(near_miss="drop")
+    found = judge(hits, settings, judgements=kept, text_ids=IDS)
+    assert found["verdict"].to_pylist() == ["drop", "drop", "keep"]
+
+
+def test_a_common_item_is_no_leak_in_edited_form_either(hits: pa.Table) -> None:
+    found = judge(hits, VerdictSettings(near_miss="drop"), frozenset({("bench", "i")}))
+    assert found["verdict"].to_pylist() == ["common", "near_miss", "near_miss"]
+    texts = pa.chunked_array([pa.array(IDS)])
+    assert count_items(hits, texts, VerdictSettings()).num_rows == 1
+
+
+def test_judgements_are_recorded_and_the_last_word_stays(tmp_path: Path) -> None:
+    path = tmp_path / "judgements.jsonl"
+    record(path, IDS[1], ("bench", "i"), "drop", "Ada", "a copy")
+    record(path, IDS[2], ("bench", "i"), "keep", "", "")
+    record(path, IDS[1], ("bench", "i"), "cut", "Ada", "cut is enough")
+    read = read_judgements([path, path])
+    assert len(path.read_text().splitlines()) == len(read) == 2
+    assert of_table(as_table(read)) == {
+        (IDS[1], "bench", "i"): "cut",
+        (IDS[2], "bench", "i"): "keep",
+    }
+    (told,) = [one for one in read if one.judgement == "cut"]
+    assert (told.by, told.reason, told.at[-1]) == ("Ada", "cut is enough", "Z")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["{", '{"text_id": "00"}', json.dumps({"text_id": "0" * 32, "benchmark": "b", "item_id": "i",
+     "judgement": "burn"})],
+)  # fmt: skip
+def test_a_line_that_is_no_judgement_is_named(tmp_path: Path, line: str) -> None:
+    (tmp_path / "j.jsonl").write_text(f"\n{line}\n")
+    with pytest.raises(SourceError, match=r"j\.jsonl, line 2: no judgement"):
+        read_judgements([tmp_path / "j.jsonl"])
+
+
+def test_two_files_that_say_otherwise_are_refused(tmp_path: Path) -> None:
+    for name, said in (("a", "keep"), ("b", "drop")):
+        record(tmp_path / name, IDS[0], ("bench", "i"), said, "", "")  # type: ignore[arg-type]
+    with pytest.raises(SourceError, match="judged otherwise before"):
+        read_judgements([tmp_path / "a", tmp_path / "b"])
+    with pytest.raises(SourceError, match="cannot be read"):
+        read_judgements([tmp_path / "absent"])
+
+
+def test_where_judgements_lie_is_not_identity() -> None:
+    plain = ContaminationSettings()
+    assert ContaminationSettings(judgements=("a.jsonl",)).identity() == plain.identity()
+    assert ContaminationSettings(near_miss="drop").identity() != plain.identity()
+    assert ContaminationSettings(near_miss="drop").verdict.near_miss == "drop"
