@@ -170,8 +170,9 @@ class _Lines:
         return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
     def sum_by_document(self, values: npt.NDArray[np.int64] | Mask) -> Ints:
-        totals = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
-        return totals[self._rows[1:]] - totals[self._rows[:-1]]
+        totals: Ints = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
+        found: Ints = totals[self._rows[1:]] - totals[self._rows[:-1]]
+        return found
 
 
 def _without(line: bytes, patterns: list[re.Pattern[bytes]]) -> Ints:

@@ -207,7 +207,8 @@ def test_a_planted_page_meets_its_fate(built: Built, name: str, page: str) -> No
     first = next((rule for rule in decision["failed_rules"] if rule != "tail"), None)
     assert first == EXPECTED[page].get(name)
     if first is not None:
-        assert (decision["stage"], decision["reason"]) == ("selection", first)
+        assert decision["stage"] == "selection"
+        assert decision["reason"] in (first, "tail")
 
 
 @pytest.mark.parametrize("name", NAMES)
