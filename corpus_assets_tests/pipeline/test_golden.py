@@ -121,7 +121,7 @@ def node_row(pipeline: Pipeline, node: str, hasher: Hasher) -> Row:
 @pytest.fixture(scope="module")
 def rows(small_build: Place) -> dict[str, Row]:
     home = Home.resolve(str(small_build.home))
-    with open_session(str(small_build.recipe), home) as session:
+    with open_session(str(small_build.recipe), home, upgrade=("all",)) as session:
         hasher = Hasher(small_build.store)
         nodes = [stage.name for stage in STAGES]
         return {node: node_row(session.pipeline, node, hasher) for node in nodes}
