@@ -23,9 +23,10 @@ LOOSER = (
     "selection.rules.gopher_word_count.min=5",
     "selection.rules.low_quality.min=0",
     "selection.rules.language.in=[en, de]",
+    "selection.cutoffs.words.among=survivors",
     "selection.cutoffs.words.drop_share=0",
 )
-MIXED = (*LOOSER[:3], "selection.cutoffs.words.drop_share=0.4")
+MIXED = (*LOOSER[:4], "selection.cutoffs.words.drop_share=0.4")
 
 
 def whatif(place: Place, capsys: Captured, *changes: str, more: tuple[str, ...] = ()) -> Any:
@@ -114,6 +115,8 @@ def test_nothing_changes_where_nothing_is_changed(small_build: Place, capsys: Ca
 def test_pinned_cutoffs_stay_and_others_are_resolved_again(
     small_build: Place, capsys: Captured
 ) -> None:
+    same_cutoffs = whatif(small_build, capsys, LOOSER[0])["cutoffs"]
+    assert same_cutoffs == [], "they stay where only a threshold differs, as in a build"
     moved = whatif(small_build, capsys, *LOOSER)["cutoffs"]
     assert {change["key"] for change in moved} == {"words.*", "tier:high.*"}
     assert whatif(small_build, capsys, *LOOSER, more=("--pin-cutoffs",))["cutoffs"] == []
