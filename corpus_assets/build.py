@@ -6,7 +6,7 @@ another stopped.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -19,6 +19,8 @@ from corpus_assets.graph.run import AssetReport, pin_snapshot, run_asset, run_st
 from corpus_assets.ingest.purge import remember
 from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.session import Session, build_lease, refresh_orders
+from corpus_assets.shards.stage import SHARDS
+from corpus_assets.versions.foreseen import warning_before_tokens
 from corpus_assets.versions.publish import is_published, lineage_rows, publish
 from corpus_assets.versions.version import Version, default_version_name, make_lock, make_version
 
@@ -48,6 +50,7 @@ class InProcess:
 
     def run_assets(self, session: Session) -> None:
         for asset in session.pipeline.graph.assets.values():
+            tell_before(session, [asset.name])
             snapshots = session.pipeline.recipe.snapshots if asset.is_by_snapshot else (None,)
             for snapshot in snapshots:
                 run_asset(
@@ -64,6 +67,13 @@ class InProcess:
 
     def publish(self, session: Session, version: Version) -> None:
         publish(session.pipeline, session.registry, version, session.replaces, session.requests)
+
+
+def tell_before(session: Session, assets: Collection[str]) -> None:
+    """Tell what is known to go wrong before some assets are run: of shards, the mixture."""
+    line = warning_before_tokens(session.pipeline) if SHARDS.asset in assets else None
+    if line is not None:
+        session.progress.told(line)
 
 
 def build(session: Session, version: str | None = None, runner: Runner | None = None) -> Version:

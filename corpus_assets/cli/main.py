@@ -178,26 +178,34 @@ def plan(
 ) -> None:
     """Say what a build would run and what is cached, without running anything.
 
-    Below it: which calibrations are taken over, and which of them a fresh lock would change.
+    Below it: which calibrations are taken over, and which of them a fresh lock would change; and
+    once selection is done, whether the mixture can be met.
     """
     from corpus_assets.cli.build_view import calibration_lines, plan_lines
     from corpus_assets.graph.plan import fresh_calibrations
     from corpus_assets.graph.plan import plan as make_plan
     from corpus_assets.session import open_session
+    from corpus_assets.shards.stage import SHARDS
+    from corpus_assets.versions.foreseen import foresee
 
     place = Home.resolve(home)
     with open_session(recipe, place, 1, overrides_of(settings), lock, upgrade=upgrade) as session:
         lines = make_plan(session.pipeline)
         taken, fresh = session.taken_over, fresh_calibrations(session.pipeline)
+        foreseen = foresee(session.pipeline)
+    mixture = foreseen.line() if foreseen is not None else None
     if as_json:
         body = {line.asset: vars(line) | {"state": line.state} for line in lines}
         for name, would_be in fresh.items():
             asset = body[session.pipeline.graph[name.partition("/")[0]].asset]
             found = {"from": taken.origin.get(name, lock), "fresh": would_be}
             asset.setdefault("calibrations", {})[name] = found
+        if foreseen is not None:
+            body[SHARDS.asset]["mixture"] = vars(foreseen)
         _print([json.dumps(body)])
     else:
-        _print([*plan_lines(lines), *calibration_lines(taken, fresh)])
+        told = ["", f"  {mixture}"] if mixture is not None else []
+        _print([*plan_lines(lines), *calibration_lines(taken, fresh), *told])
 
 
 @cli.command()

@@ -15,6 +15,7 @@ from dagster import DagsterInstance
 from catalog.db.leases import is_gone, process_name
 from catalog.errors import CatalogError
 from catalog.formats.store import make_folder
+from corpus_assets.build import tell_before
 from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.defs.assets import ASSETS, CORPUS_VERSION, SOURCE_FILES
 from corpus_assets.defs.partitions import SNAPSHOTS, VERSIONS
@@ -56,6 +57,7 @@ class DagsterRuns:
         for number, wave in enumerate(pipeline.graph.waves(skipped=pinned)):
             names = [asset.name for asset in wave]
             names = names if number else [SOURCE_FILES, *names]
+            tell_before(session, names)
             for snapshot in snapshots if wave[0].is_by_snapshot else [None]:
                 missing = [n for n in names if not _is_current(session, instance, n, snapshot)]
                 if missing:

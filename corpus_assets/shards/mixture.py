@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
-from math import floor
+from math import ceil, floor
 from operator import attrgetter
 from typing import Annotated, Any
 
@@ -300,7 +300,7 @@ def phases_from(
     """
     wish = wish_of(groups, settings, seq_len)
     limits = {group.id: exact(settings.limit(group)[0]) * group.samples for group in wish.groups}
-    _check_epochs(wish, settings)
+    _check_epochs(wish, settings, seq_len)
     return _phases(wish, limits, settings.block_samples)
 
 
@@ -422,28 +422,70 @@ def _sizes(groups: Iterable[MixedGroup], kind: str) -> Counter[str]:
     return sizes
 
 
-def _check_epochs(wish: Wish, settings: MixtureSettings) -> None:
-    """Refuse a mix that asks for more than may be repeated, and say what would fit."""
-    over = []
-    for group in wish.groups:
-        allowed, key = settings.limit(group)
-        asked = wish.epochs(group)
-        if asked > exact(allowed):
-            over.append((asked / exact(allowed), group, asked, allowed, key))
+def _check_epochs(wish: Wish, settings: MixtureSettings, seq_len: int) -> None:
+    """Refuse a mix that asks for more than may be repeated, and say three ways out."""
+    over = [group for group in wish.groups if _excess(wish, settings, group) > 1]
     if not over:
         return
-    _, group, asked, allowed, key = min(over, key=lambda found: (-found[0], found[1].id))
+    group = min(over, key=lambda each: (-_excess(wish, settings, each), each.id))
+    allowed, key = settings.limit(group)
+    more = f" (and too many of {len(over) - 1} other groups)" if len(over) > 1 else ""
     longest = wish.longest_run(settings)
     shorter = (
         f"lower run_tokens to {longest:,}"
         if longest is not None
         else "lower block_samples, since the corpus is smaller than a block of each phase"
     )
-    more = f" (and too many of {len(over) - 1} other groups)" if len(over) > 1 else ""
     raise RecipeError(
-        f"the mixture asks for {float(asked):.2f} epochs of group {group.id}, allowed are "
-        f"{allowed:g} by mixture.{key}{more}; lower the weight of domain {group.domain!r} or tier "
-        f"{group.tier!r}, {shorter}, or raise {key.partition('.')[0]}"
+        f"the mixture asks for {float(wish.epochs(group)):.2f} epochs of group {group.id}, allowed "
+        f"are {allowed:g} by mixture.{key}{more}; {_lower_weight(wish, settings, group, seq_len)}, "
+        f"{_raised_limits(wish, settings, over)}, or {shorter}"
+    )
+
+
+def _excess(wish: Wish, settings: MixtureSettings, group: MixedGroup) -> Fraction:
+    """Return epochs asked for each one allowed."""
+    return wish.epochs(group) / exact(settings.limit(group)[0])
+
+
+def _lower_weight(wish: Wish, settings: MixtureSettings, group: MixedGroup, seq_len: int) -> str:
+    """Name the one weight to lower, in whole percents of what it is, with which all limits hold."""
+    tier = settings.base_tier(group.tier)[0]
+    for kind, name in (("domains", group.domain), ("sources", group.source), ("tiers", tier)):
+        weights = getattr(settings, kind)
+        if kind == "domains" and name not in weights:
+            continue  # by size
+        was = exact(weights.get(name, 1.0))
+
+        def lowered(
+            percent: int, kind: str = kind, name: str = name, was: Fraction = was
+        ) -> tuple[float, Wish]:
+            weight = float(was * percent / 100)
+            changed = {**getattr(settings, kind), name: weight}
+            other = settings.model_copy(update={kind: changed, "run_tokens": wish.run_tokens})
+            return weight, wish_of(wish.groups, other, seq_len)
+
+        low, high = 0, 100  # with `low` percent the group's limit holds, with `high` it does not
+        while high - low > 1:
+            middle = (low + high) // 2
+            fits = _excess(lowered(middle)[1], settings, group) <= 1
+            low, high = (middle, high) if fits else (low, middle)
+        if low:
+            weight, found = lowered(low)
+            if all(_excess(found, settings, each) <= 1 for each in wish.groups):
+                return f"lower mixture.{kind}.{name} to {weight:.4g}"
+    return f"lower the weight of domain {group.domain!r} or tier {tier!r} and others with it"
+
+
+def _raised_limits(wish: Wish, settings: MixtureSettings, over: Sequence[MixedGroup]) -> str:
+    """Name the limits to raise, with room for a sample more in every block."""
+    needed: dict[str, Fraction] = {}
+    for group in over:
+        key = settings.limit(group)[1]
+        epochs = (wish.draws(group) + sum(wish.blocks)) / group.samples
+        needed[key] = max(needed.get(key, epochs), epochs)
+    return "raise " + " and ".join(
+        f"{key} to {ceil(epochs * 10) / 10:g}" for key, epochs in sorted(needed.items())
     )
 
 

@@ -1,3 +1,13 @@
 """Published versions: manifest, report, statistics, collection of what none uses."""
 
-__all__ = ["gc", "pages", "pins", "publish", "published", "removed", "statistics", "version"]
+__all__ = [
+    "foreseen",
+    "gc",
+    "pages",
+    "pins",
+    "publish",
+    "published",
+    "removed",
+    "statistics",
+    "version",
+]

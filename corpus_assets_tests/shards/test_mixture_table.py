@@ -1,5 +1,6 @@
 """What a mix says of itself before anyone trains."""
 
+import re
 from typing import Any
 
 import pytest
@@ -68,6 +69,48 @@ def test_the_longest_run_that_a_refusal_names_is_accepted(run_tokens: int, block
         phases_from(WEB_AND_CODE, setting, SEQ_LEN)
     shorter = setting.model_copy(update={"run_tokens": made.longest_run})
     assert phases_from(WEB_AND_CODE, shorter, SEQ_LEN)
+
+
+WAYS_OUT = re.compile(
+    r"; lower mixture\.(?P<weight>[\w.]+) to (?P<lower>[\d.]+), "
+    r"raise (?P<limit>[\w.]+) to (?P<higher>[\d.]+), or lower run_tokens to (?P<run>[\d,]+)"
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "weight"),
+    [
+        ({"domains": {"web": 0.3, "code": 0.7}, "run_tokens": 1_000_000}, "domains.code"),
+        ({"temperature": 1, "domains": {}, "sources": {"B": 20}}, "sources.B"),
+        ({"domains": {"web": 1}, "tiers": {"high": 99, "low": 1}}, "tiers.high"),
+        ({"max_epochs_by_domain": {"code": 0.9}, "max_epochs": 5}, "domains.code"),
+    ],
+)
+def test_each_of_the_three_ways_out_that_a_refusal_names_is_accepted(
+    changes: dict[str, Any], weight: str
+) -> None:
+    setting = mix(**{"max_epochs": 3, "block_samples": 64} | changes)
+    groups = WEB_AND_CODE if setting.domains != {"web": 1} else WEB_AND_CODE[:2]
+    with pytest.raises(RecipeError) as caught:
+        phases_from(groups, setting, SEQ_LEN)
+    found = WAYS_OUT.search(str(caught.value))
+    assert found is not None, caught.value
+    assert found["weight"] == weight
+    for key, value in (
+        (found["weight"], float(found["lower"])),
+        (found["limit"], float(found["higher"])),
+        ("run_tokens", int(found["run"].replace(",", ""))),
+    ):
+        kind, _, name = key.partition(".")
+        changed = {**getattr(setting, kind), name: value} if name else value
+        assert phases_from(groups, setting.model_copy(update={kind: changed}), SEQ_LEN), key
+
+
+def test_where_no_single_weight_helps_the_refusal_says_so() -> None:
+    """Less code means more of web, whose best tier is then repeated too often."""
+    setting = mix(domains={"web": 0.3, "code": 0.7}, run_tokens=2_000_000, max_epochs=3)
+    with pytest.raises(RecipeError, match="lower the weight of domain 'code' .* and others with"):
+        phases_from(WEB_AND_CODE, setting, SEQ_LEN)
 
 
 def test_where_no_run_is_short_enough_a_smaller_block_is_named() -> None:

@@ -1,0 +1,115 @@
+"""Foresee whether a mixture can be met: as soon as selection is done, before a token is computed.
+
+Tokens are estimated from the characters of selected documents. What deduplication,
+decontamination and cleaning still take away is not known yet, so there will rather be fewer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow.compute as pc
+
+from corpus_assets.core import files
+from corpus_assets.core.errors import CorpusError, MissingInput
+from corpus_assets.core.task import read_table
+from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.shards.mixture import MixedGroup
+from corpus_assets.shards.mixture_table import mix_of
+from corpus_assets.versions.version import make_groups
+
+CHARS_PER_TOKEN = 4.0
+"""Assumed where no held-out text says better: about that of English web text."""
+PARTS_READ = 32
+"""Parts of a snapshot whose columns are read; the others count by their documents."""
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """A mixture over groups that are there, or estimated."""
+
+    is_estimate: bool
+    tokens: int
+    problem: str | None  # why it cannot be met, with the ways out
+
+    def line(self) -> str | None:
+        """Tell what is wrong with it."""
+        if self.problem is None:
+            return None
+        how = f"by an estimate of {self.tokens:,} tokens, " if self.is_estimate else ""
+        return f"mixture: {how}it cannot be met as the recipe says: {self.problem}"
+
+
+def foresee(pipeline: Pipeline) -> Foreseen | None:
+    """Lay the mixture on the groups of the shards, or on estimated ones; None where selection is
+    not done."""
+    recipe = pipeline.recipe
+    is_estimate = False
+    try:
+        groups = recipe.mixed_groups(make_groups(pipeline))
+    except MissingInput:
+        is_estimate = True
+        try:
+            groups = estimated_groups(pipeline)
+        except MissingInput:
+            return None
+    problem = mix_of(groups, recipe.mixture, recipe.shards.pack.seq_len).problem
+    return Foreseen(is_estimate, sum(group.tokens for group in groups), problem)
+
+
+def estimated_groups(pipeline: Pipeline) -> list[MixedGroup]:
+    """Return the groups that selected documents would make; MissingInput before selection."""
+    recipe, measured = pipeline.recipe, _chars_per_token(pipeline)
+    seq_len = recipe.shards.pack.seq_len
+    groups = []
+    for snapshot in recipe.snapshots:
+        source = recipe.source_of(snapshot)
+        for tier, chars in sorted(_selected_chars(pipeline, snapshot).items()):
+            tokens = round(chars / measured.get(source.domain, CHARS_PER_TOKEN))
+            samples = -(-tokens // seq_len)
+            name = f"{snapshot}/{source.domain}/{tier}"
+            groups.append(MixedGroup(name, source.name, source.domain, tier, samples, tokens))
+    return groups
+
+
+def _selected_chars(pipeline: Pipeline, snapshot: str) -> dict[str, float]:
+    """Return the characters of kept documents by tier."""
+    selection = pipeline.results(files.SELECTION.stage, snapshot)
+    signals = pipeline.parts(files.SIGNALS, snapshot)
+    chosen: Sequence[int] = range(0, len(selection), -(-len(selection) // PARTS_READ) or 1)
+    found: dict[str, float] = {}
+    read = 0
+    for part in chosen:
+        kept = read_table(pipeline.store, selection[part].outputs[files.SELECTION], ["tier"])
+        table = kept.append_column(
+            "chars", read_table(pipeline.store, signals[part], ["n_chars"])["n_chars"]
+        ).filter(pc.field("tier").is_valid())
+        read += table.num_rows
+        for row in table.group_by("tier").aggregate([("chars", "sum")]).to_pylist():
+            found[row["tier"]] = found.get(row["tier"], 0.0) + row["chars_sum"]
+    there = sum(result.counts["documents_out"] for result in selection)
+    return {tier: chars * there / read for tier, chars in found.items()}
+
+
+def _chars_per_token(pipeline: Pipeline) -> dict[str, float]:
+    """Return what the tokenizer's audit measured on held-out text, by domain; nothing where the
+    tokenizer is not made yet, or came from elsewhere."""
+    pin = pipeline.pin_of(files.TOKENIZER.stage)
+    try:
+        (result,) = replace(pipeline, pins={}, is_locked=False).results(files.TOKENIZER.stage)
+    except CorpusError:  # under a lock, what it was made from may be gone: the estimate is coarser
+        return {}
+    if pin is not None and pin.sha256 != result.outputs[files.TOKENIZER].sha256:
+        return {}
+    tallies = result.notes["audit"]["held_out"]["by_domain"]
+    return {
+        domain: drawn["held_out_chars"] / tallies[domain]["tokens"]
+        for domain, drawn in result.notes["sample"].items()
+        if domain in tallies and tallies[domain]["tokens"]
+    }
+
+
+def warning_before_tokens(pipeline: Pipeline) -> str | None:
+    """Say before shards are written that the mixture cannot be met; None where they are there, as
+    the version will tell."""
+    found = foresee(pipeline)
+    return found.line() if found is not None and found.is_estimate else None
