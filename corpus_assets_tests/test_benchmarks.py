@@ -92,6 +92,7 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     "takedown_cost": lambda data: [
         "--documents", 300, "--parts", 1, "--workers", 1, "--out", data.folder / "out",
     ],
+    "tokenizer_bounds": lambda data: [data.texts, "--sizes", 600, "--max-chars", 16],
     "tokenizing": lambda data: ["--texts", data.texts, "--vocab", 600, "--rounds", 1],
     "whatif": lambda data: ["--documents", 500],
 }  # fmt: skip

@@ -32,6 +32,7 @@ from corpus_assets.core.store import open_store
 from corpus_assets.graph.checks import language_losses_message
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.plan import CACHED, OTHER, RUNS, UNKNOWN, PlanLine
+from corpus_assets.tokenizer.stage import TOKENIZER, audit_of
 from corpus_assets.versions.pins import TakenOver
 from corpus_assets.versions.statistics import drift_lines, funnel
 from corpus_assets.versions.version import Version
@@ -147,6 +148,9 @@ def summary_lines(pipeline: Pipeline, version: Version, home: Home, recipe: str)
     lines.append(f"  {'in all':<40}{sum(g.documents for g in groups):>7,} documents "
                  f"{tokens:>11,} tokens")  # fmt: skip
     lines += _loss_lines(pipeline)
+    failed = [] if pipeline.pin_of(TOKENIZER.name) else audit_of(pipeline)["problems"]
+    if failed:
+        lines += ["", "The tokenizer fails its audit:", "", *(f"  {line}" for line in failed)]
     drift = drift_lines(pipeline)
     if drift:
         lines += ["", "Unlike the snapshots before (`drift` in the recipe):", ""]

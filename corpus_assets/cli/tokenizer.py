@@ -39,6 +39,7 @@ def tokenizer() -> None:
     type=click.Path(exists=True, dir_okay=False),
     help="Measure on this file (text, JSONL, Parquet) instead of held-out text.",
 )
+@click.option("--one-token", multiple=True, metavar="TEXT", help="Fail unless this is one token.")
 @click.option("--eod", metavar="TOKEN", help="Token that ends a document [<|end_of_document|>].")
 @click.option("--pad", metavar="TOKEN", help="Token that fills a sample [<|pad|>].")
 @HOME_OPTION
@@ -47,26 +48,23 @@ def audit_command(
     version_or_file: str,
     against: Sequence[str],
     texts: Sequence[str],
+    one_token: Sequence[str],
     eod: str | None,
     pad: str | None,
     home: str | None,
     as_json: bool,
 ) -> None:
-    """Measure a tokenizer and prove that shards can be made with it; status 1 where they cannot.
+    """Measure a tokenizer and prove that shards can be made with it; status 1 where it fails.
 
     A version is measured on text that its tokenizer was not trained on. Of a file give --text.
     """
     from corpus_assets.inspect.tokenizers import find_subject, read_texts
-    from corpus_assets.tokenizer.audit import audit
 
     place = Home.resolve(home)
     subjects = [find_subject(place, version_or_file, eod, pad)]
     subjects += [find_subject(place, name, None, None) for name in against]
     passages = tuple(read_texts(texts)) if texts else subjects[0].texts
-    reports = []
-    for subject in subjects:
-        report = audit(subject.content, passages, subject.eod_token, subject.pad_token)
-        reports.append({"of": subject.title, **report})
+    reports = [{"of": subject.title, **subject.audit(passages, one_token)} for subject in subjects]
     if not texts and subjects[0].note:
         reports[0]["warnings"].append(subjects[0].note)
     if as_json:
@@ -159,6 +157,7 @@ def show_audit(reports: Sequence[Answer]) -> None:
                 f"{len(special['named'])} named, {special['reserved']} reserved",
             ),
             ("", listed(list(special["named"]), 10) or None),
+            ("scripts", ", ".join(first["scripts"]) or None),
             ("verdict", "passed" if first["passed"] else "FAILED"),
         ]
     )
@@ -237,11 +236,14 @@ def _vocabulary(reports: Sequence[Answer]) -> None:
         ("tokens across words", "across_words"),
         ("mean bytes of a token", "mean_token_bytes"),
         ("share that no held-out text needs", "unused_share"),
+        ("share that the sample does not need either", "never_used_share"),
+        ("tokens in other scripts than the text", "foreign"),
+        ("tokens with letters that are too long", "too_long"),
     )
     print_table(
         ("vocabulary", *(one_line(report["of"]) for report in reports)),
         [
-            (label, *(_number(report["vocabulary"][key]) for report in reports))
+            (label, *(_number(report["vocabulary"].get(key)) for report in reports))
             for label, key in names
         ],
         numbers_right=True,

@@ -33,6 +33,7 @@ from corpus_assets.ingest.snapshots import (
 )
 from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.signals.stages.classifiers import CLASSIFIERS, classifier_files
+from corpus_assets.tokenizer.stage import TOKENIZER, refuse_failed
 
 
 @dataclass
@@ -130,6 +131,8 @@ def run_stage(
     if stage is DOCUMENTS:
         remember(pipeline.store, tasks, pipeline.suppressions)
     notes.write()
+    if stage is TOKENIZER and tasks:
+        refuse_failed(pipeline)
     report.parts += len(done)
     report.cached += sum(finished.cached for finished in done)
     report.cpu_seconds += sum(finished.cpu_seconds for finished in done)

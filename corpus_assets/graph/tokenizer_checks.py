@@ -3,36 +3,26 @@
 from collections.abc import Mapping
 from typing import Any
 
-from corpus_assets.core import files
-from corpus_assets.core.store import read_output
 from corpus_assets.graph.checks import CheckOutcome
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.tokenizer.audit import audit
+from corpus_assets.tokenizer.stage import audit_of
 
 TOKENIZER_CHECKS: Mapping[str, str] = {
-    "audit": "Every text comes back exactly, every byte is a token, every special token is one id.",
+    "audit": "Every text comes back exactly, every byte is a token, every special token is one id; "
+    "no token is foreign to the sample, too long or personal data, and few are unused.",
     "compression": "Bytes per token on text that was not trained on, by domain and language.",
     "merges": "No merge goes across words.",
 }
 
 
-def audit_of(pipeline: Pipeline) -> dict[str, Any]:
-    """Return the audit that came with the tokenizer; under a lock, one without held-out text."""
-    if not pipeline.pin_of("tokenizer"):
-        (result,) = pipeline.results("tokenizer")
-        return dict(result.notes["audit"])
-    special = pipeline.recipe.tokenizer.special_names()
-    data = read_output(pipeline.store, pipeline.calibration(files.TOKENIZER))
-    return audit(data, (), special["eod"], special["pad"])
-
-
 def tokenizer_checks(pipeline: Pipeline) -> list[CheckOutcome]:
     """One outcome for each of `TOKENIZER_CHECKS`."""
     report = audit_of(pipeline)
-    return [_audit(report), _compression(report), _merges(report)]
+    is_warning = pipeline.recipe.tokenizer.audit.on_failure == "warn"
+    return [_audit(report, is_warning), _compression(report), _merges(report)]
 
 
-def _audit(report: Mapping[str, Any]) -> CheckOutcome:
+def _audit(report: Mapping[str, Any], is_warning: bool) -> CheckOutcome:
     special, held_out = report["special_tokens"], report["held_out"]
     message = (
         f"{len(report['probes'])} probes and {held_out['documents']} held-out texts come back "
@@ -44,9 +34,13 @@ def _audit(report: Mapping[str, Any]) -> CheckOutcome:
         "bytes_covered": report["bytes_covered"],
         "special_tokens": special["slots"],
         "held_out_documents": held_out["documents"],
+        "foreign_tokens": report["vocabulary"]["foreign"],
+        "too_long_tokens": report["vocabulary"]["too_long"],
     }
+    if "never_used_share" in report["vocabulary"]:
+        numbers["never_used_share"] = report["vocabulary"]["never_used_share"]
     problems = "; ".join(report["problems"])
-    return CheckOutcome("audit", report["passed"], problems or message, numbers=numbers)
+    return CheckOutcome("audit", report["passed"], problems or message, is_warning, numbers)
 
 
 def _compression(report: Mapping[str, Any]) -> CheckOutcome:

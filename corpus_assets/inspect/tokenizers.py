@@ -3,7 +3,7 @@
 import gzip
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,13 @@ from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.identity import keyed_hash
 from corpus_assets.core.store import Store, load_result, read_checked
+from corpus_assets.recipe.recipe import Recipe
+from corpus_assets.scrub.settings import ScrubSettings
 from corpus_assets.session import open_home
 from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD
-from corpus_assets.tokenizer.audit import Passage
-from corpus_assets.versions.published import published_manifest
+from corpus_assets.tokenizer.audit import AuditSettings, Passage, Training, audit, judged
+from corpus_assets.tokenizer.sample import rows_of
+from corpus_assets.versions.published import load_published_recipe, published_manifest
 
 FILE_CHARS = 20_000_000
 """Characters read of one file of texts."""
@@ -40,6 +43,17 @@ class AuditSubject:
     pad_token: str
     texts: tuple[Passage, ...] = ()
     note: str | None = None  # what is to be known of the texts
+    training: Training | None = None  # where the sample of a version is there
+    settings: AuditSettings = field(default_factory=AuditSettings)
+    scrub: ScrubSettings = field(default_factory=ScrubSettings)
+    domains: frozenset[str] = frozenset({"web"})
+
+    def audit(self, passages: Iterable[Passage], one_token: Sequence[str] = ()) -> dict[str, Any]:
+        """Return the audit, judged by the version's recipe; the strings must be one token too."""
+        report = audit(self.content, passages, self.eod_token, self.pad_token, self.training)
+        asked = {"one_token": (*self.settings.one_token, *one_token)}
+        settings = self.settings.model_copy(update=asked)
+        return judged(report, self.content, settings, self.scrub, self.domains)
 
 
 def find_subject(home: Home, name: str, eod: str | None, pad: str | None) -> AuditSubject:
@@ -63,6 +77,7 @@ def find_subject(home: Home, name: str, eod: str | None, pad: str | None) -> Aud
     content = read_checked(store, ref.path, ref.sha256)
     names = Tokenizer.from_str(content.decode("utf-8"))
     texts, note = _texts_of(store, registry, name, ref.sha256)
+    recipe, _ = load_published_recipe(store, row.recipe_digest)
     return AuditSubject(
         f"version {name}",
         content,
@@ -70,6 +85,10 @@ def find_subject(home: Home, name: str, eod: str | None, pad: str | None) -> Aud
         pad or names.id_to_token(ref.pad_id) or PAD,
         texts,
         note,
+        _training_of(store, registry, recipe, ref.sha256),
+        recipe.tokenizer.audit,
+        recipe.clean_text.scrub,
+        frozenset(source.domain for source in recipe.sources),
     )
 
 
@@ -148,11 +167,9 @@ def _texts_of(
     store: Store, registry: Registry, version: str, sha256: str
 ) -> tuple[tuple[Passage, ...], str | None]:
     made = _made(registry, sha256)
-    passages: list[Passage] = []
-    for path in _sample_files(store, registry, made) if made else ():
-        table = pq.read_table(store.local(path), filters=[("held_out", "=", True)])
-        columns = (table[name].to_pylist() for name in ("text", "domain", "language"))
-        passages += [Passage(*row) for row in zip(*columns, strict=True)]
+    files = _sample_files(store, registry, made) if made else ()
+    tables = (pq.read_table(store.local(path)) for path in files)
+    passages = [Passage(*row) for row in rows_of(tables, held_out=True)]
     if passages:
         return tuple(passages), None
     note = (
@@ -160,6 +177,29 @@ def _texts_of(
         "version, which may have been trained on"
     )
     return tuple(_stored_documents(store, registry, version)), note
+
+
+@dataclass(frozen=True)
+class _TrainingTexts:
+    """Texts of a sample that were trained on, read anew each time."""
+
+    store: Store
+    files: Sequence[str]
+
+    def __iter__(self) -> Iterator[str]:
+        tables = (pq.read_table(self.store.local(path)) for path in self.files)
+        return (text for text, *_ in rows_of(tables, held_out=False))
+
+
+def _training_of(store: Store, registry: Registry, recipe: Recipe, sha256: str) -> Training | None:
+    """Find what a version's tokenizer was trained on; None where it is not in the store."""
+    made = _made(registry, sha256)
+    result = load_result(store, made.stage, made.fingerprint) if made else None
+    files = _sample_files(store, registry, made) if made else []
+    if recipe.tokenizer.train is None or result is None or not files:
+        return None
+    scripts = result.notes["audit"]["scripts"]
+    return Training(_TrainingTexts(store, files), scripts, recipe.tokenizer.train.max_token_chars)
 
 
 def _stored_documents(store: Store, registry: Registry, version: str) -> Iterator[Passage]:

@@ -34,6 +34,7 @@ from corpus_assets.signals.perplexity import MODEL
 from corpus_assets.signals.stages.classifier_training import ClassifierEntry, check_classifiers
 from corpus_assets.signals.stages.perplexity_training import PerplexitySettings
 from corpus_assets.signals.stages.signals import SignalSettings
+from corpus_assets.tokenizer.audit import AuditSettings
 from corpus_assets.tokenizer.sample import TokenizerSample
 from corpus_assets.tokenizer.train import TokenizerSettings
 
@@ -136,6 +137,10 @@ class TokenizerEntry(Settings):
     pad: str | None = Field(
         default=None, description="the special token that fills a sample, if not the usual one"
     )
+    audit: AuditSettings = Field(
+        default=AuditSettings(),
+        description="what fails the audit; no part of what a version is",
+    )
 
     @model_validator(mode="after")
     def _one_way(self) -> "TokenizerEntry":
@@ -234,6 +239,12 @@ class Recipe(Settings):
                 )
         domains = {source.domain for source in self.sources}
         self.tokenizer.sample.check_domains(domains)
+        drawn_by, signals = self.tokenizer.sample, self.signals.columns()
+        if (drawn_by.languages or drawn_by.language_shares) and "language" not in signals:
+            raise ValueError(
+                "tokenizer.sample: documents are drawn by language, and no signal family gives "
+                "it; add `{family: language}` to signals.families"
+            )
         absent = set(self.mixture.domains) - domains
         if absent:
             raise ValueError(
@@ -309,6 +320,7 @@ class Recipe(Settings):
         body = super().identity()
         del body["drift"]  # it judges what comes out, and changes nothing of it
         del body["takedowns"]  # when they are carried out, not what comes out
+        del body["tokenizer"]["audit"]  # it judges, as `drift`
         body["sources"] = [source.identity() for source in self.sources]
         body["classifiers"] = {name: entry.identity() for name, entry in self.classifiers.items()}
         del body["language_model"]["path"]

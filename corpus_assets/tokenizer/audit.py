@@ -8,16 +8,23 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any
+from itertools import chain, islice
+from typing import Annotated, Any, Literal
 
+import pyarrow as pa
+from pydantic import Field
 from tokenizers import Tokenizer
 
 from corpus_assets.core.errors import CorpusError, ModelError
+from corpus_assets.core.identity import Settings
+from corpus_assets.scrub.settings import FIELDS, ScrubSettings, find_by_rules
 from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD, Encoder, one_thread, unicode_of_bytes
-from corpus_assets.tokenizer.train import RESERVED
+from corpus_assets.text.batch import TextBatch
+from corpus_assets.tokenizer.sample import Share
+from corpus_assets.tokenizer.scripts import names_of, own_scripts, scripts_of
+from corpus_assets.tokenizer.train import RESERVED, TokenizerSettings, is_too_long
 
 PYTHON = (
     "class Queue:\n"
@@ -115,17 +122,36 @@ _BYTES = {letter: byte for byte, letter in enumerate(unicode_of_bytes())}
 
 
 def inspect(
-    definition: dict[str, Any], spelled: Sequence[bytes], used: Iterable[int], special: set[int]
+    definition: dict[str, Any],
+    spelled: Sequence[bytes],
+    used: Iterable[int],
+    special: set[int],
+    scripts: Collection[str],
+    max_token_chars: int,
 ) -> dict[str, Any]:
     """Describe the vocabulary of a `tokenizer.json`; `spelled` is the bytes of each id, `used` the ids that
-    text was seen to need. Some seconds for a million tokens."""
+    text was seen to need, `scripts` those that it is written in. Some seconds for a million tokens."""
     merges = [_joined(merge) for merge in definition["model"].get("merges") or ()]
     plain = [number for number in range(len(spelled)) if number not in special and spelled[number]]
     longest = sorted(plain, key=lambda number: (-len(spelled[number]), number))[:SHOWN]
     across = [number for number in plain if ACROSS_WORDS.search(_text(spelled[number]))]
     needed = set(used).intersection(plain)
+    by_script: Counter[str] = Counter()
+    foreign: list[str] = []
+    for number in plain:
+        text = spelled[number].decode("utf-8", errors="ignore")
+        found = names_of(scripts_of(text).tolist())
+        by_script.update(found)
+        if scripts and not set(found) <= set(scripts):
+            foreign.append(text)
+    too_long = [number for number in plain if is_too_long(spelled[number], max_token_chars)]
     return {
         "tokens": len(plain),
+        "by_script": dict(sorted(by_script.items())),
+        "foreign": len(foreign),
+        "foreign_examples": foreign[:SHOWN],
+        "too_long": len(too_long),
+        "too_long_examples": [_text(spelled[number]) for number in too_long[:SHOWN]],
         "merges": len(merges),
         "first_merges": merges[:SHOWN],
         "last_merges": merges[-SHOWN:],
@@ -167,8 +193,8 @@ def _mean(lengths: Sequence[int]) -> float:
 
 # Measure a tokenizer, and prove of it what the shards rely on.
 #
-# Any `tokenizer.json` can be measured, so that it can be compared; `problems` says whether shards
-# could be made with it. Held-out text is text that the tokenizer was not trained on.
+# Any `tokenizer.json` can be measured, so that it can be compared; `problems` says why no shards
+# should be made with it. Held-out text is text that the tokenizer was not trained on.
 
 BATCH = 256
 """Documents encoded at once."""
@@ -181,6 +207,34 @@ class Passage:
     text: str
     domain: str = "-"
     language: str = "-"
+
+
+class AuditSettings(Settings):
+    """What a tokenizer must be besides exact. It judges and changes no byte: no part of an
+    identity."""
+
+    max_unused_share: Share = Field(
+        default=0.2,
+        description="share of the merged tokens that neither the sample nor held-out text needs, "
+        "at most; of a tokenizer that is trained",
+    )
+    one_token: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
+        default=(), description="strings that must be one token each"
+    )
+    on_failure: Literal["stop", "warn"] = Field(
+        default="stop",
+        description="`stop`: a build ends before any token is written, unless unused tokens are "
+        "all that is wrong; `warn`: it goes on, and the check `audit` warns",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What a tokenizer that was trained here learned from, and under which bounds."""
+
+    texts: Iterable[str]
+    scripts: Collection[str]
+    max_token_chars: int
 
 
 @dataclass
@@ -285,9 +339,15 @@ def audit(
     held_out: Iterable[Passage] = (),
     eod_token: str = END_OF_DOCUMENT,
     pad_token: str = PAD,
+    training: Training | None = None,
 ) -> dict[str, Any]:
     """Return the whole audit as plain data. `passed` is true when `problems` is empty;
-    `warnings` do not fail it. Memory: one batch of texts, and the vocabulary."""
+    `warnings` do not fail it. Memory: the held-out texts, and the vocabulary.
+
+    Foreign scripts and long tokens are problems of a tokenizer that was trained here. One that
+    was chosen as it is gets warnings, and the held-out text says which scripts there are.
+    """
+    held_out = list(held_out)
     subject = Subject(tokenizer_json, eod_token, pad_token)
     problems = [subject.refusal] if subject.refusal else []
     special = _special_tokens(subject, problems)
@@ -304,8 +364,23 @@ def audit(
             f"{measured.total.inexact} of {measured.total.documents} held-out texts do not come "
             "back exactly"
         )
+    usual = TokenizerSettings()
+    scripts = (
+        training.scripts
+        if training is not None
+        else own_scripts(
+            ((one.text, one.domain, one.language) for one in held_out),
+            usual.min_script_share,
+            usual.min_documents,
+        )
+    )
+    most = training.max_token_chars if training is not None else usual.max_token_chars
     ids = set(subject.special.values())
-    vocabulary = inspect(subject.definition, subject.spelled, measured.used, ids)
+    vocabulary = inspect(subject.definition, subject.spelled, measured.used, ids, scripts, most)
+    warnings = _warnings(vocabulary, measured)
+    (warnings if training is None else problems).extend(_faults(vocabulary, scripts, most))
+    if training is not None:
+        vocabulary["never_used_share"] = _never_used(subject, training.texts, measured.used)
     return {
         "sha256": subject.sha256,
         "kind": subject.kind,
@@ -314,7 +389,8 @@ def audit(
         "pad_id": subject.encoder.pad_id if subject.encoder else None,
         "passed": not problems,
         "problems": problems,
-        "warnings": _warnings(vocabulary, measured),
+        "warnings": warnings,
+        "scripts": list(scripts),
         "special_tokens": special,
         "bytes_covered": covered,
         "probes": probes,
@@ -325,6 +401,96 @@ def audit(
             "by_language": {name: t.row() for name, t in sorted(measured.by_language.items())},
         },
     }
+
+
+def judged(
+    report: Mapping[str, Any],
+    tokenizer_json: bytes,
+    settings: AuditSettings,
+    scrub: ScrubSettings,
+    domains: Collection[str],
+) -> dict[str, Any]:
+    """Return an audit with what a recipe asks besides: strings that are one token, few unused
+    tokens, and no token that is personal data of a kind that is scrubbed in all domains.
+
+    `usable` is false where tokens would be wrong; unused ones are only a waste of ids.
+    """
+    subject = Subject(tokenizer_json, "", "")
+    never_used = report["vocabulary"].get("never_used_share")
+    problems, warnings = list(report["problems"]), list(report["warnings"])
+    split = [
+        f"{text!r} ({len(ids)} tokens)"
+        for text, ids in zip(settings.one_token, subject.encode(settings.one_token), strict=True)
+        if len(ids) != 1 and text not in subject.special
+    ]
+    if split:
+        problems.append(
+            f"not one token each: {_some(split)}; train with a larger vocab_size or on text that "
+            "has them, or take them from tokenizer.audit.one_token"
+        )
+    faults = problems if never_used is not None else warnings
+    found = _personal_data(subject, scrub, domains)
+    if found:
+        kinds = ", ".join(sorted(set(found.values())))
+        faults.append(
+            f"{len(found)} tokens are personal data ({kinds}): ids {_some(list(map(str, found)))}; "
+            "leave a split_pattern that keeps words apart as it is"
+        )
+    usable = not problems
+    if never_used is not None and never_used > settings.max_unused_share:
+        problems.append(
+            f"{never_used:.1%} of the merged tokens are in no text of the sample, more than "
+            f"{settings.max_unused_share:.1%}; lower vocab_size, train on more text, or raise "
+            "tokenizer.audit.max_unused_share"
+        )
+    verdict = {"passed": not problems, "usable": usable, "problems": problems}
+    return {**report, **verdict, "warnings": warnings}
+
+
+def _personal_data(
+    subject: Subject, scrub: ScrubSettings, domains: Collection[str]
+) -> dict[int, str]:
+    """Tokens that the rules for personal data find something in, and its kind.
+
+    Recognizers of other kinds are not asked: a first name is a fair token.
+    """
+    kinds = set(FIELDS.values()).intersection(*(scrub.actions(domain) for domain in domains))
+    texts = [piece.decode("utf-8", errors="ignore") for piece in subject.spelled]
+    batch = TextBatch.from_arrow(pa.array(texts, pa.large_string()))
+    found = find_by_rules(batch.data, batch.offsets, frozenset(kinds), scrub.regions(None))
+    return {number: findings[0].kind for number, findings in found.items()}
+
+
+def _never_used(subject: Subject, texts: Iterable[str], used: Iterable[int]) -> float:
+    """Share of the merged tokens that are in none of the texts and not among `used`; single bytes
+    are there for whatever may come."""
+    seen = set(used)
+    rest = iter(texts)
+    while batch := list(islice(rest, BATCH)):
+        seen.update(chain.from_iterable(subject.encode(batch)))
+    special = set(subject.special.values())
+    merged = {n for n, piece in enumerate(subject.spelled) if len(piece) > 1} - special
+    return round(len(merged - seen) / max(1, len(merged)), 4)
+
+
+def _faults(vocabulary: Mapping[str, Any], scripts: Collection[str], most: int) -> list[str]:
+    faults = []
+    if vocabulary["foreign"]:
+        faults.append(
+            f"{vocabulary['foreign']} tokens are in scripts that the text is not written in "
+            f"({', '.join(sorted(set(vocabulary['by_script']) - set(scripts)))}), for example "
+            f"{_examples(vocabulary['foreign_examples'])}; it is written in {', '.join(scripts)}"
+        )
+    if vocabulary["too_long"]:
+        faults.append(
+            f"{vocabulary['too_long']} tokens with a letter or digit have more than {most} "
+            f"characters, for example {_examples(vocabulary['too_long_examples'])}"
+        )
+    return faults
+
+
+def _examples(texts: Sequence[str]) -> str:
+    return ", ".join(repr(text) for text in texts[:3])
 
 
 def measure(subject: Subject, passages: Iterable[Passage]) -> Measured:
@@ -382,9 +548,9 @@ def _probes(subject: Subject) -> dict[str, dict[str, Any]]:
 def _warnings(vocabulary: dict[str, Any], measured: Measured) -> list[str]:
     warnings = []
     if vocabulary["across_words"]:
-        examples = ", ".join(repr(text) for text in vocabulary["across_words_examples"][:3])
         warnings.append(
-            f"{vocabulary['across_words']} tokens go across words, for example {examples}"
+            f"{vocabulary['across_words']} tokens go across words, for example "
+            f"{_examples(vocabulary['across_words_examples'])}"
         )
     if not measured.total.documents:
         warnings.append("no held-out text was measured")

@@ -3,7 +3,7 @@
 Every document has a place on a line, by keyed hash of its id. A tokenizer learns from one end of
 the line and is measured on the other, so that no document is on both sides:
 
-1. `amounts` of each part: documents and characters at each place. Columns only, no text.
+1. `amounts` of each part: documents and characters of final text at each place.
 2. `draw`: where the two ends lie in each domain, from the amounts of all parts. A calibration.
 3. `sides` of each part: the documents on either end; only their text is stored, once.
 
@@ -13,13 +13,14 @@ files, and the sample's size is bounded in all domains alike.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import Field
 
 from corpus_assets.core.identity import Settings, keyed_hash
@@ -41,10 +42,11 @@ class TokenizerSample(Settings):
         default={}, description="share of documents by language, times that of the domain; 1 else"
     )
     languages: tuple[str, ...] | None = None
-    proportions: dict[str, Annotated[float, Field(ge=0)]] = Field(
-        default={},
-        description="how `max_chars` is divided among domains; empty: as they have characters. A "
-        "domain that has less gives all it has, and what it leaves goes to the others",
+    proportions: Literal["mixture", "corpus"] | dict[str, Annotated[float, Field(ge=0)]] = Field(
+        default="mixture",
+        description="how `max_chars` is divided among domains: as `mixture.domains` says, as they "
+        "have characters (`corpus`), or by numbers of its own. A domain that has less gives all "
+        "it has, and what it leaves goes to the others",
     )
     max_chars: int = Field(
         default=200_000_000, ge=1, description="characters to train on, from all domains together"
@@ -63,16 +65,23 @@ class TokenizerSample(Settings):
         default=5_000_000, ge=1, description="characters to measure on, from all domains together"
     )
 
+    def weights(self, mixture: Mapping[str, float]) -> dict[str, float]:
+        """Return the proportions of domains; empty: as they have characters."""
+        if isinstance(self.proportions, dict):
+            return self.proportions
+        return dict(mixture) if self.proportions == "mixture" else {}
+
     def check_domains(self, domains: Set[str]) -> None:
         """Refuse names of domains that no source has, and proportions that leave one out."""
-        for key, named in (("shares", self.shares), ("proportions", self.proportions)):
+        own = self.weights({})
+        for key, named in (("shares", self.shares), ("proportions", own)):
             unknown = sorted(set(named) - domains)
             if unknown:
                 raise ValueError(
                     f"tokenizer.sample.{key}.{unknown[0]}: no source has this domain; "
                     f"known: {', '.join(sorted(domains))}"
                 )
-        missing = sorted(domains - set(self.proportions)) if self.proportions else []
+        missing = sorted(domains - set(own)) if own else []
         if missing:
             raise ValueError(
                 f"tokenizer.sample.proportions: domain {missing[0]} has a source and no "
@@ -82,7 +91,7 @@ class TokenizerSample(Settings):
 
 def places(
     doc_ids: Sequence[bytes],
-    languages: Sequence[str | None] | None,
+    languages: Sequence[str | None],
     domain: str,
     settings: TokenizerSample,
     seed: int,
@@ -96,13 +105,10 @@ def places(
     }
     whole = int(share * 2**64)
     found = np.full(len(doc_ids), -1, np.int64)
-    for row, doc_id in enumerate(doc_ids):
-        limit = whole
-        if languages is not None:
-            language = languages[row]
-            if settings.languages is not None and language not in settings.languages:
-                continue
-            limit = limits.get(language or "", whole)
+    for row, (doc_id, language) in enumerate(zip(doc_ids, languages, strict=True)):
+        if settings.languages is not None and language not in settings.languages:
+            continue
+        limit = limits.get(language or "", whole)
         drawn = keyed_hash(key, doc_id)
         if drawn < limit:
             found[row] = drawn * PLACES // limit
@@ -120,7 +126,11 @@ def amounts(at: Ints, n_chars: Ints, settings: TokenizerSample) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=AMOUNTS)
 
 
-def draw(parts: Iterable[tuple[str, pa.Table]], settings: TokenizerSample) -> dict[str, Any]:
+def draw(
+    parts: Iterable[tuple[str, pa.Table]],
+    settings: TokenizerSample,
+    proportions: Mapping[str, float],
+) -> dict[str, Any]:
     """Return where the ends lie in each domain, from (domain, amounts) of every part.
 
     `train_below` and `held_out_from` are places. Memory: 16 MB a domain.
@@ -137,7 +147,7 @@ def draw(parts: Iterable[tuple[str, pa.Table]], settings: TokenizerSample) -> di
         for domain in sorted(chars)
     }
     there = {domain: int(chars[domain][:end].sum()) for domain, end in ends.items()}
-    quotas = divided(settings.max_chars, there, settings.proportions)
+    quotas = divided(settings.max_chars, there, proportions)
     drawn: dict[str, Any] = {}
     for domain, end in ends.items():
         below = _train_below(chars[domain], end, quotas[domain])
@@ -210,3 +220,11 @@ def sides(
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Choose the documents to train on and those to hold out."""
     return (at >= 0) & (at < drawn["train_below"]), at >= drawn["held_out_from"]
+
+
+def rows_of(tables: Iterable[pa.Table], held_out: bool) -> Iterator[tuple[str, str, str]]:
+    """Yield (text, domain, language) of one side of a sample, one table in memory at a time."""
+    for table in tables:
+        side = table.filter(pc.equal(table["held_out"], held_out))
+        columns = (side[name].to_pylist() for name in ("text", "domain", "language"))
+        yield from zip(*columns, strict=True)

@@ -1,11 +1,12 @@
 """The stages of the tokenizer: amounts, draw, sample, then training and audit.
 
-Under a lock they have no tasks: the tokenizer is pinned, and nothing needs its sample.
+It learns from final text: what was selected, deduplicated, decontaminated and scrubbed. Under a
+lock they have no tasks: the tokenizer is pinned, and nothing needs its sample.
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpus_assets.core import files
+from corpus_assets.core.errors import MissingInput, ModelError
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.stage import Calibration, Scope, Stage
+from corpus_assets.core.store import Output, read_output
 from corpus_assets.core.task import Task, TaskContext, count, part_label
-from corpus_assets.scrub.texts import sample_settings, scrubbed_sample
-from corpus_assets.tokenizer.audit import Passage, audit
-from corpus_assets.tokenizer.sample import Ints, TokenizerSample, amounts, draw, places, sides
+from corpus_assets.tokenizer.audit import Passage, Training, audit, judged
+from corpus_assets.tokenizer.sample import (
+    Ints,
+    TokenizerSample,
+    amounts,
+    draw,
+    places,
+    rows_of,
+    sides,
+)
+from corpus_assets.tokenizer.scripts import own_scripts
 from corpus_assets.tokenizer.train import (
     VERSION,
     TokenizerSettings,
@@ -36,7 +47,7 @@ SAMPLE_ROWS = pa.schema(
         ("domain", pa.string()),
         ("language", pa.string()),
         ("held_out", pa.bool_()),
-        ("text", pa.string()),
+        ("text", pa.large_string()),
     ]
 )
 UNKNOWN = "unknown"
@@ -47,8 +58,8 @@ def plan_amounts(graph: "Pipeline", snapshot: str) -> list[Task]:
         return []
     settings = _place_settings(graph, snapshot)
     return [
-        AMOUNTS.task(settings, {"signals": signals}, label=part_label(snapshot, i))
-        for i, signals in enumerate(graph.parts(files.SIGNALS, snapshot))
+        AMOUNTS.task(settings, {"final": final}, label=part_label(snapshot, i))
+        for i, final in enumerate(graph.parts(files.FINAL, snapshot))
     ]
 
 
@@ -61,10 +72,12 @@ def plan_draw(graph: "Pipeline") -> list[Task]:
         domains[snapshot] = graph.recipe.source_of(snapshot).domain
         for i, counted in enumerate(graph.parts(files.TOKENIZER_AMOUNTS, snapshot)):
             inputs[f"{snapshot}/{i:05d}"] = counted
+    entry = graph.recipe.tokenizer
+    weights = entry.sample.weights(graph.recipe.mixture.domains)
     settings = {
-        "sample": graph.recipe.tokenizer.sample.identity(),
+        "sample": entry.sample.identity(),
         "domains": domains,
-        "is_trained": graph.recipe.tokenizer.train is not None,
+        "proportions": weights if entry.train else dict.fromkeys(domains.values(), 0.0),
     }
     return [DRAW.task(settings, inputs)]
 
@@ -72,16 +85,11 @@ def plan_draw(graph: "Pipeline") -> list[Task]:
 def plan_sample(graph: "Pipeline", snapshot: str) -> list[Task]:
     if not _is_asked(graph, snapshot):
         return []
-    settings = _place_settings(graph, snapshot) | sample_settings(graph, snapshot)
+    settings = _place_settings(graph, snapshot)
     (drawn,) = graph.parts(files.TOKENIZER_DRAW)
-    signals = graph.parts(files.SIGNALS, snapshot)
     return [
-        SAMPLE.task(
-            settings,
-            {"documents": documents, "signals": signals[i], "draw": drawn},
-            label=part_label(snapshot, i),
-        )
-        for i, documents in enumerate(graph.parts(files.DOCUMENTS, snapshot))
+        SAMPLE.task(settings, {"final": final, "draw": drawn}, label=part_label(snapshot, i))
+        for i, final in enumerate(graph.parts(files.FINAL, snapshot))
     ]
 
 
@@ -117,60 +125,58 @@ def _place_settings(graph: "Pipeline", snapshot: str) -> dict[str, Any]:
 
 def run_amounts(context: TaskContext) -> None:
     settings = context.settings(TokenizerSample, "sample")
-    scores = context.table("signals")
-    at = _places(context, scores["doc_id"].to_pylist(), _languages(scores), settings)
-    context.write_table(
-        files.TOKENIZER_AMOUNTS, amounts(at, scores["n_chars"].to_numpy(), settings)
-    )
-    count(context, scores.num_rows, int((at >= 0).sum()))
+    final = context.table("final", ["doc_id", "language", "text"])
+    at = _places(context, final, settings)
+    counted = amounts(at, pc.utf8_length(final["text"]).to_numpy(), settings)
+    context.write_table(files.TOKENIZER_AMOUNTS, counted)
+    count(context, final.num_rows, int((at >= 0).sum()))
 
 
 def run_draw(context: TaskContext) -> None:
     settings = context.settings(TokenizerSample, "sample")
     domains: dict[str, str] = context.task.settings["domains"]
-    if not context.task.settings["is_trained"]:
-        settings = settings.model_copy(update={"proportions": dict.fromkeys(domains.values(), 0.0)})
     parts = ((domains[name.rpartition("/")[0]], context.table(name)) for name in context.names(""))
-    drawn = draw(parts, settings)
+    drawn = draw(parts, settings, context.task.settings["proportions"])
     context.write_bytes(files.TOKENIZER_DRAW, json.dumps(drawn, sort_keys=True, indent=1).encode())
 
 
 def run_sample(context: TaskContext) -> None:
     settings = context.settings(TokenizerSample, "sample")
-    domain = context.task.settings["domain"]
-    scores = context.table("signals")
-    drawn = context.json("draw").get(domain)
-    languages = _languages(scores)
-    at = _places(context, scores["doc_id"].to_pylist(), languages, settings)
-    none = np.zeros(len(at), np.bool_)
-    trained, held_out = sides(at, drawn) if drawn is not None else (none, none)
+    final = context.table("final", ["doc_id", "domain", "language", "text"])
+    drawn = context.json("draw")[context.task.settings["domain"]]
+    trained, held_out = sides(_places(context, final, settings), drawn)
     picked = pa.array(np.flatnonzero(trained | held_out))
-    texts = context.table("documents", ["doc_id", "text"]).take(picked)
-    known = pa.array(languages or [None] * len(at), pa.string()).take(picked)
-    cut = pc.utf8_slice_codeunits(texts["text"], 0, settings.max_document_chars)
+    rows = final.take(picked).combine_chunks()
+    cut = pc.utf8_slice_codeunits(rows["text"], 0, settings.max_document_chars)
     columns = [
-        texts["doc_id"].combine_chunks(),
-        pa.array([domain] * len(picked), pa.string()),
-        pc.fill_null(known, UNKNOWN),
+        rows["doc_id"],
+        rows["domain"],
+        pc.fill_null(rows["language"], UNKNOWN),
         pa.array(held_out).take(picked),
-        pa.array(scrubbed_sample(context, cut, known.to_pylist()), pa.string()),
+        cut,
     ]
     context.write_table(files.TOKENIZER_SAMPLE, pa.Table.from_arrays(columns, schema=SAMPLE_ROWS))
-    count(context, len(at), len(picked))
+    count(context, final.num_rows, len(picked))
 
 
 def run_tokenizer(context: TaskContext) -> None:
     settings = context.task.settings
     names = context.names("sample/")
+    training = None
     if "train" in settings:
         asked = context.settings(TokenizerSettings, "train")
-        data = train_tokenizer(_TrainingTexts(context, names), asked)
+        texts = _TrainingTexts(context, names)
+        scripts = asked.scripts or own_scripts(
+            _rows(context, names, False), asked.min_script_share, asked.min_documents
+        )
+        data = train_tokenizer(texts, asked, scripts)
+        training = Training(texts, scripts, asked.max_token_chars)
     else:
         data = load_pinned(Path(context.param("pinned")), settings["sha256"])
     context.write_bytes(files.TOKENIZER, data)
     passages = (Passage(*row) for row in _rows(context, names, True))
     special = settings["special"]
-    report = audit(data, passages, special["eod"], special["pad"])
+    report = audit(data, passages, special["eod"], special["pad"], training)
     if "train" in settings and report["vocab_size"] < asked.vocab_size:
         report["warnings"].append(
             f"the vocabulary has {report['vocab_size']:,} of {asked.vocab_size:,} tokens: the "
@@ -197,26 +203,47 @@ class _TrainingTexts:
 def _rows(
     context: TaskContext, names: Sequence[str], held_out: bool
 ) -> Iterator[tuple[str, str, str]]:
-    """(text, domain, language) of one side of the sample, one part in memory at a time."""
-    for name in names:
-        table = context.table(name)
-        table = table.filter(pc.equal(table["held_out"], held_out))
-        columns = (table[column].to_pylist() for column in ("text", "domain", "language"))
-        yield from zip(*columns, strict=True)
+    return rows_of((context.table(name) for name in names), held_out)
 
 
-def _places(
-    context: TaskContext,
-    doc_ids: Sequence[bytes],
-    languages: Sequence[str | None] | None,
-    settings: TokenizerSample,
-) -> Ints:
-    setting: dict[str, Any] = dict(context.task.settings)
+def _places(context: TaskContext, final: pa.Table, settings: TokenizerSample) -> Ints:
+    setting = context.task.settings
+    doc_ids, languages = (final[name].to_pylist() for name in ("doc_id", "language"))
     return places(doc_ids, languages, setting["domain"], settings, setting["seed"])
 
 
-def _languages(scores: pa.Table) -> list[str | None] | None:
-    return scores["language"].to_pylist() if "language" in scores.column_names else None
+def audit_of(graph: "Pipeline") -> dict[str, Any]:
+    """Return the audit of the tokenizer, judged by the recipe: the one that came with it; of one
+    that a lock brings and the store has not made, one without held-out text."""
+    recipe = graph.recipe
+    tokenizer = graph.calibration(files.TOKENIZER)
+    data, special = read_output(graph.store, tokenizer), recipe.tokenizer.special_names()
+    report = _noted(graph, tokenizer) or audit(data, (), special["eod"], special["pad"])
+    domains = {source.domain for source in recipe.sources}
+    return judged(report, data, recipe.tokenizer.audit, recipe.clean_text.scrub, domains)
+
+
+def _noted(graph: "Pipeline", tokenizer: Output) -> dict[str, Any] | None:
+    """Return what was noted when this tokenizer was made, where the store has it still."""
+    others = {name: pin for name, pin in graph.pins.items() if name != TOKENIZER.name}
+    try:
+        (result,) = replace(graph, pins=others, is_locked=False).results(TOKENIZER.name)
+    except MissingInput:
+        return None
+    is_same = result.outputs[files.TOKENIZER].sha256 == tokenizer.sha256
+    return dict(result.notes["audit"]) if is_same else None
+
+
+def refuse_failed(graph: "Pipeline") -> None:
+    """Refuse a tokenizer that no tokens should be made with, unless the recipe only wants to be
+    warned."""
+    report = audit_of(graph)
+    if not report["usable"] and graph.recipe.tokenizer.audit.on_failure == "stop":
+        raise ModelError(
+            f"the tokenizer fails its audit: {'; '.join(report['problems'])}. No tokens were "
+            "written. Correct the recipe, or set tokenizer.audit.on_failure to warn and build "
+            "again: it is not trained anew"
+        )
 
 
 def _may_hold(recipe: Mapping[str, Any], name: str) -> str:
@@ -239,7 +266,7 @@ AMOUNTS = Stage(
     plan_amounts,
     run_amounts,
     asset="tokenizer",
-    reads=(files.SIGNALS,),
+    reads=(files.FINAL,),
     writes=(files.TOKENIZER_AMOUNTS,),
 )
 
@@ -261,7 +288,7 @@ SAMPLE = Stage(
     plan_sample,
     run_sample,
     asset="tokenizer",
-    reads=(files.DOCUMENTS, files.SIGNALS, files.TOKENIZER_DRAW),
+    reads=(files.FINAL, files.TOKENIZER_DRAW),
     writes=(files.TOKENIZER_SAMPLE,),
 )
 
@@ -271,7 +298,7 @@ TOKENIZER = Stage(
     Scope.ALL,
     plan_tokenizer,
     run_tokenizer,
-    about="Byte-level BPE, trained on a sample of the calibration snapshots or pinned by digest.",
+    about="Byte-level BPE, trained on final text of the calibration snapshots or pinned by digest.",
     reads=(files.TOKENIZER_DRAW,),
     reads_all=(files.TOKENIZER_SAMPLE,),
     writes=(files.TOKENIZER,),

@@ -2,7 +2,8 @@
 
 The tokenizer is a calibration: trained once, pinned by digest in the lock, never retrained by a
 takedown. So no token may spell what only a few documents hold: merges that occur in fewer than
-`min_documents` texts of the sample are taken out again.
+`min_documents` texts of the sample are taken out again, and so are those of long tokens. Letters of
+scripts that the sample is not written in are never merged.
 
 Training is deterministic: pair counts do not depend on the order in which words are counted and
 the library breaks ties by token id; a test trains in several processes to keep it so.
@@ -12,24 +13,27 @@ import hashlib
 import json
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import Settings
 from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD, Encoder, one_thread, unicode_of_bytes
+from corpus_assets.text.unicode import ALPHANUMERIC, SCRIPTS, class_table
+from corpus_assets.tokenizer.scripts import pieces_in
 
-VERSION = 3
+VERSION = 4
 
 MAX_RUN_CHARS = 128
 """Longer pieces of the split pattern are cut before training, whose cost grows with the square of
-the longest piece. As long as the longest tokens in use, runs of spaces; words are far shorter."""
+the longest piece. As long as the longest tokens in use, runs of spaces and of punctuation; what
+holds a letter is bounded by `max_token_chars`."""
 
 MORE_MERGES = 8
 """An eighth more merges are learned than asked for, to take the place of those taken out."""
@@ -56,6 +60,12 @@ SpecialToken = Annotated[str, Field(pattern=SPECIAL_NAME)]
 """The shape that the split pattern always cuts apart, so that no merge can ever rebuild it."""
 
 
+def known_script(name: str) -> str:
+    if name not in SCRIPTS:
+        raise ValueError(f"no script is named {name!r}; known are {', '.join(SCRIPTS)}")
+    return name
+
+
 class TokenizerSettings(Settings):
     """How the tokenizer is trained."""
 
@@ -70,6 +80,16 @@ class TokenizerSettings(Settings):
     min_documents: int = Field(default=5, ge=1)
     """A token of more than one byte stands in so many different texts of the sample, so that the
     vocabulary spells nothing of a single document, a name say, that may be taken down later."""
+    max_token_chars: int = Field(default=16, ge=1, le=MAX_RUN_CHARS)
+    """A token with a letter or digit in it has so many characters at most, the space before a word
+    included; 16 as in SentencePiece (`max_sentencepiece_length`). Runs of white space and of
+    punctuation may have 128."""
+    scripts: tuple[Annotated[str, AfterValidator(known_script)], ...] | None = None
+    """Scripts whose letters are merged; those of others stay bytes. Null: those that the sample is
+    written in."""
+    min_script_share: float = Field(default=0.01, ge=0, le=1)
+    """The sample is written in a script that makes so much of the letters in half of its texts of
+    a domain and language, or in which so many of these texts mostly are; 0: in every script."""
 
     @model_validator(mode="after")
     def _room_for_all(self) -> "TokenizerSettings":
@@ -102,11 +122,15 @@ def reserved_slot(number: int) -> str:
     return f"{RESERVED}{number}|>"
 
 
-def train_tokenizer(texts: Iterable[str], settings: TokenizerSettings) -> bytes:
+def train_tokenizer(
+    texts: Iterable[str], settings: TokenizerSettings, scripts: Collection[str] = SCRIPTS
+) -> bytes:
     """Train on `texts`, which are read twice, and return the `tokenizer.json`.
 
     1. Count pieces of the split pattern, long ones cut, and merge pairs, most frequent first.
-    2. Encode the texts, and take out merges that fewer than `min_documents` of them use.
+       Characters of other scripts than `scripts` are left out.
+    2. Encode the texts, and take out merges that fewer than `min_documents` of them use, and those
+       of tokens that are too long.
 
     Cost: about 0.6 s of CPU per MB of text at 8k merges; memory follows the distinct words.
     """
@@ -123,8 +147,9 @@ def train_tokenizer(texts: Iterable[str], settings: TokenizerSettings) -> bytes:
         initial_alphabet=sorted(unicode_of_bytes()),
         show_progress=False,
     )
+    pieces = (piece for text in texts for piece in pieces_in(text, scripts))
     with one_thread():
-        interruptible(lambda: tokenizer.train_from_iterator(texts, trainer=trainer))
+        interruptible(lambda: tokenizer.train_from_iterator(pieces, trainer=trainer))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, to_bytes])
     definition = json.loads(tokenizer.to_str())
     _keep_merges(definition, _documents_of_merges(definition, texts, settings), settings)
@@ -191,8 +216,10 @@ def _distinct(texts: Iterable[str]) -> Iterator[str]:
 def _keep_merges(
     definition: dict[str, Any], documents: list[int], settings: TokenizerSettings
 ) -> None:
-    """Leave the merges of enough documents, as many as there is room for; ids close up."""
+    """Leave the merges of enough documents that are short enough, as many as there is room for; ids
+    close up. What a merge that stays is made of stays too: it is no rarer and no longer."""
     model = definition["model"]
+    byte_of = {letter: byte for byte, letter in enumerate(unicode_of_bytes())}
     merged = {left + right for left, right in model["merges"]}
     kept = sorted(set(model["vocab"]) - merged, key=model["vocab"].get)
     known = set(kept)
@@ -200,6 +227,8 @@ def _keep_merges(
     for (left, right), n_documents in zip(model["merges"], documents, strict=True):
         token = left + right
         if n_documents < settings.min_documents:
+            continue
+        if is_too_long(bytes(map(byte_of.__getitem__, token)), settings.max_token_chars):
             continue
         if token not in known:
             if len(kept) == settings.vocab_size:
@@ -209,6 +238,17 @@ def _keep_merges(
         merges.append([left, right])
     model["vocab"] = {token: number for number, token in enumerate(kept)}
     model["merges"] = merges
+
+
+def is_too_long(token: bytes, max_chars: int) -> bool:
+    """Whether a token with a letter or digit in it has more than `max_chars` characters.
+
+    Characters are counted where they begin, so that no part of a token has more than the whole.
+    """
+    if len(token) <= max_chars or sum(byte & 0xC0 != 0x80 for byte in token) <= max_chars:
+        return False
+    points = map(ord, token.decode("utf-8", errors="ignore"))
+    return any(class_table()[point] & ALPHANUMERIC for point in points)
 
 
 def name_slots(tokenizer_json: bytes, names: Sequence[str]) -> bytes:

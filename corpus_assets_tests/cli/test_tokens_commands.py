@@ -277,16 +277,18 @@ class TestTokenizer:
         vocabulary = json.loads(out.read_bytes())["model"]["vocab"]
         assert vocabulary["<|im_start|>"] == 2
 
-    def test_the_asset_checks_carry_the_audit(self, small_build: Place) -> None:
-        home = Home.resolve(str(small_build.home))
-        with open_session(str(small_build.recipe), home) as session:
-            outcomes = {check.name: check for check in tokenizer_checks(session.pipeline)}
-        assert set(outcomes) == set(TOKENIZER_CHECKS)
-        assert all(outcome.passed for outcome in outcomes.values())
-        assert outcomes["compression"].numbers["bytes_per_token (domain web)"] > 1
-        assert outcomes["merges"].numbers["across_words"] == 0
-        lock = small_build.store / "versions" / VERSION / "lock.json"
-        with open_session(str(small_build.recipe), home, lock=str(lock)) as session:
+    def test_the_asset_checks_carry_the_audit_while_the_store_has_it(self, place: Place) -> None:
+        home = Home.resolve(str(place.home))
+        lock = str(place.store / "versions" / VERSION / "lock.json")
+        for files in ({}, {"lock": lock}):
+            with open_session(str(place.recipe), home, **files) as session:  # type: ignore[arg-type]
+                outcomes = {check.name: check for check in tokenizer_checks(session.pipeline)}
+            assert set(outcomes) == set(TOKENIZER_CHECKS)
+            assert all(outcome.passed for outcome in outcomes.values())
+            assert outcomes["compression"].numbers["bytes_per_token (domain web)"] > 1
+            assert outcomes["merges"].numbers["across_words"] == 0
+        shutil.rmtree(place.store / "artifacts/tokenizer")
+        with open_session(str(place.recipe), home) as session:
             pinned = {check.name: check for check in tokenizer_checks(session.pipeline)}
         assert pinned["audit"].passed
         assert not pinned["compression"].passed

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 from typing import Any
 
 import pytest
@@ -9,8 +10,16 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 from tokenizers import trainers as train
 
 from corpus_assets.core.errors import ModelError
+from corpus_assets.scrub.settings import ScrubSettings
 from corpus_assets.shards.tokens import Encoder, unicode_of_bytes
-from corpus_assets.tokenizer.audit import PROBES, Passage, audit
+from corpus_assets.tokenizer.audit import (
+    PROBES,
+    AuditSettings,
+    Passage,
+    Training,
+    audit,
+    judged,
+)
 from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
 
 TEXTS = [
@@ -186,6 +195,74 @@ def test_a_split_that_drops_what_it_splits_at_is_found() -> None:
     assert "code, tabs" in report["problems"][-1]
     assert not report["probes"]["code, tabs"]["exact"]
     assert report["probes"]["CJK"]["exact"]
+
+
+def learned(texts: list[str], **settings: Any) -> bytes:
+    asked = {"vocab_size": 700, "min_documents": 1, "max_token_chars": 128, **settings}
+    return train_tokenizer(texts, TokenizerSettings(**asked))
+
+
+PLANTED = {
+    "script": ([*TEXTS, "Съешь же ещё этих булок " * 9], {}, r"\d+ tokens are in .*\(cyrillic\)"),
+    "long": ([*TEXTS, "Donaudampfschifffahrt " * 9], {}, "more than 16 .*'Donaudampfschifffahrt"),
+    "e-mail": (
+        [*TEXTS, "write to jane@example.org " * 9],
+        {"split_pattern": r"\s+|\S+"},
+        r"1 tokens are personal data \(email\): ids \d+;",
+    ),
+    "unused": (TEXTS, {"split_pattern": r"\p{L}+"}, "% of the merged tokens are in no text"),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_fault_fails_a_tokenizer_that_was_trained_here_and_warns_of_another(
+    name: str,
+) -> None:
+    texts, settings, message = PLANTED[name]
+    data = learned(texts, **settings)
+    seen = ["The dog."] if name == "unused" else texts
+    bound = 0.2 if name == "unused" else 1
+    rules = (AuditSettings(max_unused_share=bound), ScrubSettings(), {"web", "code"})
+    trained = audit(data, (), training=Training(seen, ("latin",), 16))
+    report = judged(trained, data, *rules)
+    assert not report["passed"]
+    (problem,) = report["problems"]
+    assert re.search(message, problem)
+    assert "jane" not in problem, "personal data is not printed"
+    passages = [Passage(text) for text in TEXTS[:9]]
+    chosen = judged(audit(data, passages), data, *rules)
+    assert chosen["passed"]
+    said = [warning for warning in chosen["warnings"] if re.search(message, warning)]
+    assert len(said) == (name != "unused")
+
+
+def test_a_sound_tokenizer_stays_so_under_every_rule() -> None:
+    data = learned(TEXTS, vocab_size=540)
+    training = Training(TEXTS, ("latin",), 16)
+    report = audit(data, [Passage(text) for text in TEXTS[:3]], training=training)
+    report = judged(report, data, AuditSettings(), ScrubSettings(), {"web"})
+    assert report["passed"], report["problems"]
+    assert report["scripts"] == ["latin"]
+    assert set(report["vocabulary"]["by_script"]) == {"latin"}
+    assert 0 < report["vocabulary"]["never_used_share"] < 0.2
+
+
+def test_kinds_that_some_domain_keeps_fail_no_token() -> None:
+    data = learned([*TEXTS, "write to jane@example.org " * 9], split_pattern=r"\s+|\S+")
+    report = audit(data, training=Training(TEXTS, ("latin",), 128))
+    kept = ScrubSettings(by_domain={"code": {"emails": "leave"}})
+    bounds = AuditSettings(max_unused_share=1)
+    assert judged(report, data, bounds, kept, {"web", "code"})["passed"]
+    assert not judged(report, data, bounds, kept, {"web"})["passed"]
+
+
+def test_strings_that_must_be_one_token_fail_the_audit_where_they_are_not() -> None:
+    wanted = (" the", "the lazy", "<|pad|>", "!")
+    report = judged(
+        audit(ours()), ours(), AuditSettings(one_token=wanted), ScrubSettings(), {"web"}
+    )
+    (problem,) = report["problems"]
+    assert problem.startswith("not one token each: 'the lazy' (2 tokens);")
 
 
 def test_a_file_that_is_no_tokenizer_cannot_be_audited() -> None:

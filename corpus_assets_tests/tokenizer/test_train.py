@@ -158,6 +158,43 @@ def test_others_take_the_place_of_merges_that_are_taken_out() -> None:
     assert Encoder(train_tokenizer(shared + alone, settings)).vocab_size == 290
 
 
+LONG = "Donaudampfschifffahrtsgesellschaft"
+
+
+@pytest.mark.parametrize("most", [8, 16, 128])
+def test_no_token_with_a_letter_is_longer_than_the_bound(most: int) -> None:
+    texts = [f"{LONG} {LONG} {n} " + "図書館の窓から見える山は雪で白い" * 2 for n in range(9)]
+    settings = SMALL.model_copy(update={"vocab_size": 600, "max_token_chars": most})
+    pieces = pieces_of(train_tokenizer(texts, settings))
+    longest = max(len(piece) for piece in pieces if any(map(str.isalnum, piece)))
+    assert longest == min(most, len(LONG) + 1)
+
+
+def test_runs_of_space_and_punctuation_may_be_longer_than_words() -> None:
+    texts = [f"{number}\n{' ' * 65}x\n\n{'=' * 64}x\n" * 3 for number in range(9)]
+    pieces = pieces_of(train_tokenizer(texts, SMALL))
+    assert {" " * 64, "=" * 64} <= pieces
+
+
+def test_letters_of_scripts_that_are_not_asked_for_stay_bytes_and_cost_no_merge() -> None:
+    english = [f"the harbour of {place} is open" for place in ("Ash", "Elm", "Oak", "Fir", "Yew")]
+    quoted = [f"{text} «Смотритель маяка», 灯台守は毎晩 नमस्ते" for text in english]
+    data = train_tokenizer(quoted, SMALL, scripts=["latin"])
+    pieces = pieces_of(data)
+    assert " harbour" in pieces
+    assert not {c for piece in pieces for c in piece if c.isalpha() and not c.isascii()}
+    assert any("Смотр" in piece for piece in pieces_of(train_tokenizer(quoted, SMALL)))
+    definition = json.loads(data)
+    assert definition["normalizer"] is None
+    encoder = Encoder(data)
+    assert encoder.decode(encoder.encode_batch(quoted[:1])[0][:-1]) == quoted[0]
+
+
+def test_a_script_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ValidationError, match="no script is named 'klingon'"):
+        TokenizerSettings(scripts=("klingon",))
+
+
 RUNS = {
     "joiners": "\u200d",
     "one letter": "a",
