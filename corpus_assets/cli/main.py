@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -22,14 +21,11 @@ from corpus_assets.cli.export import (
 )
 from corpus_assets.cli.inspect import canary, contamination, signals, whatif
 from corpus_assets.cli.mix import mix, plan_tokens
-from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION, SET_OPTION, overrides_of
+from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION, SET_OPTION, display, overrides_of
 from corpus_assets.cli.snapshots import snapshots
 from corpus_assets.cli.tokenizer import tokenizer
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
-
-if TYPE_CHECKING:
-    from corpus_assets.cli.build_view import LiveBars, PlainLog
 
 LOCK_OPTION = click.option(
     "--lock",
@@ -98,7 +94,7 @@ def build(
         check_name("version", version)
     place = Home.resolve(home)
     with (
-        _display() as progress,
+        display() as progress,
         open_session(
             recipe,
             place,
@@ -144,7 +140,7 @@ def lock(
     from corpus_assets.session import open_session
 
     with (
-        _display() as progress,
+        display() as progress,
         open_session(
             recipe,
             Home.resolve(home),
@@ -291,17 +287,6 @@ def fetch() -> None:
     from corpus_assets.models.files import default_folder, fetch_lid176
 
     _print([f"language identifier: {fetch_lid176(default_folder())}"])
-
-
-def _display() -> "LiveBars | PlainLog":
-    from rich.console import Console
-
-    from corpus_assets.cli.build_view import LiveBars, PlainLog
-
-    console = Console(stderr=True)
-    if console.is_terminal:
-        return LiveBars(console)
-    return PlainLog(lambda line: click.echo(line, err=True))
 
 
 def _print(lines: Sequence[str]) -> None:

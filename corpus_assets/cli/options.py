@@ -1,12 +1,15 @@
 """Options that several groups of the `corpus` command share."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import yaml
 
 from corpus_assets.core.errors import CorpusError
+
+if TYPE_CHECKING:
+    from corpus_assets.cli.build_view import LiveBars, PlainLog
 
 HOME_OPTION = click.option(
     "--home", metavar="DIR", help="Where store and catalog live [env CORPUS_HOME; .corpus]."
@@ -29,3 +32,15 @@ def overrides_of(settings: Sequence[str]) -> dict[str, Any]:
         except yaml.YAMLError as error:
             raise CorpusError(f"--set {setting}: the value is not valid YAML") from error
     return overrides
+
+
+def display() -> "LiveBars | PlainLog":
+    """Return what shows the progress of a build: bars on a terminal, else lines."""
+    from rich.console import Console
+
+    from corpus_assets.cli.build_view import LiveBars, PlainLog
+
+    console = Console(stderr=True)
+    if console.is_terminal:
+        return LiveBars(console)
+    return PlainLog(lambda line: click.echo(line, err=True))

@@ -1,7 +1,9 @@
-"""Measure tokenizers: `corpus tokenizer audit`, `sample` and `name-slots`."""
+"""Measure tokenizers: `corpus tokenizer audit`, `sweep`, `sample` and `name-slots`."""
 
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,14 @@ from catalog.cli.terminal import (
     print_table,
     printable,
 )
-from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION
+from corpus_assets.cli.mix import number
+from corpus_assets.cli.options import (
+    HOME_OPTION,
+    JSON_OPTION,
+    SET_OPTION,
+    display,
+    overrides_of,
+)
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 
@@ -75,6 +84,65 @@ def audit_command(
         raise click.exceptions.Exit(1)
 
 
+@tokenizer.command("sweep")
+@click.argument("recipe")
+@click.option(
+    "--sizes",
+    default="32768,65536,131072",
+    show_default=True,
+    metavar="N,N,...",
+    help="Sizes of vocabulary to compare.",
+)
+@click.option("--width", type=click.IntRange(1), default=4096, show_default=True)
+@click.option("--layers", type=click.IntRange(1), default=32, show_default=True)
+@click.option(
+    "--params", type=number, help="Parameters without embeddings [12 x layers x width^2]."
+)
+@click.option("--tied", is_flag=True, help="One matrix for input and output embedding.")
+@click.option("--workers", type=click.IntRange(1), help="Worker processes [one a core].")
+@HOME_OPTION
+@SET_OPTION
+@JSON_OPTION
+def sweep_command(
+    recipe: str,
+    sizes: str,
+    width: int,
+    layers: int,
+    params: float | None,
+    tied: bool,
+    workers: int | None,
+    home: str | None,
+    settings: Sequence[str],
+    as_json: bool,
+) -> None:
+    """Compare sizes of vocabulary: bytes per token beside what the embedding costs a model.
+
+    Each is trained on the sample of RECIPE and measured on its held-out text. What is missing of
+    the sample is built first; no tokenizer of a version changes.
+    """
+    from corpus_assets.inspect.sweep import Model, layer_params, sweep
+    from corpus_assets.session import open_session
+
+    try:
+        wanted = [int(size) for size in sizes.split(",")]
+    except ValueError as error:
+        raise CorpusError(f"--sizes {sizes}: write numbers like 32768,65536") from error
+    model = Model(width, int(params or layer_params(width, layers)), tied)
+    with (
+        display() as progress,
+        open_session(
+            recipe,
+            Home.resolve(home),
+            workers or os.cpu_count() or 1,
+            overrides_of(settings),
+            progress=progress,
+        ) as session,
+    ):
+        rows = sweep(session, wanted, model)
+    answer = {"model": asdict(model), "sizes": rows}
+    (print_json if as_json else show_sweep)(answer)
+
+
 @tokenizer.command("sample")
 @click.argument("version")
 @click.option("--doc", "doc_id", metavar="DOC_ID", help="Was this document trained on?")
@@ -115,6 +183,39 @@ def name_slots_command(file: Path, names: Sequence[str], out: Path) -> None:
     except OSError as error:
         raise CorpusError(f"cannot write {out}: {error.strerror}") from error
     click.echo(f"{out}: sha256 {hashlib.sha256(data).hexdigest()}")
+
+
+def show_sweep(answer: Answer) -> None:
+    """Print the answer of `corpus tokenizer sweep`."""
+    model, sizes = answer["model"], answer["sizes"]
+    tied = "tied" if model["is_tied"] else "not tied"
+    print_line(
+        f"model: width {model['width']:,}, {model['params']:,} parameters without embeddings, "
+        f"input and output {tied}"
+    )
+    print_line("bytes per token on held-out text, by domain:")
+    domains = list(sizes[0]["by_domain"]) if sizes else []
+    print_table(
+        ("vocabulary", "ids", *domains, "in all", "embedding", "share of parameters"),
+        [
+            (
+                f"{row['vocab_size']:,}",
+                f"{row['ids']:,}",
+                *(f"{row['by_domain'][name]:.3f}" for name in domains),
+                f"{row['bytes_per_token']:.3f}",
+                f"{row['embedding_params']:,}",
+                f"{row['embedding_share']:.1%}",
+            )
+            for row in sizes
+        ],
+        numbers_right=True,
+    )
+    for row in sizes:
+        if row["ids"] < row["vocab_size"]:
+            print_line(
+                f"{row['vocab_size']:,}: the sample has pairs for {row['ids']:,} ids only; draw "
+                "more text (tokenizer.sample.max_chars) to compare fairly"
+            )
 
 
 def show_sample(answer: Answer) -> None:

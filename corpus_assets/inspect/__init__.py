@@ -1,3 +1,12 @@
 """Questions about homes and versions: what-if, signals of a document, canary pages, mixes."""
 
-__all__ = ["canary", "documents", "mix", "snapshots", "tokenizers", "version_columns", "whatif"]
+__all__ = [
+    "canary",
+    "documents",
+    "mix",
+    "snapshots",
+    "sweep",
+    "tokenizers",
+    "version_columns",
+    "whatif",
+]

@@ -229,7 +229,9 @@ class TestTokenizer:
     ) -> None:
         shutil.rmtree(place.store / "artifacts/tokenizer_sample")
         found = answer(place, capsys, "tokenizer", "audit", VERSION)
-        assert found["held_out"]["documents"] == 38
+        manifest = json.loads((place.store / "versions" / VERSION / "manifest.json").read_bytes())
+        documents = sum(group["documents"] for group in manifest["groups"])
+        assert found["held_out"]["documents"] == documents > 20
         assert any("may have been trained on" in warning for warning in found["warnings"])
         shutil.rmtree(place.store / "artifacts/tokenizer")
         assert "went with a takedown" in failure(place, capsys, "tokenizer", "sample", VERSION)

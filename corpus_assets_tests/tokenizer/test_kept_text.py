@@ -154,6 +154,20 @@ def test_order_and_workers_change_no_byte_of_the_tokenizer(
     assert tokenizer_json(tmp_path) == tokenizer_json(built)
 
 
+@pytest.mark.parametrize(("options", "ratio"), [((), 3), (("proportions=corpus",), 0.8)])
+def test_domains_are_drawn_in_the_proportions_of_the_mixture_unless_others_are_given(
+    folder: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], ratio: float
+) -> None:
+    before = set(artifacts(folder, "tokenizer_draw", "draw.json"))
+    words = ["tokenizer", "sweep", str(folder / "kept.yaml"), "--home", str(folder / "home")]
+    for option in ("max_chars=24000", *options):
+        words += ["--set", f"tokenizer.sample.{option}"]
+    answer(capsys, *words, "--workers", "1", "--sizes", "300")
+    (drawn,) = set(artifacts(folder, "tokenizer_draw", "draw.json")) - before
+    found = {name: row["chars"] for name, row in json.loads(drawn.read_bytes()).items()}
+    assert found["books"] / found["web"] == pytest.approx(ratio, rel=0.3)
+
+
 def test_a_failed_audit_stops_a_build_before_tokens_and_a_warning_goes_on_without_training(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -185,3 +199,41 @@ def test_a_version_is_audited_by_its_own_recipe_and_by_strings_that_are_asked_fo
     assert found["vocabulary"]["never_used_share"] < 0.2
     found = answer(capsys, *words, "--one-token", "harbour master", code=1)
     assert found["problems"][0].startswith("not one token each: 'harbour master'")
+
+
+def test_a_sweep_compares_sizes_on_one_sample_beside_what_the_embedding_costs(
+    built: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = str(folder / "kept.yaml")
+    words = ("tokenizer", "sweep", recipe, "--home", str(folder / "home"), "--workers", "1")
+    cost = ("--width", "100", "--layers", "10")
+    before = list((folder / "home").rglob("artifacts/*/*"))
+    found = answer(capsys, *words, "--sizes", "330,400", *cost)
+    assert list((folder / "home").rglob("artifacts/*/*")) == before
+    small, large = found["sizes"]
+    audit = answer(capsys, "tokenizer", "audit", "v", "--home", str(built / "home"))
+    assert large["bytes_per_token"] == audit["held_out"]["bytes_per_token"]
+    assert set(large["by_domain"]) == {"web", "books"}
+    assert small["bytes_per_token"] < large["bytes_per_token"]
+    assert large["embedding_params"] == 2 * 400 * 100
+    assert large["embedding_share"] == pytest.approx(80 / (80 + 12 * 10 * 10), abs=1e-4)
+    tied = answer(capsys, *words, "--sizes", "400", "--width", "100", "--params", "1M", "--tied")
+    assert tied["sizes"][0]["embedding_share"] == pytest.approx(40 / 1040, abs=1e-4)
+    capsys.readouterr()
+    assert main([*words, "--sizes", "400,5000", *cost]) == 0
+    said = capsys.readouterr().out
+    assert "share of parameters" in said
+    assert "the sample has pairs for" in said
+    for wrong in ("many", "100"):
+        assert main([*words, "--sizes", wrong]) == 1
+
+
+def test_a_sweep_builds_what_is_missing_up_to_the_sample(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = write(tmp_path)
+    words = ("tokenizer", "sweep", str(recipe), "--home", str(tmp_path / "home"))
+    found = answer(capsys, *words, "--workers", "1", "--sizes", "400")
+    assert found["sizes"][0]["ids"] == 400
+    assert artifacts(tmp_path, "tokenizer_sample", "*")
+    assert not artifacts(tmp_path, "tokenizer", "*")
