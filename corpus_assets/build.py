@@ -14,12 +14,12 @@ from catalog.errors import OrdersChanged
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.lock import check_inputs
 from corpus_assets.core.store import LocalStore, read_output
+from corpus_assets.dedup.stage import CLUSTERS
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import AssetReport, pin_snapshot, run_asset, run_stage, snapshots_of
 from corpus_assets.ingest.purge import remember
 from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.session import Session, build_lease, refresh_orders
-from corpus_assets.shards.stage import SHARDS
 from corpus_assets.versions.foreseen import warning_before_tokens
 from corpus_assets.versions.publish import is_published, lineage_rows, publish
 from corpus_assets.versions.version import Version, default_version_name, make_lock, make_version
@@ -70,8 +70,9 @@ class InProcess:
 
 
 def tell_before(session: Session, assets: Collection[str]) -> None:
-    """Tell what is known to go wrong before some assets are run: of shards, the mixture."""
-    line = warning_before_tokens(session.pipeline) if SHARDS.asset in assets else None
+    """Tell what is known to go wrong before some assets are run: of the mixture, as soon as
+    selection is done."""
+    line = warning_before_tokens(session.pipeline) if CLUSTERS.asset in assets else None
     if line is not None:
         session.progress.told(line)
 

@@ -4,7 +4,7 @@ Tokens are estimated from the characters of selected documents. What deduplicati
 decontamination and cleaning still take away is not known yet, so there will rather be fewer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc
@@ -28,6 +28,7 @@ class Foreseen:
     """A mixture over groups that are there, or estimated."""
 
     is_estimate: bool
+    is_assumed: bool  # the characters of a token, in an estimate
     tokens: int
     problem: str | None  # why it cannot be met, with the ways out
 
@@ -35,7 +36,8 @@ class Foreseen:
         """Tell what is wrong with it."""
         if self.problem is None:
             return None
-        how = f"by an estimate of {self.tokens:,} tokens, " if self.is_estimate else ""
+        assumed = f" of {CHARS_PER_TOKEN:g} characters" if self.is_assumed else ""
+        how = f"by an estimate of {self.tokens:,} tokens{assumed}, " if self.is_estimate else ""
         return f"mixture: {how}it cannot be met as the recipe says: {self.problem}"
 
 
@@ -43,22 +45,25 @@ def foresee(pipeline: Pipeline) -> Foreseen | None:
     """Lay the mixture on the groups of the shards, or on estimated ones; None where selection is
     not done."""
     recipe = pipeline.recipe
-    is_estimate = False
+    is_estimate = is_assumed = False
     try:
         groups = recipe.mixed_groups(make_groups(pipeline))
     except MissingInput:
         is_estimate = True
         try:
-            groups = estimated_groups(pipeline)
+            measured = chars_per_token(pipeline)
+            groups = estimated_groups(pipeline, measured)
+            is_assumed = any(group.domain not in measured for group in groups)
         except MissingInput:
             return None
     problem = mix_of(groups, recipe.mixture, recipe.shards.pack.seq_len).problem
-    return Foreseen(is_estimate, sum(group.tokens for group in groups), problem)
+    return Foreseen(is_estimate, is_assumed, sum(group.tokens for group in groups), problem)
 
 
-def estimated_groups(pipeline: Pipeline) -> list[MixedGroup]:
-    """Return the groups that selected documents would make; MissingInput before selection."""
-    recipe, measured = pipeline.recipe, _chars_per_token(pipeline)
+def estimated_groups(pipeline: Pipeline, measured: Mapping[str, float]) -> list[MixedGroup]:
+    """Return the groups that selected documents would make, at the characters per token measured
+    in each domain; MissingInput before selection."""
+    recipe = pipeline.recipe
     seq_len = recipe.shards.pack.seq_len
     groups = []
     for snapshot in recipe.snapshots:
@@ -90,7 +95,7 @@ def _selected_chars(pipeline: Pipeline, snapshot: str) -> dict[str, float]:
     return {tier: chars * there / read for tier, chars in found.items()}
 
 
-def _chars_per_token(pipeline: Pipeline) -> dict[str, float]:
+def chars_per_token(pipeline: Pipeline) -> dict[str, float]:
     """Return what the tokenizer's audit measured on held-out text, by domain; nothing where the
     tokenizer is not made yet, or came from elsewhere."""
     pin = pipeline.pin_of(files.TOKENIZER.stage)

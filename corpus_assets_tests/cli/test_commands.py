@@ -42,7 +42,10 @@ def test_another_threshold_recomputes_no_text(small_build: Place, capsys: Captur
 def test_a_plan_is_a_line_an_asset(place: Place, capsys: Captured) -> None:
     shutil.rmtree(place.store / "artifacts/signals")
     text = said(capsys, "plan", str(place.recipe), "--home", str(place.home))
-    lines = {line.split()[0]: line.split(maxsplit=1)[1] for line in text.splitlines()}
+    lines = {
+        line.split()[0]: line.split(maxsplit=1)[1]
+        for line in text.partition("\n\n")[0].splitlines()
+    }
     assert lines["documents"] == "cached   10 parts"  # five files, and lists they look pages up in
     assert lines["signals"] == "runs     5 parts, 0 cached"
     assert lines["selection"].startswith("waits    for its inputs")

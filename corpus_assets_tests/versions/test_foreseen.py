@@ -10,7 +10,12 @@ from corpus_assets.core.errors import MissingInput
 from corpus_assets.core.home import Home
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.session import open_session
-from corpus_assets.versions.foreseen import CHARS_PER_TOKEN, estimated_groups, foresee
+from corpus_assets.versions.foreseen import (
+    CHARS_PER_TOKEN,
+    chars_per_token,
+    estimated_groups,
+    foresee,
+)
 from corpus_assets.versions.version import make_groups
 from corpus_assets_tests.cli.test_commands import said
 from corpus_assets_tests.conftest import Place
@@ -21,7 +26,9 @@ WAYS_OUT = ("lower ", "raise ", "run_tokens to ")
 
 
 def estimate(pipeline: Pipeline) -> dict[str, int]:
-    return {group.id: group.tokens for group in estimated_groups(pipeline)}
+    return {
+        group.id: group.tokens for group in estimated_groups(pipeline, chars_per_token(pipeline))
+    }
 
 
 def test_tokens_are_estimated_from_selected_characters_as_the_tokenizer_was_measured(
@@ -41,8 +48,12 @@ def test_tokens_are_estimated_from_selected_characters_as_the_tokenizer_was_meas
     tokens = notes["audit"]["held_out"]["by_domain"]["books"]["tokens"]
     ratio = notes["sample"]["books"]["held_out_chars"] / tokens
     shutil.rmtree(place.store / "artifacts/tokenizer")
+    shutil.rmtree(place.store / "artifacts/shards")
     with open_session(str(place.recipe), home) as session:
         assumed = estimate(session.pipeline)
+        found = foresee(session.pipeline)
+    assert found is not None
+    assert found.is_assumed
     books = "books-1/books/high"
     assert measured[books] / assumed[books] == pytest.approx(CHARS_PER_TOKEN / ratio, rel=0.02)
 
@@ -53,7 +64,7 @@ def test_nothing_is_foreseen_before_selection(small_build: Place) -> None:
     with open_session(str(small_build.recipe), home, overrides=other) as session:
         assert foresee(session.pipeline) is None
         with pytest.raises(MissingInput):
-            estimated_groups(session.pipeline)
+            estimated_groups(session.pipeline, {})
 
 
 def test_plan_says_what_the_mixture_lacks_from_shards_or_from_an_estimate(
@@ -67,6 +78,7 @@ def test_plan_says_what_the_mixture_lacks_from_shards_or_from_an_estimate(
     shutil.rmtree(place.store / "artifacts/shards")
     text = said(capsys, "plan", str(place.recipe), *SET, *at)
     assert "mixture: by an estimate of " in text
+    assert "characters, it cannot be met" not in text, "the tokenizer was measured"
     assert all(way in text for way in WAYS_OUT)
     capsys.readouterr()
     assert main(["plan", str(place.recipe), *SET, *at, "--json"]) == 0
@@ -84,7 +96,7 @@ def test_a_build_tells_it_before_it_writes_shards_and_leaves_the_version_with_a_
     shown = capsys.readouterr()
     lines = (shown.out + shown.err).splitlines()
     told = [n for n, line in enumerate(lines) if line.startswith("mixture: by an estimate of ")]
-    wrote = [n for n, line in enumerate(lines) if line.startswith("shards ")]
+    wrote = [n for n, line in enumerate(lines) if line.startswith(("clean_text ", "shards "))]
     gave_way = [n for n, line in enumerate(lines) if line.startswith("mixture: the run is short")]
     assert len(told) == len(gave_way) == 1
     assert told[0] < wrote[0] < gave_way[0]
