@@ -199,7 +199,7 @@ selection:
     - {name: low_quality, signal: quality_score, min: 0.5, domains: [web]}
     - {name: few_words, signal: n_words, cutoff: words, domains: [web]}
   cutoffs:
-    words: {signal: n_words, among: distinct_survivors, drop_share: 0.2, min_documents: 5}
+    words: {signal: n_words, among: distinct_survivors, drop_share: 0.1, min_documents: 5}
   tiers:
     signal: mean_word_chars
     names: [high, low]

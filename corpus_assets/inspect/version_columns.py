@@ -231,7 +231,12 @@ def columns_of_recipe(pipeline: "Pipeline") -> VersionColumns:
         f"recipe {recipe.name}", recipe, Ruling(recipe.selection, {}), pipeline.store, parts
     )
     found.orders = pipeline.suppressions
-    found.ruling = Ruling(recipe.selection, found.resolve(recipe))
+    try:
+        resolved = read_output(pipeline.store, pipeline.calibration(files.CUTOFFS))
+        cutoffs: Cutoffs = json.loads(resolved)
+    except MissingInput:
+        cutoffs = found.resolve(recipe)
+    found.ruling = Ruling(recipe.selection, cutoffs)
     return found
 
 
