@@ -33,7 +33,7 @@ from corpus_assets.graph.checks import language_losses_message
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.plan import CACHED, OTHER, RUNS, UNKNOWN, PlanLine
 from corpus_assets.tokenizer.stage import TOKENIZER, audit_of
-from corpus_assets.versions.pins import TakenOver
+from corpus_assets.versions.pins import TakenOver, named
 from corpus_assets.versions.statistics import drift_lines, funnel
 from corpus_assets.versions.version import Version
 
@@ -262,7 +262,7 @@ def calibration_lines(taken: TakenOver, fresh: Mapping[str, str]) -> list[str]:
     ):
         names = sorted(name for name, found in fresh.items() if found == would_be)
         if names:
-            lines.append(f"  {what}: {', '.join(names)}")
+            lines.append(f"  {what}: {named(names)}")
     return ["", *lines] if lines else []
 
 

@@ -41,8 +41,15 @@ class TakenOver:
             f"calibrations: {n} of {where}" for where, n in Counter(self.origin.values()).items()
         ]
         if self.changed:
-            found.append(f"calibrations: resolved anew are {', '.join(self.changed)}")
+            found.append(f"calibrations: resolved anew are {named(self.changed)}")
         return found
+
+
+def named(calibrations: Iterable[str]) -> str:
+    """Name calibrations for people, several of one stage by their number."""
+    stages = Counter(map(_stage, sorted(calibrations)))
+    single = {_stage(name): name for name in calibrations}
+    return ", ".join(single[s] if n == 1 else f"{s} ({n})" for s, n in stages.items())
 
 
 def lock_folder(recipe: Path, home: Home) -> Path:
