@@ -307,6 +307,9 @@ TOKENIZER = Stage(
         _may_hold,
         lambda graph: {"tokenizer": graph.calibration(files.TOKENIZER)},
         is_model=True,
-        asks=("tokenizer", "calibrate_on"),
+        asks=(
+            *("tokenizer.train", "tokenizer.sample", "tokenizer.sha256"),
+            *("tokenizer.end_of_document", "tokenizer.pad", "calibrate_on"),
+        ),
     ),
 )
