@@ -143,7 +143,12 @@ def resolve_lock(session: Session, folder: Path) -> str:
         out.write(
             f"calibrations/{lock.calibrations[name].sha256}", read_output(pipeline.store, output)
         )
+    is_ours = out.exists("lock.json")
     out.write("lock.json", lock.to_bytes())
+    pinned = {pin.sha256 for pin in lock.calibrations.values()}
+    for path in out.list("calibrations") if is_ours else ():  # of the lock before it
+        if path.rpartition("/")[2] not in pinned:
+            out.delete(path)
     return lock.digest
 
 

@@ -78,6 +78,8 @@ def take_over(
         for name in _fitting(pipeline, lock, pins, upgrade):
             pins[name], origin[name] = found[name], where
         passed_over |= {name for name in found if stages[_stage(name)].asks}
+        if passed_over <= set(pins):
+            break
     return TakenOver(pins, origin, tuple(sorted(passed_over - set(pins))))
 
 

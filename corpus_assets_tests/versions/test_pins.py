@@ -121,7 +121,10 @@ def test_lock_writes_what_was_upgraded_and_keeps_the_rest(
     def locked(*arguments: str) -> dict[str, str]:
         home = ("--home", str(place.home), "--workers", "1")
         assert main(["lock", str(place.recipe), *home, *arguments]) == 0
-        body = json.loads((place.recipe.parent / "small.lock" / "lock.json").read_bytes())
+        folder = place.recipe.parent / "small.lock"
+        body = json.loads((folder / "lock.json").read_bytes())
+        files = {path.name for path in (folder / "calibrations").iterdir()}
+        assert files == {pin["sha256"] for pin in body["calibrations"].values()}
         return {name: pin["sha256"] for name, pin in body["calibrations"].items()}
 
     before = locked()
