@@ -94,8 +94,6 @@ def build_unless(
     """
     runner = runner or InProcess()
     name = version or default_version_name(session.pipeline)
-    for line in session.taken_over.lines():
-        session.progress.told(line)
     with build_lease(session), runner.opened(session):
         while True:
             _run_assets(session, runner)
@@ -177,6 +175,8 @@ def pin_sources(session: Session) -> None:
 
 def _run_assets(session: Session, runner: Runner) -> None:
     pin_sources(session)
+    for line in session.taken_over.lines():
+        session.progress.told(line)
     runner.run_assets(session)
     pipeline = session.pipeline
     for snapshot in pipeline.recipe.snapshots:  # parts that no order touched: not compared again

@@ -93,7 +93,8 @@ def _locks(
         return
     for row in reversed(registry.versions()):
         named = registry.recipe(row.recipe_digest).name
-        if row.status == "live" and named == pipeline.recipe.name:
+        is_there = pipeline.store.exists(f"versions/{row.name}/lock.json")  # else it is built again
+        if row.status == "live" and named == pipeline.recipe.name and is_there:
             lock = published_lock(pipeline.store, row)
             yield f"version {row.name}", lock, lock_pins(lock, row.name)
 
