@@ -93,8 +93,9 @@ def _locks(
         return
     for row in reversed(registry.versions()):
         named = registry.recipe(row.recipe_digest).name
-        is_there = pipeline.store.exists(f"versions/{row.name}/lock.json")  # else it is built again
-        if row.status == "live" and named == pipeline.recipe.name and is_there:
+        if row.status != "live" or named != pipeline.recipe.name:
+            continue
+        if pipeline.store.exists(f"versions/{row.name}/lock.json"):  # else it is built again
             lock = published_lock(pipeline.store, row)
             yield f"version {row.name}", lock, lock_pins(lock, row.name)
 
