@@ -97,7 +97,10 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     "whatif": lambda data: ["--documents", 500],
 }  # fmt: skip
 NEEDS_MODEL = {"extraction", "learned_filters", "recipe_yields"}
-SLOW = {"extraction", "recipe_yields", "takedown_cost", "whatif"}
+SLOW = {
+    *("extraction", "recipe_yields", "segmentation", "signals", "takedown_cost"),
+    *("tokenizer_bounds", "whatif"),
+}
 """Whole commands, or extractions, in processes of their own."""
 
 

@@ -53,7 +53,10 @@ def _stop(home: Path, command: list[str], number: signal.Signals) -> tuple[int, 
     return process.returncode, told
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
+)
 def test_a_stopped_build_says_so_on_one_line_and_goes_on_from_there(
     built: Path, tmp_path: Path, number: signal.Signals, code: int
 ) -> None:

@@ -104,7 +104,7 @@ def test_a_document_that_was_taken_down_is_in_no_sample_and_in_no_later_training
     assert gone in _stored_samples(store)
     collect(store, registry)
     assert gone not in _stored_samples(store)
-    with open_session(recipe, home, overrides=LEARNS) as session:
+    with open_session(recipe, home, overrides=LEARNS, upgrade=("classifiers",)) as session:
         run_all(session)
         assert gone not in _sampled(store, session)
         again = make_version(session.pipeline, "w")

@@ -144,6 +144,7 @@ def test_the_sample_is_final_text(built: Path) -> None:
     assert len(sample) > 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("is_reversed", "workers"), [(True, 1), (False, 2)])
 def test_order_and_workers_change_no_byte_of_the_tokenizer(
     built: Path, tmp_path: Path, is_reversed: bool, workers: int
@@ -228,6 +229,7 @@ def test_a_sweep_compares_sizes_on_one_sample_beside_what_the_embedding_costs(
         assert main([*words, "--sizes", wrong]) == 1
 
 
+@pytest.mark.slow
 def test_a_sweep_builds_what_is_missing_up_to_the_sample(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

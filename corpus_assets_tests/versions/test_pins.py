@@ -115,6 +115,7 @@ def test_the_lock_beside_a_recipe_gives_the_same_bytes_in_another_home(
     assert copied.files("other") == place.files("other")
 
 
+@pytest.mark.slow
 def test_lock_writes_what_was_upgraded_and_keeps_the_rest(
     place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
