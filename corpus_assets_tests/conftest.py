@@ -2,6 +2,7 @@
 change it.
 """
 
+import fcntl
 import itertools
 import os
 import shutil
@@ -64,10 +65,17 @@ def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture(scope="session")
 def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with the demo version `demo-1`, built by two workers."""
-    home = tmp_path_factory.mktemp("demo") / "home"
-    build_demo(home, workers=2)
-    return home
+    """A home with the demo version `demo-1`, built by two workers, once for all test processes."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "demo"
+    folder.mkdir(exist_ok=True)
+    with open(folder / "turn", "w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        if not (folder / "built").exists():
+            shutil.rmtree(folder / "home", ignore_errors=True)
+            build_demo(folder / "home", workers=2)
+            (folder / "built").touch()
+    return folder / "home"
 
 
 # The small corpus, built once through the command line; tests work on copies of it.
