@@ -73,7 +73,7 @@ def test_the_calibrations_of_a_lock_come_into_the_store(folder: Path, tmp_path: 
 
 def test_a_missing_calibration_is_named(folder: Path, tmp_path: Path) -> None:
     (folder / "calibrations" / PIN.sha256).unlink()
-    with pytest.raises(RecipeError, match=r"pins quality_cutoffs as .*copy the version's whole"):
+    with pytest.raises(RecipeError, match=r"pins quality_cutoffs as .*copy the lock's whole"):
         import_calibrations(lock(), folder, LocalStore(tmp_path / "store"))
 
 
@@ -99,7 +99,7 @@ def test_a_changed_calibration_is_refused(folder: Path, tmp_path: Path) -> None:
         ),
         (
             json.dumps(lock().identity() | {"format": "corpus-assets/lock/9"}).encode(),
-            f"format 'corpus-assets/lock/9' is unknown; expected {FORMAT}",
+            f"format 'corpus-assets/lock/9' is unknown, not {FORMAT}; restore it, or make it anew",
         ),
     ],
 )
@@ -109,6 +109,7 @@ def test_what_is_not_a_lock_is_one_line(tmp_path: Path, body: bytes, expected: s
     with pytest.raises(RecipeError) as caught:
         load_lock(path)
     assert str(caught.value).startswith(f"{path}: {expected}")
+    assert str(caught.value).endswith("make it anew with `corpus lock RECIPE --upgrade all`")
     assert "\n" not in str(caught.value)
 
 

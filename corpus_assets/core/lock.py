@@ -16,6 +16,7 @@ from corpus_assets.core.identity import Settings, canonical_json, digest
 from corpus_assets.core.store import Output, Store, sha256_hex
 
 FORMAT = "corpus-assets/lock/1"
+RESTORE = "restore it, or make it anew with `corpus lock RECIPE --upgrade all`"
 
 
 class PinnedFile(Settings):
@@ -57,9 +58,11 @@ def load_lock(path: Path) -> Lock:
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"])
         where = f"{key}: " if key else ""
-        raise RecipeError(f"{path}: not a lock of this project: {where}{first['msg']}") from error
+        raise RecipeError(
+            f"{path}: not a lock of this project: {where}{first['msg']}; {RESTORE}"
+        ) from error
     if lock.format != FORMAT:
-        raise RecipeError(f"{path}: format {lock.format!r} is unknown; expected {FORMAT}")
+        raise RecipeError(f"{path}: format {lock.format!r} is unknown, not {FORMAT}; {RESTORE}")
     return lock
 
 
@@ -73,7 +76,7 @@ def import_calibrations(lock: Lock, folder: Path, store: Store) -> dict[str, Out
         except OSError as error:
             raise RecipeError(
                 f"the lock pins {name} as {pin.sha256[:12]}, but {source} cannot be read; copy "
-                "the version's whole folder, calibrations included"
+                "the lock's whole folder, calibrations included"
             ) from error
         if sha256_hex(data) != pin.sha256:
             raise RecipeError(f"{source} is not what the lock pins as {name}; copy it again")

@@ -17,6 +17,7 @@ from pydantic import Field, ValidationError, field_validator
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.identity import Settings
 from corpus_assets.core.schemas import JUDGEMENTS
+from corpus_assets.core.store import LocalStore
 
 VERSION = 1
 
@@ -104,9 +105,5 @@ def record(
     known = {other.about: other for other in (read_judgements([path]) if path.exists() else [])}
     known[one.about] = one
     lines = [json.dumps(known[key].model_dump(), ensure_ascii=False) for key in sorted(known)]
-    try:
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    except OSError as error:
-        raise SourceError(
-            f"{path} cannot be written: {error.strerror}; name another file"
-        ) from error
+    whole = "".join(f"{line}\n" for line in lines)
+    LocalStore(path.parent).write(path.name, whole.encode())  # or what was recorded before stays

@@ -70,9 +70,9 @@ def find_questions(
     """Return what may be quoted of an item without its choices, each text once: parts of `text`
     in NFKC. None where nothing tells a question from the rest.
 
-    `parts`: the fields of which `text` is made, in order; `is_stem`: its choices are elsewhere. A last line that asks, with neither choices nor
-    labels about it, is often the end of a longer problem: it counts from `min_words_unmarked`
-    words on.
+    `parts`: the fields of which `text` is made, in order; `is_stem`: its choices are elsewhere. A
+    last line that asks, with neither choices nor labels about it, is often the end of a longer
+    problem: it counts from `min_words_unmarked` words on.
     """
     text = unicodedata.normalize("NFKC", text.translate(_CIRCLED)).strip()
     stems = [text] if is_stem else _stems(text, answer)

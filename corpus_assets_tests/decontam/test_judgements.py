@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from corpus_assets.core.errors import SourceError
+from corpus_assets.core.errors import SourceError, StoreError
 from corpus_assets.decontam.contamination import ContaminationSettings, ScanSettings, scan
 from corpus_assets.decontam.eval_index import (
     EvalIndexSettings,
@@ -24,6 +24,7 @@ from corpus_assets.decontam.verdicts import (
     judge,
     verdicts,
 )
+from corpus_assets_tests.small_disk import small_disk
 
 WORDS = [f"word{i}" for i in range(40)]
 TEXTS = [
@@ -95,6 +96,17 @@ def test_judgements_are_recorded_and_the_last_word_stays(tmp_path: Path) -> None
     }
     (told,) = [one for one in read if one.judgement == "cut"]
     assert (told.by, told.reason, told.at[-1]) == ("Ada", "cut is enough", "Z")
+
+
+def test_a_judgement_that_cannot_be_written_leaves_those_before_it(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", size_kib=64) as disk:
+        path = disk / "judgements.jsonl"
+        record(path, IDS[1], ("bench", "i"), "drop", "Ada", "a copy")
+        before = path.read_bytes()
+        with pytest.raises(StoreError, match="is full"):
+            record(path, IDS[2], ("bench", "i"), "keep", "", "long " * 20_000)
+        assert path.read_bytes() == before
+        assert list(disk.iterdir()) == [path]
 
 
 @pytest.mark.parametrize(

@@ -473,7 +473,7 @@ class TestLocks:
         shutil.copy(place.store / "versions" / VERSION / "lock.json", lock)
         message = refusal(place, capfd, "--lock", str(lock))
         assert message.startswith("the lock pins ")
-        assert message.endswith("copy the version's whole folder, calibrations included")
+        assert message.endswith("copy the lock's whole folder, calibrations included")
 
     def test_a_lock_that_is_none_is_one_line(self, place: Place, capfd: Captured) -> None:
         assert "not a lock of this project" in refusal(place, capfd, "--lock", str(place.recipe))

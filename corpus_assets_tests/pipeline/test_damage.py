@@ -25,7 +25,7 @@ from corpus_assets.versions.publish import publish
 from corpus_assets.versions.published import check_artifact_rows
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.conftest import VERSION, Place
-from corpus_assets_tests.promises.erasure_build import run_all
+from corpus_assets_tests.promises.erasure.build import run_all
 from corpus_assets_tests.registry_states import add_orders
 
 AFTER = f"{VERSION}.td1"

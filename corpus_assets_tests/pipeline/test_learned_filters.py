@@ -18,7 +18,7 @@ from corpus_assets.graph.run import pin_snapshot
 from corpus_assets.session import open_session
 from corpus_assets.signals.stages.classifiers import read_files
 from corpus_assets.versions.version import Version, make_version
-from corpus_assets_tests.promises.erasure_build import run_all
+from corpus_assets_tests.promises.erasure.build import run_all
 from corpus_assets_tests.small_corpus import make_small_corpus, prose, spam
 
 GERMAN = [

@@ -20,7 +20,7 @@ from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.recipe.recipe import parse_recipe
 from corpus_assets.session import Session
 from corpus_assets.versions.version import make_lock
-from corpus_assets_tests.promises.erasure_build import first_session, new_home
+from corpus_assets_tests.promises.erasure.build import first_session, new_home
 from corpus_assets_tests.small_corpus import prose
 
 Page = tuple[str, str]

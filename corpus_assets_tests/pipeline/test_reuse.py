@@ -21,7 +21,7 @@ from corpus_assets.signals.stages import signals as signals_stage
 from corpus_assets.versions.gc import collect
 from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import make_version
-from corpus_assets_tests.promises.erasure_build import run_all
+from corpus_assets_tests.promises.erasure.build import run_all
 from corpus_assets_tests.registry_states import add_orders
 from corpus_assets_tests.small_corpus import make_small_corpus
 

@@ -25,7 +25,7 @@ from corpus_assets.takedown import run as runs
 from corpus_assets.takedown.run import run_pending
 from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import make_version
-from corpus_assets_tests.promises.erasure_build import run_all
+from corpus_assets_tests.promises.erasure.build import run_all
 from corpus_assets_tests.small_corpus import make_small_corpus
 
 PAGE = "http://site-3.example.org/article"

@@ -17,8 +17,8 @@ from corpus_assets.stages import STAGES
 from corpus_assets.versions.gc import collect
 from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import make_version
-from corpus_assets_tests.promises.erasure_build import run_all
-from corpus_assets_tests.promises.erasure_case import Erasure, Kit
+from corpus_assets_tests.promises.erasure.build import run_all
+from corpus_assets_tests.promises.erasure.case import Erasure, Kit
 from corpus_assets_tests.promises.test_erasable_random import kit  # noqa: F401, a fixture
 from corpus_assets_tests.registry_states import add_orders
 from corpus_assets_tests.small_corpus import make_small_corpus, prose

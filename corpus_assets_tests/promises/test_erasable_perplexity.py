@@ -1,6 +1,6 @@
 """P4 with a language model: it is pinned, so erasing a document changes no one else's perplexity."""
 
-from corpus_assets_tests.promises.erasure_case import Erasure, Kit
+from corpus_assets_tests.promises.erasure.case import Erasure, Kit
 from corpus_assets_tests.promises.test_erasable_random import kit  # noqa: F401, a fixture
 
 PIN = "perplexity_models"

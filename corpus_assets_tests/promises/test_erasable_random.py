@@ -17,10 +17,10 @@ import pytest
 from catalog.db.registry import Registry
 from catalog.takedown.target import doc_id_target
 from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
-from corpus_assets_tests.promises.erasure_case import Erasure, Kit
-from corpus_assets_tests.promises.erasure_requests import Asked
-from corpus_assets_tests.promises.erasure_tally import MUST_OCCUR
-from corpus_assets_tests.promises.random_corpus import WORDS
+from corpus_assets_tests.promises.erasure.case import Erasure, Kit
+from corpus_assets_tests.promises.erasure.random_corpus import WORDS
+from corpus_assets_tests.promises.erasure.requests import Asked
+from corpus_assets_tests.promises.erasure.tally import MUST_OCCUR
 
 BATCHES = 6
 SEEDS = 15  # of a test; every fifth has two versions, so that this gives 108 cases

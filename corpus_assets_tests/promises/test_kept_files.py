@@ -31,7 +31,7 @@ from corpus_assets.versions.gc import collect
 from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.demo_build import version_files
-from corpus_assets_tests.promises.erasure_build import run_all
+from corpus_assets_tests.promises.erasure.build import run_all
 from corpus_assets_tests.registry_states import add_orders, revoke
 from corpus_assets_tests.small_corpus import RECIPE, make_small_corpus
 

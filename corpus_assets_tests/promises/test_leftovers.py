@@ -24,7 +24,7 @@ from corpus_assets.versions.gc import collect
 from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.killed_writer import kill_while_writing
-from corpus_assets_tests.promises.erasure_build import Abandoned, run_all
+from corpus_assets_tests.promises.erasure.build import Abandoned, run_all
 from corpus_assets_tests.registry_states import add_orders, revoke
 from corpus_assets_tests.small_corpus import make_small_corpus
 

@@ -18,7 +18,7 @@ from corpus_assets.session import open_session
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.demo_build import planted
 from corpus_assets_tests.ingest.warc_bytes import response
-from corpus_assets_tests.promises.erasure_build import run_all
+from corpus_assets_tests.promises.erasure.build import run_all
 from corpus_assets_tests.small_corpus import stored_member
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"

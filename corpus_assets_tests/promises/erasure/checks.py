@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from corpus_assets.core import files
 from corpus_assets.core.store import read_output
 from corpus_assets.graph.checks import check_version
-from corpus_assets_tests.promises.erasure_build import Built, paths
-from corpus_assets_tests.promises.erasure_requests import Asked, descendants
-from corpus_assets_tests.promises.erasure_state import LEDGERS, Files, State
+from corpus_assets_tests.promises.erasure.build import Built, paths
+from corpus_assets_tests.promises.erasure.requests import Asked, descendants
+from corpus_assets_tests.promises.erasure.state import LEDGERS, Files, State
 
 KEY = ("doc_id", "snapshot", "part", "offset")
 

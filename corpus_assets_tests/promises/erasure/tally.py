@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from corpus_assets_tests.promises.erasure_requests import Asked
-from corpus_assets_tests.promises.erasure_state import State
-from corpus_assets_tests.promises.random_corpus import RandomCorpus
+from corpus_assets_tests.promises.erasure.random_corpus import RandomCorpus
+from corpus_assets_tests.promises.erasure.requests import Asked
+from corpus_assets_tests.promises.erasure.state import State
 
 HOT = 6  # members of a cluster whose buckets count as hot
 

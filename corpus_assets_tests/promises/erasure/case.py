@@ -21,7 +21,7 @@ from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.session import reopen_session
 from corpus_assets.versions.gc import collect
 from corpus_assets.versions.publish import publish
-from corpus_assets_tests.promises.erasure_build import (
+from corpus_assets_tests.promises.erasure.build import (
     Abandoned,
     Built,
     NoNotes,
@@ -31,16 +31,16 @@ from corpus_assets_tests.promises.erasure_build import (
     new_home,
     run_all,
 )
-from corpus_assets_tests.promises.erasure_checks import (
+from corpus_assets_tests.promises.erasure.checks import (
     check_gone,
     check_shards,
     check_whole,
     hex_ids,
 )
-from corpus_assets_tests.promises.erasure_requests import Asked, descendants, draw_request
-from corpus_assets_tests.promises.erasure_state import LEDGERS, SUPPRESSED, Files, State, read_state
-from corpus_assets_tests.promises.erasure_tally import tally
-from corpus_assets_tests.promises.random_corpus import draw_corpus, write_corpus
+from corpus_assets_tests.promises.erasure.random_corpus import draw_corpus, write_corpus
+from corpus_assets_tests.promises.erasure.requests import Asked, descendants, draw_request
+from corpus_assets_tests.promises.erasure.state import LEDGERS, SUPPRESSED, Files, State, read_state
+from corpus_assets_tests.promises.erasure.tally import tally
 from corpus_assets_tests.registry_states import add_orders
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from corpus_assets_tests.promises.erasure_build import Built
-from corpus_assets_tests.promises.random_corpus import Page, RandomCorpus
+from corpus_assets_tests.promises.erasure.build import Built
+from corpus_assets_tests.promises.erasure.random_corpus import Page, RandomCorpus
 
 Row = dict[str, Any]
 SUPPRESSED = "suppressed"

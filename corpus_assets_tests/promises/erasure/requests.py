@@ -14,8 +14,8 @@ from catalog.takedown.target import (
     url_prefix_target,
     url_target,
 )
-from corpus_assets_tests.promises.erasure_state import Row, State
-from corpus_assets_tests.promises.random_corpus import ANCHOR, RandomCorpus
+from corpus_assets_tests.promises.erasure.random_corpus import ANCHOR, RandomCorpus
+from corpus_assets_tests.promises.erasure.state import Row, State
 
 KINDS = {"doc_id": 30, "url": 30, "text": 14, "text_sha256": 6, "url_prefix": 8, "domain": 6}
 TURNING_POINTS = ("bridge", "centre", "link")

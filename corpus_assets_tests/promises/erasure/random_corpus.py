@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets_tests.ingest.warc_bytes import response
-from corpus_assets_tests.promises.random_recipe import RECORD, draw_recipe, draw_sources
+from corpus_assets_tests.promises.erasure.random_recipe import RECORD, draw_recipe, draw_sources
 
 SHINGLE_WORDS = 5
 WORDS_PER_LINE = 12
