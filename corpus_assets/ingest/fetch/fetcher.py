@@ -183,7 +183,8 @@ class Fetcher:
     """Reads ranges of remote files, patiently and politely.
 
     `folder` in the home is where all processes agree on their pace; `base` is the recipe's own
-    address, which says how far redirects may go.
+    address, which says how far redirects may go. `is_public`: no server of the local network is
+    asked, that of `base` included.
     """
 
     def __init__(
@@ -194,8 +195,10 @@ class Fetcher:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
         draw: Callable[[], float] | None = None,
+        is_public: bool = False,
     ) -> None:
         self.settings = settings
+        self._is_public = is_public
         self.folder = folder
         self.ignores_ranges = False  # met once: files are then fetched in one piece
         self._limits = Limits(settings.timeout_s)
@@ -332,7 +335,7 @@ class Fetcher:
             else:
                 base = self._base if self._base.startswith("http") else url
                 self._transports[kind] = HttpTransport(
-                    base, self._one_more, self.settings.allow_http
+                    base, self._one_more, self.settings.allow_http, self._is_public
                 )
         return self._transports[kind]
 

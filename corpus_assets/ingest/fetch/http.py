@@ -173,17 +173,21 @@ MAX_REDIRECTS = 4
 
 
 class HttpTransport:
-    """`base` is the recipe's own address: what it is allowed to be, others may be too."""
+    """`base` is the recipe's own address: what it is allowed to be, others may be too. It may be
+    inside the local network unless `is_public` says that it must not."""
 
-    def __init__(self, base: str, one_more: OneMore, allow_http: bool = False) -> None:
+    def __init__(
+        self, base: str, one_more: OneMore, allow_http: bool = False, is_public: bool = False
+    ) -> None:
         host = urlsplit(base).hostname or host_of(base)
         self._is_plain = base.startswith("http://")
-        if self._is_plain and not allow_http and not _is_loopback(host):
+        if self._is_plain and not allow_http and (is_public or not _is_loopback(host)):
             raise SourceError(
                 f"{shown(base)} is not encrypted; use https://, or set `allow_http: true`"
             )
         self._one_more = one_more
         self._base_host = host
+        self._must_be_public = is_public
         self._inside: bool | None = None
         self._idle: dict[tuple[int, str], http.client.HTTPConnection] = {}  # by thread, server
 
@@ -302,7 +306,8 @@ class HttpTransport:
         host, port = place
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         addresses = [str(entry[4][0]) for entry in found]
-        if host.lower() != self._base_host.lower() and not self._base_is_inside():
+        is_base = host.lower() == self._base_host.lower()
+        if self._must_be_public or not (is_base or self._base_is_inside()):
             for address in addresses:
                 if not _is_public(address):
                     raise Refused(f"{host} is an address of the local network")

@@ -348,3 +348,20 @@ class Reach:
 def forget_cached(reach: Reach, file: SourceFile) -> None:
     """Remove the copy of a file from the cache, where there is one."""
     reach.cache.forget(file)
+
+
+def download(url: str, target: Path, max_bytes: int, allow_local: bool = False) -> None:
+    """Write a whole file from a public server to a new file: https only, whatever it redirects to,
+    and never from an address of the local network. `allow_local` lifts both."""
+    if not url.startswith(("https://", "http://") if allow_local else "https://"):
+        raise SourceError(f"{shown(url)} is not an https:// address; use one")
+    settings = FetchSettings(allow_http=allow_local)
+    with Fetcher(settings, None, url, is_public=not allow_local) as fetcher:
+        stat = fetcher.stat(url)
+        if stat.size > max_bytes:
+            raise SourceError(
+                f"{shown(url)}: has {stat.size} bytes, more than the {max_bytes} such a file may "
+                "have; check the address"
+            )
+        with open(target, "xb") as handle:
+            fetcher.pull(url, stat, 0, stat.size, handle.write)
