@@ -74,7 +74,8 @@ class Calibration:
     """Every calibration of the kind that a recipe has, by its name in a lock."""
     is_model: bool = False  # registered in the catalog as one
     asks: tuple[str, ...] = ()
-    """Dotted keys of the recipe that say what it should be, `*` for the rest of its name. While
+    """Dotted keys of the recipe that say what it should be, `*` for the rest of its name, those of
+    a list's entries by their names. While
     they and the files it is made from are as they were, a later build takes it over from an
     earlier lock, whatever else of the recipe changed. None: it is never taken over."""
     follows: tuple[str, ...] = ()

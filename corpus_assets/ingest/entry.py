@@ -6,6 +6,7 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticKnownError
 
 from catalog.formats.ids import check_name
+from corpus_assets.core.identity import Name
 from corpus_assets.ingest.crawl import CrawlSettings
 from corpus_assets.ingest.fetch import FetchSettings
 from corpus_assets.ingest.formats import FORMATS
@@ -20,6 +21,11 @@ class SourceEntry(SourceSpec):
 
     format: str = Field(description="how files are read", json_schema_extra={"enum": list(FORMATS)})
     snapshots: dict[str, str] = Field(default={})
+    tier: Name | dict[str, Name] | None = Field(
+        default=None,
+        description="the tier of all its documents, or snapshot name -> tier; those of a snapshot "
+        "without one are graded by `selection.tiers`",
+    )
     site_files: dict[str, str] = Field(
         default={},
         description="snapshot name -> robots.txt, ai.txt and tdmrep.json of its sites: WARC files "
@@ -64,9 +70,12 @@ class SourceEntry(SourceSpec):
     def _is_complete(self) -> "SourceEntry":
         if self.crawl is None and not self.snapshots:
             raise ValueError(f"source {self.name}: `snapshots` must name at least one")
-        strange = sorted(set(self.site_files) - set(self.snapshots))
-        if strange:
-            raise ValueError(f"site_files names {strange[0]}, which is not among the snapshots")
+        named = {"site_files": self.site_files}
+        named |= {"tier": self.tier} if isinstance(self.tier, dict) else {}
+        for key, by_snapshot in named.items():
+            strange = sorted(set(by_snapshot) - set(self.snapshots))
+            if strange:
+                raise ValueError(f"{key} names {strange[0]}, which is not among the snapshots")
         if self.crawl is None:
             return self
         if self.format not in ("warc", self.crawl.kind):
@@ -82,9 +91,15 @@ class SourceEntry(SourceSpec):
             return None
         return next((name for name in self.snapshots if name not in self.site_files), None)
 
+    def tier_of(self, snapshot: str) -> str | None:
+        """Return the tier of a snapshot's documents; None where the selection grades them."""
+        return self.tier.get(snapshot) if isinstance(self.tier, dict) else self.tier
+
     def identity(self) -> dict[str, Any]:
         """Return what can change a byte: not where files lie, nor how they are fetched."""
         body = super().identity()
+        if self.tier is None:  # results from before the key stay known
+            del body["tier"]
         del body["fetch"], body["crawl"], body["site_files"]
         if self.crawl is not None:
             body["crawl"] = self.crawl.identity()

@@ -56,6 +56,7 @@ def plan_documents(graph: "Pipeline", snapshot: str) -> list[Task]:
     spec = source.identity()
     del spec["snapshots"]
     spec.pop("crawl", None)  # which files it takes is in their pins
+    spec.pop("tier", None)  # the selection's affair
     settings = {
         "source": spec,
         "snapshot": snapshot,

@@ -56,7 +56,7 @@ def signals_of(
         "fate": fate(decision),
         "failed_rules": (decision or {}).get("failed_rules") or [],
         "signals": _rows(columns, own, part, language),
-        "tiers": _tiers(columns.ruling, part.domain, language),
+        "tiers": [] if part.tier else _tiers(columns.ruling, part.domain, language),
     }
     return answer | ({"text": page.text} if with_text else {})
 

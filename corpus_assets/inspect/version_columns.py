@@ -27,6 +27,7 @@ from corpus_assets.core.store import Store, open_store, read_output
 from corpus_assets.ingest.purge import covered_records
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.recipe.recipe import Recipe
+from corpus_assets.select.columns import with_source
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.selection import Cutoffs, resolve_cutoffs
 from corpus_assets.text.hashing import GOLDEN, mix_all
@@ -47,6 +48,7 @@ class PartFiles:
     snapshot: str
     part: int
     domain: str
+    tier: str | None  # where its source says it
     signals: str
     rows: int
     records: str = ""
@@ -113,9 +115,7 @@ class VersionColumns:
     def _table(self, parts: Sequence[PartFiles], columns: Sequence[str]) -> pa.Table:
         tables = []
         for part in parts:
-            table = self.read(part.signals, columns)
-            domain = pa.repeat(pa.scalar(part.domain), table.num_rows)
-            tables.append(table.append_column("domain", domain))
+            tables.append(with_source(self.read(part.signals, columns), part.domain, part.tier))
         return pa.concat_tables(tables)
 
     def resolve(self, recipe: Recipe) -> Cutoffs:
@@ -189,6 +189,7 @@ def columns_of_version(
             snapshot,
             part,
             recipe.source_of(snapshot).domain,
+            recipe.source_of(snapshot).tier_of(snapshot),
             tables["signals"],
             rows[snapshot, part],
             tables["documents"],
@@ -213,6 +214,7 @@ def columns_of_recipe(pipeline: "Pipeline") -> VersionColumns:
             snapshot,
             part,
             recipe.source_of(snapshot).domain,
+            recipe.source_of(snapshot).tier_of(snapshot),
             result.outputs[files.SIGNALS].path,
             result.outputs[files.SIGNALS].rows,
             texts.outputs[files.RECORDS].path,

@@ -264,18 +264,27 @@ class Recipe(Settings):
             self.perplexity.check_needs(self.signals.needs())
         elif any(need.startswith(MODEL) for need in self.signals.needs()):
             raise ValueError("perplexity: a signal family needs it; say which models there are")
-        tiers = (
-            self.selection.tiers.all_names
-            if self.selection.tiers
-            else (self.selection.single_tier,)
-        )
-        unrated = [tier for tier in tiers if tier not in self.mixture.tiers]
-        if unrated:
-            raise ValueError(
-                f"mixture.tiers: tier {unrated[0]} of the selection has no multiplier; "
-                f"known: {', '.join(self.mixture.tiers)}"
-            )
+        for whose, tiers in self._tiers().items():
+            unrated = [tier for tier in tiers if tier not in self.mixture.tiers]
+            if unrated:
+                raise ValueError(
+                    f"mixture.tiers: tier {unrated[0]} of {whose} has no multiplier; "
+                    f"known: {', '.join(self.mixture.tiers)}"
+                )
         return self
+
+    def _tiers(self) -> dict[str, tuple[str, ...]]:
+        """Tiers that documents can be in, by who puts them there."""
+        given = {name: source.tier_of(name) for source in self.sources for name in source.snapshots}
+        found: dict[str, tuple[str, ...]] = {
+            f"snapshot {name}": (tier,) for name, tier in given.items() if tier is not None
+        }
+        if None in given.values():
+            graded, single = self.selection.tiers, self.selection.single_tier
+            return found | {"the selection": graded.all_names if graded else (single,)}
+        if self.selection.tiers is not None:
+            raise ValueError("selection.tiers grades nothing: every source says its `tier` itself")
+        return found
 
     @property
     def snapshots(self) -> tuple[str, ...]:

@@ -36,9 +36,20 @@ Codes = npt.NDArray[np.int64]
 
 Cell = tuple[str | None, str | None]  # domain and language
 
+SOURCE_TIER = "source_tier"
+
+
+def with_source(table: pa.Table, domain: str, tier: str | None) -> pa.Table:
+    """Add what documents have from their source: the domain, and the tier where it says one."""
+    for name, value in (("domain", domain), (SOURCE_TIER, tier)):
+        column = pa.repeat(pa.scalar(value, pa.string()), table.num_rows)
+        table = table.append_column(name, column)
+    return table
+
 
 class Columns:
-    """`table` has signals and `domain`; arrays are made when first asked for, and kept."""
+    """`table` has signals and `domain`, and maybe the tiers of sources (`with_source`); arrays are
+    made when first asked for, and kept."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
@@ -137,13 +148,35 @@ class Columns:
 
     def tiers(
         self, settings: SelectionSettings, cutoffs: ResolvedCutoffs
-    ) -> tuple[npt.NDArray[np.int8], tuple[str, ...]]:
-        """The number of each row's tier, kept or not, and the names of the tiers."""
+    ) -> tuple[npt.NDArray[np.int16], tuple[str, ...]]:
+        """The number of each row's tier, kept or not, and the names of the tiers: that of its
+        source where it has one, else by grade."""
+        tier, names = self._grades(settings, cutoffs)
+        if SOURCE_TIER in self._table.schema.names:
+            codes, known = self.labels(SOURCE_TIER)
+            for code, name in enumerate(known):
+                if name is not None:
+                    names = names if name in names else (*names, name)
+                    tier[codes == code] = names.index(name)
+        return tier, names
+
+    @cached_property
+    def is_graded(self) -> Mask:
+        """Whose tier is not that of its source."""
+        if SOURCE_TIER not in self._table.schema.names:
+            return np.ones(self.n, dtype=np.bool_)
+        codes, known = self.labels(SOURCE_TIER)
+        graded: Mask = codes == known.index(None)
+        return graded
+
+    def _grades(
+        self, settings: SelectionSettings, cutoffs: ResolvedCutoffs
+    ) -> tuple[npt.NDArray[np.int16], tuple[str, ...]]:
         tiers = settings.tiers
         if tiers is None:
-            return np.zeros(self.n, dtype=np.int8), (settings.single_tier,)
+            return np.zeros(self.n, dtype=np.int16), (settings.single_tier,)
         values = self.numbers(tiers.signal)
-        tier = np.full(self.n, len(tiers.names) - 1, dtype=np.int8)
+        tier = np.full(self.n, len(tiers.names) - 1, dtype=np.int16)
         for k in range(len(tiers.names) - 2, -1, -1):
             by_group = resolved(tier_cutoff(tiers.names[k]), cutoffs)
             bound = self.spread(partial(cutoff_for, by_group), values.dtype)

@@ -16,7 +16,14 @@ import pyarrow as pa
 
 from corpus_assets.core.errors import CorruptArtifact, RecipeError
 from corpus_assets.core.schemas import SELECTION
-from corpus_assets.select.columns import Columns, Mask, ResolvedCutoffs, failures, first_failures
+from corpus_assets.select.columns import (
+    SOURCE_TIER,
+    Columns,
+    Mask,
+    ResolvedCutoffs,
+    failures,
+    first_failures,
+)
 from corpus_assets.select.rules import (
     ANY,
     Rule,
@@ -36,13 +43,17 @@ Cutoffs = dict[str, dict[str, float]]
 def select(
     documents: pa.Table, signals: pa.Table, settings: SelectionSettings, cutoffs: ResolvedCutoffs
 ) -> pa.Table:
-    """One SELECTION row a document; `documents` needs doc_id and domain, row i beside row i."""
+    """One SELECTION row a document; `documents` needs doc_id and domain, and the tiers of sources
+    where they say them; row i beside row i."""
     if not documents.column("doc_id").equals(signals.column("doc_id")):
         raise CorruptArtifact(
             "documents and signals do not list the same documents in the same order: "
             "remove the part's signals and compute them again"
         )
-    columns = Columns(signals.append_column("domain", documents.column("domain")))
+    for name in ("domain", SOURCE_TIER):
+        if name in documents.column_names:
+            signals = signals.append_column(name, documents[name])
+    columns = Columns(signals)
     failed = failures(columns, settings, cutoffs)
     first = first_failures(failed)
     kept = first < 0
@@ -88,12 +99,13 @@ def resolve_cutoffs(
     values beyond it fail, so ties at the cutoff are kept and never more than the share is
     dropped. Languages and domains with fewer than `min_documents` use
     "*", the value over all of them; a domain's own values are named `domain/language` and
-    `domain/*`. Tier cutoffs are resolved the same way among the documents that the rules keep.
+    `domain/*`. Tier cutoffs are resolved the same way among the documents that the rules keep and
+    whose source does not say their tier.
     Values are the shortest decimals that stand for the stored numbers. A cutoff that drops the
     highest values is named `max:NAME`, a tier's worst value `tier:NAME`.
     """
     tables = [signals] if isinstance(signals, pa.Table) else list(signals)
-    used = [*settings.signals(), "domain"]
+    used = [*settings.signals(), "domain", SOURCE_TIER]
     tables = [t.select([c for c in dict.fromkeys(used) if c in t.schema.names]) for t in tables]
     if not tables:
         raise RecipeError("selection: there are no signals to resolve cutoffs from")
@@ -154,7 +166,7 @@ def _tier_cutoffs(columns: Columns, tiers: TierSettings, kept: Mask) -> Cutoffs:
             tiers.signal,
             max(round(worse, 9), 0.0),
             "lowest" if tiers.best == "highest" else "highest",
-            columns.in_domains(tiers.domains) & kept,
+            columns.in_domains(tiers.domains) & columns.is_graded & kept,
             tiers.by,
             tiers.min_documents,
             tiers.weigh,

@@ -5,7 +5,6 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpus_assets.core import files
@@ -13,6 +12,7 @@ from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Task, TaskContext, count, part_label, values
 from corpus_assets.select import selection
+from corpus_assets.select.columns import SOURCE_TIER, with_source
 from corpus_assets.select.losses import NOTE, language_losses
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.selection import resolve_cutoffs, select
@@ -38,8 +38,7 @@ def plan_survivors(graph: "Pipeline", snapshot: str) -> list[Task]:
 
 def run_survivors(context: TaskContext) -> None:
     computed = context.table("signals")
-    domain = pa.repeat(pa.scalar(context.task.settings["domain"]), computed.num_rows)
-    keys = pa.table({"doc_id": computed["doc_id"], "domain": domain})
+    keys = with_source(computed.select(["doc_id"]), context.task.settings["domain"], None)
     chosen = select(keys, computed, context.settings(SelectionSettings, "selection"), {})
     context.write_table(files.SURVIVORS, chosen.select(["kept"]))
     count(context, chosen.num_rows, chosen.num_rows)
@@ -58,17 +57,27 @@ def plan_cutoffs(graph: "Pipeline") -> list[Task]:
             for i in range(len(clusters.outputs)):
                 members = clusters.outputs[files.SURVIVOR_MEMBERS.numbered(i)]
                 inputs[f"members/{domain}/{snapshot}/{i:05d}"] = members
-    return [QUALITY_CUTOFFS.task(graph.recipe.selection.identity(), inputs)]
+    settings = graph.recipe.selection.identity()
+    ungraded = [
+        snapshot
+        for snapshot in graph.recipe.calibration_snapshots
+        if graph.recipe.source_of(snapshot).tier_of(snapshot) is not None
+    ]
+    if ungraded and graph.recipe.selection.tiers is not None:
+        settings["ungraded"] = ungraded
+    return [QUALITY_CUTOFFS.task(settings, inputs)]
 
 
 def run_cutoffs(context: TaskContext) -> None:
-    settings = context.settings(SelectionSettings)
+    said = dict(context.task.settings)
+    ungraded = said.pop("ungraded", ())
+    settings = SelectionSettings.model_validate(said)
     is_distinct = settings.rules_before_distinct is not None
     tables, distinct = [], [np.zeros(0, np.bool_)]
     for name in context.names("signals/"):
         table = context.table(name)
-        domain = pa.repeat(pa.scalar(name.split("/")[1]), table.num_rows)
-        tables.append(table.append_column("domain", domain))
+        _, domain, snapshot, _ = name.split("/")
+        tables.append(with_source(table, domain, "given" if snapshot in ungraded else None))
         if is_distinct:
             members = context.table(f"members/{name.partition('/')[2]}", ["row", "kept"])
             copies = members.filter(pc.invert(members["kept"]))
@@ -81,10 +90,10 @@ def run_cutoffs(context: TaskContext) -> None:
 
 def plan_selection(graph: "Pipeline", snapshot: str) -> list[Task]:
     cutoffs = graph.calibration(files.CUTOFFS)
-    settings = {
-        "selection": graph.recipe.selection.identity(),
-        "domain": graph.recipe.source_of(snapshot).domain,
-    }
+    source = graph.recipe.source_of(snapshot)
+    settings = {"selection": graph.recipe.selection.identity(), "domain": source.domain}
+    tier = source.tier_of(snapshot)
+    settings |= {SOURCE_TIER: tier} if tier is not None else {}
     return [
         SELECTION.task(
             settings, {"signals": signals, "cutoffs": cutoffs}, label=part_label(snapshot, i)
@@ -95,8 +104,8 @@ def plan_selection(graph: "Pipeline", snapshot: str) -> list[Task]:
 
 def run_selection(context: TaskContext) -> None:
     computed = context.table("signals")
-    domain = pa.repeat(pa.scalar(context.task.settings["domain"]), computed.num_rows)
-    keys = pa.table({"doc_id": computed["doc_id"], "domain": domain})
+    said = context.task.settings
+    keys = with_source(computed.select(["doc_id"]), said["domain"], said.get(SOURCE_TIER))
     settings = context.settings(SelectionSettings, "selection")
     chosen = select(keys, computed, settings, context.json("cutoffs"))
     context.write_table(files.SELECTION, chosen)
@@ -129,7 +138,7 @@ QUALITY_CUTOFFS = Stage(
         files.CUTOFFS,
         "quantiles of scores over many documents; no text",
         lambda graph: {"quality_cutoffs": graph.calibration(files.CUTOFFS)},
-        asks=("selection.cutoffs", "selection.tiers", "signals", "calibrate_on"),
+        asks=("selection.cutoffs", "selection.tiers", "sources.tier", "signals", "calibrate_on"),
         follows=("classifiers", "perplexity_models", "score_ranks"),
     ),
 )

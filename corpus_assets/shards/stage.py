@@ -200,7 +200,12 @@ SHARD_COUNTS = Stage(
             f"shard_counts/{snapshot}": graph.calibration(files.SHARD_COUNTS, snapshot)
             for snapshot in graph.recipe.snapshots
         },
-        asks=("shards.tokens_per_shard", "selection.tiers", "selection.single_tier"),
+        asks=(
+            "shards.tokens_per_shard",
+            "selection.tiers",
+            "selection.single_tier",
+            "sources.tier",
+        ),
     ),
 )
 

@@ -132,6 +132,9 @@ def _asks(calibration: Calibration, recipe: Mapping[str, Any], name: str) -> byt
     for dotted in calibration.asks:
         value: Any = recipe
         for key in dotted.split("."):
+            if isinstance(value, list):
+                value = {entry["name"]: entry[key] for entry in value if key in entry}
+                continue
             value = value.get(rest if key == "*" else key) if isinstance(value, Mapping) else None
         found.append(value)
     return canonical_json(found)

@@ -80,6 +80,8 @@ def test_the_demo_recipe_is_whole() -> None:
         ),
         ("mixture.phases.main.share", 0.5, "shares of mixture.phases sum to 0.6"),
         ("mixture.tiers", {"high": 1}, "mixture.tiers: tier low of the selection has no multipl"),
+        ("sources.books.tier", "gold", "mixture.tiers: tier gold of snapshot books-1 has no mul"),
+        ("sources.web.tier", {"crawl-9": "low"}, "sources.0: tier names crawl-9, which is not"),
         ("calibrate_on", ["crawl-9"], "calibrate_on names the unknown snapshot crawl-9; known: cr"),
         ("calibrate_on", [], "calibrate_on is empty; name a snapshot, or leave it out"),
         ("classifiers", {}, "classifiers.quality: a signal family needs it"),
@@ -284,3 +286,18 @@ def test_a_recipe_from_a_mapping_names_its_origin() -> None:
     raw = yaml.safe_load(RECIPE) | {"seed": "x"}
     with pytest.raises(RecipeError, match="^run config: seed: "):
         parse_recipe(raw, "run config")
+
+
+def test_the_tier_of_a_source_or_snapshot_is_its_own(path: Path) -> None:
+    recipe = load_recipe(path, {"sources.web.tier": {"crawl-1": "low"}})
+    web, books = recipe.sources
+    assert [web.tier_of(name) for name in ("crawl-1", "crawl-2")] == ["low", None]
+    assert books.tier_of("books-1") is None
+    assert "tier" not in books.identity(), "a source without one is what it was"
+
+
+def test_grades_that_no_source_needs_are_refused(path: Path) -> None:
+    said = refused(path, {"sources.web.tier": "low", "sources.books.tier": "high"})
+    assert said == "selection.tiers grades nothing: every source says its `tier` itself"
+    all_given = {"sources.web.tier": "low", "sources.books.tier": "high", "selection.tiers": None}
+    assert load_recipe(path, all_given).selection.single_tier not in ("low", "high")

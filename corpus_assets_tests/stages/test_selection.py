@@ -11,6 +11,7 @@ import yaml
 
 from corpus_assets.core.errors import CorruptArtifact, RecipeError
 from corpus_assets.core.schemas import SELECTION
+from corpus_assets.select.columns import SOURCE_TIER, with_source
 from corpus_assets.select.requirement import requirement
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.selection import resolve_cutoffs, select
@@ -598,3 +599,27 @@ def test_many_random_documents_are_decided_as_one_at_a_time() -> None:
     assert [row["failed_rules"] for row in decided] == expected
     assert [row["reason"] for row in decided] == [(f or [None])[0] for f in expected]
     assert [row["tier"] is None for row in decided] == [bool(f) for f in expected]
+
+
+def test_documents_whose_source_says_their_tier_are_not_graded() -> None:
+    documents, signals = tables([{"quality_score": 0.9}] * 4 + [{"n_words": 1}])
+    given = pa.array([None, "low", "gold", None, "gold"], pa.string())
+    decided = select(
+        documents.append_column(SOURCE_TIER, given), signals, settings(), CUTOFFS
+    ).to_pylist()
+    assert [row["tier"] for row in decided] == ["high", "low", "gold", "high", None]
+
+
+def test_shares_of_tiers_are_of_the_documents_that_are_graded() -> None:
+    scores = [k / 100 for k in range(100)]
+    graded = [{"quality_score": score, "n_words": 100} for score in scores]
+    _, signals = tables(graded)
+    _, others = tables([{"quality_score": 0.995}] * 500)
+    alone = resolve_cutoffs(with_source(signals, "web", None), settings())
+    beside = resolve_cutoffs(
+        [with_source(signals, "web", None), with_source(others, "web", "gold")], settings()
+    )
+    assert beside["tier:high"]["*"] >= alone["tier:high"]["*"], "the quality rule drops more"
+    high = [s for s in scores if s >= beside["tier:high"]["*"]]
+    kept = [s for s in scores if s >= beside["quality"]["*"]]
+    assert len(high) == round(0.3 * len(kept))

@@ -61,6 +61,7 @@ def test_a_new_threshold_counts_lines_again_and_trains_nothing(small_build: Plac
         ({"selection.cutoffs.words.drop_share": 0.3}, {"quality_cutoffs"} | KEPT_SETS),
         ({"classifiers.quality.train.epochs": 3}, {"classifiers/quality", "quality_cutoffs"}),
         ({"calibrate_on": ["crawl-2"]}, {"quality_cutoffs", "tokenizer"}),
+        ({"sources.books.tier": "low"}, {"quality_cutoffs", "shard_counts/books-1"}),
     ],
 )
 def test_what_the_recipe_asks_otherwise_is_resolved_anew_with_what_is_made_with_it(

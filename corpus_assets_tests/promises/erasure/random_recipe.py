@@ -61,6 +61,10 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
     # In every second recipe all sources are of one domain, and their weights divide it.
     if seed % 2:
         sources = [source | {"domain": "web"} for source in sources]
+    # One recipe in five says the tier of one source by hand.
+    if seed % 5 == 3:
+        sources = [sources[0] | {"tier": "low"}, *sources[1:]]
+    is_given = all("tier" in source for source in sources)
     # One recipe in four has a language model, and grades by perplexity: low is good.
     has_model = seed % 4 == 2
     reading = [{"family": name, "models": ["m"]} for name in ("perplexity", "token_divergence")]
@@ -99,7 +103,7 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
                 },
                 **({"far": FAR} if has_model else {}),
             },
-            "tiers": tiers if draw.random() < 0.5 else None,
+            "tiers": tiers if draw.random() < 0.5 and not is_given else None,
         },
         "signatures": {"bands": bands, "rows_per_band": rows, "seed": draw.randrange(100)},
         "clusters": {

@@ -1,0 +1,93 @@
+"""Groups of shards in a build: who is in which, what a mixture draws of them, what goes with a
+takedown."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from catalog.formats.manifest import Manifest
+from corpus_assets.build import build
+from corpus_assets.core.home import Home
+from corpus_assets.session import open_session
+from corpus_assets_tests.small_corpus import prose
+
+RECIPE: dict[str, Any] = {
+    "name": "grouped",
+    "seed": 5,
+    "sources": [
+        {
+            "name": name,
+            "format": "jsonl",
+            "domain": domain,
+            "fields": {"key": "id"},
+            "snapshots": {f"{name}-1": f"{name}.jsonl"},
+        }
+        for name, domain in (("forum", "web"), ("news", "web"), ("library", "books"))
+    ],
+    "signals": {"families": [{"family": "gopher_quality"}]},
+    "selection": {
+        "rules": [{"name": "words", "signal": "n_words", "min": 5}],
+        "tiers": {
+            "signal": "n_words", "names": ["high", "low"], "shares": [0.5, 0.5],
+            "default": "low", "min_documents": 1,
+        },
+    },
+    "clean_text": {"boilerplate": {"domains": []}},
+    "tokenizer": {"train": {"vocab_size": 300, "special_slots": 2}},
+    "shards": {"pack": {"seq_len": 64}, "tokens_per_shard": 2048},
+    "mixture": {
+        "domains": {"web": 2, "books": 1},
+        "tiers": {"high": 2, "low": 1},
+        "block_samples": 24,
+        "max_epochs": 100,
+    },
+}  # fmt: skip
+TEXTS = {
+    name: {f"{name}-{i}": prose(name, i) + "\n" + prose(f"{name} again", i) * (i % 3)
+           for i in range(12)}
+    for name in ("forum", "news", "library")
+}  # fmt: skip
+
+
+def write(folder: Path, changes: dict[str, Any], texts: dict[str, dict[str, str]] = TEXTS) -> Path:
+    """Write a corpus and its recipe; dotted keys of `changes` enter lists by number."""
+    folder.mkdir(parents=True)
+    for name, entries in texts.items():
+        lines = (json.dumps({"id": key, "text": text}) + "\n" for key, text in entries.items())
+        (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+    recipe = json.loads(json.dumps(RECIPE))
+    for dotted, value in changes.items():
+        *parents, last = dotted.split(".")
+        place: Any = recipe
+        for key in parents:
+            place = place[int(key)] if key.isdigit() else place.setdefault(key, {})
+        place[last] = value
+    path = folder / "recipe.yaml"
+    path.write_text(yaml.safe_dump(recipe, sort_keys=False), encoding="utf-8")
+    return path
+
+
+def built(folder: Path, **changes: Any) -> Manifest:
+    recipe = write(folder / "in", changes)
+    with open_session(str(recipe), Home.resolve(str(folder / "home")), workers=1) as session:
+        return build(session, "v").manifest
+
+
+def counts(manifest: Manifest) -> dict[str, int]:
+    return {group.id: group.documents for group in manifest.groups}
+
+
+@pytest.mark.parametrize("tier", ["low", {"news-1": "low"}])
+def test_the_documents_of_a_source_are_in_the_tier_that_it_names(
+    tmp_path: Path, tier: object
+) -> None:
+    made = counts(built(tmp_path, **{"sources.1.tier": tier, "sources.2.tier": "high"}))
+    assert made == {
+        "forum-1/web/high": 6,
+        "forum-1/web/low": 6,
+        "library-1/books/high": 12,
+        "news-1/web/low": 12,
+    }
