@@ -22,7 +22,7 @@ from corpus_assets.dedup.stage import CLUSTERS, SIGNATURES, SURVIVOR_CLUSTERS
 from corpus_assets.ingest.list_stages import CATEGORY_INDEX, ROBOTS_INDEX, SITE_RULES
 from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.lineage.stage import LINEAGE_KEYS
-from corpus_assets.select.stage import QUALITY_CUTOFFS, SELECTION, SURVIVORS
+from corpus_assets.select.stage import QUALITY_CUTOFFS, SCORE_SURVIVORS, SELECTION, SURVIVORS
 from corpus_assets.shards.stage import SHARD_COUNTS, SHARDS, TOKENS
 from corpus_assets.signals.stages.classifiers import CLASSIFIER_SAMPLE, CLASSIFIERS
 from corpus_assets.signals.stages.perplexity import PERPLEXITY_MODEL, PERPLEXITY_MODELS
@@ -44,6 +44,7 @@ STAGES = Graph(
         PERPLEXITY_MODEL,
         PERPLEXITY_MODELS,
         SCORE_SAMPLE,
+        SCORE_SURVIVORS,
         SCORE_RANKS,
         SIGNALS,
         # Who stays: rules over signals, one of each cluster, no benchmark items.

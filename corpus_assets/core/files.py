@@ -19,6 +19,7 @@ CLASSIFIER = File("classifiers", "classifier.bin")
 PERPLEXITY_MODEL = File("perplexity_model", "model.bin")
 PERPLEXITY_MODELS = File("perplexity_models", "perplexity.bin")
 SCORE_SAMPLE = File("score_sample", "scores.parquet")
+SCORE_SURVIVORS = File("score_survivors", "survivors.parquet")
 SCORE_RANKS = File("score_ranks", "ranks.json")
 SIGNALS = File("signals", "signals.parquet", lineage="signals")
 

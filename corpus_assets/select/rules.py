@@ -1,6 +1,6 @@
 """Selection rules, cutoffs and tiers as a recipe states them; checked, not evaluated, here."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Self
 
@@ -317,6 +317,12 @@ class SelectionSettings(Settings):
             if rule.cutoff is not None:
                 first[rule.cutoff] = number
         return sorted(first.items(), key=lambda entry: entry[1])
+
+    def rules_before(self, columns: Collection[str]) -> tuple[Rule, ...]:
+        """Return the rules without a cutoff before the first that reads one of some columns."""
+        places = (i for i, rule in enumerate(self.rules) if rule.signal in columns)
+        before = self.rules[: next(places, len(self.rules))]
+        return tuple(rule for rule in before if rule.cutoff is None)
 
     @property
     def rules_before_distinct(self) -> tuple[Rule, ...] | None:

@@ -5,6 +5,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpus_assets.core import files
@@ -12,7 +13,7 @@ from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Task, TaskContext, count, part_label, values
 from corpus_assets.select import selection
-from corpus_assets.select.columns import SOURCE_TIER, with_source
+from corpus_assets.select.columns import SOURCE_TIER, Columns, failures, with_source
 from corpus_assets.select.losses import NOTE, language_losses
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.selection import resolve_cutoffs, select
@@ -37,11 +38,38 @@ def plan_survivors(graph: "Pipeline", snapshot: str) -> list[Task]:
 
 
 def run_survivors(context: TaskContext) -> None:
-    computed = context.table("signals")
-    keys = with_source(computed.select(["doc_id"]), context.task.settings["domain"], None)
-    chosen = select(keys, computed, context.settings(SelectionSettings, "selection"), {})
-    context.write_table(files.SURVIVORS, chosen.select(["kept"]))
-    count(context, chosen.num_rows, chosen.num_rows)
+    context.write_table(files.SURVIVORS, _survivors(context))
+
+
+def plan_score_survivors(graph: "Pipeline", snapshot: str) -> list[Task]:
+    """Plan nothing unless an ensemble ranks scores among survivors."""
+    ensemble = graph.recipe.signals.ensemble
+    if ensemble is None or ensemble.among == "all":
+        return []
+    if not graph.learns_from(files.SCORE_RANKS, snapshot):
+        return []
+    rules = graph.recipe.selection.rules_before(graph.recipe.signals.ranked_columns())
+    settings = {
+        "selection": SelectionSettings(rules=rules).identity(),
+        "domain": graph.recipe.source_of(snapshot).domain,
+    }
+    return [
+        SCORE_SURVIVORS.task(settings, {"signals": scores}, label=part_label(snapshot, i))
+        for i, scores in enumerate(graph.parts(files.SCORE_SAMPLE, snapshot))
+    ]
+
+
+def run_score_survivors(context: TaskContext) -> None:
+    context.write_table(files.SCORE_SURVIVORS, _survivors(context))
+
+
+def _survivors(context: TaskContext) -> pa.Table:
+    """Say of each row of signals whether it passes the task's rules."""
+    signals = context.table("signals")
+    columns = Columns(with_source(signals, context.task.settings["domain"], None))
+    failed = failures(columns, context.settings(SelectionSettings, "selection"), {})
+    count(context, signals.num_rows, signals.num_rows)
+    return pa.table({"kept": ~failed.any(axis=0)})
 
 
 def plan_cutoffs(graph: "Pipeline") -> list[Task]:
@@ -123,6 +151,17 @@ SURVIVORS = Stage(
     asset="quality_cutoffs",
     reads=(files.SIGNALS,),
     writes=(files.SURVIVORS,),
+)
+
+SCORE_SURVIVORS = Stage(
+    "score_survivors",
+    selection.VERSION,
+    Scope.PART,
+    plan_score_survivors,
+    run_score_survivors,
+    asset="score_ranks",
+    reads=(files.SCORE_SAMPLE,),
+    writes=(files.SCORE_SURVIVORS,),
 )
 
 QUALITY_CUTOFFS = Stage(

@@ -46,6 +46,16 @@ class Ensemble(SignalFamily):
     max_documents: int = Field(
         default=200_000, ge=1, description="of the calibration snapshots, drawn for the ranks"
     )
+    among: Literal["survivors", "all"] = Field(
+        default="survivors",
+        description="documents that are ranked: of those drawn the ones that pass every rule before "
+        "the first that reads the ensemble, rules by cutoff aside; or all of them",
+    )
+    weigh: Literal["documents", "characters"] = Field(
+        default="documents",
+        description="what buckets are equal shares of: documents, or their characters, which stand "
+        "for tokens",
+    )
     domains: tuple[str, ...] | None = Field(
         default=None, min_length=1, description="whose documents make the ranks; default all"
     )
@@ -80,13 +90,20 @@ class Ensemble(SignalFamily):
         )
 
 
-def rank_table(values: npt.NDArray[np.float32], steps: int) -> list[float]:
-    """Return the values at ranks n/steps, 2n/steps ...: `steps` - 1 of them, as shortest decimals."""
-    ordered = np.sort(values[~np.isnan(values)])
-    if ordered.size == 0:
+def rank_table(
+    values: npt.NDArray[np.float32], steps: int, weights: npt.NDArray[np.int64] | None = None
+) -> list[float]:
+    """Return the values at 1/steps, 2/steps ... of all weight (1 each where none is given):
+    `steps` - 1 of them, as shortest decimals."""
+    given = ~np.isnan(values)
+    chosen = values[given]
+    order = np.argsort(chosen, kind="stable")
+    reached = np.cumsum(np.ones_like(order) if weights is None else weights[given][order])
+    if order.size == 0 or not reached[-1]:
         return []
-    ranks = np.arange(1, steps, dtype=np.int64) * ordered.size // steps
-    return [float(str(value)) for value in ordered[ranks]]
+    asked = np.arange(1, steps, dtype=np.int64) * reached[-1] // steps
+    found = chosen[order[np.searchsorted(reached, asked, side="right")]]
+    return [float(str(value)) for value in found]
 
 
 def _load(path: Path) -> Table:

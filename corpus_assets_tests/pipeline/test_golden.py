@@ -159,8 +159,9 @@ def test_outputs_change_only_with_their_stage_version(rows: dict[str, Row]) -> N
 
 def test_every_stage_that_drops_or_writes_is_guarded(rows: dict[str, Row]) -> None:
     assert set(rows) == {stage.name for stage in STAGES}
-    outputs = [row["output"] for row in rows.values()]
-    assert len(set(outputs)) == len(outputs)
+    outputs = {name: row["output"] for name, row in rows.items()}
+    del outputs["score_survivors"]  # the sample is of all: those of `survivors`
+    assert len(set(outputs.values())) == len(outputs)
 
 
 def test_scores_are_far_from_the_threshold_on_them(small_build: Place) -> None:

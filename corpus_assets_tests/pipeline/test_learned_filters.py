@@ -2,14 +2,17 @@
 language model of one's own."""
 
 import hashlib
+import json
 import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from corpus_assets.core import files
 from corpus_assets.core.errors import ModelError, RecipeError, SourceError
 from corpus_assets.core.home import Home
 from corpus_assets.core.task import read_table
@@ -183,6 +186,52 @@ def test_languages_have_the_model_s_own_labels_and_books_are_not_lost_to_them(
     assert all(row["kept"] for row in chosen)
     web = rows(pipeline, "selection", "selection.parquet", "crawl-1")
     assert any("advertising" in row["failed_rules"] for row in web)
+
+
+@pytest.mark.parametrize("weigh", ["documents", "characters"])
+def test_scores_are_ranked_among_the_documents_that_reach_the_ensemble(
+    folder: Path, built: tuple[Pipeline, Version], weigh: str
+) -> None:
+    """Rules before the first that reads the ensemble count, but for those by cutoff; so do rules
+    about signals of families after it. Expected values are taken from the finished signals."""
+    overrides = changes(folder)
+    families = overrides["signals.families"]
+    families[-1] |= {"weigh": weigh}
+    families.insert(1, families.pop(4))  # the advertisements first
+    families.append(families.pop(2))  # and `gopher_quality` after the ensemble
+    rules = overrides["selection.rules"]
+    rules.append({"name": "few_words", "signal": "n_words", "min": 160, "domains": ["web"]})
+    rules.append({"name": "low", "signal": "ensemble_score", "min": 0.1})
+    rules.append({"name": "unlikely", "signal": "quality_score", "min": 2})
+    home = Home.resolve(str(folder / "home"))
+    with open_session(str(folder / "small.yaml"), home, overrides=overrides) as session:
+        pipeline = session.pipeline
+        run_all(session)
+        ranks = json.loads(pipeline.store.read(pipeline.calibration(files.SCORE_RANKS).path))
+        found = {name: rows(pipeline, "signals", "signals.parquet", name)
+                 for name in pipeline.recipe.calibration_snapshots}  # fmt: skip
+    passing = [
+        row
+        for name, signals in found.items()
+        for row in signals
+        if name.startswith("books")
+        or (
+            row["language"] == "en"
+            and row["language_score"] >= np.float32(0.4)
+            and row["ads_score"] <= 0.5
+            and row["n_words"] >= 160
+        )
+    ]
+    assert 10 < len(passing) < sum(map(len, found.values())) - 2
+    for score in ("quality_score", "cited_score"):
+        spread = sorted(
+            row[score]
+            for row in passing
+            for _ in range(1 if weigh == "documents" else row["n_chars"])
+        )
+        steps = 4 * 50
+        expected = [spread[k * len(spread) // steps] for k in range(1, steps)]
+        assert np.array_equal(np.float32(ranks[score]), np.float32(expected))
 
 
 def test_a_file_with_another_digest_is_refused(folder: Path, built: object) -> None:

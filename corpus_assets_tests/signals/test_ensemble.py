@@ -80,3 +80,15 @@ def test_scores_beyond_all_others_and_no_score_at_all(path: Path) -> None:
 def test_ties_share_a_bucket() -> None:
     assert set(rank_table(np.array([0.5] * 9 + [np.nan], dtype=np.float32), 40)) == {0.5}
     assert rank_table(np.zeros(0, dtype=np.float32), 40) == []
+
+
+def test_buckets_can_hold_equal_weight_in_place_of_equal_numbers() -> None:
+    draw = random.Random(9)
+    scores = [draw.random() for _ in range(400)]
+    weights = [draw.randrange(1, 40) for _ in scores]
+    steps = 30
+    spread = sorted(score for score, n in zip(scores, weights, strict=True) for _ in range(n))
+    expected = [spread[k * len(spread) // steps] for k in range(1, steps)]
+    found = rank_table(np.float32(scores), steps, np.array(weights))
+    assert np.array_equal(np.float32(found), np.float32(expected))
+    assert found != rank_table(np.float32(scores), steps)

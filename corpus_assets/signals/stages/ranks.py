@@ -1,9 +1,11 @@
-"""The stages of an ensemble: scores of a sample, then their ranks.
+"""The stages of an ensemble: scores of a sample, then their ranks (who of the sample survives is for
+`select.stage` to say).
 
 Ranks are a calibration: where the lock pins them there are no tasks.
 """
 
 import json
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,29 +19,29 @@ from corpus_assets.core.task import Task, TaskContext, count, part_label
 from corpus_assets.signals.base import SignalFamily
 from corpus_assets.signals.ensemble import RANKS, Ensemble, rank_table
 from corpus_assets.signals.stages.signal_models import model_files, signal_models
-from corpus_assets.signals.stages.signals import VERSION, SignalSettings, compute_signals
+from corpus_assets.signals.stages.signals import SignalSettings, compute_signals
 from corpus_assets.signals.stages.training_sample import first_drawn, places
 from corpus_assets.signals.text_step import TextStep
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline
 
-
-def ensemble_of(graph: "Pipeline") -> Ensemble | None:
-    return next((f for f in graph.recipe.signals.families if isinstance(f, Ensemble)), None)
+VERSION = 3
+CHARACTERS = "n_chars"
 
 
 def plan_score_sample(graph: "Pipeline", snapshot: str) -> list[Task]:
     """Return the scores that an ensemble reads, of documents drawn from a calibration snapshot."""
-    ensemble = ensemble_of(graph)
+    ensemble = graph.recipe.signals.ensemble
     if ensemble is None or graph.pin_of(RANKS) or not _makes_ranks(graph, ensemble, snapshot):
         return []
-    before = scoring_families(graph.recipe.signals, ensemble)
+    wanted = {*ensemble.scores, CHARACTERS} | _read_by_rules(graph, ensemble)
+    before = families_for(graph.recipe.signals, wanted)
     shared, extra, params = signal_models(graph, before.needs())
     settings = {
         "signals": before.model_dump(mode="json"),
         "families": before.identity(),
-        "scores": list(ensemble.scores),
+        "columns": sorted(wanted),
         "max_documents": ensemble.max_documents,
         "seed": graph.recipe.seed,
     }
@@ -56,30 +58,42 @@ def plan_score_sample(graph: "Pipeline", snapshot: str) -> list[Task]:
 
 
 def plan_score_ranks(graph: "Pipeline") -> list[Task]:
-    ensemble = ensemble_of(graph)
+    ensemble = graph.recipe.signals.ensemble
     if ensemble is None:
         return []
     inputs = {
-        f"{snapshot}/{i:05d}": scores
+        f"{name}/{snapshot}/{i:05d}": output
         for snapshot in graph.recipe.calibration_snapshots
-        for i, scores in enumerate(graph.parts(files.SCORE_SAMPLE, snapshot))
+        for name, file in (("scores", files.SCORE_SAMPLE), ("survivors", files.SCORE_SURVIVORS))
+        for i, output in enumerate(graph.parts(file, snapshot))
     }
     settings = {
         "scores": list(ensemble.scores),
         "steps": ensemble.steps,
         "max_documents": ensemble.max_documents,
+        "among": ensemble.among,
+        "weigh": ensemble.weigh,
     }
     return [SCORE_RANKS.task(settings, inputs)]
 
 
-def scoring_families(settings: SignalSettings, ensemble: Ensemble) -> SignalSettings:
-    """Return the families that give an ensemble's scores, what they read, and the text steps before
-    them: what a sample needs to get the scores that documents will get."""
-    before = settings.families[: settings.families.index(ensemble)]
-    wanted = set(ensemble.scores)
+def _read_by_rules(graph: "Pipeline", ensemble: Ensemble) -> set[str]:
+    """Return the columns that say which documents reach the ensemble."""
+    if ensemble.among == "all":
+        return set()
+    rules = graph.recipe.selection.rules_before(graph.recipe.signals.ranked_columns())
+    read = {rule.signal for rule in rules} | {"language"}
+    return read.intersection(graph.recipe.signals.columns())
+
+
+def families_for(settings: SignalSettings, wanted: Collection[str]) -> SignalSettings:
+    """Return the families that give some columns, what they read, and the text steps before them:
+    what a sample needs to get the values that documents will get."""
+    wanted = set(wanted)
     kept: list[SignalFamily] = []
-    for family in reversed(before):
-        if isinstance(family, TextStep) or wanted.intersection(family.columns()):
+    for family in reversed(settings.families):
+        is_step = isinstance(family, TextStep) and bool(kept)
+        if is_step or wanted.intersection(family.columns()):
             kept.append(family)
             wanted.update(family.reads())
     return SignalSettings(families=tuple(reversed(kept)))
@@ -100,30 +114,42 @@ def run_score_sample(context: TaskContext) -> None:
     scores = compute_signals(
         drawn, context.settings(SignalSettings, "signals"), model_files(context)
     )
-    chosen = scores.select(settings["scores"]).append_column("place", pa.array(place[rows]))
+    chosen = scores.select(settings["columns"]).append_column("place", pa.array(place[rows]))
     context.write_table(files.SCORE_SAMPLE, chosen)
     count(context, table.num_rows, drawn.num_rows)
 
 
 def run_score_ranks(context: TaskContext) -> None:
     settings = context.task.settings
-    names = context.names("")
-    scores = first_drawn((context.table(name) for name in names), settings["max_documents"])
+    scores = first_drawn(
+        (_scores(context, name) for name in context.names("scores/")), settings["max_documents"]
+    )
+    if settings["among"] == "survivors":
+        scores = scores.filter(scores["kept"])
+    weights = scores[CHARACTERS].to_numpy() if settings["weigh"] == "characters" else None
     ranks = {}
     for name in settings["scores"]:
         column = scores[name].cast(pa.float32()).fill_null(float("nan"))
-        ranks[name] = rank_table(column.to_numpy(), settings["steps"])
+        ranks[name] = rank_table(column.to_numpy(), settings["steps"], weights)
         if not ranks[name]:
             raise SourceError(
-                f"signals.families (ensemble): no document of the calibration snapshots has a "
-                f"{name} to rank; check its domains, or `calibrate_on`"
+                f"signals.families (ensemble): no document of the calibration snapshots that is "
+                f"ranked has a {name}; check its `domains` and `among`, or `calibrate_on`"
             )
     context.write_bytes(files.SCORE_RANKS, json.dumps(ranks, sort_keys=True).encode())
     context.counts["documents_in"] = scores.num_rows
 
 
+def _scores(context: TaskContext, name: str) -> pa.Table:
+    table = context.table(name)
+    if context.task.settings["among"] == "all":
+        return table
+    survivors = context.table(name.replace("scores/", "survivors/", 1))
+    return table.append_column("kept", survivors["kept"])
+
+
 def _calibrations(graph: "Pipeline") -> dict[str, Output]:
-    if ensemble_of(graph) is None:
+    if graph.recipe.signals.ensemble is None:
         return {}
     return {RANKS: graph.calibration(files.SCORE_RANKS)}
 
@@ -145,8 +171,9 @@ SCORE_RANKS = Stage(
     Scope.ALL,
     plan_score_ranks,
     run_score_ranks,
-    about="Ranks of an ensemble's scores, resolved from a sample of the calibration snapshots.",
-    reads_all=(files.SCORE_SAMPLE,),
+    about="Ranks of an ensemble's scores, resolved from a sample of what the rules let through in the "
+    "calibration snapshots.",
+    reads_all=(files.SCORE_SAMPLE, files.SCORE_SURVIVORS),
     writes=(files.SCORE_RANKS,),
     calibration=Calibration(
         files.SCORE_RANKS,

@@ -23,6 +23,7 @@ from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label
 from corpus_assets.signals import FAMILIES, TextStep
 from corpus_assets.signals.base import SignalFamily, TextBatch
+from corpus_assets.signals.ensemble import Ensemble
 from corpus_assets.signals.stages.signal_models import MODEL_FILES, model_files, signal_models
 
 if TYPE_CHECKING:
@@ -78,6 +79,18 @@ class SignalSettings(Settings):
     def text_steps(self) -> tuple[TextStep, ...]:
         """Return the families that rewrite text, in order."""
         return tuple(family for family in self.families if isinstance(family, TextStep))
+
+    @property
+    def ensemble(self) -> Ensemble | None:
+        return next((f for f in self.families if isinstance(f, Ensemble)), None)
+
+    def ranked_columns(self) -> frozenset[str]:
+        """Return the columns of the ensemble and of families that read them."""
+        found: set[str] = set()
+        for family in self.families:
+            if isinstance(family, Ensemble) or found.intersection(family.reads()):
+                found.update(family.columns())
+        return frozenset(found)
 
     def needs(self) -> tuple[str, ...]:
         """Names of the model files that some family reads, sorted."""
