@@ -104,6 +104,8 @@ MEANINGS = {
     "Rule.min": "smallest value that passes",
     "Rule.max": "largest value that passes",
     "Rule.signal": "the column that the rule looks at",
+    "Condition.min": "smallest value that meets it",
+    "Condition.max": "largest value that meets it",
     "Bounds.min": "lower end, included",
     "Bounds.max": "upper end, included",
     "LanguageBounds.min": "smallest value that passes there",

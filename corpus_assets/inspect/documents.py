@@ -22,7 +22,7 @@ from corpus_assets.inspect.version_columns import (
     read_documents,
     take_rows,
 )
-from corpus_assets.select.columns import Columns, resolved
+from corpus_assets.select.columns import SOURCE_TIER, Columns, resolved, with_source
 from corpus_assets.select.requirement import requirement
 from corpus_assets.select.rules import cutoff_for, tier_cutoff
 from corpus_assets.versions.statistics import BenchmarkFound, summarise
@@ -38,7 +38,7 @@ def signals_of(
     records = records_of(lineage, doc_id)
     part, row = _place(columns, doc_id, records)
     own = take_rows(columns, part.signals, [row], _signals(columns, part))
-    own = own.append_column("domain", pa.array([part.domain]))
+    own = with_source(own, part.domain, part.tier)
     decision = _decision(lineage, doc_id, records, part)
     language = own["language"][0].as_py() if "language" in own.column_names else None
     (page,) = read_documents(columns, part, [row], with_text)
@@ -96,7 +96,7 @@ def _decision(
 def _rows(
     columns: VersionColumns, own: pa.Table, part: PartFiles, language: str | None
 ) -> list[Answer]:
-    names = [name for name in own.column_names if name != "domain"]
+    names = [name for name in own.column_names if name not in ("domain", SOURCE_TIER)]
     numbers = [name for name in names if not pa.types.is_string(own.schema.field(name).type)]
     ranks = _percentiles(columns, own, part, numbers)
     one = Columns(own)
@@ -107,7 +107,9 @@ def _rows(
         for rule in ruling.settings.rules:
             if rule.signal != name:
                 continue
-            asked = requirement(rule, ruling.cutoffs, part.domain, language)
+            asked = None
+            if one.concerns(rule, ruling.settings, ruling.cutoffs)[0]:
+                asked = requirement(rule, ruling.cutoffs, part.domain, language)
             said: Answer = {"rule": rule.name, "applies": asked is not None}
             if asked is not None:
                 said |= {
@@ -117,7 +119,8 @@ def _rows(
                     "exclusive": asked.exclusive,
                     "in": list(asked.allowed) if asked.allowed is not None else None,
                     "cutoff": asked.cutoff,
-                    "passed": not bool(one.fails(rule, ruling.cutoffs)[0]),
+                    "where": asked.where or None,
+                    "passed": not bool(one.fails(rule, ruling.settings, ruling.cutoffs)[0]),
                 }
             rules.append(said)
         value = own[name][0].as_py()

@@ -175,10 +175,15 @@ class _Batch:
 
     def _failed(self, rule: Rule, ruling: Ruling, done: dict[bytes, Mask]) -> Mask:
         """Evaluate a rule; one that both rulings have is evaluated once."""
-        resolved = rule_cutoff(rule.cutoff, ruling.cutoffs) if rule.cutoff else None
-        key = canonical_json([rule.identity() | {"name": ""}, resolved])
+        resolved = [
+            rule_cutoff(asked.cutoff, ruling.cutoffs)
+            for asked in (rule, rule.where)
+            if asked is not None and asked.cutoff is not None
+        ]
+        tiers = ruling.settings.tiers if rule.where and rule.where.tier else None
+        key = canonical_json([rule.identity() | {"name": ""}, resolved, tiers and tiers.identity()])
         if key not in done:
-            done[key] = self.columns.fails(rule, ruling.cutoffs)
+            done[key] = self.columns.fails(rule, ruling.settings, ruling.cutoffs)
         return done[key]
 
     def kept(self, side: int) -> Mask:

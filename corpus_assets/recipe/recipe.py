@@ -271,7 +271,19 @@ class Recipe(Settings):
                     f"mixture.tiers: tier {unrated[0]} of {whose} has no multiplier; "
                     f"known: {', '.join(self.mixture.tiers)}"
                 )
+        self._check_conditions()
         return self
+
+    def _check_conditions(self) -> None:
+        known = sorted({tier for tiers in self._tiers().values() for tier in tiers})
+        for rule in self.selection.rules:
+            asked = rule.where.tier if rule.where is not None else None
+            for tier in asked or ():
+                if tier not in known:
+                    raise ValueError(
+                        f"selection.rules.{rule.name}.where: no tier is named {tier!r}; they are "
+                        f"{', '.join(known)}"
+                    )
 
     def _tiers(self) -> dict[str, tuple[str, ...]]:
         """Tiers that documents can be in, by who puts them there."""

@@ -19,6 +19,7 @@ from corpus_assets.select.rules import (
     ANY,
     CHARACTERS,
     By,
+    Condition,
     End,
     Rule,
     SelectionSettings,
@@ -119,15 +120,31 @@ class Columns:
             self.spread(lambda domain, _: domains is None or domain in domains, np.bool_), self.n
         )
 
-    def fails(self, rule: Rule, cutoffs: ResolvedCutoffs) -> Mask:
+    def fails(self, rule: Rule, settings: SelectionSettings, cutoffs: ResolvedCutoffs) -> Mask:
         """bool[n]: who does not meet a rule that is about them."""
         applies = self.spread(rule.holds_for, np.bool_)
         if not applies.any():
             return np.zeros(self.n, dtype=np.bool_)
         failed: Mask = ~self._passes(rule, cutoffs)
+        if rule.where is not None:
+            failed &= self.meets(rule.where, settings, cutoffs)
         return failed if applies.size == 1 else failed & applies
 
-    def _passes(self, rule: Rule, cutoffs: ResolvedCutoffs) -> Mask:
+    def concerns(self, rule: Rule, settings: SelectionSettings, cutoffs: ResolvedCutoffs) -> Mask:
+        """bool[n]: whom a rule is about."""
+        about = np.broadcast_to(self.spread(rule.holds_for, np.bool_), self.n)
+        return about if rule.where is None else about & self.meets(rule.where, settings, cutoffs)
+
+    def meets(
+        self, where: Condition, settings: SelectionSettings, cutoffs: ResolvedCutoffs
+    ) -> Mask:
+        """bool[n]: who meets the condition of a rule."""
+        if where.tier is None:
+            return self._passes(where, cutoffs)
+        tier, names = self.tiers(settings, cutoffs)
+        return np.array([name in where.tier for name in names], np.bool_)[tier]
+
+    def _passes(self, rule: Rule | Condition, cutoffs: ResolvedCutoffs) -> Mask:
         if rule.allowed is not None:
             codes, known = self.labels(rule.signal)
             return np.array([label in rule.allowed for label in known], np.bool_)[codes]
@@ -258,7 +275,7 @@ def failures(columns: Columns, settings: SelectionSettings, cutoffs: ResolvedCut
     """bool[rules, n]: which document fails which rule."""
     failed = np.zeros((len(settings.rules), columns.n), dtype=np.bool_)
     for k, rule in enumerate(settings.rules):
-        failed[k] = columns.fails(rule, cutoffs)
+        failed[k] = columns.fails(rule, settings, cutoffs)
     return failed
 
 

@@ -6,11 +6,13 @@ words from 3 to 10 leaves no Chinese. Counts go into the notes of the stage and 
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpus_assets.select.columns import Mask
 from corpus_assets.select.rules import ANY, SelectionSettings
 
 NOTE = "language_losses"
@@ -20,9 +22,12 @@ MIN_DOCUMENTS = 20
 Losses = Mapping[str, Mapping[str, int]]
 
 
-def language_losses(chosen: pa.Table, settings: SelectionSettings) -> Losses:
+def language_losses(
+    chosen: pa.Table, settings: SelectionSettings, about: Mapping[str, Mask] = MappingProxyType({})
+) -> Losses:
     """For each language how many of its documents fail each rule, and under `*` how many there
-    are; `chosen` has schema SELECTION. Languages that the recipe does not want are left out."""
+    are; `chosen` has schema SELECTION. Languages that the recipe does not want are left out.
+    `about` says whom rules with a condition are about; under `*RULE` these are counted."""
     about_language = [r.name for r in settings.rules if r.signal == "language" and r.allowed]
     failed = chosen["failed_rules"].combine_chunks()
     rules, rows = failed.flatten(), pc.list_parent_indices(failed).to_numpy()
@@ -39,6 +44,11 @@ def language_losses(chosen: pa.Table, settings: SelectionSettings) -> Losses:
     out = {name: {ANY: n} for name, n in sorted(documents.items())}
     for (name, rule), n in sorted(Counter(pairs).items()):
         out[name][rule] = n
+    for rule, concerned in about.items():
+        for name, n in sorted(
+            Counter(languages.filter(pa.array(wanted & concerned)).to_pylist()).items()
+        ):
+            out[name][ANY + rule] = n
     return out
 
 
@@ -54,16 +64,19 @@ def summed(losses: Iterable[Losses]) -> Losses:
 def losses_message(losses: Losses, bound: float) -> tuple[bool, str]:
     """Whether every rule leaves enough of each language, and a sentence about it."""
     hit = sorted(
-        (-n / counts[ANY], name, rule)
+        (-n / of, name, rule, of)
         for name, counts in losses.items()
         for rule, n in counts.items()
-        if rule != ANY and counts[ANY] >= MIN_DOCUMENTS and n > bound * counts[ANY]
+        if not rule.startswith(ANY)
+        and (of := counts.get(ANY + rule, counts[ANY])) >= MIN_DOCUMENTS
+        and n > bound * of
     )
     if not hit:
         return True, f"no rule drops more than {bound:.0%} of the documents of one language"
     named = ", ".join(
-        f"`{rule}` drops {-share:.0%} of {losses[name][ANY]:,} documents in {name}"
-        for share, name, rule in hit[:3]
+        f"`{rule}` drops {-share:.0%} of {of:,} documents in {name}"
+        + (" that it is about" if ANY + rule in losses[name] else "")
+        for share, name, rule, of in hit[:3]
     )
     more = f" and {len(hit) - 3} more" if len(hit) > 3 else ""
     return False, (

@@ -4,10 +4,10 @@ Whether a document meets it is for `select.columns` to say, which compares in th
 own precision.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from corpus_assets.select.columns import ResolvedCutoffs, rule_cutoff
-from corpus_assets.select.rules import Rule, cutoff_for
+from corpus_assets.select.rules import Condition, Rule, cutoff_for
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,12 @@ class Requirement:
     allowed: tuple[str, ...] | None = None
     cutoff: str | None = None  # the name of the cutoff that an end was resolved for
     exclusive: bool = False
+    where: str = ""  # whom it is asked of, other than all of a domain and language
 
     def __str__(self) -> str:
+        return self._asked() + (f", where {self.where}" if self.where else "")
+
+    def _asked(self) -> str:
         if self.allowed is not None:
             return f"one of {', '.join(self.allowed)}"
         least, most = ("above", "below") if self.exclusive else ("at least", "at most")
@@ -35,9 +39,21 @@ class Requirement:
 def requirement(
     rule: Rule, cutoffs: ResolvedCutoffs, domain: str | None, language: str | None
 ) -> Requirement | None:
-    """None where the rule is not about such a document."""
+    """None where the rule is not about documents of such a domain and language; whether it is about
+    a single one, its `where` says, and `Columns.concerns`."""
     if not rule.holds_for(domain, language):
         return None
+    where = ""
+    if rule.where is not None and rule.where.tier is not None:
+        where = f"tier is one of {', '.join(rule.where.tier)}"
+    elif rule.where is not None:
+        where = f"{rule.where.signal} is {_asked(rule.where, cutoffs, domain, language)}"
+    return replace(_asked(rule, cutoffs, domain, language), where=where)
+
+
+def _asked(
+    rule: Rule | Condition, cutoffs: ResolvedCutoffs, domain: str | None, language: str | None
+) -> Requirement:
     if rule.allowed is not None:
         return Requirement(allowed=rule.allowed)
     if rule.cutoff is not None:

@@ -64,6 +64,47 @@ class LanguageBounds(Bounds):
     )
 
 
+class Condition(Bounds):
+    """Which documents a rule is about: those whose signal is so, or whose tier is one of some.
+
+    A signal is asked as by a rule: `min` and/or `max`, `in`, or `cutoff`. A document without the
+    signal does not meet the condition.
+    """
+
+    model_config = ConfigDict(
+        validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
+    )
+
+    signal: str = Field(default="", description="what is asked; none where `tier` is given")
+    allowed: tuple[str, ...] | None = Field(default=None, alias="in", description="labels")
+    cutoff: str | None = Field(
+        default=None, description="name of a cutoff; values that a rule with it would pass"
+    )
+    exclusive: bool = Field(default=False, description="values equal to `min` or `max` do not meet")
+    tier: Annotated[tuple[Name, ...], Field(min_length=1)] | None = Field(
+        default=None,
+        description="tiers that the document would be in: that of its source, or by `bounds`; those "
+        "by shares are known only after all rules",
+    )
+
+    @model_validator(mode="after")
+    def _asks_one_thing(self) -> Self:
+        asked = [
+            self.tier is not None,
+            self.min is not None or self.max is not None,
+            self.allowed is not None,
+            self.cutoff is not None,
+        ]
+        if sum(asked) != 1 or bool(self.signal) == asked[0]:
+            raise ValueError("a condition is `tier`, or a `signal` with one of min/max, in, cutoff")
+        if self.exclusive and not asked[1]:
+            raise ValueError("`exclusive` goes with min/max only")
+        return self
+
+    def bounds_for(self, domain: str | None, language: str | None) -> Bounds:
+        return self
+
+
 class Rule(LanguageBounds):
     """What a signal must be. Exactly one kind: `min` and/or `max`, `in`, or `cutoff`."""
 
@@ -90,13 +131,19 @@ class Rule(LanguageBounds):
         description="values equal to `min` or `max` fail too, those of languages and domains "
         "included",
     )
+    where: Condition | None = Field(
+        default=None,
+        description="the rule holds for documents that meet this only, e.g. `{tier: [low]}` or "
+        "`{signal: quality_score, max: 0.5}`; default all",
+    )
 
     @model_serializer(mode="wrap")
-    def _without_the_usual_ends(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave `exclusive` out where it is off: results from before the key stay known."""
+    def _without_what_is_usual(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave later keys out where they are off: results from before the key stay known."""
         said: dict[str, Any] = dump(self)
-        if not self.exclusive:
-            said.pop("exclusive", None)
+        for key in ("exclusive", "where"):
+            if not getattr(self, key):
+                said.pop(key, None)
         return said
 
     @model_validator(mode="after")
@@ -175,8 +222,9 @@ class CutoffSettings(Settings):
     among: Literal["survivors", "distinct_survivors", "all"] = Field(
         default="survivors",
         description="documents that it is a share of: those that pass every rule before the first "
-        "that uses it, so that a rule which keeps the best tenth keeps a tenth of what reaches "
-        "it; of these only the kept member of each cluster of copies; or all documents",
+        "that uses it and meet that rule's `where`, so that a rule which keeps the best tenth "
+        "keeps a tenth of what reaches it; of these only the kept member of each cluster of "
+        "copies; or all documents",
     )
     weigh: Weigh = Field(default="documents", description=WEIGH)
     drop: End = Field(
@@ -285,44 +333,73 @@ class SelectionSettings(Settings):
             if names.count(name) > 1:
                 raise ValueError(f"two rules are named {name!r}; a reason must point to one")
         for rule in self.rules:
-            if rule.cutoff is None:
-                continue
-            if rule.cutoff not in self.cutoffs:
-                raise ValueError(
-                    f"rule {rule.name!r}: cutoff {rule.cutoff!r} is not under `cutoffs` "
-                    f"({', '.join(self.cutoffs) or 'which is empty'})"
-                )
-            if self.cutoffs[rule.cutoff].signal != rule.signal:
-                raise ValueError(
-                    f"rule {rule.name!r} is about {rule.signal!r}, its cutoff "
-                    f"{rule.cutoff!r} about {self.cutoffs[rule.cutoff].signal!r}"
-                )
+            for asked in (rule, rule.where):
+                if asked is None or asked.cutoff is None:
+                    continue
+                if asked.cutoff not in self.cutoffs:
+                    raise ValueError(
+                        f"rule {rule.name!r}: cutoff {asked.cutoff!r} is not under `cutoffs` "
+                        f"({', '.join(self.cutoffs) or 'which is empty'})"
+                    )
+                if self.cutoffs[asked.cutoff].signal != asked.signal:
+                    raise ValueError(
+                        f"rule {rule.name!r} is about {asked.signal!r}, its cutoff "
+                        f"{asked.cutoff!r} about {self.cutoffs[asked.cutoff].signal!r}"
+                    )
+            if rule.where is not None:
+                self._check_condition(rule, rule.where)
         return self
+
+    def _check_condition(self, rule: Rule, where: Condition) -> None:
+        if where.cutoff is not None and where.cutoff == rule.cutoff:
+            raise ValueError(
+                f"rule {rule.name!r} asks for cutoff {rule.cutoff!r} twice: who meets `where` "
+                "passes it"
+            )
+        if where.tier is not None and self.tiers is not None and self.tiers.bounds is None:
+            raise ValueError(
+                f"rule {rule.name!r}: tiers by shares are known only after all rules, so no rule "
+                "can ask for one; give tiers `bounds`, or ask in `where` for the signal with a "
+                "cutoff `among: all`"
+            )
+
+    @property
+    def asks_for_tiers(self) -> bool:
+        """Whether some rule is about certain tiers only."""
+        return any(rule.where is not None and rule.where.tier for rule in self.rules)
 
     def domains_of_cutoff(self, name: str) -> tuple[str, ...] | None:
         """Where a cutoff is resolved: its own domains, or those of its rules; None is all."""
         cutoff = self.cutoffs[name]
         if cutoff.domains is not None:
             return cutoff.domains
-        users = [rule.domains for rule in self.rules if rule.cutoff == name]
+        users = [rule.domains for rule in self.rules if name in _cutoffs_of(rule)]
         if not users or any(domains is None for domains in users):
             return None
         return tuple(sorted({domain for domains in users for domain in domains or ()}))
 
     def cutoffs_in_order(self) -> list[tuple[str, int]]:
         """Name every cutoff with the number of rules before the first that uses it, in the order
-        in which they can be resolved; one that no rule uses comes after all rules."""
-        first = {name: len(self.rules) for name in self.cutoffs}
+        in which they can be resolved: a rule's own after that of its condition, and one that no
+        rule uses after all rules."""
+        first = {name: (len(self.rules), 0) for name in self.cutoffs}
         for number, rule in reversed(list(enumerate(self.rules))):
-            if rule.cutoff is not None:
-                first[rule.cutoff] = number
-        return sorted(first.items(), key=lambda entry: entry[1])
+            for place, name in enumerate(_cutoffs_of(rule)):
+                first[name] = (number, place)
+        return [(name, at[0]) for name, at in sorted(first.items(), key=lambda entry: entry[1])]
 
     def rules_before(self, columns: Collection[str]) -> tuple[Rule, ...]:
         """Return the rules without a cutoff before the first that reads one of some columns."""
-        places = (i for i, rule in enumerate(self.rules) if rule.signal in columns)
+        places = (i for i, rule in enumerate(self.rules) if self._reads(rule) & set(columns))
         before = self.rules[: next(places, len(self.rules))]
-        return tuple(rule for rule in before if rule.cutoff is None)
+        return tuple(rule for rule in before if not _cutoffs_of(rule))
+
+    def _reads(self, rule: Rule) -> set[str]:
+        """Return the signals that decide a rule and whom it is about."""
+        if rule.where is None:
+            return {rule.signal}
+        graded = self.tiers is not None and rule.where.tier is not None
+        return {rule.signal, self.tiers.signal if self.tiers and graded else rule.where.signal}
 
     @property
     def rules_before_distinct(self) -> tuple[Rule, ...] | None:
@@ -335,7 +412,7 @@ class SelectionSettings(Settings):
         ]
         if not asked:
             return None
-        return tuple(rule for rule in self.rules[: asked[0]] if rule.cutoff is None)
+        return tuple(rule for rule in self.rules[: asked[0]] if not _cutoffs_of(rule))
 
     def asks_for_cutoffs_of(self, other: "SelectionSettings") -> bool:
         """Return whether cutoffs and tiers that were resolved for another selection fit this one."""
@@ -371,6 +448,9 @@ class SelectionSettings(Settings):
             key = f"selection.rules[{k}] ({rule.name})"
             kind = "number" if rule.allowed is None else "label"
             uses.append((rule.signal, f"{key}.signal", kind))
+            if rule.where is not None and rule.where.signal:
+                kind = "number" if rule.where.allowed is None else "label"
+                uses.append((rule.where.signal, f"{key}.where.signal", kind))
             if rule.only_languages is not None:
                 uses.append(("language", f"{key}.only_languages", "label"))
             elif rule.looks_at_language():
@@ -384,6 +464,12 @@ class SelectionSettings(Settings):
             if self.tiers.by in ("language", "domain_language"):
                 uses.append(("language", "selection.tiers.by", "label"))
         return uses
+
+
+def _cutoffs_of(rule: Rule) -> list[str]:
+    """Return the cutoffs that a rule uses: of its condition, then its own."""
+    asked = (rule.where.cutoff if rule.where else None, rule.cutoff)
+    return [name for name in asked if name is not None]
 
 
 def tier_cutoff(name: str) -> str:

@@ -110,16 +110,19 @@ def resolve_cutoffs(
     if not tables:
         raise RecipeError("selection: there are no signals to resolve cutoffs from")
     columns = Columns(pa.concat_tables(tables))
-    out: Cutoffs = {}
+    out = bounded_tiers(settings)
     survives = np.ones(columns.n, dtype=np.bool_)
     judged = 0  # rules that `survives` knows of
     for name, rules_before in settings.cutoffs_in_order():
-        survives &= _passes(columns, settings.rules[judged:rules_before], out)
+        survives &= _passes(columns, settings, settings.rules[judged:rules_before], out)
         judged = rules_before
         cutoff = settings.cutoffs[name]
         among = columns.in_domains(settings.domains_of_cutoff(name))
         if cutoff.among != "all":
             among = among & survives
+            user = settings.rules[rules_before] if rules_before < len(settings.rules) else None
+            if user is not None and user.where is not None and user.cutoff == name:
+                among = among & columns.meets(user.where, settings, out)
         if cutoff.among == "distinct_survivors":
             if distinct is None:
                 raise RecipeError(
@@ -138,28 +141,38 @@ def resolve_cutoffs(
             cutoff.min_documents,
             cutoff.weigh,
         )
-    if settings.tiers is not None:
-        kept = survives & _passes(columns, settings.rules[judged:], out)
-        out |= _tier_cutoffs(columns, settings.tiers, kept)
+    if settings.tiers is not None and settings.tiers.shares is not None:
+        kept = survives & _passes(columns, settings, settings.rules[judged:], out)
+        out |= _tier_cutoffs(columns, settings.tiers, settings.tiers.shares, kept)
     return {name: dict(sorted(values.items())) for name, values in sorted(out.items())}
 
 
-def _passes(columns: Columns, rules: Sequence[Rule], cutoffs: Cutoffs) -> Mask:
+def bounded_tiers(settings: SelectionSettings) -> Cutoffs:
+    """Return the worst value of each tier but the last, where the recipe states them."""
+    tiers = settings.tiers
+    if tiers is None or tiers.bounds is None:
+        return {}
+    names = zip(tiers.names, tiers.bounds, strict=False)
+    return {tier_cutoff(name): {ANY: bound} for name, bound in names}
+
+
+def _passes(
+    columns: Columns, settings: SelectionSettings, rules: Sequence[Rule], cutoffs: Cutoffs
+) -> Mask:
     """bool[n]: who meets all of some rules, whose cutoffs are resolved."""
     passes = np.ones(columns.n, dtype=np.bool_)
     for rule in rules:
-        passes &= ~columns.fails(rule, cutoffs)
+        passes &= ~columns.fails(rule, settings, cutoffs)
     return passes
 
 
-def _tier_cutoffs(columns: Columns, tiers: TierSettings, kept: Mask) -> Cutoffs:
+def _tier_cutoffs(
+    columns: Columns, tiers: TierSettings, shares: Sequence[float], kept: Mask
+) -> Cutoffs:
     """Return the worst value of each tier but the last, among the documents kept."""
-    if tiers.bounds is not None:
-        names = zip(tiers.names, tiers.bounds, strict=False)
-        return {tier_cutoff(name): {ANY: bound} for name, bound in names}
     out: Cutoffs = {}
     worse = 1.0
-    for name, share in zip(tiers.names[:-1], (tiers.shares or ())[:-1], strict=True):
+    for name, share in zip(tiers.names[:-1], shares[:-1], strict=True):
         worse -= share
         out[tier_cutoff(name)] = columns.quantiles(
             "selection.tiers",

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +15,8 @@ from corpus_assets.core.task import Task, TaskContext, count, part_label, values
 from corpus_assets.select import selection
 from corpus_assets.select.columns import SOURCE_TIER, Columns, failures, with_source
 from corpus_assets.select.losses import NOTE, language_losses
-from corpus_assets.select.rules import SelectionSettings
-from corpus_assets.select.selection import resolve_cutoffs, select
+from corpus_assets.select.rules import Rule, SelectionSettings
+from corpus_assets.select.selection import bounded_tiers, resolve_cutoffs, select
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline
@@ -27,10 +27,7 @@ def plan_survivors(graph: "Pipeline", snapshot: str) -> list[Task]:
     rules = graph.recipe.selection.rules_before_distinct
     if rules is None or not graph.learns_from(files.CUTOFFS, snapshot):
         return []
-    settings = {
-        "selection": SelectionSettings(rules=rules).identity(),
-        "domain": graph.recipe.source_of(snapshot).domain,
-    }
+    settings = _rules_and_source(graph, snapshot, rules)
     return [
         SURVIVORS.task(settings, {"signals": signals}, label=part_label(snapshot, i))
         for i, signals in enumerate(graph.parts(files.SIGNALS, snapshot))
@@ -49,10 +46,7 @@ def plan_score_survivors(graph: "Pipeline", snapshot: str) -> list[Task]:
     if not graph.learns_from(files.SCORE_RANKS, snapshot):
         return []
     rules = graph.recipe.selection.rules_before(graph.recipe.signals.ranked_columns())
-    settings = {
-        "selection": SelectionSettings(rules=rules).identity(),
-        "domain": graph.recipe.source_of(snapshot).domain,
-    }
+    settings = _rules_and_source(graph, snapshot, rules)
     return [
         SCORE_SURVIVORS.task(settings, {"signals": scores}, label=part_label(snapshot, i))
         for i, scores in enumerate(graph.parts(files.SCORE_SAMPLE, snapshot))
@@ -63,11 +57,29 @@ def run_score_survivors(context: TaskContext) -> None:
     context.write_table(files.SCORE_SURVIVORS, _survivors(context))
 
 
+def _rules_and_source(graph: "Pipeline", snapshot: str, rules: tuple[Rule, ...]) -> dict[str, Any]:
+    """Return some rules, and what they may ask of a snapshot's documents besides signals."""
+    chosen = SelectionSettings(rules=rules)
+    if not chosen.asks_for_tiers:
+        domain = graph.recipe.source_of(snapshot).domain
+        return {"selection": chosen.identity(), "domain": domain}
+    chosen = chosen.model_copy(update={"tiers": graph.recipe.selection.tiers})
+    return {"selection": chosen.identity()} | _source(graph, snapshot)
+
+
+def _source(graph: "Pipeline", snapshot: str) -> dict[str, str]:
+    """Return what documents have from their source, as `with_source` adds it."""
+    source = graph.recipe.source_of(snapshot)
+    tier = source.tier_of(snapshot)
+    return {"domain": source.domain} | ({SOURCE_TIER: tier} if tier is not None else {})
+
+
 def _survivors(context: TaskContext) -> pa.Table:
     """Say of each row of signals whether it passes the task's rules."""
     signals = context.table("signals")
-    columns = Columns(with_source(signals, context.task.settings["domain"], None))
-    failed = failures(columns, context.settings(SelectionSettings, "selection"), {})
+    said, settings = context.task.settings, context.settings(SelectionSettings, "selection")
+    columns = Columns(with_source(signals, said["domain"], said.get(SOURCE_TIER)))
+    failed = failures(columns, settings, bounded_tiers(settings))
     count(context, signals.num_rows, signals.num_rows)
     return pa.table({"kept": ~failed.any(axis=0)})
 
@@ -86,26 +98,28 @@ def plan_cutoffs(graph: "Pipeline") -> list[Task]:
                 members = clusters.outputs[files.SURVIVOR_MEMBERS.numbered(i)]
                 inputs[f"members/{domain}/{snapshot}/{i:05d}"] = members
     settings = graph.recipe.selection.identity()
-    ungraded = [
-        snapshot
+    given = {
+        snapshot: graph.recipe.source_of(snapshot).tier_of(snapshot)
         for snapshot in graph.recipe.calibration_snapshots
-        if graph.recipe.source_of(snapshot).tier_of(snapshot) is not None
-    ]
-    if ungraded and graph.recipe.selection.tiers is not None:
-        settings["ungraded"] = ungraded
+    }
+    given = {snapshot: tier for snapshot, tier in given.items() if tier is not None}
+    if given and graph.recipe.selection.asks_for_tiers:
+        settings["ungraded"] = given
+    elif given and graph.recipe.selection.tiers is not None:  # which tier, makes no difference
+        settings["ungraded"] = dict.fromkeys(given, "given")
     return [QUALITY_CUTOFFS.task(settings, inputs)]
 
 
 def run_cutoffs(context: TaskContext) -> None:
     said = dict(context.task.settings)
-    ungraded = said.pop("ungraded", ())
+    ungraded = said.pop("ungraded", {})
     settings = SelectionSettings.model_validate(said)
     is_distinct = settings.rules_before_distinct is not None
     tables, distinct = [], [np.zeros(0, np.bool_)]
     for name in context.names("signals/"):
         table = context.table(name)
         _, domain, snapshot, _ = name.split("/")
-        tables.append(with_source(table, domain, "given" if snapshot in ungraded else None))
+        tables.append(with_source(table, domain, ungraded.get(snapshot)))
         if is_distinct:
             members = context.table(f"members/{name.partition('/')[2]}", ["row", "kept"])
             copies = members.filter(pc.invert(members["kept"]))
@@ -118,10 +132,7 @@ def run_cutoffs(context: TaskContext) -> None:
 
 def plan_selection(graph: "Pipeline", snapshot: str) -> list[Task]:
     cutoffs = graph.calibration(files.CUTOFFS)
-    source = graph.recipe.source_of(snapshot)
-    settings = {"selection": graph.recipe.selection.identity(), "domain": source.domain}
-    tier = source.tier_of(snapshot)
-    settings |= {SOURCE_TIER: tier} if tier is not None else {}
+    settings = {"selection": graph.recipe.selection.identity()} | _source(graph, snapshot)
     return [
         SELECTION.task(
             settings, {"signals": signals, "cutoffs": cutoffs}, label=part_label(snapshot, i)
@@ -139,7 +150,13 @@ def run_selection(context: TaskContext) -> None:
     context.write_table(files.SELECTION, chosen)
     kept = pc.sum(chosen["kept"]).as_py() or 0
     count(context, chosen.num_rows, kept, Counter(values(chosen["reason"])))
-    context.notes[NOTE] = language_losses(chosen, settings)
+    columns = Columns(with_source(computed, said["domain"], said.get(SOURCE_TIER)))
+    about = {
+        rule.name: columns.concerns(rule, settings, context.json("cutoffs"))
+        for rule in settings.rules
+        if rule.where is not None
+    }
+    context.notes[NOTE] = language_losses(chosen, settings, about)
 
 
 SURVIVORS = Stage(

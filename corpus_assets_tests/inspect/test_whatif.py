@@ -26,7 +26,11 @@ LOOSER = (
     "selection.cutoffs.words.among=survivors",
     "selection.cutoffs.words.drop_share=0",
 )
-MIXED = (*LOOSER[:4], "selection.cutoffs.words.drop_share=0.4")
+MIXED = (
+    *LOOSER[:4],
+    "selection.cutoffs.words.drop_share=0.4",
+    "selection.rules.few_words.where={signal: language, in: [en]}",
+)
 
 
 def whatif(place: Place, capsys: Captured, *changes: str, more: tuple[str, ...] = ()) -> Any:
@@ -110,6 +114,20 @@ def test_nothing_changes_where_nothing_is_changed(small_build: Place, capsys: Ca
     assert answer["would_go"] == answer["would_stay"] == []
     tokens = answer["version"]["tokens"]
     assert tokens["before"] == tokens["after_at_most"] == tokens["after_expected"]
+
+
+def test_a_condition_spares_those_who_do_not_meet_it_and_is_told(
+    small_build: Place, capsys: Captured
+) -> None:
+    long_pages = "selection.rules.language.where={signal: n_words, min: 1000000}"
+    answer = whatif(small_build, capsys, *LOOSER[:2], *LOOSER[3:], long_pages)
+    assert "http://de.example.com/seite" in {one["url"] for one in answer["would_stay"]}
+    strict = "selection.rules.gopher_word_count={signal: n_words, min: 100000"
+    condition = "where: {signal: language, in: [en]}}"
+    gone = whatif(small_build, capsys, f"{strict}, name: gopher_word_count, {condition}")
+    assert {one["asks"] for one in gone["would_go"]} == {
+        "at least 100000, where language is one of en"
+    }
 
 
 def test_pinned_cutoffs_stay_and_others_are_resolved_again(

@@ -75,3 +75,13 @@ def test_nemotron_grades_by_the_best_rank(built: Built, sliced: Slice) -> None: 
     assert len(kept) >= 3
     spam = of_kind(built, sliced, "nemotron-cc", {"templated_spam"})
     assert not {row["tier"] for row in spam} & {"high", "medium_high"}
+
+
+def test_nemotron_asks_its_heuristics_of_the_lower_grades_only(built: Built) -> None:
+    bad = {"repeated_line": "repeated_lines", "bullets": "bullet_lines", "hashes": "hash_signs",
+           "dots": "ellipsis_lines", "few_words": "word_count"}  # fmt: skip
+    rows = {rule: built["nemotron-cc"][url_of(page)] for page, rule in bad.items()}
+    asked = {rule for rule, row in rows.items() if rule in row["failed_rules"]}
+    assert set() < asked < set(rows)
+    for rule in rows.keys() - asked:
+        assert rows[rule]["tier"] in ("high", "medium_high", "medium")

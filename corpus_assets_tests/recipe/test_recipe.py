@@ -288,6 +288,14 @@ def test_a_recipe_from_a_mapping_names_its_origin() -> None:
         parse_recipe(raw, "run config")
 
 
+def test_a_rule_can_ask_for_no_tier_that_nobody_is_in(path: Path) -> None:
+    by_value = {"selection.tiers.shares": None, "selection.tiers.bounds": [0.5]}
+    known = by_value | {"selection.rules.language.where": {"tier": ["low"]}}
+    assert load_recipe(path, known).selection.asks_for_tiers
+    said = refused(path, by_value | {"selection.rules.language.where": {"tier": ["lo"]}})
+    assert said == "selection.rules.language.where: no tier is named 'lo'; they are high, low"
+
+
 def test_the_tier_of_a_source_or_snapshot_is_its_own(path: Path) -> None:
     recipe = load_recipe(path, {"sources.web.tier": {"crawl-1": "low"}})
     web, books = recipe.sources
