@@ -130,7 +130,7 @@ class VersionRow:
 
 @dataclass(frozen=True, slots=True)
 class ShardRow:
-    """One shard of a version; `group_id` is SNAPSHOT/DOMAIN/TIER."""
+    """One shard of a version; `group_id` is SNAPSHOT/DOMAIN/TIER[/LABEL=VALUE...]."""
 
     group_id: str
     snapshot: str
@@ -148,6 +148,7 @@ class ShardRow:
     samples: int
     tokens: int
     documents: int
+    labels: str | None = None  # of its group: `language=de/topic=math`; null where it has none
 
     @property
     def full_name(self) -> str:

@@ -31,7 +31,10 @@ from catalog.formats.store import Store, relative_path
 if TYPE_CHECKING:
     from catalog.db.rows import ArtifactRow, KeyRow, LineageRow, VersionRow
 
-FORMAT: Literal["corpus-assets/manifest/1"] = "corpus-assets/manifest/1"
+Format = Literal["corpus-assets/manifest/1", "corpus-assets/manifest/2"]
+FORMAT: Format = "corpus-assets/manifest/1"
+FORMAT_2: Format = "corpus-assets/manifest/2"
+"""Of manifests that a reader of the first form would not understand: groups have labels."""
 
 
 def _inside_store(path: str) -> str:
@@ -84,13 +87,29 @@ class ShardRef(_Part):
     documents: Count
 
 
+def join_labels(labels: Mapping[str, str]) -> str:
+    """Return labels as they stand in the name of a group: `language=de/topic=math`."""
+    return "/".join(f"{name}={value}" for name, value in sorted(labels.items()))
+
+
+def split_labels(written: str) -> dict[str, str]:
+    """Return the labels that `join_labels` wrote."""
+    return dict(entry.split("=", 1) for entry in written.split("/")) if written else {}
+
+
+def group_id(snapshot: str, domain: str, tier: str, labels: str = "") -> str:
+    """Return the name of a group: SNAPSHOT/DOMAIN/TIER, and its labels where it has any."""
+    return "/".join((snapshot, domain, tier, *([labels] if labels else [])))
+
+
 class Group(_Part):
-    """All shards of one snapshot, domain and tier: what the mixture weighs."""
+    """All shards of one snapshot, domain, tier and labels: what the mixture weighs."""
 
     id: str
     snapshot: str
     domain: str
     tier: str
+    labels: dict[str, str] = Field(default={}, exclude_if=lambda labels: not labels)
     samples: Count
     tokens: Count
     documents: Count
@@ -103,8 +122,9 @@ class Group(_Part):
 
     @model_validator(mode="after")
     def _adds_up(self) -> "Group":
-        if self.id != f"{self.snapshot}/{self.domain}/{self.tier}":
-            raise ValueError(f"group id {self.id!r} must be SNAPSHOT/DOMAIN/TIER")
+        labels = join_labels(self.labels)
+        if self.id != group_id(self.snapshot, self.domain, self.tier, labels):
+            raise ValueError(f"group id {self.id!r} must be SNAPSHOT/DOMAIN/TIER[/LABEL=VALUE...]")
         if len({shard.name for shard in self.shards}) != len(self.shards):
             raise ValueError(f"group {self.id} names a shard twice")
         for what in ("samples", "tokens", "documents"):
@@ -121,10 +141,15 @@ class Phase(_Part):
     counts: dict[str, Annotated[int, Field(ge=1)]]  # group id: samples in a block
 
 
+def manifest_format(groups: Iterable[Group]) -> Format:
+    """Return the oldest format that can say what a version is."""
+    return FORMAT_2 if any(group.labels for group in groups) else FORMAT
+
+
 class Manifest(_Part):
     """A version: the groups there are, and the phases of a run over them."""
 
-    format: Literal["corpus-assets/manifest/1"] = FORMAT
+    format: Format = FORMAT
     version: str
     recipe: RecipeRef
     lock_digest: str
@@ -145,6 +170,8 @@ class Manifest(_Part):
         samples = {group.id: group.samples for group in self.groups}
         if len(samples) != len(self.groups):
             raise ValueError("two groups share one id")
+        if self.format != manifest_format(self.groups):
+            raise ValueError(f"its content is of format {manifest_format(self.groups)}")
         if len({phase.name for phase in self.phases}) != len(self.phases):
             raise ValueError("two phases share one name")
         for phase in self.phases:
@@ -179,9 +206,10 @@ def parse_manifest(content: bytes, name: str = "manifest.json") -> Manifest:
         found = json.loads(content)
     except ValueError as error:
         raise StoreFileError(f"{name} is not JSON ({error}); fetch it again") from error
-    if isinstance(found, dict) and found.get("format") != FORMAT:
+    if isinstance(found, dict) and found.get("format") not in (FORMAT, FORMAT_2):
         raise StoreFileError(
-            f"{name} has format {found.get('format')!r}, this package reads {FORMAT!r}: "
+            f"{name} has format {found.get('format')!r}, this package reads {FORMAT!r} and "
+            f"{FORMAT_2!r}: "
             "use the corpus-assets that wrote it"
         )
     try:

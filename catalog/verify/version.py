@@ -248,6 +248,9 @@ def _questions(lineage: Lineage, snapshot: str) -> list[tuple[str, str]]:
     final = lineage.scan("final_text", snapshot)
     kept = f"(SELECT doc_id, domain, tier FROM {decisions} WHERE kept)"
     group = "s.snapshot || '/' || k.domain || '/' || k.tier || '/'"
+    columns = {row["column_name"] for row in lineage.query(f"DESCRIBE SELECT * FROM {final}")}
+    labelled = "labels" in columns
+    labels = "f.labels || CASE f.labels WHEN '' THEN '' ELSE '/' END || 'shard_'"
     return [
         (
             "records without exactly one decision (or decisions without a record)",
@@ -287,6 +290,18 @@ def _questions(lineage: Lineage, snapshot: str) -> list[tuple[str, str]]:
             "documents in a shard of another domain or tier than decided",
             f"""SELECT DISTINCT s.doc_id FROM {spans} AS s JOIN {kept} AS k USING (doc_id)
             WHERE NOT coalesce(starts_with(s.shard, {group}), false)""",
+        ),
+        *(
+            [
+                (
+                    "documents in a shard of other labels than decided",
+                    f"""SELECT DISTINCT s.doc_id FROM {spans} AS s JOIN {kept} AS k USING (doc_id)
+                    JOIN {final} AS f USING (doc_id)
+                    WHERE NOT coalesce(starts_with(s.shard, {group} || {labels}), false)""",
+                )
+            ]
+            if labelled
+            else []
         ),
         (
             "kept documents without exactly one final text (or final texts of dropped ones)",

@@ -83,7 +83,8 @@ class CleanTextSettings(Settings):
     )
     tiers_by_copies: tuple[Annotated[int, Field(ge=2)], ...] = Field(
         default=(),
-        description="cluster sizes from which on kept documents form tiers of their own (`high.5`)",
+        description="cluster sizes from which on kept documents form groups of their own "
+        "(`high/copies=5`)",
     )
 
     @model_validator(mode="after")

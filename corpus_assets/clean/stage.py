@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from catalog.formats.manifest import join_labels, split_labels
 from corpus_assets.clean import clean_text
 from corpus_assets.clean.boilerplate import Boilerplate
 from corpus_assets.clean.clean_text import (
@@ -33,6 +34,7 @@ from corpus_assets.clean.span_stages import span_inputs
 from corpus_assets.core import files, schemas
 from corpus_assets.core.decisions import Drop, part_decisions
 from corpus_assets.core.earlier import Earlier
+from corpus_assets.core.schemas import LABELS
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label, values
 from corpus_assets.decontam.stage import Judged, judged, verdict_settings, write_hits
@@ -50,7 +52,7 @@ from corpus_assets.scrub.texts import (
     recognizer_settings,
     recognizers,
 )
-from corpus_assets.shards.pack import group_name
+from corpus_assets.shards.pack import group_names
 from corpus_assets.signals import TextStep
 
 if TYPE_CHECKING:
@@ -65,13 +67,19 @@ class EarlierTexts(NamedTuple):
     dropped: dict[int, Drop]  # documents that cleaning itself dropped
 
     def final(self) -> pa.Table:
-        return (
-            self.earlier.output(files.FINAL) if self.earlier else schemas.FINAL_TEXT.empty_table()
-        )
+        """Return them without the labels of their groups, which may be others now."""
+        if self.earlier is None:
+            return schemas.FINAL_TEXT.empty_table()
+        return self.earlier.output(files.FINAL, schemas.FINAL_TEXT.names)
 
-    def are_all(self, order: list[int]) -> bool:
+    def are_all(self, order: list[int], labels: list[str] | None) -> bool:
         """Whether these rows, in this order, are all of the final texts as they stand."""
-        return self.earlier is not None and order == list(range(self.earlier.n_rows(files.FINAL)))
+        if self.earlier is None or order != list(range(self.earlier.n_rows(files.FINAL))):
+            return False
+        if labels is None:
+            return True
+        were = self.earlier.output(files.FINAL, [LABELS.name])[LABELS.name].to_pylist()
+        return bool(labels == were)
 
 
 def plan_clean_text(graph: "Pipeline", snapshot: str) -> list[Task]:
@@ -80,6 +88,7 @@ def plan_clean_text(graph: "Pipeline", snapshot: str) -> list[Task]:
     fates = fate_inputs(graph, snapshot)
     domain = graph.recipe.source_of(snapshot).domain
     settings = {"clean_text": graph.recipe.clean_text.identity(), "domain": domain}
+    settings |= {LABELS.name: True} if graph.recipe.has_labels else {}
     settings |= step_settings(graph) | verdict_settings(graph) | phone_settings(graph, domain)
     lists, paths = hash_list_inputs(graph)
     settings |= recognizer_settings(graph)
@@ -97,7 +106,7 @@ def plan_clean_text(graph: "Pipeline", snapshot: str) -> list[Task]:
 
 
 def run_clean_text(context: TaskContext) -> None:
-    chosen, hits = _chosen(context), judged(context)
+    chosen, hits = context.table("selection"), judged(context)
     drops = drops_before_cleaning(context, chosen, hits)
     before = _known_final_rows(context, chosen)
     drops = before.dropped | drops
@@ -125,7 +134,9 @@ def _write_final(
     """
     todo = [row for row in left if before.rows[row] is None]
     known = [place for row in left if (place := before.rows[row]) is not None]
-    if not todo and before.earlier is not None and before.are_all(known):
+    labels = _labels(context, chosen)
+    same = None if labels is None else [labels[row] for row in left]
+    if not todo and before.earlier is not None and before.are_all(known, same):
         context.write_bytes(files.FINAL, before.earlier.content(files.FINAL), len(known))
         _repeat_summary(context, before.earlier)
         return before.final()
@@ -141,6 +152,9 @@ def _write_final(
         ]
     if before.earlier is not None:
         final = final.take(pa.array(known, pa.int64()))
+    if labels is not None:
+        kept = pa.array([labels[row] for row in left if row not in drops], LABELS.type)
+        final = final.append_column(LABELS, kept)
     context.write_table(files.FINAL, final, LOOKUP_ROWS)
     _summarise_final(context, final)
     return final
@@ -175,14 +189,19 @@ def _clean(
     return cleaned
 
 
-def _chosen(context: TaskContext) -> pa.Table:
-    """Return the selection, its tiers by copies where the recipe asks for it."""
-    chosen = context.table("selection")
+def _labels(context: TaskContext, chosen: pa.Table) -> list[str] | None:
+    """Return the labels of each document's group: those that the selection saw, and those that
+    the stages after it know of. None where the recipe divides groups by none."""
+    if LABELS.name not in context.task.settings:
+        return None
+    has_own = LABELS.name in chosen.column_names
+    found = (
+        [own or "" for own in chosen[LABELS.name].to_pylist()] if has_own else [""] * len(chosen)
+    )
     sizes = context.settings(CleanTextSettings, "clean_text").tiers_by_copies
-    if not sizes:
-        return chosen
-    tiers = tiers_by_copies(chosen["tier"], context.table("members"), sizes)
-    return chosen.set_column(chosen.schema.get_field_index("tier"), "tier", tiers)
+    for row, size in copies_reached(context.table("members"), sizes).items():
+        found[row] = join_labels(split_labels(found[row]) | {"copies": str(size)})
+    return found
 
 
 def _repeated(
@@ -222,10 +241,8 @@ def _summarise_decisions(context: TaskContext, decisions: pa.Table) -> None:
 def _summarise_final(context: TaskContext, final: pa.Table) -> None:
     chars: Counter[str] = Counter()
     lengths = pc.utf8_length(final["text"]).to_pylist()
-    for domain, tier, n in zip(
-        values(final["domain"]), values(final["tier"]), lengths, strict=True
-    ):
-        chars[group_name(domain, tier)] += n
+    for group, n in zip(group_names(final), lengths, strict=True):
+        chars[group] += n
     languages = Counter(values(final["language"]))
     context.notes["languages"] = dict(sorted(languages.items()))
     context.notes["chars_by_group"] = dict(sorted(chars.items()))
@@ -277,25 +294,21 @@ def _is_equal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.or_(both, pc.fill_null(pc.equal(left, right), False))
 
 
-def tiers_by_copies(tiers: pa.ChunkedArray, members: pa.Table, sizes: Sequence[int]) -> pa.Array:
-    """Return the tiers of a part's documents, those of clusters with one of `sizes` or more
-    renamed.
+def copies_reached(members: pa.Table, sizes: Sequence[int]) -> dict[int, int]:
+    """Return the largest of `sizes` that the cluster of each kept document reaches, by row.
 
     FineWeb2 (Penedo et al. 2025, arXiv:2506.20920) repeats a document by how many copies its
-    cluster had, where that goes with quality. Here the copies choose the shard's tier, `high.5`
-    for a kept document of tier `high` whose cluster has 5 members or more, and what such a tier is
-    worth is a weight of the mixture: changing it recomputes nothing.
+    cluster had, where that goes with quality. Here the copies choose the group of shards, and what
+    such a group is worth is a weight of the mixture: changing it recomputes nothing.
 
     `members` are the part's rows of CLUSTER_MEMBERS; `sizes` ascend.
     """
-    named: list[str | None] = tiers.to_pylist()
     columns = (members[name].to_pylist() for name in ("row", "kept", "cluster_size"))
-    for row, kept, found in zip(*columns, strict=True):
-        reached = [size for size in sizes if size <= found]
-        tier = named[row]
-        if kept and reached and tier is not None:
-            named[row] = f"{tier}.{reached[-1]}"
-    return pa.array(named, pa.string())
+    return {
+        row: reached[-1]
+        for row, kept, found in zip(*columns, strict=True)
+        if kept and (reached := [size for size in sizes if size <= found])
+    }
 
 
 CLEAN_TEXT = Stage(

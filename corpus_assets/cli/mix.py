@@ -20,8 +20,9 @@ Answer = Mapping[str, Any]
 
 BY_OPTION = click.option(
     "--by",
-    type=click.Choice(["group", "source", "tier", "domain"]),
-    help="A row a group, a source or tier of a domain, or a domain [group up to 30, else tier].",
+    metavar="group|domain|source|tier|LABEL",
+    help="A row a group, a domain, or a source, tier or label of it (language ...) "
+    "[group up to 30, else tier].",
 )
 SIZES = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
 UNITS = ((10**15, "P"), (10**12, "T"), (10**9, "B"), (10**6, "M"))
@@ -101,7 +102,7 @@ def _mix_answer(source: "MixSource", tokens: float | None, by: str | None) -> di
     if tokens is not None:
         settings = settings.model_copy(update={"run_tokens": round(tokens)})
     made = asdict(mix_of(source.groups, settings, source.seq_len))
-    chosen: Any = by or ("group" if len(made["rows"]) <= 30 else "tier")
+    chosen = by or ("group" if len(made["rows"]) <= 30 else "tier")
     return {"of": source.title, "by": chosen, **made, "rows": gathered(made["rows"], chosen)}
 
 
@@ -228,7 +229,7 @@ def plan_tokens(
         answer |= wanted(demand)
     else:
         source = mix_source(place, name, {})
-        chosen: Any = by or "tier"
+        chosen = by or "tier"
         answer |= {"of": source.title, "by": chosen}
         answer |= make_plan(demand, source.groups, source.mixture, source.seq_len, chosen)
     (print_json if as_json else show_token_plan)(answer)

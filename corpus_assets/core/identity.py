@@ -40,6 +40,12 @@ class Settings(BaseModel):
         return self.model_dump(mode="json")
 
 
+def is_absent(value: object) -> bool:
+    """Whether a setting says nothing. `Field(exclude_if=is_absent)` leaves such a key out of
+    identities, so that results from before it was there stay known."""
+    return value is None or value == {} or value == ()
+
+
 def file_digest(path: Path) -> str:
     """SHA-256 of a file that a recipe names, in hex."""
     try:

@@ -66,6 +66,10 @@ SELECTION = pa.schema(
     ]
 )
 
+LABELS = pa.field("labels", pa.string())
+"""A column of SELECTION (null when dropped) and of FINAL_TEXT where a recipe divides groups by
+more than domain and tier: `language=de/topic=math`, as in the group's name, or empty."""
+
 SIGNATURES = pa.schema(
     [
         ("doc_id", DOC_ID),

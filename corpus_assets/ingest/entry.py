@@ -6,7 +6,7 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticKnownError
 
 from catalog.formats.ids import check_name
-from corpus_assets.core.identity import Name
+from corpus_assets.core.identity import Name, is_absent
 from corpus_assets.ingest.crawl import CrawlSettings
 from corpus_assets.ingest.fetch import FetchSettings
 from corpus_assets.ingest.formats import FORMATS
@@ -23,6 +23,7 @@ class SourceEntry(SourceSpec):
     snapshots: dict[str, str] = Field(default={})
     tier: Name | dict[str, Name] | None = Field(
         default=None,
+        exclude_if=is_absent,
         description="the tier of all its documents, or snapshot name -> tier; those of a snapshot "
         "without one are graded by `selection.tiers`",
     )
@@ -98,8 +99,6 @@ class SourceEntry(SourceSpec):
     def identity(self) -> dict[str, Any]:
         """Return what can change a byte: not where files lie, nor how they are fetched."""
         body = super().identity()
-        if self.tier is None:  # results from before the key stay known
-            del body["tier"]
         del body["fetch"], body["crawl"], body["site_files"]
         if self.crawl is not None:
             body["crawl"] = self.crawl.identity()

@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError, model_validator
 from catalog.formats.manifest import Group
 from corpus_assets.clean.clean_text import CleanTextSettings
 from corpus_assets.core.errors import RecipeError
-from corpus_assets.core.identity import Name, Settings, digest
+from corpus_assets.core.identity import Name, Settings, digest, is_absent
 from corpus_assets.decontam.contamination import ContaminationSettings
 from corpus_assets.decontam.eval_index import EvalIndexSettings
 from corpus_assets.decontam.eval_suites import EvalSuite
@@ -24,6 +24,7 @@ from corpus_assets.dedup.signatures import SignatureSettings
 from corpus_assets.ingest.documents import IngestSettings
 from corpus_assets.ingest.entry import SourceEntry
 from corpus_assets.ingest.gates import CategoryLists, read_ai_agents
+from corpus_assets.select.groups import GroupBy, check_columns, values_of
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.tables import read_language_tables
 from corpus_assets.shards.mixture import MixedGroup, MixtureSettings
@@ -167,6 +168,12 @@ class TokenizerEntry(Settings):
 class ShardSettings(Settings):
     pack: PackSettings = PackSettings()
     tokens_per_shard: int = Field(default=100_000_000, ge=1024)
+    group_by: GroupBy = Field(
+        default={},
+        exclude_if=is_absent,
+        description="labels among the signals that divide groups further, each with the values "
+        "that have groups of their own, as a list or as value -> labels; the rest is `other`",
+    )
 
 
 class Bounds(Settings):
@@ -258,7 +265,8 @@ class Recipe(Settings):
                 "give it one, or leave the source out"
             )
         self.mixture.check_domains(domains)
-        self.mixture.check_sources([source.name for source in self.sources])
+        self.mixture.check_axis("source", [source.name for source in self.sources])
+        self.mixture.check_labels(values_of(self.shards.group_by))
         check_classifiers(self.classifiers, self.signals.needs(), names)
         if self.perplexity is not None:
             self.perplexity.check_needs(self.signals.needs())
@@ -304,6 +312,11 @@ class Recipe(Settings):
         return tuple(name for source in self.sources for name in source.snapshots)
 
     @property
+    def has_labels(self) -> bool:
+        """Whether groups are divided by more than snapshot, domain and tier."""
+        return bool(self.shards.group_by or self.clean_text.tiers_by_copies)
+
+    @property
     def suites(self) -> tuple[EvalSuite, ...]:
         """The evaluation suites; a bare path is one in the plain form."""
         return tuple(
@@ -333,6 +346,7 @@ class Recipe(Settings):
                 tier=group.tier,
                 samples=group.samples,
                 tokens=group.tokens,
+                labels=group.labels,
             )
             for group in groups
         ]
@@ -446,6 +460,7 @@ def parse_recipe(raw: dict[str, Any], where: str) -> Recipe:
     try:
         recipe = Recipe.model_validate(raw)
         recipe.selection.check(recipe.signals.columns())
+        check_columns(recipe.shards.group_by, recipe.signals.columns())
     except ValidationError as error:
         raise RecipeError(_one_line(error, where)) from error
     except RecipeError as error:

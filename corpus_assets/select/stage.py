@@ -7,19 +7,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import TypeAdapter
 
 from corpus_assets.core import files
+from corpus_assets.core.schemas import LABELS
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Task, TaskContext, count, part_label, values
 from corpus_assets.select import selection
 from corpus_assets.select.columns import SOURCE_TIER, Columns, failures, with_source
+from corpus_assets.select.groups import GroupBy, group_labels
 from corpus_assets.select.losses import NOTE, language_losses
 from corpus_assets.select.rules import Rule, SelectionSettings
 from corpus_assets.select.selection import bounded_tiers, resolve_cutoffs, select
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline
+
+GROUP_BY = TypeAdapter[GroupBy](GroupBy)
 
 
 def plan_survivors(graph: "Pipeline", snapshot: str) -> list[Task]:
@@ -133,6 +138,8 @@ def run_cutoffs(context: TaskContext) -> None:
 def plan_selection(graph: "Pipeline", snapshot: str) -> list[Task]:
     cutoffs = graph.calibration(files.CUTOFFS)
     settings = {"selection": graph.recipe.selection.identity()} | _source(graph, snapshot)
+    group_by = graph.recipe.shards.identity().get("group_by")
+    settings |= {"group_by": group_by} if group_by else {}
     return [
         SELECTION.task(
             settings, {"signals": signals, "cutoffs": cutoffs}, label=part_label(snapshot, i)
@@ -147,6 +154,9 @@ def run_selection(context: TaskContext) -> None:
     keys = with_source(computed.select(["doc_id"]), said["domain"], said.get(SOURCE_TIER))
     settings = context.settings(SelectionSettings, "selection")
     chosen = select(keys, computed, settings, context.json("cutoffs"))
+    if "group_by" in said:
+        labels = group_labels(computed, GROUP_BY.validate_python(said["group_by"]))
+        chosen = chosen.append_column(LABELS, pc.if_else(chosen["kept"], labels, None))
     context.write_table(files.SELECTION, chosen)
     kept = pc.sum(chosen["kept"]).as_py() or 0
     count(context, chosen.num_rows, kept, Counter(values(chosen["reason"])))

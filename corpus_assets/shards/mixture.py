@@ -2,39 +2,74 @@
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from fractions import Fraction
-from math import ceil, floor
-from operator import attrgetter
+from functools import cached_property
+from math import ceil, floor, prod
 from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
 from catalog.formats.manifest import Phase
 from corpus_assets.core.errors import RecipeError
-from corpus_assets.core.identity import Settings
+from corpus_assets.core.identity import Settings, is_absent
 
 Epochs = Annotated[float, Field(gt=0)]
 Temperature = Annotated[float, Field(ge=1)]
+ONE = Fraction(1)
 
 
-class PhaseSettings(Settings):
-    """A stretch of the run, with its own weights where it differs."""
+KEYS = {
+    "domain": "domains",
+    "source": "sources",
+    "tier": "tiers",
+    "language": "languages",
+    "copies": "copies",
+}
+"""Axes of groups with a key of their own in the mixture; all others are `labels`."""
+
+
+class AxisWeights(Settings):
+    """Multipliers by labels of groups, of a run or of a phase."""
+
+    languages: dict[str, float] = Field(
+        default={},
+        exclude_if=is_absent,
+        description="how often a token of a language of `shards.group_by` is seen, relative to "
+        "the others of its domain; 1 where none is given, 0 leaves a language out",
+    )
+    labels: dict[str, dict[str, float]] = Field(
+        default={},
+        exclude_if=is_absent,
+        description="the same for other labels: axis -> value -> multiplier",
+    )
+
+    def weights(self, axis: str) -> dict[str, float]:
+        """Return what is said of an axis: multipliers, ratios of domains, by value."""
+        if axis in KEYS:
+            found = getattr(self, KEYS[axis], None) or {}
+            return {str(value): weight for value, weight in found.items()}
+        return self.labels.get(axis, {})
+
+
+class PhaseSettings(AxisWeights):
+    """A stretch of the run, with its own weights where it differs. Those that it names replace
+    those of the same name; 0 leaves a domain, source, tier or label out of the phase."""
 
     name: str
     share: float
     """Part of the run's tokens; shares of all phases sum to 1."""
     domains: dict[str, float] | None = None
-    """Weights that replace those of the same name; 0 leaves a domain out of this phase."""
+    """Weights of domains."""
     sources: dict[str, float] | None = None
-    """Multipliers that replace those of the same name; 0 leaves a source out of this phase."""
+    """Multipliers of sources."""
     tiers: dict[str, float] | None = None
-    """Multipliers that replace those of the same name; 0 leaves a tier out of this phase."""
+    """Multipliers of tiers."""
 
 
-class MixtureSettings(Settings):
+class MixtureSettings(AxisWeights):
     """How much of what, and when."""
 
     domains: dict[str, float] = Field(default={"web": 1.0})
@@ -45,6 +80,12 @@ class MixtureSettings(Settings):
     weights of a phase stand beside shares that sum to 1."""
     source_temperature: Temperature = 1.0
     """Inside a domain a source counts with (tokens)^(1 / source_temperature), not with its tokens."""
+    language_temperature: Temperature | None = Field(
+        default=None,
+        exclude_if=is_absent,
+        description="inside a domain a language of `shards.group_by` counts with "
+        "(tokens)^(1 / language_temperature); null is 1, by size",
+    )
     sources: dict[str, float] = Field(default={})
     """How often a token of a source is seen, relative to the other sources of its domain; 1 where
     none is given, 0 leaves a source out. The domain's ratio stays as it is."""
@@ -70,8 +111,16 @@ class MixtureSettings(Settings):
     )
     max_epochs_by_tier: dict[str, Epochs] = Field(
         default={},
-        description="`max_epochs` of single tiers; the lowest one counts where domain, source or "
-        "tier have their own",
+        description="`max_epochs` of single tiers; the lowest one counts where domain, source, "
+        "tier or label have their own",
+    )
+    max_epochs_by_language: dict[str, Epochs] = Field(
+        default={}, exclude_if=is_absent, description="`max_epochs` of single languages"
+    )
+    max_epochs_by_label: dict[str, dict[str, Epochs]] = Field(
+        default={},
+        exclude_if=is_absent,
+        description="`max_epochs` of other labels: axis -> value -> epochs",
     )
     max_epochs_by_group: dict[str, Epochs] = Field(
         default={}, description="`max_epochs` of `DOMAIN/TIER`, whatever the others say"
@@ -89,9 +138,8 @@ class MixtureSettings(Settings):
         for name, weight in self.domains.items():
             if not weight > 0:
                 raise RecipeError(f"mixture.domains.{name} is {weight:g}; weights must be above 0")
-        _not_negative("mixture.sources", self.sources)
-        _not_negative("mixture.tiers", self.tiers)
-        _not_negative("mixture.copies", {str(size): weight for size, weight in self.copies.items()})
+        for axis in self._axes(self):
+            _not_negative(f"mixture.{_key(axis)}", self.weights(axis))
         if self.domains and self.temperature is not None:
             raise RecipeError(
                 "mixture.temperature computes the ratios of domains: leave mixture.domains out, "
@@ -105,69 +153,86 @@ class MixtureSettings(Settings):
             where = f"mixture.phases.{phase.name}"
             if not phase.share > 0:
                 raise RecipeError(f"{where}.share is {phase.share:g}; it must be above 0")
-            _not_negative(f"{where}.domains", phase.domains or {})
-            _not_negative(f"{where}.sources", phase.sources or {})
-            _not_negative(f"{where}.tiers", phase.tiers or {})
-            _known(f"{where}.tiers", phase.tiers or {}, self.tiers)
-            _some(f"{where}.tiers", {**self.tiers, **(phase.tiers or {})})
+            for axis in self._axes(phase):
+                _not_negative(f"{where}.{_key(axis)}", phase.weights(axis))
         total = sum(phase.share for phase in self.phases)
         if abs(total - 1) > 1e-6:
             raise RecipeError(f"shares of mixture.phases sum to {total:g}; make them sum to 1")
-        _known("mixture.max_epochs_by_tier", self.max_epochs_by_tier, self.tiers)
+        self.check_axis("tier", self.tiers)
         if self.domains:
             self.check_domains(self.domains)
         return self
 
+    @staticmethod
+    def _axes(said: AxisWeights) -> tuple[str, ...]:
+        return (*KEYS, *said.labels)
+
     def check_domains(self, names: Collection[str]) -> None:
         """Refuse weights and limits of domains that there are not, and a phase without any."""
-        for phase in self.phases:
-            where = f"mixture.phases.{phase.name}.domains"
-            _known(where, phase.domains or {}, names)
-            _some(where, {**dict.fromkeys(names, 1.0), **(phase.domains or {})})
-        _known("mixture.max_epochs_by_domain", self.max_epochs_by_domain, names)
+        self.check_axis("domain", names)
         groups = [f"{domain}/{tier}" for domain in names for tier in self.tiers]
         _known("mixture.max_epochs_by_group", self.max_epochs_by_group, groups)
 
-    def check_sources(self, names: Collection[str]) -> None:
-        """Refuse weights and limits of sources that a recipe has not, and a phase without any."""
-        _known("mixture.sources", self.sources, names)
-        _known("mixture.max_epochs_by_source", self.max_epochs_by_source, names)
+    def check_axis(self, axis: str, names: Collection[str]) -> None:
+        """Refuse weights and limits of values that an axis has not, and a phase without any."""
+        _known(f"mixture.{_key(axis)}", self.weights(axis), names)
+        _known(f"mixture.{self._limit_key(axis)}", self._limits(axis), names)
         for phase in self.phases:
-            where = f"mixture.phases.{phase.name}.sources"
-            _known(where, phase.sources or {}, names)
-            _some(where, {name: self.source_multiplier(name, phase) for name in names})
+            where = f"mixture.phases.{phase.name}.{_key(axis)}"
+            _known(where, phase.weights(axis), names)
+            _some(where, {**dict.fromkeys(names, 1.0), **self.weights_in(phase, axis)})
 
-    def base_tier(self, tier: str) -> tuple[str, int]:
-        """Return the selection's tier of a tier, and from how many copies on it is one."""
-        name, dot, copies = tier.rpartition(".")
-        if tier in self.tiers or not dot or not copies.isdigit():
-            return tier, 1
-        return name, int(copies)
+    def check_labels(self, values: Mapping[str, Collection[str]]) -> None:
+        """Refuse weights and limits of labels that divide no groups; `values` are those that do."""
+        named = {*self.labels, *self.max_epochs_by_label}
+        named |= {axis for phase in self.phases for axis in phase.labels}
+        said = [phase.languages for phase in self.phases]
+        if any((self.languages, self.max_epochs_by_language, self.language_temperature, *said)):
+            named.add("language")
+        for axis in sorted(named - set(values)):
+            raise RecipeError(
+                f"mixture.{_key(axis)}: groups are not divided by {axis}; "
+                "list its values in shards.group_by"
+            )
+        for axis in sorted(values):
+            self.check_axis(axis, values[axis])
 
-    def multiplier(self, tier: str, phase: PhaseSettings) -> Fraction:
-        """Return how often a token of a tier is seen in a phase, relative to its domain."""
-        name, copies = self.base_tier(tier)
-        weights = {**self.tiers, **(phase.tiers or {})}
-        return exact(weights[name]) * exact(self.copies.get(copies, 1.0))
+    def weights_in(self, phase: PhaseSettings, axis: str) -> dict[str, float]:
+        """Return the weights of an axis as a phase has them."""
+        return self.weights(axis) | phase.weights(axis)
 
-    def source_multiplier(self, source: str, phase: PhaseSettings) -> Fraction:
-        """Return how often a token of a source is seen in a phase, relative to its domain."""
-        return exact({**self.sources, **(phase.sources or {})}.get(source, 1.0))
+    def with_weight(self, axis: str, value: str, weight: float) -> "MixtureSettings":
+        """Return a mixture with one other weight."""
+        if axis in KEYS:
+            name: str | int = int(value) if axis == "copies" else value
+            return self.model_copy(update={KEYS[axis]: {**getattr(self, KEYS[axis]), name: weight}})
+        changed = {**self.labels.get(axis, {}), value: weight}
+        return self.model_copy(update={"labels": {**self.labels, axis: changed}})
+
+    def _limits(self, axis: str) -> Mapping[str, float]:
+        own: Mapping[str, float] | None = getattr(self, f"max_epochs_by_{axis}", None)
+        return own if own is not None else self.max_epochs_by_label.get(axis, {})
+
+    def _limit_key(self, axis: str) -> str:
+        own = f"max_epochs_by_{axis}"
+        return own if hasattr(self, own) else f"max_epochs_by_label.{axis}"
 
     def limit(self, group: "MixedGroup") -> tuple[float, str]:
         """Return how often a group may be seen, and the key that says so."""
-        source, domain, tier = group.source, group.domain, self.base_tier(group.tier)[0]
-        name = f"{domain}/{tier}"
+        name = f"{group.domain}/{group.tier}"
         if name in self.max_epochs_by_group:
             return self.max_epochs_by_group[name], f"max_epochs_by_group.{name}"
-        named = []
-        if domain in self.max_epochs_by_domain:
-            named.append((self.max_epochs_by_domain[domain], f"max_epochs_by_domain.{domain}"))
-        if source in self.max_epochs_by_source:
-            named.append((self.max_epochs_by_source[source], f"max_epochs_by_source.{source}"))
-        if tier in self.max_epochs_by_tier:
-            named.append((self.max_epochs_by_tier[tier], f"max_epochs_by_tier.{tier}"))
+        named = [
+            (self._limits(axis)[value], f"{self._limit_key(axis)}.{value}")
+            for axis, value in group.axes.items()
+            if value in self._limits(axis)
+        ]
         return min(named, default=(self.max_epochs, "max_epochs"))
+
+
+def _key(axis: str) -> str:
+    """Return where the mixture says what an axis weighs."""
+    return KEYS.get(axis, f"labels.{axis}")
 
 
 def exact(number: float) -> Fraction:
@@ -194,11 +259,11 @@ def _known(where: str, names: Collection[str], known: Collection[str]) -> None:
 
 #
 # 1. A phase gives each domain its share of tokens: as the recipe says, or by size (`tempered`).
-# 2. Inside a domain, groups (snapshot x tier) share by tokens x the tier's multiplier x that of
-#    the snapshot's source.
+# 2. Inside a domain, groups (snapshot x tier x labels) share by tokens x the multipliers of what
+#    they are on each axis: tier, source, language, other labels, copies.
 # 3. Token shares become sample shares by each group's fill (tokens per sample).
 # 4. Samples per block are whole numbers by largest remainder, of domains first, then of the tiers
-#    of each, then of the sources of those, then of their groups; the same in every block.
+#    of each, then of the labels of those, the sources, and their groups; the same in every block.
 #
 # All of it in exact fractions, so that ties are ties on every machine; they go by name.
 #
@@ -228,6 +293,13 @@ class MixedGroup:
     tier: str
     samples: int
     tokens: int
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def axes(self) -> dict[str, str]:
+        """What it is on each axis, in the order in which weights are lowered."""
+        own = {"domain": self.domain, "source": self.source, "tier": self.tier}
+        return {**own, **dict(sorted(self.labels.items()))}
 
 
 @dataclass(frozen=True)
@@ -343,7 +415,7 @@ def _check_groups(groups: Sequence[MixedGroup], settings: MixtureSettings, seq_l
                 f"domain {group.domain!r} of group {group.id} has no weight; "
                 "add it to mixture.domains or leave its source out of the recipe"
             )
-        if settings.base_tier(group.tier)[0] not in settings.tiers:
+        if group.tier not in settings.tiers:
             raise RecipeError(
                 f"tier {group.tier!r} of group {group.id} has no multiplier; "
                 "add it to mixture.tiers"
@@ -363,19 +435,35 @@ def _ideal_counts(
     A group's token share is ratio x tokens x multipliers / (sum of tokens x multipliers in its
     domain); divided by its fill, the tokens cancel and samples remain.
     """
-    by_tier = {tier: settings.multiplier(tier, phase) for tier in {g.tier for g in groups}}
-    by_source = {
-        name: settings.source_multiplier(name, phase) for name in {g.source for g in groups}
+    weights_of = {
+        axis: {value: exact(w) for value, w in settings.weights_in(phase, axis).items()}
+        for axis in {axis for group in groups for axis in group.axes} - {"domain"}
     }
-    multipliers = {group.id: by_tier[group.tier] * by_source[group.source] for group in groups}
+    multipliers = {
+        group.id: prod(
+            (
+                weights_of[axis].get(value, ONE)
+                for axis, value in group.axes.items()
+                if axis != "domain"
+            ),
+            start=ONE,
+        )
+        for group in groups
+    }
     drawn = [group for group in groups if multipliers[group.id]]
-    if settings.source_temperature != 1:
+    for axis, temperature in (
+        ("source", settings.source_temperature),
+        ("language", settings.language_temperature or 1.0),
+    ):
+        if temperature == 1:
+            continue
         for domain in {group.domain for group in drawn}:
-            sizes = _sizes((g for g in drawn if g.domain == domain), "source")
-            shares = tempered(sizes, settings.source_temperature)
-            for group in drawn:
-                if group.domain == domain:
-                    multipliers[group.id] *= shares[group.source] / sizes[group.source]
+            members = [group for group in drawn if group.domain == domain]
+            sizes = _sizes(members, axis)
+            shares = tempered(sizes, temperature)
+            for group in members:
+                value = group.axes.get(axis, "")
+                multipliers[group.id] *= shares[value] / sizes[value]
     ratios = {
         name: exact(weight)
         for name, weight in {**settings.domains, **(phase.domains or {})}.items()
@@ -418,7 +506,7 @@ def tempered(sizes: Mapping[str, int], temperature: float) -> dict[str, Fraction
 def _sizes(groups: Iterable[MixedGroup], kind: str) -> Counter[str]:
     sizes: Counter[str] = Counter()
     for group in groups:
-        sizes[getattr(group, kind)] += group.tokens
+        sizes[group.axes.get(kind, "")] += group.tokens
     return sizes
 
 
@@ -450,19 +538,18 @@ def _excess(wish: Wish, settings: MixtureSettings, group: MixedGroup) -> Fractio
 
 def _lower_weight(wish: Wish, settings: MixtureSettings, group: MixedGroup, seq_len: int) -> str:
     """Name the one weight to lower, in whole percents of what it is, with which all limits hold."""
-    tier = settings.base_tier(group.tier)[0]
-    for kind, name in (("domains", group.domain), ("sources", group.source), ("tiers", tier)):
-        weights = getattr(settings, kind)
-        if kind == "domains" and name not in weights:
+    for axis, value in group.axes.items():
+        weights = settings.weights(axis)
+        if axis == "domain" and value not in weights:
             continue  # by size
-        was = exact(weights.get(name, 1.0))
+        was = exact(weights.get(value, 1.0))
 
         def lowered(
-            percent: int, kind: str = kind, name: str = name, was: Fraction = was
+            percent: int, axis: str = axis, value: str = value, was: Fraction = was
         ) -> tuple[float, Wish]:
             weight = float(was * percent / 100)
-            changed = {**getattr(settings, kind), name: weight}
-            other = settings.model_copy(update={kind: changed, "run_tokens": wish.run_tokens})
+            other = settings.with_weight(axis, value, weight)
+            other = other.model_copy(update={"run_tokens": wish.run_tokens})
             return weight, wish_of(wish.groups, other, seq_len)
 
         low, high = 0, 100  # with `low` percent the group's limit holds, with `high` it does not
@@ -473,8 +560,8 @@ def _lower_weight(wish: Wish, settings: MixtureSettings, group: MixedGroup, seq_
         if low:
             weight, found = lowered(low)
             if all(_excess(found, settings, each) <= 1 for each in wish.groups):
-                return f"lower mixture.{kind}.{name} to {weight:.4g}"
-    return f"lower the weight of domain {group.domain!r} or tier {tier!r} and others with it"
+                return f"lower mixture.{_key(axis)}.{value} to {weight:.4g}"
+    return f"lower the weight of domain {group.domain!r} or tier {group.tier!r} and others with it"
 
 
 def _raised_limits(wish: Wish, settings: MixtureSettings, over: Sequence[MixedGroup]) -> str:
@@ -500,7 +587,8 @@ def _whole_counts(
     """Compute samples of each group in a block of one phase, within the epochs allowed.
 
     `drawn` counts what all phases draw so far, and is carried on. What a source cannot take within
-    its limits goes to the others of its tier, then to its domain, and then to the others.
+    its limits goes to the others of its labels and tier, then to its domain, and then to the
+    others.
     """
     counts = {name: floor(value) for name, value in ideal.items()}
     for name, count in counts.items():
@@ -525,13 +613,14 @@ def _whole_counts(
     def settle(total: int, members: Sequence[MixedGroup], kinds: Sequence[str]) -> int:
         """Hand out what lacks to `total` in some groups, kind by kind; return what was left."""
         for kind in kinds[:1]:
-            for name, wanted in _apportioned(total, members, ideal, attrgetter(kind)).items():
-                chosen = [group for group in members if getattr(group, kind) == name]
+            for name, wanted in _apportioned(total, members, ideal, kind).items():
+                chosen = [group for group in members if group.axes.get(kind, "") == name]
                 settle(wanted, chosen, kinds[1:])
         names = [group.id for group in members]
         return hand_out(total - sum(counts[name] for name in names), names)
 
-    if settle(block_samples, wanting, ("domain", "tier", "source")):
+    labels = sorted({name for group in wanting for name in group.labels})
+    if settle(block_samples, wanting, ("domain", "tier", *labels, "source")):
         raise RecipeError(
             "no group can take the last samples of a block within max_epochs; "
             "raise block_samples or max_epochs, or lower run_tokens"
@@ -543,12 +632,13 @@ def _apportioned(
     total: int,
     groups: Sequence[MixedGroup],
     ideal: Mapping[str, Fraction],
-    kind: Callable[[MixedGroup], str],
+    kind: str,
 ) -> dict[str, int]:
-    """`total` samples among the kinds of some groups, by largest remainder of what they ask."""
+    """`total` samples among the values of an axis, by largest remainder of what their groups ask."""
     asked: dict[str, Fraction] = {}
     for group in groups:
-        asked[kind(group)] = asked.get(kind(group), Fraction(0)) + ideal[group.id]
+        value = group.axes.get(kind, "")
+        asked[value] = asked.get(value, Fraction(0)) + ideal[group.id]
     shares = {name: floor(value) for name, value in asked.items()}
     order = sorted(asked, key=lambda name: (floor(asked[name]) - asked[name], name))
     for name in order[: total - sum(shares.values())]:

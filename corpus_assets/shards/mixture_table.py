@@ -4,13 +4,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
-from catalog.formats.manifest import Phase
+from catalog.formats.manifest import Phase, join_labels
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.shards.mixture import MixedGroup, MixtureSettings, phases_from, wish_of
 
-By = Literal["group", "source", "tier", "domain"]
+OWN = ("group", "source", "tier", "domain")
+"""What rows can be gathered by, besides the labels of their groups."""
 
 
 @dataclass(frozen=True)
@@ -80,13 +81,20 @@ def mix_of(groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int
     )
 
 
-def gathered(rows: Sequence[dict[str, Any]], by: By) -> list[dict[str, Any]]:
-    """Rows of `mix_of`, those of one domain, one tier of it or one source of it as one row."""
+def gathered(rows: Sequence[dict[str, Any]], by: str) -> list[dict[str, Any]]:
+    """Rows of `mix_of`, those of one domain, or one tier, source or label of it as one row."""
     if by == "group":
         return list(rows)
+    known = (*OWN, *sorted({name for row in rows for name in row["labels"]}))
+    if by not in known:
+        raise RecipeError(
+            f"groups cannot be gathered by {by!r}; use {', '.join(known)}, or divide them by it "
+            "in shards.group_by"
+        )
     found: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
-        name = row["domain"] if by == "domain" else f"{row['domain']}/{row[by]}"
+        value = row[by] if by in OWN else join_labels({by: row["labels"].get(by, "none")})
+        name = value if by == "domain" else f"{row['domain']}/{value}"
         found.setdefault(name, []).append(row)
     return [_gathered(name, members) for name, members in sorted(found.items())]
 
@@ -100,6 +108,7 @@ def _gathered(name: str, members: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "domain": members[0]["domain"],
         "source": members[0]["source"],
         "tier": members[0]["tier"],
+        "labels": {},
         **row,
         "epochs": row["drawn_tokens"] / row["tokens"] if row["tokens"] else 0.0,
         "allowed": tightest["allowed"],
@@ -123,6 +132,7 @@ def _rows(groups: Sequence[MixedGroup], draws: dict[str, Fraction]) -> list[dict
             "domain": group.domain,
             "source": group.source,
             "tier": group.tier,
+            "labels": dict(group.labels),
             "samples": group.samples,
             "tokens": group.tokens,
             "drawn_samples": round(draws[group.id]),
@@ -178,7 +188,7 @@ def plan_tokens(
     groups: Sequence[MixedGroup],
     settings: MixtureSettings,
     seq_len: int,
-    by: By = "tier",
+    by: str = "tier",
 ) -> dict[str, Any]:
     """Lay the demand on a corpus by the recipe's weights: epochs, and what is missing.
 

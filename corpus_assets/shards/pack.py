@@ -13,12 +13,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import Field
 
 from corpus_assets.core.errors import ShardError
 from corpus_assets.core.identity import Settings
-from corpus_assets.core.schemas import DOC_ID, SPANS
+from corpus_assets.core.schemas import DOC_ID, LABELS, SPANS
 from corpus_assets.shards.kernels.packing import copy_pieces, lay_best_fit, lay_end_to_end
 from corpus_assets.shards.tokens import TokenBatch
 
@@ -196,7 +197,7 @@ def _keyed_hashes(key: bytes, doc_ids: Sequence[bytes]) -> npt.NDArray[np.uint64
 
 # From final text to shards: an exchange in two steps, each a task that can be repeated.
 #
-# Map: each part's documents are tokenized and laid out by (domain, tier, shard), one row group a
+# Map: each part's documents are tokenized and laid out by (domain, tier, labels, shard), one row group a
 # shard, with a hash of each slice. Reduce: a shard reads its slices of all parts and packs them.
 # A shard's identity is the hashes of its own slices, so a change elsewhere leaves it alone.
 
@@ -218,8 +219,15 @@ class Slice:
     tokens: int
 
 
-def group_name(domain: str, tier: str) -> str:
-    return f"{domain}/{tier}"
+def group_names(final: pa.Table) -> list[str]:
+    """Return the group of each document inside its snapshot, by the columns of FINAL_TEXT."""
+    names = [final["domain"], final["tier"]]
+    if LABELS.name in final.column_names:
+        is_plain = pc.equal(final[LABELS.name], "")
+        names.append(pc.if_else(is_plain, None, final[LABELS.name]))
+    joined = pc.binary_join_element_wise(*names, "/", null_handling="skip")
+    found: list[str] = joined.to_pylist()
+    return found
 
 
 def shard_counts(chars_by_group: Mapping[str, int], tokens_per_shard: int) -> dict[str, int]:
@@ -237,14 +245,7 @@ def route_tokens(
     """
     doc_ids: list[bytes] = final["doc_id"].to_pylist()
     rows: dict[str, list[int]] = {}
-    groups = np.array(
-        [
-            group_name(domain, tier)
-            for domain, tier in zip(
-                final["domain"].to_pylist(), final["tier"].to_pylist(), strict=True
-            )
-        ]
-    )
+    groups = np.array(group_names(final))
     for group in sorted(set(groups.tolist())):
         members = np.flatnonzero(groups == group)
         places = shards_of(seed, [doc_ids[i] for i in members], counts.get(group, 1))

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from corpus_assets.core import files
 from corpus_assets.core.earlier import Earlier
 from corpus_assets.core.errors import CorruptArtifact
+from corpus_assets.core.schemas import LABELS
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output, read_output
 from corpus_assets.core.task import Task, TaskContext, count, part_label
@@ -39,7 +40,11 @@ def plan_tokens(graph: "Pipeline", snapshot: str) -> list[Task]:
         "tokenizer": graph.calibration(files.TOKENIZER),
         "shard_counts": graph.calibration(files.SHARD_COUNTS, snapshot),
     }
-    settings = {"seed": graph.recipe.seed, "special": graph.recipe.tokenizer.special_names()}
+    settings: dict[str, Any] = {
+        "seed": graph.recipe.seed,
+        "special": graph.recipe.tokenizer.special_names(),
+    }
+    settings |= {LABELS.name: True} if graph.recipe.has_labels else {}
     return [
         TOKENS.task(settings, {"final": final} | shared, label=part_label(snapshot, i))
         for i, final in enumerate(graph.parts(files.FINAL, snapshot))
@@ -94,7 +99,8 @@ def run_shard_counts(context: TaskContext) -> None:
 
 
 def run_tokens(context: TaskContext) -> None:
-    final = context.table("final", ["doc_id", "domain", "tier", "text"])
+    labels = [LABELS.name] if LABELS.name in context.task.settings else []
+    final = context.table("final", ["doc_id", "domain", "tier", *labels, "text"])
     known = _known_tokens(context, final)
     new = pa.array([row for row in range(final.num_rows) if row not in known], pa.int64())
     computed = _encoder(context).encode_batch(final["text"].take(new).to_pylist())
@@ -205,6 +211,8 @@ SHARD_COUNTS = Stage(
             "selection.tiers",
             "selection.single_tier",
             "sources.tier",
+            "shards.group_by",
+            "clean_text.tiers_by_copies",
         ),
     ),
 )
@@ -227,7 +235,7 @@ SHARDS = Stage(
     Scope.SNAPSHOT,
     plan_shards,
     run_shard,
-    about="Tokenized, shuffled and packed into memory-mapped shards by (domain, tier).",
+    about="Tokenized, shuffled and packed into memory-mapped shards by domain, tier and labels.",
     reads=(files.TOKENS, files.SLICES, files.SHARD_COUNTS, files.TOKENIZER),
     writes=(files.SHARD_BIN, files.SHARD_IDX, files.SHARD_SPANS, files.SHARD_HEADER),
     fed_by=("clean_text", "documents_out"),

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc
 
+from catalog.formats.manifest import group_id, split_labels
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorpusError, MissingInput
+from corpus_assets.core.schemas import LABELS
 from corpus_assets.core.task import read_table
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.shards.mixture import MixedGroup
@@ -68,31 +70,42 @@ def estimated_groups(pipeline: Pipeline, measured: Mapping[str, float]) -> list[
     groups = []
     for snapshot in recipe.snapshots:
         source = recipe.source_of(snapshot)
-        for tier, chars in sorted(_selected_chars(pipeline, snapshot).items()):
+        for (tier, labels), chars in sorted(_selected_chars(pipeline, snapshot).items()):
             tokens = round(chars / measured.get(source.domain, CHARS_PER_TOKEN))
-            samples = -(-tokens // seq_len)
-            name = f"{snapshot}/{source.domain}/{tier}"
-            groups.append(MixedGroup(name, source.name, source.domain, tier, samples, tokens))
+            groups.append(
+                MixedGroup(
+                    id=group_id(snapshot, source.domain, tier, labels),
+                    source=source.name,
+                    domain=source.domain,
+                    tier=tier,
+                    samples=-(-tokens // seq_len),
+                    tokens=tokens,
+                    labels=split_labels(labels),
+                )
+            )
     return groups
 
 
-def _selected_chars(pipeline: Pipeline, snapshot: str) -> dict[str, float]:
-    """Return the characters of kept documents by tier."""
+def _selected_chars(pipeline: Pipeline, snapshot: str) -> dict[tuple[str, str], float]:
+    """Return the characters of kept documents by tier and labels. Labels that later stages give
+    (copies, what is held back) are not known yet."""
     selection = pipeline.results(files.SELECTION.stage, snapshot)
     signals = pipeline.parts(files.SIGNALS, snapshot)
     chosen: Sequence[int] = range(0, len(selection), -(-len(selection) // PARTS_READ) or 1)
-    found: dict[str, float] = {}
+    found: dict[tuple[str, str], float] = {}
     read = 0
+    names = ["tier", *([LABELS.name] if pipeline.recipe.shards.group_by else [])]
     for part in chosen:
-        kept = read_table(pipeline.store, selection[part].outputs[files.SELECTION], ["tier"])
+        kept = read_table(pipeline.store, selection[part].outputs[files.SELECTION], names)
         table = kept.append_column(
             "chars", read_table(pipeline.store, signals[part], ["n_chars"])["n_chars"]
         ).filter(pc.field("tier").is_valid())
         read += table.num_rows
-        for row in table.group_by("tier").aggregate([("chars", "sum")]).to_pylist():
-            found[row["tier"]] = found.get(row["tier"], 0.0) + row["chars_sum"]
+        for row in table.group_by(names).aggregate([("chars", "sum")]).to_pylist():
+            key = (row["tier"], row.get(LABELS.name, ""))
+            found[key] = found.get(key, 0.0) + row["chars_sum"]
     there = sum(result.counts["documents_out"] for result in selection)
-    return {tier: chars * there / read for tier, chars in found.items()}
+    return {key: chars * there / read for key, chars in found.items()}
 
 
 def chars_per_token(pipeline: Pipeline) -> dict[str, float]:

@@ -22,7 +22,7 @@ from catalog.db.rows import (
 )
 from catalog.errors import OrdersChanged
 from catalog.formats.manifest import CONTENTS_NAME as CONTENTS
-from catalog.formats.manifest import Group, Manifest, ShardRef, dump_contents
+from catalog.formats.manifest import Group, Manifest, ShardRef, dump_contents, join_labels
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorpusError, SourceError
 from corpus_assets.core.identity import canonical_json
@@ -237,6 +237,7 @@ def _shard_row(group: Group, shard: ShardRef) -> ShardRow:
         samples=shard.samples,
         tokens=shard.tokens,
         documents=shard.documents,
+        labels=join_labels(group.labels) or None,
     )
 
 

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from catalog.formats.ids import check_name
-from catalog.formats.manifest import FileRef, Group, Manifest, RecipeRef, ShardRef, TokenizerRef
+from catalog.formats.manifest import (
+    FileRef,
+    Group,
+    Manifest,
+    RecipeRef,
+    ShardRef,
+    TokenizerRef,
+    manifest_format,
+    split_labels,
+)
 from corpus_assets.core import files
 from corpus_assets.core.lock import Lock, PinnedFile, calibration_path
 from corpus_assets.core.store import Output, Result, read_output
@@ -89,13 +98,14 @@ def _stored(output: Output) -> FileRef:
 
 
 def _group(name: str, shards: list[ShardRef]) -> Group:
-    snapshot, domain, tier = name.rsplit("/", 2)
+    snapshot, domain, tier, *labels = name.split("/", 3)
     shards = sorted(shards, key=lambda shard: shard.name)
     return Group(
         id=name,
         snapshot=snapshot,
         domain=domain,
         tier=tier,
+        labels=split_labels("".join(labels)),
         samples=sum(shard.samples for shard in shards),
         tokens=sum(shard.tokens for shard in shards),
         documents=sum(shard.documents for shard in shards),
@@ -116,6 +126,7 @@ def make_version(pipeline: Pipeline, name: str) -> Version:
     phases, gave_way = fitted(recipe.mixed_groups(groups), recipe.mixture, seq_len)
     pin = lock.calibrations["tokenizer"]
     manifest = Manifest(
+        format=manifest_format(groups),
         version=name,
         recipe=RecipeRef(name=recipe.name, digest=recipe.digest),
         lock_digest=lock.digest,

@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from catalog.cli.commands import main as catalog
 from catalog.formats.manifest import Manifest
 from corpus_assets.build import build
+from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
 from corpus_assets.session import open_session
-from corpus_assets_tests.small_corpus import prose
+from corpus_assets.versions.foreseen import estimated_groups
+from corpus_assets_tests.small_corpus import GERMAN, prose
 
 RECIPE: dict[str, Any] = {
     "name": "grouped",
@@ -70,8 +74,8 @@ def write(folder: Path, changes: dict[str, Any], texts: dict[str, dict[str, str]
     return path
 
 
-def built(folder: Path, **changes: Any) -> Manifest:
-    recipe = write(folder / "in", changes)
+def built(folder: Path, texts: dict[str, dict[str, str]] = TEXTS, **changes: Any) -> Manifest:
+    recipe = write(folder / "in", changes, texts)
     with open_session(str(recipe), Home.resolve(str(folder / "home")), workers=1) as session:
         return build(session, "v").manifest
 
@@ -91,3 +95,96 @@ def test_the_documents_of_a_source_are_in_the_tier_that_it_names(
         "library-1/books/high": 12,
         "news-1/web/low": 12,
     }
+
+
+GERMAN_TEXTS = {
+    name: {
+        key: text if i % 3 else f"{GERMAN} {i} {GERMAN}"
+        for i, (key, text) in enumerate(some.items())
+    }
+    for name, some in TEXTS.items()
+}
+BY_LANGUAGE: dict[str, Any] = {
+    "signals.families": [{"family": "gopher_quality"}, {"family": "language"}],
+    "clusters": {"near": False},
+    "shards.group_by": {"language": ["en"]},
+    "selection.tiers": None,
+    "selection.single_tier": "low",
+}
+
+
+def test_languages_divide_groups_and_the_mixture_weighs_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every third text is German, which the recipe does not list: 4 of the 12 of each source."""
+    weights = {"mixture.languages": {"other": 3}, "mixture.block_samples": 300}
+    made = built(tmp_path, GERMAN_TEXTS, **BY_LANGUAGE, **weights)
+    assert made.format == "corpus-assets/manifest/2"
+    assert counts(made) == {
+        f"{name}-1/{domain}/low/language={language}": n
+        for name, domain in (("forum", "web"), ("news", "web"), ("library", "books"))
+        for language, n in (("en", 8), ("other", 4))
+    }
+    assert {group.labels["language"] for group in made.groups} == {"en", "other"}
+    seen: dict[str, set[float]] = {"en": set(), "other": set()}
+    for group in made.groups:
+        if group.domain == "web":
+            drawn = sum(phase.counts[group.id] * phase.blocks for phase in made.phases)
+            seen[group.labels["language"]].add(drawn / group.samples)
+    assert min(seen["other"]) / max(seen["en"]) == pytest.approx(3, rel=0.1)
+    home = ("--home", str(tmp_path / "home"))
+    assert main(["mix", "v", "--by", "language", *home, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [row["group"] for row in rows] == [
+        f"{domain}/language={language}"
+        for domain in ("books", "web")
+        for language in ("en", "other")
+    ]
+    assert main(["mix", "v", "--by", "topic", *home]) == 1
+    assert "use group, source, tier, domain, language" in capsys.readouterr().err
+    query = "SELECT labels, sum(documents)::int n FROM version_shards GROUP BY ALL ORDER BY ALL"
+    asked = CliRunner().invoke(catalog, ["sql", query, *home, "--json"])
+    assert json.loads(asked.output)["rows"] == [["language=en", 24], ["language=other", 12]]
+    assert CliRunner().invoke(catalog, ["verify", "v", *home]).exit_code == 0
+
+
+def test_the_groups_that_labels_make_are_foreseen_after_selection(tmp_path: Path) -> None:
+    recipe = write(tmp_path / "in", BY_LANGUAGE, GERMAN_TEXTS)
+    with open_session(str(recipe), Home.resolve(str(tmp_path / "home")), workers=1) as session:
+        made = build(session, "v").manifest
+        foreseen = {group.id: group.labels for group in estimated_groups(session.pipeline, {})}
+    assert foreseen == {group.id: group.labels for group in made.groups}
+
+
+def test_a_change_of_the_divisions_trains_nothing_and_computes_no_signal(tmp_path: Path) -> None:
+    recipe = write(tmp_path / "in", BY_LANGUAGE, GERMAN_TEXTS)
+    home = Home.resolve(str(tmp_path / "home"))
+    with open_session(str(recipe), home, workers=1) as session:
+        build(session, "v")
+    other = {"shards.group_by": {"language": {"germanic": ["de", "nl"]}}}
+    with open_session(str(recipe), home, workers=1, overrides=other) as session:
+        again = build(session, "w").manifest
+        made = set(session.taken_over.changed)
+    assert {name.partition("/")[0] for name in made} == {"shard_counts"}
+    assert {group.labels["language"] for group in again.groups} == {"germanic", "other"}
+    for stage in ("documents", "signals", "signatures"):
+        assert len(list((tmp_path / "home/store/artifacts" / stage).iterdir())) == 3, stage
+
+
+def test_a_document_is_in_the_group_of_the_copies_that_there_are(tmp_path: Path) -> None:
+    texts = {name: dict(some) for name, some in TEXTS.items()}
+    texts["news"] |= {f"copy-{i}": TEXTS["news"]["news-0"] for i in range(2)}
+    changes = {
+        "clean_text.tiers_by_copies": [2, 3],
+        "clusters": {"near": False},
+        "mixture.copies": {2: 2, 3: 5},
+    }
+    first = counts(built(tmp_path / "a", texts, **changes))
+    del texts["news"]["copy-1"]
+    second = counts(built(tmp_path / "b", texts, **changes))
+    assert [(name.partition("/copies")[2], n) for name, n in first.items() if "=" in name] == [
+        ("=3", 1)
+    ]
+    assert [(name.partition("/copies")[2], n) for name, n in second.items() if "=" in name] == [
+        ("=2", 1)
+    ]

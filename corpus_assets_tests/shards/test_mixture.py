@@ -390,3 +390,100 @@ def test_a_corpus_smaller_than_a_block_is_repeated_and_that_is_said() -> None:
     assert [sum(phase.counts.values()) for phase in phases] == [1000]
     assert said is not None
     assert said.startswith("groups are repeated more often than is allowed")
+
+
+def labelled(domain: str, samples: int, **labels: str) -> MixedGroup:
+    name = f"A/{domain}/mid/" + "/".join(f"{k}={v}" for k, v in sorted(labels.items()))
+    return MixedGroup(name, "A", domain, "mid", samples, samples * SEQ_LEN, labels)
+
+
+LANGUAGES = [
+    labelled("web", 8000, language="en"),
+    labelled("web", 1000, language="de"),
+    labelled("web", 1000, language="fi"),
+    labelled("code", 2000, language="en"),
+]
+
+
+def by_language(setting: MixtureSettings, phase: int = 0) -> dict[str, int]:
+    counts = phases_from(LANGUAGES, setting, SEQ_LEN)[phase].counts
+    return {name.removeprefix("A/").replace("mid/language=", ""): n for name, n in counts.items()}
+
+
+def test_weights_of_languages_multiply_inside_their_domain() -> None:
+    setting = mix(languages={"de": 4, "en": 0.5}, block_samples=1200)
+    # web: 900 of 1200, split 8000*0.5 : 1000*4 : 1000
+    assert by_language(setting) == {"web/en": 400, "web/de": 400, "web/fi": 100, "code/en": 300}
+
+
+def test_a_phase_has_weights_of_languages_and_labels_of_its_own() -> None:
+    phases = [{"name": "main", "share": 0.5},
+              {"name": "b", "share": 0.5, "languages": {"en": 0}, "domains": {"code": 0}}]  # fmt: skip
+    setting = mix(languages={"de": 3}, phases=phases, max_epochs=9)
+    assert by_language(setting, 1) == {"web/de": 600, "web/fi": 200}
+
+
+def test_languages_can_be_sampled_by_a_temperature() -> None:
+    [phase] = phases_from(LANGUAGES, mix(language_temperature=1.5, block_samples=1200), SEQ_LEN)
+    shares = tempered({"en": 800_000, "de": 100_000, "fi": 100_000}, 1.5)
+    assert shares["en"] / shares["de"] == pytest.approx(4)  # 8 ^ (1 / 1.5)
+    assert phase.counts["A/web/mid/language=en"] == 600
+    assert phase.counts["A/web/mid/language=de"] == 150
+    assert phase.counts["A/code/mid/language=en"] == 300
+
+
+def test_topics_and_grades_are_weighed_together() -> None:
+    groups = [
+        MixedGroup(f"A/web/{t}/topic={c}", "A", "web", t, 100, 100 * SEQ_LEN, {"topic": c})
+        for t in ("high", "low")
+        for c in ("math", "games")
+    ]
+    setting = MixtureSettings(
+        tiers={"high": 2, "low": 1}, labels={"topic": {"math": 3}}, block_samples=120
+    )
+    [phase] = phases_from(groups, setting, SEQ_LEN)
+    # 2*3 : 2 : 3 : 1
+    assert sorted(phase.counts.values()) == [10, 20, 30, 60]
+    assert phase.counts["A/web/high/topic=math"] == 60
+
+
+def test_a_language_or_label_may_have_its_own_limit_of_epochs_and_the_lowest_counts() -> None:
+    setting = mix(
+        max_epochs_by_language={"de": 2}, max_epochs_by_label={"topic": {"math": 1.5}}, max_epochs=3
+    )
+    both = labelled("web", 10, language="de", topic="math")
+    assert setting.limit(both) == (1.5, "max_epochs_by_label.topic.math")
+    assert setting.limit(LANGUAGES[1]) == (2, "max_epochs_by_language.de")
+    assert setting.limit(LANGUAGES[0]) == (3, "max_epochs")
+
+
+def test_the_weight_to_lower_may_be_that_of_a_label() -> None:
+    groups = [labelled("web", 1000, topic="math"), labelled("web", 9000, topic="games")]
+    setting = MixtureSettings(labels={"topic": {"math": 50}}, block_samples=100)
+    with pytest.raises(RecipeError, match=r"lower mixture\.labels\.topic\.math to \d"):
+        phases_from(groups, setting, SEQ_LEN)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"languages": {"xx": 1}}, "mixture.languages names 'xx', which is unknown"),
+        ({"labels": {"topic": {"math": 1}}}, "mixture.labels.topic: groups are not divided by"),
+        ({"max_epochs_by_language": {"xx": 1}}, "mixture.max_epochs_by_language names 'xx'"),
+        ({"max_epochs_by_label": {"topic": {"x": 1}}}, "groups are not divided by topic"),
+        (
+            {"phases": [{"name": "a", "share": 1, "languages": {"en": 0, "other": 0}}]},
+            "mixture.phases.a.languages: the phase has no weight at all",
+        ),
+    ],
+)
+def test_labels_that_groups_have_not_are_refused(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(RecipeError, match=said):
+        mix(**changes).check_labels({"language": ("en", "other")})
+    with pytest.raises(RecipeError, match="groups are not divided by language"):
+        mix(language_temperature=2).check_labels({})
+
+
+def test_a_negative_weight_of_a_label_is_refused() -> None:
+    with pytest.raises(RecipeError, match=r"mixture\.labels\.topic\.math is -1"):
+        mix(labels={"topic": {"math": -1}})

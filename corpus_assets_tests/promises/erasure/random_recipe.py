@@ -42,7 +42,7 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
     """A recipe over given sources. `tokenizer` is pinned by its digest."""
     keep = draw.choice(("longest", "earliest", "best_quality"))
     learned = ["classifier", "ensemble"] if keep == "best_quality" else []
-    families = ["gopher_quality", *learned]
+    families = ["gopher_quality", "characters", *learned]
     bands, rows = draw.choice(SIGNATURES)
     tiers = {
         "signal": "mean_word_chars",
@@ -136,6 +136,7 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
                 "packing": draw.choice(("best_fit", "concat")),
             },
             "tokens_per_shard": 1024,
+            "group_by": {"main_script": ["latin"]} if seed % 3 == 2 else {},
         },
         "mixture": {
             **(
@@ -147,6 +148,7 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
             "sources": {"first": 2.0},
             "tiers": {"high": 2.0, "low": 1.0, "all": 1.0},
             "copies": {2: 1.5, 3: 2},
+            "labels": {"main_script": {"other": 2}} if seed % 3 == 2 else {},
             "block_samples": 16,
             "max_epochs": 1000,
         },

@@ -1,0 +1,72 @@
+"""Labels that divide the groups of shards: values of a document's own columns, as a recipe lists
+them. What is not listed is `other`, so that no statistic over documents says what a group is."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Annotated
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import AfterValidator, Field
+
+from catalog.formats.manifest import join_labels
+from corpus_assets.core.errors import RecipeError
+from corpus_assets.core.identity import Name
+
+OTHER = "other"
+TAKEN = ("group", "snapshot", "domain", "source", "tier", "label", "copies", "held_back")
+
+Values = (
+    Annotated[tuple[Name, ...], Field(min_length=1)]
+    | Annotated[dict[Name, Annotated[tuple[str, ...], Field(min_length=1)]], Field(min_length=1)]
+)
+
+
+def _makes_sense(group_by: dict[str, Values]) -> dict[str, Values]:
+    for axis, stated in group_by.items():
+        if axis in TAKEN:
+            raise ValueError(f"groups have a {axis} of their own; rename the column {axis!r}")
+        if OTHER in stated:
+            raise ValueError(f"{axis}: {OTHER!r} is what is not listed; name it otherwise")
+        labels = (
+            [*stated]
+            if isinstance(stated, tuple)
+            else [x for some in stated.values() for x in some]
+        )
+        twice = [label for label, n in Counter(labels).items() if n > 1]
+        if twice:
+            raise ValueError(f"{axis}: {twice[0]!r} stands there twice")
+    return group_by
+
+
+GroupBy = Annotated[dict[str, Values], AfterValidator(_makes_sense)]
+"""Column -> its values with groups of their own: a list of labels, or value -> labels."""
+
+
+def values_of(group_by: Mapping[str, Values]) -> dict[str, tuple[str, ...]]:
+    """Return the values that each axis divides groups by."""
+    return {axis: (*stated, OTHER) for axis, stated in group_by.items()}
+
+
+def check_columns(group_by: Mapping[str, Values], columns: Mapping[str, pa.DataType]) -> None:
+    """Refuse columns that no signal family gives, and numbers."""
+    labels = sorted(name for name, kind in columns.items() if pa.types.is_string(kind))
+    for axis in group_by:
+        if axis not in labels:
+            raise RecipeError(
+                f"shards.group_by.{axis}: no signal family gives a label of this name; "
+                f"expected one of {', '.join(labels) or 'none: add a family that gives one'}"
+            )
+
+
+def group_labels(signals: pa.Table, group_by: Mapping[str, Values]) -> pa.Array:
+    """Return the labels of each document, as they stand in the name of its group."""
+    columns = []
+    for axis, stated in sorted(group_by.items()):
+        named = stated if isinstance(stated, dict) else {label: (label,) for label in stated}
+        value_of = {label: value for value, labels in named.items() for label in labels}
+        encoded = signals[axis].combine_chunks().cast(pa.string()).dictionary_encode()
+        known = [value_of.get(label, OTHER) for label in encoded.dictionary.to_pylist()]
+        written = pa.array([join_labels({axis: value}) for value in (*known, OTHER)], pa.string())
+        columns.append(written.take(pc.fill_null(encoded.indices, len(known))))
+    return pc.binary_join_element_wise(*columns, "/")
