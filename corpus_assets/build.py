@@ -12,7 +12,7 @@ from typing import Protocol
 
 from catalog.errors import OrdersChanged
 from corpus_assets.core.errors import CorpusError
-from corpus_assets.core.lock import check_inputs
+from corpus_assets.core.lock import check_inputs, check_models
 from corpus_assets.core.store import LocalStore, read_output
 from corpus_assets.dedup.stage import CLUSTERS
 from corpus_assets.graph.pipeline import Pipeline
@@ -22,7 +22,13 @@ from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.session import Session, build_lease, refresh_orders
 from corpus_assets.versions.foreseen import warning_before_tokens
 from corpus_assets.versions.publish import is_published, lineage_rows, publish
-from corpus_assets.versions.version import Version, default_version_name, make_lock, make_version
+from corpus_assets.versions.version import (
+    Version,
+    default_version_name,
+    make_lock,
+    make_version,
+    models_from_outside,
+)
 
 
 class Runner(Protocol):
@@ -166,16 +172,18 @@ def _unpinned(pipeline: Pipeline) -> list[str]:
 
 def pin_sources(session: Session) -> None:
     """List and hash the files of every snapshot; those of a version that is built again are
-    pinned already. Under a lock they must be those that it names."""
+    pinned already. Under a lock they must be those that it names, and so must models."""
+    session.pipeline.check_models()
     for name in session.pipeline.recipe.snapshots if not session.replaces else ():
         pin_snapshot(session.pipeline, session.registry, name)
     if session.lock is not None:
         check_inputs(session.lock, session.pipeline.inputs())
+        check_models(session.lock, models_from_outside(session.pipeline))
 
 
 def _run_assets(session: Session, runner: Runner) -> None:
     pin_sources(session)
-    for line in session.taken_over.lines():
+    for line in (*session.pipeline.recipe.stand_in_lines(), *session.taken_over.lines()):
         session.progress.told(line)
     runner.run_assets(session)
     pipeline = session.pipeline

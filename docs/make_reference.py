@@ -82,7 +82,6 @@ MEANINGS = {
     "two other extractors, keeps less where they disagree, takes longer",
     "ExtractionSettings.include_tables": "text of tables",
     "ExtractionSettings.include_comments": "text of readers' comments",
-    "LanguageModel.model": "name of a known model",
     "LanguageModel.sha256": "digest the file must have; null: the one the project pins",
     "TrainSettings.word_ngrams": "longest run of words that is a feature",
     "TrainSettings.dim": "size of word vectors",
@@ -287,6 +286,8 @@ def _type_name(annotation: Any) -> str:
     origin, arguments = get_origin(annotation), get_args(annotation)
     if annotation is type(None):
         return "null"
+    if annotation is Any:
+        return "any value"
     if origin is Literal:
         return " or ".join(f"`{value}`" for value in arguments)
     if origin in (tuple, list):

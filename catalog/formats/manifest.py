@@ -62,8 +62,11 @@ class FileRef(_Part):
 
 
 class RecipeRef(_Part):
+    """The recipe, and what of it was a stand-in: names, and the models whose place they took."""
+
     name: str
     digest: str
+    stand_ins: dict[str, str] = Field(default_factory=dict)
 
 
 class TokenizerRef(_Part):
@@ -193,6 +196,8 @@ class Manifest(_Part):
     def dump(self) -> bytes:
         """Return the one byte string that stands for this manifest."""
         plain = self.model_dump(mode="json")
+        if not self.recipe.stand_ins:
+            del plain["recipe"]["stand_ins"]
         return (json.dumps(plain, sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
 
     def digest(self) -> str:

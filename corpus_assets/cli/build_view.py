@@ -128,7 +128,15 @@ def summary_lines(pipeline: Pipeline, version: Version, home: Home, recipe: str)
     """Describe a built version: the funnel with its reasons, tokens by group, what to try next."""
     steps = funnel(pipeline)
     total = steps[0].entered
-    lines = ["", f"Version {version.name}", "", "What was kept, and what was dropped and why:", ""]
+    told = pipeline.recipe.stand_in_lines()
+    lines = [
+        "",
+        f"Version {version.name}",
+        *told,
+        "",
+        "What was kept, and what was dropped and why:",
+        "",
+    ]
     lines.append(f"  {'ingested':<16}{total:>8,}  {_bar(total, total)}")
     for step in steps:
         lines.append(f"  {step.stage:<16}{step.left:>8,}  {_bar(step.left, total)}")
@@ -178,6 +186,7 @@ def _loss_lines(pipeline: Pipeline) -> list[str]:
 def _next_commands(pipeline: Pipeline, version: Version, home: Home, recipe: str) -> list[str]:
     """List commands to try next; they work from the folder the build ran in."""
     at = "" if home == Home.resolve(None) else f" --home {shlex.quote(str(home.root))}"
+    recipe += " --stand-ins" if pipeline.recipe.use_stand_ins else ""
     group = max(version.manifest.groups, key=lambda g: g.tokens)
     shard = f"{group.id}/{group.shards[0].name}"
     domain = next(iter(pipeline.recipe.mixture.domains), None)

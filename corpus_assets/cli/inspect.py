@@ -11,7 +11,13 @@ from typing import Any, Literal
 import click
 
 from catalog.cli.terminal import print_fields, print_json, print_line, print_table, printable
-from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION, SET_OPTION, overrides_of
+from corpus_assets.cli.options import (
+    HOME_OPTION,
+    JSON_OPTION,
+    STAND_INS,
+    overrides_of,
+    recipe_options,
+)
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 
@@ -104,7 +110,7 @@ def print_text(text: str | None) -> None:
 
 @click.command()
 @click.argument("recipe")
-@SET_OPTION
+@recipe_options
 @VERSION_OPTION
 @click.option(
     "--pin-cutoffs/--fresh-cutoffs",
@@ -141,14 +147,15 @@ def whatif(
 
     overrides = overrides_of(settings)
     for key in overrides:
-        if not key.startswith("selection."):
+        if not key.startswith("selection.") and key != STAND_INS:
             raise CorpusError(
                 f"--set {key}: `corpus whatif` is about selection; `corpus plan` says what "
                 "another change would recompute"
             )
     place = Home.resolve(home)
     changed, _ = load_with_added(find_recipe(recipe), overrides, open_store(place.store_url))
-    columns = open_columns(place, recipe, changed.name, version)
+    stand_ins = {key: value for key, value in overrides.items() if key == STAND_INS}
+    columns = open_columns(place, recipe, changed.name, version, stand_ins)
     if pin_cutoffs is None:
         pin_cutoffs = changed.selection.asks_for_cutoffs_of(columns.ruling.settings)
     cutoffs = columns.ruling.cutoffs if pin_cutoffs else columns.resolve(changed)

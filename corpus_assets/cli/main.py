@@ -22,7 +22,13 @@ from corpus_assets.cli.export import (
 from corpus_assets.cli.inspect import canary, contamination, signals, whatif
 from corpus_assets.cli.mix import mix, plan_tokens
 from corpus_assets.cli.models import models
-from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION, SET_OPTION, display, overrides_of
+from corpus_assets.cli.options import (
+    HOME_OPTION,
+    JSON_OPTION,
+    display,
+    overrides_of,
+    recipe_options,
+)
 from corpus_assets.cli.snapshots import snapshots
 from corpus_assets.cli.tokenizer import tokenizer
 from corpus_assets.core.errors import CorpusError
@@ -75,7 +81,7 @@ cli.add_command(export_signatures_command)
 @CALIBRATIONS_OPTION
 @UPGRADE_OPTION
 @HOME_OPTION
-@SET_OPTION
+@recipe_options
 def build(
     recipe: str,
     version: str | None,
@@ -124,7 +130,7 @@ def build(
 )
 @click.option("--workers", type=click.IntRange(1), help="Worker processes [one a core].")
 @HOME_OPTION
-@SET_OPTION
+@recipe_options
 def lock(
     recipe: str,
     upgrade: Sequence[str],
@@ -155,7 +161,7 @@ def lock(
     ):
         folder = output or session.lock_folder or Path(f"{Path(recipe).stem}.lock")
         digest = resolve_lock(session, folder)
-        lines = session.taken_over.lines()
+        lines = [*session.pipeline.recipe.stand_in_lines(), *session.taken_over.lines()]
     _print([*lines, f"lock {digest[:12]} written to {folder / 'lock.json'}"])
 
 
@@ -164,7 +170,7 @@ def lock(
 @LOCK_OPTION
 @UPGRADE_OPTION
 @HOME_OPTION
-@SET_OPTION
+@recipe_options
 @JSON_OPTION
 def plan(
     recipe: str,
@@ -192,8 +198,11 @@ def plan(
         taken, fresh = session.taken_over, fresh_calibrations(session.pipeline)
         foreseen = foresee(session.pipeline)
     mixture = foreseen.line() if foreseen is not None else None
+    stand_ins = session.pipeline.recipe.stand_in_lines()
     if as_json:
         body = {line.asset: vars(line) | {"state": line.state} for line in lines}
+        if stand_ins:
+            body["signals"]["stand_ins"] = session.pipeline.recipe.stand_ins_in_use()
         for name, would_be in fresh.items():
             asset = body[session.pipeline.graph[name.partition("/")[0]].asset]
             found = {"from": taken.origin.get(name, lock), "fresh": would_be}
@@ -203,6 +212,7 @@ def plan(
         _print([json.dumps(body)])
     else:
         told = ["", f"  {mixture}"] if mixture is not None else []
+        told += ["", *(f"  {line}" for line in stand_ins)] if stand_ins else []
         _print([*plan_lines(lines), *calibration_lines(taken, fresh), *told])
 
 

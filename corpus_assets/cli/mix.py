@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from catalog.cli.terminal import bar, print_fields, print_json, print_line, print_table
-from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION, SET_OPTION, overrides_of
+from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION, overrides_of, recipe_options
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 
@@ -48,7 +48,7 @@ def amount(number: float) -> str:
 
 @click.command()
 @click.argument("version_or_recipe")
-@SET_OPTION
+@recipe_options
 @click.option("--tokens", type=number, help="Length of the run, for example 2e12 or 300B.")
 @click.option("--against", metavar="VERSION_OR_RECIPE", help="Compare with another mix.")
 @click.option(

@@ -1,7 +1,7 @@
 """Options that several groups of the `corpus` command share."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import yaml
@@ -11,18 +11,44 @@ from corpus_assets.core.errors import CorpusError
 if TYPE_CHECKING:
     from corpus_assets.cli.build_view import LiveBars, PlainLog
 
+STAND_INS = "use_stand_ins"  # a key of recipes
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
 HOME_OPTION = click.option(
     "--home", metavar="DIR", help="Where store and catalog live [env CORPUS_HOME; .corpus]."
-)
-SET_OPTION = click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change one key of the recipe."
 )
 JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 
 
+def _remember(context: click.Context, _: click.Parameter, is_given: bool) -> None:
+    context.meta[STAND_INS] = is_given
+
+
+def recipe_options(command: Command) -> Command:
+    """Let a command change its recipe: single keys, and models by their stand-ins."""
+    command = click.option(
+        "--stand-ins",
+        is_flag=True,
+        expose_value=False,
+        callback=_remember,
+        help="Use the recipe's stand-ins in the place of published models.",
+    )(command)
+    return click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Change one key of the recipe.",
+    )(command)
+
+
 def overrides_of(settings: Sequence[str]) -> dict[str, Any]:
-    """Parse `--set` options as dotted keys and YAML values."""
+    """Parse `--set` options as dotted keys and YAML values; `--stand-ins` is one of them."""
     overrides: dict[str, Any] = {}
+    context = click.get_current_context(silent=True)
+    if context is not None and context.meta.get(STAND_INS):
+        overrides[STAND_INS] = ["all"]
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not equals or not key:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION, SET_OPTION, overrides_of
+from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION, overrides_of, recipe_options
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 
@@ -25,7 +25,7 @@ def snapshots() -> None:
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="The newest.")
 @click.option("--sizes", is_flag=True, help="Ask for the size of each file that would be taken.")
 @HOME_OPTION
-@SET_OPTION
+@recipe_options
 @JSON_OPTION
 def discover(
     recipe: str,
@@ -62,7 +62,7 @@ def discover(
 @click.option("--as", "snapshot", metavar="SNAPSHOT", help="Name of the snapshot [the crawl's].")
 @SOURCE_OPTION
 @HOME_OPTION
-@SET_OPTION
+@recipe_options
 @JSON_OPTION
 def add(
     recipe: str,
@@ -123,7 +123,7 @@ def add(
 @click.argument("name")
 @click.option("--list-only", is_flag=True, help="Leave live versions with it as they are.")
 @HOME_OPTION
-@SET_OPTION
+@recipe_options
 def remove(
     recipe: str, name: str, list_only: bool, home: str | None, settings: Sequence[str]
 ) -> None:
@@ -161,7 +161,7 @@ def remove(
 @snapshots.command(name="list")
 @click.argument("recipe")
 @HOME_OPTION
-@SET_OPTION
+@recipe_options
 @JSON_OPTION
 def list_(recipe: str, home: str | None, settings: Sequence[str], as_json: bool) -> None:
     """Show the recipe's snapshots: pinned, ingested, with counts."""

@@ -21,9 +21,9 @@ from corpus_assets.cli.mix import number
 from corpus_assets.cli.options import (
     HOME_OPTION,
     JSON_OPTION,
-    SET_OPTION,
     display,
     overrides_of,
+    recipe_options,
 )
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
@@ -101,7 +101,7 @@ def audit_command(
 @click.option("--tied", is_flag=True, help="One matrix for input and output embedding.")
 @click.option("--workers", type=click.IntRange(1), help="Worker processes [one a core].")
 @HOME_OPTION
-@SET_OPTION
+@recipe_options
 @JSON_OPTION
 def sweep_command(
     recipe: str,

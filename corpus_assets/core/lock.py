@@ -96,6 +96,17 @@ def check_recipe(lock: Lock, recipe_digest: str) -> None:
         )
 
 
+def check_models(lock: Lock, models: Mapping[str, str]) -> None:
+    """Refuse to build under a lock with other models from outside than it names."""
+    for name, sha256 in lock.models.items():
+        if models.get(name) != sha256:
+            raise RecipeError(
+                f"the lock pins the model {name} with SHA-256 {sha256}, here is "
+                f"{models.get(name, 'none')}; install that one, or use --calibrations to take only "
+                "the lock's calibrations"
+            )
+
+
 def check_inputs(lock: Lock, inputs: Mapping[str, tuple[PinnedFile, ...]]) -> None:
     """Refuse to build under a lock from other files than it names."""
     for name, pinned in lock.inputs.items():

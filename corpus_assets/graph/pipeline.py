@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from corpus_assets.core.errors import MissingInput, ModelError, RecipeError
-from corpus_assets.core.identity import file_digest
 from corpus_assets.core.lock import Lock, PinnedFile
 from corpus_assets.core.stage import File, Graph, Stage
 from corpus_assets.core.store import (
@@ -28,7 +27,7 @@ from corpus_assets.ingest.locations import Locations
 from corpus_assets.ingest.snapshots import SnapshotFiles, load_snapshot_files
 from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.ingest.suppressions import Suppressions
-from corpus_assets.models.files import find_model
+from corpus_assets.models.files import how_to_get, model_at, model_digest
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.stages import STAGES
 
@@ -191,10 +190,9 @@ class Pipeline:
     def language_model(self) -> tuple[Path, str]:
         """Return the language identifier's file and digest."""
         setting = self.recipe.language_model
-        copies = self.locations.copies("language_model")
         if setting.path is None:
-            path = copies[0] if copies else find_model(setting.model, setting.sha256)
-            return path, self.digest_of(path)
+            return self.model(setting.model, "language_model", setting.sha256, "language_model")
+        copies = self.locations.copies("language_model")
         (path,) = copies or self.locations.files((setting.path,), "language_model.path")
         if self.digest_of(path) != setting.sha256:
             raise ModelError(
@@ -203,11 +201,40 @@ class Pipeline:
             )
         return path, self.digest_of(path)
 
+    def model(self, name: str, setting: str, sha256: str | None, kept_as: str) -> tuple[Path, str]:
+        """Return the file or folder of an installed model and its digest: that of the recipe,
+        where it says one, or the one that it was installed with."""
+        copies = self.locations.copies(kept_as)
+        if copies is not None:
+            return copies[0], self.digest_of(copies[0])
+        installed = model_at(name)
+        found, wanted = self.digest_of(installed.path), sha256 or installed.sha256
+        if found != wanted:
+            raise ModelError(
+                f"{setting}: model {name} at {installed.path} has SHA-256 {found}, expected "
+                f"{wanted}: remove it, then {how_to_get(name)}"
+            )
+        return installed.path, found
+
+    def check_models(self) -> None:
+        """Refuse a recipe whose models are not installed, before any work is done for it. A version
+        that is built again has its own copies."""
+        absent: dict[str, str] = {}
+        for setting, name in self.recipe.named_models() if self.locations.kept is None else ():
+            try:
+                model_at(name)
+            except ModelError as error:
+                absent.setdefault(name, f"recipe {self.recipe.name}: {setting}: {error}")
+        if absent:
+            first, *others = absent
+            likewise = f"; likewise {', '.join(others)}" if others else ""
+            raise ModelError(f"{absent[first]}{likewise}{self.recipe.or_stand_in(first)}")
+
     # Digests of files outside the store.
 
     def digest_of(self, path: Path) -> str:
         if path not in self._digests:
-            self._digests[path] = file_digest(path)
+            self._digests[path] = model_digest(path)
         return self._digests[path]
 
     def digests_of(self, paths: Sequence[Path]) -> str:

@@ -35,6 +35,7 @@ def plan(pipeline: Pipeline) -> list[PlanLine]:
     A stage downstream of one that runs is `waits`: what it reads is not known yet, and when it comes
     out equal to something seen before, the stage will be found in the store after all.
     """
+    pipeline.check_models()
     lines = [_source_files(pipeline)]
     for asset in pipeline.graph.assets.values():
         line = PlanLine(asset.name)

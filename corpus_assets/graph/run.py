@@ -68,6 +68,7 @@ def run_asset(
     snapshot: str | None = None,
 ) -> AssetReport:
     """Run what is missing of an asset; what the store has is found, not computed."""
+    pipeline.check_models()
     report = AssetReport(asset, snapshot)
     stages = pipeline.graph.assets[asset].stages
     for stage in stages:

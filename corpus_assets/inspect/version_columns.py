@@ -7,9 +7,9 @@ otherwise. Only `read_documents` reads text.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -147,8 +147,11 @@ def open_version(home: Home, version: str | None) -> tuple[Registry, VersionColu
     return registry, columns_of_version(registry, open_store(home.store_url), row, orders)
 
 
-def open_columns(home: Home, recipe: str, name: str, version: str | None) -> VersionColumns:
-    """Open the version asked for, else the newest of the recipe's name, else the recipe itself."""
+def open_columns(
+    home: Home, recipe: str, name: str, version: str | None, overrides: Mapping[str, Any]
+) -> VersionColumns:
+    """Open the version asked for, else the newest of the recipe's name, else the recipe itself,
+    changed by `overrides`."""
     if version is None:
         registry = Registry(home.catalog_url, home.catalog_busy_s)
         live = [row for row in registry.versions() if row.status == "live"]
@@ -156,7 +159,7 @@ def open_columns(home: Home, recipe: str, name: str, version: str | None) -> Ver
         if not named:
             from corpus_assets.session import open_session  # all of the graph, and rarely asked
 
-            with open_session(recipe, home) as session:
+            with open_session(recipe, home, overrides=overrides) as session:
                 return columns_of_recipe(session.pipeline)
         version = named[-1].name
     return open_version(home, version)[1]

@@ -5,6 +5,7 @@ that names the file, the key and what is expected there.
 """
 
 from collections.abc import Callable, Iterable
+from copy import deepcopy
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -30,6 +31,7 @@ from corpus_assets.select.tables import read_language_tables
 from corpus_assets.shards.mixture import MixedGroup, MixtureSettings
 from corpus_assets.shards.pack import PackSettings
 from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD
+from corpus_assets.signals.base import INSTALLED
 from corpus_assets.signals.classifier import Name as ClassifierName
 from corpus_assets.signals.perplexity import MODEL
 from corpus_assets.signals.stages.classifier_training import ClassifierEntry, check_classifiers
@@ -110,7 +112,9 @@ DroppingAsset = Literal["documents", "selection", "clusters", "contamination", "
 class LanguageModel(Settings):
     """The language identifier: a fastText model by name, pinned by digest."""
 
-    model: str = "lid.176"
+    model: str = Field(
+        default="lid.176", description="name of an installed model (`corpus models list`)"
+    )
     path: str | None = Field(
         default=None,
         description="a fastText model of your own in its place (GlotLID, OpenLID); `sha256` must "
@@ -123,6 +127,22 @@ class LanguageModel(Settings):
         if self.path is not None and self.sha256 is None:
             raise ValueError("a language model by path needs its `sha256`")
         return self
+
+
+ALL = "all"  # every stand-in of a recipe
+USE_STAND_INS = "use_stand_ins"
+
+
+class StandIn(Settings):
+    """What a recipe does without some of its models, where the user asks for it."""
+
+    instead_of: tuple[str, ...] = Field(
+        min_length=1, description="names of the models whose place it takes"
+    )
+    changes: dict[str, Any] = Field(
+        min_length=1,
+        description="dotted keys of the recipe and their values then, as with `--set`",
+    )
 
 
 class TokenizerEntry(Settings):
@@ -221,6 +241,12 @@ class Recipe(Settings):
         default=TakedownSettings(),
         description="when takedowns are carried out; no part of what a version is",
     )
+    stand_ins: dict[Name, StandIn] = Field(
+        default={}, description="by name; each is used only where `use_stand_ins` names it"
+    )
+    use_stand_ins: tuple[str, ...] = Field(
+        default=(), description="names of stand-ins; `[all]`, or `--stand-ins`: all of them"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> "Recipe":
@@ -229,6 +255,11 @@ class Recipe(Settings):
             twice = sorted({name for name in listed if listed.count(name) > 1})
             if twice:
                 raise ValueError(f"sources: {what} {twice[0]} stands there twice; rename one")
+        for name in set(self.use_stand_ins) - set(self.stand_ins):
+            raise ValueError(
+                f"use_stand_ins: the recipe has no stand-in {name}; known: "
+                f"{', '.join(self.stand_ins) or 'none'}"
+            )
         if self.calibrate_on == ():
             raise ValueError("calibrate_on is empty; name a snapshot, or leave it out to use all")
         unknown = set(self.calibrate_on or ()) - set(names)
@@ -351,8 +382,41 @@ class Recipe(Settings):
             for group in groups
         ]
 
+    def named_models(self) -> list[tuple[str, str]]:
+        """Return the models that settings take by name: (setting, name)."""
+        found: list[tuple[str, str | None]] = []
+        if self.language_model.path is None:
+            found.append(("language_model", self.language_model.model))
+        found += [(f"classifiers.{name}", each.model) for name, each in self.classifiers.items()]
+        for name, entry in self.perplexity.models.items() if self.perplexity is not None else ():
+            setting = f"perplexity.models.{name}"
+            found += [(setting, entry.model), (setting, entry.sentencepiece_model)]
+        folders = [need.partition(INSTALLED)[2] for need in self.signals.needs()]
+        found += [("signals.families", name) for name in folders]
+        return [(setting, model) for setting, model in found if model]
+
+    def stand_ins_in_use(self) -> dict[str, str]:
+        """Return the stand-ins that take the place of models, each with what they stand in for."""
+        return {name: ", ".join(self.stand_ins[name].instead_of) for name in self.use_stand_ins}
+
+    def stand_in_lines(self) -> list[str]:
+        """Say for people what is not the real thing."""
+        return [
+            f"stand-in: {name} takes the place of {models}; this is not the published recipe"
+            for name, models in self.stand_ins_in_use().items()
+        ]
+
+    def or_stand_in(self, model: str) -> str:
+        """Say, where an absent model has a stand-in, how to build with that."""
+        if any(model in each.instead_of for each in self.stand_ins.values()):
+            return "; or add `--stand-ins` to build with the recipe's stand-in for it"
+        return ""
+
     def identity(self) -> dict[str, Any]:
         body = super().identity()
+        del body["stand_ins"], body["use_stand_ins"]  # what they change is in its place
+        if self.use_stand_ins:
+            body["stand_ins"] = self.stand_ins_in_use()
         del body["drift"]  # it judges what comes out, and changes nothing of it
         del body["takedowns"]  # when they are carried out, not what comes out
         del body["tokenizer"]["audit"]  # it judges, as `drift`
@@ -436,7 +500,9 @@ def load_recipe(
         raise RecipeError(f"{path}: not valid YAML{line}: {problem}") from error
     if not isinstance(raw, dict):
         raise RecipeError(f"{path}: expected a mapping of recipe keys at the top level")
-    for key, value in (overrides or {}).items():
+    changes = dict(overrides or {})
+    _put_stand_ins(raw, changes.pop(USE_STAND_INS, raw.get(USE_STAND_INS)), path)
+    for key, value in changes.items():
         _override(raw, key, value, path)
     if complete is not None:
         complete(raw)
@@ -446,6 +512,19 @@ def load_recipe(
     except RecipeError as error:
         raise RecipeError(f"{path}: {error}") from error
     return parse_recipe(raw, str(path))
+
+
+def _put_stand_ins(raw: dict[str, Any], asked: Any, path: Path) -> None:
+    """Make the changes of the stand-ins that are asked for; what `--set` says comes after them."""
+    known = raw.get("stand_ins")
+    if not asked or not isinstance(known, dict):
+        return
+    names = list(known) if asked == [ALL] else asked
+    for name in names if isinstance(names, list) else ():
+        changes = known[name].get("changes") if isinstance(known.get(name), dict) else None
+        for key, value in changes.items() if isinstance(changes, dict) else ():
+            _override(raw, key, deepcopy(value), path)
+    raw[USE_STAND_INS] = names
 
 
 def changed_recipe(recipe: Recipe, overrides: dict[str, Any], where: str) -> Recipe:
@@ -490,10 +569,12 @@ def _child(node: Any, name: str, key: str, path: Path) -> Any:
 
 
 def _index(node: list[Any], name: str, key: str, path: Path) -> int:
-    """Step into a value; a list is entered by position, or by the `name` of an entry."""
-    for i, entry in enumerate(node):
-        if isinstance(entry, dict) and entry.get("name") == name:
-            return i
+    """Step into a value; a list is entered by position, or by the `name` or `family` of an
+    entry."""
+    for called in ("name", "family"):
+        for i, entry in enumerate(node):
+            if isinstance(entry, dict) and entry.get(called) == name:
+                return i
     if name.isdigit() and int(name) < len(node):
         return int(name)
     raise RecipeError(f"{path}: --set {key}: there is no entry {name!r}")

@@ -22,6 +22,7 @@ from corpus_assets.text.segment import SEGMENTER
 __all__ = [
     "FILE",
     "FOLDER",
+    "INSTALLED",
     "SignalFamily",
     "Spans",
     "TextBatch",
@@ -36,6 +37,9 @@ FILE = "file:"
 
 FOLDER = "folder:"
 """Begins those of folders: `folder:DIGEST:PATH`."""
+
+INSTALLED = "model://"
+"""Begins a path that is the name of an installed model."""
 
 
 class SignalFamily(Settings):

@@ -28,6 +28,7 @@ from corpus_assets.shards.mixture import fitted
 from corpus_assets.shards.tokens import encoder_of
 from corpus_assets.signals.stages.classifiers import outside_classifiers
 from corpus_assets.signals.stages.perplexity import outside_models
+from corpus_assets.signals.stages.signal_models import installed_folders
 
 
 @dataclass(frozen=True)
@@ -45,19 +46,26 @@ def default_version_name(pipeline: Pipeline) -> str:
 
 def make_lock(pipeline: Pipeline) -> Lock:
     """Pin everything: the recipe, what went in, and what was resolved from it."""
-    _, language_model = pipeline.language_model()
     return Lock(
         recipe=locked_recipe(pipeline.recipe),
         recipe_digest=pipeline.recipe.digest,
         inputs=pipeline.inputs(),
-        models={"language": language_model}
-        | outside_models(pipeline)
-        | {name: sha256 for name, (_, sha256) in outside_classifiers(pipeline).items()},
+        models=models_from_outside(pipeline),
         calibrations={
             name: PinnedFile(name=name, bytes=out.bytes, sha256=out.sha256)
             for name, out in sorted(pipeline.calibrations().items())
         },
     )
+
+
+def models_from_outside(pipeline: Pipeline) -> dict[str, str]:
+    """Digests of all models that are not trained here, by their names in a lock."""
+    return {
+        "language": pipeline.language_model()[1],
+        **outside_models(pipeline),
+        **{name: sha256 for name, (_, sha256) in outside_classifiers(pipeline).items()},
+        **installed_folders(pipeline),
+    }
 
 
 def locked_recipe(recipe: Recipe) -> dict[str, Any]:
@@ -128,7 +136,9 @@ def make_version(pipeline: Pipeline, name: str) -> Version:
     manifest = Manifest(
         format=manifest_format(groups),
         version=name,
-        recipe=RecipeRef(name=recipe.name, digest=recipe.digest),
+        recipe=RecipeRef(
+            name=recipe.name, digest=recipe.digest, stand_ins=recipe.stand_ins_in_use()
+        ),
         lock_digest=lock.digest,
         seed=recipe.seed,
         seq_len=seq_len,

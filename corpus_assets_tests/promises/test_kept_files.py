@@ -18,10 +18,13 @@ from catalog.db.rows import SuppressionRow
 from catalog.formats.store import Store as CatalogStore
 from catalog.formats.urls import url_key
 from catalog.verify.version import verify
+from corpus_assets.build import pin_sources
+from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.home import Home
+from corpus_assets.core.lock import load_lock
 from corpus_assets.core.store import open_store
 from corpus_assets.graph.run import pin_snapshot
-from corpus_assets.models.files import find_model
+from corpus_assets.models.files import add_model, copy_model, find_model, model_digest
 from corpus_assets.session import Session, open_session, reopen_session
 from corpus_assets.signals import embedding_score
 from corpus_assets.signals.embedding_score import PLUG_INS
@@ -42,18 +45,26 @@ TINY = EntryPoint("tiny", "corpus_assets_tests.signals.tiny_scorer:TinyScorer", 
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _settings() -> Iterator[None]:
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for all of it; models that are installed lie beside the recipe, and are lost and
+    altered with it."""
+    folder = tmp_path_factory.mktemp("kept")
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CORPUS_MODELS", str(folder / "recipe" / "installed"))
         for name in ("CORPUS_HOME", "CORPUS_STORE_URL", "CORPUS_CATALOG_URL", "DAGSTER_HOME"):
             patch.delenv(name, raising=False)
         patch.setattr(embedding_score, "entry_points", lambda group: [TINY])
-        yield
+        yield folder
 
 
 def _write(path: Path, data: bytes) -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     return hashlib.sha256(data).hexdigest()
+
+
+def _install(name: str, source: Path) -> None:
+    add_model(name, model_digest(source), lambda target: copy_model(source, target), str(source))
 
 
 def _make_recipe(data: Path, folder: Path) -> Path:
@@ -75,6 +86,14 @@ def _make_recipe(data: Path, folder: Path) -> Path:
     lid = _write(folder / "lid.ftz", find_model("lid.176").read_bytes())
     recipe["language_model"] = {"path": "lid.ftz", "sha256": lid}
     recipe["classifiers"]["english"] = {"pinned": "lid.ftz", "sha256": lid}
+    _install("named-lid", folder / "lid.ftz")
+    _install("named-scorer", folder / "model")
+    _install("named-kenlm", folder / "model" / "words.txt")
+    recipe["classifiers"]["french"] = {"model": "named-lid"}
+    recipe["perplexity"]["models"]["named"] = {
+        "model": "named-kenlm",
+        "sentencepiece_model": "named-kenlm",
+    }
     kenlm = _write(folder / "models/other.bin", b"not read by any family")
     recipe["perplexity"]["models"]["other"] = {"kenlm": "models/other.bin", "sha256": kenlm}
     recipe["signals"]["families"] += [
@@ -86,6 +105,8 @@ def _make_recipe(data: Path, folder: Path) -> Path:
             "folder": "model",
             "sha256": folder_digest(folder / "model"),
         },
+        {"family": "classifier", "name": "french", "labels": {"fr": 1.0}},
+        {"family": "embedding_score", "name": "named", "engine": "tiny", "model": "named-scorer"},
     ]
     rule = {"name": "rude", "signal": "bad_words", "max": 0, "domains": ["web"]}
     recipe["selection"]["rules"].append(rule)
@@ -106,10 +127,10 @@ def _build(session: Session, version: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def base(kept: Path) -> Path:
     """A folder with crawls, a recipe with its lists, a home that holds a version, and one that
     never saw the page under the version's lock."""
-    folder = tmp_path_factory.mktemp("kept")
+    folder = kept
     make_small_corpus(folder / "data")
     recipe = str(_make_recipe(folder / "data", folder / "recipe"))
     with open_session(recipe, Home.resolve(str(folder / "home"))) as session:
@@ -186,7 +207,7 @@ def test_a_rebuild_does_not_see_what_lists_say_now(base: Path, home: Home) -> No
 
 def test_what_calibrations_were_made_from_is_not_copied(base: Path, home: Home) -> None:
     names = {name: len(files) for name, files in _named(home, BASE).items()}
-    need = next(name for name in names if name.startswith("folder:"))
+    by_path = next(n for n in names if n.startswith("folder:") and "model://" not in n)
     assert names == {
         "language_model": 1,
         "blocklists": 2,
@@ -196,10 +217,33 @@ def test_what_calibrations_were_made_from_is_not_copied(base: Path, home: Home) 
         "contamination.judgements": 1,
         "file:words/rude.txt": 1,
         "classifier:english": 1,
+        "classifier:french": 1,
         "perplexity:other": 1,
-        need: 2,
+        "perplexity:named": 1,
+        "perplexity:named.pieces": 1,
+        by_path: 2,
+        "folder::model://named-scorer": 2,
     }
     assert _copies(home) == {file for files in _named(home, BASE).values() for file in files}
+
+
+def test_the_lock_pins_models_by_name_and_a_build_under_it_wants_the_same(
+    base: Path, home: Home
+) -> None:
+    folder = Path(home.store_url) / "versions" / BASE
+    pinned = load_lock(folder / "lock.json").models
+    lid, scorer = find_model("named-lid"), find_model("named-scorer")
+    assert pinned["classifier:french"] == model_digest(lid)
+    assert pinned["model:named-scorer"] == model_digest(scorer)
+    assert pinned["perplexity:named"] == model_digest(find_model("named-kenlm"))
+    shutil.rmtree(scorer.parent)
+    _write(base / "recipe/model/words.txt", b"another model")
+    _install("named-scorer", base / "recipe/model")
+    shutil.copytree(folder, base / "recipe" / "locked")
+    recipe, lock = str(base / "recipe/small.yaml"), str(base / "recipe/locked/lock.json")
+    unlike = f"pins the model model:named-scorer with SHA-256 {pinned['model:named-scorer']}"
+    with open_session(recipe, home, lock=lock) as session, pytest.raises(RecipeError, match=unlike):
+        pin_sources(session)
 
 
 def test_versions_of_one_recipe_keep_the_lists_they_were_built_from(base: Path, home: Home) -> None:

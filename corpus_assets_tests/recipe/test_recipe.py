@@ -92,7 +92,11 @@ def test_the_demo_recipe_is_whole() -> None:
         ("calibrate_on", [], "calibrate_on is empty; name a snapshot, or leave it out"),
         ("classifiers", {}, "classifiers.quality: a signal family needs it"),
         ("classifiers.quality.positives", [], "classifiers.quality: say `positives` and `negat"),
-        ("classifiers.quality.pinned", "m.bin", "classifiers.quality: say either `pinned` or"),
+        (
+            "classifiers.quality.pinned",
+            "m.bin",
+            "classifiers.quality: say either `model`, `pinned` or",
+        ),
         ("classifiers.quality", {"pinned": "m.bin"}, "classifiers.quality: a pinned classifier"),
         (
             "classifiers.other",

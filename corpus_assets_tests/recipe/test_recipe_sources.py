@@ -19,8 +19,8 @@ OWN = {"demo", "commoncrawl", "darkforest"}  # called after no publication
 NAMES = sorted(path.stem for path in RECIPES.glob("*.yaml") if path.stem not in OWN)
 COLUMNS = ["rule", "setting", "value", "status", "source", "because"]
 STATUSES = {"as published", "deviates", "absent", "not verified", "ours", "measured"}
-UNTOLD = {"name", "seed", "sources", "calibrate_on", "tokenizer", "shards"}
-"""No publication's: whose files, and how text becomes samples."""
+UNTOLD = {"name", "seed", "sources", "calibrate_on", "tokenizer", "shards", "stand_ins"}
+"""No publication's: whose files, how text becomes samples, and what stands in for models."""
 
 Row = dict[str, str]
 
@@ -38,12 +38,14 @@ def recipe_of(name: str) -> dict[str, Any]:
 
 
 def entry_name(entry: Any) -> str | None:
-    """What a list's entry is called in a setting: a family by its kind, a rule by its name."""
-    return (entry.get("family") or entry.get("name")) if isinstance(entry, dict) else None
+    """What a list's entry is called in a setting: a rule by its name, a family without one by its
+    kind."""
+    return (entry.get("name") or entry.get("family")) if isinstance(entry, dict) else None
 
 
 def without_name(entry: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in entry.items() if key not in ("family", "name")}
+    called = "name" if "name" in entry else "family"
+    return {key: value for key, value in entry.items() if key != called}
 
 
 def leaves(node: Any, path: str = "") -> Iterator[str]:
@@ -154,8 +156,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in RECIPES.glob("*.yaml")))
 def test_every_shipped_recipe_loads_and_can_be_planned(name: str, home: Home) -> None:
-    crawl = {"sources.0.snapshots": {"crawl": "."}} if name == "commoncrawl" else {}
-    with open_session(str(RECIPES / f"{name}.yaml"), home, overrides=crawl) as session:
+    changes: dict[str, Any] = {"use_stand_ins": ["all"]}
+    if name == "commoncrawl":
+        changes["sources.0.snapshots"] = {"crawl": "."}
+    with open_session(str(RECIPES / f"{name}.yaml"), home, overrides=changes) as session:
         lines = plan(session.pipeline)
     assert [line.asset for line in lines] == ["source_files", *STAGES.assets]
     assert lines[0].to_run == len(session.pipeline.recipe.snapshots)

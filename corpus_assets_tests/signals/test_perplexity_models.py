@@ -78,8 +78,8 @@ def test_models_are_joined_into_one_file_in_the_order_of_names() -> None:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ("{}", "either `texts` to train on or `kenlm`"),
-        ("{texts: [a], kenlm: b, sha256: c}", "either `texts` to train on or `kenlm`"),
+        ("{}", "one of `texts` to train on, `model` and `kenlm`"),
+        ("{texts: [a], kenlm: b, sha256: c}", "one of `texts` to train on, `model` and `kenlm`"),
         ("{kenlm: b}", "`kenlm` and `sha256` go together"),
         ("{texts: [a], sentencepiece: b, sentencepiece_sha256: c}", "goes with `kenlm`"),
         ("{kenlm: b, sha256: c, sentencepiece: d}", "`sentencepiece_sha256` go together"),

@@ -295,7 +295,8 @@ TrainingTexts = Annotated[TextFiles | SnapshotSample, BeforeValidator(_files)]
 
 
 class ClassifierEntry(Settings):
-    """Train a classifier on positives and negatives, or pin a fastText model by its digest."""
+    """Train a classifier on positives and negatives, or take a fastText model: an installed one by
+    its name, or a file pinned by its digest."""
 
     positives: tuple[TrainingTexts, ...] = Field(
         default=(), description="what it looks for: files, or samples of snapshots"
@@ -304,24 +305,39 @@ class ClassifierEntry(Settings):
         default=(), description="what that is to be told from"
     )
     train: TrainSettings = Field(default=TrainSettings(), description="how it is trained")
-    pinned: str | None = Field(
-        default=None, description="path of a fastText model; then nothing is trained"
+    model: str | None = Field(
+        default=None,
+        description="name of an installed fastText model (`corpus models list`); then nothing is "
+        "trained",
     )
-    sha256: str | None = Field(default=None, description="digest of the pinned file")
+    pinned: str | None = Field(default=None, description="path of a fastText model, likewise")
+    sha256: str | None = Field(
+        default=None,
+        description="digest of the pinned file; of a model by name: what it must be, not only what "
+        "is installed",
+    )
 
     @model_validator(mode="after")
     def _one_way(self) -> "ClassifierEntry":
-        if self.pinned is not None:
+        if not self.is_trained:
             if self.positives or self.negatives:
-                raise ValueError("say either `pinned` or `positives` and `negatives`")
-            if self.sha256 is None:
+                raise ValueError("say either `model`, `pinned` or `positives` and `negatives`")
+            if self.model is not None and self.pinned is not None:
+                raise ValueError("say either `model` or `pinned`")
+            if self.pinned is not None and self.sha256 is None:
                 raise ValueError("a pinned classifier needs its `sha256`")
         elif not self.positives or not self.negatives:
-            raise ValueError("say `positives` and `negatives`, or `pinned` and `sha256`")
+            raise ValueError("say `positives` and `negatives`, `model`, or `pinned` and `sha256`")
         return self
+
+    @property
+    def is_trained(self) -> bool:
+        return self.model is None and self.pinned is None
 
     def identity(self) -> dict[str, Any]:
         """Return what changes the model: never where something lies."""
+        if self.model is not None:
+            return {"model": self.model, "sha256": self.sha256}
         if self.pinned is not None:
             return {"sha256": self.sha256}
         return {

@@ -94,7 +94,7 @@ def to_train(graph: "Pipeline") -> dict[str, ClassifierEntry]:
 
 
 def trained(graph: "Pipeline") -> dict[str, ClassifierEntry]:
-    return {n: e for n, e in graph.recipe.classifiers.items() if e.pinned is None}
+    return {n: e for n, e in graph.recipe.classifiers.items() if e.is_trained}
 
 
 def family_of(families: Iterable[SignalFamily], name: str) -> Classifier:
@@ -123,17 +123,18 @@ def outside_classifiers(graph: "Pipeline") -> dict[str, tuple[Path, str]]:
     """File and digest of classifiers that come from outside, by the names that signals need."""
     found: dict[str, tuple[Path, str]] = {}
     for name, entry in graph.recipe.classifiers.items():
-        if entry.pinned is None:
-            continue
         need = f"{MODEL}{name}"
-        (path,) = graph.locations.files((entry.pinned,), f"{_key(name)}.pinned", need)
-        sha256 = graph.digest_of(path)
-        if sha256 != entry.sha256:
-            raise ModelError(
-                f"{_key(name)}: {path} has SHA-256 {sha256}, the recipe says {entry.sha256}: fetch "
-                "the file again, or correct the recipe"
-            )
-        found[need] = path, sha256
+        if entry.model is not None:
+            found[need] = graph.model(entry.model, _key(name), entry.sha256, need)
+        elif entry.pinned is not None:
+            (path,) = graph.locations.files((entry.pinned,), f"{_key(name)}.pinned", need)
+            sha256 = graph.digest_of(path)
+            if sha256 != entry.sha256:
+                raise ModelError(
+                    f"{_key(name)}: {path} has SHA-256 {sha256}, the recipe says {entry.sha256}: "
+                    "fetch the file again, or correct the recipe"
+                )
+            found[need] = path, sha256
     return found
 
 

@@ -73,7 +73,7 @@ def model_inputs(
         if not need.startswith(MODEL):
             continue
         entry = _entries(graph)[need.removeprefix(MODEL)]
-        if entry.kenlm is None:
+        if entry.is_trained:
             shared[need] = graph.calibration(files.PERPLEXITY_MODELS)
         for name, path in _outside(graph, need.removeprefix(MODEL), entry).items():
             digests[name], paths[name] = graph.digest_of(path), str(path)
@@ -106,15 +106,23 @@ def outside_files(graph: "Pipeline") -> dict[str, Path]:
 
 
 def _outside(graph: "Pipeline", name: str, entry: PerplexityModelEntry) -> dict[str, Path]:
-    """Files of a KenLM model, each checked against the recipe's digest."""
+    """Files of a KenLM model, each checked against its digest."""
     found: dict[str, Path] = {}
-    for suffix, key, stated, sha256 in (
-        ("", "kenlm", entry.kenlm, entry.sha256),
-        (PIECES, "sentencepiece", entry.sentencepiece, entry.sentencepiece_sha256),
+    for suffix, key, named, stated, sha256 in (
+        ("", "kenlm", entry.model, entry.kenlm, entry.sha256),
+        (
+            PIECES,
+            "sentencepiece",
+            entry.sentencepiece_model,
+            entry.sentencepiece,
+            entry.sentencepiece_sha256,
+        ),
     ):
+        need = MODEL + name + suffix
+        if named is not None:
+            found[need], _ = graph.model(named, _key(name, key), sha256, need)
         if stated is None:
             continue
-        need = MODEL + name + suffix
         (path,) = graph.locations.files((stated,), _key(name, key), need)
         if graph.digest_of(path) != sha256:
             raise ModelError(
@@ -131,7 +139,7 @@ def _entries(graph: "Pipeline") -> dict[str, PerplexityModelEntry]:
 
 
 def _trained(graph: "Pipeline") -> dict[str, PerplexityModelEntry]:
-    return {name: entry for name, entry in _entries(graph).items() if entry.kenlm is None}
+    return {name: entry for name, entry in _entries(graph).items() if entry.is_trained}
 
 
 def _key(name: str, key: str) -> str:

@@ -64,7 +64,8 @@ class NgramSettings(Settings):
 
 
 class PerplexityModelEntry(Settings):
-    """A model that is trained on texts, or one of KenLM by path and digest."""
+    """A model that is trained on texts, or one of KenLM: an installed one by its name, or a file by
+    path and digest."""
 
     texts: tuple[str, ...] = Field(
         default=(), description="files to train on: JSONL or Parquet with a field `text`"
@@ -74,7 +75,14 @@ class PerplexityModelEntry(Settings):
         description="fields and the values they must have, say {lang: de}: other rows are left out",
     )
     train: NgramSettings = Field(default=NgramSettings(), description="how it is trained")
-    kenlm: str | None = Field(default=None, description="a KenLM model, instead of `texts`")
+    model: str | None = Field(
+        default=None,
+        description="name of an installed KenLM model (`corpus models list`), instead of `texts`",
+    )
+    sentencepiece_model: str | None = Field(
+        default=None, description="name of the model that cuts texts into pieces for it"
+    )
+    kenlm: str | None = Field(default=None, description="path of a KenLM model, likewise")
     sha256: str | None = Field(default=None, description="digest of the KenLM model")
     sentencepiece: str | None = Field(
         default=None, description="cuts texts into pieces for the KenLM model, as in CCNet"
@@ -83,22 +91,33 @@ class PerplexityModelEntry(Settings):
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
-        if bool(self.texts) == (self.kenlm is not None):
-            raise ValueError("say either `texts` to train on or `kenlm`")
+        ways = (self.texts or None, self.model, self.kenlm)
+        if sum(way is not None for way in ways) != 1:
+            raise ValueError("say one of `texts` to train on, `model` and `kenlm`")
         if self.kenlm is None and self.sentencepiece is not None:
             raise ValueError("`sentencepiece` goes with `kenlm`")
-        if self.kenlm is not None and self.where:
+        if self.model is None and self.sentencepiece_model is not None:
+            raise ValueError("`sentencepiece_model` goes with `model`")
+        if not self.texts and self.where:
             raise ValueError("`where` goes with `texts`")
         for path, digest in (("kenlm", "sha256"), ("sentencepiece", "sentencepiece_sha256")):
-            if (getattr(self, path) is None) != (getattr(self, digest) is None):
+            is_named = self.model is not None and getattr(self, path) is None
+            if (getattr(self, path) is None) != (getattr(self, digest) is None) and not is_named:
                 raise ValueError(f"`{path}` and `{digest}` go together")
         return self
 
+    @property
+    def is_trained(self) -> bool:
+        return bool(self.texts)
+
     def identity(self) -> dict[str, Any]:
         """Where files lie is not identity; those of KenLM are known by their digests."""
-        if self.kenlm is None:
+        if self.is_trained:
             return {"texts": len(self.texts), "where": self.where, "train": self.train.identity()}
-        return {"sha256": self.sha256, "sentencepiece_sha256": self.sentencepiece_sha256}
+        digests = {"sha256": self.sha256, "sentencepiece_sha256": self.sentencepiece_sha256}
+        if self.model is None:
+            return digests
+        return {"model": self.model, "sentencepiece_model": self.sentencepiece_model} | digests
 
 
 class PerplexitySettings(Settings):

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from corpus_assets.core import files
 from corpus_assets.core.errors import ModelError
-from corpus_assets.core.identity import digest, file_digest
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import TaskContext
-from corpus_assets.signals.base import FILE, FOLDER
+from corpus_assets.models.files import model_digest
+from corpus_assets.signals.base import FILE, FOLDER, INSTALLED
 from corpus_assets.signals.stages.classifiers import learned_inputs
 from corpus_assets.signals.stages.perplexity import model_inputs
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 MODEL_FILES = (files.CLASSIFIER, files.PERPLEXITY_MODELS, files.SCORE_RANKS)
 """What `signal_models` may read of other stages."""
+
+MODEL = "model:"
+"""Begins the names in a lock of models that families take by name."""
 
 
 def signal_models(
@@ -38,6 +41,11 @@ def signal_models(
             outside[name] = str(path)
         elif name.startswith(FOLDER):
             sha256, _, stated = name.removeprefix(FOLDER).partition(":")
+            if stated.startswith(INSTALLED):
+                named = stated.removeprefix(INSTALLED)
+                place, extra[name] = graph.model(named, "signals.families", sha256 or None, name)
+                outside[name] = str(place)
+                continue
             copies = graph.locations.copies(name)
             folder = copies[0] if copies else Path(graph.locations.resolve(stated))
             extra[name] = folder_digest(folder)
@@ -52,12 +60,19 @@ def signal_models(
     return shared, extra, params
 
 
+def installed_folders(graph: "Pipeline") -> dict[str, str]:
+    """Digests of the installed folders that families name, for the lock."""
+    needs = [need for need in graph.recipe.signals.needs() if need.startswith(FOLDER)]
+    found = {need: need.partition(INSTALLED)[2] for need in needs}
+    digests = signal_models(graph, [need for need, name in found.items() if name])[1]
+    return {f"{MODEL}{found[need]}": sha256 for need, sha256 in digests.items()}
+
+
 def folder_digest(folder: Path) -> str:
-    """Return what makes two folders one: names and contents of all files in them."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    if not paths:
+    """Return the digest of a model's folder."""
+    if not folder.is_dir():
         raise ModelError(f"signals.families: {folder} is no folder with a model; correct its path")
-    return digest([[path.relative_to(folder).as_posix(), file_digest(path)] for path in paths])
+    return model_digest(folder)
 
 
 def model_files(context: TaskContext) -> dict[str, Path]:
