@@ -304,11 +304,12 @@ class Recipe(Settings):
         elif any(need.startswith(MODEL) for need in self.signals.needs()):
             raise ValueError("perplexity: a signal family needs it; say which models there are")
         for whose, tiers in self._tiers().items():
-            unrated = [tier for tier in tiers if tier not in self.mixture.tiers]
+            known = self.mixture.weights("tier")
+            unrated = [tier for tier in tiers if tier not in known]
             if unrated:
                 raise ValueError(
                     f"mixture.tiers: tier {unrated[0]} of {whose} has no multiplier; "
-                    f"known: {', '.join(self.mixture.tiers)}"
+                    f"known: {', '.join(known)}"
                 )
         self._check_conditions()
         return self

@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from corpus_assets.core.buckets import bucket_names
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Settings
 
@@ -244,6 +245,14 @@ class TierSettings(Settings):
     """Grades of kept documents, best first, by shares of the documents kept or by fixed bounds."""
 
     signal: str
+    buckets: int | None = Field(
+        default=None,
+        ge=2,
+        le=100,
+        exclude=True,
+        description="instead of names and shares: so many tiers of equal shares, `q20` (the best) "
+        "to `q01`; `mixture.curve` gives them multipliers",
+    )
     names: tuple[Name, ...] = Field(min_length=1)
     shares: tuple[Annotated[float, Field(gt=0, le=1)], ...] | None = Field(
         default=None, description="one for each name; resolved once, then pinned"
@@ -264,6 +273,16 @@ class TierSettings(Settings):
     by: By | None = None
     min_documents: int = Field(default=50, ge=1)
     weigh: Weigh = Field(default="documents", description=WEIGH)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _equal_shares(cls, raw: Any) -> Any:
+        n = raw.get("buckets") if isinstance(raw, dict) else None
+        if not isinstance(n, int) or not 2 <= n <= 100:
+            return raw  # none, or refused by the field
+        if {"names", "shares", "bounds"} & set(raw):
+            raise ValueError("`buckets` stand for names and shares; say one of them")
+        return raw | {"names": bucket_names(n), "shares": (1 / n,) * n}
 
     @model_validator(mode="after")
     def _bounds_fit_names(self) -> Self:

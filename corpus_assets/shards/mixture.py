@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 from catalog.formats.manifest import Phase
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Settings, is_absent
+from corpus_assets.shards.curve import CurveSettings
 
 Epochs = Annotated[float, Field(gt=0)]
 Temperature = Annotated[float, Field(ge=1)]
@@ -46,10 +47,19 @@ class AxisWeights(Settings):
         description="the same for other labels: axis -> value -> multiplier",
     )
 
+    curve: CurveSettings | None = Field(
+        default=None,
+        exclude_if=is_absent,
+        description="multipliers of `selection.tiers.buckets` from few numbers; what `tiers` says "
+        "of a bucket counts before it",
+    )
+
     def weights(self, axis: str) -> dict[str, float]:
         """Return what is said of an axis: multipliers, ratios of domains, by value."""
         if axis in KEYS:
             found = getattr(self, KEYS[axis], None) or {}
+            if axis == "tier" and self.curve is not None:
+                found = self.curve.multipliers | found
             return {str(value): weight for value, weight in found.items()}
         return self.labels.get(axis, {})
 
@@ -128,10 +138,11 @@ class MixtureSettings(AxisWeights):
 
     @model_validator(mode="before")
     @classmethod
-    def _by_size(cls, raw: Any) -> Any:
-        if isinstance(raw, dict) and raw.get("temperature") is not None:
-            return {"domains": {}} | raw
-        return raw
+    def _without_defaults(cls, raw: Any) -> Any:
+        if not isinstance(raw, dict):
+            return raw
+        given = (("temperature", "domains"), ("curve", "tiers"))
+        return {key: {} for by, key in given if raw.get(by) is not None} | raw
 
     @model_validator(mode="after")
     def _makes_sense(self) -> "MixtureSettings":
@@ -158,7 +169,7 @@ class MixtureSettings(AxisWeights):
         total = sum(phase.share for phase in self.phases)
         if abs(total - 1) > 1e-6:
             raise RecipeError(f"shares of mixture.phases sum to {total:g}; make them sum to 1")
-        self.check_axis("tier", self.tiers)
+        self.check_axis("tier", self.weights("tier"))
         if self.domains:
             self.check_domains(self.domains)
         return self
@@ -170,7 +181,7 @@ class MixtureSettings(AxisWeights):
     def check_domains(self, names: Collection[str]) -> None:
         """Refuse weights and limits of domains that there are not, and a phase without any."""
         self.check_axis("domain", names)
-        groups = [f"{domain}/{tier}" for domain in names for tier in self.tiers]
+        groups = [f"{domain}/{tier}" for domain in names for tier in self.weights("tier")]
         _known("mixture.max_epochs_by_group", self.max_epochs_by_group, groups)
 
     def check_axis(self, axis: str, names: Collection[str]) -> None:
@@ -409,13 +420,14 @@ def _phases(wish: Wish, limits: Mapping[str, Fraction], block_samples: int) -> l
 
 
 def _check_groups(groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int) -> None:
+    tiers = settings.weights("tier")
     for group in groups:
         if settings.domains and group.domain not in settings.domains:
             raise RecipeError(
                 f"domain {group.domain!r} of group {group.id} has no weight; "
                 "add it to mixture.domains or leave its source out of the recipe"
             )
-        if group.tier not in settings.tiers:
+        if group.tier not in tiers:
             raise RecipeError(
                 f"tier {group.tier!r} of group {group.id} has no multiplier; "
                 "add it to mixture.tiers"

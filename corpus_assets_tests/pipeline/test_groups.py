@@ -188,3 +188,25 @@ def test_a_document_is_in_the_group_of_the_copies_that_there_are(tmp_path: Path)
     assert [(name.partition("/copies")[2], n) for name, n in second.items() if "=" in name] == [
         ("=2", 1)
     ]
+
+
+def test_buckets_of_a_score_are_drawn_by_a_curve(tmp_path: Path) -> None:
+    changes = {
+        "selection.tiers": {
+            "signal": "n_words", "buckets": 3, "default": "q1", "min_documents": 1,
+        },
+        "mixture.curve": {"buckets": 3, "points": [[0, 0], [1, 6]]},
+        "mixture.tiers": {},
+        "mixture.domains": {"web": 1, "books": 1},
+        "mixture.block_samples": 600,
+    }  # fmt: skip
+    made = built(tmp_path, **changes)
+    found: dict[str, int] = {}
+    for group in made.groups:
+        found[group.tier] = found.get(group.tier, 0) + group.documents
+    assert set(found) == {"q1", "q2", "q3"}
+    assert all(9 <= n <= 15 for n in found.values()), "equal shares, up to ties"
+    seen = {g.id: made.phases[0].counts[g.id] / g.samples for g in made.groups if g.samples}
+    web = {name.split("/")[2]: rate for name, rate in seen.items() if "forum" in name}
+    assert web["q3"] / web["q1"] == pytest.approx(5, rel=0.15)
+    assert web["q2"] / web["q1"] == pytest.approx(3, rel=0.15)

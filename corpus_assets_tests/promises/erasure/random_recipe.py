@@ -70,6 +70,10 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
     reading = [{"family": name, "models": ["m"]} for name in ("perplexity", "token_divergence")]
     if has_model:
         tiers |= {"signal": "perplexity_m", "best": "lowest"}
+    # One recipe in seven grades by buckets of equal shares, and weighs them by a curve.
+    curve = {"buckets": 3, "discard": 0.2, "mean": 1, "largest": 2} if seed % 7 == 1 else None
+    if curve is not None:
+        tiers = {key: tiers[key] for key in tiers.keys() - {"names", "shares"}} | {"buckets": 3}
     # One recipe in three rewrites the text of one domain: short lines are cut out.
     step = {"family": "c4_lines", "end_marks": "", "min_words": 7, "domains": ["web"]}
     raw = {
@@ -147,6 +151,7 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
             "source_temperature": 1.0 + seed % 2,
             "sources": {"first": 2.0},
             "tiers": {"high": 2.0, "low": 1.0, "all": 1.0},
+            "curve": curve,
             "copies": {2: 1.5, 3: 2},
             "labels": {"main_script": {"other": 2}} if seed % 3 == 2 else {},
             "block_samples": 16,

@@ -1,0 +1,135 @@
+"""Upsampling curves: how often each bucket of a score is seen."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pydantic import ValidationError
+
+from corpus_assets.select.columns import Columns
+from corpus_assets.select.rules import SelectionSettings, TierSettings, tier_cutoff
+from corpus_assets.shards.curve import CurveSettings
+from corpus_assets.shards.mixture import MixedGroup, MixtureSettings, phases_from
+
+TWENTY = {"buckets": 20, "discard": 0.4, "mean": 2.5, "largest": 7}
+
+
+def multipliers(**changes: Any) -> list[float]:
+    """From the best bucket to the worst."""
+    return list(CurveSettings.model_validate(TWENTY | changes).multipliers.values())
+
+
+def naive(buckets: int, discard: float, mean: float, p: float, rise: float) -> list[float]:
+    """Means of the curve over each bucket, worst first, by a million small steps."""
+    at = (np.arange(1_000_000) + 0.5) / 1_000_000
+    x = np.maximum(at - discard, 0)
+    curve = np.where(x > 0, x**p * np.exp(rise * x), 0.0)
+    curve *= mean / curve.mean()
+    return [float(part.mean()) for part in np.split(curve, buckets)]
+
+
+@pytest.mark.parametrize("discard", [0.0, 0.4, 0.43])
+@pytest.mark.parametrize(("p", "rise"), [(0.0, 0.0), (1.0, 0.0), (0.5, 2.0), (2.0, 15.0)])
+def test_a_bucket_has_the_mean_of_the_curve_over_it(discard: float, p: float, rise: float) -> None:
+    found = multipliers(discard=discard, power=p, exponent=rise, largest=99)
+    assert found[::-1] == pytest.approx(naive(20, discard, 2.5, p, rise), abs=2e-5)
+
+
+def test_the_steepest_curve_meets_mean_and_largest_and_rises() -> None:
+    found = multipliers()
+    assert found[0] == 7.0
+    assert sum(found) / 20 == pytest.approx(2.5, abs=1e-6)
+    assert found == sorted(found, reverse=True)
+    assert found[12:] == [0.0] * 8, "the worst 40 in 100"
+    assert [round(one, 1) for one in (*found[:3], found[11])] == [7.0, 6.5, 6.1, 0.7], "as the docs"
+
+
+def test_where_the_largest_is_far_the_rise_is_bounded() -> None:
+    assert multipliers(mean=0.5) == multipliers(mean=0.5, power=2, exponent=2)
+
+
+def test_points_are_joined_by_straight_lines() -> None:
+    curve = CurveSettings(buckets=4, points=((0, 0), (0.5, 0), (1, 4)))
+    assert curve.multipliers == {"q4": 3.0, "q3": 1.0, "q2": 0.0, "q1": 0.0}
+
+
+def test_a_curve_is_the_same_when_it_is_read_again() -> None:
+    for curve in (CurveSettings(**TWENTY), CurveSettings(buckets=2, points=((0, 1), (1, 2)))):
+        assert CurveSettings.model_validate(curve.model_dump(mode="json")) == curve
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"discard": 0.8}, "the best bucket would be seen 12.5 times, allowed is 7"),
+        ({"power": 2}, "the best bucket would be seen 11"),
+        ({"exponent": 2}, "`exponent` goes with `power`"),
+        ({"points": [[0, 1], [1, 2]]}, "a curve is `points`, or its parameters"),
+        ({"buckets": 1}, "greater than or equal to 2"),
+    ],
+)
+def test_a_curve_that_cannot_be_is_refused(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        multipliers(**changes)
+
+
+@pytest.mark.parametrize(
+    "points", [[[0, 1]], [[0.5, 1], [0, 1]], [[0, 0], [1, 0]], [[0, -1], [1, 1]]]
+)
+def test_points_go_from_end_to_end(points: list[list[float]]) -> None:
+    with pytest.raises(ValidationError):
+        CurveSettings.model_validate({"buckets": 4, "points": points})
+
+
+def test_a_curve_weighs_buckets_of_each_phase_and_tiers_count_before_it() -> None:
+    groups = [MixedGroup(f"A/web/q{k}", "A", "web", f"q{k}", 100, 10_000) for k in (1, 2)]
+    settings = MixtureSettings.model_validate(
+        {
+            "curve": {"buckets": 2, "points": [[0, 1], [1, 5]]},  # 2 and 4
+            "phases": [
+                {"name": "main", "share": 0.5},
+                {
+                    "name": "flat",
+                    "share": 0.25,
+                    "curve": {"buckets": 2, "points": [[0, 1], [1, 1]]},
+                },
+                {"name": "best", "share": 0.25, "tiers": {"q1": 0}},
+            ],
+            "block_samples": 30,
+        }
+    )
+    found = [phase.counts for phase in phases_from(groups, settings, 100)]
+    assert found == [{"A/web/q1": 10, "A/web/q2": 20}, {"A/web/q1": 15, "A/web/q2": 15},
+                     {"A/web/q2": 30}]  # fmt: skip
+
+
+def test_buckets_are_tiers_of_equal_shares() -> None:
+    tiers = TierSettings.model_validate({"signal": "s", "buckets": 4, "default": "q1"})
+    assert tiers.names == ("q4", "q3", "q2", "q1")
+    assert tiers.shares == (0.25,) * 4
+    assert TierSettings.model_validate(tiers.model_dump(mode="json")).names == tiers.names
+    with pytest.raises(ValidationError, match="`buckets` stand for names and shares"):
+        TierSettings.model_validate({"signal": "s", "buckets": 2, "names": ["a"], "default": "a"})
+
+
+def test_a_document_is_seen_as_often_as_its_weight_says_up_to_the_width_of_its_class() -> None:
+    """As docs/recipes.md has it: classes of a factor 2, and the geometric middle of each."""
+    names, bounds = ("w8", "w4", "w2", "w1", "w0"), (8.0, 4.0, 2.0, 1.0)
+    tiers = TierSettings(signal="importance", names=names, bounds=bounds, default="w0")
+    weights = np.exp(np.random.default_rng(7).uniform(0, math.log(15.9), 4000))
+    table = pa.table({"importance": weights, "domain": ["web"] * 4000})
+    cutoffs = {tier_cutoff(name): {"*": bound} for name, bound in zip(names, bounds, strict=False)}
+    codes, found = Columns(table).tiers(SelectionSettings(tiers=tiers), cutoffs)
+    sizes = {name: int((codes == k).sum()) for k, name in enumerate(found)}
+    groups = [MixedGroup(f"A/web/{t}", "A", "web", t, n, 64 * n) for t, n in sizes.items() if n]
+    middles = {"w8": 11.31, "w4": 5.657, "w2": 2.828, "w1": 1.414, "w0": 0.0}
+    wanted = round(64 * sum(middles[name] * n for name, n in sizes.items()))
+    settings = MixtureSettings(
+        tiers=middles, run_tokens=wanted, block_samples=wanted // 64, max_epochs=20
+    )
+    [phase] = phases_from(groups, settings, 64)
+    epochs = {g.tier: phase.blocks * phase.counts[g.id] / g.samples for g in groups}
+    seen = np.array([epochs[found[code]] for code in codes])
+    assert (np.abs(np.log2(seen / weights)) <= 0.5 + 0.01).all()
