@@ -152,6 +152,8 @@ PLACED_BY_REGISTRY = {
     "spans": "place.snapshot, place.shard",
     "benchmark_hits": "place.snapshot, place.part",
 }
+BY_NAME = frozenset({"signals", "texts"})
+"""Tables whose files need not have the same columns: those of a recipe, the labels of a source."""
 ID_COLUMNS = {
     "documents": ("doc_id",),
     "decisions": ("doc_id",),
@@ -281,9 +283,10 @@ class Lineage(DuckTables):
         listed = ", ".join(map(quoted, addresses))
         if table not in PLACED_BY_REGISTRY:
             return f"(SELECT * FROM read_parquet([{listed}]))"
+        by_name = ", union_by_name = true" if table in BY_NAME else ""
         return (
             f"(SELECT data.* EXCLUDE (filename), {PLACED_BY_REGISTRY[table]} "
-            f"FROM read_parquet([{listed}], filename = true) AS data "
+            f"FROM read_parquet([{listed}], filename = true{by_name}) AS data "
             f"JOIN lineage_paths AS place ON {' AND '.join(conditions)})"
         )
 
@@ -422,8 +425,7 @@ class LiveLineage(DuckTables):
         if not paths:
             return f"(SELECT *, CAST(NULL AS VARCHAR) AS filename FROM {empty_table(table)})"
         listed = ", ".join(quoted(self.store.address(path)) for path in paths)
-        # Signals have the columns of their recipe; the other tables are the same everywhere.
-        by_name = ", union_by_name = true" if table == "signals" else ""
+        by_name = ", union_by_name = true" if table in BY_NAME else ""
         return f"(SELECT * FROM read_parquet([{listed}], filename = true{by_name}))"
 
     def columns(self, table: str, version: str) -> set[str]:

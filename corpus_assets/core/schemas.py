@@ -53,7 +53,10 @@ DOCUMENTS = pa.schema(
         ("text", pa.large_string()),
     ]
 )
-"""Records that became documents, with their extracted text."""
+"""Records that became documents, with their extracted text. Those of a source that gives labels
+have one more column, a struct of them."""
+
+SOURCE_LABELS = "labels"
 
 SELECTION = pa.schema(
     [

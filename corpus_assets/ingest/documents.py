@@ -11,7 +11,7 @@ from blake3 import blake3
 from pydantic import Field
 
 from corpus_assets.core.identity import Settings
-from corpus_assets.core.schemas import DOCUMENTS, RECORDS
+from corpus_assets.core.schemas import DOCUMENTS, RECORDS, SOURCE_LABELS
 from corpus_assets.core.urls import Address, Blocklist, address_of
 from corpus_assets.ingest.extract import (
     ExtractionSettings,
@@ -353,6 +353,7 @@ class _Ingest:
                     "generator": record.generator,
                     "text_id": found.text_id,
                     "text": found.text,
+                    "labels": record.labels,
                 }
             )
 
@@ -363,7 +364,11 @@ class _Ingest:
 
     def tables(self) -> tuple[pa.Table, pa.Table]:
         self._add_sketches()
-        return _table(self._records, RECORDS), _table(self._documents, DOCUMENTS)
+        labels = self._spec.fields.label_type()
+        documents = (
+            DOCUMENTS if labels is None else DOCUMENTS.append(pa.field(SOURCE_LABELS, labels))
+        )
+        return _table(self._records, RECORDS), _table(self._documents, documents)
 
     def _add_sketches(self) -> None:
         """Sketch all texts at once, and let go of near copies of what takedowns took out."""

@@ -6,6 +6,7 @@ counted once, whatever state it is in.
 """
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -64,6 +65,7 @@ class RawRecord:
     generator: str | None = None
     file: str | None = None  # the member of a group it is; None: the part's one file
     path: str | None = None  # of a source file in its repository
+    labels: Mapping[str, str | float | None] | None = None  # where the source maps some
     refers_to: str | None = None  # id of the web archive record it was made from
     payload_digest: str = ""  # as the source declares it; empty when it does not
     damage: str | None = None  # the reason why it cannot be used, as far as its reader knows

@@ -1,11 +1,14 @@
 """What a recipe says of one source: where its documents belong and how its files are read."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+import pyarrow as pa
+from pydantic import Field, StringConstraints
 
-from corpus_assets.core.identity import Name, Settings
+from corpus_assets.core.identity import Name, Settings, is_absent
 from corpus_assets.ingest.gates import CodeSettings
+
+Column = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 
 
 class FieldNames(Settings):
@@ -27,13 +30,30 @@ class FieldNames(Settings):
     title: str | None = None
     derived_from: str | None = Field(default=None, description="URL or url_key, or a list of them")
     generator: str | None = Field(default=None, description="what wrote a synthetic text")
+    labels: dict[Column, str] = Field(
+        default={},
+        exclude_if=is_absent,
+        description="labels that the source gives its documents, as signals: name of the signal -> "
+        "column (the family `source_labels` carries them)",
+    )
+    scores: dict[Column, str] = Field(
+        default={},
+        exclude_if=is_absent,
+        description="the same for numbers: name of the signal -> column",
+    )
+
+    def label_type(self) -> pa.DataType | None:
+        """Return the type of the column `labels` of its documents; None where it gives none."""
+        kinds: dict[str, pa.DataType] = dict.fromkeys(self.labels, pa.string())
+        kinds |= dict.fromkeys(self.scores, pa.float64())
+        return pa.struct(sorted(kinds.items())) if kinds else None
 
     def columns(self) -> tuple[str, ...]:
         """All columns that are named, each once."""
         key = self.key if isinstance(self.key, tuple) else (self.key,)
         rest = (
             self.url, self.text, self.path, self.licence, self.language, self.title,
-            self.derived_from, self.generator,
+            self.derived_from, self.generator, *self.labels.values(), *self.scores.values(),
         )  # fmt: skip
         return tuple(dict.fromkeys(name for name in (*key, *rest) if name is not None))
 

@@ -25,7 +25,9 @@ from corpus_assets.inspect.version_columns import (
     read_documents,
     take_rows,
 )
+from corpus_assets.select.columns import Columns
 from corpus_assets.select.requirement import requirement
+from corpus_assets.select.rules import column_of
 from corpus_assets.versions.pages import STYLE, page
 
 DECIDED = ("doc_id", "offset", "kept", "stage", "reason", "detail", "failed_rules", "domain",
@@ -176,11 +178,11 @@ def _failed(
     rules = [rule for rule in columns.ruling.settings.rules if rule.name in names]
     if not rules:
         return
-    signals = list(dict.fromkeys(rule.signal for rule in rules))
-    values = take_rows(columns, one.part.signals, [row], signals).to_pylist()[0]
+    signals = list(dict.fromkeys(column_of(rule.signal) for rule in rules))
+    values = Columns(take_rows(columns, one.part.signals, [row], signals))
     for rule in rules:
         asked = requirement(rule, columns.ruling.cutoffs, one.part.domain, one.decision["language"])
-        yield rule.name, rule.signal, values[rule.signal], str(asked)
+        yield rule.name, rule.signal, values.column(rule.signal)[0].as_py(), str(asked)
 
 
 # The canary as one HTML page that needs nothing else. It holds text and is not stored.

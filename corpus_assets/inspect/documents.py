@@ -24,7 +24,13 @@ from corpus_assets.inspect.version_columns import (
 )
 from corpus_assets.select.columns import SOURCE_TIER, Columns, resolved, with_source
 from corpus_assets.select.requirement import requirement
-from corpus_assets.select.rules import cutoff_for, tier_cutoff
+from corpus_assets.select.rules import (
+    column_of,
+    cutoff_for,
+    is_label_type,
+    leaves,
+    tier_cutoff,
+)
 from corpus_assets.versions.statistics import BenchmarkFound, summarise
 
 Answer = dict[str, Any]
@@ -96,8 +102,9 @@ def _decision(
 def _rows(
     columns: VersionColumns, own: pa.Table, part: PartFiles, language: str | None
 ) -> list[Answer]:
-    names = [name for name in own.column_names if name not in ("domain", SOURCE_TIER)]
-    numbers = [name for name in names if not pa.types.is_string(own.schema.field(name).type)]
+    kinds = leaves({field.name: field.type for field in own.schema})
+    names = [name for name in kinds if name not in ("domain", SOURCE_TIER)]
+    numbers = [name for name in names if not is_label_type(kinds[name])]
     ranks = _percentiles(columns, own, part, numbers)
     one = Columns(own)
     ruling = columns.ruling
@@ -123,7 +130,7 @@ def _rows(
                     "passed": not bool(one.fails(rule, ruling.settings, ruling.cutoffs)[0]),
                 }
             rules.append(said)
-        value = own[name][0].as_py()
+        value = one.column(name)[0].as_py()
         rows.append({"name": name, "value": value, "percentile": ranks.get(name), "rules": rules})
     return rows
 
@@ -134,7 +141,7 @@ def _percentiles(
     """Rank values: the share of the snapshot's documents below, equal ones counted by half."""
     below = dict.fromkeys(names, 0.0)
     known = dict.fromkeys(names, 0)
-    for _, table in columns.batches(names, [part.snapshot]):
+    for _, table in columns.batches(list(dict.fromkeys(map(column_of, names))), [part.snapshot]):
         batch = Columns(table)
         for name in names:
             value = Columns(own).numbers(name)[0]

@@ -34,6 +34,7 @@ from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD
 from corpus_assets.signals.base import INSTALLED
 from corpus_assets.signals.classifier import Name as ClassifierName
 from corpus_assets.signals.perplexity import MODEL
+from corpus_assets.signals.source_labels import SourceLabels
 from corpus_assets.signals.stages.classifier_training import ClassifierEntry, check_classifiers
 from corpus_assets.signals.stages.perplexity_training import PerplexitySettings
 from corpus_assets.signals.stages.signals import SignalSettings
@@ -312,7 +313,20 @@ class Recipe(Settings):
                     f"known: {', '.join(known)}"
                 )
         self._check_conditions()
+        self._check_labels()
         return self
+
+    def _check_labels(self) -> None:
+        """Refuse labels of sources that no source gives."""
+        for family in self.signals.families:
+            for kind in ("labels", "scores") if isinstance(family, SourceLabels) else ():
+                given = {name for source in self.sources for name in getattr(source.fields, kind)}
+                unknown = sorted(set(getattr(family, kind)) - given)
+                if unknown:
+                    raise ValueError(
+                        f"signals.families (source_labels): no source has {unknown[0]!r} under "
+                        f"`fields.{kind}`; known: {', '.join(sorted(given)) or 'none'}"
+                    )
 
     def _check_conditions(self) -> None:
         known = sorted({tier for tiers in self._tiers().values() for tier in tiers})

@@ -26,6 +26,7 @@ from corpus_assets.select.rules import (
     Weigh,
     cutoff_for,
     cutoff_key,
+    leaves,
     tier_cutoff,
     upper_cutoff,
 )
@@ -66,12 +67,15 @@ class Columns:
         return self.column("language").cast(pa.string())
 
     def column(self, name: str) -> pa.Array:
-        if name not in self._table.schema.names:
+        """Return a column, or a member of one that is a struct (`a.b`)."""
+        known = {field.name: field.type for field in self._table.schema}
+        if name not in leaves(known):
             raise RecipeError(
-                f"selection: no signal is named {name!r}; computed are "
-                f"{', '.join(self._table.schema.names)}"
+                f"selection: no signal is named {name!r}; computed are {', '.join(leaves(known))}"
             )
-        return self._table.column(name).combine_chunks()
+        top, *members = name.split(".")
+        column = self._table.column(top).combine_chunks()
+        return pc.struct_field(column, members) if members else column
 
     def numbers(self, name: str) -> Numbers:
         """float32 for float32 columns, else float64; null becomes NaN."""

@@ -1,6 +1,6 @@
 """Selection rules, cutoffs and tiers as a recipe states them; checked, not evaluated, here."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Self
 
@@ -9,15 +9,13 @@ from pydantic import (
     ConfigDict,
     Field,
     FiniteFloat,
-    SerializerFunctionWrapHandler,
     StringConstraints,
-    model_serializer,
     model_validator,
 )
 
 from corpus_assets.core.buckets import bucket_names
 from corpus_assets.core.errors import RecipeError
-from corpus_assets.core.identity import Settings
+from corpus_assets.core.identity import Settings, is_absent
 
 ANY = "*"
 CHARACTERS = "n_chars"  # a column beside the signals, of every recipe
@@ -129,23 +127,16 @@ class Rule(LanguageBounds):
     )
     exclusive: bool = Field(
         default=False,
+        exclude_if=lambda value: not value,
         description="values equal to `min` or `max` fail too, those of languages and domains "
         "included",
     )
     where: Condition | None = Field(
         default=None,
+        exclude_if=is_absent,
         description="the rule holds for documents that meet this only, e.g. `{tier: [low]}` or "
         "`{signal: quality_score, max: 0.5}`; default all",
     )
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_usual(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave later keys out where they are off: results from before the key stay known."""
-        said: dict[str, Any] = dump(self)
-        for key in ("exclusive", "where"):
-            if not getattr(self, key):
-                said.pop(key, None)
-        return said
 
     @model_validator(mode="after")
     def _is_of_one_kind(self) -> Self:
@@ -409,16 +400,19 @@ class SelectionSettings(Settings):
 
     def rules_before(self, columns: Collection[str]) -> tuple[Rule, ...]:
         """Return the rules without a cutoff before the first that reads one of some columns."""
-        places = (i for i, rule in enumerate(self.rules) if self._reads(rule) & set(columns))
+        places = (i for i, rule in enumerate(self.rules) if self.reads([rule]) & set(columns))
         before = self.rules[: next(places, len(self.rules))]
         return tuple(rule for rule in before if not _cutoffs_of(rule))
 
-    def _reads(self, rule: Rule) -> set[str]:
-        """Return the signals that decide a rule and whom it is about."""
-        if rule.where is None:
-            return {rule.signal}
-        graded = self.tiers is not None and rule.where.tier is not None
-        return {rule.signal, self.tiers.signal if self.tiers and graded else rule.where.signal}
+    def reads(self, rules: Iterable[Rule]) -> set[str]:
+        """Return the columns that decide some rules and whom they are about."""
+        signals = set()
+        for rule in rules:
+            signals.add(rule.signal)
+            if rule.where is not None:
+                is_graded = rule.where.tier is not None and self.tiers is not None
+                signals.add(self.tiers.signal if self.tiers and is_graded else rule.where.signal)
+        return {column_of(signal) for signal in signals if signal}
 
     @property
     def rules_before_distinct(self) -> tuple[Rule, ...] | None:
@@ -438,21 +432,23 @@ class SelectionSettings(Settings):
         return (self.cutoffs, self.tiers) == (other.cutoffs, other.tiers)
 
     def signals(self) -> tuple[str, ...]:
-        """Names of all signals that selection reads, sorted."""
+        """Names of all columns that selection reads, sorted."""
         weighs = [cutoff.weigh for cutoff in self.cutoffs.values()]
         weighs += [self.tiers.weigh] if self.tiers else []
         weights = {CHARACTERS} if "characters" in weighs else set()
-        return tuple(sorted({signal for signal, _, _ in self._uses()} | {"language"} | weights))
+        read = {column_of(signal) for signal, _, _ in self._uses()}
+        return tuple(sorted(read | {"language"} | weights))
 
     def check(self, columns: Mapping[str, pa.DataType]) -> None:
         """Refuse rules about signals that the recipe's families do not compute."""
+        columns = leaves(columns)
         for signal, key, kind in self._uses():
             if signal not in columns:
                 raise RecipeError(
                     f"{key}: no configured signal family gives {signal!r}; "
                     f"expected one of {', '.join(columns)}"
                 )
-            is_label = pa.types.is_string(columns[signal])
+            is_label = is_label_type(columns[signal])
             if is_label != (kind == "label"):
                 raise RecipeError(
                     f"{key}: {signal!r} is a {'label' if is_label else 'number'}; expected a "
@@ -483,6 +479,27 @@ class SelectionSettings(Settings):
             if self.tiers.by in ("language", "domain_language"):
                 uses.append(("language", "selection.tiers.by", "label"))
         return uses
+
+
+def column_of(signal: str) -> str:
+    """Return the column that holds a signal: `a` of the member `a.b`."""
+    return signal.partition(".")[0]
+
+
+def leaves(columns: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
+    """Return columns with the members of structs in their place, by dotted names."""
+    out: dict[str, pa.DataType] = {}
+    for name, kind in columns.items():
+        if pa.types.is_struct(kind):
+            out |= leaves({f"{name}.{member.name}": member.type for member in kind})
+        else:
+            out[name] = kind
+    return out
+
+
+def is_label_type(kind: pa.DataType) -> bool:
+    """Whether values of a type are labels; others are numbers."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _cutoffs_of(rule: Rule) -> list[str]:

@@ -25,4 +25,4 @@ def _find_families() -> dict[str, type[SignalFamily]]:
 
 FAMILIES = _find_families()
 
-__all__ = ["TextStep", "base", "classifier", "perplexity", "stages"]
+__all__ = ["TextStep", "base", "classifier", "perplexity", "source_labels", "stages"]

@@ -69,6 +69,10 @@ class SignalFamily(Settings):
         """Columns of families before it that `compute` finds in `batch.columns`."""
         return ()
 
+    def of_documents(self) -> tuple[str, ...]:
+        """Columns of the documents, beside their text, that `compute` finds in `batch.columns`."""
+        return ()
+
     def record_batch(self, values: Mapping[str, Any]) -> pa.RecordBatch:
         """Put computed arrays under the declared columns, in the declared order and types."""
         fields = self.columns()

@@ -10,8 +10,9 @@ import pyarrow as pa
 from pydantic import Field, StringConstraints
 
 from corpus_assets.core.errors import RecipeError
+from corpus_assets.core.identity import Settings
 from corpus_assets.models.fasttext_file import LABEL, FastTextModel, load_model
-from corpus_assets.models.fasttext_labels import label_scores
+from corpus_assets.models.fasttext_labels import identify, label_scores
 from corpus_assets.signals.base import SignalFamily, TextBatch, model_path
 from corpus_assets.signals.kernels.spaced_words import spaced_words
 from corpus_assets.text.split import blank_texts
@@ -27,25 +28,12 @@ Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 Reading = Literal["words", "plain"]
 
 
-class Classifier(SignalFamily):
-    """`NAME_score`: how much a text is of the kind that the classifier looks for.
+class ReadsTexts(Settings):
+    """Which classifier, and how it reads texts, in training too."""
 
-    The probability of a label, or a weighted sum of several (a grade of 0 to 5, say). Rounded to
-    four decimals, float32; null for a text without words.
-    """
-
-    version: ClassVar[int] = 3
-
-    family: Literal["classifier"] = "classifier"
     name: Name = Field(
         default="quality",
         description="the classifier, under `classifiers`; begins the column's name",
-    )
-    labels: dict[str, float] = Field(
-        default={POSITIVE: 1.0},
-        min_length=1,
-        description="labels of the model and what each counts; the one of models trained here is "
-        "`positive`",
     )
     text: Reading = Field(
         default="words",
@@ -55,11 +43,29 @@ class Classifier(SignalFamily):
         default=MAX_CHARS, ge=1, description="read of each text, in training too; null: all"
     )
 
-    def columns(self) -> dict[str, pa.DataType]:
-        return {f"{self.name}_score": pa.float32()}
-
     def needs(self) -> tuple[str, ...]:
         return (f"{MODEL}{self.name}",)
+
+
+class Classifier(ReadsTexts, SignalFamily):
+    """`NAME_score`: how much a text is of the kind that the classifier looks for.
+
+    The probability of a label, or a weighted sum of several (a grade of 0 to 5, say). Rounded to
+    four decimals, float32; null for a text without words.
+    """
+
+    version: ClassVar[int] = 3
+
+    family: Literal["classifier"] = "classifier"
+    labels: dict[str, float] = Field(
+        default={POSITIVE: 1.0},
+        min_length=1,
+        description="labels of the model and what each counts; the one of models trained here is "
+        "`positive`",
+    )
+
+    def columns(self) -> dict[str, pa.DataType]:
+        return {f"{self.name}_score": pa.float32()}
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
         model = load_model(model_path(models, f"{MODEL}{self.name}", self.family))
@@ -82,6 +88,32 @@ class Classifier(SignalFamily):
                 )
             weights[model.labels.index(name)] = weight
         return weights
+
+
+class Label(ReadsTexts, SignalFamily):
+    """`NAME`, `NAME_score`: the likeliest label of a text under a classifier of many (a topic, a
+    format), and its probability.
+
+    Labels are as the model has them, without `__label__`. Four decimals, float32; both null for a
+    text without words.
+    """
+
+    version: ClassVar[int] = 1
+
+    family: Literal["label"] = "label"
+
+    def columns(self) -> dict[str, pa.DataType]:
+        return {self.name: pa.string(), f"{self.name}_score": pa.float32()}
+
+    def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        model = load_model(model_path(models, f"{MODEL}{self.name}", self.family))
+        lines = read_batch(batch, self.text, self.max_chars)
+        best, scores = identify(model, lines.data, lines.offsets, k=1)
+        none = (best[:, 0] < 0) | blank_texts(lines.data, lines.offsets)
+        labels = pa.array(model.labels, pa.string()).take(pa.array(best[:, 0], mask=none))
+        values = rounded_scores(scores[:, 0].astype(np.float64))
+        score = pa.array(values, pa.float32(), mask=none)
+        return self.record_batch({self.name: labels, f"{self.name}_score": score})
 
 
 def read_batch(batch: TextBatch, text: Reading, max_chars: int | None) -> TextBatch:

@@ -26,7 +26,7 @@ from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.scrub.texts import scrubbed_totals
 from corpus_assets.select.columns import Columns, Mask, Numbers, rule_cutoff
 from corpus_assets.select.requirement import Requirement, requirement
-from corpus_assets.select.rules import Rule
+from corpus_assets.select.rules import Rule, column_of
 from corpus_assets.shards.mixture import fitted
 from corpus_assets.shards.mixture_table import mixture_table
 from corpus_assets.versions.pages import (
@@ -429,7 +429,8 @@ def _sampled(pipeline: Pipeline, signals: list[str]) -> tuple[Columns, Mask, int
     total = sum(result.outputs[files.SIGNALS].rows for _, result, _ in parts)
     take_every = max(1, -(-total // MOST_DOCUMENTS))
     known = pipeline.recipe.signals.columns()
-    names = [name for name in dict.fromkeys([*signals, "language"]) if name in known]
+    wanted = dict.fromkeys([*map(column_of, signals), "language"])
+    names = [name for name in wanted if name in known]
     tables, fates = [], []
     for domain, scored, chosen in parts[::take_every]:
         values = _read(pipeline, scored, files.SIGNALS, names)

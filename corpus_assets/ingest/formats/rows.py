@@ -1,5 +1,6 @@
 """Rows of ready text, from JSON lines, Parquet columns or a Markdown file's front matter."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,6 +31,7 @@ def record_of_row(
         title=string(row, fields.title),
         derived_from=strings(row, fields.derived_from),
         generator=string(row, fields.generator) or spec.generator,
+        labels=labels(row, spec),
     )
 
 
@@ -52,6 +54,23 @@ def licence(row: Mapping[str, Any], spec: SourceSpec) -> str | None:
     if len(named) > 1:
         named = [f"({each})" if " " in each else each for each in named]
     return word.join(named) or None
+
+
+def labels(row: Mapping[str, Any], spec: SourceSpec) -> dict[str, str | float | None] | None:
+    """Return the labels and scores that a source maps; None for one that has none or of another
+    kind."""
+    fields = spec.fields
+    if not fields.labels and not fields.scores:
+        return None
+    found: dict[str, str | float | None] = {}
+    for name, column in fields.labels.items():
+        said = value(row, column)
+        found[name] = str(said).lower() if isinstance(said, bool) else string(row, column)
+    for name, column in fields.scores.items():
+        said = value(row, column)
+        is_number = isinstance(said, int | float) and math.isfinite(said)
+        found[name] = float(said) if is_number else None
+    return found
 
 
 def value(row: Mapping[str, Any], column: str | None) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from corpus_assets.ingest.formats.base import FileContent, FolderFormat
-from corpus_assets.ingest.formats.rows import key, licence, string, strings
+from corpus_assets.ingest.formats.rows import key, labels, licence, string, strings
 from corpus_assets.ingest.records import RawRecord
 from corpus_assets.ingest.source import SourceSpec
 
@@ -46,6 +46,7 @@ def text_record(content: FileContent, spec: SourceSpec) -> RawRecord:
         title=string(matter, fields.title) or title,
         derived_from=strings(matter, fields.derived_from),
         generator=string(matter, fields.generator) or spec.generator,
+        labels=labels(matter, spec),
     )
 
 

@@ -25,7 +25,7 @@ from corpus_assets.models.fasttext_file import END_OF_LINE, LABEL, FastTextModel
 from corpus_assets.models.fasttext_labels import label_scores
 from corpus_assets.models.fasttext_train import dump_model, train_rows
 from corpus_assets.signals.base import TextBatch
-from corpus_assets.signals.classifier import MODEL, NEGATIVE, POSITIVE, Classifier, read_batch
+from corpus_assets.signals.classifier import MODEL, NEGATIVE, POSITIVE, ReadsTexts, read_batch
 
 VERSION = 2
 
@@ -67,7 +67,7 @@ class TrainedClassifier:
 
 
 def train_classifier(
-    positives: Sequence[str], negatives: Sequence[str], family: Classifier, settings: TrainSettings
+    positives: Sequence[str], negatives: Sequence[str], family: ReadsTexts, settings: TrainSettings
 ) -> TrainedClassifier:
     """Train on most of the texts, measure on the rest. `family` says how texts are read.
 
@@ -105,7 +105,7 @@ def auc(good: Sequence[float], poor: Sequence[float]) -> float:
     return float((below + not_above).sum() / (2 * len(good) * len(poor)))
 
 
-def _distinct(texts: Sequence[str], family: Classifier) -> set[str]:
+def _distinct(texts: Sequence[str], family: ReadsTexts) -> set[str]:
     """One line a text; in plain text, words that fastText would obey are left out."""
     batch = TextBatch.from_arrow(pa.array(texts, pa.large_string()))
     lines = read_batch(batch, family.text, family.max_chars).texts.to_pylist()

@@ -19,7 +19,7 @@ from corpus_assets.core.store import Output
 from corpus_assets.core.task import Task, TaskContext, count
 from corpus_assets.scrub.texts import sample_settings, scrubbed_sample
 from corpus_assets.signals.base import SignalFamily
-from corpus_assets.signals.classifier import MODEL, Classifier
+from corpus_assets.signals.classifier import MODEL, Classifier, Label, ReadsTexts
 from corpus_assets.signals.ensemble import RANKS
 from corpus_assets.signals.stages.classifier_training import (
     SIDES,
@@ -97,10 +97,10 @@ def trained(graph: "Pipeline") -> dict[str, ClassifierEntry]:
     return {n: e for n, e in graph.recipe.classifiers.items() if e.is_trained}
 
 
-def family_of(families: Iterable[SignalFamily], name: str) -> Classifier:
+def family_of(families: Iterable[SignalFamily], name: str) -> Classifier | Label:
     """Return the family that scores with a classifier; it says how texts are read, in training too."""
     for family in families:
-        if isinstance(family, Classifier) and family.name == name:
+        if isinstance(family, Classifier | Label) and family.name == name:
             return family
     raise MissingInput(f"classifiers.{name}: no signal family reads it")
 
@@ -259,7 +259,7 @@ def run_classifiers(context: TaskContext) -> None:
     trained = train_classifier(
         positives,
         negatives,
-        context.settings(Classifier, "family"),
+        ReadsTexts(**{name: settings["family"][name] for name in ReadsTexts.model_fields}),
         context.settings(TrainSettings, "train"),
     )
     context.write_bytes(files.CLASSIFIER, trained.model)

@@ -82,7 +82,7 @@ def _read_by_rules(graph: "Pipeline", ensemble: Ensemble) -> set[str]:
     if ensemble.among == "all":
         return set()
     rules = graph.recipe.selection.rules_before(graph.recipe.signals.ranked_columns())
-    read = {rule.signal for rule in rules} | {"language"}
+    read = graph.recipe.selection.reads(rules) | {"language"}
     return read.intersection(graph.recipe.signals.columns())
 
 
@@ -107,13 +107,12 @@ def _makes_ranks(graph: "Pipeline", ensemble: Ensemble, snapshot: str) -> bool:
 
 def run_score_sample(context: TaskContext) -> None:
     settings = context.task.settings
-    table = context.table("documents", ["doc_id", "domain", "text"])
+    families = context.settings(SignalSettings, "signals")
+    table = context.table("documents", families.document_columns())
     place = places(table["doc_id"], settings["seed"])
     rows = np.sort(np.argsort(place, kind="stable")[: settings["max_documents"]])
     drawn = table.take(pa.array(rows))
-    scores = compute_signals(
-        drawn, context.settings(SignalSettings, "signals"), model_files(context)
-    )
+    scores = compute_signals(drawn, families, model_files(context))
     chosen = scores.select(settings["columns"]).append_column("place", pa.array(place[rows]))
     context.write_table(files.SCORE_SAMPLE, chosen)
     count(context, table.num_rows, drawn.num_rows)

@@ -92,6 +92,11 @@ class SignalSettings(Settings):
                 found.update(family.columns())
         return frozenset(found)
 
+    def document_columns(self) -> list[str]:
+        """Columns of the documents that signals are computed from; not all documents have all."""
+        own = {name for family in self.families for name in family.of_documents()}
+        return ["doc_id", "domain", *sorted(own - {"doc_id", "domain"}), "text"]
+
     def needs(self) -> tuple[str, ...]:
         """Names of the model files that some family reads, sorted."""
         return tuple(sorted({name for family in self.families for name in family.needs()}))
@@ -105,13 +110,14 @@ def compute_signals(
     The result does not depend on how rows fall into batches.
     """
     schema = pa.schema([("doc_id", DOC_ID), *settings.columns().items()])
-    read = [name for name in ("doc_id", "domain", "text") if name in documents.schema.names]
+    read = [name for name in settings.document_columns() if name in documents.schema.names]
     batches = []
     for domain, piece in _pieces(documents.select(read)):
         batch = TextBatch.from_arrow(piece.column("text"))
         known = {"doc_id": piece.column("doc_id"), "n_chars": pa.array(batch.n_chars, pa.int64())}
+        given = {name: piece.column(name) for name in read if name != "text"}
         for family in settings.families:
-            batch.columns = known
+            batch.columns = given | known
             names = list(family.columns())
             if not isinstance(family, TextStep):
                 found = family.compute(batch, models).columns
@@ -170,8 +176,9 @@ def run_signals(context: TaskContext) -> None:
 
 
 def _compute_signals(context: TaskContext) -> pa.Table:
-    table = context.table("documents", ["doc_id", "domain", "text"])
-    return compute_signals(table, context.settings(SignalSettings, "signals"), model_files(context))
+    settings = context.settings(SignalSettings, "signals")
+    table = context.table("documents", settings.document_columns())  # those that are there
+    return compute_signals(table, settings, model_files(context))
 
 
 SIGNALS = Stage(

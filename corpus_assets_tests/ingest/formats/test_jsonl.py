@@ -56,6 +56,29 @@ def test_columns_become_fields() -> None:
     )
 
 
+def test_labels_and_scores_are_taken_as_they_are_mapped() -> None:
+    fields = FieldNames(
+        text="body",
+        labels={"topic": "meta.topic", "grade": "grade", "clean": "clean", "whole": "meta"},
+        scores={"edu": "meta.edu", "word": "grade_word", "far": "far"},
+    )
+    row = {"body": "x", "meta": {"topic": " Health ", "edu": 3}, "grade": 4, "clean": True,
+           "grade_word": "4", "far": float("inf")}  # fmt: skip
+    spec = SourceSpec(name="rows", format="jsonl", fields=fields)
+    [found] = read_jsonl(io.BytesIO(json.dumps(row).encode()), "a.jsonl", spec, 1000)
+    assert found.labels == {
+        "topic": "Health", "grade": "4", "clean": "true", "whole": None,
+        "edu": 3.0, "word": None, "far": None,
+    }  # fmt: skip
+    assert [each.labels for each in read(LINES)[:2]] == [None, None]
+
+
+def test_a_source_without_labels_is_what_it_was() -> None:
+    assert not {"labels", "scores"} & FIELDS.model_dump(mode="json").keys()
+    again = FieldNames(labels={"topic": "t"})
+    assert FieldNames.model_validate(again.model_dump(mode="json")) == again
+
+
 def test_bad_lines_are_counted_with_their_number_and_the_rest_is_read() -> None:
     good = b'{"id": 1, "body": "x"}'
     bad = [b"{", b"[1]", b'{"body": "\xff"}', b'{"body": 5}', b"[" * 100_000]

@@ -53,6 +53,8 @@ def test_front_matter_gives_the_fields_that_the_source_maps(tmp_path: Path) -> N
     assert found.derived_from == ("http://a.test/one", "notes:two")
     assert found.generator == "writer-1"
     assert found.text == MATTER
+    labelled = SourceSpec(name="notes", format="text", fields={"labels": {"tongue": "lang"}})
+    assert read(tmp_path, labelled)["a.md"].labels == {"tongue": "en"}
     plain = SourceSpec(name="notes", format="text", generator="writer-2")
     found = read(tmp_path, plain)["a.md"]
     assert (found.title, found.licence, found.derived_from) == ("Another heading", None, ())

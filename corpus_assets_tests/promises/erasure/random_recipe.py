@@ -15,6 +15,9 @@ SIGNATURES = ((14, 8), (20, 5), (32, 2), (5, 4), (4, 6))
 
 
 UNREADABLE = {"name": "unreadable", "signal": "token_divergence_m", "cutoff": "far"}
+ELDEST = {
+    "name": "eldest", "signal": "n_words", "min": 25, "where": {"signal": "named", "in": ["k0"]},
+}  # fmt: skip
 FAR = {"signal": "token_divergence_m", "drop_share": 0.04, "drop": "highest", "min_documents": 5}
 
 
@@ -64,6 +67,16 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
     # One recipe in five says the tier of one source by hand.
     if seed % 5 == 3:
         sources = [sources[0] | {"tier": "low"}, *sources[1:]]
+    # One recipe in three carries labels of its sources, and asks a rule of those that have one.
+    has_labels = seed % 3 == 2
+    if has_labels:
+        sources = [
+            source | {"fields": source["fields"] | {"labels": {"named": "key"}}}
+            if source["format"] != "warc"
+            else source
+            for source in sources
+        ]
+        has_labels = any("labels" in source["fields"] for source in sources)
     is_given = all("tier" in source for source in sources)
     # One recipe in four has a language model, and grades by perplexity: low is good.
     has_model = seed % 4 == 2
@@ -85,6 +98,7 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
                 *([step] if seed % 3 == 0 else []),
                 *({"family": family} for family in families),
                 *(reading if has_model else []),
+                *([{"family": "source_labels", "labels": ["named"]}] if has_labels else []),
             ]
         },
         "perplexity": {"models": {"m": {"texts": ["good.jsonl"], "train": {"min_texts": 2}}}}
@@ -96,6 +110,7 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
                 {"name": "few_words", "signal": "n_words", "min": 20},
                 {"name": "short_words", "signal": "mean_word_chars", "cutoff": "short"},
                 *([UNREADABLE] if has_model else []),
+                *([ELDEST] if has_labels else []),
             ],
             "cutoffs": {
                 "short": {

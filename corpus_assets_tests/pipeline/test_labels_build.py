@@ -1,0 +1,99 @@
+"""Labels of sources in a build: rules ask for them, reports and queries show them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from catalog.db.registry import Registry
+from catalog.formats.store import Store as CatalogStore
+from catalog.lineage.tables import Lineage
+from corpus_assets.build import build
+from corpus_assets.core.errors import RecipeError
+from corpus_assets.core.home import Home
+from corpus_assets.core.store import open_store
+from corpus_assets.recipe.recipe import load_recipe
+from corpus_assets.session import open_session
+from corpus_assets_tests.cli.test_commands import said
+from corpus_assets_tests.pipeline.test_groups import write
+from corpus_assets_tests.small_corpus import prose
+
+CHANGES: dict[str, Any] = {
+    "sources.0.fields": {"key": "id", "labels": {"topic": "meta.topic"}, "scores": {"edu": "edu"}},
+    "signals.families": [
+        {"family": "gopher_quality"},
+        {"family": "source_labels", "labels": ["topic"], "scores": ["edu"]},
+    ],
+    "selection.rules": [
+        {"name": "words", "signal": "n_words", "min": 5},
+        {"name": "topic", "signal": "topic", "in": ["law", "health"], "only_languages": None,
+         "where": {"signal": "edu", "max": 2}},
+    ],
+}  # fmt: skip
+LABELS = [{"meta": {"topic": ("law", "games")[i % 2]}, "edu": i % 4} for i in range(12)]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("labels")
+    recipe = write(folder / "in", CHANGES)
+    rows = ({"id": f"forum-{i}", "text": prose("forum", i)} | LABELS[i] for i in range(12))
+    (recipe.parent / "forum.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with open_session(str(recipe), Home.resolve(str(folder / "home")), workers=1) as session:
+        build(session, "v")
+    return folder
+
+
+def test_a_rule_drops_by_the_label_of_the_source(place: Path) -> None:
+    home = Home.resolve(str(place / "home"))
+    registry = Registry(home.catalog_url)
+    store = CatalogStore(home.store_url)
+    with Lineage(registry, store, "v") as tables:
+        fates = tables.connection.execute(
+            f"SELECT s.topic, s.edu, d.reason FROM {tables.scan('signals')} AS s "
+            f"JOIN {tables.scan('decisions')} AS d USING (doc_id)"
+        ).fetchall()
+        labels = tables.connection.execute(
+            f"SELECT labels.topic, count(*) FROM {tables.scan('texts')} GROUP BY ALL ORDER BY ALL"
+        ).fetchall()
+    assert len(fates) == 36
+    for topic, edu, reason in fates:
+        is_asked = edu is not None and edu <= 2
+        assert reason == ("topic" if is_asked and topic != "law" else None)
+    # Two sources give no labels: their texts have no such column, and are there all the same.
+    assert labels == [("games", 6), ("law", 6), (None, 24)]
+
+
+def test_a_document_is_shown_with_its_labels(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = Home.resolve(str(place / "home"))
+    files = Registry(home.catalog_url).lineage_files("v", "signals")
+    tables = [pq.read_table(open_store(home.store_url).local(file.path)) for file in files]
+    rows = [row for table in tables for row in table.to_pylist() if row["topic"] == "games"]
+    shown = json.loads(
+        said(
+            capsys,
+            "signals",
+            "show",
+            rows[0]["doc_id"].hex(),
+            "--home",
+            str(place / "home"),
+            "--json",
+        )
+    )
+    by_name = {signal["name"]: signal for signal in shown["signals"]}
+    assert by_name["topic"]["value"] == "games"
+    assert by_name["edu"]["percentile"] is not None
+
+
+def test_a_label_that_no_source_gives_is_refused(tmp_path: Path) -> None:
+    wrong = CHANGES | {"signals.families": [{"family": "source_labels", "labels": ["topik"]}]}
+    recipe = write(tmp_path / "in", wrong | {"selection.rules": [], "selection.tiers": None,
+                                             "mixture.tiers": {"all": 1}})  # fmt: skip
+    with pytest.raises(
+        RecipeError, match="no source has 'topik' under `fields.labels`; known: top"
+    ):
+        load_recipe(recipe)

@@ -1,0 +1,91 @@
+"""Labels as signals: the best of a classifier's, and those that sources give their documents."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import fasttext
+import pyarrow as pa
+import pytest
+
+from corpus_assets.signals.base import TextBatch
+from corpus_assets.signals.classifier import Label
+from corpus_assets.signals.source_labels import SourceLabels
+from corpus_assets.signals.stages.signals import SignalSettings, compute_signals
+from corpus_assets_tests.signals.texts import ADVERSARIAL
+
+TOPICS = {
+    "health": "doctor nurse fever clinic medicine patient",
+    "law": "court judge statute appeal counsel verdict",
+    "food_and_drink": "bread butter oven flour sugar recipe",
+}
+
+
+def text_of(topic: str, draw: random.Random) -> str:
+    return " ".join(draw.choices([*TOPICS[topic].split(), "the", "and", "of"], k=20))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A topic classifier as people publish them: by fastText itself, labels with its prefix."""
+    folder = tmp_path_factory.mktemp("topics")
+    draw = random.Random(3)
+    lines = [f"__label__{t} {text_of(t, draw)}\n" for _ in range(60) for t in TOPICS]
+    (folder / "train.txt").write_text("".join(lines))
+    trained = fasttext.train_supervised(
+        str(folder / "train.txt"), dim=8, epoch=20, bucket=100, minCount=1, thread=1, verbose=0
+    )
+    trained.save_model(str(folder / "topics.bin"))
+    return folder / "topics.bin"
+
+
+def computed(family: Label, model: Path, texts: list[Any]) -> pa.RecordBatch:
+    batch = TextBatch.from_arrow(pa.array(texts, pa.large_string()))
+    return family.compute(batch, {"classifier:topic": model})
+
+
+def test_the_likeliest_label_and_its_probability_are_fasttexts_own(model: Path) -> None:
+    draw = random.Random(4)
+    family = Label(name="topic", text="plain", max_chars=None)
+    texts = [text_of(topic, draw) for topic in TOPICS for _ in range(20)]
+    found = computed(family, model, texts)
+    assert found.schema.types == [pa.string(), pa.float32()]
+    reference = fasttext.load_model(str(model))
+    for text, label, score in zip(texts, *found.to_pydict().values(), strict=True):
+        (expected,), (chance,) = reference.predict(text)
+        assert label == expected.removeprefix("__label__")
+        assert score == pytest.approx(min(chance, 1), abs=1e-4)
+
+
+def test_a_text_without_words_has_no_label_and_every_other_one_has(model: Path) -> None:
+    found = computed(Label(name="topic"), model, ["", " \n\t", "the judge", *ADVERSARIAL])
+    labels = found["topic"].to_pylist()
+    assert labels[:3] == [None, None, "law"]
+    assert set(labels) <= {None, *TOPICS}
+    assert [label is None for label in labels] == [
+        s is None for s in found["topic_score"].to_pylist()
+    ]
+
+
+def test_labels_of_sources_come_through_typed_and_null_where_there_are_none() -> None:
+    family = SourceLabels(labels=("topic", "format"), scores=("edu",))
+    settings = SignalSettings(families=(family,))
+    given = pa.struct([("edu", pa.float64()), ("topic", pa.string())])
+    documents = pa.table(
+        {
+            "doc_id": pa.array([bytes([k] * 16) for k in range(3)], pa.binary(16)),
+            "labels": pa.array(
+                [{"edu": 2.5, "topic": "law"}, {"edu": None, "topic": None}, None], given
+            ),
+            "text": pa.array(["a", "b", "c"], pa.large_string()),
+        }
+    )
+    found = compute_signals(documents, settings, {})
+    assert found.select(["topic", "format", "edu"]).to_pydict() == {
+        "topic": ["law", None, None],
+        "format": [None, None, None],
+        "edu": [2.5, None, None],
+    }
+    bare = compute_signals(documents.drop_columns("labels"), settings, {})
+    assert bare.schema == found.schema
+    assert bare["topic"].null_count == 3
