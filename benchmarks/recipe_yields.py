@@ -68,13 +68,13 @@ def main() -> None:
 
 
 def ranges() -> dict[str, tuple[float, float]]:
-    """The stated yield of each published recipe."""
+    """The stated yield of each published recipe for crawls."""
     found = {}
     for path in sorted((RECIPES / "sources").glob("*.csv")):
         with open(path, newline="", encoding="utf-8") as lines:
-            (stated,) = (row["value"] for row in csv.DictReader(lines) if row["rule"] == "yield")
-        low, high = yaml.safe_load(stated)
-        found[path.stem] = (float(low), float(high))
+            stated = [row["value"] for row in csv.DictReader(lines) if row["rule"] == "yield"]
+        for low, high in map(yaml.safe_load, stated):
+            found[path.stem] = (float(low), float(high))
     return found
 
 

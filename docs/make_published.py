@@ -54,7 +54,7 @@ def _summary() -> Iterator[str]:
     for recipe, rows in tables().items():
         counts = Counter(row["status"] for row in rows)
         numbers = " | ".join(str(counts[name]) for name in names)
-        (kept,) = (row["value"] for row in rows if row["rule"] == "yield")
+        kept = next((row["value"] for row in rows if row["rule"] == "yield"), "-")
         yield f"| [{recipe}](#{recipe}) | {numbers} | {kept} |"
     yield ""
 

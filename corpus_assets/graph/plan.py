@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from corpus_assets.core.errors import MissingInput
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import snapshots_of
+from corpus_assets.ingest.snapshots import refuse_absent
 
 CACHED = "cached"
 RUNS = "runs"
@@ -72,6 +73,7 @@ def _source_files(pipeline: Pipeline) -> PlanLine:
             pipeline.snapshot_files(snapshot)
             line.cached += 1
         except MissingInput:
+            refuse_absent(pipeline.recipe, pipeline.locations, snapshot)
             line.to_run += 1
     return line
 

@@ -127,12 +127,7 @@ def list_files(spec: SourceSpec, location: str, snapshot: str) -> list[SourceFil
     """
     if format_of(spec.format).is_web_archive:
         refuse_formats(name for name, _ in _find(location, None, all_files=True))
-    found = list(_find(location, spec.format))
-    if not found:
-        raise SourceError(
-            f"snapshot {snapshot} of {spec.name}: no file matches {_looked_for(location, spec.format)}; "
-            "correct the location in the recipe or fetch the files"
-        )
+    found = find_files(spec, location, snapshot)
     if format_of(spec.format).is_folder:
         return group_files(spec, str(base_of(location).resolve()), [name for name, _ in found])
     files = []
@@ -141,6 +136,17 @@ def list_files(spec: SourceSpec, location: str, snapshot: str) -> list[SourceFil
         size, sha256 = file_sha256(uri)
         files.append(SourceFile(name, uri, size, sha256))
     return files
+
+
+def find_files(spec: SourceSpec, location: str, snapshot: str) -> list[tuple[str, Path]]:
+    """Return names and paths of the files at a location; where there are none that is an error."""
+    found = list(_find(location, spec.format))
+    if not found:
+        raise SourceError(
+            f"snapshot {snapshot} of {spec.name}: no file matches {_looked_for(location, spec.format)}; "
+            "correct the location in the recipe or fetch the files"
+        )
+    return found
 
 
 def list_names(location: str, format: str | None = None) -> list[tuple[str, int]]:

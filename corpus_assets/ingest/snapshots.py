@@ -27,8 +27,8 @@ from corpus_assets.ingest.entry import SourceEntry
 from corpus_assets.ingest.fetch import Opener, Reach, forget_cached, is_remote, open_pinned
 from corpus_assets.ingest.formats import format_of, read_records, refuse_formats
 from corpus_assets.ingest.gates import GateSettings
-from corpus_assets.ingest.listing import base_of, list_files, list_names, list_remote
-from corpus_assets.ingest.locations import Locations
+from corpus_assets.ingest.listing import base_of, find_files, list_files, list_names, list_remote
+from corpus_assets.ingest.locations import DEMO, Locations
 from corpus_assets.ingest.records import RawRecord, SourceFile
 from corpus_assets.ingest.source import SourceSpec
 
@@ -132,6 +132,15 @@ def list_snapshot_files(
             "location in the recipe"
         )
     return SnapshotFiles(snapshot, location, tuple(files))
+
+
+def refuse_absent(recipe: "Recipe", locations: Locations, snapshot: str) -> None:
+    """Refuse a snapshot that should lie on this machine and does not, without reading any file."""
+    source = recipe.source_of(snapshot)
+    stated = source.snapshots[snapshot]
+    is_elsewhere = source.crawl is not None or is_remote(stated)
+    if not is_elsewhere and not stated.startswith(DEMO):  # those are made when they are needed
+        find_files(source, locations.resolve(stated), snapshot)
 
 
 def reach_of(source: SourceEntry, locations: Locations, snapshot: str) -> Reach:

@@ -7,20 +7,20 @@ import pytest
 
 from corpus_assets_tests.recipe.test_published_recipes import Built, Slice, fates, sliced, url_of  # noqa: F401, a fixture
 
-NAMES = ("ccnet", "llama3-like", "darkforest")
+NAMES = ("ccnet", "llama3-like")
 ORDINARY = {"en", "de", "fr", "es"}
 
 # Page -> the first rule of each recipe that it fails; it passes those that are not named.
 EXPECTED: dict[str, dict[str, str]] = {
     "ordinary": {},
     "brace": {},
-    "filler": {"darkforest": "lorem_ipsum"},
-    "repeated_line": {"llama3-like": "repeated_5_grams", "darkforest": "repeated_lines"},
-    "bullets": {"darkforest": "bullet_lines"},
-    "unfinished": {"darkforest": "unfinished_lines"},
-    "hashes": {"darkforest": "hash_signs"},
-    "dots": {"darkforest": "ellipses"},
-    "few_words": {"ccnet": "too_short", "llama3-like": "word_count", "darkforest": "word_count"},
+    "filler": {},
+    "repeated_line": {"llama3-like": "repeated_5_grams"},
+    "bullets": {},
+    "unfinished": {},
+    "hashes": {},
+    "dots": {},
+    "few_words": {"ccnet": "too_short", "llama3-like": "word_count"},
 }
 
 
@@ -70,15 +70,9 @@ def test_ccnet_leaves_languages_without_a_model_ungraded(
     assert {row["tier"] for row in others} == {"all"}
 
 
-@pytest.mark.parametrize("name", ["llama3-like", "darkforest"])
 def test_languages_without_a_model_go_where_a_rule_asks_for_one(
     built: Built,
     sliced: Slice,  # noqa: F811
-    name: str,
 ) -> None:
-    others = of_kind(built, sliced, name, {"wrong_language"})
+    others = of_kind(built, sliced, "llama3-like", {"wrong_language"})
     assert {row["reason"] for row in others} == {"language"}
-
-
-def test_darkforest_drops_all_spam(built: Built, sliced: Slice) -> None:  # noqa: F811
-    assert not any(row["kept"] for row in of_kind(built, sliced, "darkforest", {"templated_spam"}))
