@@ -10,10 +10,9 @@ import pyarrow as pa
 from pydantic import Field, StringConstraints
 
 from corpus_assets.core.errors import RecipeError
-from corpus_assets.core.identity import Settings
 from corpus_assets.models.fasttext_file import LABEL, FastTextModel, load_model
 from corpus_assets.models.fasttext_labels import identify, label_scores
-from corpus_assets.signals.base import SignalFamily, TextBatch, model_path
+from corpus_assets.signals.base import SignalFamily, TextBatch, WordBreaks, model_path
 from corpus_assets.signals.kernels.spaced_words import spaced_words
 from corpus_assets.text.split import blank_texts
 
@@ -28,8 +27,15 @@ Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 Reading = Literal["words", "plain"]
 
 
-class ReadsTexts(Settings):
+class ReadsTexts(WordBreaks):
     """Which classifier, and how it reads texts, in training too."""
+
+    word_breaks: Literal["segmented", "white_space"] = Field(
+        default="white_space",
+        exclude_if=lambda breaks: breaks == "white_space",
+        description=f"{WordBreaks.model_fields['word_breaks'].description}; published models were "
+        "trained at white space, or on words that their authors took apart",
+    )
 
     name: Name = Field(
         default="quality",
@@ -45,6 +51,20 @@ class ReadsTexts(Settings):
 
     def needs(self) -> tuple[str, ...]:
         return (f"{MODEL}{self.name}",)
+
+    def read(self, batch: TextBatch) -> TextBatch:
+        """Return texts as the classifier reads them. Setting punctuation apart also takes the power
+        from strings that fastText obeys inside a text: a `__label__` prefix and the mark `</s>`."""
+        if self.text == "words" or (self.max_chars and (batch.n_chars > self.max_chars).any()):
+            cut = [each[: self.max_chars] for each in batch.texts.to_pylist()]
+            batch = TextBatch.from_arrow(pa.array(cut, pa.large_string()))
+        if self.word_breaks == "segmented":
+            batch = batch.spaced()
+        if self.text == "plain":
+            return batch
+        lowered = [each.lower() for each in batch.texts.to_pylist()]
+        small = TextBatch.from_arrow(pa.array(lowered, pa.large_string()))
+        return TextBatch.from_bytes(*spaced_words(small.data, small.offsets))
 
 
 class Classifier(ReadsTexts, SignalFamily):
@@ -69,7 +89,7 @@ class Classifier(ReadsTexts, SignalFamily):
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
         model = load_model(model_path(models, f"{MODEL}{self.name}", self.family))
-        lines = read_batch(batch, self.text, self.max_chars)
+        lines = self.read(batch)
         scores = label_scores(model, lines.data, lines.offsets)
         weighted = scores.astype(np.float64) * self._weights(model)
         values = rounded_scores(weighted.sum(axis=1))
@@ -107,25 +127,13 @@ class Label(ReadsTexts, SignalFamily):
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
         model = load_model(model_path(models, f"{MODEL}{self.name}", self.family))
-        lines = read_batch(batch, self.text, self.max_chars)
+        lines = self.read(batch)
         best, scores = identify(model, lines.data, lines.offsets, k=1)
         none = (best[:, 0] < 0) | blank_texts(lines.data, lines.offsets)
         labels = pa.array(model.labels, pa.string()).take(pa.array(best[:, 0], mask=none))
         values = rounded_scores(scores[:, 0].astype(np.float64))
         score = pa.array(values, pa.float32(), mask=none)
         return self.record_batch({self.name: labels, f"{self.name}_score": score})
-
-
-def read_batch(batch: TextBatch, text: Reading, max_chars: int | None) -> TextBatch:
-    """Return the texts as a classifier reads them. Setting punctuation apart also takes the power
-    from strings that fastText obeys inside a text: a `__label__` prefix and the mark `</s>`."""
-    if text == "plain" and (max_chars is None or not (batch.n_chars > max_chars).any()):
-        return batch
-    cut = [each[:max_chars] for each in batch.texts.to_pylist()]
-    if text == "plain":
-        return TextBatch.from_arrow(pa.array(cut, pa.large_string()))
-    small = TextBatch.from_arrow(pa.array([each.lower() for each in cut], pa.large_string()))
-    return TextBatch.from_bytes(*spaced_words(small.data, small.offsets))
 
 
 def rounded_scores(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

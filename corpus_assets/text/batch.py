@@ -128,6 +128,19 @@ class TextBatch:
         spans, rows = segmented(self.data, words.spans, words.rows)
         return words if spans is words.spans else Spans(self.data, spans, rows)
 
+    def spaced(self) -> "TextBatch":
+        """Return the texts with a space between words that are written without one."""
+        cuts = np.setdiff1d(
+            self.segments.spans[:, split.START], self.words.spans[:, split.START], True
+        )
+        if not cuts.size:
+            return self
+        first, last = self.offsets[0], self.offsets[-1]
+        data = np.insert(self.data[first:last], cuts - first, ord(" "))
+        return TextBatch.from_bytes(
+            data, self.offsets - first + np.searchsorted(cuts, self.offsets)
+        )
+
     @property
     def lines(self) -> Spans:
         """Lines that are not blank, stripped."""

@@ -15,7 +15,7 @@ from corpus_assets.core.errors import ModelError, RecipeError
 from corpus_assets.models.fasttext_file import load_model
 from corpus_assets.models.fasttext_labels import label_scores
 from corpus_assets.signals.base import TextBatch
-from corpus_assets.signals.classifier import Classifier, read_batch
+from corpus_assets.signals.classifier import Classifier
 from corpus_assets.signals.stages.classifier_training import (
     TrainedClassifier,
     TrainSettings,
@@ -56,7 +56,7 @@ def train(good: list[str], poor: list[str], settings: TrainSettings) -> TrainedC
 
 def normalise_text(text: str, max_chars: int = 20_000) -> str:
     batch = TextBatch.from_arrow(pa.array([text], pa.large_string()))
-    return str(read_batch(batch, "words", max_chars).texts[0])
+    return str(Classifier(max_chars=max_chars).read(batch).texts[0])
 
 
 def test_two_processes_train_the_same_bytes_whatever_the_order_and_hash_seed() -> None:
@@ -215,3 +215,42 @@ def test_auc_equals_counting_all_pairs() -> None:
     poor = [draw.randrange(4) / 5 for _ in range(30)]
     pairs = [(g > p) + 0.5 * (g == p) for g in good for p in poor]
     assert auc(good, poor) == pytest.approx(sum(pairs) / len(pairs))
+
+
+def test_words_without_spaces_are_told_apart_where_asked_for() -> None:
+    """The same words in other sentences: at white space a sentence is one word that no other text
+    has; taken apart, its words are known."""
+    fruit, tools = ("苹果", "香蕉", "葡萄", "西瓜"), ("锤子", "螺丝", "扳手", "钳子")
+
+    def sentences(words: tuple[str, ...], count: int, begin: int) -> list[str]:
+        draw = random.Random(begin)
+        return [
+            f"我们喜欢{'和'.join(draw.sample(words, 3))}。第{begin + i}天" for i in range(count)
+        ]
+
+    settings = TrainSettings(min_examples=5, epochs=10, dim=8, bucket=1_000, word_ngrams=1)
+    found = {}
+    for breaks in ("white_space", "segmented"):
+        family = Classifier(word_breaks=breaks)
+        made = train_classifier(
+            sentences(fruit, 60, 0), sentences(tools, 60, 500), family, settings
+        )
+        found[breaks] = made.metrics["auc"]
+    assert found["segmented"] == 1.0
+    assert found["white_space"] < 0.9
+    assert "word_breaks" not in Classifier().identity()
+    assert Classifier(word_breaks="segmented").identity()["segmenter"].startswith("ICU")
+
+
+def test_texts_with_spaces_are_read_alike_whatever_breaks_words() -> None:
+    texts = ["Plain words, here.", "", "Zwei  Sätze.\nUnd mehr!", "mixed 中文 text"]
+    batch = TextBatch.from_arrow(pa.array(["left out", *texts], pa.large_string()).slice(1))
+    usual, apart = (
+        Classifier(word_breaks=breaks, text="plain").read(batch).texts.to_pylist()
+        for breaks in ("white_space", "segmented")
+    )
+    assert usual == apart == texts
+    joined = TextBatch.from_arrow(
+        pa.array(["skip", "我们喜欢苹果 ok", "葡萄很甜"], pa.large_string()).slice(1)
+    )
+    assert joined.spaced().texts.to_pylist() == ["我们 喜欢 苹果 ok", "葡萄 很甜"]

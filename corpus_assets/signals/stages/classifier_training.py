@@ -25,7 +25,7 @@ from corpus_assets.models.fasttext_file import END_OF_LINE, LABEL, FastTextModel
 from corpus_assets.models.fasttext_labels import label_scores
 from corpus_assets.models.fasttext_train import dump_model, train_rows
 from corpus_assets.signals.base import TextBatch
-from corpus_assets.signals.classifier import MODEL, NEGATIVE, POSITIVE, ReadsTexts, read_batch
+from corpus_assets.signals.classifier import MODEL, NEGATIVE, POSITIVE, ReadsTexts
 
 VERSION = 2
 
@@ -108,7 +108,7 @@ def auc(good: Sequence[float], poor: Sequence[float]) -> float:
 def _distinct(texts: Sequence[str], family: ReadsTexts) -> set[str]:
     """One line a text; in plain text, words that fastText would obey are left out."""
     batch = TextBatch.from_arrow(pa.array(texts, pa.large_string()))
-    lines = read_batch(batch, family.text, family.max_chars).texts.to_pylist()
+    lines = family.read(batch).texts.to_pylist()
     if family.text == "plain":
         lines = [
             " ".join(w for w in line.replace("\0", " ").split() if not _is_obeyed(w))

@@ -36,6 +36,7 @@ from corpus_assets.signals.stages.training_sample import (
     read_page_list,
     read_texts,
 )
+from corpus_assets.text.segment import SEGMENTER
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline
@@ -76,6 +77,8 @@ def plan_classifiers(graph: "Pipeline") -> list[Task]:
             if isinstance(texts, TextFiles)
         }
         settings = {**entry.identity(), "name": name, "family": family.model_dump(mode="json")}
+        if family.word_breaks == "segmented":
+            settings["segmenter"] = SEGMENTER
         tasks.append(
             CLASSIFIERS.task(
                 settings,
@@ -259,7 +262,7 @@ def run_classifiers(context: TaskContext) -> None:
     trained = train_classifier(
         positives,
         negatives,
-        ReadsTexts(**{name: settings["family"][name] for name in ReadsTexts.model_fields}),
+        ReadsTexts(**{k: v for k, v in settings["family"].items() if k in ReadsTexts.model_fields}),
         context.settings(TrainSettings, "train"),
     )
     context.write_bytes(files.CLASSIFIER, trained.model)
