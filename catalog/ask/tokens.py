@@ -10,12 +10,11 @@ from catalog.ask.documents import cluster, fate, resolve_doc_id
 from catalog.errors import CatalogError, LineageBroken, StoreFileError, UnknownName
 from catalog.formats.ids import TokenBytes, char_range, context, extracted_range
 from catalog.formats.manifest import Manifest
-from catalog.formats.shards import RunOrder
+from catalog.formats.shards import RunOrder, numpy_type
 from catalog.lineage.lookups import SPAN, places_of, records_of, spans_of
 from catalog.lineage.tables import Lineage
 from catalog.takedown.target import ID_DIGITS, doc_id_target
 
-TOKEN_BYTES = 4
 ORIGIN = (
     "source",
     "snapshot",
@@ -101,14 +100,15 @@ def trace(lineage: Lineage, shard_name: str, sample: int, token: int) -> dict[st
 
 
 def _tokens(lineage: Lineage, path: str, start: int, count: int) -> "np.ndarray[Any, Any]":
+    kind = numpy_type(lineage.manifest.dtype)
     with lineage.store.open(path) as handle:
-        handle.seek(start * TOKEN_BYTES)
-        data = handle.read(count * TOKEN_BYTES)
-    if len(data) != count * TOKEN_BYTES:
+        handle.seek(start * kind.itemsize)
+        data = handle.read(count * kind.itemsize)
+    if len(data) != count * kind.itemsize:
         raise LineageBroken(
             f"{path} ends before token {start + count}: run `catalog verify {lineage.version.name}`"
         )
-    return np.frombuffer(data, "<i4")
+    return np.frombuffer(data, kind)
 
 
 def _origin(lineage: Lineage, snapshot: str, doc_id: bytes) -> tuple[dict[str, Any], set[int]]:

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 Format = Literal["corpus-assets/manifest/1", "corpus-assets/manifest/2"]
 FORMAT: Format = "corpus-assets/manifest/1"
 FORMAT_2: Format = "corpus-assets/manifest/2"
-"""Of manifests that a reader of the first form would not understand: groups have labels."""
+"""Of manifests that a reader of the first form would not understand: groups have labels, or tokens
+two bytes."""
 
 
 def _inside_store(path: str) -> str:
@@ -144,9 +145,10 @@ class Phase(_Part):
     counts: dict[str, Annotated[int, Field(ge=1)]]  # group id: samples in a block
 
 
-def manifest_format(groups: Iterable[Group]) -> Format:
+def manifest_format(groups: Iterable[Group], dtype: str = "int32") -> Format:
     """Return the oldest format that can say what a version is."""
-    return FORMAT_2 if any(group.labels for group in groups) else FORMAT
+    is_new = dtype != "int32" or any(group.labels for group in groups)
+    return FORMAT_2 if is_new else FORMAT
 
 
 class Manifest(_Part):
@@ -158,6 +160,7 @@ class Manifest(_Part):
     lock_digest: str
     seed: int
     seq_len: Annotated[int, Field(ge=2)]
+    dtype: Literal["int32", "uint16"] = Field(default="int32", exclude_if=lambda t: t == "int32")
     tokenizer: TokenizerRef
     block_samples: Annotated[int, Field(ge=1)]
     groups: tuple[Group, ...]
@@ -173,8 +176,8 @@ class Manifest(_Part):
         samples = {group.id: group.samples for group in self.groups}
         if len(samples) != len(self.groups):
             raise ValueError("two groups share one id")
-        if self.format != manifest_format(self.groups):
-            raise ValueError(f"its content is of format {manifest_format(self.groups)}")
+        if self.format != manifest_format(self.groups, self.dtype):
+            raise ValueError(f"its content is of format {manifest_format(self.groups, self.dtype)}")
         if len({phase.name for phase in self.phases}) != len(self.phases):
             raise ValueError("two phases share one name")
         for phase in self.phases:

@@ -16,7 +16,7 @@ import hashlib
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,16 @@ if TYPE_CHECKING:
 MAGIC = b"MMIDIDX\x00\x00"
 HEAD = struct.Struct("<9sQBQQ")
 VERSION = 1
-INT32 = 4  # dtype code
+
+Dtype = Literal["int32", "uint16"]
+CODES: Mapping[Dtype, int] = {"int32": 4, "uint16": 8}
+"""Types of tokens as the index names them."""
+
+
+def numpy_type(dtype: Dtype) -> "np.dtype[Any]":
+    """Return the type of tokens in a `.bin` file."""
+    return np.dtype("<u2" if dtype == "uint16" else "<i4")
+
 
 Ints = NDArray[np.int64]
 
@@ -41,11 +50,12 @@ class Index:
     lengths: NDArray[np.int32]
     pointers: NDArray[np.int64]
     documents: NDArray[np.int64]
+    dtype: Dtype
 
 
-def dump_index(lengths: Ints, pointers: Ints, documents: Ints) -> bytes:
+def dump_index(lengths: Ints, pointers: Ints, documents: Ints, dtype: Dtype = "int32") -> bytes:
     """Write an index."""
-    head = HEAD.pack(MAGIC, VERSION, INT32, len(pointers), len(documents))
+    head = HEAD.pack(MAGIC, VERSION, CODES[dtype], len(pointers), len(documents))
     arrays = (lengths.astype("<i4"), pointers.astype("<i8"), documents.astype("<i8"))
     return head + b"".join(array.tobytes() for array in arrays)
 
@@ -54,18 +64,20 @@ def parse_index(data: bytes, name: str) -> Index:
     """Read an index; `StoreFileError` says what is wrong with it."""
     if len(data) < HEAD.size:
         raise StoreFileError(f"{name} has {len(data)} bytes, too few for an MMIDIDX header")
-    magic, version, dtype, sequences, documents = HEAD.unpack_from(data)
+    magic, version, code, sequences, documents = HEAD.unpack_from(data)
     if magic != MAGIC or version != VERSION:
         raise StoreFileError(f"{name} is not an MMIDIDX index of version 1")
-    if dtype != INT32:
-        raise StoreFileError(f"{name} has token type {dtype}, expected {INT32} (int32)")
+    dtype = next((name for name, known in CODES.items() if known == code), None)
+    if dtype is None:
+        raise StoreFileError(f"{name} has token type {code}, expected one of {dict(CODES)}")
     expected = HEAD.size + 12 * sequences + 8 * documents
     if len(data) != expected:
         raise StoreFileError(f"{name} has {len(data)} bytes, its header promises {expected}")
     at = HEAD.size
     lengths = np.frombuffer(data, "<i4", sequences, at)
     pointers = np.frombuffer(data, "<i8", sequences, at + 4 * sequences)
-    return Index(lengths, pointers, np.frombuffer(data, "<i8", documents, at + 12 * sequences))
+    bounds = np.frombuffer(data, "<i8", documents, at + 12 * sequences)
+    return Index(lengths, pointers, bounds, dtype)
 
 
 # The order of a run.

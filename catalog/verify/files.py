@@ -19,11 +19,10 @@ from catalog.db.rows import KeyRow, LineageRow, ShardRow
 from catalog.errors import StoreFileError
 from catalog.formats.key_files import COLUMNS, HOSTS, TABLE_OF, Unit, keys_of, surt_hosts
 from catalog.formats.manifest import Manifest
-from catalog.formats.shards import Index, parse_index
+from catalog.formats.shards import Index, numpy_type, parse_index
 from catalog.formats.store import Store
 from catalog.lineage.rows import KeyFile
 
-TOKEN_BYTES = 4
 BLOCK_TOKENS = 1 << 22
 
 Ints = NDArray[np.int64]
@@ -49,7 +48,11 @@ def check_shard(store: Store, shard: ShardRow, manifest: Manifest) -> Iterator[s
     except StoreFileError as error:
         yield str(error)
         return
-    expected = shard.samples * manifest.seq_len * TOKEN_BYTES
+    kind = numpy_type(manifest.dtype)
+    if index.dtype != manifest.dtype:
+        yield f"{shard.idx_path} says that tokens are {index.dtype}, the manifest {manifest.dtype}"
+        return
+    expected = shard.samples * manifest.seq_len * kind.itemsize
     if size != expected:
         yield f"{shard.bin_path} has {size} bytes, {shard.samples} samples need {expected}"
         return
@@ -124,7 +127,7 @@ def _check_index(spans: Spans, index: Index) -> Iterator[str]:
     pointers = index.pointers.astype(np.int64)
     place = np.argsort(pointers, kind="stable")
     if not (
-        np.array_equal(pointers[place], spans.start * TOKEN_BYTES)
+        np.array_equal(pointers[place], spans.start * numpy_type(index.dtype).itemsize)
         and np.array_equal(index.lengths[place], spans.length)
     ):
         yield "the index points elsewhere than the spans"
@@ -153,8 +156,9 @@ def _check_tokens(store: Store, shard: ShardRow, spans: Spans, manifest: Manifes
     unknown = unpadded = endless = 0
     with store.open(shard.bin_path) as handle:
         at = 0
-        while data := handle.read(BLOCK_TOKENS * TOKEN_BYTES):
-            tokens = np.frombuffer(data, "<i4")
+        kind = numpy_type(manifest.dtype)
+        while data := handle.read(BLOCK_TOKENS * kind.itemsize):
+            tokens = np.frombuffer(data, kind)
             until = at + len(tokens)
             unknown += int(np.sum((tokens < 0) | (tokens >= manifest.tokenizer.vocab_size)))
             steps = np.zeros(len(tokens) + 1, np.int8)

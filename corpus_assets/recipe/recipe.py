@@ -28,6 +28,7 @@ from corpus_assets.ingest.gates import CategoryLists, read_ai_agents
 from corpus_assets.select.groups import GroupBy, check_columns, values_of
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.tables import read_language_tables
+from corpus_assets.shards.format import NARROW_IDS
 from corpus_assets.shards.mixture import MixedGroup, MixtureSettings
 from corpus_assets.shards.pack import PackSettings
 from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD
@@ -189,6 +190,12 @@ class TokenizerEntry(Settings):
 class ShardSettings(Settings):
     pack: PackSettings = PackSettings()
     tokens_per_shard: int = Field(default=100_000_000, ge=1024)
+    dtype: Literal["int32", "uint16", "auto"] = Field(
+        default="int32",
+        exclude_if=lambda dtype: dtype == "int32",
+        description="type of the token ids in shards; `uint16`, half the bytes, needs a vocabulary "
+        "of at most 65,536 ids, `auto` takes it where it has one",
+    )
     group_by: GroupBy = Field(
         default={},
         exclude_if=is_absent,
@@ -295,6 +302,12 @@ class Recipe(Settings):
             raise ValueError(
                 f"mixture.domains: domain {sorted(unweighted)[0]} has a source but no weight; "
                 "give it one, or leave the source out"
+            )
+        trained = self.tokenizer.train
+        if self.shards.dtype == "uint16" and trained and trained.vocab_size > NARROW_IDS:
+            raise ValueError(
+                f"shards.dtype: a vocabulary of {trained.vocab_size} ids does not fit uint16; use "
+                "int32 or auto"
             )
         self.mixture.check_domains(domains)
         self.mixture.check_axis("source", [source.name for source in self.sources])

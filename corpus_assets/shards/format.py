@@ -1,6 +1,6 @@
 """The files of one shard, as bytes.
 
-    shard_00042.bin            samples end to end, little-endian int32 ids, padded
+    shard_00042.bin            samples end to end, little-endian int32 or uint16 ids, padded
     shard_00042.idx            Megatron-LM's MMIDIDX index of the documents in the .bin
     shard_00042.spans.parquet  whose tokens lie where (schema SPANS)
     shard_00042.header.json    what the shard is, and the hashes of the other three
@@ -18,15 +18,19 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from catalog.formats.shards import dump_index
+from catalog.formats.shards import Dtype, dump_index, numpy_type
 from corpus_assets.core.errors import ShardError
 from corpus_assets.core.identity import canonical_json
 from corpus_assets.shards.pack import Packed, PackSettings, pack
 from corpus_assets.shards.tokens import TokenBatch, TokenizerInfo
 
 FORMAT = "corpus-assets/shard/1"
+FORMAT_2 = "corpus-assets/shard/2"
+"""Of shards whose tokens have two bytes, which a reader of the first form would not know."""
+
+NARROW_IDS = 1 << 16
 
 VERSION = 1
 """Raised whenever placement, order, packing or layout could give other bytes."""
@@ -54,6 +58,7 @@ class ShardHeader(BaseModel):
     number: int
     seed: int
     seq_len: int
+    dtype: Dtype = Field(default="int32", exclude_if=lambda dtype: dtype == "int32")
     packing: str
     tokenizer_sha256: str
     eod_id: int
@@ -74,6 +79,16 @@ class ShardFiles:
     files: dict[str, bytes]  # by file name: .bin, .idx, .spans.parquet, .header.json
 
 
+def token_dtype(asked: str, vocab_size: int) -> Dtype:
+    """Return the type of a shard's tokens: as asked for, or by `auto` the narrowest that fits."""
+    if asked == "uint16" and vocab_size > NARROW_IDS:
+        raise ShardError(
+            f"shards.dtype is uint16 and the tokenizer has {vocab_size} ids, more than {NARROW_IDS};"
+            " use int32 or auto"
+        )
+    return "uint16" if asked != "int32" and vocab_size <= NARROW_IDS else "int32"
+
+
 def shard_name(number: int) -> str:
     """`shard_00042`: the stem of a shard's file names."""
     return f"shard_{number:05d}"
@@ -88,6 +103,7 @@ def build_shard(
     seed: int,
     settings: PackSettings,
     tokenizer: TokenizerInfo,
+    dtype: Dtype = "int32",
 ) -> ShardFiles:
     """Pack the documents of shard `number` of `group`; no documents give an empty shard.
 
@@ -97,8 +113,8 @@ def build_shard(
     packed = pack(seed, doc_ids, tokens, settings, tokenizer.pad_id)
     stem = shard_name(number)
     content = {
-        f"{stem}.bin": packed.samples.astype("<i4", copy=False).tobytes(),
-        f"{stem}.idx": _idx(packed, settings.seq_len),
+        f"{stem}.bin": packed.samples.astype(numpy_type(dtype), copy=False).tobytes(),
+        f"{stem}.idx": _idx(packed, settings.seq_len, dtype),
         f"{stem}.spans.parquet": _parquet(packed.spans(doc_ids)),
     }
     infos = [
@@ -106,11 +122,12 @@ def build_shard(
         for name, data in content.items()
     ]
     header = ShardHeader(
-        format=FORMAT,
+        format=FORMAT if dtype == "int32" else FORMAT_2,
         group=group,
         number=number,
         seed=seed,
         seq_len=settings.seq_len,
+        dtype=dtype,
         packing=settings.packing,
         tokenizer_sha256=tokenizer.sha256,
         eod_id=tokenizer.eod_id,
@@ -134,9 +151,9 @@ def parse_header(content: bytes, name: str) -> ShardHeader:
         raise ShardError(
             f"{name} is not a shard header ({error.error_count()} faults); rebuild the shard"
         ) from error
-    if header.format != FORMAT:
+    if header.format != (FORMAT if header.dtype == "int32" else FORMAT_2):
         raise ShardError(
-            f"{name} has format {header.format}, this reads {FORMAT}; "
+            f"{name} has format {header.format}, this reads {FORMAT} and {FORMAT_2}; "
             "use the release that wrote it or rebuild the shard"
         )
     return header
@@ -159,10 +176,10 @@ def _check_tokens(tokens: TokenBatch, tokenizer: TokenizerInfo) -> None:
         raise ShardError("a document holds the padding token; encode text, not padded samples")
 
 
-def _idx(packed: Packed, seq_len: int) -> bytes:
-    pointers = 4 * (packed.sample * seq_len + packed.offset)
+def _idx(packed: Packed, seq_len: int, dtype: Dtype) -> bytes:
+    pointers = numpy_type(dtype).itemsize * (packed.sample * seq_len + packed.offset)
     documents = np.concatenate(([0], np.cumsum(packed.pieces_of)))
-    return dump_index(packed.length, pointers, documents)
+    return dump_index(packed.length, pointers, documents, dtype)
 
 
 def _parquet(spans: pa.Table) -> bytes:

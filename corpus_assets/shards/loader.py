@@ -19,7 +19,7 @@ from corpus_assets.core.errors import ShardError
 from corpus_assets.shards.kernels.draws import find_in_shards
 from corpus_assets.shards.manifest import load_manifest
 from corpus_assets.shards.order import Order
-from corpus_assets.shards.reader import MappedShards, Opener, Segments, Shard, segments_of
+from corpus_assets.shards.reader import MappedShards, Opener, Segments, Shard, Tokens, segments_of
 
 STATE_FORMAT = "corpus-assets/loader/1"
 
@@ -152,8 +152,9 @@ class Loader:
         self._files.gather(shards, samples, out)
         return Batch(step, out, positions, groups, shards, samples)
 
-    def views(self, step: int) -> list[npt.NDArray[np.int32]]:
-        """Return the rows of `at(step)` without a copy: read-only views of the mapped files."""
+    def views(self, step: int) -> list[Tokens]:
+        """Return the rows of `at(step)` without a copy: read-only views of the mapped files, in the
+        type that their tokens have there (`manifest.dtype`)."""
         _, shards, samples = self._places(self._positions(step))
         return [
             self._files.view(shard)[sample]

@@ -26,6 +26,8 @@ from corpus_assets.shards.format import (
 )
 from corpus_assets.shards.kernels.samples import gather_rows, mark_segments
 
+Tokens = npt.NDArray[np.int32] | npt.NDArray[np.uint16]
+
 PADDING = -1
 """Segment id of padding."""
 
@@ -70,7 +72,7 @@ class ShardPaths:
     header: Path
 
 
-def segments_of(tokens: npt.NDArray[np.int32], eod_id: int, pad_id: int) -> Segments:
+def segments_of(tokens: Tokens, eod_id: int, pad_id: int) -> Segments:
     """Document boundaries from the tokens alone: [seq_len] or [samples, seq_len].
 
     Sound because the end-of-document id is at the end of every document and nowhere else,
@@ -90,7 +92,7 @@ class Shard:
     def __init__(self, paths: ShardPaths, header: ShardHeader) -> None:
         self.paths = paths
         self.header = header
-        self._samples: npt.NDArray[np.int32] | None = None
+        self._samples: Tokens | None = None
         self._file: mmap.mmap | None = None
         self._spans: pa.Table | None = None
         self._first_span: npt.NDArray[np.int64] | None = None
@@ -128,7 +130,7 @@ class Shard:
             (paths.spans, header.spans),
         ):
             _check_size(path, info.bytes)
-        if header.bin.bytes != header.samples * header.seq_len * 4:
+        if header.bin.bytes != header.samples * row_bytes(header):
             raise ShardError(
                 f"{paths.header.name} claims {header.samples} samples, "
                 f"which {paths.bin.name} cannot hold; rebuild the shard"
@@ -141,23 +143,23 @@ class Shard:
         return self.header.samples
 
     @property
-    def samples(self) -> npt.NDArray[np.int32]:
-        """All samples, int32 [samples, seq_len], mapped read-only on first use."""
+    def samples(self) -> Tokens:
+        """All samples, [samples, seq_len] in the shard's type, mapped read-only on first use."""
         if self._samples is None:
             self._samples, self._file = _map(self.paths.bin, self.header)
         return self._samples
 
     def will_need(self, number: int) -> None:
         """Ask the kernel to read a sample before it is used; nothing where it is not mapped."""
-        file, row_bytes = self._file, 4 * self.header.seq_len
+        file, size = self._file, row_bytes(self.header)
         if file is None:
             return
-        start = number * row_bytes // mmap.PAGESIZE * mmap.PAGESIZE
-        file.madvise(mmap.MADV_WILLNEED, start, (number + 1) * row_bytes - start)
+        start = number * size // mmap.PAGESIZE * mmap.PAGESIZE
+        file.madvise(mmap.MADV_WILLNEED, start, (number + 1) * size - start)
 
-    def sample(self, number: int) -> npt.NDArray[np.int32]:
+    def sample(self, number: int) -> Tokens:
         """Tokens of one sample: a read-only view."""
-        view: npt.NDArray[np.int32] = self.samples[self._checked(number)]
+        view: Tokens = self.samples[self._checked(number)]
         return view
 
     def segments(self, number: int) -> Segments:
@@ -208,10 +210,15 @@ class Shard:
         return number
 
 
-def _map(path: Path, header: ShardHeader) -> tuple[npt.NDArray[np.int32], mmap.mmap | None]:
-    shape = (header.samples, header.seq_len)
+def row_bytes(header: ShardHeader) -> int:
+    """Return the bytes of a sample."""
+    return header.seq_len * shard_index.numpy_type(header.dtype).itemsize
+
+
+def _map(path: Path, header: ShardHeader) -> tuple[Tokens, mmap.mmap | None]:
+    shape, kind = (header.samples, header.seq_len), shard_index.numpy_type(header.dtype)
     if header.samples == 0:
-        return np.empty(shape, dtype=np.int32), None
+        return np.empty(shape, dtype=kind), None
     try:
         with path.open("rb") as file:
             mapped = mmap.mmap(file.fileno(), header.bin.bytes, access=mmap.ACCESS_READ)
@@ -219,7 +226,7 @@ def _map(path: Path, header: ShardHeader) -> tuple[npt.NDArray[np.int32], mmap.m
         raise ShardError(
             f"{path.name} cannot be mapped ({error}); fetch the shard again"
         ) from error
-    return np.frombuffer(mapped, dtype="<i4").reshape(shape), mapped
+    return np.frombuffer(mapped, dtype=kind).reshape(shape), mapped
 
 
 def _read(path: Path) -> bytes:
@@ -252,10 +259,8 @@ def _check_idx(path: Path, header: ShardHeader) -> None:
     if len(head) < shard_index.HEAD.size or not head.startswith(shard_index.MAGIC):
         raise ShardError(f"{path.name} does not begin with MMIDIDX; fetch the shard again")
     _, version, code, sequences, documents = shard_index.HEAD.unpack(head)
-    if (version, code) != (
-        shard_index.VERSION,
-        shard_index.INT32,
-    ) or documents != header.documents + 1:
+    expected = (shard_index.VERSION, shard_index.CODES[header.dtype])
+    if (version, code) != expected or documents != header.documents + 1:
         raise ShardError(
             f"{path.name} does not fit its header: version {version}, type {code}, "
             f"{documents - 1} documents; rebuild the shard"
@@ -303,7 +308,7 @@ Opener = Callable[[str], Path]
 @dataclass(frozen=True, slots=True)
 class _Table:
     addresses: npt.NDArray[np.uint64]  # first token of each shard; 0 where it is not mapped
-    mapped: dict[int, npt.NDArray[np.int32]]
+    mapped: dict[int, Tokens]
 
 
 class MappedShards:
@@ -315,6 +320,7 @@ class MappedShards:
         self._groups = tuple(group.id for group in manifest.groups for _ in group.shards)
         self._tokenizer_sha256 = manifest.tokenizer.sha256
         self._seq_len = manifest.seq_len
+        self._dtype = manifest.dtype
         self._store = store
         self._start()
 
@@ -342,6 +348,14 @@ class MappedShards:
     def gather(self, shards: Ints, samples: Ints, out: npt.NDArray[np.int32]) -> None:
         """Copy sample `samples[k]` of shard `shards[k]` to `out[k]`; the rest of the cost is a
         few microseconds, more where a shard is reached for the first time."""
+        if self._dtype == "int32":
+            self._gather(shards, samples, out)
+            return
+        narrow = np.empty(out.shape, shard_index.numpy_type(self._dtype))
+        self._gather(shards, samples, narrow)
+        out[...] = narrow
+
+    def _gather(self, shards: Ints, samples: Ints, out: Tokens) -> None:
         table = self._table
         self._uses += 1
         self._last_used[shards] = self._uses
@@ -355,8 +369,9 @@ class MappedShards:
             rows = np.flatnonzero(np.isin(shards, some))
             gather_rows(table.addresses, shards[rows], samples[rows], rows, out)
 
-    def view(self, number: int) -> npt.NDArray[np.int32]:
-        """Return a shard's samples, [samples, seq_len]: a read-only view of the mapped file."""
+    def view(self, number: int) -> Tokens:
+        """Return a shard's samples, [samples, seq_len]: a read-only view of the mapped file, in the
+        type of its tokens."""
         self._uses += 1
         self._last_used[number] = self._uses
         found = self._table.mapped.get(number)
@@ -413,6 +428,11 @@ class MappedShards:
             tokenizer_sha256=self._tokenizer_sha256,
             seq_len=self._seq_len,
         )
+        if shard.header.dtype != self._dtype:
+            raise ShardError(
+                f"{paths.header.name} has {shard.header.dtype} tokens, the manifest says "
+                f"{self._dtype}; use the manifest the shard belongs to"
+            )
         if (len(shard), shard.header.group) != (ref.samples, self._groups[number]):
             raise ShardError(
                 f"{paths.header.name} has {len(shard)} samples of group {shard.header.group}, the "

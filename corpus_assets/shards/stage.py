@@ -18,7 +18,7 @@ from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output, read_output
 from corpus_assets.core.task import Task, TaskContext, count, part_label
 from corpus_assets.shards import pack as route
-from corpus_assets.shards.format import build_shard
+from corpus_assets.shards.format import build_shard, token_dtype
 from corpus_assets.shards.pack import PackSettings
 from corpus_assets.shards.tokens import Encoder, TokenBatch, encoder_of
 
@@ -77,7 +77,8 @@ def plan_shards(graph: "Pipeline", snapshot: str) -> list[Task]:
                         "group": group,
                         "number": number,
                         "special": recipe.tokenizer.special_names(),
-                    },
+                    }
+                    | ({"dtype": recipe.shards.dtype} if recipe.shards.dtype != "int32" else {}),
                     inputs={"tokenizer": tokenizer},
                     extra_inputs={name: piece.sha256 for name, (_, piece) in held.items()},
                     params={
@@ -120,6 +121,7 @@ def run_shard(context: TaskContext) -> None:
     doc_ids, batch = route.join_slices(
         _checked_slice(context, name) for name in sorted(context.param("slices"))
     )
+    tokenizer = _encoder(context).info
     built = build_shard(
         f"{settings['snapshot']}/{settings['group']}",
         settings["number"],
@@ -127,7 +129,8 @@ def run_shard(context: TaskContext) -> None:
         batch,
         seed=settings["seed"],
         settings=context.settings(PackSettings, "pack"),
-        tokenizer=_encoder(context).info,
+        tokenizer=tokenizer,
+        dtype=token_dtype(settings.get("dtype", "int32"), tokenizer.vocab_size),
     )
     for name, data in built.files.items():
         rows = pq.read_metadata(pa.BufferReader(data)).num_rows if ".spans." in name else 0

@@ -22,6 +22,7 @@ from tokenizers import Tokenizer
 
 from catalog.db.registry import Registry
 from catalog.formats.manifest import Manifest
+from catalog.formats.shards import numpy_type
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.store import Store, open_store, read_checked
 from corpus_assets.ingest.documents import text_id_of
@@ -189,7 +190,8 @@ class Search:
             if shard.bin.path in self._paths:
                 continue
             self._paths.add(shard.bin.path)
-            flat = np.fromfile(self._store.local(shard.bin.path), dtype="<i4")
+            found = np.fromfile(self._store.local(shard.bin.path), numpy_type(manifest.dtype))
+            flat = found.astype(np.int32, copy=False)
             spans = pq.read_table(self._store.local(shard.spans.path))
             decoded = _decoded(flat, spans, manifest.seq_len, self._decoder(manifest))
             self._look(decoded, in_training_data=True)

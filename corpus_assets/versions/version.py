@@ -23,7 +23,7 @@ from corpus_assets.core.lock import Lock, PinnedFile, calibration_path
 from corpus_assets.core.store import Output, Result, read_output
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.recipe.recipe import Recipe
-from corpus_assets.shards.format import parse_header
+from corpus_assets.shards.format import parse_header, token_dtype
 from corpus_assets.shards.mixture import fitted
 from corpus_assets.shards.tokens import encoder_of
 from corpus_assets.signals.stages.classifiers import outside_classifiers
@@ -133,8 +133,9 @@ def make_version(pipeline: Pipeline, name: str) -> Version:
     seq_len = recipe.shards.pack.seq_len
     phases, gave_way = fitted(recipe.mixed_groups(groups), recipe.mixture, seq_len)
     pin = lock.calibrations["tokenizer"]
+    dtype = token_dtype(recipe.shards.dtype, encoder.vocab_size)
     manifest = Manifest(
-        format=manifest_format(groups),
+        format=manifest_format(groups, dtype),
         version=name,
         recipe=RecipeRef(
             name=recipe.name, digest=recipe.digest, stand_ins=recipe.stand_ins_in_use()
@@ -142,6 +143,7 @@ def make_version(pipeline: Pipeline, name: str) -> Version:
         lock_digest=lock.digest,
         seed=recipe.seed,
         seq_len=seq_len,
+        dtype=dtype,
         tokenizer=TokenizerRef(
             path=calibration_path(f"versions/{name}", pin),
             sha256=pin.sha256,

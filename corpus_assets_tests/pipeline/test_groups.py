@@ -5,16 +5,21 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from click.testing import CliRunner
 
 from catalog.cli.commands import main as catalog
 from catalog.formats.manifest import Manifest
+from catalog.formats.shards import dump_index, parse_index
 from corpus_assets.build import build
 from corpus_assets.cli.main import main
+from corpus_assets.core.errors import ShardError
 from corpus_assets.core.home import Home
 from corpus_assets.session import open_session
+from corpus_assets.shards.format import token_dtype
+from corpus_assets.shards.loader import Loader
 from corpus_assets.versions.foreseen import estimated_groups
 from corpus_assets_tests.small_corpus import GERMAN, prose
 
@@ -210,3 +215,64 @@ def test_buckets_of_a_score_are_drawn_by_a_curve(tmp_path: Path) -> None:
     web = {name.split("/")[2]: rate for name, rate in seen.items() if "forum" in name}
     assert web["q3"] / web["q1"] == pytest.approx(5, rel=0.15)
     assert web["q2"] / web["q1"] == pytest.approx(3, rel=0.15)
+
+
+def traced(folder: Path, place: tuple[str, int, int]) -> dict[str, Any]:
+    arguments = ["trace", "v", *(str(part) for part in place)]
+    asked = CliRunner().invoke(catalog, [*arguments, "--home", str(folder / "home"), "--json"])
+    assert asked.exit_code == 0, asked.output
+    found: dict[str, Any] = json.loads(asked.output)
+    return found
+
+
+def test_tokens_of_two_bytes_are_the_same_tokens_in_half_the_room(tmp_path: Path) -> None:
+    wide, narrow = tmp_path / "wide", tmp_path / "narrow"
+    before, after = built(wide), built(narrow, **{"shards.dtype": "auto"})
+    assert (before.format, before.dtype) == ("corpus-assets/manifest/1", "int32")
+    assert (after.format, after.dtype) == ("corpus-assets/manifest/2", "uint16")
+    assert after.phases == before.phases
+    for old, new in zip(before.groups, after.groups, strict=True):
+        for one, other in zip(old.shards, new.shards, strict=True):
+            assert one.bin.bytes == 2 * other.bin.bytes > 0
+            assert one.spans.sha256 == other.spans.sha256
+    runs = [
+        Loader.open(folder / "home/store/versions/v/manifest.json", global_batch=8, check="hashes")
+        for folder in (wide, narrow)
+    ]
+    for left, right in zip(*runs, strict=True):
+        assert right.tokens.dtype == np.int32
+        assert np.array_equal(left.tokens, right.tokens)
+    assert runs[1].views(0)[0].dtype == np.uint16
+    assert np.array_equal(runs[1].views(0)[0], runs[0].views(0)[0])
+    assert np.array_equal(
+        runs[1].segments(runs[1].at(3)).cu_seqlens, runs[0].segments(runs[0].at(3)).cu_seqlens
+    )
+    group = after.groups[0]
+    for token in (0, 17, 63):
+        place = (f"{group.id}/{group.shards[0].name}", 1, token)
+        assert traced(wide, place) == traced(narrow, place)
+    home = ("--home", str(narrow / "home"))
+    assert CliRunner().invoke(catalog, ["verify", "v", *home]).exit_code == 0
+    for folder in (wide, narrow):
+        to = ("--format", "megatron", "--out", str(folder / "out"), "--home", str(folder / "home"))
+        assert main(["export", "v", *to]) == 0
+    exported = [(folder / "out" / "corpus.bin").read_bytes() for folder in (wide, narrow)]
+    assert exported[0] == exported[1]
+
+
+def test_an_index_that_says_another_type_of_tokens_is_found(tmp_path: Path) -> None:
+    made = built(tmp_path, **{"shards.dtype": "uint16"})
+    path = tmp_path / "home/store" / made.groups[0].shards[0].idx.path
+    index = parse_index(path.read_bytes(), path.name)
+    path.write_bytes(dump_index(index.lengths.astype(np.int64), index.pointers, index.documents))
+    asked = CliRunner().invoke(catalog, ["verify", "v", "--home", str(tmp_path / "home")])
+    assert asked.exit_code == 1
+    with pytest.raises(ShardError, match="type 4"):
+        Loader.open(tmp_path / "home/store/versions/v/manifest.json", global_batch=8)
+
+
+def test_a_vocabulary_that_does_not_fit_two_bytes_is_refused() -> None:
+    assert token_dtype("auto", 65_536) == token_dtype("uint16", 65_536) == "uint16"
+    assert token_dtype("auto", 65_537) == token_dtype("int32", 300) == "int32"
+    with pytest.raises(ShardError, match="use int32 or auto"):
+        token_dtype("uint16", 65_537)

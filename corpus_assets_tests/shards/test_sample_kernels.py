@@ -26,15 +26,20 @@ def addresses_of(files: list[np.ndarray]) -> np.ndarray:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 2**32), st.integers(1, 6), st.integers(1, 70), st.integers(0, 40))
-def test_rows_equal_those_of_single_copies(seed: int, count: int, seq_len: int, rows: int) -> None:
+@given(
+    st.integers(0, 2**32), st.integers(1, 6), st.integers(1, 70), st.integers(0, 40), st.booleans()
+)
+def test_rows_equal_those_of_single_copies(
+    seed: int, count: int, seq_len: int, rows: int, is_narrow: bool
+) -> None:
     generator = np.random.default_rng(seed)
     sizes = generator.integers(1, 9, count)
-    files = [generator.integers(-(2**31), 2**31, (n, seq_len)).astype(np.int32) for n in sizes]
+    kind = np.uint16 if is_narrow else np.int32
+    files = [generator.integers(-(2**31), 2**31, (n, seq_len)).astype(kind) for n in sizes]
     numbers = generator.integers(0, count, rows)
     samples = (generator.random(rows) * sizes[numbers]).astype(np.int64)
     places = generator.permutation(rows)
-    out = np.full((rows, seq_len), -7, dtype=np.int32)
+    out = np.full((rows, seq_len), 7, dtype=kind)
     expected = out.copy()
     gather_rows(addresses_of(files), numbers, samples, places, out)
     gather_naive(files, numbers, samples, places, expected)

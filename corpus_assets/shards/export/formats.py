@@ -57,8 +57,7 @@ class Layout(Protocol):
 
 def packed_tokens(chunk: Chunk, plan: ExportPlan) -> npt.NDArray[np.generic]:
     """Return a chunk's tokens in the type of the export, little-endian."""
-    wanted = "<u2" if plan.dtype == "uint16" else "<i4"
-    return np.ascontiguousarray(chunk.tokens, dtype=wanted)
+    return np.ascontiguousarray(chunk.tokens, dtype=shard_index.numpy_type(plan.dtype))
 
 
 # Megatron-LM: one `corpus.bin` with one `corpus.idx`.
@@ -77,7 +76,6 @@ def packed_tokens(chunk: Chunk, plan: ExportPlan) -> npt.NDArray[np.generic]:
 #                              int64[S + 1]  first sequence of each document
 
 BIN, IDX = "corpus.bin", "corpus.idx"
-TYPE_CODES = {"int32": 4, "uint16": 8}
 
 
 class Megatron:
@@ -95,7 +93,7 @@ class Megatron:
                 shard_index.HEAD.pack(
                     shard_index.MAGIC,
                     shard_index.VERSION,
-                    TYPE_CODES[plan.dtype],
+                    shard_index.CODES[plan.dtype],
                     plan.samples,
                     plan.samples + 1,
                 )

@@ -35,10 +35,11 @@ def gather_rows(addresses: Any, files: Any, samples: Any, rows: Any, out: Any) -
     over any number of files, and other threads run meanwhile. The caller keeps the mappings alive
     for the time of the call and checks the bounds: neither can be checked here.
 
-    `addresses` uint64 [files]: first token of each mapped file of int32 samples as long as a row
-    of `out` (int32, contiguous, [rows, seq_len]); `files`, `samples` and `rows` int64.
+    `addresses` uint64 [files]: first token of each mapped file of samples as long as a row of `out`
+    and of its type (int32 or uint16, contiguous, [rows, seq_len]); `files`, `samples` and `rows`
+    int64.
     """
-    row_bytes = 4 * out.shape[1]
+    row_bytes = out.itemsize * out.shape[1]
     target = np.uint64(out.ctypes.data)
     for k in range(len(files)):
         source = addresses[files[k]] + np.uint64(samples[k]) * np.uint64(row_bytes)

@@ -155,6 +155,7 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
                 "packing": draw.choice(("best_fit", "concat")),
             },
             "tokens_per_shard": 1024,
+            "dtype": "auto" if seed % 3 == 1 else "int32",
             "group_by": {"main_script": ["latin"]} if seed % 3 == 2 else {},
         },
         "mixture": {
