@@ -134,7 +134,7 @@ def _write_final(
     """
     todo = [row for row in left if before.rows[row] is None]
     known = [place for row in left if (place := before.rows[row]) is not None]
-    labels = _labels(context, chosen)
+    labels = _labels(context, chosen, hits)
     same = None if labels is None else [labels[row] for row in left]
     if not todo and before.earlier is not None and before.are_all(known, same):
         context.write_bytes(files.FINAL, before.earlier.content(files.FINAL), len(known))
@@ -189,7 +189,7 @@ def _clean(
     return cleaned
 
 
-def _labels(context: TaskContext, chosen: pa.Table) -> list[str] | None:
+def _labels(context: TaskContext, chosen: pa.Table, hits: Judged) -> list[str] | None:
     """Return the labels of each document's group: those that the selection saw, and those that
     the stages after it know of. None where the recipe divides groups by none."""
     if LABELS.name not in context.task.settings:
@@ -201,6 +201,8 @@ def _labels(context: TaskContext, chosen: pa.Table) -> list[str] | None:
     sizes = context.settings(CleanTextSettings, "clean_text").tiers_by_copies
     for row, size in copies_reached(context.table("members"), sizes).items():
         found[row] = join_labels(split_labels(found[row]) | {"copies": str(size)})
+    for row in hits.held_back:
+        found[row] = join_labels(split_labels(found[row]) | {"held_back": "true"})
     return found
 
 

@@ -393,16 +393,17 @@ def contamination(
 ) -> None:
     """Benchmark items found in documents: by benchmark, and the documents themselves.
 
-    Lists what was dropped or cut, the closest first; with --near-misses lightly edited items and
+    Lists what was dropped, cut or held back, the closest first; with --near-misses lightly edited items and
     partial quotations, with --common items that too many texts hold. --text shows the places.
     """
-    from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, KEEP, NEAR_MISS
+    from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, HELD_BACK, KEEP, NEAR_MISS
     from corpus_assets.inspect.documents import contamination_of
     from corpus_assets.inspect.version_columns import open_version
 
     if context.invoked_subcommand is not None:
         return
-    wanted = {NEAR_MISS, KEEP} if near_misses else {COMMON} if common else {DROP, CUT}
+    acted = {DROP, CUT, HELD_BACK}
+    wanted = {NEAR_MISS, KEEP} if near_misses else {COMMON} if common else acted
     registry, columns = open_version(Home.resolve(home), version)
     answer = contamination_of(registry, columns, benchmark, wanted, limit, with_text)
     (print_json if as_json else show_contamination)(answer)

@@ -125,7 +125,7 @@ BENCHMARK_HITS = pa.schema(
         ("total", pa.int32()),
         ("share", pa.float64()),  # matched / total
         ("similarity", pa.float32()),
-        ("verdict", pa.string()),  # drop, cut, common, near_miss, or keep: judged to be no leak
+        ("verdict", pa.string()),  # drop, cut, held_back, common, near_miss; keep: judged no leak
         ("places", pa.list_(PLACE)),
     ]
 )

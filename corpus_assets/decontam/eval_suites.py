@@ -174,6 +174,12 @@ class EvalSuite(Settings):
     exclude: ExclusionSettings = Field(
         default=ExclusionSettings(), description="places known to hold the benchmark"
     )
+    split: Literal["test", "train"] = Field(
+        default="test",
+        exclude_if=lambda split: split == "test",
+        description="`train`: documents with its items are kept, in groups of their own that "
+        "phases leave out by `held_back: 0`; `contamination.action` is for `test`",
+    )
 
     @field_validator("files", mode="before")
     @classmethod
@@ -187,6 +193,8 @@ class EvalSuite(Settings):
                 "a suite of the kind `code` says in `fields.code` which fields hold code, and "
                 "only such a suite does"
             )
+        if self.split == "train" and self.benchmark is None:
+            raise ValueError("a suite with `split: train` names its `benchmark`, apart from tests")
         return self
 
     def identity(self) -> dict[str, Any]:
@@ -223,12 +231,18 @@ def read_suites(suites: Sequence[tuple[EvalSuite, Sequence[str | Path]]]) -> lis
     """All items of suites, each with its files. Names must be unique over all of them."""
     items: list[EvalItem] = []
     places: dict[tuple[str, str], str] = {}
+    training = {suite.benchmark for suite, _ in suites if suite.split == "train"}
     for suite, paths in suites:
         before = len(items)
         for number, path in enumerate(paths, 1):
             prefix = f"{number}/" if len(paths) > 1 else ""
             for place, row, ordinal in _records(Path(path)):
                 item = _as_item(row, place, suite, f"{prefix}{ordinal}")
+                if suite.split != "train" and item.benchmark in training:
+                    raise SourceError(
+                        f"{place}: benchmark {item.benchmark} is also that of a suite with "
+                        "`split: train`; call that one otherwise"
+                    )
                 first = places.setdefault((item.benchmark, item.id), place)
                 if first is not place:
                     raise SourceError(

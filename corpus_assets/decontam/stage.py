@@ -36,6 +36,7 @@ from corpus_assets.decontam.eval_suites import EvalSuite, Exclusions, ExclusionS
 from corpus_assets.decontam.judgements import as_table, of_table, read_judgements
 from corpus_assets.decontam.verdicts import (
     CUT,
+    HELD_BACK,
     NEAR_REASON,
     CommonSettings,
     Span,
@@ -63,6 +64,7 @@ def plan_eval_index(graph: "Pipeline") -> list[Task]:
         paths = graph.locations.files(suite.files, "eval_suites")
         body = suite.identity()
         del body["exclude"], body["files"]  # they change no item
+        body.pop("split", None)
         described.append(body)
         for i, path in enumerate(paths):
             digests[f"{number:04d}/{i:04d}"] = graph.digest_of(path)
@@ -144,7 +146,9 @@ def verdict_settings(graph: "Pipeline") -> dict[str, Any]:
         for number, suite in enumerate(graph.recipe.suites, 1)
         if suite.exclude
     }
-    return settings | {"exclude": exclude} if exclude else settings
+    settings |= {"exclude": exclude} if exclude else {}
+    training = graph.recipe.training_benchmarks
+    return settings | {"training": list(training)} if training else settings
 
 
 def verdict_inputs(graph: "Pipeline", snapshot: str) -> list[dict[str, Output]]:
@@ -237,6 +241,7 @@ class Judged:
     drops: dict[int, Drop] = field(default_factory=dict)
     cuts: dict[int, list[Span]] = field(default_factory=dict)
     worst: dict[int, str] = field(default_factory=dict)  # row -> benchmark that drops it
+    held_back: dict[int, str] = field(default_factory=dict)  # row -> benchmark that holds it back
 
 
 def judged(context: TaskContext) -> Judged:
@@ -246,7 +251,8 @@ def judged(context: TaskContext) -> Judged:
     common = names_of(context.table("common_items")) if context.has("common_items") else frozenset()
     said = of_table(context.table("judgements")) if context.has("judgements") else {}
     texts = context.table("documents", ["text_id"])["text_id"].to_pylist() if said else []
-    found = judge(hits, settings, common, said, texts)
+    training = context.task.settings.get("training", ())
+    found = judge(hits, settings, common, said, texts, training)
     drops: dict[int, Drop] = {}
     worst: dict[int, str] = {}
     for hit in dropped(found, settings).to_pylist():
@@ -257,11 +263,15 @@ def judged(context: TaskContext) -> Judged:
         name: ExclusionSettings.model_validate(raw)
         for name, raw in context.task.settings.get("exclude", {}).items()
     }
+    held = found.filter(pc.equal(found["verdict"], HELD_BACK))
+    held_back = dict(zip(held["row"].to_pylist(), held["benchmark"].to_pylist(), strict=True))
     if places:
         keys = context.table("documents", ["url_key", "host"])
+        for name in places.keys() & set(training):
+            held_back |= dict.fromkeys(Exclusions({name: places.pop(name)}).matches(keys), name)
         for row, place in Exclusions(places).matches(keys).items():
             drops[row] = Drop(STAGE, source_exclusions.REASON, place)
-    return Judged(found, drops, cuts(found), worst)
+    return Judged(found, drops, cuts(found), worst, held_back)
 
 
 def write_hits(context: TaskContext, found: Judged, drops: Mapping[int, Drop]) -> None:
@@ -281,7 +291,12 @@ def write_hits(context: TaskContext, found: Judged, drops: Mapping[int, Drop]) -
     is_cut = pc.equal(found.hits["verdict"], CUT)
     pairs = found.hits.filter(is_cut).select(["row", "benchmark"]).to_pylist()
     cut = Counter(name for row, name in {(p["row"], p["benchmark"]) for p in pairs} if row in done)
-    for name, counted in (("removed", removed), ("cut", cut), ("excluded", places)):
+    counts = {"removed": removed, "cut": cut, "excluded": places}
+    if found.held_back:
+        held = Counter(name for row, name in found.held_back.items() if row not in drops)
+        context.counts["held_back_documents"] = held.total()
+        counts["held_back"] = held
+    for name, counted in counts.items():
         context.notes[f"{name}_by_benchmark"] = dict(sorted(counted.items()))
 
 

@@ -6,7 +6,7 @@ nothing about where a document comes from. Which items are common is a statistic
 documents, so it is a calibration: resolved once and pinned in the lock.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +24,7 @@ REASON = "contains_eval_item"
 NEAR_REASON = "resembles_eval_item"
 
 DROP, CUT, COMMON, NEAR_MISS, KEEP = "drop", "cut", "common", "near_miss", "keep"
+HELD_BACK = "held_back"
 
 VERDICTS = pa.schema(
     [
@@ -95,10 +96,12 @@ def judge(
     common: Items = frozenset(),
     judgements: Judgements | None = None,
     text_ids: Sequence[bytes] = (),
+    training: Collection[str] = (),
 ) -> pa.Table:
-    """Return the hits with `share` and `verdict`: drop, cut, common, near_miss or keep.
+    """Return the hits with `share` and `verdict`: drop, cut, common, near_miss, held_back or keep.
 
     `text_ids`, by row, are read where there are judgements. A near miss of a common item is one.
+    `training` are benchmarks whose items hold a document back where others drop or cut.
     """
     total = pc.max_element_wise(hits["total"].cast("float64"), 1.0)
     share = pc.divide(hits["matched"].cast("float64"), total)
@@ -110,10 +113,11 @@ def judge(
         if name in common:
             verdict.append(COMMON if hit else NEAR_MISS)
         elif hit:
-            verdict.append(settings.action)
+            verdict.append(HELD_BACK if name[0] in training else settings.action)
         else:
             said = judgements.get((text_ids[row], *name)) if judgements else None
-            verdict.append(said or unjudged)
+            is_held = name[0] in training and unjudged != NEAR_MISS
+            verdict.append(said or (HELD_BACK if is_held else unjudged))
     return hits.append_column("share", share).append_column(
         "verdict", pa.array(verdict, pa.string())
     )

@@ -312,6 +312,7 @@ class Recipe(Settings):
         self.mixture.check_domains(domains)
         self.mixture.check_axis("source", [source.name for source in self.sources])
         self.mixture.check_labels(values_of(self.shards.group_by))
+        self.mixture.check_held_back(bool(self.training_benchmarks))
         check_classifiers(self.classifiers, self.signals.needs(), names)
         if self.perplexity is not None:
             self.perplexity.check_needs(self.signals.needs())
@@ -373,7 +374,16 @@ class Recipe(Settings):
     @property
     def has_labels(self) -> bool:
         """Whether groups are divided by more than snapshot, domain and tier."""
-        return bool(self.shards.group_by or self.clean_text.tiers_by_copies)
+        return bool(
+            self.shards.group_by or self.clean_text.tiers_by_copies or self.training_benchmarks
+        )
+
+    @property
+    def training_benchmarks(self) -> tuple[str, ...]:
+        """Benchmarks whose items hold documents back from some phases."""
+        return tuple(
+            suite.benchmark for suite in self.suites if suite.split == "train" and suite.benchmark
+        )
 
     @property
     def suites(self) -> tuple[EvalSuite, ...]:

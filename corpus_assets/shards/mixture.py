@@ -30,6 +30,8 @@ KEYS = {
     "copies": "copies",
 }
 """Axes of groups with a key of their own in the mixture; all others are `labels`."""
+HELD_BACK = "held_back"
+"""The axis with one value, and a weight in place of a mapping."""
 
 
 class AxisWeights(Settings):
@@ -47,6 +49,13 @@ class AxisWeights(Settings):
         description="the same for other labels: axis -> value -> multiplier",
     )
 
+    held_back: float | None = Field(
+        default=None,
+        ge=0,
+        exclude_if=is_absent,
+        description="multiplier of documents with items of `eval_suites` whose `split` is `train`; "
+        "0 leaves them out, null is 1",
+    )
     curve: CurveSettings | None = Field(
         default=None,
         exclude_if=is_absent,
@@ -61,6 +70,8 @@ class AxisWeights(Settings):
             if axis == "tier" and self.curve is not None:
                 found = self.curve.multipliers | found
             return {str(value): weight for value, weight in found.items()}
+        if axis == HELD_BACK:
+            return {} if self.held_back is None else {"true": self.held_back}
         return self.labels.get(axis, {})
 
 
@@ -208,6 +219,20 @@ class MixtureSettings(AxisWeights):
         for axis in sorted(values):
             self.check_axis(axis, values[axis])
 
+    def check_held_back(self, is_anything: bool) -> None:
+        """Refuse a weight for what is held back where nothing is, and the other way round."""
+        said = [each.held_back for each in (self, *self.phases) if each.held_back is not None]
+        if said and not is_anything:
+            raise RecipeError(
+                "mixture: `held_back` is a weight for nothing: no suite of eval_suites has "
+                "`split: train`"
+            )
+        if is_anything and not said:
+            raise RecipeError(
+                "mixture: a suite of eval_suites has `split: train`, and no phase says what that "
+                "means for it; write `held_back: 0` in the phases that must not see its items"
+            )
+
     def weights_in(self, phase: PhaseSettings, axis: str) -> dict[str, float]:
         """Return the weights of an axis as a phase has them."""
         return self.weights(axis) | phase.weights(axis)
@@ -217,6 +242,8 @@ class MixtureSettings(AxisWeights):
         if axis in KEYS:
             name: str | int = int(value) if axis == "copies" else value
             return self.model_copy(update={KEYS[axis]: {**getattr(self, KEYS[axis]), name: weight}})
+        if axis == HELD_BACK:
+            return self.model_copy(update={"held_back": weight})
         changed = {**self.labels.get(axis, {}), value: weight}
         return self.model_copy(update={"labels": {**self.labels, axis: changed}})
 
@@ -243,7 +270,7 @@ class MixtureSettings(AxisWeights):
 
 def _key(axis: str) -> str:
     """Return where the mixture says what an axis weighs."""
-    return KEYS.get(axis, f"labels.{axis}")
+    return HELD_BACK if axis == HELD_BACK else KEYS.get(axis, f"labels.{axis}")
 
 
 def exact(number: float) -> Fraction:
@@ -572,7 +599,8 @@ def _lower_weight(wish: Wish, settings: MixtureSettings, group: MixedGroup, seq_
         if low:
             weight, found = lowered(low)
             if all(_excess(found, settings, each) <= 1 for each in wish.groups):
-                return f"lower mixture.{_key(axis)}.{value} to {weight:.4g}"
+                key = _key(axis) if axis == HELD_BACK else f"{_key(axis)}.{value}"
+                return f"lower mixture.{key} to {weight:.4g}"
     return f"lower the weight of domain {group.domain!r} or tier {group.tier!r} and others with it"
 
 

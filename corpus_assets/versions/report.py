@@ -238,15 +238,16 @@ def contamination_section(pipeline: Pipeline) -> str:
         for result in results
     )
     totals: dict[str, Counter[str]] = {}
-    for name in ("removed", "cut", "excluded"):
+    for name in ("removed", "cut", "held_back", "excluded"):
         totals[name] = Counter()
         for result in results:
-            totals[name].update(result.notes[f"{name}_by_benchmark"])
+            totals[name].update(result.notes.get(f"{name}_by_benchmark", {}))
     settings = pipeline.recipe.contamination
     head = (
         "<h2>Benchmarks</h2><p>An item counts as seen where a document holds "
         f"{settings.drop_share:.0%} of its n-grams, whatever else became of the document. "
-        "<i>Removed</i> and <i>cut</i> are documents that would have been kept. Near misses are "
+        "<i>Removed</i> and <i>cut</i> are documents that would have been kept, <i>held back</i> "
+        "those that are kept and left to the phases. Near misses are "
         "shorter quotations and edited copies that were left as they are; they are listed by "
         "<code>corpus contamination --near-misses</code>.</p>"
     )
@@ -276,10 +277,11 @@ def _by_benchmark(
         examples = ", ".join(f"{item} ({count})" for item, count in one.examples())
         rows.append(
             (name, items, short, one.items_seen, totals["removed"][name], totals["cut"][name],
-             one.n_items(NEAR_MISS), one.n_documents(NEAR_MISS), one.n_items(COMMON), examples)
+             totals["held_back"][name], one.n_items(NEAR_MISS), one.n_documents(NEAR_MISS),
+             one.n_items(COMMON), examples)
         )  # fmt: skip
-    heads = ("benchmark", "items", "too short", "seen", "removed", "cut", "near misses",
-             "in documents", "common", "most seen items (documents)")  # fmt: skip
+    heads = ("benchmark", "items", "too short", "seen", "removed", "cut", "held back",
+             "near misses", "in documents", "common", "most seen items (documents)")  # fmt: skip
     return table(heads, rows)
 
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from corpus_assets.core import files
 from corpus_assets.core.errors import MissingInput
-from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, KEEP, NEAR_MISS
+from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, HELD_BACK, KEEP, NEAR_MISS
 from corpus_assets.graph.checks import CheckOutcome
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.recipe.recipe import DriftBounds
@@ -243,7 +243,8 @@ class BenchmarkFound:
     @property
     def items_seen(self) -> int:
         """Count items that some document holds, common ones left out."""
-        return len(self.items.get(DROP, set()) | self.items.get(CUT, set()))
+        acted = (self.items.get(verdict, ()) for verdict in (DROP, CUT, HELD_BACK))
+        return len(set().union(*acted))
 
     def n_items(self, verdict: str) -> int:
         return len(self.items.get(verdict, ()))

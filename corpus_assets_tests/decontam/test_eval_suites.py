@@ -139,3 +139,24 @@ def test_where_files_lie_is_no_part_of_a_suites_identity() -> None:
     here, there = (EvalSuite(files=(name,), benchmark="b") for name in ("a.jsonl", "/b.jsonl"))
     assert here.identity() == there.identity()
     assert here.identity() != EvalSuite(files=("a.jsonl",), benchmark="c").identity()
+
+
+def test_a_training_split_has_a_name_that_no_test_has(tmp_path: Path) -> None:
+    test = write(tmp_path / "a.jsonl", {"id": "0", "benchmark": "gsm", "text": "x"})
+    train = write(tmp_path / "b.jsonl", {"id": "1", "text": "y"})
+    suites = [
+        (EvalSuite(files=("-",)), [test]),
+        (EvalSuite(files=("-",), benchmark="gsm", split="train"), [train]),
+    ]
+    with pytest.raises(SourceError, match="is also that of a suite with `split: train`"):
+        read_suites(suites)
+    with pytest.raises(ValidationError, match="names its `benchmark`"):
+        EvalSuite(files=("-",), split="train")
+
+
+def test_the_split_is_no_part_of_what_is_searched_for() -> None:
+    plain = EvalSuite(files=("-",), benchmark="b")
+    assert "split" not in plain.identity()
+    assert plain.model_copy(update={"split": "train"}).identity() == plain.identity() | {
+        "split": "train"
+    }

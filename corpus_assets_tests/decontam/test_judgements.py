@@ -3,6 +3,7 @@
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -74,6 +75,22 @@ def test_a_judgement_counts_before_the_recipe_and_only_for_its_text(hits: pa.Tab
     settings = VerdictSettings(near_miss="drop")
     found = judge(hits, settings, judgements=kept, text_ids=IDS)
     assert found["verdict"].to_pylist() == ["drop", "drop", "keep"]
+
+
+def test_items_of_a_training_split_hold_back_where_others_drop(hits: pa.Table) -> None:
+    def verdict(training: str, **settings: Any) -> list[str]:
+        found = judge(hits, VerdictSettings(**settings), training=(training,))
+        return list(found["verdict"].to_pylist())
+
+    assert verdict("bench") == ["held_back", "near_miss", "near_miss"]
+    assert verdict("bench", action="cut", near_miss="drop") == ["held_back"] * 3
+    assert verdict("other", action="cut") == ["cut", "near_miss", "near_miss"]
+    said = {(IDS[1], "bench", "i"): "drop", (IDS[2], "bench", "i"): "keep"}
+    found = judge(hits, VerdictSettings(near_miss="drop"), frozenset(), said, IDS, ("bench",))
+    assert found["verdict"].to_pylist() == ["held_back", "drop", "keep"]
+    common = frozenset({("bench", "i")})
+    found = judge(hits, VerdictSettings(), common, training=("bench",))
+    assert found["verdict"].to_pylist()[0] == "common"
 
 
 def test_a_common_item_is_no_leak_in_edited_form_either(hits: pa.Table) -> None:

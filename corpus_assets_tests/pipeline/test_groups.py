@@ -276,3 +276,62 @@ def test_a_vocabulary_that_does_not_fit_two_bytes_is_refused() -> None:
     assert token_dtype("auto", 65_537) == token_dtype("int32", 300) == "int32"
     with pytest.raises(ShardError, match="use int32 or auto"):
         token_dtype("uint16", 65_537)
+
+
+LEAK = TEXTS["news"]["news-4"].partition("\n")[0]
+
+
+def test_documents_with_items_of_a_training_split_are_kept_and_left_out_of_the_named_phases(
+    tmp_path: Path,
+) -> None:
+    """One page holds an item of a training split, another one an item of a test split."""
+    rows = {
+        "train": {"id": "t-1", "text": LEAK},
+        "test": {"id": "t-1", "text": TEXTS["news"]["news-7"].partition("\n")[0]},
+    }
+    for name, row in rows.items():
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    changes = {
+        "eval_suites": [
+            {
+                "files": str(tmp_path / f"{name}.jsonl"),
+                "benchmark": f"lamps-{name}",
+                "split": name,
+                "fields": {"answer": None},
+            }
+            for name in rows
+        ],
+        "mixture.phases": [
+            {"name": "main", "share": 0.8},
+            {"name": "cooldown", "share": 0.2, "held_back": 0},
+        ],
+        "sources.1.tier": "low",
+        "mixture.block_samples": 500,
+    }
+    made = built(tmp_path, **changes)
+    found = counts(made)
+    assert found["news-1/web/low"] == 10
+    assert found["news-1/web/low/held_back=true"] == 1
+    main_phase, cooldown = made.phases
+    assert main_phase.counts["news-1/web/low/held_back=true"] > 0
+    assert cooldown.counts["news-1/web/low"] > 0
+    assert "news-1/web/low/held_back=true" not in cooldown.counts
+    home = ("--home", str(tmp_path / "home"), "--json")
+    query = (
+        "SELECT h.verdict, d.kept, d.reason FROM benchmark_hits h "
+        "JOIN decisions d USING (doc_id) ORDER BY ALL"
+    )
+    asked = json.loads(CliRunner().invoke(catalog, ["sql", query, *home]).output)
+    assert asked["rows"] == [["drop", False, "contains_eval_item"], ["held_back", True, None]]
+    before = len(list((tmp_path / "home/store/artifacts").glob("*/*")))
+    with open_session(
+        str(tmp_path / "in/recipe.yaml"),
+        Home.resolve(str(tmp_path / "home")),
+        workers=1,
+        overrides={"mixture.phases.main.held_back": 0},
+    ) as session:
+        other = build(session, "w").manifest
+    assert all("held_back" not in name for phase in other.phases for name in phase.counts)
+    assert len(list((tmp_path / "home/store/artifacts").glob("*/*"))) == before, (
+        "nothing recomputed"
+    )

@@ -86,6 +86,12 @@ def test_the_demo_recipe_is_whole() -> None:
         ("shards.group_by", {"language": ["other"]}, "shards.group_by: language: 'other' is what"),
         ("shards.group_by", {"language": {"a": ["en"], "b": ["en"]}}, "shards.group_by: language"),
         ("shards.dtype", "uint32", "shards.dtype: Input should be 'int32', 'uint16' or 'auto'"),
+        ("mixture.phases.main.held_back", 0, "mixture: `held_back` is a weight for nothing: no su"),
+        (
+            "eval_suites",
+            [{"files": "a.jsonl", "benchmark": "a", "split": "train"}],
+            "mixture: a suite of eval_suites has `split: train`, and no phase says",
+        ),
         ("mixture.languages", {"en": 2}, "mixture.languages: groups are not divided by language"),
         ("sources.books.tier", "gold", "mixture.tiers: tier gold of snapshot books-1 has no mul"),
         ("sources.web.tier", {"crawl-9": "low"}, "sources.0: tier names crawl-9, which is not"),

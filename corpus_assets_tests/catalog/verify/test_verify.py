@@ -273,7 +273,8 @@ def test_an_index_that_does_not_fit_is_found(own_corpus: Corpus, shard: ShardRow
         (data[:-1], "its header promises"),
         (b"", "too few"),
         (b"X" + data[1:], "not an MMIDIDX"),
-        (changed(17, 8, 1), "token type 8"),
+        (changed(17, 5, 1), "token type 5"),
+        (changed(17, 8, 1), "says that tokens are uint16, the manifest int32"),
     ):
         assert said in sentences(own_corpus, shard, idx=idx), said
 

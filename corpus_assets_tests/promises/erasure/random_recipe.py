@@ -87,9 +87,13 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
     curve = {"buckets": 3, "discard": 0.2, "mean": 1, "largest": 2} if seed % 7 == 1 else None
     if curve is not None:
         tiers = {key: tiers[key] for key in tiers.keys() - {"names", "shares"}} | {"buckets": 3}
+    # One recipe in five keeps documents with benchmark items, and leaves them out of a phase.
+    suites: list[Any] = ["evals/*.jsonl"]
+    if seed % 5 == 0:
+        suites = [{"files": "evals/*.jsonl", "benchmark": "mill", "split": "train"}]
     # One recipe in three rewrites the text of one domain: short lines are cut out.
     step = {"family": "c4_lines", "end_marks": "", "min_words": 7, "domains": ["web"]}
-    raw = {
+    raw: dict[str, Any] = {
         "name": "random",
         "seed": seed,
         "sources": sources,
@@ -133,7 +137,7 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
             "url": draw.random() < 0.9,
             "exact": draw.random() < 0.9,
         },
-        "eval_suites": ["evals/*.jsonl"] if draw.random() < 0.7 else [],
+        "eval_suites": suites if draw.random() < 0.7 else [],
         # Two recipes in five cut items out; in one of five an item in two texts is common.
         "contamination": {
             "action": "cut" if seed % 5 < 2 else "drop",
@@ -174,4 +178,9 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
             "max_epochs": 1000,
         },
     }
+    if seed % 5 == 0 and raw["eval_suites"]:
+        raw["mixture"]["phases"] = [
+            {"name": "main", "share": 0.5},
+            {"name": "cooldown", "share": 0.5, "held_back": 0},
+        ]
     return parse_recipe(raw, "random recipe")
