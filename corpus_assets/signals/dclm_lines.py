@@ -10,7 +10,9 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from corpus_assets.signals.base import TextBatch, share
+from corpus_assets.signals.kernels.word_boundaries import plain_words
 from corpus_assets.signals.text_step import Rewriting, TextStep, cut
+from corpus_assets.text.unicode import class_table
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -36,12 +38,12 @@ class DCLMLines(TextStep):
     * `dclm_uppercase_lines`, `dclm_digit_lines`, `dclm_counter_lines`, `dclm_short_lines`: lines cut
       out for that;
     * `dclm_phrase_lines`: lines that a phrase was cut out of;
-    * `dclm_cut_word_share` (at most 0.05): words that are gone, of all.
+    * `dclm_cut_word_share` (at most 0.05): words that are gone, of all, counted as `dclm_n_words`.
 
     In brackets: what DCLM asks of a page.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     family: Literal["dclm_lines"] = "dclm_lines"
     max_uppercase_share: float = Field(
@@ -82,7 +84,8 @@ class DCLMLines(TextStep):
         _strip(batch, keep)
         pieces, rows = _runs(keep, batch.offsets)
         left = cut(batch, pieces, rows)
-        words = batch.words.counts
+        words = plain_words(batch.data, batch.offsets, class_table())
+        words_left = plain_words(left.data, left.offsets, class_table())
         columns = {
             "dclm_lines": lines.sum_by_document(np.ones(lines.count, np.int64)),
             **{
@@ -90,7 +93,7 @@ class DCLMLines(TextStep):
                 for number, reason in enumerate(REASONS)
             },
             "dclm_phrase_lines": lines.sum_by_document(with_phrases),
-            "dclm_cut_word_share": share(words - left.words.counts, words),
+            "dclm_cut_word_share": share(words - words_left, words),
         }
         return Rewriting(left, pieces, rows, self.record_batch(columns))
 

@@ -8,6 +8,7 @@ from corpus_assets.signals.c4 import POLICY_PHRASES
 from corpus_assets.signals.kernels.sentences import CLOSING_MARKS
 from corpus_assets.text.unicode import SCRIPTS, script_table, sentence_terminals
 from corpus_assets_tests.signals.reference import lines_of, share
+from corpus_assets_tests.signals.reference_dialects import plain_words
 
 TERMINALS = "".join(chr(c) for c in sentence_terminals())
 NARROW = "".join(c for c in TERMINALS if c.isascii())
@@ -117,12 +118,12 @@ def dclm_lines(text: str) -> tuple[dict[str, float], str]:
             if left.strip() or left == line.encode():
                 kept.append(left.decode())
     left_text = "\n".join(kept).strip(" \t\n\r\x0b\x0c")
-    words = len(text.split())
+    words = len(plain_words(text))
     return {
         "dclm_lines": len(lines),
         **{f"dclm_{name}_lines": gone[name] for name in ("uppercase", "digit", "counter", "short")},
         "dclm_phrase_lines": gone["phrase"],
-        "dclm_cut_word_share": share(words - len(left_text.split()), words),
+        "dclm_cut_word_share": share(words - len(plain_words(left_text)), words),
     }, left_text
 
 

@@ -7,13 +7,13 @@ import unicodedata
 from collections import Counter
 from statistics import median
 
+from corpus_assets.signals.kernels.word_boundaries import break_kinds
 from corpus_assets.text.unicode import sentence_terminals
 from corpus_assets_tests.signals.reference import (
     dup_ngram_chars,
     later_ngram_chars,
     lines_of,
     ngrams,
-    paragraphs_of,
     share,
 )
 
@@ -168,20 +168,54 @@ def dolma(text: str) -> dict[str, float]:
     return {f"dolma_{name}": value for name, value in out.items()}
 
 
+def plain_words(text: str) -> list[str]:
+    """Words of DCLM's counts: fastText's, without those that begin with a mark."""
+    return [word for word in re.split("[ \t-\r\0]+", text) if word and word[0].isalnum()]
+
+
+def boundary_words(text: str) -> list[str]:
+    """Words of DCLM's n-grams: pieces between the boundaries of Unicode's annex 29, each place
+    between two characters decided by itself."""
+    kinds = ["-ANKJlnex"[break_kinds()[ord(c)]] for c in text]
+    pieces = [""]
+    earlier = last = "-"
+    for at, kind in enumerate(kinds):
+        after = next((kinds[k] for k in range(at + 1, len(kinds)) if kinds[k] != "x"), "-")
+        seen = (last + kind, last + kind + after, earlier + last + kind)
+        if kind == "x" or any(one in JOINED for one in seen):
+            pieces[-1] += text[at]
+        else:
+            pieces.append(text[at])
+        if kind != "x":
+            earlier, last = last, kind
+    return [piece for piece in pieces if piece[:1].isalnum()]
+
+
+JOINED = {
+    *("AA", "AN", "NA", "NN", "KK", "AJ", "NJ", "KJ", "JJ", "JA", "JN", "JK"),
+    *("AlA", "AeA", "NnN", "NeN"),
+}
+
+
 def dclm(text: str) -> dict[str, float]:
-    words, lines = text.split(), lines_of(text)
+    lines = lines_of(text)
     symbols = sum(text.count(symbol) for symbol in ("#", "...", ". . .", "…"))
     dots = ("...", ". . .", "…")
     out = {
-        "symbol_to_word_ratio": share(symbols, len(words)),
+        "n_words": len(plain_words(text)),
+        "symbol_to_word_ratio": share(symbols, len(text.split())),
         "bullet_line_share": share(sum(line[0] in "●•*-" for line in lines), len(lines)),
         "ellipsis_line_share": share(sum(line.endswith(dots) for line in lines), len(lines)),
     }
-    for name, items in (("line", lines), ("paragraph", paragraphs_of(text))):
+    paragraphs = [piece.strip() for piece in text.split("\n\n") if piece.strip()]
+    for name, items in (("line", lines), ("paragraph", paragraphs)):
         twice = {item: n for item, n in Counter(items).items() if n > 1}
         chars = sum(len(item) * n for item, n in twice.items())
         out[f"dup_{name}_share"] = share(sum(twice.values()), len(items))
         out[f"dup_{name}_char_share"] = share(chars, sum(map(len, items)))
+    words = boundary_words(text)
+    for n in range(5, 11):
+        out[f"dup_{n}_gram_char_share"] = share(dup_ngram_chars(words, n), sum(map(len, words)))
     for n in (2, 3, 4):
         counts = Counter(ngrams(words, n))
         most = max(counts.values(), default=0)

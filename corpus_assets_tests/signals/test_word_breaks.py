@@ -7,7 +7,6 @@ from corpus_assets.signals.bad_words import BadWords
 from corpus_assets.signals.base import WordBreaks
 from corpus_assets.signals.c4_lines import C4Lines
 from corpus_assets.signals.datatrove import DatatroveFineWeb, DatatroveGopher
-from corpus_assets.signals.dclm import DCLM
 from corpus_assets.signals.dolma import Dolma
 from corpus_assets.signals.fineweb import FineWeb
 from corpus_assets.signals.gopher import GopherQuality
@@ -25,7 +24,6 @@ FAMILIES = [
     GopherQuality(stop_words=STOPS),
     Repetition(),
     FineWeb(),
-    DCLM(),
     Dolma(),
     DatatroveGopher(stop_words=STOPS),
     DatatroveFineWeb(),
@@ -39,7 +37,7 @@ COUNT_SPACES = (
     *("dup_line_", "dup_paragraph_", "_gram_ratio", "_gram_share", "char_share", "short_"),
     *("sentences", "_token_"),
 )
-OF_WORDS = ("top_", "dup_5", "dup_6", "dup_7", "dup_8", "dup_9", "dup_10", "later_", "dclm_top")
+OF_WORDS = ("top_", "dup_5", "dup_6", "dup_7", "dup_8", "dup_9", "dup_10", "later_")
 
 
 def columns_of_words(family: SignalFamily) -> list[str]:
