@@ -147,6 +147,7 @@ ArtifactInput = _table(
     _key("name"),
     Column("content_hash", Text, nullable=False, index=True),
 )
+FailedPart = _table("failed_parts", rows.FailedPartRow, _key("stage"), _key("fingerprint"))
 TrainedModel = _table("models", rows.ModelRow, _number(), UniqueConstraint("kind", "sha256"))
 
 Recipe = _table("recipes", rows.RecipeRow, _key("digest"))

@@ -10,7 +10,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-from sqlalchemy import URL, Connection, bindparam, delete, exists, insert, select, update
+from sqlalchemy import (
+    URL,
+    ColumnElement,
+    Connection,
+    bindparam,
+    delete,
+    exists,
+    insert,
+    select,
+    update,
+)
 
 from catalog.db import schema
 from catalog.db.database import Database, batches, by_kind, timestamp
@@ -19,6 +29,7 @@ from catalog.db.models import (
     Artifact,
     ArtifactInput,
     ArtifactOutput,
+    FailedPart,
     Snapshot,
     Source,
     SourceFile,
@@ -31,6 +42,7 @@ from catalog.db.models import (
 )
 from catalog.db.rows import (
     ArtifactRow,
+    FailedPartRow,
     FileRow,
     InputRow,
     LeaseRow,
@@ -185,6 +197,32 @@ class Registry(VersionMethods, TakedownMethods, LeaseMethods):
                 _insert_artifacts(connection, list(fresh.values()))
         return len(fresh)
 
+    def set_aside(self, rows: Sequence[FailedPartRow]) -> None:
+        """Record parts that failed for good; the last failure of a task stands."""
+        now = timestamp()
+        with self.database.write() as connection:
+            for row in rows:
+                key = (FailedPart.c.stage == row.stage, FailedPart.c.fingerprint == row.fingerprint)
+                connection.execute(delete(FailedPart).where(*key))
+                connection.execute(
+                    insert(FailedPart).values(values_of(replace(row, failed_at=now)))
+                )
+
+    def failed_parts(
+        self, stage: str | None = None, snapshot: str | None = None
+    ) -> list[FailedPartRow]:
+        """Return the parts that are set aside, by stage, snapshot and part."""
+        order = (FailedPart.c.stage, FailedPart.c.snapshot, FailedPart.c.part)
+        wanted = pick(FailedPart, FailedPartRow).where(*_failed(stage, snapshot)).order_by(*order)
+        with self.database.read() as connection:
+            return read_rows(connection, FailedPartRow, wanted)
+
+    def forget_failed_parts(self, stage: str | None = None, snapshot: str | None = None) -> int:
+        """Forget that parts failed, so that the next run tries them again; return how many."""
+        with self.database.write() as connection:
+            done = connection.execute(delete(FailedPart).where(*_failed(stage, snapshot)))
+        return done.rowcount
+
     def artifacts(self, stage: str | None = None, snapshot: str | None = None) -> list[ArtifactRow]:
         """Return artifacts by stage, snapshot and part, with their outputs and inputs."""
         wanted = select(Artifact.c.id)
@@ -257,6 +295,11 @@ def _live_versions(connection: Connection, snapshot: str) -> list[str]:
     )
     wanted = select(Version.c.name).where(Version.c.status == "live", holds)
     return list(connection.scalars(wanted.order_by(Version.c.created_at, Version.c.name)))
+
+
+def _failed(stage: str | None, snapshot: str | None) -> list[ColumnElement[bool]]:
+    given = ((FailedPart.c.stage, stage), (FailedPart.c.snapshot, snapshot))
+    return [column == value for column, value in given if value is not None]
 
 
 def _existing(connection: Connection, keys: Sequence[tuple[str, str]]) -> Iterator[Any]:

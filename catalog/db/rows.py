@@ -96,6 +96,20 @@ class ArtifactRow:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedPartRow:
+    """A task that failed for good: set aside until somebody says to try it again."""
+
+    stage: str
+    fingerprint: str
+    snapshot: str | None
+    part: int
+    label: str
+    error: str
+    tries: int
+    failed_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RecipeRow:
     digest: str
     name: str

@@ -38,11 +38,13 @@ def relative_path(path: str, refused: type[Exception] = PathRefused) -> str:
 class Store:
     """Files below one root, addressed by relative path; cheap to open.
 
-    What subclasses raise instead of the catalog's errors they name in `error` and `refused`.
+    What subclasses raise instead of the catalog's errors they name in `error`,
+    `refused` and, of a server that does not answer, `away`.
     """
 
     error: ClassVar[type[Exception]] = StoreFileError
     refused: ClassVar[type[Exception]] = PathRefused
+    away: ClassVar[type[Exception]] = StoreFileError
 
     def __init__(self, url: str | Path, retries: int = RETRIES) -> None:
         self.url = str(url)
@@ -244,7 +246,9 @@ class Store:
                 raise self.missing(path) from None
             raise self.error(self._message(verb, path, fault)) from None
         except (BaseError, OSError) as error:  # the cause names the access key
-            raise self.error(self._message(verb, path, s3.fault_of(error))) from None
+            fault = s3.fault_of(error)
+            kind = self.error if fault.wrong_credentials or fault.wrong_region else self.away
+            raise kind(self._message(verb, path, fault)) from None
 
     def missing(self, path: str) -> Exception:
         """Return the error for a file that is not there."""

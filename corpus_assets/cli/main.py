@@ -29,6 +29,7 @@ from corpus_assets.cli.options import (
     overrides_of,
     recipe_options,
 )
+from corpus_assets.cli.parts import parts
 from corpus_assets.cli.snapshots import snapshots
 from corpus_assets.cli.tokenizer import tokenizer
 from corpus_assets.core.errors import CorpusError
@@ -67,6 +68,7 @@ cli.add_command(contamination)
 cli.add_command(tokenizer)
 cli.add_command(models)
 cli.add_command(mix)
+cli.add_command(parts)
 cli.add_command(plan_tokens)
 cli.add_command(export_command)
 cli.add_command(check_export_command)

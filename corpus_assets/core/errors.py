@@ -5,6 +5,7 @@
     +-- SourceError             a source file is missing, unreadable or not what it claims
     |   +-- AbsentSource        there is no such file, here or on its server
     +-- StoreError              the store cannot be read or written
+    |   +-- StoreAway           the store's server does not answer, or refuses for now
     |   +-- CorruptArtifact     bytes in the store do not match their recorded hash
     |   +-- DriftError          one fingerprint, two contents: a stage changed without its version
     +-- MissingInput            a stage was asked to run before what it reads exists
@@ -35,6 +36,10 @@ class AbsentSource(SourceError):
 
 class StoreError(CorpusError):
     """The store refused a read or a write (full disk, permissions, network)."""
+
+
+class StoreAway(StoreError):
+    """The store's server could not be used after several tries; a later one may succeed."""
 
 
 class CorruptArtifact(StoreError):

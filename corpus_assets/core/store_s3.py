@@ -20,7 +20,7 @@ from typing import Any
 
 from catalog.formats.store import AGAIN, RETRIES, make_folder, private, relative_path
 from catalog.formats.store import Store as Reader
-from corpus_assets.core.errors import StoreError
+from corpus_assets.core.errors import StoreAway, StoreError
 from corpus_assets.core.leftovers import is_temporary, leftovers
 
 MAX_OBJECT_BYTES = 5 << 30  # of one PUT, on Amazon's servers and others
@@ -41,6 +41,7 @@ class S3Store(Reader):
     """Objects below `s3://bucket/prefix`. The first request is the first use."""
 
     error = refused = StoreError
+    away = StoreAway
 
     def __init__(self, url: str, retries: int = RETRIES) -> None:
         super().__init__(url, retries)

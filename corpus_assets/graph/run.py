@@ -3,13 +3,14 @@
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from catalog.db.registry import Registry
 from catalog.db.rows import (
     ArtifactRow,
+    FailedPartRow,
     FileRow,
     InputRow,
     OutputRow,
@@ -17,11 +18,13 @@ from catalog.db.rows import (
     SourceRow,
 )
 from catalog.errors import CatalogError
+from corpus_assets.core.errors import EngineError
 from corpus_assets.core.identity import digest
 from corpus_assets.core.progress import Progress
 from corpus_assets.core.stage import Stage
 from corpus_assets.core.task import Finished, Task
 from corpus_assets.graph.engine.base import Engine
+from corpus_assets.graph.engine.tries import FailedTask, PartsFailed
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.reuse import with_reuse
 from corpus_assets.ingest.purge import remember
@@ -117,6 +120,10 @@ def run_stage(
     progress.started(report.asset, report.snapshot, len(tasks))
     parts = {id(task): part for part, task in enumerate(tasks)}
     notes = _Notes(registry)
+    aside = registry.failed_parts(stage.name, snapshot) if len(tasks) > 1 else []
+    known = {row.fingerprint for row in aside}
+    todo = [task for task in tasks if task.fingerprint not in known] if known else tasks
+    aside = [row for row in aside if row.fingerprint in {task.fingerprint for task in tasks}]
 
     def on_done(task: Task, finished: Finished) -> None:
         documents = finished.result.counts.get("documents_in", 0)
@@ -124,11 +131,17 @@ def run_stage(
         notes.add(_artifact_row(parts[id(task)], task, finished, snapshot))
 
     try:
-        done = engine.run(tasks, on_done)
+        done = engine.run(todo, on_done)
+    except PartsFailed as error:
+        aside += [_failed_row(parts[id(e.task)], e, snapshot) for e in error.failures]
+        notes.write()
+        registry.set_aside(aside)
     except BaseException:
         with contextlib.suppress(CatalogError):  # the first error is the one to tell
             notes.write()
         raise
+    if aside:
+        raise _incomplete(report, aside, len(tasks))
     if stage is DOCUMENTS:
         remember(pipeline.store, tasks, pipeline.suppressions)
     notes.write()
@@ -139,6 +152,31 @@ def run_stage(
     report.cpu_seconds += sum(finished.cpu_seconds for finished in done)
     report.bytes += sum(finished.result.bytes for finished in done)
     return done
+
+
+def _failed_row(part: int, failed: FailedTask, snapshot: str | None) -> FailedPartRow:
+    task = failed.task
+    return FailedPartRow(
+        stage=task.stage,
+        fingerprint=task.fingerprint,
+        snapshot=snapshot,
+        part=part,
+        label=task.label,
+        error=failed.reason,
+        tries=failed.tries.own + failed.tries.world,
+    )
+
+
+def _incomplete(report: AssetReport, aside: Sequence[FailedPartRow], parts: int) -> EngineError:
+    """Say what is missing of a stage, and what to do."""
+    first = aside[0]
+    which = f"{first.stage} of {report.snapshot}" if report.snapshot else first.stage
+    return EngineError(
+        f"{which}: {len(aside)} of {parts} parts failed and {'is' if len(aside) == 1 else 'are'} set "
+        f"aside, the others are kept; {first.label}, {first.tries} tries: {first.error} "
+        "(`corpus parts failed` lists them; when the cause is mended, `corpus parts retry`, then "
+        "run the same command again)"
+    )
 
 
 class _Notes:

@@ -4,8 +4,15 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
-from corpus_assets.core.errors import SourceError
+from corpus_assets.core.errors import (
+    CorruptArtifact,
+    RecipeError,
+    SourceError,
+    StoreAway,
+    StoreError,
+)
 from corpus_assets.core.task import TaskContext
 
 
@@ -22,18 +29,51 @@ def note_and_square(context: TaskContext) -> None:
     square(context)
 
 
-def fail_on_three(context: TaskContext) -> None:
-    if context.task.settings["n"] == 3:
-        raise SourceError("three cannot be read")
+def tries_of(context: TaskContext) -> int:
+    """Write down that a task begins in a file of its own; return how often it has."""
+    path = Path(context.param("log")) / f"{context.task.settings['n']}.tries"
+    with open(path, "a", encoding="ascii") as log:
+        log.write(f"{os.getpid()}\n")
+    return len(path.read_text(encoding="ascii").split())
+
+
+FAULTS: Mapping[str, Callable[[], None]] = {
+    "source": lambda: _raise(SourceError("three cannot be read")),
+    "surprise": lambda: _raise(ValueError("a secret of somebody")),
+    "damage": lambda: _raise(CorruptArtifact("an input is damaged")),
+    "memory": lambda: _raise(MemoryError()),
+    "recipe": lambda: _raise(RecipeError("the recipe makes no sense")),
+    "disk": lambda: _raise(StoreError("the disk is full")),
+    "away": lambda: _raise(StoreAway("the server does not answer")),
+    "reset": lambda: _raise(ConnectionResetError()),
+    "killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "exit": lambda: os._exit(137),
+    "stopped": lambda: os.kill(os.getpid(), signal.SIGSTOP),
+}
+
+
+def _raise(error: Exception) -> None:
+    raise error
+
+
+def faulty(context: TaskContext) -> None:
+    """Task 3 fails in the way that `fault` names, as often as `times` says."""
+    if context.task.settings["n"] == 3 and tries_of(context) <= int(context.param("times")):
+        FAULTS[context.param("fault")]()
     square(context)
 
 
-def die_on_three(context: TaskContext) -> None:
-    """Task 3 kills its worker, once another task of the run has left its result."""
-    if context.task.settings["n"] == 3:
-        while not any(name.endswith("/result.json") for name in context.store.list("artifacts")):
-            time.sleep(0.01)
-        os.kill(os.getpid(), signal.SIGKILL)
+def alone_at_last(context: TaskContext) -> None:
+    """Every task fails twice, and a third time where it sees another one at work."""
+    tries = tries_of(context)
+    mark = Path(context.param("log")) / f"{context.task.settings['n']}.running"
+    mark.touch()
+    try:
+        time.sleep(0.05)
+        if tries < 3 or len(list(mark.parent.glob("*.running"))) > 1:
+            raise SourceError("not alone")
+    finally:
+        mark.unlink()
     square(context)
 
 
@@ -53,8 +93,8 @@ def environment(context: TaskContext) -> None:
 FUNCTIONS: Mapping[str, Callable[[TaskContext], None]] = {
     "square": square,
     "note_and_square": note_and_square,
-    "fail_on_three": fail_on_three,
-    "die_on_three": die_on_three,
+    "faulty": faulty,
+    "alone_at_last": alone_at_last,
     "sleep": sleep,
     "environment": environment,
 }

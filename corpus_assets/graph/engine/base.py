@@ -14,8 +14,13 @@ OnDone = Callable[[Task, Finished], None]
 
 class Engine(Protocol):
     def run(self, tasks: Sequence[Task], on_done: OnDone) -> list[Finished]:
-        """Run all tasks; results in the order of `tasks`. The first failure is raised after the
-        tasks already running have ended, so their finished work is kept."""
+        """Run all tasks; results in the order of `tasks`.
+
+        One that fails is tried again, as `engine.tries` says. `PartsFailed` names those that were
+        given up, once all others are done; a run of one task raises that task's own error. An
+        error that concerns the whole build is raised as soon as the tasks already running have
+        ended, so that their finished work is kept.
+        """
         ...
 
     def allow_until(self, moment: float) -> None:

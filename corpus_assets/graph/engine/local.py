@@ -1,29 +1,46 @@
 """The local engine: a pool of worker processes on this machine.
 
 Workers are started once and kept for the whole build, since loading the extractor and the
-compiled kernels costs seconds. They are spawned, not forked: the parent may hold threads.
+compiled kernels costs seconds. They are spawned, not forked: the parent may hold threads. Each
+has a pipe of its own, so that one that dies fails the task it had and no other.
 """
 
+import contextlib
 import math
 import os
+import pickle
 import signal
+import statistics
 import threading
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+import traceback
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
 from multiprocessing.sharedctypes import Synchronized
+from typing import cast
 
 from catalog.db.database import clock
-from catalog.errors import LeaseLost
-from corpus_assets.core.errors import EngineError
+from catalog.errors import CatalogError, LeaseLost
+from corpus_assets.core.errors import CorpusError, EngineError
 from corpus_assets.core.store import open_store
 from corpus_assets.core.task import Finished, Task, TaskContext, execute
 from corpus_assets.graph.engine.base import OnDone
+from corpus_assets.graph.engine.tries import (
+    FailedTask,
+    Fault,
+    PartsFailed,
+    Tries,
+    fault_of,
+    place_of,
+)
 
 FunctionOf = Callable[[str], Callable[[TaskContext], None]]
 SPAWNED = get_context("spawn")
+SLOWER = 3  # than the median of its like: when nothing else is to do, a task is started again
+PATIENCE_S = 30.0  # that it has run at least
+FAREWELL_S = 10.0
 RENEWED_IN_S = 30.0  # after a pause, or a native call that let no other thread run
 SINGLE_THREADED = (
     "OMP_NUM_THREADS",
@@ -47,7 +64,8 @@ class LocalEngine:
         self.store_url = store_url
         self.function_of = function_of
         self.workers = workers
-        self._pool: ProcessPoolExecutor | None = None
+        self.patience_s = PATIENCE_S
+        self._pool: list[_Worker] = []
         self._until: Synchronized[float] = SPAWNED.Value("d", math.inf)
 
     def allow_until(self, moment: float) -> None:
@@ -55,85 +73,255 @@ class LocalEngine:
 
     def run(self, tasks: Sequence[Task], on_done: OnDone) -> list[Finished]:
         if self.workers == 1 or len(tasks) <= 1:
-            return [self._inline(task, on_done) for task in tasks]
-        futures = self._submit(tasks)
+            run = _Run(tasks, self.patience_s)
+            while (number := run.next(now=math.inf, is_idle=True)) is not None:
+                self._inline(run, number, on_done)
+            return run.results()
         try:
-            return self._collect(tasks, futures, on_done)
-        except BaseException as error:
-            if not isinstance(error, Exception):  # Ctrl-C: native code would run for minutes on
-                self._kill()
+            return self._in_processes(_Run(tasks, self.patience_s), on_done)
+        except BaseException:  # Ctrl-C, or a catalog that cannot be written: native code runs on
+            self._kill()
             raise
 
-    def _collect(
-        self, tasks: Sequence[Task], futures: dict[Future[Finished], int], on_done: OnDone
-    ) -> list[Finished]:
-        finished: list[Finished | None] = [None] * len(tasks)
-        failure: Exception | None = None
-        for future in as_completed(futures):
-            task = tasks[futures[future]]
-            try:
-                finished[futures[future]] = done = future.result()
-            except BrokenProcessPool as error:
-                self._pool = None
-                raise _died(task) from error
-            except Exception as error:
-                failure = failure or error
-                for other in futures:
-                    other.cancel()
-            else:
-                on_done(task, done)
-        if failure is not None:
-            raise failure
-        return [done for done in finished if done is not None]
+    def _inline(self, run: "_Run", number: int, on_done: OnDone) -> None:
+        time.sleep(run.tries[number].pause_s)
+        try:
+            done = run_task(run.tasks[number], self.store_url, self.function_of, self._until)
+        except Exception as error:
+            run.failed(number, error)
+        else:
+            run.done(number, done)
+            on_done(run.tasks[number], done)
 
-    def _submit(self, tasks: Sequence[Task]) -> dict[Future[Finished], int]:
-        """Hand all tasks to the pool; one that lost a worker while idle is replaced first."""
-        lost: BrokenProcessPool | None = None
-        for _ in range(2):
-            pool = self._start()
-            try:
-                return {
-                    pool.submit(run_task, task, self.store_url, self.function_of): i
-                    for i, task in enumerate(tasks)
-                }
-            except BrokenProcessPool as error:
-                self._pool, lost = None, error
-        raise _died(tasks[0]) from lost
+    def _in_processes(self, run: "_Run", on_done: OnDone) -> list[Finished]:
+        while run.is_open:
+            self._hand_out(run)
+            busy = {worker.connection: worker for worker in self._pool if worker.is_busy}
+            for connection in wait(list(busy), timeout=run.look_again_s):
+                worker = busy[cast("Connection", connection)]
+                number = worker.number
+                answer = worker.answer()
+                if number is None or run.has(number):
+                    continue  # a second copy, which the first was faster than
+                if isinstance(answer, Finished):
+                    run.done(number, answer)
+                    on_done(run.tasks[number], answer)
+                    self._end_copies(number)
+                elif not self._copies(number):
+                    run.failed(number, answer)
+        return run.results()
+
+    def _hand_out(self, run: "_Run") -> None:
+        """Give every idle worker a task, as long as there are some to start."""
+        self._pool = [worker for worker in self._pool if worker.is_alive or worker.is_busy]
+        running = {w.number: w.began for w in self._pool if w.is_busy and w.number is not None}
+        idle = [worker for worker in self._pool if not worker.is_busy]
+        while len(running) < self.workers:
+            number = run.next(time.monotonic(), not running)
+            if number is None:
+                number = run.straggler(running, time.monotonic())
+            if number is None:
+                return
+            worker = idle.pop() if idle else self._started()
+            worker.give(number, (run.tasks[number], self.store_url, self.function_of))
+            running[number] = worker.began
+
+    def _started(self) -> "_Worker":
+        self._pool.append(_Worker(self._until))
+        return self._pool[-1]
+
+    def _copies(self, number: int) -> "list[_Worker]":
+        return [w for w in self._pool if w.is_busy and w.number == number]
+
+    def _end_copies(self, number: int) -> None:
+        for worker in self._copies(number):
+            worker.kill()
 
     def close(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
-            self._pool = None
+        for worker in self._pool:
+            worker.dismiss()
+        self._kill()
 
     def _kill(self) -> None:
         """End the workers at once; what they had not finished does not exist for anybody."""
-        if self._pool is not None:
-            for process in list((self._pool._processes or {}).values()):
-                process.kill()
-            self._pool.shutdown(wait=True, cancel_futures=True)
-            self._pool = None
+        for worker in self._pool:
+            worker.kill()
+        self._pool = []
 
-    def _inline(self, task: Task, on_done: OnDone) -> Finished:
-        done = run_task(task, self.store_url, self.function_of, self._until)
-        on_done(task, done)
-        return done
 
-    def _start(self) -> ProcessPoolExecutor:
-        if self._pool is None:
-            self._pool = ProcessPoolExecutor(
-                self.workers,
-                mp_context=SPAWNED,
-                initializer=_worker_started,
-                initargs=(self._until,),
+class _Run:
+    """The tasks of one run: which wait, how often each was tried, what came of it."""
+
+    def __init__(self, tasks: Sequence[Task], patience_s: float) -> None:
+        self.tasks = tasks
+        self.tries = [Tries() for _ in tasks]
+        self._patience_s = patience_s
+        self._finished: list[Finished | None] = [None] * len(tasks)
+        self._waiting = deque(range(len(tasks)))
+        self._paused: dict[int, float] = {}  # until when
+        self._alone: deque[int] = deque()  # their last try
+        self._open = len(tasks)
+        self._failures: list[FailedTask] = []
+        self._fatal: Exception | None = None
+        self._seconds: list[float] = []  # of tasks that were run
+        self._began: dict[int, float] = {}
+        self._copied: set[int] = set()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a result or a failure is still to come."""
+        return self._open > 0
+
+    @property
+    def look_again_s(self) -> float:
+        return 1.0 if self._paused or not self._waiting else 60.0
+
+    def next(self, now: float, is_idle: bool) -> int | None:
+        """Take the next task to start; one that has to be alone only where nothing runs."""
+        for number in [n for n, until in self._paused.items() if until <= now]:
+            del self._paused[number]
+            self._waiting.append(number)
+        number = None
+        if self._waiting:
+            number = self._waiting.popleft()
+        elif self._alone and is_idle and not self._paused:
+            number = self._alone.popleft()
+        if number is not None:
+            self._began[number] = time.monotonic()
+        return number
+
+    def straggler(self, running: Mapping[int, float], now: float) -> int | None:
+        """Return a task that has run three times longer than its like, once."""
+        if self._waiting or self._paused or not self._seconds:
+            return None
+        allowed = max(SLOWER * statistics.median(self._seconds), self._patience_s)
+        for number, began in running.items():
+            is_new = number not in self._copied and not self.tries[number].is_last
+            if is_new and now - began > allowed:
+                self._copied.add(number)
+                return number
+        return None
+
+    def has(self, number: int) -> bool:
+        return self._finished[number] is not None
+
+    def done(self, number: int, finished: Finished) -> None:
+        self._finished[number] = finished
+        self._open -= 1
+        if not finished.cached:
+            self._seconds.append(time.monotonic() - self._began[number])
+
+    def failed(self, number: int, error: Exception) -> None:
+        """Put a task back to be tried again, or give it up."""
+        tries = self.tries[number]
+        if fault_of(error) is Fault.BUILD:
+            self._fatal = self._fatal or error
+            self._open -= 1 + len(self._waiting) + len(self._paused) + len(self._alone)
+            self._waiting.clear()
+            self._paused.clear()
+            self._alone.clear()
+        elif self._fatal is not None or not tries.failed(error):
+            self._failures.append(FailedTask(self.tasks[number], error, tries))
+            self._open -= 1
+        elif fault_of(error) is Fault.WORLD:
+            self._paused[number] = time.monotonic() + tries.pause_s
+        elif tries.is_last:
+            self._alone.append(number)
+        else:
+            self._waiting.append(number)
+
+    def results(self) -> list[Finished]:
+        """Return all results, or raise what went wrong."""
+        if self._fatal is not None:
+            raise self._fatal
+        if self._failures and len(self.tasks) == 1:
+            raise self._failures[0].error
+        if self._failures:
+            raise PartsFailed(self._failures) from self._failures[0].error
+        return [done for done in self._finished if done is not None]
+
+
+class _Worker:
+    """A process that runs one task at a time. Its death is the failure of the task it had."""
+
+    def __init__(self, until: "Synchronized[float]") -> None:
+        self.connection, theirs = SPAWNED.Pipe()
+        self._process = SPAWNED.Process(target=_serve, args=(theirs, until), daemon=True)
+        self._process.start()
+        theirs.close()
+        self.number: int | None = None
+        self.began = 0.0
+        self._label = ""
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.is_alive()
+
+    @property
+    def is_busy(self) -> bool:
+        return self.number is not None
+
+    def give(self, number: int, work: tuple[Task, str, FunctionOf]) -> None:
+        self.number, self.began = number, time.monotonic()
+        self._label = f"{work[0].stage} ({work[0].label})"
+        with contextlib.suppress(OSError):  # it died while idle: `answer` tells
+            self.connection.send(work)
+
+    def answer(self) -> "Finished | Exception":
+        """Return what came of the task."""
+        self.number = None
+        try:
+            found: Finished | Exception = self.connection.recv()
+        except (EOFError, OSError):
+            self._process.join()
+            how = _ending(self._process.exitcode)
+            self.connection.close()
+            return EngineError(
+                f"a worker process died during {self._label}: {how}; if it was killed for memory, "
+                "use fewer --workers"
             )
-        return self._pool
+        return found
+
+    def dismiss(self) -> None:
+        """Let an idle one go: it ends when nobody is at the other end."""
+        if not self.is_busy:
+            self.connection.close()
+            self._process.join(FAREWELL_S)
+
+    def kill(self) -> None:
+        self.number = None
+        self._process.kill()
+        self._process.join()
+        self.connection.close()
 
 
-def _died(task: Task) -> EngineError:
-    return EngineError(
-        f"a worker process died during {task.stage} ({task.label}); it may have been killed for "
-        "memory: run the same command again with fewer --workers, finished parts are kept"
-    )
+def _ending(code: int | None) -> str:
+    if code is not None and code < 0:
+        with contextlib.suppress(ValueError):
+            return f"ended by {signal.Signals(-code).name}"
+    return f"exit code {code}"
+
+
+def _serve(connection: Connection, until: "Synchronized[float]") -> None:
+    """Run tasks until the engine is gone."""
+    _worker_started(until)
+    while True:
+        try:
+            task, store_url, function_of = connection.recv()
+        except EOFError:
+            return
+        answer: Finished | Exception
+        try:
+            answer = run_task(task, store_url, function_of)
+        except Exception as error:
+            if not isinstance(error, CorpusError | CatalogError):
+                error.place = place_of(error)  # type: ignore[attr-defined]
+                error.add_note(traceback.format_exc())  # which does not travel by itself
+            answer = error
+        try:
+            connection.send(answer)
+        except (pickle.PicklingError, TypeError, AttributeError):  # an error that cannot travel
+            connection.send(EngineError(f"{task.stage} ({task.label}): {type(answer).__name__}"))
 
 
 def run_task(

@@ -1,0 +1,77 @@
+"""A part that fails for good: the others go on, it is listed, and tried again when told to."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from corpus_assets.build import InProcess
+from corpus_assets.cli.main import cli
+from corpus_assets.core.errors import EngineError, SourceError
+from corpus_assets.core.home import Home
+from corpus_assets.core.task import TaskContext
+from corpus_assets.graph.engine.local import LocalEngine
+from corpus_assets.graph.run import pin_snapshot
+from corpus_assets.session import open_session
+from corpus_assets.stages import function_of
+from corpus_assets.versions.version import make_version
+from corpus_assets_tests.small_corpus import make_small_corpus
+
+
+def faulty(stage: str) -> Callable[[TaskContext], None]:
+    """Every stage as it is, but that one part of `signals` cannot be made."""
+
+    def run(context: TaskContext) -> None:
+        if stage == "signals" and context.task.label == "crawl-1 part 1":
+            raise SourceError("the second part is beyond us")
+        function_of(stage)(context)
+
+    return run
+
+
+def said(*arguments: str) -> str:
+    result = CliRunner().invoke(cli, ["parts", *arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_a_failed_part_is_set_aside_listed_and_tried_again_when_told_to(tmp_path: Path) -> None:
+    recipe, home = str(make_small_corpus(tmp_path)), Home.resolve(str(tmp_path / "home"))
+    place = f"--home={home.root}"
+    with open_session(recipe, home) as session:
+        for name in session.pipeline.recipe.snapshots:
+            pin_snapshot(session.pipeline, session.registry, name)
+        broken = replace(session, engine=LocalEngine(home.store_url, faulty))
+        with pytest.raises(EngineError) as caught:
+            InProcess().run_assets(broken)
+        message = str(caught.value)
+        assert message.startswith("signals of crawl-1: 1 of ")
+        assert (
+            "parts failed and is set aside, the others are kept; crawl-1 part 1, 3 tries: "
+            in message
+        )
+        assert "the second part is beyond us" in message
+        assert "`corpus parts retry`" in message
+        done = session.registry.artifacts("signals", "crawl-1")
+        assert done
+        assert 1 not in {row.part for row in done}
+
+        with pytest.raises(EngineError, match="1 of .* set aside"):  # though nothing is wrong now
+            InProcess().run_assets(session)
+        listed = json.loads(said("failed", place, "--json"))
+        assert [(row["stage"], row["snapshot"], row["part"]) for row in listed] == [
+            ("signals", "crawl-1", 1)
+        ]
+        shown = said("failed", place)
+        assert "signals  crawl-1 part 1  3 tries, " in shown
+        assert "    the second part is beyond us" in shown
+        assert said("failed", place, "--snapshot=crawl-2") == "no part is set aside\n"
+
+        assert said("retry", place, "--stage=documents") == "no part was set aside\n"
+        assert said("retry", place) == "the next build tries again: 1\n"
+        InProcess().run_assets(session)
+        assert make_version(session.pipeline, "whole")
+    assert said("failed", place) == "no part is set aside\n"
