@@ -200,7 +200,10 @@ def test_scores_are_ranked_among_the_documents_that_reach_the_ensemble(
     families.insert(1, families.pop(4))  # the advertisements first
     families.append(families.pop(2))  # and `gopher_quality` after the ensemble
     rules = overrides["selection.rules"]
-    rules.append({"name": "few_words", "signal": "n_words", "min": 160, "domains": ["web"]})
+    rules.append(
+        {"name": "few_words", "signal": "n_words", "min": 160, "domains": ["web"],
+         "where": {"signal": "mean_word_chars", "max": 5.2}}
+    )  # fmt: skip
     rules.append({"name": "low", "signal": "ensemble_score", "min": 0.1})
     rules.append({"name": "unlikely", "signal": "quality_score", "min": 2})
     home = Home.resolve(str(folder / "home"))
@@ -219,7 +222,7 @@ def test_scores_are_ranked_among_the_documents_that_reach_the_ensemble(
             row["language"] == "en"
             and row["language_score"] >= np.float32(0.4)
             and row["ads_score"] <= 0.5
-            and row["n_words"] >= 160
+            and (row["n_words"] >= 160 or row["mean_word_chars"] > np.float32(5.2))
         )
     ]
     assert 10 < len(passing) < sum(map(len, found.values())) - 2

@@ -181,13 +181,12 @@ class _Run:
         for number in [n for n, until in self._paused.items() if until <= now]:
             del self._paused[number]
             self._waiting.append(number)
-        number = None
-        if self._waiting:
-            number = self._waiting.popleft()
-        elif self._alone and is_idle and not self._paused:
-            number = self._alone.popleft()
-        if number is not None:
-            self._began[number] = time.monotonic()
+        if not self._waiting and self._alone and is_idle and not self._paused:
+            self._waiting.append(self._alone.popleft())
+        if not self._waiting:
+            return None
+        number = self._waiting.popleft()
+        self._began[number] = time.monotonic()
         return number
 
     def straggler(self, running: Mapping[int, float], now: float) -> int | None:
