@@ -72,7 +72,7 @@ def stored(store: LocalStore, todo: list[Task]) -> list[bool]:
     return [load_result(store, task.stage, task.fingerprint) is not None for task in todo]
 
 
-@pytest.mark.parametrize("fault", ["source", "surprise", "damage", "memory"])
+@pytest.mark.parametrize("fault", ["source", "surprise", "memory"])
 def test_a_part_that_fails_twice_is_done_at_the_third_try(
     engine: LocalEngine, tmp_path: Path, fault: str
 ) -> None:
@@ -148,7 +148,9 @@ def test_pauses_grow_and_stay_bounded() -> None:
     assert pauses[-1] == 60.0
 
 
-@pytest.mark.parametrize(("fault", "error"), [("recipe", RecipeError), ("disk", StoreError)])
+@pytest.mark.parametrize(
+    ("fault", "error"), [("recipe", RecipeError), ("disk", StoreError), ("damage", CorruptArtifact)]
+)
 def test_what_concerns_the_whole_build_ends_it_at_once(
     engine: LocalEngine, tmp_path: Path, fault: str, error: type[Exception]
 ) -> None:

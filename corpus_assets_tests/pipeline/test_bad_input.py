@@ -191,6 +191,7 @@ class TestSources:
         assert "part-00001.warc.gz: pinned as" in message
         assert "restore the file" in message
         part.write_bytes(kept)
+        assert main(["parts", "retry", "--home", str(place.home)]) == 0
         build_is_clean(place, small_build)
 
     def test_a_missing_list_is_named_by_its_key(

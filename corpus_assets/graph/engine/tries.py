@@ -3,7 +3,7 @@
 A part's own failure (an exception, a process that died) is tried three times in all, the last time
 with nothing beside it; a failure of the world (a store whose server does not answer) twenty times,
 with growing pauses. A task that fails for good is set aside: the others go on, and the run ends
-with `PartsFailed`. What no further try and no other part could mend (a wrong recipe, a full disk, a
+with `PartsFailed`. What no further try could mend (a wrong recipe, a damaged store, a full disk, a
 lost lease) ends the run at once.
 """
 
@@ -15,7 +15,6 @@ from pathlib import Path
 from catalog.errors import CatalogError, is_full
 from corpus_assets.core.errors import (
     CorpusError,
-    CorruptArtifact,
     EngineError,
     MissingExtra,
     MissingInput,
@@ -43,8 +42,6 @@ def fault_of(error: BaseException) -> Fault:
     """Tell whether another try, a later try or nothing at all may help."""
     if isinstance(error, StoreAway | ConnectionError | TimeoutError):
         return Fault.WORLD
-    if isinstance(error, CorruptArtifact):  # an input of this part alone
-        return Fault.PART
     of_all = (RecipeError, ModelError, MissingExtra, MissingInput, StoreError, CatalogError)
     if isinstance(error, of_all) or not isinstance(error, Exception) or is_full(error):
         return Fault.BUILD
