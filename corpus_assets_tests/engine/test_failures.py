@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from corpus_assets.core.errors import (
+    CorruptArtifact,
     EngineError,
     MissingExtra,
     RecipeError,
