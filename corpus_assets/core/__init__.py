@@ -1,6 +1,7 @@
 """What all rooms need: declarations, tasks, the store, schemas, identity, errors, the home."""
 
 __all__ = [
+    "buckets",
     "decisions",
     "earlier",
     "errors",
