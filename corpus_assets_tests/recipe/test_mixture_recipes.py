@@ -159,3 +159,31 @@ def test_only_documents_under_an_open_licence_come_in(home: Home) -> None:
     refused = Counter(row["licence"] for row in found if row["reason"] == "licence_not_allowed")
     assert refused["GPL-3.0-only"] > 0
     assert refused["unknown"] > 0  # most pages say nothing
+
+
+# OLMo-3-like.
+
+
+def test_topics_times_grades_follow_the_curve_and_the_worst_are_not_drawn(home: Home) -> None:
+    crawl = {"CC-DEMO-2024-10": "demo://web/CC-DEMO-2024-10/part-00000.warc.gz"}
+    changes = SMALL | {"tokenizer.train.vocab_size": 1000, "mixture.block_samples": 1024}
+    changes |= {"sources.web.snapshots": crawl, "mixture.max_epochs": 1000}
+    with open_session(str(RECIPES / "olmo3-like.yaml"), home, overrides=changes) as session:
+        assert build(session, "olmo-1", InProcess()) is not None
+        recipe = session.pipeline.recipe
+    assert set(recipe.stand_ins_in_use()) == {"quality", "topic"}
+    found = mix_source(home, "olmo-1", {})
+    rows = mix_of(found.groups, found.mixture, found.seq_len).rows
+    web = [row for row in rows if row["domain"] == "web"]
+    assert {row["labels"]["topic"] for row in web} <= {"science_math_and_technology", "other"}
+    curve = recipe.mixture.curve
+    assert curve is not None
+    dropped = {tier for tier, times in curve.multipliers.items() if not times}
+    assert dropped == {f"q{n:02d}" for n in range(1, 9)}  # two fifths of twenty
+    assert all(row["drawn_tokens"] == 0 for row in web if row["tier"] in dropped)
+    others = [row for row in web if row["labels"]["topic"] == "other" and row["drawn_tokens"]]
+    drawn = {row["tier"]: row["epochs"] for row in others}
+    best, middling = max(drawn), min(drawn)
+    assert drawn[best] > drawn[middling]
+    named = load_recipe(RECIPES / "olmo3-like.yaml")
+    assert len(named.mixture.labels["topic"]) == 24

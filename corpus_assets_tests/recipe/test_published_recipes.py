@@ -246,5 +246,5 @@ def test_lines_that_a_text_step_cuts_are_not_in_the_final_text(built: Built, nam
 def test_every_recipe_file_is_loaded_by_some_test() -> None:
     elsewhere = {"demo", "commoncrawl"}
     learned = {"fineweb-edu", "dclm", "ccnet", "nemotron-cc", "llama3-like"}
-    mixed = {"darkforest", "the-pile", "common-pile-like"}
+    mixed = {"darkforest", "the-pile", "common-pile-like", "olmo3-like"}
     assert {path.stem for path in RECIPES.glob("*.yaml")} <= {*NAMES, *elsewhere, *learned, *mixed}
