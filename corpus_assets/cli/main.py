@@ -30,6 +30,7 @@ from corpus_assets.cli.options import (
     recipe_options,
 )
 from corpus_assets.cli.parts import parts
+from corpus_assets.cli.signal_import import import_signals
 from corpus_assets.cli.snapshots import snapshots
 from corpus_assets.cli.tokenizer import tokenizer
 from corpus_assets.core.errors import CorpusError
@@ -61,6 +62,7 @@ def cli() -> None:
 
 
 cli.add_command(snapshots)
+signals.add_command(import_signals)
 cli.add_command(signals)
 cli.add_command(whatif)
 cli.add_command(canary)

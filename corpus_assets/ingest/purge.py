@@ -88,6 +88,19 @@ def _pages(keys: pa.ChunkedArray, hosts: pa.ChunkedArray, orders: Suppressions) 
     return covered
 
 
+def covered_keys(kind: str, keys: pa.Array, orders: Suppressions) -> Mask:
+    """Which keys of a table orders cover: addresses (`url`), or ids in hexadecimal of documents
+    (`doc_id`) or texts (`text_id`)."""
+    if kind != "url":
+        ids = orders.doc_ids if kind == "doc_id" else orders.text_ids
+        return _is_in(keys, frozenset(each.hex() for each in ids))
+    place = pc.struct_field(pc.extract_regex(keys, r"^(?P<place>[^)]*\)/)"), "place")
+    sites = place.dictionary_encode()
+    known = [host_of_key(site) for site in sites.dictionary.to_pylist()]
+    hosts = pa.array(known, pa.string()).take(sites.indices)
+    return _pages(pa.chunked_array([keys]), pa.chunked_array([hosts]), orders)
+
+
 def _descendants(parents: pa.ChunkedArray, orders: Suppressions) -> Mask:
     """Which texts were derived from a page that an order covers."""
     covered = np.zeros(len(parents), np.bool_)

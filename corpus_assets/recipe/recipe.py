@@ -34,6 +34,7 @@ from corpus_assets.shards.pack import PackSettings
 from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD
 from corpus_assets.signals.base import INSTALLED
 from corpus_assets.signals.classifier import Name as ClassifierName
+from corpus_assets.signals.imported import Imported
 from corpus_assets.signals.perplexity import MODEL
 from corpus_assets.signals.source_labels import SourceLabels
 from corpus_assets.signals.stages.classifier_training import ClassifierEntry, check_classifiers
@@ -331,8 +332,13 @@ class Recipe(Settings):
         return self
 
     def _check_labels(self) -> None:
-        """Refuse labels of sources that no source gives."""
+        """Refuse labels that no source gives, and an import that is not named by its digest."""
         for family in self.signals.families:
+            if isinstance(family, Imported) and not (family.sha256 and family.columns()):
+                raise ValueError(
+                    f"signals.families ({family.name}): an import needs `sha256` and `columns`: "
+                    "write the line that `corpus signals import` prints"
+                )
             for kind in ("labels", "scores") if isinstance(family, SourceLabels) else ():
                 given = {name for source in self.sources for name in getattr(source.fields, kind)}
                 unknown = sorted(set(getattr(family, kind)) - given)

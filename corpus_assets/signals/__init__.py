@@ -25,4 +25,13 @@ def _find_families() -> dict[str, type[SignalFamily]]:
 
 FAMILIES = _find_families()
 
-__all__ = ["TextStep", "base", "classifier", "perplexity", "source_labels", "stages"]
+__all__ = [
+    "TextStep",
+    "annotations",
+    "base",
+    "classifier",
+    "imported",
+    "perplexity",
+    "source_labels",
+    "stages",
+]

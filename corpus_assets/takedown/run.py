@@ -31,8 +31,10 @@ from corpus_assets.core.home import Home
 from corpus_assets.core.lock import Lock
 from corpus_assets.core.store import Store
 from corpus_assets.graph.leases import collecting, lease_s, owner_name, renewing, takedown_run
+from corpus_assets.ingest.purge import covered_keys
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.session import open_home, reopen_session
+from corpus_assets.signals.imported import redact
 from corpus_assets.stages import STAGES
 from corpus_assets.takedown.certificate import (
     Deletion,
@@ -240,6 +242,7 @@ class _Work:
         noted = {change.before: load_removed(self.store, change.after) for change in changes}
         removed = distinct([note.documents for note in noted.values()])
         clusters = {before: note.clusters for before, note in noted.items()}
+        self._redact_imports(removed)
         freed, deletion, why = self._delete(changes, noted.values())
         watched = {d for found in clusters.values() for one in found for d in one.kept_after}
         states = {version.name: version.status for version in self.registry.versions()}
@@ -289,6 +292,17 @@ class _Work:
         outcome = "left" if left else "kept" if kept else "deleted"
         deleted = [path for path in files if path not in set(there)]
         return gone.bytes, Deletion(outcome, deleted, left, there if kept else []), gone.why
+
+    def _redact_imports(self, removed: pa.Table) -> None:
+        """Take what annotations of others say about the removed out of all imports: rows by an
+        address that an order names, and by the ids of removed documents and texts."""
+        rows = [(row.kind, row.value) for row in self.registry.suppressions()]
+        for kind in ("doc_id", "text_id"):
+            rows += [(kind, value.hex()) for value in removed[kind].to_pylist()]
+        orders = Suppressions.from_rows(rows)
+        n = redact(self.store, lambda kind, keys: covered_keys(kind, keys, orders))
+        if n:
+            self.tell(f"{n} rows of imported annotations deleted")
 
     def _changes(self) -> list[Change]:
         """List the changes made for these requests that are not certified yet."""

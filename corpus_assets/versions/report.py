@@ -29,6 +29,8 @@ from corpus_assets.select.requirement import Requirement, requirement
 from corpus_assets.select.rules import Rule, column_of
 from corpus_assets.shards.mixture import fitted
 from corpus_assets.shards.mixture_table import mixture_table
+from corpus_assets.signals.imported import Imported
+from corpus_assets.signals.stages.signals import IMPORTED
 from corpus_assets.versions.pages import (
     ORANGE,
     Mark,
@@ -52,6 +54,7 @@ def render_report(pipeline: Pipeline, manifest: Manifest) -> str:
         _language_gate(pipeline),
         _languages(pipeline),
         _beside(pipeline),
+        imported_section(pipeline),
         selection_section(pipeline),
         _clusters(pipeline),
         contamination_section(pipeline),
@@ -329,6 +332,24 @@ class RuleCounts:
     fails: Counter[str] = field(default_factory=Counter)
     first: Counter[str] = field(default_factory=Counter)
     only: Counter[str] = field(default_factory=Counter)
+
+
+def imported_section(pipeline: Pipeline) -> str:
+    """Say how many documents annotations of others speak of."""
+    families = [f for f in pipeline.recipe.signals.families if isinstance(f, Imported)]
+    if not families:
+        return ""
+    counted, documents = Counter[str](), 0
+    for result in pipeline.all_results("signals"):
+        counted.update(result.notes.get(IMPORTED, {}))
+        documents += result.counts["documents_in"]
+    rows = [
+        (f.name, f.key, ", ".join(f.columns()), counted[f.name],
+         f"{counted[f.name] / documents:.1%}" if documents else "")
+        for f in families
+    ]  # fmt: skip
+    heads = ("import", "joined by", "columns", "documents with a row", "share")
+    return f"<h2>Imported signals</h2><p>Of {documents:,} documents.</p>" + table(heads, rows)
 
 
 def selection_section(pipeline: Pipeline) -> str:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from corpus_assets.core import files
 from corpus_assets.core.errors import ModelError
-from corpus_assets.core.store import Output
+from corpus_assets.core.store import Output, local_checked
 from corpus_assets.core.task import TaskContext
 from corpus_assets.models.files import model_digest
 from corpus_assets.signals.base import FILE, FOLDER, INSTALLED
+from corpus_assets.signals.imported import IMPORT, find_import
 from corpus_assets.signals.stages.classifiers import learned_inputs
 from corpus_assets.signals.stages.perplexity import model_inputs
 
@@ -55,6 +56,10 @@ def signal_models(
                     f"recipe says {sha256 or 'none'}: fetch it again, or correct the recipe"
                 )
             outside[name] = str(folder)
+        elif name.startswith(IMPORT):
+            kept = find_import(graph.store, name.removeprefix(IMPORT))
+            extra[name] = kept.sha256
+            params.setdefault("imports", {})[name] = [kept.path, kept.now]
     if outside:
         params["files"] = outside
     return shared, extra, params
@@ -80,4 +85,6 @@ def model_files(context: TaskContext) -> dict[str, Path]:
     params = context.task.params
     models = {"lid": Path(params["lid"])} if "lid" in params else {}
     models |= {name: context.path(name) for name in context.task.inputs if name != "documents"}
+    for name, (path, sha256) in params.get("imports", {}).items():
+        models[name] = local_checked(context.store, path, sha256)
     return models | {name: Path(path) for name, path in params.get("files", {}).items()}

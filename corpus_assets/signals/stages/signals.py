@@ -24,12 +24,14 @@ from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_
 from corpus_assets.signals import FAMILIES, TextStep
 from corpus_assets.signals.base import SignalFamily, TextBatch
 from corpus_assets.signals.ensemble import Ensemble
+from corpus_assets.signals.imported import Imported
 from corpus_assets.signals.stages.signal_models import MODEL_FILES, model_files, signal_models
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline
 
 VERSION = 2
+IMPORTED = "imported"  # the note that counts documents with a row of each import
 
 # Batches bound memory: tokenization takes about ten times a batch's text.
 BATCH_DOCUMENTS = 1_000
@@ -173,6 +175,9 @@ def run_signals(context: TaskContext) -> None:
         computed = _compute_signals(context)
     context.write_table(files.SIGNALS, computed, LOOKUP_ROWS)
     count(context, computed.num_rows, computed.num_rows)
+    settings = context.settings(SignalSettings, "signals")
+    covered = {f.name: f.covered(computed) for f in settings.families if isinstance(f, Imported)}
+    context.notes |= {IMPORTED: covered} if covered else {}
 
 
 def _compute_signals(context: TaskContext) -> pa.Table:

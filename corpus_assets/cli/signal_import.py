@@ -1,0 +1,109 @@
+"""`corpus signals import`: annotations that others released, as signals of a recipe."""
+
+from pathlib import Path
+
+import click
+
+from catalog.cli.terminal import print_json
+from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION
+from corpus_assets.core.errors import SourceError
+from corpus_assets.core.home import Home
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--name", required=True, help="What to call it in recipes and reports.")
+@click.option(
+    "--key",
+    type=click.Choice(["url", "text_id", "doc_id"]),
+    default="url",
+    show_default=True,
+    help="What its rows speak of: an address, a text (SHA-256) or a document.",
+)
+@click.option("--key-column", metavar="COLUMN", help="Which column holds that [named as --key].")
+@click.option(
+    "--columns",
+    required=True,
+    metavar="A,B=COLUMN",
+    help="Columns to take, each under its own name or another one.",
+)
+@HOME_OPTION
+@JSON_OPTION
+def import_signals(
+    file: Path,
+    name: str,
+    key: str,
+    key_column: str | None,
+    columns: str,
+    home: str | None,
+    as_json: bool,
+) -> None:
+    """Bring released annotations in: a Parquet, JSONL or CSV file with a row a page or text.
+
+    Addresses meet pages however they are spelled. Of rows with one key the first counts. Prints the
+    line for `signals.families` of a recipe, which names the import by its digest. Rows about what
+    takedowns cover are left out, now and with every later takedown.
+    """
+    import pyarrow.compute as pc
+
+    from catalog.db.registry import Registry
+    from corpus_assets.core.store import open_store
+    from corpus_assets.ingest.purge import covered_keys
+    from corpus_assets.ingest.suppressions import Suppressions
+    from corpus_assets.signals.annotations import read_annotations
+    from corpus_assets.signals.imported import Imported, keep_import, kind_of, sorted_table
+
+    place = Home.resolve(home)
+    taken = dict(_renamed(column.strip()) for column in columns.split(",") if column.strip())
+    if not taken:
+        raise SourceError("--columns names none")
+    keys, found = read_annotations(file, key, key_column or key, taken)
+    has_key = pc.is_valid(keys)
+    table = sorted_table(
+        keys.filter(has_key), {name: column.filter(has_key) for name, column in found.items()}
+    )
+    kinds = {name: kind_of(column.type) for name, column in found.items()}
+    registry = Registry(place.catalog_url, place.catalog_busy_s)
+    registry.upgrade()
+    orders = Suppressions.from_rows((row.kind, row.value) for row in registry.suppressions())
+    checked = Imported.model_validate(
+        {"name": name, "sha256": "0" * 64, "key": key, "columns": kinds}
+    )
+    kept = keep_import(
+        open_store(place.store_url),
+        table,
+        name,
+        key,
+        lambda kind, some: covered_keys(kind, some, orders),
+    )
+    family = checked.model_copy(update={"sha256": kept.sha256}).model_dump(mode="json")
+    answer = {
+        "sha256": kept.sha256,
+        "rows": kept.rows,
+        "removed": kept.removed,
+        "rows_without_key": len(keys) - pc.sum(has_key).as_py() if len(keys) else 0,
+        "rows_with_a_key_seen_before": (pc.sum(has_key).as_py() or 0) - kept.rows,
+        "family": family,
+    }
+    if as_json:
+        print_json(answer)
+        return
+    click.echo(
+        f"{kept.rows} rows; {answer['rows_without_key']} more have no {key}, "
+        f"{answer['rows_with_a_key_seen_before']} repeat one"
+        + (f", {kept.removed} are covered by takedowns and left out" if kept.removed else "")
+    )
+    click.echo("add to signals.families:")
+    click.echo(f"  - {_flow(family)}")
+
+
+def _renamed(column: str) -> tuple[str, str]:
+    name, _, old = column.partition("=")
+    return name, old or name
+
+
+def _flow(value: object) -> str:
+    """Write plain values as one line of YAML."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_flow(entry)}" for key, entry in value.items()) + "}"
+    return str(value)
