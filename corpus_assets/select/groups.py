@@ -12,6 +12,8 @@ from pydantic import AfterValidator, Field
 from catalog.formats.manifest import join_labels
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Name
+from corpus_assets.select.columns import Columns
+from corpus_assets.select.rules import is_label_type, leaves
 
 OTHER = "other"
 TAKEN = ("group", "snapshot", "domain", "source", "tier", "label", "copies", "held_back")
@@ -50,7 +52,7 @@ def values_of(group_by: Mapping[str, Values]) -> dict[str, tuple[str, ...]]:
 
 def check_columns(group_by: Mapping[str, Values], columns: Mapping[str, pa.DataType]) -> None:
     """Refuse columns that no signal family gives, and numbers."""
-    labels = sorted(name for name, kind in columns.items() if pa.types.is_string(kind))
+    labels = sorted(name for name, kind in leaves(columns).items() if is_label_type(kind))
     for axis in group_by:
         if axis not in labels:
             raise RecipeError(
@@ -61,11 +63,11 @@ def check_columns(group_by: Mapping[str, Values], columns: Mapping[str, pa.DataT
 
 def group_labels(signals: pa.Table, group_by: Mapping[str, Values]) -> pa.Array:
     """Return the labels of each document, as they stand in the name of its group."""
-    columns = []
+    table, columns = Columns(signals), []
     for axis, stated in sorted(group_by.items()):
         named = stated if isinstance(stated, dict) else {label: (label,) for label in stated}
         value_of = {label: value for value, labels in named.items() for label in labels}
-        encoded = signals[axis].combine_chunks().cast(pa.string()).dictionary_encode()
+        encoded = table.column(axis).cast(pa.string()).dictionary_encode()
         known = [value_of.get(label, OTHER) for label in encoded.dictionary.to_pylist()]
         written = pa.array([join_labels({axis: value}) for value in (*known, OTHER)], pa.string())
         columns.append(written.take(pc.fill_null(encoded.indices, len(known))))

@@ -61,11 +61,18 @@ TEXTS = {
 }  # fmt: skip
 
 
+TOPICS = ("algebra", "geometry", "golf", None)
+
+
 def write(folder: Path, changes: dict[str, Any], texts: dict[str, dict[str, str]] = TEXTS) -> Path:
     """Write a corpus and its recipe; dotted keys of `changes` enter lists by number."""
     folder.mkdir(parents=True)
     for name, entries in texts.items():
-        lines = (json.dumps({"id": key, "text": text}) + "\n" for key, text in entries.items())
+        rows = (
+            {"id": key, "text": text, "topic": TOPICS[i % 4]}
+            for i, (key, text) in enumerate(entries.items())
+        )
+        lines = (json.dumps(row) + "\n" for row in rows)
         (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
     recipe = json.loads(json.dumps(RECIPE))
     for dotted, value in changes.items():
@@ -335,3 +342,35 @@ def test_documents_with_items_of_a_training_split_are_kept_and_left_out_of_the_n
     assert len(list((tmp_path / "home/store/artifacts").glob("*/*"))) == before, (
         "nothing recomputed"
     )
+
+
+def test_topics_times_grades_are_groups_whose_weights_multiply(tmp_path: Path) -> None:
+    fields = {"key": "id", "labels": {"topic": "topic"}}
+    families = [{"family": "gopher_quality"}, {"family": "source_labels", "labels": ["topic"]}]
+    changes = {
+        **{f"sources.{i}.fields": fields for i in range(3)},
+        "signals.families": families,
+        "shards.group_by": {"topic": {"math": ["algebra", "geometry"]}},
+        "mixture.domains": {"web": 1, "books": 1},
+        "mixture.labels": {"topic": {"math": 3}},
+        "mixture.tiers": {"high": 2, "low": 1},
+        "mixture.block_samples": 2000,
+    }
+    made = built(tmp_path, **changes)
+    found: dict[str, int] = {}
+    for group in made.groups:
+        found[group.labels["topic"]] = found.get(group.labels["topic"], 0) + group.documents
+    assert found == {"math": 18, "other": 18}
+    [phase] = made.phases
+    rates = {
+        (group.tier, group.labels["topic"]): phase.counts[group.id] / group.samples
+        for group in made.groups
+        if group.snapshot == "forum-1"
+    }
+    least = rates["low", "other"]
+    assert {key: rate / least for key, rate in rates.items()} == {
+        ("low", "other"): 1,
+        ("low", "math"): pytest.approx(3, rel=0.1),
+        ("high", "other"): pytest.approx(2, rel=0.1),
+        ("high", "math"): pytest.approx(6, rel=0.1),
+    }

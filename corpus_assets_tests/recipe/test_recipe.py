@@ -326,3 +326,18 @@ def test_grades_that_no_source_needs_are_refused(path: Path) -> None:
     assert said == "selection.tiers grades nothing: every source says its `tier` itself"
     all_given = {"sources.web.tier": "low", "sources.books.tier": "high", "selection.tiers": None}
     assert load_recipe(path, all_given).selection.single_tier not in ("low", "high")
+
+
+def test_keys_that_say_nothing_are_no_part_of_what_a_recipe_is(path: Path) -> None:
+    """Results and locks from before these keys were there stay known."""
+    body = load_recipe(path).identity()
+    later = {"languages", "labels", "held_back", "curve", "language_temperature"}
+    later |= {"max_epochs_by_language", "max_epochs_by_label"}
+    assert not later & set(body["mixture"])
+    assert not any(later & set(phase) for phase in body["mixture"]["phases"])
+    assert not {"group_by", "dtype"} & set(body["shards"])
+    assert "buckets" not in body["selection"]["tiers"]
+    assert "split" not in body["eval_suites"][0]
+    said = load_recipe(path, {"shards.group_by": {"language": ["en"]}, "shards.dtype": "auto"})
+    assert said.identity()["shards"].items() >= {"dtype": "auto"}.items()
+    assert said.digest != load_recipe(path).digest

@@ -66,6 +66,28 @@ def test_the_order_of_groups_and_shards_does_not_show_in_the_bytes(manifest: Man
     assert parse_manifest(json.dumps(plain).encode()).dump() == manifest.dump()
 
 
+def test_labels_and_narrow_tokens_are_of_the_second_format(manifest: Manifest) -> None:
+    plain = json.loads(manifest.dump())
+    plain |= {"format": "corpus-assets/manifest/2", "dtype": "uint16"}
+    assert parse_manifest(json.dumps(plain).encode()).dtype == "uint16"
+    del plain["dtype"]
+    group, old = plain["groups"][0], plain["groups"][0]["id"]
+    group["labels"] = {"topic": "math", "language": "de"}
+    group["id"] = f"{old}/language=de/topic=math"
+    for phase in plain["phases"]:
+        phase["counts"] = {group["id"] if k == old else k: n for k, n in phase["counts"].items()}
+    read = parse_manifest(json.dumps(plain).encode())
+    (labelled,) = (each for each in read.groups if each.labels)
+    assert labelled.id == group["id"]
+    assert parse_manifest(read.dump()) == read
+    for wrong in ({"format": "corpus-assets/manifest/1"}, {"groups": manifest.groups[:0]}):
+        with pytest.raises(ShardError):
+            parse_manifest(json.dumps(plain | wrong).encode())
+    group["labels"] = {"topic": "games", "language": "de"}
+    with pytest.raises(ShardError, match="must be SNAPSHOT/DOMAIN/TIER"):
+        parse_manifest(json.dumps(plain).encode())
+
+
 def change(plain: dict[str, Any], fault: str) -> None:
     group = plain["groups"][0]
     if fault == "samples":

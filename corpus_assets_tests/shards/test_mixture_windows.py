@@ -5,7 +5,7 @@ import numpy.typing as npt
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from catalog.formats.manifest import Phase
+from catalog.formats.manifest import Phase, group_id, join_labels
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.shards.mixture import (
     MixedGroup,
@@ -36,17 +36,24 @@ def corpora(draw: st.DrawFn) -> Made:
         for tier in draw(
             st.lists(st.sampled_from(["high", "mid", "low"]), min_size=1, unique=True)
         ):
-            samples = draw(st.integers(50, 60_000))
-            least = draw(st.sampled_from([0.9, 0.97, 1.0]))
-            name = f"S/{domain}/{tier}"
-            fills[name] = generator.integers(int(least * SEQ_LEN), SEQ_LEN + 1, samples)
-            groups.append(MixedGroup(name, "S", domain, tier, samples, int(fills[name].sum())))
+            for language in draw(
+                st.lists(st.sampled_from(["", "de", "en"]), min_size=1, max_size=2, unique=True)
+            ):
+                samples = draw(st.integers(50, 60_000))
+                least = draw(st.sampled_from([0.9, 0.97, 1.0]))
+                labels = {"language": language} if language else {}
+                name = group_id("S", domain, tier, join_labels(labels))
+                fills[name] = generator.integers(int(least * SEQ_LEN), SEQ_LEN + 1, samples)
+                tokens = int(fills[name].sum())
+                groups.append(MixedGroup(name, "S", domain, tier, samples, tokens, labels))
     block = draw(st.sampled_from([256, 512, 1024]))
     setting = MixtureSettings(
         domains={name: draw(st.floats(0.05, 1).map(lambda x: round(x, 3))) for name in domains},
         phases=(
             PhaseSettings(name="main", share=0.85),
-            PhaseSettings(name="cooldown", share=0.15, tiers={"low": 0.2, "high": 3.0}),
+            PhaseSettings(
+                name="cooldown", share=0.15, tiers={"low": 0.2, "high": 3.0}, languages={"de": 2.5}
+            ),
         ),
         block_samples=block,
         run_tokens=draw(st.integers(150, 400)) * block * SEQ_LEN,
@@ -94,3 +101,7 @@ def test_a_block_has_what_each_domain_and_tier_asks_for_up_to_one_sample(made: M
             members = [group.id for group in groups if group.domain == domain]
             asked = sum(ideal[name] for name in members)
             assert abs(sum(phase.counts.get(name, 0) for name in members) - asked) < 1
+            for tier in {group.tier for group in groups if group.domain == domain}:
+                of_tier = [g.id for g in groups if (g.domain, g.tier) == (domain, tier)]
+                wanted = sum(ideal[name] for name in of_tier)
+                assert abs(sum(phase.counts.get(name, 0) for name in of_tier) - wanted) < 2

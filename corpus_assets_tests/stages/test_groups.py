@@ -1,0 +1,61 @@
+"""Labels that divide groups, from columns of signals."""
+
+import pyarrow as pa
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from corpus_assets.core.errors import RecipeError
+from corpus_assets.select.groups import GroupBy, check_columns, group_labels, values_of
+
+PARSE = TypeAdapter[GroupBy](GroupBy).validate_python
+SIGNALS = pa.table(
+    {
+        "language": pa.chunked_array([["en", "de"], ["fr", None]], pa.string()),
+        "about": pa.array([{"topic": t} for t in ("maths", "algebra", "golf", "golf")]),
+        "n_words": [1, 2, 3, 4],
+    }
+)
+TYPES = {field.name: field.type for field in SIGNALS.schema}
+
+
+def test_what_is_listed_has_groups_and_the_rest_is_other() -> None:
+    listed = group_labels(SIGNALS, PARSE({"language": ["en", "fr"]})).to_pylist()
+    assert listed == ["language=en", "language=other", "language=fr", "language=other"]
+
+
+def test_several_labels_can_be_one_value_and_axes_stand_by_name() -> None:
+    group_by = PARSE({"language": ["de"], "about.topic": {"math": ["maths", "algebra"]}})
+    check_columns(group_by, TYPES)
+    assert group_labels(SIGNALS, group_by).to_pylist() == [
+        "about.topic=math/language=other",
+        "about.topic=math/language=de",
+        "about.topic=other/language=other",
+        "about.topic=other/language=other",
+    ]
+    assert values_of(group_by) == {"language": ("de", "other"), "about.topic": ("math", "other")}
+
+
+def test_a_table_without_rows_has_no_labels() -> None:
+    assert group_labels(SIGNALS.slice(0, 0), PARSE({"language": ["en"]})).to_pylist() == []
+
+
+@pytest.mark.parametrize("column", ["n_words", "about", "topic"])
+def test_only_labels_divide_groups(column: str) -> None:
+    with pytest.raises(RecipeError, match=r"expected one of about\.topic, language"):
+        check_columns(PARSE({column: ["a"]}), TYPES)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"language": []},
+        {"language": {"a": []}},
+        {"language": ["en", "en"]},
+        {"language": ["a/b"]},
+        {"language": ["a=b"]},
+        {"held_back": ["true"]},
+    ],
+)
+def test_what_could_not_name_a_group_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        PARSE(wrong)
