@@ -83,6 +83,7 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     "near_copies": lambda data: ["--orders", 50, "--texts", 50],
     "near_dedup": lambda data: [data.truth, "--most", 8, "--rounds", 1],
     "packing": lambda data: ["--documents", 2000, "--seq-len", 512],
+    "recipe_decisions": lambda data: [data.crawl, "--recipes", "c4", "dclm", "nemotron-cc"],
     "recipe_yields": lambda data: [data.crawl, "--recipes", "c4", "--out", data.folder / "out"],
     "scrubbing": lambda data: [
         "--labelled", data.labelled, "--texts", data.texts, "--demo", data.folder / "demo",
@@ -97,7 +98,7 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     "tokenizing": lambda data: ["--texts", data.texts, "--vocab", 600, "--rounds", 1],
     "whatif": lambda data: ["--documents", 500],
 }  # fmt: skip
-NEEDS_MODEL = {"extraction", "learned_filters", "recipe_yields"}
+NEEDS_MODEL = {"extraction", "learned_filters", "recipe_decisions", "recipe_yields"}
 SLOW = {
     *("extraction", "recipe_yields", "segmentation", "signals", "takedown_cost"),
     *("tokenizer_bounds", "whatif"),
@@ -130,3 +131,13 @@ def test_a_benchmark_runs_small_and_says_on_which_processor(
     told = capsys.readouterr().out
     assert told.startswith(machine)
     assert len(told.splitlines()) > 2
+
+
+def test_a_rule_on_two_sides_is_counted_where_it_was_reached(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    one_rule = importlib.import_module("recipe_decisions").one_rule
+    row, different = one_rule("c4", "r", [True, False, None, False], [True, True, False, False])
+    assert row == ("c4", "r", 3, 2, 1, 1, 0)
+    assert different == [1]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from corpus_assets.core.home import Home
@@ -14,6 +15,9 @@ from corpus_assets.core.task import read_table
 from corpus_assets.demo.generate import generate
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import pin_snapshot
+from corpus_assets.recipe.recipe import load_recipe
+from corpus_assets.select.rules import SelectionSettings
+from corpus_assets.select.selection import select
 from corpus_assets.session import open_session
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.demo_build import planted
@@ -241,6 +245,27 @@ def test_lines_that_a_text_step_cuts_are_not_in_the_final_text(built: Built, nam
         assert text is None  # it is English, or unlike what RedPajama's demo models know
     else:
         assert (SCRIPT_LINE in text) == (name not in ("c4", "fineweb"))
+
+
+def test_a_share_of_finished_lines_equal_to_its_threshold_passes_fineweb2() -> None:
+    (rule,) = (
+        rule
+        for rule in load_recipe(RECIPES / "fineweb2.yaml").selection.rules
+        if rule.name == "unfinished_lines"
+    )
+    shares = {"de": [0.0], "fr": [0.1, 0.09], "sv": [1.0]}  # German asks for 0, French for 0.1
+    rows = [(language, share) for language, given in shares.items() for share in given]
+    ids = pa.array([bytes([n]) * 16 for n in range(len(rows))], pa.binary(16))
+    signals = pa.table(
+        {
+            "doc_id": ids,
+            "language": [language for language, _ in rows],
+            "datatrove_terminal_line_share": pa.array([share for _, share in rows], pa.float32()),
+        }
+    )
+    documents = pa.table({"doc_id": ids, "domain": ["web"] * len(rows)})
+    found = select(documents, signals, SelectionSettings(rules=(rule,)), {})
+    assert found["kept"].to_pylist() == [True, True, False, True]
 
 
 def test_every_recipe_file_is_loaded_by_some_test() -> None:

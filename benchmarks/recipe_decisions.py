@@ -1,0 +1,290 @@
+"""What each published recipe decides about real pages, beside the code of its authors.
+
+    python -m venv PEER && PEER/bin/pip install --no-deps -r benchmarks/requirements-recipes.txt
+    python benchmarks/recipe_decisions.py CRAWL.warc.gz ... --peer-python PEER/bin/python
+
+Takes the main text of up to 1,000 pages once (trafilatura in precision mode) and gives the same
+texts to both sides, so that rules are compared and not extraction. Each rule is asked alone, of
+every text: a rule that a page would not have reached counts too, except where the authors' code
+stops in the middle of a pass. Rules about models that a corpus trains are left out.
+
+DCLM and RedPajama-V2 are no packages: name checkouts with `--dclm` and `--redpajama`. C4's rule of
+bad words is compared where `--bad-words` names a list. What cannot be compared is named as that.
+"""
+
+import argparse
+import csv
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from machine import machine
+from signals import extract, table_of
+
+from corpus_assets.models.files import find_model
+from corpus_assets.recipe.recipe import load_recipe
+from corpus_assets.select.rules import SelectionSettings
+from corpus_assets.select.selection import select
+from corpus_assets.signals.base import FILE, TextBatch
+from corpus_assets.signals.stages.signals import SignalSettings, compute_signals
+
+# Why sides differ where the code beside ours is not what the recipe's table is about.
+THIRD_PARTY = {
+    "repeated_lines": "lines of white space count there, and stripped lines are compared here",
+    "repeated_line_chars": "the same; of all characters there",
+    "repeated_paragraphs": "lines of white space divide paragraphs here",
+    "top": "of several most frequent n-grams the first there, the one that covers most here; "
+    "overlaps count twice there, n-grams that stand once and spaces between words too",
+    "repeated": "first occurrences count here, as the paper says",
+    "word_count": "words of nothing but punctuation are left out there",
+    "word_length": "words of nothing but punctuation are left out there",
+    "few_stop_words": "case counts there",
+}
+PEER = Path(__file__).with_name("recipe_decisions_peer.py")
+RECIPES = Path(__file__).resolve().parent.parent / "recipes"
+
+
+class Row(NamedTuple):
+    """A rule on both sides: texts asked about, dropped by each, and by one of them only."""
+
+    recipe: str
+    rule: str
+    asked: int
+    theirs: int
+    ours: int
+    only_theirs: int
+    only_ours: int
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--peer-python", type=Path)
+    parser.add_argument("--pages", type=int, default=1000, help="at most so many")
+    parser.add_argument(
+        "--recipes", nargs="+", default=sorted(p.stem for p in (RECIPES / "sources").glob("*.csv"))
+    )
+    parser.add_argument("--dclm", type=Path, help="a checkout of mlfoundations/dclm")
+    parser.add_argument("--redpajama", type=Path, help="a checkout of RedPajama-Data")
+    parser.add_argument("--bad-words", type=Path, help="a list, one entry a line")
+    parser.add_argument("--texts", type=Path, help="keep the extracted texts here, or take them")
+    parser.add_argument(
+        "--differences", type=Path, help="write pages that differ here, as JSON lines"
+    )
+    options = parser.parse_args()
+    print(f"{machine()}\n")
+    if options.texts and options.texts.exists():
+        texts = [
+            json.loads(line) for line in options.texts.read_text(encoding="utf-8").splitlines()
+        ]
+    else:
+        texts = spread(options.files, options.pages)
+        if options.texts:
+            lines = "".join(json.dumps(text) + "\n" for text in texts)
+            options.texts.write_text(lines, encoding="utf-8")
+    print(
+        f"{len(texts)} texts, {sum(map(len, texts)) / len(texts):.0f} characters each on average\n"
+    )
+    ours = {name: Ours(name, texts, options.bad_words) for name in options.recipes}
+    if not options.peer_python:
+        print("No --peer-python: our side alone. Texts that each recipe's rules keep:\n")
+        for name, side in ours.items():
+            print(
+                f"- {name}: {sum(not failed for failed in side.failed)}, {len(side.rules)} rules asked"
+            )
+        return
+    theirs = peer(options, texts, ours)
+    compare(options.recipes, texts, ours, theirs, options.differences)
+
+
+def spread(files: list[Path], pages: int) -> list[str]:
+    """As many texts of each file; later ones make up for a file that has fewer."""
+    texts: list[str] = []
+    for done, file in enumerate(files):
+        texts += extract([file], -(-(pages - len(texts)) // (len(files) - done)))
+    return texts
+
+
+class Ours:
+    """A recipe's decisions: which rules each text fails, and what line rules leave of it."""
+
+    def __init__(self, name: str, texts: list[str], bad_words: Path | None) -> None:
+        recipe = load_recipe(RECIPES / f"{name}.yaml")
+        families: list[Any] = []
+        known = {"n_chars"}
+        models = {"lid": find_model("lid.176")}
+        for family in recipe.signals.families:
+            if family.family == "bad_words" and bad_words:
+                family = family.model_copy(update={"word_lists": (str(bad_words),)})
+                models[FILE + str(bad_words)] = bad_words
+            if set(family.needs()) <= set(models) and set(family.reads()) <= known:
+                families.append(family)
+                known |= set(family.columns())
+        table = table_of(texts)
+        settings = SignalSettings(families=tuple(families))
+        signals = compute_signals(table, settings, models)
+        rules = [
+            rule.model_copy(update={"where": None})
+            for rule in recipe.selection.rules
+            if rule.signal in known and rule.cutoff is None
+        ]
+        decided = select(table, signals, SelectionSettings(rules=tuple(rules)), {})
+        self.rules = [rule.name for rule in rules]
+        self.absent = [rule.name for rule in recipe.selection.rules if rule.name not in self.rules]
+        self.failed = [set(names) for names in decided["failed_rules"].to_pylist()]
+        self.languages = signals["language"].to_pylist()
+        self.left: dict[str, list[str]] = {}
+        batch = TextBatch.from_arrow(pa.array(texts, pa.large_string()))
+        for step in settings.text_steps():
+            batch = step.rewrite(batch).left
+            self.left[step.family] = batch.texts.to_pylist()
+        self.stop_words: dict[str, list[str]] = {}
+        self.thresholds: dict[str, dict[str, float]] = {}
+        if name == "fineweb2":
+            self._languages_of(recipe)
+
+    def _languages_of(self, recipe: Any) -> None:
+        """The arguments of each language, which the authors' files and our table share."""
+        (stops,) = (f for f in recipe.signals.families if f.family == "stop_words")
+        self.stop_words = {code: list(words) for code, words in stops.lists.items()}
+        lines = (RECIPES / "fineweb2-languages.csv").read_text(encoding="utf-8").splitlines()
+        header, *rows = (line.split(",") for line in lines)
+        for row in rows:
+            values = dict(zip(header, row, strict=True))
+            code = values.pop("language")
+            self.thresholds[code] = {key: float(value) for key, value in values.items()}
+
+
+def peer(options: argparse.Namespace, texts: list[str], ours: dict[str, Ours]) -> dict[str, Any]:
+    """Run the authors' code in its own environment."""
+    second = ours.get("fineweb2")
+    job = {
+        "recipes": options.recipes,
+        "texts": texts,
+        "languages": second.languages if second else [],
+        "fineweb2": {
+            "thresholds": second.thresholds if second else {},
+            "stop_words": second.stop_words if second else {},
+        },
+        "lid": str(find_model("lid.176")),
+        "bad_words": str(options.bad_words.resolve()) if options.bad_words else None,
+        "dclm": str(options.dclm.resolve()) if options.dclm else None,
+        "redpajama": str(options.redpajama.resolve()) if options.redpajama else None,
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        given, result = Path(folder, "job.json"), Path(folder, "out.json")
+        given.write_text(json.dumps(job), encoding="utf-8")
+        environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        command = [str(options.peer_python), str(PEER), str(given), str(result)]
+        subprocess.run(command, check=True, env=environment)
+        found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
+    return found
+
+
+def compare(
+    recipes: list[str],
+    texts: list[str],
+    ours: dict[str, Ours],
+    theirs: dict[str, Any],
+    differences: Path | None,
+) -> None:
+    print("| recipe | rule | asked | dropped there | dropped here | there only | here only | why |")
+    print("|---|---|---|---|---|---|---|---|")
+    notes, shown, rows = [], [], []
+    for name in recipes:
+        there = theirs.get(name, {"absent": "its authors' code is not part of this comparison"})
+        if "absent" in there:
+            notes.append(f"- {name}: not compared: {there['absent']}")
+            continue
+        side = ours[name]
+        compared: set[str] = set()
+        for rule, keeps in there["rules"].items():
+            parts = set(rule.split("+"))
+            compared |= parts
+            here = [not parts & failed for failed in side.failed]
+            row, pages = one_rule(name, rule, keeps, here)
+            rows.append(row)
+            why = reason(name, rule) if pages else ""
+            print("| " + " | ".join(map(str, (*row, why))) + " |")
+            shown += [(name, rule, keeps[n], here[n], texts[n]) for n in pages]
+        for step, left in there.get("left", {}).items():
+            same = [
+                lines_of(text) == lines_of(side.left[step][n])
+                for n, text in enumerate(left)
+                if text is not None
+            ]
+            print(
+                f"| {name} | text after {step} | {len(same)} | | | differs in {same.count(False)} | | |"
+            )
+            shown += [
+                (name, step, text, side.left[step][n], texts[n])
+                for n, text in enumerate(left)
+                if text is not None and lines_of(text) != lines_of(side.left[step][n])
+            ]
+        rest = [rule for rule in side.rules + side.absent if rule not in compared]
+        tail = f"; not compared: {', '.join(rest)}" if rest else ""
+        notes.append(f"- {name}: {there['by']}{tail}")
+    print("\n" + "\n".join(notes) + "\n")
+    print("| recipe | rules asked | the same everywhere | decisions | that differ |")
+    print("|---|---|---|---|---|")
+    for name in dict.fromkeys(row.recipe for row in rows):
+        own = [row for row in rows if row.recipe == name]
+        different = [row.only_theirs + row.only_ours for row in own]
+        asked = sum(row.asked for row in own)
+        print(
+            f"| {name} | {len(own)} | {different.count(0)} | {asked:,} "
+            f"| {sum(different)} ({sum(different) / asked:.2%}) |"
+        )
+    if differences:
+        keys = ("recipe", "rule", "theirs", "ours", "text")
+        lines = (json.dumps(dict(zip(keys, one, strict=True))) + "\n" for one in shown)
+        differences.write_text("".join(lines), encoding="utf-8")
+
+
+def reason(recipe: str, rule: str) -> str:
+    """Why a rule may decide otherwise here, as the table of the recipe's sources says."""
+    if recipe == "gopher":
+        kind = rule if rule in THIRD_PARTY else rule.split("_")[0]
+        return THIRD_PARTY.get(kind, "not named")
+    with open(RECIPES / "sources" / f"{recipe}.csv", newline="", encoding="utf-8") as lines:
+        told = {row["setting"]: row["because"] for row in csv.DictReader(lines)}
+    found = [told.get(f"selection.rules.{part}", "") for part in rule.split("+")]
+    return "; ".join(dict.fromkeys(filter(None, found))) or "not named"
+
+
+def one_rule(
+    recipe: str, rule: str, keeps: list[bool | None], here: list[bool]
+) -> tuple[Row, list[int]]:
+    asked = [n for n, keep in enumerate(keeps) if keep is not None]
+    different = [n for n in asked if keeps[n] != here[n]]
+    row = Row(
+        recipe,
+        rule,
+        len(asked),
+        sum(not keeps[n] for n in asked),
+        sum(not here[n] for n in asked),
+        sum(not keeps[n] for n in different),
+        sum(not here[n] for n in different),
+    )
+    return row, different
+
+
+def lines_of(text: str) -> list[str]:
+    return list(_inked(text))
+
+
+def _inked(text: str) -> Iterator[str]:
+    for line in text.split("\n"):
+        if stripped := line.strip():
+            yield stripped
+
+
+if __name__ == "__main__":
+    main()
