@@ -21,12 +21,14 @@ from corpus_assets.scrub.texts import sample_settings, scrubbed_sample
 from corpus_assets.signals.base import SignalFamily
 from corpus_assets.signals.classifier import MODEL, Classifier, Label, ReadsTexts
 from corpus_assets.signals.ensemble import RANKS
+from corpus_assets.signals.importance import Importance, train_importance
 from corpus_assets.signals.stages.classifier_training import (
     SIDES,
     VERSION,
     ClassifierEntry,
     SnapshotSample,
     TextFiles,
+    TrainedClassifier,
     TrainSettings,
     train_classifier,
 )
@@ -100,10 +102,10 @@ def trained(graph: "Pipeline") -> dict[str, ClassifierEntry]:
     return {n: e for n, e in graph.recipe.classifiers.items() if e.is_trained}
 
 
-def family_of(families: Iterable[SignalFamily], name: str) -> Classifier | Label:
+def family_of(families: Iterable[SignalFamily], name: str) -> Classifier | Label | Importance:
     """Return the family that scores with a classifier; it says how texts are read, in training too."""
     for family in families:
-        if isinstance(family, Classifier | Label) and family.name == name:
+        if isinstance(family, Classifier | Label | Importance) and family.name == name:
             return family
     raise MissingInput(f"classifiers.{name}: no signal family reads it")
 
@@ -259,15 +261,26 @@ def run_sample(context: TaskContext) -> None:
 def run_classifiers(context: TaskContext) -> None:
     settings = context.task.settings
     positives, negatives = (_texts(context, side) for side in SIDES)
-    trained = train_classifier(
+    if settings["family"]["family"] == "importance":
+        table = train_importance(positives, negatives, context.settings(Importance, "family"))
+        trained = TrainedClassifier(
+            table, {"n_targets": len(positives), "n_raw": len(negatives), "model_bytes": len(table)}
+        )
+    else:
+        trained = _trained(context, positives, negatives)
+    context.write_bytes(files.CLASSIFIER, trained.model)
+    context.counts["documents_in"] = len(positives) + len(negatives)
+    context.notes["metrics"] = {settings["name"]: trained.metrics}
+
+
+def _trained(context: TaskContext, positives: list[str], negatives: list[str]) -> TrainedClassifier:
+    settings = context.task.settings
+    return train_classifier(
         positives,
         negatives,
         ReadsTexts(**{k: v for k, v in settings["family"].items() if k in ReadsTexts.model_fields}),
         context.settings(TrainSettings, "train"),
     )
-    context.write_bytes(files.CLASSIFIER, trained.model)
-    context.counts["documents_in"] = len(positives) + len(negatives)
-    context.notes["metrics"] = {settings["name"]: trained.metrics}
 
 
 def _texts(context: TaskContext, side: str) -> list[str]:
@@ -309,6 +322,12 @@ def _read_parquet(path: str, column: str) -> list[str]:
 
 
 def _may_hold(recipe: Mapping[str, Any], name: str) -> str:
+    families = recipe["signals"]["families"]
+    if {"importance"} == {f["family"] for f in families if f.get("name") == name}:
+        return (
+            "how often words and pairs of words fall into each of some thousand hashed places; no "
+            "text"
+        )
     least = recipe["classifiers"][name]["train"].get("min_documents")
     if least is None:
         return "every word of the texts it was trained on, readable, and how it weighs"
