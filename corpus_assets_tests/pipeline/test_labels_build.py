@@ -1,6 +1,8 @@
 """Labels of sources in a build: rules ask for them, reports and queries show them."""
 
+import hashlib
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -97,3 +99,61 @@ def test_a_label_that_no_source_gives_is_refused(tmp_path: Path) -> None:
         RecipeError, match="no source has 'topik' under `fields.labels`; known: top"
     ):
         load_recipe(recipe)
+
+
+WORDS = {"law": "court judge statute appeal verdict", "food": "bread butter oven flour sugar"}
+
+
+def topical(source: str, number: int) -> tuple[str, str]:
+    topic = ("law", "food")[number % 2]
+    draw = random.Random(f"{source} {number}")
+    return " ".join(draw.choices(WORDS[topic].split(), k=40)), topic
+
+
+@pytest.mark.parametrize("by", ["source_labels", "imported"])
+def test_labels_of_one_source_are_learned_for_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], by: str
+) -> None:
+    home = tmp_path / "home"
+    given: dict[str, Any] = {"family": "source_labels", "labels": ["given"]}
+    if by == "imported":
+        rows = [{"text_id": hashlib.sha256(text.encode()).hexdigest(), "given": topic}
+                for text, topic in (topical("forum", i) for i in range(12))]  # fmt: skip
+        (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        command = ("signals", "import", str(tmp_path / "rows.jsonl"), "--name", "mine")
+        more = ("--key", "text_id", "--columns", "given", "--home", str(home), "--json")
+        given = json.loads(said(capsys, *command, *more))["family"]
+    changes: dict[str, Any] = {
+        "signals.families": [{"family": "gopher_quality"}, given, {"family": "label", "name": "topic"}],
+        "classifiers": {
+            "topic": {
+                "labels_from": {"snapshots": ["forum-1"], "signal": "given"},
+                "train": {"min_examples": 3, "dim": 8, "epochs": 60, "bucket": 200, "lr": 0.5,
+                          "min_documents": 1},
+            }
+        },
+        "clusters": {"near": False},
+    }  # fmt: skip
+    if by == "source_labels":
+        changes["sources.0.fields"] = {"key": "id", "labels": {"given": "about"}}
+    recipe = write(tmp_path / "in", changes)
+    for name in ("forum", "news", "library"):
+        lines = []
+        for i in range(12):
+            text, topic = topical(name, i)
+            lines.append(json.dumps({"id": f"{name}-{i}", "text": text, "about": topic}) + "\n")
+        (recipe.parent / f"{name}.jsonl").write_text("".join(lines))
+    with open_session(str(recipe), Home.resolve(str(home)), workers=1) as session:
+        build(session, "v")
+        lock = json.loads(session.pipeline.store.read("versions/v/lock.json"))
+    assert "classifiers/topic" in lock["calibrations"]
+    opened = Home.resolve(str(home))
+    with Lineage(Registry(opened.catalog_url), CatalogStore(opened.store_url), "v") as tables:
+        found = tables.connection.execute(
+            f"SELECT s.topic, s.given, t.text FROM {tables.scan('signals')} AS s "
+            f"JOIN {tables.scan('texts')} AS t USING (doc_id)"
+        ).fetchall()
+    assert len(found) == 36
+    assert sum(topic == ("law" if "court" in text or "judge" in text else "food")
+               for topic, _, text in found) >= 33  # fmt: skip
+    assert sum(own is not None for _, own, _ in found) == 12

@@ -8,9 +8,11 @@ import fasttext
 import pyarrow as pa
 import pytest
 
+from corpus_assets.core.errors import RecipeError
 from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.classifier import Label
 from corpus_assets.signals.source_labels import SourceLabels
+from corpus_assets.signals.stages.classifier_training import TrainSettings, train_labels
 from corpus_assets.signals.stages.signals import SignalSettings, compute_signals
 from corpus_assets_tests.signals.texts import ADVERSARIAL
 
@@ -89,3 +91,37 @@ def test_labels_of_sources_come_through_typed_and_null_where_there_are_none() ->
     bare = compute_signals(documents.drop_columns("labels"), settings, {})
     assert bare.schema == found.schema
     assert bare["topic"].null_count == 3
+
+
+READING = Label(name="topic")
+SMALL = TrainSettings(bucket=500, dim=8, epochs=20, min_examples=5)
+
+
+def labelled(n: int, seed: int) -> tuple[list[str], list[str]]:
+    draw = random.Random(seed)
+    pairs = [(text_of(topic, draw), topic) for _ in range(n) for topic in TOPICS]
+    return [text for text, _ in pairs], [topic for _, topic in pairs]
+
+
+def test_labels_are_learned_and_given_to_texts_that_have_none(tmp_path: Path) -> None:
+    made = train_labels(*labelled(40, 6), READING, SMALL)
+    assert made.metrics["accuracy"] > 0.9
+    assert set(made.metrics["recall"]) == set(TOPICS)
+    (tmp_path / "topic.bin").write_bytes(made.model)
+    texts, topics = labelled(30, 7)
+    found = computed(READING, tmp_path / "topic.bin", texts)["topic"].to_pylist()
+    assert sum(a == b for a, b in zip(found, topics, strict=True)) > 0.9 * len(texts)
+    reference = fasttext.load_model(str(tmp_path / "topic.bin"))
+    assert {label.removeprefix("__label__") for label in reference.labels} == set(TOPICS)
+
+
+def test_ambiguous_texts_and_rare_labels_are_left_out_and_told() -> None:
+    texts, topics = labelled(20, 8)
+    more = [*texts, texts[0], "a single text"], [*topics, "law", "rare"]
+    made = train_labels(*more, READING, SMALL)
+    assert made.metrics["n_ambiguous"] == 1
+    assert made.metrics["rare_labels"] == ["rare"]
+    backwards = train_labels(more[0][::-1], more[1][::-1], READING, SMALL)
+    assert backwards.model == made.model, "whatever the order of documents"
+    with pytest.raises(RecipeError, match="1 labels have 5 texts or more .*, needed: 2"):
+        train_labels(texts, ["law"] * len(texts), READING, SMALL)

@@ -20,9 +20,9 @@ import pyarrow as pa
 from pydantic import BeforeValidator, Field, model_validator
 
 from corpus_assets.core.errors import ModelError, RecipeError
-from corpus_assets.core.identity import Settings, keyed_hash
+from corpus_assets.core.identity import Settings, is_absent, keyed_hash
 from corpus_assets.models.fasttext_file import END_OF_LINE, LABEL, FastTextModel, parse_model
-from corpus_assets.models.fasttext_labels import label_scores
+from corpus_assets.models.fasttext_labels import identify, label_scores
 from corpus_assets.models.fasttext_train import dump_model, train_rows
 from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.classifier import MODEL, NEGATIVE, POSITIVE, ReadsTexts
@@ -97,6 +97,52 @@ def train_classifier(
     return TrainedClassifier(content, metrics)
 
 
+def train_labels(
+    texts: Sequence[str], labels: Sequence[str], family: ReadsTexts, settings: TrainSettings
+) -> TrainedClassifier:
+    """Train on labelled texts, as `train_classifier` does on two sides. A text with two labels is
+    left out, and so is a label with fewer than `min_examples` texts."""
+    by_label: dict[str, list[str]] = {}
+    for text, label in zip(texts, labels, strict=True):
+        by_label.setdefault(label, []).append(text)
+    lines = {label: _distinct(some, family) for label, some in sorted(by_label.items())}
+    met = Counter(line for some in lines.values() for line in some)
+    left = {label: {x for x in some if met[x] == 1} for label, some in lines.items()}
+    rare = [label for label, some in left.items() if len(some) < settings.min_examples]
+    known = [label for label in left if label not in rare]
+    if len(known) < 2:
+        raise RecipeError(
+            f"classifiers.{family.name}: {len(known)} labels have {settings.min_examples} texts or "
+            "more (min_examples), needed: 2; draw more documents, or name another signal"
+        )
+    parts = {label: _split(left[label], label, family.name, settings) for label in known}
+    examples = [(text, label) for label, (_, some) in parts.items() for text in some]
+    examples.sort(key=lambda example: _order(example[0], settings))
+    texts_with = _texts_with(text for text, _ in examples)
+    least = _min_documents(texts_with, settings)
+    content, model = _train(examples, texts_with, least, family.name, settings, known)
+    right = {label: _right(model, label, held) for label, (held, _) in parts.items()}
+    n_held = sum(len(held) for held, _ in parts.values())
+    metrics = {
+        "n_train": len(examples),
+        "n_holdout": n_held,
+        "n_ambiguous": sum(n > 1 for n in met.values()),
+        "rare_labels": rare,
+        "min_documents": least,
+        "model_bytes": len(content),
+        "accuracy": round(sum(right.values()) / n_held, 4),
+        "recall": {label: round(right[label] / len(parts[label][0]), 4) for label in known},
+    }
+    return TrainedClassifier(content, metrics)
+
+
+def _right(model: FastTextModel, label: str, held: list[str]) -> int:
+    """Count the held-out texts of a label that get it."""
+    batch = TextBatch.from_arrow(pa.array(held, pa.large_string()))
+    best, _ = identify(model, batch.data, batch.offsets, k=1)
+    return int((best[:, 0] == model.labels.index(label)).sum())
+
+
 def auc(good: Sequence[float], poor: Sequence[float]) -> float:
     """Chance that a positive text scores above a negative one; a tie counts half."""
     scores = np.sort(np.asarray(poor, dtype=np.float64))
@@ -168,6 +214,7 @@ def _train(
     least: int,
     name: str,
     settings: TrainSettings,
+    labels: Sequence[str] = LABELS,
 ) -> tuple[bytes, FastTextModel]:
     spelled = sorted(texts_with, key=lambda word: (-texts_with[word], word))
     number = {word: place for place, word in enumerate(spelled)}
@@ -176,10 +223,10 @@ def _train(
     rows, output = train_rows(
         np.concatenate(lines),
         np.cumsum([0, *map(len, lines)], dtype=np.int64),
-        np.array([LABELS.index(label) for _, label in examples], dtype=np.int32),
+        np.array([labels.index(label) for _, label in examples], dtype=np.int32),
         spelled,
         n_rows,
-        n_labels=len(LABELS),
+        n_labels=len(labels),
         dim=settings.dim,
         word_ngrams=settings.word_ngrams,
         buckets=settings.bucket,
@@ -192,10 +239,10 @@ def _train(
             f"training did not converge: numbers grew out of range; lower classifiers.{name}."
             "train.lr"
         )
-    labels = Counter(label for _, label in examples)
+    n_texts = Counter(label for _, label in examples)
     content = dump_model(
         [(END_OF_LINE, len(examples)), *((word, texts_with[word]) for word in spelled[:n_rows])],
-        [(label, labels[label]) for label in LABELS],
+        [(label, n_texts[label]) for label in labels],
         rows,
         output,
         word_ngrams=settings.word_ngrams,
@@ -251,6 +298,7 @@ def _weights(model: FastTextModel, texts_with: Counter[bytes], top: int) -> dict
 # Classifiers as a recipe names them: trained here from named texts, or pinned by digest.
 
 SIDES = ("positives", "negatives")
+LABELLED = "labels"  # in their place where labels are learned
 
 
 class TextFiles(Settings):
@@ -287,6 +335,15 @@ class SnapshotSample(Settings):
         return body
 
 
+class LabelSample(SnapshotSample):
+    """Documents that have a label already, by their source or by an import."""
+
+    signal: str = Field(
+        description="label of the family `source_labels` or `imported`, a struct's member as "
+        "`name.member`; documents without one are not drawn"
+    )
+
+
 def _files(value: Any) -> Any:
     return {"files": [value]} if isinstance(value, str) else value
 
@@ -304,6 +361,11 @@ class ClassifierEntry(Settings):
     negatives: tuple[TrainingTexts, ...] = Field(
         default=(), description="what that is to be told from"
     )
+    labels_from: LabelSample | None = Field(
+        default=None,
+        exclude_if=is_absent,
+        description="instead: labels of documents, to be learned for those that have none",
+    )
     train: TrainSettings = Field(default=TrainSettings(), description="how it is trained")
     model: str | None = Field(
         default=None,
@@ -320,12 +382,15 @@ class ClassifierEntry(Settings):
     @model_validator(mode="after")
     def _one_way(self) -> "ClassifierEntry":
         if not self.is_trained:
-            if self.positives or self.negatives:
+            if self.positives or self.negatives or self.labels_from:
                 raise ValueError("say either `model`, `pinned` or `positives` and `negatives`")
             if self.model is not None and self.pinned is not None:
                 raise ValueError("say either `model` or `pinned`")
             if self.pinned is not None and self.sha256 is None:
                 raise ValueError("a pinned classifier needs its `sha256`")
+        elif self.labels_from is not None:
+            if self.positives or self.negatives:
+                raise ValueError("say either `labels_from` or `positives` and `negatives`")
         elif not self.positives or not self.negatives:
             raise ValueError("say `positives` and `negatives`, `model`, or `pinned` and `sha256`")
         return self
@@ -340,6 +405,8 @@ class ClassifierEntry(Settings):
             return {"model": self.model, "sha256": self.sha256}
         if self.pinned is not None:
             return {"sha256": self.sha256}
+        if self.labels_from is not None:
+            return {"train": self.train.identity(), "labels_from": self.labels_from.identity()}
         return {
             "train": self.train.identity(),
             **{side: [texts.identity() for texts in self.texts(side)] for side in SIDES},
@@ -350,6 +417,8 @@ class ClassifierEntry(Settings):
 
     def samples(self) -> list[tuple[str, int, SnapshotSample]]:
         """(side, place, sample) of every sample of snapshots, in a fixed order."""
+        if self.labels_from is not None:
+            return [(LABELLED, 0, self.labels_from)]
         return [
             (side, place, texts)
             for side in SIDES

@@ -9,28 +9,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpus_assets.core import files
-from corpus_assets.core.errors import MissingInput, ModelError, SourceError
+from corpus_assets.core.errors import MissingInput, ModelError, RecipeError, SourceError
 from corpus_assets.core.lock import PinnedFile
+from corpus_assets.core.schemas import SOURCE_LABELS
 from corpus_assets.core.stage import Calibration, Scope, Stage
-from corpus_assets.core.store import Output
+from corpus_assets.core.store import Output, local_checked
 from corpus_assets.core.task import Task, TaskContext, count
 from corpus_assets.scrub.texts import sample_settings, scrubbed_sample
-from corpus_assets.signals.base import SignalFamily
+from corpus_assets.signals.base import SignalFamily, TextBatch
 from corpus_assets.signals.classifier import MODEL, Classifier, Label, ReadsTexts
 from corpus_assets.signals.ensemble import RANKS
 from corpus_assets.signals.importance import Importance, train_importance
+from corpus_assets.signals.imported import IMPORT, Imported, find_import
+from corpus_assets.signals.source_labels import SourceLabels
 from corpus_assets.signals.stages.classifier_training import (
+    LABELLED,
     SIDES,
     VERSION,
     ClassifierEntry,
+    LabelSample,
     SnapshotSample,
     TextFiles,
     TrainedClassifier,
     TrainSettings,
     train_classifier,
+    train_labels,
 )
 from corpus_assets.signals.stages.training_sample import (
     draw_documents,
@@ -55,6 +62,7 @@ def plan_sample(graph: "Pipeline", snapshot: str) -> list[Task]:
         CLASSIFIER_SAMPLE.task(
             {"max_documents": sample.max_documents, "languages": sample.languages}
             | {"seed": graph.recipe.seed}
+            | _label_settings(graph, name, sample)
             | sample_settings(graph, snapshot),
             {"documents": documents},
             _sample_digests(graph, name, sample),
@@ -64,6 +72,25 @@ def plan_sample(graph: "Pipeline", snapshot: str) -> list[Task]:
         for name, _, _, sample in _samples(graph, snapshot)
         for i, documents in enumerate(graph.parts(files.DOCUMENTS, snapshot))
     ]
+
+
+def _label_settings(graph: "Pipeline", name: str, sample: SnapshotSample) -> dict[str, Any]:
+    """Return the signal that a sample takes labels from, and the family that gives it."""
+    if not isinstance(sample, LabelSample):
+        return {}
+    family = _labelling(graph, name, sample)
+    return {"signal": sample.signal, "family": family.identity()}
+
+
+def _labelling(graph: "Pipeline", name: str, sample: LabelSample) -> Imported | SourceLabels:
+    column = sample.signal.partition(".")[0]
+    for family in graph.recipe.signals.families:
+        if isinstance(family, Imported | SourceLabels) and column in family.columns():
+            return family
+    raise RecipeError(
+        f"{_key(name)}.labels_from: no family `source_labels` or `imported` gives {column!r}; list "
+        "one that does under signals.families"
+    )
 
 
 def plan_classifiers(graph: "Pipeline") -> list[Task]:
@@ -214,6 +241,9 @@ def _sample_digests(graph: "Pipeline", name: str, sample: SnapshotSample) -> dic
         digests["urls"] = graph.digests_of(_lists(graph, name, sample))
     if sample.languages is not None:
         digests["lid"] = graph.language_model()[1]
+    if isinstance(sample, LabelSample):
+        for need in _labelling(graph, name, sample).needs():
+            digests[need] = need.removeprefix(IMPORT)
     return digests
 
 
@@ -223,6 +253,10 @@ def _sample_params(graph: "Pipeline", name: str, sample: SnapshotSample) -> dict
         params["urls"] = [str(path) for path in _lists(graph, name, sample)]
     if sample.languages is not None:
         params["lid"] = str(graph.language_model()[0])
+    if isinstance(sample, LabelSample):
+        for need in _labelling(graph, name, sample).needs():
+            kept = find_import(graph.store, need.removeprefix(IMPORT))
+            params["import"] = [need, kept.path, kept.now]
     return params
 
 
@@ -239,7 +273,15 @@ def _key(name: str) -> str:
 
 def run_sample(context: TaskContext) -> None:
     settings, params = context.task.settings, context.task.params
-    table = context.table("documents", COLUMNS)
+    table = context.table("documents", [*COLUMNS, "text_id", SOURCE_LABELS])
+    n_documents = table.num_rows
+    label_of: dict[bytes, str] = {}
+    if "signal" in settings:
+        labels = _labels(context, table)
+        table = table.filter(labels.is_valid())
+        label_of = dict(
+            zip(table["doc_id"].to_pylist(), labels.drop_null().to_pylist(), strict=True)
+        )
     pages = read_page_list([Path(path) for path in params["urls"]]) if "urls" in params else None
     drawn = draw_documents(
         table,
@@ -252,14 +294,56 @@ def run_sample(context: TaskContext) -> None:
     texts = scrubbed_sample(context, drawn["text"], [None] * drawn.num_rows)
     place = drawn.schema.get_field_index("text")
     drawn = drawn.set_column(place, drawn.schema.field(place), pa.array(texts, pa.large_string()))
+    if "signal" in settings:
+        own = [label_of[doc_id] for doc_id in drawn["doc_id"].to_pylist()]
+        drawn = drawn.append_column("label", pa.array(own, pa.string()))
     context.write_table(files.CLASSIFIER_SAMPLE, drawn)
-    count(context, table.num_rows, drawn.num_rows)
+    count(context, n_documents, drawn.num_rows)
     if pages is not None:
         context.notes["list_lines_passed_over"] = pages.passed_over
 
 
+def _labels(context: TaskContext, table: pa.Table) -> pa.Array:
+    """Return the label of each document, by the family that gives it."""
+    said = dict(context.task.settings["family"])
+    del said["version"]
+    family: Imported | SourceLabels = (
+        Imported.model_validate(said)
+        if said["family"] == "imported"
+        else SourceLabels.model_validate(said)
+    )
+    models = {}
+    if "import" in context.task.params:
+        need, path, sha256 = context.param("import")
+        models[need] = local_checked(context.store, path, sha256)
+    batch = TextBatch.from_arrow(table["text"])
+    there = [name for name in family.of_documents() if name in table.column_names]
+    batch.columns = {name: table[name].combine_chunks() for name in there}
+    column, *members = context.task.settings["signal"].split(".")
+    found = family.compute(batch, models).column(column)
+    labels = pc.struct_field(found, members) if members else found
+    if not pa.types.is_string(labels.type):
+        raise RecipeError(
+            f"{context.task.settings['signal']} is no label but {labels.type}; name one that is"
+        )
+    return labels
+
+
 def run_classifiers(context: TaskContext) -> None:
     settings = context.task.settings
+    if "labels_from" in settings:
+        tables = [context.table(name) for name in context.names(f"{LABELLED}/")]
+        drawn = first_drawn(tables, settings["labels_from"]["max_documents"])
+        taught = train_labels(
+            drawn["text"].to_pylist(),
+            drawn["label"].to_pylist(),
+            _reading(settings),
+            context.settings(TrainSettings, "train"),
+        )
+        context.write_bytes(files.CLASSIFIER, taught.model)
+        context.counts["documents_in"] = drawn.num_rows
+        context.notes["metrics"] = {settings["name"]: taught.metrics}
+        return
     positives, negatives = (_texts(context, side) for side in SIDES)
     if settings["family"]["family"] == "importance":
         table = train_importance(positives, negatives, context.settings(Importance, "family"))
@@ -278,9 +362,14 @@ def _trained(context: TaskContext, positives: list[str], negatives: list[str]) -
     return train_classifier(
         positives,
         negatives,
-        ReadsTexts(**{k: v for k, v in settings["family"].items() if k in ReadsTexts.model_fields}),
+        _reading(settings),
         context.settings(TrainSettings, "train"),
     )
+
+
+def _reading(settings: Mapping[str, Any]) -> ReadsTexts:
+    said = settings["family"]
+    return ReadsTexts(**{name: said[name] for name in ReadsTexts.model_fields if name in said})
 
 
 def _texts(context: TaskContext, side: str) -> list[str]:
