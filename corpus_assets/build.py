@@ -183,7 +183,7 @@ def pin_sources(session: Session) -> None:
 
 def _run_assets(session: Session, runner: Runner) -> None:
     pin_sources(session)
-    for line in (*session.pipeline.recipe.stand_in_lines(), *session.taken_over.lines()):
+    for line in (*session.pipeline.recipe.caveats(), *session.taken_over.lines()):
         session.progress.told(line)
     runner.run_assets(session)
     pipeline = session.pipeline

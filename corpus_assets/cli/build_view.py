@@ -128,7 +128,7 @@ def summary_lines(pipeline: Pipeline, version: Version, home: Home, recipe: str)
     """Describe a built version: the funnel with its reasons, tokens by group, what to try next."""
     steps = funnel(pipeline)
     total = steps[0].entered
-    told = pipeline.recipe.stand_in_lines()
+    told = pipeline.recipe.caveats()
     lines = [
         "",
         f"Version {version.name}",

@@ -165,7 +165,7 @@ def lock(
     ):
         folder = output or session.lock_folder or Path(f"{Path(recipe).stem}.lock")
         digest = resolve_lock(session, folder)
-        lines = [*session.pipeline.recipe.stand_in_lines(), *session.taken_over.lines()]
+        lines = [*session.pipeline.recipe.caveats(), *session.taken_over.lines()]
     _print([*lines, f"lock {digest[:12]} written to {folder / 'lock.json'}"])
 
 
@@ -202,7 +202,7 @@ def plan(
         taken, fresh = session.taken_over, fresh_calibrations(session.pipeline)
         foreseen = foresee(session.pipeline)
     mixture = foreseen.line() if foreseen is not None else None
-    stand_ins = session.pipeline.recipe.stand_in_lines()
+    stand_ins = session.pipeline.recipe.caveats()
     if as_json:
         body = {line.asset: vars(line) | {"state": line.state} for line in lines}
         if stand_ins:

@@ -49,3 +49,37 @@ def retry(stage: str | None, snapshot: str | None, home: str | None) -> None:
     _, registry = open_home(Home.resolve(home))
     n = registry.forget_failed_parts(stage, snapshot)
     click.echo(f"the next build tries again: {n}" if n else "no part was set aside")
+
+
+@parts.command()
+@click.argument("recipe")
+@STAGE_OPTION
+@SNAPSHOT_OPTION
+@HOME_OPTION
+def skip(recipe: str, stage: str | None, snapshot: str | None, home: str | None) -> None:
+    """Build RECIPE without the files whose parts are set aside.
+
+    The recipe's `max_failed_parts` must allow as many; a version names the files it was built
+    without.
+    """
+    from corpus_assets.core.home import Home
+    from corpus_assets.inspect.snapshots import skip_failed
+
+    skipped = skip_failed(recipe, Home.resolve(home), stage, snapshot)
+    for name in skipped:
+        click.echo(f"skipped: {name}")
+    if not skipped:
+        click.echo("no part of a file is set aside")
+
+
+@parts.command()
+@click.argument("recipe")
+@SNAPSHOT_OPTION
+@HOME_OPTION
+def unskip(recipe: str, snapshot: str | None, home: str | None) -> None:
+    """Let the next build of RECIPE read files again that `skip` left out."""
+    from corpus_assets.core.home import Home
+    from corpus_assets.inspect.snapshots import unskip_files
+
+    n = unskip_files(recipe, Home.resolve(home), snapshot)
+    click.echo(f"the next build reads again: {n}" if n else "no file was skipped")

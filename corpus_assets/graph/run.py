@@ -175,7 +175,7 @@ def _incomplete(report: AssetReport, aside: Sequence[FailedPartRow], parts: int)
         f"{which}: {len(aside)} of {parts} parts failed and {'is' if len(aside) == 1 else 'are'} set "
         f"aside, the others are kept; {first.label}, {first.tries} tries: {first.error} "
         "(`corpus parts failed` lists them; when the cause is mended, `corpus parts retry`, then "
-        "run the same command again)"
+        "run the same command again; or `corpus parts skip` to go on without their files)"
     )
 
 

@@ -27,6 +27,12 @@ class SourceEntry(SourceSpec):
         description="the tier of all its documents, or snapshot name -> tier; those of a snapshot "
         "without one are graded by `selection.tiers`",
     )
+    skip_files: dict[str, tuple[str, ...]] = Field(
+        default={},
+        exclude_if=is_absent,
+        description="snapshot name -> names of files that give no document, because nobody can "
+        "read them; `corpus parts skip` adds to it, the recipe's `max_failed_parts` bounds it",
+    )
     site_files: dict[str, str] = Field(
         default={},
         description="snapshot name -> robots.txt, ai.txt and tdmrep.json of its sites: WARC files "
@@ -71,7 +77,7 @@ class SourceEntry(SourceSpec):
     def _is_complete(self) -> "SourceEntry":
         if self.crawl is None and not self.snapshots:
             raise ValueError(f"source {self.name}: `snapshots` must name at least one")
-        named = {"site_files": self.site_files}
+        named: dict[str, Any] = {"site_files": self.site_files, "skip_files": self.skip_files}
         named |= {"tier": self.tier} if isinstance(self.tier, dict) else {}
         for key, by_snapshot in named.items():
             strange = sorted(set(by_snapshot) - set(self.snapshots))

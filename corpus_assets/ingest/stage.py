@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpus_assets.core import files
+from corpus_assets.core import files, schemas
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, read_table, values
@@ -57,6 +57,7 @@ def plan_documents(graph: "Pipeline", snapshot: str) -> list[Task]:
     del spec["snapshots"]
     spec.pop("crawl", None)  # which files it takes is in their pins
     spec.pop("tier", None)  # the selection's affair
+    spec.pop("skip_files", None)  # of other parts
     settings = {
         "source": spec,
         "snapshot": snapshot,
@@ -87,11 +88,20 @@ def plan_documents(graph: "Pipeline", snapshot: str) -> list[Task]:
         )
         for part, file in enumerate(pinned.files)
     ]
+    for part, file in enumerate(pinned.files):
+        if file.name in source.skip_files.get(snapshot, ()):
+            nothing = {"snapshot": snapshot, "part": part, "skipped": file.name, "orders": []}
+            bases[part] = DOCUMENTS.task(nothing, label=f"{snapshot} {file.name}")
     return [part_task(graph.store, base, graph.suppressions, graph.load) for base in bases]
 
 
 def run_documents(context: TaskContext) -> None:
     settings = context.task.settings
+    if "skipped" in settings:
+        context.write_table(files.RECORDS, schemas.RECORDS.empty_table(), LOOKUP_ROWS)
+        context.write_table(files.DOCUMENTS, schemas.DOCUMENTS.empty_table(), LOOKUP_ROWS)
+        count(context, 0, 0)
+        return
     origin = context.task.origin
     purged = origin.purged if origin is not None else None  # read under the listed orders already
     orders = Suppressions.from_rows(

@@ -218,6 +218,9 @@ class Bounds(Settings):
         return self
 
 
+SHOWN_FILES = 5
+
+
 class Recipe(Settings):
     """What a corpus is. Field order is the order of the graph."""
 
@@ -249,6 +252,11 @@ class Recipe(Settings):
     takedowns: TakedownSettings = Field(
         default=TakedownSettings(),
         description="when takedowns are carried out; no part of what a version is",
+    )
+    max_failed_parts: int = Field(
+        default=0,
+        ge=0,
+        description="how many files of sources may be skipped (`sources.skip_files`) in a version",
     )
     stand_ins: dict[Name, StandIn] = Field(
         default={}, description="by name; each is used only where `use_stand_ins` names it"
@@ -309,6 +317,12 @@ class Recipe(Settings):
             raise ValueError(
                 f"shards.dtype: a vocabulary of {trained.vocab_size} ids does not fit uint16; use "
                 "int32 or auto"
+            )
+        if len(self.skipped_files) > self.max_failed_parts:
+            raise ValueError(
+                f"max_failed_parts: {len(self.skipped_files)} files of sources are skipped and "
+                f"{self.max_failed_parts} may be; allow more, or let `corpus parts unskip` have them "
+                "tried again"
             )
         self.mixture.check_domains(domains)
         self.mixture.check_axis("source", [source.name for source in self.sources])
@@ -443,12 +457,26 @@ class Recipe(Settings):
         """Return the stand-ins that take the place of models, each with what they stand in for."""
         return {name: ", ".join(self.stand_ins[name].instead_of) for name in self.use_stand_ins}
 
-    def stand_in_lines(self) -> list[str]:
-        """Say for people what is not the real thing."""
+    @property
+    def skipped_files(self) -> list[str]:
+        """Name the files of sources that are skipped, each with its snapshot."""
         return [
+            f"{snapshot} {name}"
+            for source in self.sources
+            for snapshot, names in source.skip_files.items()
+            for name in names
+        ]
+
+    def caveats(self) -> list[str]:
+        """Say for people what is not the real thing, and what is left out."""
+        lines = [
             f"stand-in: {name} takes the place of {models}; this is not the published recipe"
             for name, models in self.stand_ins_in_use().items()
         ]
+        if skipped := self.skipped_files:
+            named = ", ".join(skipped[:SHOWN_FILES]) + (", ..." * (len(skipped) > SHOWN_FILES))
+            lines.append(f"skipped: {len(skipped)} files of sources gave no document ({named})")
+        return lines
 
     def or_stand_in(self, model: str) -> str:
         """Say, where an absent model has a stand-in, how to build with that."""
@@ -463,6 +491,7 @@ class Recipe(Settings):
             body["stand_ins"] = self.stand_ins_in_use()
         del body["drift"]  # it judges what comes out, and changes nothing of it
         del body["takedowns"]  # when they are carried out, not what comes out
+        del body["max_failed_parts"]  # a bound of what `sources` say
         del body["tokenizer"]["audit"]  # it judges, as `drift`
         body["sources"] = [source.identity() for source in self.sources]
         body["classifiers"] = {name: entry.identity() for name, entry in self.classifiers.items()}

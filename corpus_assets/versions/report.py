@@ -81,7 +81,7 @@ def _head(pipeline: Pipeline, manifest: Manifest) -> str:
         f"<code>{manifest.recipe.digest[:16]}</code>, lock <code>{manifest.lock_digest[:16]}</code>, "
         f"seed {manifest.seed}, samples of {manifest.seq_len} tokens, "
         f"{manifest.utilisation:.2%} of them filled.</p>"
-        + "".join(f"<p><b>{escape(line)}</b></p>" for line in pipeline.recipe.stand_in_lines())
+        + "".join(f"<p><b>{escape(line)}</b></p>" for line in pipeline.recipe.caveats())
         + f'<div class="big">{shown}</div>'
     )
 

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from corpus_assets.build import InProcess
+from corpus_assets.build import InProcess, build
 from corpus_assets.cli.main import cli
-from corpus_assets.core.errors import EngineError, SourceError
+from corpus_assets.core.errors import EngineError, RecipeError, SourceError
 from corpus_assets.core.home import Home
 from corpus_assets.core.task import TaskContext
 from corpus_assets.graph.engine.local import LocalEngine
 from corpus_assets.graph.run import pin_snapshot
 from corpus_assets.session import open_session
 from corpus_assets.stages import function_of
-from corpus_assets.versions.version import make_version
+from corpus_assets.versions.version import Version, make_version
 from corpus_assets_tests.small_corpus import make_small_corpus
 
 
@@ -75,3 +75,59 @@ def test_a_failed_part_is_set_aside_listed_and_tried_again_when_told_to(tmp_path
         InProcess().run_assets(session)
         assert make_version(session.pipeline, "whole")
     assert said("failed", place) == "no part is set aside\n"
+
+
+@pytest.fixture
+def set_aside(tmp_path: Path) -> tuple[str, Home]:
+    """A home in which the second file of a crawl could not be read."""
+    recipe, home = str(make_small_corpus(tmp_path)), Home.resolve(str(tmp_path / "home"))
+    with open_session(recipe, home) as session:
+        for name in session.pipeline.recipe.snapshots:
+            pin_snapshot(session.pipeline, session.registry, name)
+        with pytest.raises(EngineError, match="set aside"):
+            InProcess().run_assets(replace(session, engine=LocalEngine(home.store_url, faulty)))
+    return recipe, home
+
+
+def built(recipe: str, home: Home, **changes: object) -> Version:
+    overrides = {key.replace("__", "."): value for key, value in changes.items()}
+    with open_session(recipe, home, overrides=overrides) as session:
+        return build(session, "mine")
+
+
+def test_a_file_that_is_skipped_is_as_one_that_holds_nothing_and_the_version_says_so(
+    set_aside: tuple[str, Home], tmp_path: Path
+) -> None:
+    recipe, home = set_aside
+    place = f"--home={home.root}"
+    assert said("skip", recipe, place) == "skipped: crawl-1 part-00001.warc.gz\n"
+    assert said("failed", place) == "no part is set aside\n"
+    with pytest.raises(RecipeError, match="max_failed_parts: 1 files of sources are skipped and 0"):
+        built(recipe, home)
+    made = built(recipe, home, max_failed_parts=1)
+    page = Path(home.store_url, "versions", "mine", "report.html").read_text(encoding="utf-8")
+    assert "skipped: 1 files of sources gave no document (crawl-1 part-00001.warc.gz)" in page
+
+    with open_session(recipe, home, overrides={"max_failed_parts": 1}) as session:
+        counts = [r.counts for r in session.pipeline.results("documents", "crawl-1")]
+        assert counts[1] == {"documents_in": 0, "documents_out": 0}
+        assert all(each["documents_in"] for i, each in enumerate(counts) if i != 1)
+
+    elsewhere = Home.resolve(str(tmp_path / "elsewhere"))
+    by_hand = built(
+        recipe,
+        elsewhere,
+        max_failed_parts=9,
+        sources__web__skip_files={"crawl-1": ["part-00001.warc.gz"]},
+    )
+    assert by_hand.manifest_bytes == made.manifest_bytes
+    assert by_hand.lock.to_bytes() == made.lock.to_bytes()
+
+    assert said("unskip", recipe, place) == "the next build reads again: 1\n"
+    assert said("unskip", recipe, place) == "no file was skipped\n"
+    with open_session(recipe, home) as session:
+        whole = build(session, "whole")
+    assert whole.manifest.recipe.digest != made.manifest.recipe.digest
+    assert sum(g.documents for g in whole.manifest.groups) > sum(
+        g.documents for g in made.manifest.groups
+    )
