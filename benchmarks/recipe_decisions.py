@@ -45,6 +45,10 @@ THIRD_PARTY = {
     "word_length": "words of nothing but punctuation are left out there",
     "few_stop_words": "case counts there",
 }
+COMPARED = [
+    *("c4", "ccnet", "dclm", "dolma", "fineweb", "fineweb-edu", "fineweb2", "gopher"),
+    *("llama3-like", "nemotron-cc", "redpajama-v2"),
+]
 PEER = Path(__file__).with_name("recipe_decisions_peer.py")
 RECIPES = Path(__file__).resolve().parent.parent / "recipes"
 
@@ -68,9 +72,7 @@ def main() -> None:
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--peer-python", type=Path)
     parser.add_argument("--pages", type=int, default=1000, help="at most so many")
-    parser.add_argument(
-        "--recipes", nargs="+", default=sorted(p.stem for p in (RECIPES / "sources").glob("*.csv"))
-    )
+    parser.add_argument("--recipes", nargs="+", default=COMPARED)
     parser.add_argument("--dclm", type=Path, help="a checkout of mlfoundations/dclm")
     parser.add_argument("--redpajama", type=Path, help="a checkout of RedPajama-Data")
     parser.add_argument("--bad-words", type=Path, help="a list, one entry a line")
