@@ -50,7 +50,7 @@ def failed_rules(language: str, text: str) -> list[str]:
     families = tuple(
         family.model_copy(update={"word_breaks": "segmented"})
         for family in recipe.signals.families
-        if isinstance(family, WordBreaks)
+        if isinstance(family, WordBreaks) and not family.needs()
     )
     documents = pa.table(
         {
