@@ -61,7 +61,7 @@ class DatatroveGopher(WordBreaks, SignalFamily):
       all characters of the text.
     """
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     family: Literal["datatrove_gopher"] = "datatrove_gopher"
     words: WordKind = Field(default="punctuation_apart", description="what a word is")
@@ -173,7 +173,7 @@ class DatatroveFineWeb(WordBreaks, SignalFamily):
     * `newline_to_word_ratio` (at most 0.3): line ends for each word.
     """
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     family: Literal["datatrove_fineweb"] = "datatrove_fineweb"
     words: WordKind = Field(default="punctuation_apart", description="what a word is")

@@ -2,9 +2,10 @@
 
 Each run between white space is taken apart, without a dictionary:
 
-1. marks (punctuation and symbols but `@`, `_` and the tsheg) are peeled off its front and its end, each a
-   token; a run of full stops or of hyphens is one token. One full stop at the end stays where
-   the rest holds another (`U.S.`, `e.g.`);
+1. marks (punctuation and symbols) are peeled off its front and its end, each a token; a run of full
+   stops is one token. One full stop at the end stays where the rest holds another (`U.S.`,
+   `e.g.`). What belongs to the word stays: `@`, `_`, the tsheg, and hyphens, slashes, bars, `~`,
+   `^` and the pilcrow, as in `-v`, `/etc/` and `|---|`;
 2. then an English ending is peeled off: `n't`, or `'s`, `'re`, `'ve`, `'ll`, `'d`, `'m`;
 3. what is left is cut at marks between two characters, which become tokens: a hyphen, dash or
    comma between letters, a hyphen between digits, `:`, `<`, `>`, `=` or `/` before a letter, a
@@ -35,11 +36,14 @@ _DOT, _HYPHEN, _COMMA, _AT, _LINE = 0x2E, 0x2D, 0x2C, 0x40, 0x5F
 _TSHEG, _TSHEG_BSTAR = 0x0F0B, 0x0F0C  # end Tibetan syllables and belong to them
 _STRAIGHT, _CURLY = 0x27, 0x2019
 _EN_DASH, _EM_DASH = 0x2013, 0x2014
+_SLASH, _BACKSLASH, _BAR, _TILDE, _CARET, _PILCROW = 0x2F, 0x5C, 0x7C, 0x7E, 0x5E, 0xB6
 
 
 @kernel
 def _is_mark(point: int, classes: Bytes) -> bool:
-    if point in (_AT, _LINE, _TSHEG, _TSHEG_BSTAR):
+    if point in (_AT, _LINE, _TSHEG, _TSHEG_BSTAR, _HYPHEN, _SLASH):
+        return False
+    if point in (_BACKSLASH, _BAR, _TILDE, _CARET, _PILCROW):
         return False
     return bool(classes[point] & _MARKS)
 
@@ -160,7 +164,7 @@ def _take_apart(
         if not _is_mark(point, classes):
             break
         stop = start + width
-        if point in (_DOT, _HYPHEN):
+        if point == _DOT:
             stop = _run_end(data, start, end, point)
         k = _put(out, k, start, stop, _chars(data, start, stop))
         start = stop
@@ -169,9 +173,9 @@ def _take_apart(
         point, place = _last(data, start, end)
         if not _is_mark(point, classes):
             break
-        if point in (_DOT, _HYPHEN):
+        if point == _DOT:
             place = _run_start(data, start, end, point)
-            if point == _DOT and end - place == 1 and _holds_dot(data, start, place):
+            if end - place == 1 and _holds_dot(data, start, place):
                 break
         tail[n_tail, 0], tail[n_tail, 1] = place, end
         n_tail += 1

@@ -44,7 +44,8 @@ def split_at_line_ends(text: str) -> list[str]:
 
 
 def is_mark(character: str) -> bool:
-    return character not in "@_\u0f0b\u0f0c" and unicodedata.category(character)[0] in "PS"
+    stays = "@_\u0f0b\u0f0c-/\\|~^¶"
+    return character not in stays and unicodedata.category(character)[0] in "PS"
 
 
 def is_cut(before: str, mark: str, after: str) -> bool:
@@ -64,13 +65,13 @@ def take_apart(word: str) -> list[str]:
     """A word between white space, with punctuation apart."""
     front: list[str] = []
     while word and is_mark(word[0]):
-        run = re.match(r"\.+|-+", word)
+        run = re.match(r"\.+", word)
         mark = run.group() if run else word[0]
         front.append(mark)
         word = word[len(mark) :]
     back: list[str] = []
     while word and is_mark(word[-1]):
-        run = re.search(r"(?:\.+|-+)\Z", word)
+        run = re.search(r"\.+\Z", word)
         mark = run.group() if run else word[-1]
         if mark == "." and "." in word[:-1]:
             break
