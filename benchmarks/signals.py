@@ -218,7 +218,7 @@ def with_words(
         rows.append(len(spans))
     given = Spans(batch.data, np.array(spans, dtype=np.int64), np.array(rows, dtype=np.int64))
     lines = TextBatch.from_arrow(batch.texts)
-    batch.__dict__["tokens"] = given
+    batch.words.__dict__["tokens"] = given
     columns: dict[str, Any] = {"doc_id": table_of(texts)["doc_id"]}
     for family in settings.families:
         found = family.compute(lines if family.family == "c4_lines" else batch, {})
