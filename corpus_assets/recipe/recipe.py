@@ -6,12 +6,14 @@ that names the file, the key and what is expected there.
 
 from collections.abc import Callable, Iterable
 from copy import deepcopy
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
 from pydantic import Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from catalog.formats.manifest import Group
 from corpus_assets.clean.clean_text import CleanTextSettings
@@ -655,9 +657,10 @@ def _index(node: list[Any], name: str, key: str, path: Path) -> int:
 
 def _one_line(error: ValidationError, where: str) -> str:
     """Describe the first problem as `file: key: what is expected`, and how many more there are."""
-    problems = error.errors(include_url=False)
+    found = error.errors(include_url=False)
+    problems = [p for p in found if not _is_other_form(p)] or found
     first = problems[0]
-    key = ".".join(str(part) for part in first["loc"] if "[" not in str(part))
+    key = ".".join(str(part) for part in first["loc"] if not _is_form(part))
     if first["type"] == "extra_forbidden":
         text = "unknown key; remove it or correct its spelling"
     else:
@@ -668,6 +671,26 @@ def _one_line(error: ValidationError, where: str) -> str:
             text += f", got {first['input']!r}"
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     return f"{where}: {key}: {text}{more}" if key else f"{where}: {text}{more}"
+
+
+def _is_form(part: int | str) -> bool:
+    """Whether a step to a problem is none of the recipe's: the name of one of several forms."""
+    name = str(part)
+    return "[" in name or name in ("str", "int", "float", "bool") or name in _names(Settings)
+
+
+def _is_other_form(problem: ErrorDetails) -> bool:
+    """Whether a problem is only that a value of several forms is not in this one: a mapping is no
+    string, and a string no mapping."""
+    of_several = any(_is_form(part) for part in problem["loc"][1:])
+    wants = {"string_type": str, "model_type": dict, "dict_type": dict}.get(problem["type"])
+    return of_several and wants is not None and isinstance(problem["input"], str | dict)
+
+
+@cache
+def _names(settings: type[Settings]) -> frozenset[str]:
+    below = [_names(each) for each in settings.__subclasses__()]
+    return frozenset({settings.__name__}).union(*below)
 
 
 # Recipes by path, or by the name of one that ships with the project.

@@ -92,6 +92,12 @@ def test_the_demo_recipe_is_whole() -> None:
             [{"files": "a.jsonl", "benchmark": "a", "split": "train"}],
             "mixture: a suite of eval_suites has `split: train`, and no phase says",
         ),
+        (
+            "eval_suites",
+            [{"files": "a.jsonl", "benchmark": "a", "spilt": "train"}],
+            "eval_suites.0.spilt: unknown key; remove it",
+        ),
+        ("eval_suites", ["a.jsonl", 7], "eval_suites.1: Input should be a valid string, got 7"),
         ("mixture.languages", {"en": 2}, "mixture.languages: groups are not divided by language"),
         ("sources.books.tier", "gold", "mixture.tiers: tier gold of snapshot books-1 has no mul"),
         ("sources.web.tier", {"crawl-9": "low"}, "sources.0: tier names crawl-9, which is not"),
