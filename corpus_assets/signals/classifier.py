@@ -121,6 +121,9 @@ class Label(ReadsTexts, SignalFamily):
     version: ClassVar[int] = 1
 
     family: Literal["label"] = "label"
+    name: Name = Field(
+        default="topic", description="the classifier, under `classifiers`; the label's column"
+    )
 
     def columns(self) -> dict[str, pa.DataType]:
         return {self.name: pa.string(), f"{self.name}_score": pa.float32()}

@@ -148,6 +148,7 @@ def test_a_build_without_its_model_does_no_work(small: Path, capsys: Captured) -
     assert not (small / "home" / "store" / "artifacts").exists()
 
 
+@pytest.mark.slow
 def test_a_stand_in_is_told_everywhere_and_the_real_model_is_no_stand_in(
     small: Path, capsys: Captured
 ) -> None:

@@ -174,7 +174,10 @@ class _Run:
 
     @property
     def look_again_s(self) -> float:
-        return 1.0 if self._paused or not self._waiting else 60.0
+        """How long to wait for a result before something else may be to do."""
+        if self._paused:
+            return min(max(min(self._paused.values()) - time.monotonic(), 0.0), 1.0)
+        return 60.0 if self._waiting else 1.0
 
     def next(self, now: float, is_idle: bool) -> int | None:
         """Take the next task to start; one that has to be alone only where nothing runs."""

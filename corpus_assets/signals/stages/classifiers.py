@@ -411,7 +411,7 @@ def _read_parquet(path: str, column: str) -> list[str]:
 
 
 def _may_hold(recipe: Mapping[str, Any], name: str) -> str:
-    families = recipe["signals"]["families"]
+    families = recipe.get("signals", {}).get("families", ())
     if {"importance"} == {f["family"] for f in families if f.get("name") == name}:
         return (
             "how often words and pairs of words fall into each of some thousand hashed places; no "
