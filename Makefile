@@ -6,7 +6,7 @@ CORPUS_HOME ?= .corpus
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WORKERS ?= 2
 # A test module stays in one process, so that what it builds once is built once.
-PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
 export CORPUS_HOME
 
 .PHONY: demo test test-all check ui format lock clean distclean

@@ -26,16 +26,6 @@ settings.register_profile("compiles", deadline=None)  # the first call of a kern
 settings.load_profile("compiles")
 
 
-LONG = ("promises", "pipeline", "versions", "tokenizer", "takedown", "defs", "recipe", "cli")
-"""Folders of tests that build corpora: they come first, so that no process is left with one of
-them when the others have nothing more to do."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
-    items.sort(key=lambda item: item.path.relative_to(here).parts[0] not in LONG)
-
-
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     """A PostgreSQL server of our own; tests that need it are skipped where it cannot start."""
