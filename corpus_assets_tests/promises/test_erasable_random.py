@@ -22,8 +22,8 @@ from corpus_assets_tests.promises.erasure.random_corpus import WORDS
 from corpus_assets_tests.promises.erasure.requests import Asked
 from corpus_assets_tests.promises.erasure.tally import MUST_OCCUR
 
-BATCHES = 6
-SEEDS = 15  # of a test; every fifth has two versions, so that this gives 108 cases
+BATCHES = 4
+SEEDS = 15  # of a test; every fifth has two versions, so that this gives 72 cases
 CASES = (SEEDS + SEEDS // 5) * BATCHES
 ONE_SEED = os.environ.get("CORPUS_ERASURE_SEED")
 LONG_CASES = int(os.environ.get("CORPUS_ERASURE_CASES", "1000"))
