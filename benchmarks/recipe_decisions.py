@@ -27,7 +27,7 @@ from machine import machine
 from signals import extract, table_of
 
 from corpus_assets.models.files import find_model
-from corpus_assets.recipe.recipe import load_recipe
+from corpus_assets.recipe.load import load_recipe
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.selection import select
 from corpus_assets.signals.base import FILE, TextBatch

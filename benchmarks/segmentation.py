@@ -23,7 +23,7 @@ from machine import machine
 
 from corpus_assets.ingest.extract.extractor import ExtractionSettings, Extractor
 from corpus_assets.models.files import find_model
-from corpus_assets.recipe.recipe import load_recipe
+from corpus_assets.recipe.load import load_recipe
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.selection import select
 from corpus_assets.signals.base import WordBreaks

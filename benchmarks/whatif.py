@@ -49,7 +49,8 @@ from corpus_assets.core.task import parquet_bytes
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.inspect.version_columns import Ruling, columns_of_version
 from corpus_assets.inspect.whatif import answer_of, compare
-from corpus_assets.recipe.recipe import Recipe, find_recipe, load_recipe
+from corpus_assets.recipe.load import find_recipe, load_recipe
+from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.select.selection import resolve_cutoffs, select
 
 SNAPSHOTS = ("made-1", "made-2", "made-3", "made-4")

@@ -20,7 +20,7 @@ from corpus_assets.graph.leases import building
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.ingest.locations import Locations
 from corpus_assets.ingest.suppressions import Suppressions
-from corpus_assets.recipe.recipe import find_recipe
+from corpus_assets.recipe.load import find_recipe
 from corpus_assets.recipe.snapshots import load_with_added
 from corpus_assets.stages import function_of
 from corpus_assets.versions.pins import TakenOver, lock_folder, take_over

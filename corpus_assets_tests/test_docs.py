@@ -16,7 +16,7 @@ from catalog.cli.commands import main as catalog_group
 from corpus_assets.cli.main import cli as corpus_group
 from corpus_assets.defs.assets import ASSETS
 from corpus_assets.ingest.stage import DOCUMENTS
-from corpus_assets.recipe.recipe import parse_recipe
+from corpus_assets.recipe.load import parse_recipe
 from corpus_assets.scrub.settings import FIELDS, drop_reason
 from corpus_assets.stages import STAGES
 

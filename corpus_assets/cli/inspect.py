@@ -142,7 +142,7 @@ def whatif(
     from corpus_assets.core.store import open_store
     from corpus_assets.inspect.version_columns import Ruling, open_columns
     from corpus_assets.inspect.whatif import answer_of, compare, samples_of
-    from corpus_assets.recipe.recipe import find_recipe
+    from corpus_assets.recipe.load import find_recipe
     from corpus_assets.recipe.snapshots import load_with_added
 
     overrides = overrides_of(settings)

@@ -21,7 +21,7 @@ from corpus_assets.defs.assets import ASSETS, CORPUS_VERSION, SOURCE_FILES
 from corpus_assets.defs.partitions import SNAPSHOTS, VERSIONS
 from corpus_assets.defs.resources import CorpusResource, running_tags, share_session
 from corpus_assets.graph.run import content_hash
-from corpus_assets.recipe.recipe import shipped_file
+from corpus_assets.recipe.load import shipped_file
 from corpus_assets.session import Session
 from corpus_assets.versions.version import Version
 

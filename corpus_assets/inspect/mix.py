@@ -11,7 +11,8 @@ from catalog.db.rows import VersionRow
 from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import Store
-from corpus_assets.recipe.recipe import Recipe, changed_recipe
+from corpus_assets.recipe.load import changed_recipe
+from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.session import open_home, open_session
 from corpus_assets.shards.mixture import MixedGroup, MixtureSettings
 from corpus_assets.versions.pages import (

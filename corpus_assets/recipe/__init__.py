@@ -1,3 +1,3 @@
 """Recipes: the settings of all rooms put together, read and checked."""
 
-__all__ = ["recipe", "snapshots"]
+__all__ = ["load", "recipe", "snapshots"]

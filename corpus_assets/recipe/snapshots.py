@@ -18,7 +18,8 @@ from corpus_assets.core.errors import CorruptArtifact, RecipeError
 from corpus_assets.core.identity import Name, Settings, canonical_json
 from corpus_assets.core.store import Store
 from corpus_assets.ingest.crawl import Take
-from corpus_assets.recipe.recipe import Recipe, load_recipe
+from corpus_assets.recipe.load import load_recipe
+from corpus_assets.recipe.recipe import Recipe
 
 
 class AddedSnapshot(Settings):

@@ -20,7 +20,7 @@ from corpus_assets.core.lock import Lock, import_calibrations, load_lock
 from corpus_assets.core.stage import Calibration, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.recipe.recipe import shipped_file
+from corpus_assets.recipe.load import shipped_file
 from corpus_assets.versions.published import lock_pins, published_lock
 from corpus_assets.versions.version import locked_recipe
 

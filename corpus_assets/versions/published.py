@@ -34,7 +34,8 @@ from corpus_assets.core.store import (
     read_checked,
     read_sealed,
 )
-from corpus_assets.recipe.recipe import Recipe, parse_recipe
+from corpus_assets.recipe.load import parse_recipe
+from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.shards.manifest import parse_manifest
 from corpus_assets.signals.base import FOLDER
 

@@ -17,7 +17,8 @@ from corpus_assets.defs.takedown_sensor import (
     takedown_job,
     wait_minutes,
 )
-from corpus_assets.recipe.recipe import TakedownSettings, load_recipe
+from corpus_assets.recipe.load import load_recipe
+from corpus_assets.recipe.recipe import TakedownSettings
 from corpus_assets_tests.small_corpus import make_small_corpus
 
 AT_ONCE = TakedownSettings()

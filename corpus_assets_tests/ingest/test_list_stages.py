@@ -15,7 +15,7 @@ from corpus_assets.core.errors import RecipeError, SourceError
 from corpus_assets.core.home import Home
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import AssetReport, pin_snapshot, run_asset
-from corpus_assets.recipe.recipe import parse_recipe
+from corpus_assets.recipe.load import parse_recipe
 from corpus_assets.session import open_session
 from corpus_assets_tests.ingest.gates.licence_samples import MIT
 from corpus_assets_tests.ingest.warc_bytes import members, page, response

@@ -16,7 +16,7 @@ from corpus_assets.build import build
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import open_store
-from corpus_assets.recipe.recipe import load_recipe
+from corpus_assets.recipe.load import load_recipe
 from corpus_assets.session import open_session
 from corpus_assets_tests.cli.test_commands import said
 from corpus_assets_tests.pipeline.test_groups import write

@@ -17,7 +17,7 @@ from corpus_assets.graph.checks import CheckOutcome, check_asset
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import AssetReport, run_asset
 from corpus_assets.ingest.suppressions import Suppressions
-from corpus_assets.recipe.recipe import parse_recipe
+from corpus_assets.recipe.load import parse_recipe
 from corpus_assets.session import Session
 from corpus_assets.versions.version import make_lock
 from corpus_assets_tests.promises.erasure.build import first_session, new_home

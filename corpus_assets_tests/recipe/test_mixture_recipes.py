@@ -14,7 +14,7 @@ from corpus_assets.core.task import read_table
 from corpus_assets.demo.generate import generate
 from corpus_assets.graph.run import run_asset
 from corpus_assets.inspect.mix import mix_source
-from corpus_assets.recipe.recipe import load_recipe
+from corpus_assets.recipe.load import load_recipe
 from corpus_assets.session import Session, open_session
 from corpus_assets.shards.manifest import load_manifest
 from corpus_assets.shards.mixture_table import mix_of

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from corpus_assets.core.errors import RecipeError
-from corpus_assets.recipe.recipe import load_recipe, parse_recipe
+from corpus_assets.recipe.load import load_recipe, parse_recipe
 from corpus_assets_tests.small_corpus import RECIPE, SNAPSHOTS
 
 FILE = "my-recipe.yaml"

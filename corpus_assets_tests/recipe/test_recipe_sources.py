@@ -10,7 +10,7 @@ import yaml
 
 from corpus_assets.core.home import Home
 from corpus_assets.graph.plan import plan
-from corpus_assets.recipe.recipe import load_recipe
+from corpus_assets.recipe.load import load_recipe
 from corpus_assets.session import open_session
 from corpus_assets.stages import STAGES
 

@@ -19,7 +19,7 @@ from corpus_assets.demo.generate import generate
 from corpus_assets.graph.plan import plan
 from corpus_assets.graph.run import run_asset
 from corpus_assets.models.files import add_model, how_to_get
-from corpus_assets.recipe.recipe import load_recipe, parse_recipe
+from corpus_assets.recipe.load import load_recipe, parse_recipe
 from corpus_assets.session import open_session
 from corpus_assets.shards.manifest import load_manifest
 from corpus_assets_tests.cli.test_commands import Captured, said

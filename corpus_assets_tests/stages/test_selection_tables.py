@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from corpus_assets.core.errors import RecipeError
-from corpus_assets.recipe.recipe import Recipe, load_recipe
+from corpus_assets.recipe.load import load_recipe
+from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.select.tables import read_language_tables
 
 CSV = "language,min_length,max_length\nde,3.1,11\nfr,2.9,\nxx,,\n"

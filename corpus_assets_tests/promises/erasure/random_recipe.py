@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from corpus_assets.recipe.recipe import Recipe, parse_recipe
+from corpus_assets.recipe.load import parse_recipe
+from corpus_assets.recipe.recipe import Recipe
 
 RECORD = ("url", "key", "text", "derived_from")  # columns of JSONL and Parquet sources
 
