@@ -24,9 +24,9 @@ from corpus_assets.scrub.settings import (
     ScrubSettings,
 )
 from corpus_assets.scrub.text_hashes import HashList, text_digest
-from corpus_assets.signals.c4_lines import C4Lines
+from corpus_assets.signals.published.c4_lines import C4Lines
 from corpus_assets_tests.scrub.one_text import find_personal_data
-from corpus_assets_tests.signals.texts import ADVERSARIAL, random_pages
+from corpus_assets_tests.signals.support.texts import ADVERSARIAL, random_pages
 
 HOST = "a.example.org"
 FOOTER = "Subscribe to our newsletter at news@example.org"

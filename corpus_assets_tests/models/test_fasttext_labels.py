@@ -17,7 +17,7 @@ from corpus_assets.models.fasttext_file import FastTextModel, load_model, read_m
 from corpus_assets.models.fasttext_labels import identify, label_scores
 from corpus_assets.models.files import find_model
 from corpus_assets_tests.shared_data import shared_data
-from corpus_assets_tests.signals.texts import ADVERSARIAL
+from corpus_assets_tests.signals.support.texts import ADVERSARIAL
 
 TRICKY = [
     "", " ", "x", "</s>", "hello </s> bonjour tout le monde", "__label__en wie geht es dir",

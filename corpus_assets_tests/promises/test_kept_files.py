@@ -41,7 +41,7 @@ from corpus_assets_tests.small_corpus import RECIPE, make_small_corpus
 URL = "http://site-3.example.org/article"
 BASE = "small-1"
 AFTER = "small-1.td1"
-TINY = EntryPoint("tiny", "corpus_assets_tests.signals.tiny_scorer:TinyScorer", PLUG_INS)
+TINY = EntryPoint("tiny", "corpus_assets_tests.signals.support.tiny_scorer:TinyScorer", PLUG_INS)
 
 
 @pytest.fixture(autouse=True, scope="module")

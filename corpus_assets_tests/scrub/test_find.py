@@ -10,7 +10,7 @@ from corpus_assets.scrub.find import KINDS, RULES, Found, find_in_batch, stronge
 from corpus_assets.scrub.kernels.candidates import byte_classes, find_places, marks_of
 from corpus_assets.text.split import Bytes, Ints
 from corpus_assets_tests.scrub.test_rules import IDS, KEYS, PHONES
-from corpus_assets_tests.signals.texts import real_texts
+from corpus_assets_tests.signals.support.texts import real_texts
 
 EVERY = frozenset(KINDS)
 

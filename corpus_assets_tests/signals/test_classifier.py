@@ -16,7 +16,7 @@ from corpus_assets.select.selection import select
 from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.classifier import Classifier
 from corpus_assets.signals.stages.classifier_training import TrainSettings, train_classifier
-from corpus_assets_tests.signals.texts import ADVERSARIAL
+from corpus_assets_tests.signals.support.texts import ADVERSARIAL
 
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 CALM = [

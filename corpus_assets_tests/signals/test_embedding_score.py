@@ -16,7 +16,7 @@ from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.embedding_score import PLUG_INS, EmbeddingScore, load_scorer
 from corpus_assets.signals.stages.signal_models import folder_digest, signal_models
 
-TINY = EntryPoint("tiny", "corpus_assets_tests.signals.tiny_scorer:TinyScorer", PLUG_INS)
+TINY = EntryPoint("tiny", "corpus_assets_tests.signals.support.tiny_scorer:TinyScorer", PLUG_INS)
 
 
 @pytest.fixture

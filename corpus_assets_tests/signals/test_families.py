@@ -14,27 +14,27 @@ from corpus_assets.core.identity import digest
 from corpus_assets.signals import FAMILIES
 from corpus_assets.signals.bad_words import BadWords
 from corpus_assets.signals.base import SignalFamily, TextBatch
-from corpus_assets.signals.c4 import C4
-from corpus_assets.signals.c4_lines import C4Lines
 from corpus_assets.signals.characters import Characters
 from corpus_assets.signals.code import Code
-from corpus_assets.signals.datatrove import DatatroveFineWeb, DatatroveGopher
-from corpus_assets.signals.dclm import DCLM
-from corpus_assets.signals.dclm_lines import DCLMLines
-from corpus_assets.signals.dolma import Dolma
 from corpus_assets.signals.mathematics import Mathematics
-from corpus_assets.signals.redpajama import RedPajama
+from corpus_assets.signals.published.c4 import C4
+from corpus_assets.signals.published.c4_lines import C4Lines
+from corpus_assets.signals.published.datatrove import DatatroveFineWeb, DatatroveGopher
+from corpus_assets.signals.published.dclm import DCLM
+from corpus_assets.signals.published.dclm_lines import DCLMLines
+from corpus_assets.signals.published.dolma import Dolma
+from corpus_assets.signals.published.redpajama import RedPajama
 from corpus_assets.signals.stop_words import StopWords
-from corpus_assets_tests.signals import reference_content as content
-from corpus_assets_tests.signals import reference_dialects as dialects
-from corpus_assets_tests.signals.test_statistics import batch_of, check
-from corpus_assets_tests.signals.texts import (
+from corpus_assets_tests.signals.support import reference_content as content
+from corpus_assets_tests.signals.support import reference_dialects as dialects
+from corpus_assets_tests.signals.support.texts import (
     ADVERSARIAL,
     MANY_REPEATS,
     random_pages,
     random_texts,
     real_texts,
 )
+from corpus_assets_tests.signals.test_statistics import batch_of, check
 
 LISTED = ["damn", "damned", "s&m", "2 girls", "漢字", "word", "_x", "the of"]
 CODE, CHARACTERS = Code(), Characters()

@@ -14,7 +14,7 @@ from corpus_assets.signals.classifier import Label
 from corpus_assets.signals.source_labels import SourceLabels
 from corpus_assets.signals.stages.classifier_training import TrainSettings, train_labels
 from corpus_assets.signals.stages.signals import SignalSettings, compute_signals
-from corpus_assets_tests.signals.texts import ADVERSARIAL
+from corpus_assets_tests.signals.support.texts import ADVERSARIAL
 
 TOPICS = {
     "health": "doctor nurse fever clinic medicine patient",

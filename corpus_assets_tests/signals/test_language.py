@@ -13,7 +13,7 @@ from corpus_assets.models.files import find_model
 from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.language import Language, rounded_scores
 from corpus_assets_tests.shared_data import shared_data
-from corpus_assets_tests.signals.texts import ADVERSARIAL
+from corpus_assets_tests.signals.support.texts import ADVERSARIAL
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from corpus_assets.signals.perplexity import (
 from corpus_assets.signals.stages.perplexity_training import NgramSettings, join_models, train_model
 from corpus_assets.signals.stages.signals import SignalSettings, compute_signals
 from corpus_assets_tests.models.test_ngram_models import sample_texts
-from corpus_assets_tests.signals.texts import ADVERSARIAL
+from corpus_assets_tests.signals.support.texts import ADVERSARIAL
 
 ARPA = """\\data\\
 ngram 1=5

@@ -9,10 +9,10 @@ from pydantic import ValidationError
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import digest
-from corpus_assets.signals.gopher import GopherQuality
+from corpus_assets.signals.published.gopher import GopherQuality
 from corpus_assets.signals.stages import signals as stage
 from corpus_assets.signals.stages.signals import SignalSettings, compute_signals
-from corpus_assets_tests.signals.texts import ADVERSARIAL, random_texts
+from corpus_assets_tests.signals.support.texts import ADVERSARIAL, random_texts
 
 STATISTICS = SignalSettings.model_validate(
     {"families": [{"family": "gopher_quality"}, {"family": "repetition"}, {"family": "fineweb"}]}

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from corpus_assets.signals.squeeze_spaces import SqueezeSpaces
+from corpus_assets_tests.signals.support.texts import ADVERSARIAL, random_pages
 from corpus_assets_tests.signals.test_statistics import batch_of
-from corpus_assets_tests.signals.texts import ADVERSARIAL, random_pages
 
 SPACE = r"[^\S\n]"
 

@@ -7,12 +7,12 @@ import pyarrow as pa
 import pytest
 
 from corpus_assets.signals.base import SignalFamily, TextBatch
-from corpus_assets.signals.fineweb import FineWeb
-from corpus_assets.signals.gopher import GopherQuality
+from corpus_assets.signals.published.fineweb import FineWeb
+from corpus_assets.signals.published.gopher import GopherQuality
 from corpus_assets.signals.repetition import Repetition
 from corpus_assets.text.unicode import sentence_terminals
-from corpus_assets_tests.signals import reference
-from corpus_assets_tests.signals.texts import ADVERSARIAL, random_texts, real_texts
+from corpus_assets_tests.signals.support import reference
+from corpus_assets_tests.signals.support.texts import ADVERSARIAL, random_texts, real_texts
 
 GOPHER = GopherQuality(word_breaks="white_space")
 FINEWEB = FineWeb(extra_terminal_marks='"”', word_breaks="white_space")

@@ -5,12 +5,12 @@ import pytest
 from corpus_assets.signals import SignalFamily
 from corpus_assets.signals.bad_words import BadWords
 from corpus_assets.signals.base import WordBreaks
-from corpus_assets.signals.c4_lines import C4Lines
-from corpus_assets.signals.datatrove import DatatroveFineWeb, DatatroveGopher
-from corpus_assets.signals.dolma import Dolma
-from corpus_assets.signals.fineweb import FineWeb
-from corpus_assets.signals.gopher import GopherQuality
-from corpus_assets.signals.redpajama import RedPajama
+from corpus_assets.signals.published.c4_lines import C4Lines
+from corpus_assets.signals.published.datatrove import DatatroveFineWeb, DatatroveGopher
+from corpus_assets.signals.published.dolma import Dolma
+from corpus_assets.signals.published.fineweb import FineWeb
+from corpus_assets.signals.published.gopher import GopherQuality
+from corpus_assets.signals.published.redpajama import RedPajama
 from corpus_assets.signals.repetition import Repetition
 from corpus_assets.signals.stop_words import StopWords
 from corpus_assets_tests.signals.test_statistics import batch_of

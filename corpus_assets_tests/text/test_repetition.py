@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 
 from corpus_assets.text import repetition as kernel
-from corpus_assets_tests.signals import reference
+from corpus_assets_tests.signals.support import reference
 
 
 def run(documents: list[list[str]], max_n: int) -> np.ndarray:

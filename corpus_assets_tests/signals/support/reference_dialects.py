@@ -9,7 +9,7 @@ from statistics import median
 
 from corpus_assets.signals.kernels.word_boundaries import break_kinds
 from corpus_assets.text.unicode import sentence_terminals
-from corpus_assets_tests.signals.reference import (
+from corpus_assets_tests.signals.support.reference import (
     dup_ngram_chars,
     later_ngram_chars,
     lines_of,

@@ -6,9 +6,9 @@ import pyarrow as pa
 from pydantic import Field
 
 from corpus_assets.signals.base import TextBatch, WordBreaks, code_points_of, share
-from corpus_assets.signals.c4 import POLICY_PHRASES
 from corpus_assets.signals.kernels import c4_lines as kernel
 from corpus_assets.signals.kernels.sentences import sentence_marks
+from corpus_assets.signals.published.c4 import POLICY_PHRASES
 from corpus_assets.signals.text_step import Rewriting, TextStep, cut
 from corpus_assets.text.phrases import phrase_table
 from corpus_assets.text.pieces import count_chars

@@ -4,11 +4,11 @@ import re
 import unicodedata
 from collections import Counter
 
-from corpus_assets.signals.c4 import POLICY_PHRASES
 from corpus_assets.signals.kernels.sentences import CLOSING_MARKS
+from corpus_assets.signals.published.c4 import POLICY_PHRASES
 from corpus_assets.text.unicode import SCRIPTS, script_table, sentence_terminals
-from corpus_assets_tests.signals.reference import lines_of, share
-from corpus_assets_tests.signals.reference_dialects import plain_words
+from corpus_assets_tests.signals.support.reference import lines_of, share
+from corpus_assets_tests.signals.support.reference_dialects import plain_words
 
 TERMINALS = "".join(chr(c) for c in sentence_terminals())
 NARROW = "".join(c for c in TERMINALS if c.isascii())

@@ -1,0 +1,1 @@
+"""Signals as their publications define them, a family or two a file."""
