@@ -10,10 +10,11 @@ from typing import Any, NoReturn
 import click
 from sqlalchemy import URL
 
-from catalog.cli.terminal import STOPPED, explained, private_files, stoppable
+from catalog.cli.terminal import STOPPED, explained, private_files
 from catalog.db.registry import Registry
 from catalog.errors import CatalogError
 from catalog.formats.store import Store
+from catalog.stopping import stoppable
 
 ERROR_EXIT = 2
 BROKEN_EXIT = 1

@@ -42,6 +42,7 @@ from catalog.errors import (
     is_full,
 )
 from catalog.formats.store import make_folder, private
+from catalog.stopping import uninterrupted
 
 WRITE_LOCK = 0x43_41_54  # "CAT"; the second key is the schema's name
 LOCK_TIMEOUT_STATES = {"55P03", "40P01"}
@@ -162,7 +163,8 @@ class Database:
     def write(self, create: bool = False) -> Iterator[Connection]:
         """A transaction that no other writer overlaps. Commits at the end, or changes nothing.
 
-        Under leases (`under`) they are looked at first, in the same transaction.
+        Under leases (`under`) they are looked at first, in the same transaction. Ctrl-C waits
+        for its end.
         """
         if self.file is not None:
             if create:
@@ -179,7 +181,7 @@ class Database:
                 raise CatalogUnavailable(
                     f"there is no catalog at {self.file}: run `catalog upgrade` to create it"
                 )
-        with self._translated(), self.engine.connect() as connection:
+        with uninterrupted(), self._translated(), self.engine.connect() as connection:
             connection.execution_options(catalog_write=True)
             with connection.begin():
                 if not self.is_sqlite:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import click
 
-from catalog.cli.terminal import STOPPED, explained, private_files, stoppable
+from catalog.cli.terminal import STOPPED, explained, private_files
 from catalog.errors import CatalogError
 from catalog.formats.ids import check_name
+from catalog.stopping import stoppable
 from corpus_assets.cli.export import (
     check_export_command,
     export_command,

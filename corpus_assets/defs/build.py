@@ -6,6 +6,7 @@ Dagster with the same data version is passed over.
 """
 
 import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,6 +80,7 @@ def open_instance(session: Session) -> DagsterInstance:
     shipped = shipped_file("dagster.yaml")
     if not config.exists() and shipped is not None:
         config.write_bytes(Path(shipped).read_bytes())
+    os.environ["DAGSTER_HOME"] = str(folder)  # which dagster.yaml asks for
     instance = DagsterInstance.from_config(str(folder))
     _close_dead_runs(instance)
     return instance

@@ -120,10 +120,9 @@ def run_stage(
     progress.started(report.asset, report.snapshot, len(tasks))
     parts = {id(task): part for part, task in enumerate(tasks)}
     notes = _Notes(registry)
-    aside = registry.failed_parts(stage.name, snapshot) if len(tasks) > 1 else []
-    known = {row.fingerprint for row in aside}
+    known = {row.fingerprint: row for row in registry.failed_parts(stage.name, snapshot)}
     todo = [task for task in tasks if task.fingerprint not in known] if known else tasks
-    aside = [row for row in aside if row.fingerprint in {task.fingerprint for task in tasks}]
+    aside = [known[t.fingerprint] for t in tasks if t.fingerprint in known] if known else []
 
     def on_done(task: Task, finished: Finished) -> None:
         documents = finished.result.counts.get("documents_in", 0)
@@ -133,9 +132,12 @@ def run_stage(
     try:
         done = engine.run(todo, on_done)
     except PartsFailed as error:
-        aside += [_failed_row(parts[id(e.task)], e, snapshot) for e in error.failures]
         notes.write()
-        registry.set_aside(aside)
+        if len(tasks) == 1:  # there is nothing to go on with, so nothing to set aside
+            raise error.failures[0].error from None
+        failed = [_failed_row(parts[id(e.task)], e, snapshot) for e in error.failures]
+        registry.set_aside(failed)
+        aside += failed
     except BaseException:
         with contextlib.suppress(CatalogError):  # the first error is the one to tell
             notes.write()

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from corpus_assets.core import files
 from corpus_assets.core.schemas import LABELS
-from corpus_assets.core.stage import Calibration, Scope, Stage
+from corpus_assets.core.stage import Calibration, File, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Task, TaskContext, count, part_label, values
 from corpus_assets.select import selection
@@ -32,11 +32,7 @@ def plan_survivors(graph: "Pipeline", snapshot: str) -> list[Task]:
     rules = graph.recipe.selection.rules_before_distinct
     if rules is None or not graph.learns_from(files.CUTOFFS, snapshot):
         return []
-    settings = _rules_and_source(graph, snapshot, rules)
-    return [
-        SURVIVORS.task(settings, {"signals": signals}, label=part_label(snapshot, i))
-        for i, signals in enumerate(graph.parts(files.SIGNALS, snapshot))
-    ]
+    return _plan(graph, snapshot, SURVIVORS, files.SIGNALS, rules)
 
 
 def run_survivors(context: TaskContext) -> None:
@@ -51,15 +47,22 @@ def plan_score_survivors(graph: "Pipeline", snapshot: str) -> list[Task]:
     if not graph.learns_from(files.SCORE_RANKS, snapshot):
         return []
     rules = graph.recipe.selection.rules_before(graph.recipe.signals.ranked_columns())
-    settings = _rules_and_source(graph, snapshot, rules)
-    return [
-        SCORE_SURVIVORS.task(settings, {"signals": scores}, label=part_label(snapshot, i))
-        for i, scores in enumerate(graph.parts(files.SCORE_SAMPLE, snapshot))
-    ]
+    return _plan(graph, snapshot, SCORE_SURVIVORS, files.SCORE_SAMPLE, rules)
 
 
 def run_score_survivors(context: TaskContext) -> None:
     context.write_table(files.SCORE_SURVIVORS, _survivors(context))
+
+
+def _plan(
+    graph: "Pipeline", snapshot: str, stage: Stage, signals: File, rules: tuple[Rule, ...]
+) -> list[Task]:
+    """Ask some rules of every part of a file with signals."""
+    settings = _rules_and_source(graph, snapshot, rules)
+    return [
+        stage.task(settings, {"signals": part}, label=part_label(snapshot, i))
+        for i, part in enumerate(graph.parts(signals, snapshot))
+    ]
 
 
 def _rules_and_source(graph: "Pipeline", snapshot: str, rules: tuple[Rule, ...]) -> dict[str, Any]:

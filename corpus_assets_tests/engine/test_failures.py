@@ -100,14 +100,6 @@ def test_a_part_that_fails_three_times_is_set_aside_and_the_others_are_done(
     assert all(each.cached for each in again)
 
 
-def test_the_only_task_of_a_run_fails_with_its_own_error(
-    engine: LocalEngine, tmp_path: Path
-) -> None:
-    with pytest.raises(SourceError, match="three cannot be read"):
-        engine.run(faulty(tmp_path, "source", 9, (3,)), ignore)
-    assert tries(tmp_path) == 3
-
-
 def test_the_last_try_is_made_with_nothing_beside_it(engine: LocalEngine, tmp_path: Path) -> None:
     done = engine.run(tasks("alone_at_last", range(1, 6), tmp_path), ignore)
     assert len(done) == 5

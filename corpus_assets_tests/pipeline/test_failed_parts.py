@@ -1,6 +1,7 @@
 """A part that fails for good: the others go on, it is listed, and tried again when told to."""
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,21 +13,24 @@ from corpus_assets.build import InProcess, build
 from corpus_assets.cli.main import cli
 from corpus_assets.core.errors import EngineError, RecipeError, SourceError
 from corpus_assets.core.home import Home
+from corpus_assets.core.store import artifact_folder
 from corpus_assets.core.task import TaskContext
 from corpus_assets.graph.engine.local import LocalEngine
 from corpus_assets.graph.run import pin_snapshot
-from corpus_assets.session import open_session
+from corpus_assets.session import open_session, reopen_session
 from corpus_assets.stages import function_of
 from corpus_assets.versions.version import Version, make_version
 from corpus_assets_tests.small_corpus import make_small_corpus
 
 
 def faulty(stage: str) -> Callable[[TaskContext], None]:
-    """Every stage as it is, but that one part of `signals` cannot be made."""
+    """Every stage as it is, but that one part of `signals` cannot be made, and no tokenizer."""
 
     def run(context: TaskContext) -> None:
         if stage == "signals" and context.task.label == "crawl-1 part 1":
             raise SourceError("the second part is beyond us")
+        if stage == "tokenizer":
+            raise SourceError("there is no tokenizer today")
         function_of(stage)(context)
 
     return run
@@ -77,6 +81,22 @@ def test_a_failed_part_is_set_aside_listed_and_tried_again_when_told_to(tmp_path
     assert said("failed", place) == "no part is set aside\n"
 
 
+def test_a_stage_of_one_task_fails_with_its_own_error_and_sets_nothing_aside(
+    tmp_path: Path,
+) -> None:
+    recipe, home = str(make_small_corpus(tmp_path)), Home.resolve(str(tmp_path / "home"))
+    with open_session(recipe, home) as session:
+        for name in session.pipeline.recipe.snapshots:
+            pin_snapshot(session.pipeline, session.registry, name)
+        InProcess().run_assets(session)
+        [tokenizer] = session.pipeline.results("tokenizer")
+        shutil.rmtree(Path(home.store_url, artifact_folder("tokenizer", tokenizer.fingerprint)))
+        broken = replace(session, engine=LocalEngine(home.store_url, faulty))
+        with pytest.raises(SourceError, match="^there is no tokenizer today$"):
+            InProcess().run_assets(broken)
+    assert said("failed", f"--home={home.root}") == "no part is set aside\n"
+
+
 @pytest.fixture
 def set_aside(tmp_path: Path) -> tuple[str, Home]:
     """A home in which the second file of a crawl could not be read."""
@@ -112,6 +132,10 @@ def test_a_file_that_is_skipped_is_as_one_that_holds_nothing_and_the_version_say
         counts = [r.counts for r in session.pipeline.results("documents", "crawl-1")]
         assert counts[1] == {"documents_in": 0, "documents_out": 0}
         assert all(each["documents_in"] for i, each in enumerate(counts) if i != 1)
+
+    with reopen_session(home, "mine") as session:  # as a takedown does
+        InProcess().run_assets(session)
+        assert make_version(session.pipeline, "mine").manifest_bytes == made.manifest_bytes
 
     elsewhere = Home.resolve(str(tmp_path / "elsewhere"))
     by_hand = built(

@@ -17,9 +17,8 @@ class Engine(Protocol):
         """Run all tasks; results in the order of `tasks`.
 
         One that fails is tried again, as `engine.tries` says. `PartsFailed` names those that were
-        given up, once all others are done; a run of one task raises that task's own error. An
-        error that concerns the whole build is raised as soon as the tasks already running have
-        ended, so that their finished work is kept.
+        given up, once all others are done. An error that concerns the whole build is raised as
+        soon as the tasks already running have ended, so that their finished work is kept.
         """
         ...
 

@@ -23,6 +23,7 @@ from typing import cast
 
 from catalog.db.database import clock
 from catalog.errors import CatalogError, LeaseLost
+from catalog.stopping import expect_no_stop
 from corpus_assets.core.errors import CorpusError, EngineError
 from corpus_assets.core.store import open_store
 from corpus_assets.core.task import Finished, Task, TaskContext, execute
@@ -75,6 +76,7 @@ class LocalEngine:
         if self.workers == 1 or len(tasks) <= 1:
             run = _Run(tasks, self.patience_s)
             while (number := run.next(now=math.inf, is_idle=True)) is not None:
+                expect_no_stop()
                 self._inline(run, number, on_done)
             return run.results()
         try:
@@ -95,6 +97,7 @@ class LocalEngine:
 
     def _in_processes(self, run: "_Run", on_done: OnDone) -> list[Finished]:
         while run.is_open:
+            expect_no_stop()
             self._hand_out(run)
             busy = {worker.connection: worker for worker in self._pool if worker.is_busy}
             for connection in wait(list(busy), timeout=run.look_again_s):
@@ -114,17 +117,16 @@ class LocalEngine:
     def _hand_out(self, run: "_Run") -> None:
         """Give every idle worker a task, as long as there are some to start."""
         self._pool = [worker for worker in self._pool if worker.is_alive or worker.is_busy]
-        running = {w.number: w.began for w in self._pool if w.is_busy and w.number is not None}
         idle = [worker for worker in self._pool if not worker.is_busy]
-        while len(running) < self.workers:
-            number = run.next(time.monotonic(), not running)
+        for _ in range(self.workers - len(self._pool) + len(idle)):
+            busy = {w.number: w.began for w in self._pool if w.number is not None}
+            number = run.next(time.monotonic(), not busy)
             if number is None:
-                number = run.straggler(running, time.monotonic())
+                number = run.straggler(busy, time.monotonic())
             if number is None:
                 return
             worker = idle.pop() if idle else self._started()
             worker.give(number, (run.tasks[number], self.store_url, self.function_of))
-            running[number] = worker.began
 
     def _started(self) -> "_Worker":
         self._pool.append(_Worker(self._until))
@@ -236,8 +238,6 @@ class _Run:
         """Return all results, or raise what went wrong."""
         if self._fatal is not None:
             raise self._fatal
-        if self._failures and len(self.tasks) == 1:
-            raise self._failures[0].error
         if self._failures:
             raise PartsFailed(self._failures) from self._failures[0].error
         return [done for done in self._finished if done is not None]
