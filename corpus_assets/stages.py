@@ -13,6 +13,7 @@ from corpus_assets.clean.line_stages import (
     LINE_COUNTS,
     LINE_KEYS,
 )
+from corpus_assets.clean.sentence_stage import SENTENCE_SCORES
 from corpus_assets.clean.span_stages import COMMON_PRINTS, REPEATED_SPANS, SPAN_GRAMS, SPAN_PRINTS
 from corpus_assets.clean.stage import CLEAN_TEXT
 from corpus_assets.core.stage import Graph
@@ -67,6 +68,7 @@ STAGES = Graph(
         COMMON_PRINTS,
         SPAN_GRAMS,
         REPEATED_SPANS,
+        SENTENCE_SCORES,
         CLEAN_TEXT,
         # Tokens, shards, and keys to find single documents by.
         AMOUNTS,

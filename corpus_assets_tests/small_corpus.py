@@ -213,6 +213,7 @@ contamination: {drop_share: 0.8, report_share: 0.3, judgements: [lists/judgement
 clean_text:
   boilerplate: {domains: [web], min_documents: 6}
   repeated_spans: {min_words: 20}
+  sentences: [{name: quality, min_score: 1}]
 tokenizer:
   train: {vocab_size: 400, special_slots: 4}
   sample: {languages: [en]}

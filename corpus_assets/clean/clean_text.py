@@ -30,7 +30,7 @@ from corpus_assets.clean.edits import (
     union,
 )
 from corpus_assets.clean.repeated_spans import RepeatedSpanSettings
-from corpus_assets.core.identity import Settings
+from corpus_assets.core.identity import Settings, is_absent
 from corpus_assets.core.schemas import FINAL_TEXT
 from corpus_assets.scrub.recognizers import Recognizer
 from corpus_assets.scrub.settings import (
@@ -43,6 +43,7 @@ from corpus_assets.scrub.settings import (
 from corpus_assets.scrub.text_hashes import LISTED, HashList, TextHashList
 from corpus_assets.scrub.texts import personal_data
 from corpus_assets.signals import TextStep
+from corpus_assets.signals.sentences import SentenceCut
 from corpus_assets.text.batch import TextBatch
 from corpus_assets.text.pieces import count_chars, stripped
 
@@ -60,6 +61,9 @@ BOILERPLATE_LINE, REPEATED_SPAN, BENCHMARK_ITEM = CUTS = (
 LOSSES = (BOILERPLATE_LINE, REPEATED_SPAN)
 """Those that cut what stands elsewhere too."""
 
+SENTENCE = "sentence:"
+"""Begins the kinds of cuts of sentences; the name of a classifier follows. They come last."""
+
 Cuts = Mapping[str, Sequence[Stretch]]
 """Sorted stretches to cut, by kind."""
 
@@ -68,6 +72,11 @@ class CleanTextSettings(Settings):
     boilerplate: BoilerplateSettings = BoilerplateSettings()
     repeated_spans: RepeatedSpanSettings | None = Field(
         default=None, description="cut passages that stand elsewhere in the snapshot; off"
+    )
+    sentences: tuple[SentenceCut, ...] = Field(
+        default=(),
+        exclude_if=is_absent,
+        description="sentences to cut by the score of a classifier, each classifier once",
     )
     scrub: ScrubSettings = ScrubSettings()
     text_hashes: tuple[TextHashList, ...] = Field(
@@ -91,6 +100,14 @@ class CleanTextSettings(Settings):
     def _ascending(self) -> "CleanTextSettings":
         if list(self.tiers_by_copies) != sorted(set(self.tiers_by_copies)):
             raise ValueError("tiers_by_copies must ascend; write each size once")
+        return self
+
+    @model_validator(mode="after")
+    def _each_classifier_once(self) -> "CleanTextSettings":
+        names = [one.name for one in self.sentences]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"sentences: {twice[0]} stands there twice; name a classifier once")
         return self
 
     def identity(self) -> dict[str, object]:
@@ -220,7 +237,7 @@ def clean(
     starts: list[int] = []
     edits: list[Edit] = []
     all_cuts = {BOILERPLATE_LINE: lines, **cuts}
-    for kind in CUTS:
+    for kind in (*CUTS, *(kind for kind in cuts if kind.startswith(SENTENCE))):
         for stretch in union(all_cuts.get(kind, ())):
             edits += [Edit(*piece, "", kind) for piece in remainder(stretch, gone, starts)]
         gone = sorted((edit.start, edit.end) for edit in edits)

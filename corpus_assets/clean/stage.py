@@ -14,8 +14,10 @@ from corpus_assets.clean.boilerplate import Boilerplate
 from corpus_assets.clean.clean_text import (
     BENCHMARK_ITEM,
     REPEATED_SPAN,
+    SENTENCE,
     TOO_SHORT,
     CleanTextSettings,
+    Cuts,
     clean_documents,
     left_by_lines,
 )
@@ -30,6 +32,7 @@ from corpus_assets.clean.fates import (
 )
 from corpus_assets.clean.losses import host_losses
 from corpus_assets.clean.repeated_spans import find_cuts
+from corpus_assets.clean.sentence_stage import scored_cuts, sentence_inputs
 from corpus_assets.clean.span_stages import span_inputs
 from corpus_assets.core import files, schemas
 from corpus_assets.core.decisions import Drop, part_decisions
@@ -59,6 +62,9 @@ if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline
 
 
+CUT_SENTENCES = "cut_sentences"  # the count of them in kept documents
+
+
 class EarlierTexts(NamedTuple):
     """What cleaning made of a part before."""
 
@@ -85,7 +91,7 @@ class EarlierTexts(NamedTuple):
 def plan_clean_text(graph: "Pipeline", snapshot: str) -> list[Task]:
     shared = {"boilerplate": graph.calibration(files.BOILERPLATE, snapshot)}
     shared |= span_inputs(graph, snapshot)
-    fates = fate_inputs(graph, snapshot)
+    fates, sentences = fate_inputs(graph, snapshot), sentence_inputs(graph, snapshot)
     domain = graph.recipe.source_of(snapshot).domain
     settings = {"clean_text": graph.recipe.clean_text.identity(), "domain": domain}
     settings |= {LABELS.name: True} if graph.recipe.has_labels else {}
@@ -96,7 +102,7 @@ def plan_clean_text(graph: "Pipeline", snapshot: str) -> list[Task]:
     return [
         CLEAN_TEXT.task(
             settings,
-            {"records": records[i], "documents": documents} | shared | fates[i],
+            {"records": records[i], "documents": documents} | shared | fates[i] | sentences[i],
             lists,
             paths,
             label=part_label(snapshot, i),
@@ -177,8 +183,8 @@ def _clean(
         settings,
         steps,
         [
-            {BENCHMARK_ITEM: hits.cuts.get(row, []), REPEATED_SPAN: spans}
-            for row, spans in zip(todo, repeated, strict=True)
+            {BENCHMARK_ITEM: hits.cuts.get(row, []), REPEATED_SPAN: spans, **scored}
+            for row, spans, scored in zip(todo, repeated, _scored(context, rows), strict=True)
         ],
         hash_lists(context),
         recognizers(context),
@@ -224,6 +230,14 @@ def _repeated(
     return [places_in_extracted(one.kept, cuts) for one, cuts in zip(left, found, strict=True)]
 
 
+def _scored(context: TaskContext, rows: pa.Array) -> list[Cuts]:
+    """Sentences that go by their scores, of each of some documents."""
+    if not context.has("sentences"):
+        return [{}] * len(rows)
+    cuts = context.settings(CleanTextSettings, "clean_text").sentences
+    return scored_cuts(context.table("sentences").take(rows), cuts)
+
+
 def _summarise_decisions(context: TaskContext, decisions: pa.Table) -> None:
     dropped = decisions.filter(pc.invert(decisions["kept"]))
     pairs = zip(values(dropped["stage"]), values(dropped["reason"]), strict=True)
@@ -249,6 +263,9 @@ def _summarise_final(context: TaskContext, final: pa.Table) -> None:
     context.notes["languages"] = dict(sorted(languages.items()))
     context.notes["chars_by_group"] = dict(sorted(chars.items()))
     context.counts["boilerplate_lines"] = pc.sum(final["boilerplate_lines"]).as_py() or 0
+    if context.has("sentences"):
+        kinds = final["edits"].combine_chunks().flatten().field("kind")
+        context.counts[CUT_SENTENCES] = pc.sum(pc.starts_with(kinds, SENTENCE)).as_py() or 0
     count_scrubbed(context, final)
 
 
@@ -257,7 +274,7 @@ def _repeat_summary(context: TaskContext, earlier: Earlier) -> None:
     for name in ("languages", "chars_by_group"):
         context.notes[name] = earlier.notes[name]
     for name, number in earlier.counts.items():
-        if name == "boilerplate_lines" or name.startswith(SCRUBBED):
+        if name in ("boilerplate_lines", CUT_SENTENCES) or name.startswith(SCRUBBED):
             context.counts[name] = number
 
 
@@ -321,9 +338,15 @@ CLEAN_TEXT = Stage(
     run_clean_text,
     about="Final text of the survivors: boilerplate lines out, personal data scrubbed, every edit "
     "recorded; and the fate of every record.",
-    reads=(files.RECORDS, files.BOILERPLATE, files.REPEATED_SPANS, *FATE_FILES),
+    reads=(
+        files.RECORDS,
+        files.BOILERPLATE,
+        files.REPEATED_SPANS,
+        files.SENTENCE_SCORES,
+        *FATE_FILES,
+    ),
     writes=(files.FINAL, files.DECISIONS, files.BENCHMARK_HITS, files.LOSSES),
     drops=(TOO_SHORT, LISTED, TOO_MUCH, drop_reason("*")),
-    by_row=frozenset({"documents", "records", "selection", "members", "hits"}),
+    by_row=frozenset({"documents", "records", "selection", "members", "hits", "sentences"}),
     inputs=hash_list_pins,
 )

@@ -51,6 +51,7 @@ SPAN_PRINTS = File("span_prints", "prints.parquet")
 COMMON_PRINTS = File("common_prints", "prints.parquet")
 SPAN_GRAMS = File("span_grams", "grams.parquet")
 REPEATED_SPANS = File("repeated_spans", "repeated_spans.parquet")
+SENTENCE_SCORES = File("sentence_scores", "sentence_scores.parquet")
 FINAL = File("clean_text", "final.parquet", schemas.FINAL_TEXT, lineage="final_text")
 DECISIONS = File("clean_text", "decisions.parquet", schemas.DECISIONS, lineage="decisions")
 BENCHMARK_HITS = File(

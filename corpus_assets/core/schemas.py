@@ -147,8 +147,10 @@ EDIT = pa.struct(
         ("start", pa.int32()),
         ("end", pa.int32()),
         ("new_length", pa.int32()),
-        ("kind", pa.string()),  # boilerplate_line, repeated_span, benchmark_item, text_step, or
-    ]  # the kind of personal data, as in `scrubbed`
+        # boilerplate_line, repeated_span, benchmark_item, sentence:CLASSIFIER, text_step, or the
+        # kind of personal data, as in `scrubbed`
+        ("kind", pa.string()),
+    ]
 )
 """Characters [start, end) of the extracted text were replaced by `new_length` characters."""
 

@@ -27,7 +27,7 @@ from corpus_assets.shards.format import NARROW_IDS
 from corpus_assets.shards.mixture import MixedGroup, MixtureSettings
 from corpus_assets.shards.pack import PackSettings
 from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD
-from corpus_assets.signals.base import INSTALLED
+from corpus_assets.signals.base import INSTALLED, SignalFamily
 from corpus_assets.signals.classifier import Name as ClassifierName
 from corpus_assets.signals.imported import Imported
 from corpus_assets.signals.perplexity import MODEL
@@ -323,7 +323,8 @@ class Recipe(Settings):
         self.mixture.check_axis("source", [source.name for source in self.sources])
         self.mixture.check_labels(values_of(self.shards.group_by))
         self.mixture.check_held_back(bool(self.training_benchmarks))
-        check_classifiers(self.classifiers, self.signals.needs(), names)
+        scoring = [need for family in self.scoring_families() for need in family.needs()]
+        check_classifiers(self.classifiers, scoring, names)
         if self.perplexity is not None:
             self.perplexity.check_needs(self.signals.needs())
         elif any(need.startswith(MODEL) for need in self.signals.needs()):
@@ -447,6 +448,11 @@ class Recipe(Settings):
         folders = [need.partition(INSTALLED)[2] for need in self.signals.needs()]
         found += [("signals.families", name) for name in folders]
         return [(setting, model) for setting, model in found if model]
+
+    def scoring_families(self) -> tuple[SignalFamily, ...]:
+        """Return the families that score documents, and those that score sentences."""
+        sentences = (cut.family() for cut in self.clean_text.sentences)
+        return (*self.signals.families, *sentences)
 
     def stand_ins_in_use(self) -> dict[str, str]:
         """Return the stand-ins that take the place of models, each with what they stand in for."""

@@ -34,6 +34,7 @@ __all__ = [
     "classifier",
     "imported",
     "perplexity",
+    "sentences",
     "source_labels",
     "stages",
 ]

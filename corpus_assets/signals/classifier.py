@@ -67,7 +67,18 @@ class ReadsTexts(WordBreaks):
         return TextBatch.from_bytes(*spaced_words(small.data, small.offsets))
 
 
-class Classifier(ReadsTexts, SignalFamily):
+class ScoresTexts(ReadsTexts):
+    """And which labels make the score."""
+
+    labels: dict[str, float] = Field(
+        default={POSITIVE: 1.0},
+        min_length=1,
+        description="labels of the model and what each counts; the one of models trained here is "
+        "`positive`",
+    )
+
+
+class Classifier(ScoresTexts, SignalFamily):
     """`NAME_score`: how much a text is of the kind that the classifier looks for.
 
     The probability of a label, or a weighted sum of several (a grade of 0 to 5, say). Rounded to
@@ -77,12 +88,6 @@ class Classifier(ReadsTexts, SignalFamily):
     version: ClassVar[int] = 3
 
     family: Literal["classifier"] = "classifier"
-    labels: dict[str, float] = Field(
-        default={POSITIVE: 1.0},
-        min_length=1,
-        description="labels of the model and what each counts; the one of models trained here is "
-        "`positive`",
-    )
 
     def columns(self) -> dict[str, pa.DataType]:
         return {f"{self.name}_score": pa.float32()}
@@ -103,7 +108,7 @@ class Classifier(ReadsTexts, SignalFamily):
             name = label.removeprefix(LABEL)
             if name not in model.labels:
                 raise RecipeError(
-                    f"signals.families ({self.name}): the model has no label {name!r}; it has "
+                    f"classifiers.{self.name}: the model has no label {name!r}; it has "
                     f"{', '.join(model.labels[:20])}"
                 )
             weights[model.labels.index(name)] = weight

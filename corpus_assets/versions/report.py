@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from catalog.cli.terminal import escape
 from catalog.formats.manifest import Manifest
+from corpus_assets.clean.stage import CUT_SENTENCES
 from corpus_assets.core import files
 from corpus_assets.core.store import Result, read_output
 from corpus_assets.core.task import read_table
@@ -192,6 +193,8 @@ def _scrub(pipeline: Pipeline) -> str:
     for result in pipeline.all_results("clean_text"):
         totals.update(scrubbed_totals(result.counts))
         totals["boilerplate_lines"] += result.counts.get("boilerplate_lines", 0)
+        if CUT_SENTENCES in result.counts:
+            totals[CUT_SENTENCES] += result.counts[CUT_SENTENCES]
     rows = [(name.replace("_", " "), count, f"{count:,}") for name, count in sorted(totals.items())]
     return "<h2>Edits in kept documents</h2>" + horizontal_bars(rows)
 

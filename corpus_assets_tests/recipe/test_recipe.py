@@ -103,7 +103,7 @@ def test_the_demo_recipe_is_whole() -> None:
         ("sources.web.tier", {"crawl-9": "low"}, "sources.0: tier names crawl-9, which is not"),
         ("calibrate_on", ["crawl-9"], "calibrate_on names the unknown snapshot crawl-9; known: cr"),
         ("calibrate_on", [], "calibrate_on is empty; name a snapshot, or leave it out"),
-        ("classifiers", {}, "classifiers.quality: a signal family needs it"),
+        ("classifiers", {}, "classifiers.quality: a signal family or a cut of sentences needs it"),
         ("classifiers.quality.positives", [], "classifiers.quality: say `positives` and `negat"),
         (
             "classifiers.quality.pinned",

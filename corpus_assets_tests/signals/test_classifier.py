@@ -139,5 +139,7 @@ def test_labels_of_a_foreign_model_can_be_weighed(tmp_path: Path) -> None:
 
 def test_a_label_that_the_model_has_not_is_named(tmp_path: Path) -> None:
     family = Classifier(name="grade", labels={"hq": 1})
-    with pytest.raises(RecipeError, match=r"\(grade\): the model has no label 'hq'; it has .*Low"):
+    with pytest.raises(
+        RecipeError, match=r"classifiers\.grade: the model has no label 'hq'; it has .*Low"
+    ):
         scores(family, graded(tmp_path), ["text"])

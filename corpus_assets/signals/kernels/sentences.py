@@ -1,4 +1,4 @@
-"""Sentences of a line, counted by their end marks.
+"""Sentences of a line, found and counted by their end marks.
 
 A sentence ends at a run of terminal marks, with any closing quotes and brackets behind it, when
 white space or the end of the line follows; marks outside ASCII (the ideographic full stop, the
@@ -74,3 +74,35 @@ def count_sentences(data: Bytes, lines: Ints, marks: Bytes) -> Ints:
         feed_sentences(data, lines[k, START], lines[k, END], marks, state)
         out[k] = close_sentences(state)
     return out
+
+
+@kernel
+def find_sentences(data: Bytes, lines: Ints, marks: Bytes) -> tuple[Ints, Ints]:
+    """The sentences of each line of `lines: int64[k, >= 2]`, which begin and end without white
+    space: `spans: int64[n, 2]` of (start, end), those of line i `spans[rows[i]:rows[i + 1]]`."""
+    rows = np.zeros(lines.shape[0] + 1, dtype=np.int64)
+    rows[1:] = np.cumsum(count_sentences(data, lines, marks))
+    spans = np.empty((rows[-1], 2), dtype=np.int64)
+    for k in range(lines.shape[0]):
+        found, at, end = rows[k], lines[k, START], lines[k, END]
+        begin, pending = at, 0
+        is_open = False
+        while at < end:
+            point, width = decode(data, at, end)
+            kind = marks[point]
+            is_mark = _NARROW <= kind <= _WIDE
+            if is_open and pending and not is_mark:
+                if is_space(point) or (kind != _CLOSING and pending == _WIDE):
+                    spans[found, START], spans[found, END] = begin, at
+                    found += 1
+                    is_open = False
+                if kind != _CLOSING:
+                    pending = 0
+            if not is_open and not is_space(point):
+                begin, is_open, pending = at, True, 0
+            if is_mark:
+                pending = max(pending, int(np.int64(kind)))
+            at += width
+        if is_open:
+            spans[found, START], spans[found, END] = begin, end
+    return spans, rows

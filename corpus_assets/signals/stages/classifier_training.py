@@ -433,11 +433,14 @@ def check_classifiers(
     """Refuse names that do not fit: of classifiers in the signals, of snapshots in samples."""
     read = {need.removeprefix(MODEL) for need in needs if need.startswith(MODEL)}
     for name in sorted(read - set(entries)):
-        raise ValueError(f"classifiers.{name}: a signal family needs it; say what it learns from")
+        raise ValueError(
+            f"classifiers.{name}: a signal family or a cut of sentences needs it; say what it "
+            "learns from"
+        )
     for name in sorted(set(entries) - read):
         raise ValueError(
             f"classifiers.{name}: no signal family reads it; add {{family: classifier, name: "
-            f"{name}}} to signals.families, or take it out"
+            f"{name}}} to signals.families, name it in clean_text.sentences, or take it out"
         )
     for name, entry in entries.items():
         for side, _, sample in entry.samples():

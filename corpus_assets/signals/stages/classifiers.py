@@ -98,7 +98,7 @@ def plan_classifiers(graph: "Pipeline") -> list[Task]:
     drawn = _drawn(graph)
     tasks = []
     for name, entry in to_train(graph).items():
-        family = family_of(graph.recipe.signals.families, name)
+        family = family_of(graph.recipe.scoring_families(), name)
         texts_of = {
             f"{side}/{place:04d}": graph.locations.files(texts.files, f"{_key(name)}.{side}")
             for side in SIDES

@@ -92,6 +92,8 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
     suites: list[Any] = ["evals/*.jsonl"]
     if seed % 5 == 0:
         suites = [{"files": "evals/*.jsonl", "benchmark": "mill", "split": "train"}]
+    # Every second recipe with a classifier cuts sentences by their scores.
+    cuts = [{"name": "quality", "min_score": 0.6}] if learned and seed % 2 else []
     # One recipe in three rewrites the text of one domain: short lines are cut out.
     step = {"family": "c4_lines", "end_marks": "", "min_words": 7, "domains": ["web"]}
     raw: dict[str, Any] = {
@@ -147,6 +149,7 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
         "clean_text": {
             "boilerplate": {"min_documents": 3},
             "repeated_spans": {"min_words": 12} if seed % 4 == 1 else None,
+            "sentences": cuts,
             "min_chars": 40,
             "tiers_by_copies": [2, 3] if seed % 5 == 2 else [],
         },

@@ -1,0 +1,73 @@
+"""Sentences of texts: where they are, and what classifiers say of each alone."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from corpus_assets.signals.base import TextBatch
+from corpus_assets.signals.classifier import Classifier, ScoresTexts
+from corpus_assets.signals.kernels.sentences import find_sentences, sentence_marks
+from corpus_assets.text.pieces import copy_pieces, pieces_in_chars
+
+Ints = npt.NDArray[np.int64]
+Scored = tuple[int, int, float]
+"""A sentence: [start, end) in characters of its text, and its score."""
+
+LEAST_SCORE = 0.01
+"""Scores below it are not kept: nearly all sentences have such a one."""
+
+
+class SentenceCut(ScoresTexts):
+    """Sentences that a classifier finds to be of a kind go, each scored alone.
+
+    A sentence ends at an end mark with white space behind it, or with its line. The white space
+    around it stays.
+    """
+
+    min_score: float = Field(
+        ge=LEAST_SCORE, le=1, description="a sentence goes from this score on, four decimals of it"
+    )
+    domains: tuple[str, ...] | None = Field(
+        default=None, min_length=1, description="domains whose text is cut; default all"
+    )
+
+    def family(self) -> Classifier:
+        """Return the signal family that scores a sentence."""
+        return Classifier(**self.model_dump(include=set(ScoresTexts.model_fields)))
+
+    def applies_to(self, domain: str) -> bool:
+        return self.domains is None or domain in self.domains
+
+
+def sentences_of(batch: TextBatch) -> tuple[Ints, Ints]:
+    """Sentences of each text as `pieces: int64[k, 2]` of bytes and `rows: int64[n + 1]`."""
+    lines = batch.lines
+    spans, firsts = find_sentences(batch.data, lines.spans, sentence_marks())
+    return spans, firsts[lines.rows]
+
+
+def score_sentences(
+    batch: TextBatch, families: Sequence[Classifier], models: Mapping[str, Path]
+) -> list[list[list[Scored]]]:
+    """For each family and each text: its sentences of LEAST_SCORE or more, in order."""
+    pieces, rows = sentences_of(batch)
+    places = pieces_in_chars(batch.data, batch.offsets, pieces, rows)
+    own = np.arange(len(pieces) + 1, dtype=np.int64)
+    alone = TextBatch.from_bytes(*copy_pieces(batch.data, pieces, own))
+    found: list[list[list[Scored]]] = []
+    for family in families:
+        (scores,) = (
+            column.to_numpy(zero_copy_only=False) for column in family.compute(alone, models)
+        )
+        hits = np.flatnonzero(scores >= np.float32(LEAST_SCORE))  # a null is NaN
+        owners = np.searchsorted(rows, hits, side="right") - 1
+        of_texts: list[list[Scored]] = [[] for _ in range(len(batch))]
+        for text, (start, end), score in zip(
+            owners.tolist(), places[hits].tolist(), scores[hits].tolist(), strict=True
+        ):
+            of_texts[text].append((start, end, score))
+        found.append(of_texts)
+    return found
