@@ -1,6 +1,4 @@
-"""Real databases, and the demo corpus: built once for all tests that look at it, which must not
-change it.
-"""
+"""Real databases, and two corpora: built once for all test processes, which must not change them."""
 
 import fcntl
 import itertools
@@ -8,7 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,24 +61,30 @@ def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return url
 
 
-@pytest.fixture(scope="session")
-def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with the demo version `demo-1`, built by two workers, once for all test processes."""
-    own = tmp_path_factory.getbasetemp()
-    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "demo"
+def _made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """A folder that the first test process to ask for it makes, for all of them."""
+    own = factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / name
     folder.mkdir(exist_ok=True)
     with open(folder / "turn", "w") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
-        if not (folder / "built").exists():
-            shutil.rmtree(folder / "home", ignore_errors=True)
-            build_demo(folder / "home", workers=2)
-            (folder / "built").touch()
-    return folder / "home"
+        if not (folder / "made").exists():
+            shutil.rmtree(folder / "it", ignore_errors=True)
+            (folder / "it").mkdir()
+            make(folder / "it")
+            (folder / "made").touch()
+    return folder / "it"
+
+
+@pytest.fixture(scope="session")
+def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the demo version `demo-1`, built by two workers."""
+    return _made_once(tmp_path_factory, "demo", lambda folder: build_demo(folder, workers=2))
 
 
 # The small corpus, built once through the command line; tests work on copies of it.
 
-VERSION = "small-t"
+VERSION = "small-1"
 
 
 @dataclass(frozen=True)
@@ -127,15 +131,23 @@ def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
+def _build_small(folder: Path) -> None:
+    """Build under an open umask, so that tests see what is private by itself."""
+    make_small_corpus(folder / "corpus")
+    before = os.umask(0)
+    try:
+        assert Place(folder).build() == 0
+    finally:
+        os.umask(before)
+
+
 @pytest.fixture(scope="session")
 def small_build(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """The clean build that all others are compared with. Nobody may change it."""
-    place = Place(tmp_path_factory.mktemp("small"))
     with pytest.MonkeyPatch.context() as patch:
         for name in ("CORPUS_HOME", "CORPUS_STORE_URL", "CORPUS_CATALOG_URL", "DAGSTER_HOME"):
             patch.delenv(name, raising=False)
-        make_small_corpus(place.folder / "corpus")
-        assert place.build() == 0
+        place = Place(_made_once(tmp_path_factory, "small", _build_small))
     before = place.files()
     yield place
     assert place.files() == before, "a test changed the shared build"

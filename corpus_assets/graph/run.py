@@ -120,7 +120,8 @@ def run_stage(
     progress.started(report.asset, report.snapshot, len(tasks))
     parts = {id(task): part for part, task in enumerate(tasks)}
     notes = _Notes(registry)
-    known = {row.fingerprint: row for row in registry.failed_parts(stage.name, snapshot)}
+    rows = registry.failed_parts(stage.name, snapshot) if len(tasks) > 1 else ()
+    known = {row.fingerprint: row for row in rows}
     todo = [task for task in tasks if task.fingerprint not in known] if known else tasks
     aside = [known[t.fingerprint] for t in tasks if t.fingerprint in known] if known else []
 

@@ -11,8 +11,8 @@ import pytest
 
 from catalog.db.registry import Registry
 from corpus_assets.shards.loader import Loader
+from corpus_assets_tests.conftest import Place
 from corpus_assets_tests.demo_build import corpus_command, environment, run_corpus, version_files
-from corpus_assets_tests.small_corpus import make_small_corpus
 from corpus_assets_tests.small_disk import read_only
 
 URL = "http://site-3.example.org/article"
@@ -20,16 +20,10 @@ STOPPED = "stopped; finished parts are kept, run the same command to go on"
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(small_build: Place, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with the small corpus, made under an open umask, and a takedown that waits."""
-    folder = tmp_path_factory.mktemp("endings")
-    recipe = make_small_corpus(folder / "corpus")
-    home = folder / "home"
-    build = corpus_command("build", str(recipe), "--version", "small-1", "--workers", "1")
-    done = subprocess.run(
-        build, env=environment(home), capture_output=True, text=True, umask=0, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    home = tmp_path_factory.mktemp("endings") / "home"
+    shutil.copytree(small_build.home, home)
     _catalog(home, "takedown", "request", "--url", URL, "--reason", "asked")
     return home
 
@@ -58,10 +52,10 @@ def _stop(home: Path, command: list[str], number: signal.Signals) -> tuple[int, 
     [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
 )
 def test_a_stopped_build_says_so_on_one_line_and_goes_on_from_there(
-    built: Path, tmp_path: Path, number: signal.Signals, code: int
+    small_build: Place, tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
     home = tmp_path / "home"
-    build = ["build", str(built.parent / "corpus" / "small.yaml"), "--version", "small-1"]
+    build = ["build", str(small_build.recipe), "--version", "small-1"]
     ended, told = _stop(home, corpus_command(*build, "--workers", "2"), number)
     assert ended == code, told
     assert told.splitlines()[-1] == f"corpus: {STOPPED}"
@@ -70,7 +64,7 @@ def test_a_stopped_build_says_so_on_one_line_and_goes_on_from_there(
     assert Registry(f"sqlite:///{home}/catalog.db").leases("") == []
     if number == signal.SIGINT:
         run_corpus(home, *build, "--workers", "2")
-        assert version_files(home, "small-1") == version_files(built, "small-1")
+        assert version_files(home, "small-1") == small_build.files()
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -19,14 +19,9 @@ from catalog.takedown import requests as takedown
 from catalog.takedown.certificates import verify_takedown
 from catalog.takedown.target import url_target
 from corpus_assets.core.home import Home
-from corpus_assets.graph.run import pin_snapshot
-from corpus_assets.session import open_session
 from corpus_assets.takedown import run as runs
 from corpus_assets.takedown.run import run_pending
-from corpus_assets.versions.publish import publish
-from corpus_assets.versions.version import make_version
-from corpus_assets_tests.promises.erasure.build import run_all
-from corpus_assets_tests.small_corpus import make_small_corpus
+from corpus_assets_tests.conftest import Place
 
 PAGE = "http://site-3.example.org/article"
 NEAR = "http://near.example.net/copy"  # the longer one, which is kept for both
@@ -40,16 +35,10 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def published(small_build: Place, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home whose takedown run died when the new version was published and nothing deleted."""
-    folder = tmp_path_factory.mktemp("deletion")
-    recipe = make_small_corpus(folder / "corpus")
-    home = Home.resolve(str(folder / "home"))
-    with open_session(str(recipe), home) as session:
-        for snapshot in session.pipeline.recipe.snapshots:
-            pin_snapshot(session.pipeline, session.registry, snapshot)
-        run_all(session)
-        publish(session.pipeline, session.registry, make_version(session.pipeline, "small-1"))
+    home = Home.resolve(str(tmp_path_factory.mktemp("deletion") / "home"))
+    shutil.copytree(small_build.home, home.root)
     registry, store = Registry(home.catalog_url), CatalogStore(home.store_url)
     for url in (PAGE, NEAR, NOWHERE):
         takedown.request(registry, store, url_target(url, set()), "asked")

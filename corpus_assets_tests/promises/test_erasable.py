@@ -29,10 +29,10 @@ from corpus_assets.text.sketch import SketchIndex
 from corpus_assets.versions.gc import collect
 from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import make_version
+from corpus_assets_tests.conftest import Place
 from corpus_assets_tests.demo_build import version_files
 from corpus_assets_tests.promises.erasure.build import run_all
 from corpus_assets_tests.registry_states import add_orders
-from corpus_assets_tests.small_corpus import make_small_corpus
 
 BASE = "small-1"
 AFTER = "small-1.td1"
@@ -62,13 +62,9 @@ def _order(home: Path, orders: Sequence[Order]) -> None:
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def base(small_build: Place) -> Path:
     """A folder with the small corpus and a home that holds its first version."""
-    folder = tmp_path_factory.mktemp("erasable")
-    recipe = make_small_corpus(folder / "corpus")
-    with open_session(str(recipe), Home.resolve(str(folder / "home"))) as session:
-        _build(session, BASE)
-    return folder
+    return small_build.folder
 
 
 def _take_out(base: Path, folder: Path, batches: Sequence[Sequence[Order]]) -> Path:

@@ -21,12 +21,10 @@ from corpus_assets.graph.run import pin_snapshot
 from corpus_assets.session import open_session
 from corpus_assets.takedown.run import run_pending
 from corpus_assets.versions.gc import collect
-from corpus_assets.versions.publish import publish
-from corpus_assets.versions.version import make_version
+from corpus_assets_tests.conftest import Place
 from corpus_assets_tests.killed_writer import kill_while_writing
 from corpus_assets_tests.promises.erasure.build import Abandoned, run_all
 from corpus_assets_tests.registry_states import add_orders, revoke
-from corpus_assets_tests.small_corpus import make_small_corpus
 
 URL = "http://site-3.example.org/article"
 TEXT = "Nobody but this page says: the heron of Wrzesnia counts its feathers at noon. "
@@ -38,24 +36,10 @@ PLACES = (
 )
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with the small corpus."""
-    folder = tmp_path_factory.mktemp("leftovers")
-    recipe = make_small_corpus(folder / "corpus")
-    with open_session(str(recipe), Home.resolve(str(folder / "home"))) as session:
-        for snapshot in session.pipeline.recipe.snapshots:
-            pin_snapshot(session.pipeline, session.registry, snapshot)
-        run_all(session)
-        made = make_version(session.pipeline, "small-1")
-        publish(session.pipeline, session.registry, made)
-    return folder / "home"
-
-
 @pytest.fixture
-def home(built: Path, tmp_path: Path) -> Home:
+def home(small_build: Place, tmp_path: Path) -> Home:
     """A copy of the home in which writers were killed at every kind of place."""
-    shutil.copytree(built, tmp_path / "home")
+    shutil.copytree(small_build.home, tmp_path / "home")
     for path in PLACES:
         kill_while_writing(tmp_path / "home", path, TEXT)
     assert _holding_text(tmp_path / "home")
@@ -101,10 +85,10 @@ def test_where_revoked_versions_are_kept_only_the_leftovers_of_killed_runs_go(ho
 
 
 @pytest.fixture
-def unfinished(built: Path, tmp_path: Path) -> Home:
+def unfinished(small_build: Place, tmp_path: Path) -> Home:
     """A home where a run died before it published anything."""
     home = Home.resolve(str(tmp_path / "home"))
-    with open_session(str(built.parent / "corpus" / "small.yaml"), home) as session:
+    with open_session(str(small_build.recipe), home) as session:
         for snapshot in session.pipeline.recipe.snapshots:
             pin_snapshot(session.pipeline, session.registry, snapshot)
         with pytest.raises(Abandoned):

@@ -18,8 +18,8 @@ from catalog.db.registry import Registry
 from catalog.formats.store import Store
 from catalog.formats.urls import url_key
 from catalog.takedown.certificates import verify_takedown
+from corpus_assets_tests.conftest import Place
 from corpus_assets_tests.demo_build import corpus_command, environment, version_files
-from corpus_assets_tests.small_corpus import make_small_corpus
 
 URL = "http://site-3.example.org/article"
 
@@ -48,13 +48,9 @@ def _start(home: Path) -> "subprocess.Popen[str]":
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(small_build: Place, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with the small corpus, and a takedown of one page filed and pending."""
-    folder = tmp_path_factory.mktemp("takedown")
-    recipe = make_small_corpus(folder / "corpus")
-    home = folder / "home"
-    build = ["build", str(recipe), "--version", "small-1", "--workers", "1"]
-    _run(home, *corpus_command(*build))
+    home = _copy(small_build.home, tmp_path_factory.mktemp("takedown"))
     _run(home, *_catalog("takedown", "request", "--url", URL, "--reason", "asked"))
     return home
 
@@ -158,11 +154,12 @@ def test_the_old_version_is_revoked_and_the_certificate_holds_no_text(
     assert "altered since it was written" in altered.stdout
 
 
-def test_a_later_build_of_the_recipe_keeps_the_document_out(built: Path, tmp_path: Path) -> None:
+def test_a_later_build_of_the_recipe_keeps_the_document_out(
+    built: Path, small_build: Place, tmp_path: Path
+) -> None:
     home = _copy(built, tmp_path)
     _run(home, *_catalog("takedown", "run"))
-    recipe = built.parent / "corpus" / "small.yaml"
-    build = ["build", str(recipe), "--version", "small-2", "--workers", "1"]
+    build = ["build", str(small_build.recipe), "--version", "small-2", "--workers", "1"]
     _run(home, *corpus_command(*build))
     found = json.loads(
         _run(home, *_catalog("find", "--url", URL, "--version", "small-2", "--json"))

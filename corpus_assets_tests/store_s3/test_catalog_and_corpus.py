@@ -25,15 +25,13 @@ from corpus_assets.core.store_s3 import S3Store
 from corpus_assets.session import reopen_session
 from corpus_assets.shards.loader import Loader
 from corpus_assets.shards.manifest import parse_manifest
+from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.s3_server import (
     BUCKET,
     S3Server,
     environment,
 )
-from corpus_assets_tests.small_corpus import make_small_corpus
 from corpus_assets_tests.store_s3.conftest import forget_environment
-
-VERSION = "small-t"
 
 
 class TestTheCatalogReadsIt:
@@ -103,22 +101,20 @@ class Built(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def built(server: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Built:
+def built(server: S3Server, small_build: Place, tmp_path_factory: pytest.TempPathFactory) -> Built:
     folder = tmp_path_factory.mktemp("corpus")
-    recipe = make_small_corpus(folder / "sources")
-    build = ["build", str(recipe), "--version", VERSION, "--workers"]
+    build = ["build", str(small_build.recipe), "--version", VERSION, "--workers", "2"]
     with pytest.MonkeyPatch.context() as patch:
         forget_environment(patch)
-        patch.setenv("CORPUS_HOME", str(folder / "local"))
-        assert corpus_main([*build, "1"]) == 0
         for name, value in environment(server.endpoint).items():
             patch.setenv(name, value)
         url = f"s3://{BUCKET}/{uuid.uuid4().hex}"
         patch.setenv("CORPUS_HOME", str(folder / "remote"))
         patch.setenv("CORPUS_STORE_URL", url)
         patch.setenv("CORPUS_CACHE", str(folder / "cache"))
-        assert corpus_main([*build, "2"]) == 0
-        return Built(LocalStore(folder / "local/store"), S3Store(url), folder / "remote", recipe)
+        assert corpus_main(build) == 0
+        local = LocalStore(small_build.store)
+        return Built(local, S3Store(url), folder / "remote", small_build.recipe)
 
 
 class TestACorpusOnS3:
