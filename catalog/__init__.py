@@ -14,4 +14,4 @@ imports neither Dagster nor `corpus_assets`; it reads what the pipeline register
     formats/   what lies on disk and what names mean, shared with the pipeline
 """
 
-__all__ = ["ask", "cli", "db", "errors", "formats", "lineage", "takedown"]
+__all__ = ["ask", "cli", "db", "errors", "formats", "lineage", "stopping", "takedown"]
