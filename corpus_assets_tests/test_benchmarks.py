@@ -67,6 +67,7 @@ class Data:
 
 
 SMALL: dict[str, Callable[[Data], list[object]]] = {
+    "capacity": lambda data: [data.crawl, "--parts", 2, "--crawls", 1],
     "clustering": lambda data: ["--documents", 3000, "--folder", data.folder / "ties"],
     "decontamination": lambda data: [
         "--evals", data.evals, "--texts", data.texts, "--planted", 4, "--rounds", 1,
@@ -98,9 +99,9 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     "tokenizing": lambda data: ["--texts", data.texts, "--vocab", 600, "--rounds", 1],
     "whatif": lambda data: ["--documents", 500],
 }  # fmt: skip
-NEEDS_MODEL = {"extraction", "learned_filters", "recipe_decisions", "recipe_yields"}
+NEEDS_MODEL = {"capacity", "extraction", "learned_filters", "recipe_decisions", "recipe_yields"}
 SLOW = {
-    *("extraction", "recipe_yields", "segmentation", "signals", "takedown_cost"),
+    *("capacity", "extraction", "recipe_yields", "segmentation", "signals", "takedown_cost"),
     *("tokenizer_bounds", "whatif"),
 }
 """Whole commands, or extractions, in processes of their own."""

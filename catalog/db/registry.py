@@ -41,6 +41,7 @@ from catalog.db.models import (
     values_of,
 )
 from catalog.db.rows import (
+    MEASURED,
     ArtifactRow,
     FailedPartRow,
     FileRow,
@@ -170,8 +171,8 @@ class Registry(VersionMethods, TakedownMethods, LeaseMethods):
         """Record results of tasks; return how many were new. `ContentDrift` names both contents
         when one fingerprint has two.
 
-        What was recorded before stays, but for `cpu_seconds`, which the first row that has one
-        fills in. Equal parts (two empty ones, say) share a fingerprint: the first one recorded
+        What was recorded before stays, but for what computing took (`MEASURED`), which the first
+        row that knows it fills in. Equal parts (two empty ones, say) share a fingerprint: the first one recorded
         gives the row its snapshot and part.
         """
         fresh: dict[tuple[str, str], ArtifactRow] = {}
@@ -182,17 +183,17 @@ class Registry(VersionMethods, TakedownMethods, LeaseMethods):
             known = fresh.setdefault(key, row)
             _refuse_drift(row, known.content_hash)
             if known.cpu_seconds is None and row.cpu_seconds is not None:
-                fresh[key] = replace(known, cpu_seconds=row.cpu_seconds)
+                fresh[key] = replace(known, **_measured(row))
         timed = []
         with self.database.write() as connection:
             for found in _existing(connection, list(fresh)):
                 row = fresh.pop((found.stage, found.fingerprint))
                 _refuse_drift(row, found.content_hash)
                 if found.cpu_seconds is None and row.cpu_seconds is not None:
-                    timed.append({"artifact": found.id, "seconds": row.cpu_seconds})
+                    timed.append({"artifact": found.id} | _measured(row))
             if timed:
                 late = update(Artifact).where(Artifact.c.id == bindparam("artifact"))
-                connection.execute(late.values(cpu_seconds=bindparam("seconds")), timed)
+                connection.execute(late.values({n: bindparam(n) for n in MEASURED}), timed)
             if fresh:
                 _insert_artifacts(connection, list(fresh.values()))
         return len(fresh)
@@ -337,6 +338,10 @@ def _by_artifact(
     ):
         found.setdefault(number, []).append(row(*values))
     return found
+
+
+def _measured(row: ArtifactRow) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in MEASURED}
 
 
 def _refuse_drift(row: ArtifactRow, known: str) -> None:

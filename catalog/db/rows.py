@@ -79,7 +79,7 @@ class InputRow:
 
 @dataclass(frozen=True, slots=True)
 class ArtifactRow:
-    """The result of one task. `cpu_seconds` is null when the result was found, not computed."""
+    """The result of one task. What computing it took is null where the result was found only."""
 
     stage: str
     fingerprint: str
@@ -90,9 +90,17 @@ class ArtifactRow:
     documents_out: int = 0
     bytes: int = 0
     cpu_seconds: float | None = None
+    wall_seconds: float | None = None
+    peak_bytes: int | None = None  # of memory, of the process that computed it
+    tries: int | None = None
+    bytes_in: int | None = None  # of inputs and source files; null where an older build recorded it
     created_at: str = ""
     outputs: tuple[OutputRow, ...] = ()
     inputs: tuple[InputRow, ...] = ()
+
+
+MEASURED = ("cpu_seconds", "wall_seconds", "peak_bytes", "tries")
+"""Columns of an artifact that say what computing it took."""
 
 
 @dataclass(frozen=True, slots=True)

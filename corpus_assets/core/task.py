@@ -9,6 +9,7 @@ import io
 import json
 import resource
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -88,6 +89,9 @@ class Finished:
     result: Result
     cpu_seconds: float
     cached: bool
+    wall_seconds: float = 0.0
+    peak_bytes: int = 0  # of this process; the extractor's pages are another's
+    tries: int = 1
 
 
 class TaskContext:
@@ -199,19 +203,35 @@ def execute(
     found = load_result(store, task.stage, task.fingerprint)
     if found is not None:
         return Finished(found, 0.0, cached=True)
-    before = _cpu()
+    began, before = time.monotonic(), _cpu()
+    forget_peak()
     context = TaskContext(task, store)
     with contextlib.closing(context):
         function(context)
         before_commit()
         result = context.commit()
     spent = _cpu() - before + context.spent_elsewhere
-    return Finished(result, spent, cached=False)
+    return Finished(result, spent, False, time.monotonic() - began, peak_bytes())
 
 
 def _cpu() -> float:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
+
+
+def forget_peak() -> None:
+    """Let the peak of this process's memory begin anew, where the system can."""
+    with contextlib.suppress(OSError), open("/proc/self/clear_refs", "w") as refs:
+        refs.write("5")
+
+
+def peak_bytes() -> int:
+    """Return the most memory this process has held since `forget_peak`, or ever."""
+    with contextlib.suppress(OSError), open("/proc/self/status", encoding="ascii") as status:
+        for line in status:
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) << 10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
 # The files that a task has written and not committed yet: in memory while they are small.

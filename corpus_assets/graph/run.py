@@ -9,6 +9,7 @@ from typing import Any
 
 from catalog.db.registry import Registry
 from catalog.db.rows import (
+    MEASURED,
     ArtifactRow,
     FailedPartRow,
     FileRow,
@@ -222,13 +223,21 @@ def _artifact_row(part: int, task: Task, finished: Finished, snapshot: str | Non
         documents_in=result.counts.get("documents_in", 0),
         documents_out=result.counts.get("documents_out", 0),
         bytes=result.bytes,
-        cpu_seconds=None if finished.cached else finished.cpu_seconds,
+        bytes_in=sum(out.bytes for out in task.inputs.values())
+        + task.params.get("file", {}).get("size", 0),
+        **_measured(finished),
         outputs=tuple(
             OutputRow(name, out.path, out.sha256, out.bytes, out.rows)
             for name, out in result.outputs.items()
         ),
         inputs=tuple(InputRow(name, value) for name, value in hashes.items()),
     )
+
+
+def _measured(finished: Finished) -> dict[str, Any]:
+    if finished.cached:
+        return {}
+    return {name: getattr(finished, name) for name in MEASURED}
 
 
 def pin_snapshot(pipeline: Pipeline, registry: Registry, snapshot: str) -> SnapshotFiles:

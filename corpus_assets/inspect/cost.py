@@ -1,0 +1,307 @@
+"""What a version took to compute, and what crawls of other sizes would take.
+
+A version's cost is that of the artifacts it was made of, each counted once, by whichever build
+computed it. An estimate scales the cost of a source's parts and snapshots by the bytes of its
+files; calibrations learn from samples, and are counted once. The interval is what other draws of
+as many parts would have given (bootstrap over parts): it knows nothing of crawls unlike the
+measured one.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from catalog.db.registry import Registry
+from catalog.db.rows import ArtifactRow, VersionRow
+from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.home import Home
+from corpus_assets.core.stage import Scope
+from corpus_assets.ingest.stage import DOCUMENTS
+from corpus_assets.session import open_home, reopen_session
+from corpus_assets.stages import STAGES
+
+HOUR_S = 3600.0
+GIB = float(1 << 30)
+TRILLION = 1e12
+DRAWS = 1000
+SEED = 20
+BETWEEN = (5.0, 95.0)  # percentiles of the draws
+
+
+@dataclass(frozen=True)
+class Prices:
+    """In one currency. The defaults are round figures to be replaced by your own."""
+
+    cpu_hour: float = 0.05
+    gib_month: float = 0.02
+    thousand_writes: float = 0.005
+    thousand_reads: float = 0.0004
+
+
+def load_prices(path: str | None) -> Prices:
+    """Read a price table: a YAML mapping of the names that `Prices` has."""
+    if path is None:
+        return Prices()
+    try:
+        found = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise CorpusError(f"cannot read the price table {path}: {error}") from error
+    names = [field.name for field in fields(Prices)]
+    if not isinstance(found, dict) or not set(found) <= set(names):
+        raise CorpusError(f"the price table {path} must be a mapping of {', '.join(names)}")
+    if bad := [n for n, v in found.items() if not isinstance(v, int | float) or v < 0]:
+        raise CorpusError(f"{path}: {bad[0]} must be a number, 0 or more")
+    return Prices(**{name: float(value) for name, value in found.items()})
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of a stage, or of everything. `unmeasured` parts were computed by a build that noted no
+    times."""
+
+    parts: int = 0
+    unmeasured: int = 0
+    documents: int = 0
+    cpu_hours: float = 0.0
+    wall_hours: float = 0.0
+    peak_bytes: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    objects: int = 0  # written
+    reads: int = 0
+    retries: int = 0
+
+    def money(self, prices: Prices) -> dict[str, float]:
+        """Return what it costs, by kind; storage for a month."""
+        return {
+            "cpu": self.cpu_hours * prices.cpu_hour,
+            "storage": self.bytes_out / GIB * prices.gib_month,
+            "requests": self.objects / 1000 * prices.thousand_writes
+            + self.reads / 1000 * prices.thousand_reads,
+        }
+
+
+def cost_of(rows: Sequence[ArtifactRow]) -> Cost:
+    """Add the cost of artifacts up."""
+    return Cost(
+        parts=len(rows),
+        unmeasured=sum(row.cpu_seconds is None for row in rows),
+        documents=sum(row.documents_in for row in rows),
+        cpu_hours=sum(row.cpu_seconds or 0.0 for row in rows) / HOUR_S,
+        wall_hours=sum(row.wall_seconds or 0.0 for row in rows) / HOUR_S,
+        peak_bytes=max((row.peak_bytes or 0 for row in rows), default=0),
+        bytes_in=sum(row.bytes_in or 0 for row in rows),
+        bytes_out=sum(row.bytes for row in rows),
+        objects=sum(len(row.outputs) + 1 for row in rows),  # and the result
+        reads=sum(len(row.inputs) + 1 for row in rows),
+        retries=sum((row.tries or 1) - 1 for row in rows),
+    )
+
+
+def artifacts_of(home: Home, version: str) -> list[ArtifactRow]:
+    """Return everything a version was made of: the results of its tasks under its lock, and of
+    the calibrations that the lock pins, what they were made from."""
+    with reopen_session(home, version) as session:
+        pipeline = session.pipeline
+        tasks = [
+            task
+            for stage in STAGES
+            for name in ([None] if stage.scope is Scope.ALL else pipeline.recipe.snapshots)
+            for task in pipeline.tasks(stage.name, name)
+        ]
+        rows = {(row.stage, row.fingerprint): row for row in session.registry.artifacts()}
+    makers: dict[str, list[ArtifactRow]] = defaultdict(list)  # of equal contents all
+    for row in rows.values():
+        for output in row.outputs:
+            makers[output.sha256].append(row)
+    found: dict[tuple[str, str], ArtifactRow] = {}
+    waiting = [rows[key] for task in tasks if (key := (task.stage, task.fingerprint)) in rows]
+    while waiting:
+        row = waiting.pop()
+        if (row.stage, row.fingerprint) not in found:
+            found[row.stage, row.fingerprint] = row
+            waiting += [each for i in row.inputs for each in makers.get(i.content_hash, ())]
+    return list(found.values())
+
+
+def by_stage(rows: Iterable[ArtifactRow]) -> dict[str, list[ArtifactRow]]:
+    """Return artifacts by stage, in the order of the graph."""
+    found: dict[str, list[ArtifactRow]] = {stage.name: [] for stage in STAGES}
+    for row in rows:
+        found.setdefault(row.stage, []).append(row)
+    return {stage: some for stage, some in found.items() if some}
+
+
+def version_cost(home: Home, version: VersionRow, prices: Prices) -> dict[str, object]:
+    """Return the answer of `corpus cost`."""
+    rows = artifacts_of(home, version.name)
+    ingested = sum(row.documents_in for row in rows if row.stage == DOCUMENTS.name)
+    total = cost_of(rows)
+    money = total.money(prices)
+    per_token = TRILLION / version.tokens if version.tokens else 0.0
+    return {
+        "version": version.name,
+        "documents_in": ingested,
+        "documents": version.documents,
+        "tokens": version.tokens,
+        "prices": asdict(prices),
+        "stages": [
+            {"stage": stage, **asdict(cost), "money": sum(cost.money(prices).values())}
+            for stage, some in by_stage(rows).items()
+            for cost in [cost_of(some)]
+        ],
+        "total": asdict(total) | {"money": money},
+        "per_1000_documents": _scaled(total, money, 1000 / ingested if ingested else 0.0),
+        "per_trillion_tokens": _scaled(total, money, per_token),
+    }
+
+
+def _scaled(cost: Cost, money: Mapping[str, float], factor: float) -> dict[str, float]:
+    return {
+        "cpu_hours": cost.cpu_hours * factor,
+        "bytes_out": cost.bytes_out * factor,
+        "objects": cost.objects * factor,
+        "money": sum(money.values()) * factor,
+    }
+
+
+# Estimates.
+
+
+@dataclass(frozen=True)
+class Crawls:
+    """How much there would be."""
+
+    crawls: int
+    files: int
+    file_bytes: float
+
+    @property
+    def bytes(self) -> float:
+        return self.crawls * self.files * self.file_bytes
+
+
+def estimate(
+    home: Home, version: VersionRow, crawls: Crawls, cores: int, prices: Prices
+) -> dict[str, object]:
+    """Return the answer of `corpus estimate`, from the parts of a version's largest source."""
+    measured = _Measured.of(open_home(home)[1], artifacts_of(home, version.name))
+    scale = crawls.bytes
+    cpu = {s: _times(r, scale) for s, r in measured.rates("cpu_seconds", 1 / HOUR_S).items()}
+    stored = {s: _times(r, scale) for s, r in measured.rates("bytes").items()}
+    once = cost_of(measured.once)
+    cpu_all = [once.cpu_hours + h for h in _times(measured.rate("cpu_seconds", 1 / HOUR_S), scale)]
+    bytes_all = [once.bytes_out + b for b in _times(measured.rate("bytes"), scale)]
+    # Requests go by parts: a larger file is no more objects.
+    writes, reads = (crawls.crawls * crawls.files * n for n in measured.requests_a_part())
+    money = [
+        c * prices.cpu_hour
+        + b / GIB * prices.gib_month
+        + writes / 1000 * prices.thousand_writes
+        + reads / 1000 * prices.thousand_reads
+        for c, b in zip(cpu_all, bytes_all, strict=True)
+    ]
+    return {
+        "version": version.name,
+        "source": measured.source,
+        "measured_parts": len(measured.sizes),
+        "measured_bytes": int(sum(measured.sizes)),
+        "source_bytes": scale,
+        "crawls": crawls.crawls,
+        "cores": cores,
+        "calibrations_cpu_hours": once.cpu_hours,
+        "cpu_hours": cpu_all,
+        "days": [hours / cores / 24 for hours in cpu_all],
+        "stored_bytes": bytes_all,
+        "writes": writes,
+        "reads": reads,
+        "money": money,
+        "prices": asdict(prices),
+        "stages": [
+            {"stage": stage, "cpu_hours": cpu[stage], "stored_bytes": stored[stage]}
+            for stage in cpu
+        ],
+    }
+
+
+def _times(rate: Sequence[float], factor: float) -> list[float]:
+    return [each * factor for each in rate]
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """The parts of one source: the bytes of each file, and the artifacts it led to."""
+
+    source: str
+    sizes: list[float]
+    parts: list[dict[str, list[ArtifactRow]]]  # in the order of `sizes`, by stage
+    whole: dict[str, list[ArtifactRow]]  # of its snapshots as a whole
+    once: list[ArtifactRow]  # calibrations
+
+    @classmethod
+    def of(cls, registry: Registry, rows: Sequence[ArtifactRow]) -> "_Measured":
+        sources: dict[str, float] = defaultdict(float)
+        source_of = {snapshot.name: snapshot.source for snapshot in registry.snapshots()}
+        files = {
+            (name, file.part): float(file.bytes)
+            for name in {row.snapshot for row in rows if row.snapshot in source_of}
+            if name is not None
+            for file in registry.source_files(name)
+        }
+        for (name, _), size in files.items():
+            sources[source_of[name]] += size
+        if not sources:
+            raise CorpusError("this home has no measured parts: build a small version first")
+        source = max(sources, key=lambda name: (sources[name], name))
+        chosen = [key for key in files if source_of[key[0]] == source]
+        known = {stage.name for stage in STAGES}
+        parts: dict[tuple[str, int], dict[str, list[ArtifactRow]]]
+        parts = {key: defaultdict(list) for key in chosen}
+        whole: dict[str, list[ArtifactRow]] = defaultdict(list)
+        once: list[ArtifactRow] = []
+        for row in rows:
+            key = (row.snapshot or "", -1 if row.part is None else row.part)
+            if row.cpu_seconds is None or row.stage not in known:
+                continue
+            if STAGES.assets[STAGES[row.stage].asset].is_calibration:
+                once.append(row)
+            elif STAGES[row.stage].scope is Scope.PART and key in parts:
+                parts[key][row.stage].append(row)
+            elif source_of.get(row.snapshot or "") == source:
+                whole[row.stage].append(row)
+        return cls(source, [files[key] for key in chosen], [parts[k] for k in chosen], whole, once)
+
+    def rates(self, column: str, unit: float = 1.0) -> dict[str, list[float]]:
+        """Return (low, middle, high) per source byte of every stage."""
+        stages = by_stage(row for part in self.parts for some in part.values() for row in some)
+        order = [stage.name for stage in STAGES if stage.name in {*stages, *self.whole}]
+        return {stage: self.rate(column, unit, [stage]) for stage in order}
+
+    def rate(
+        self, column: str, unit: float = 1.0, stages: Sequence[str] | None = None
+    ) -> list[float]:
+        """Return (low, middle, high) per source byte of some stages, or of all."""
+        sizes = np.array(self.sizes)
+        own = np.array([_sum(part, column, stages) for part in self.parts])
+        whole = _sum(self.whole, column, stages) / sizes.sum()
+        draws = np.random.Generator(np.random.PCG64(SEED)).integers(
+            len(sizes), size=(DRAWS, len(sizes))
+        )
+        drawn = own[draws].sum(axis=1) / sizes[draws].sum(axis=1)
+        low, high = np.percentile(drawn, BETWEEN)
+        middle = own.sum() / sizes.sum()
+        return [float(unit * (each + whole)) for each in (low, middle, high)]
+
+    def requests_a_part(self) -> tuple[float, float]:
+        rows = [row for part in self.parts for some in part.values() for row in some]
+        cost = cost_of(rows)
+        return cost.objects / len(self.parts), cost.reads / len(self.parts)
+
+
+def _sum(part: Mapping[str, list[ArtifactRow]], column: str, stages: Sequence[str] | None) -> float:
+    names = part if stages is None else [stage for stage in stages if stage in part]
+    return float(sum(getattr(row, column) or 0 for name in names for row in part[name]))

@@ -1,0 +1,123 @@
+"""What a version took by stage, and what whole crawls would: measured, added up, scaled."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from catalog.db.registry import Registry
+from corpus_assets.cli.main import cli
+from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.home import Home
+from corpus_assets.core.task import forget_peak, peak_bytes
+from corpus_assets.inspect.cost import Prices, artifacts_of, cost_of, load_prices
+from corpus_assets.stages import STAGES
+from corpus_assets_tests.conftest import VERSION, Place
+
+Ask = Callable[..., Any]
+
+
+@pytest.fixture
+def ask(small_build: Place) -> Ask:
+    def asked(*arguments: str) -> Any:
+        done = CliRunner().invoke(cli, [*arguments, "--home", str(small_build.home), "--json"])
+        assert done.exception is None, done.output
+        return json.loads(done.stdout)
+
+    return asked
+
+
+def test_every_part_of_a_version_knows_what_it_took(small_build: Place) -> None:
+    rows = artifacts_of(Home.resolve(str(small_build.home)), VERSION)
+    recorded = Registry(f"sqlite:///{small_build.home}/catalog.db").artifacts()
+    assert len(rows) == len(recorded)  # the home has no other version
+    for row in rows:
+        assert row.cpu_seconds is not None
+        assert row.wall_seconds is not None
+        assert row.peak_bytes is not None
+        assert row.cpu_seconds >= 0
+        assert row.wall_seconds > 0
+        assert row.peak_bytes > 1 << 20
+        assert row.tries == 1
+    documents = [row for row in rows if row.stage == "documents"]
+    sizes = sorted(path.stat().st_size for path in small_build.source("").rglob("*.warc.gz"))
+    read = sorted(row.bytes_in or 0 for row in documents if row.snapshot != "books-1")
+    (index,) = {there - here for there, here in zip(read, sizes, strict=True)}
+    assert index > 0  # every part reads the index of blocked hosts besides its file
+
+
+def test_stages_add_up_to_the_whole_and_money_follows_the_prices(ask: Ask, tmp_path: Path) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("{cpu_hour: 3600, gib_month: 0, thousand_writes: 0, thousand_reads: 0}")
+    answer = ask("cost", VERSION, "--prices", str(prices))
+    order = [stage.name for stage in STAGES]
+    assert [row["stage"] for row in answer["stages"]] == sorted(
+        (row["stage"] for row in answer["stages"]), key=order.index
+    )
+    total = answer["total"]
+    for name in ("parts", "documents", "bytes_in", "bytes_out", "objects", "reads"):
+        assert total[name] == sum(row[name] for row in answer["stages"])
+    seconds = sum(row["cpu_hours"] for row in answer["stages"]) * 3600
+    assert total["money"] == {"cpu": pytest.approx(seconds), "storage": 0.0, "requests": 0.0}
+    each = answer["per_1000_documents"]["cpu_hours"]
+    assert each == pytest.approx(total["cpu_hours"] * 1000 / answer["documents_in"])
+
+
+def test_an_estimate_grows_with_the_bytes_and_shrinks_with_the_cores(
+    ask: Ask, small_build: Place
+) -> None:
+    recipe = str(small_build.recipe)
+    one, hundred = (
+        ask("estimate", recipe, "--crawls", str(n), "--cores", str(n), "--files", "10")
+        for n in (1, 100)
+    )
+    calibrations = one["calibrations_cpu_hours"]
+    for low, middle, high in (one["cpu_hours"], one["days"], one["stored_bytes"], one["money"]):
+        assert 0 < low <= middle <= high
+    for small, large in zip(one["cpu_hours"], hundred["cpu_hours"], strict=True):
+        assert large - calibrations == pytest.approx(100 * (small - calibrations))
+    assert hundred["writes"] == pytest.approx(100 * one["writes"])
+    assert hundred["days"][1] < 1.1 * one["days"][1]
+    assert one["source"] == "web"
+    assert one["measured_parts"] == 4
+    again = ask("estimate", recipe, "--crawls", "1", "--cores", "1", "--files", "10")
+    assert again == one
+
+
+def test_rates_give_back_what_was_measured(ask: Ask, small_build: Place) -> None:
+    sizes = [path.stat().st_size for path in small_build.source("").rglob("*.warc.gz")]
+    whole = ["--files", "1", "--file-gib", repr(sum(sizes) / (1 << 30))]
+    answer = ask("estimate", str(small_build.recipe), *whole)
+    rows = artifacts_of(Home.resolve(str(small_build.home)), VERSION)
+    web = [row for row in rows if row.stage == "signals" and row.snapshot != "books-1"]
+    (signals,) = [row for row in answer["stages"] if row["stage"] == "signals"]
+    assert signals["cpu_hours"][1] == pytest.approx(cost_of(web).cpu_hours)
+    assert signals["stored_bytes"][1] == pytest.approx(cost_of(web).bytes_out)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("[1]", "must be a mapping"), ("{gpu: 1}", "must be a mapping"), ("{cpu_hour: -1}", "0 or")],
+)
+def test_a_wrong_price_table_is_refused_by_name(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "prices.yaml"
+    path.write_text(text)
+    with pytest.raises(CorpusError, match=said):
+        load_prices(str(path))
+
+
+def test_prices_that_are_not_said_are_the_defaults(tmp_path: Path) -> None:
+    path = tmp_path / "prices.yaml"
+    path.write_text("cpu_hour: 0.1")
+    assert load_prices(str(path)) == Prices(cpu_hour=0.1)
+
+
+def test_the_peak_of_memory_is_that_of_the_task_and_not_of_the_process() -> None:
+    held = bytearray(200 << 20)
+    with_it = peak_bytes()
+    del held
+    forget_peak()
+    assert peak_bytes() < with_it - (100 << 20)
