@@ -53,7 +53,7 @@ COMPILE := uv pip compile pyproject.toml --universal --python-version 3.11 --gen
 	--no-emit-index-url --no-annotate --no-header --quiet --extra build
 lock:
 	$(COMPILE) -o requirements.lock
-	$(COMPILE) --extra dev --extra postgres -o requirements-dev.lock
+	$(COMPILE) --extra dev --extra postgres --extra ray -o requirements-dev.lock
 
 clean:
 	rm -rf $(CORPUS_HOME)

@@ -15,7 +15,7 @@ from corpus_assets.core.lock import Lock, check_recipe, import_calibrations, loa
 from corpus_assets.core.progress import Progress, Silent
 from corpus_assets.core.store import Output, Store, damaged, open_store
 from corpus_assets.graph.engine.base import Engine
-from corpus_assets.graph.engine.local import LocalEngine
+from corpus_assets.graph.engine.choice import EngineChoice
 from corpus_assets.graph.leases import building
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.ingest.locations import Locations
@@ -58,8 +58,11 @@ def open_session(
     progress: Progress | None = None,
     calibrations: str | None = None,
     upgrade: Sequence[str] = (),
+    engine: EngineChoice | None = None,
 ) -> Iterator[Session]:
     """Open everything; the engine's workers end with the session.
+
+    Tasks run in `workers` processes of this machine, unless `engine` says otherwise.
 
     Under `lock`, recipe and inputs must be those it names; `calibrations` takes all calibrations
     of a lock. Without either, those that the recipe still asks for are taken over from the lock
@@ -97,12 +100,13 @@ def open_session(
     if pinned is None:
         taken = take_over(pipeline, registry, folder, upgrade)
         pipeline.pins = taken.pins
-    with _engine(home, workers) as engine:
+    chosen = engine or EngineChoice(workers=workers)
+    with chosen.opened(home.store_url, function_of) as opened:
         yield Session(
             home,
             pipeline,
             registry,
-            engine,
+            opened,
             progress or Silent(),
             bound,
             lock_folder=folder,
@@ -117,6 +121,7 @@ def reopen_session(
     workers: int = 1,
     progress: Progress | None = None,
     requests: Sequence[int] = (),
+    engine: EngineChoice | None = None,
 ) -> Iterator[Session]:
     """Open a session that builds a published version again: its recipe, its copies of what that
     names, its pinned calibrations, and the takedowns in force now. What it publishes takes the
@@ -126,7 +131,11 @@ def reopen_session(
     check_published(store, registry, row)
     recipe, folder = load_published_recipe(store, row.recipe_digest)
     lock = published_lock(store, row)
-    with open_kept(store, published_files(store, row)) as kept, _engine(home, workers) as engine:
+    chosen = engine or EngineChoice(workers=workers)
+    with (
+        open_kept(store, published_files(store, row)) as kept,
+        chosen.opened(home.store_url, function_of) as opened,
+    ):
         pipeline = Pipeline(
             recipe,
             Locations(folder, home, kept),
@@ -141,7 +150,7 @@ def reopen_session(
             home,
             pipeline,
             registry,
-            engine,
+            opened,
             progress or Silent(),
             replaces=(version,),
             requests=tuple(requests),
@@ -194,12 +203,3 @@ def _orders(registry: Registry) -> Suppressions:
     state, rows = registry.orders()
     orders = Suppressions.from_rows((row.kind, row.value) for row in rows)
     return replace(orders, state=state)
-
-
-@contextlib.contextmanager
-def _engine(home: Home, workers: int) -> Iterator[LocalEngine]:
-    engine = LocalEngine(home.store_url, function_of, workers)
-    try:
-        yield engine
-    finally:
-        engine.close()

@@ -16,6 +16,7 @@ from sqlalchemy import create_engine, make_url
 
 from corpus_assets.cli.main import main
 from corpus_assets_tests.demo_build import build_demo, version_files
+from corpus_assets_tests.ray_cluster import ray_cluster  # noqa: F401 - a fixture
 from corpus_assets_tests.small_corpus import make_small_corpus
 
 _numbers = itertools.count()

@@ -244,8 +244,11 @@ def keygen(place: Place, as_json: bool, out: Path | None) -> None:
 
 @takedown.command()
 @click.option("--home", envvar="CORPUS_HOME", help="Folder of catalog.db and store.")
+@click.option("--workers", type=click.IntRange(1), help="Worker processes [1].")
+@click.option("--engine", metavar="NAME", help="Where tasks run: local, ray [env CORPUS_ENGINE].")
+@click.option("--ray-address", metavar="ADDRESS", help="The Ray cluster [env CORPUS_RAY_ADDRESS].")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def run(home: str | None, as_json: bool) -> int:
+def run(home: str | None, as_json: bool, **options: str | int | None) -> int:
     """Carry out what is pending, now and here: purge, rebuild, certify.
 
     The work is done by the installed runner (corpus-assets brings one), which finds catalog and
@@ -253,9 +256,10 @@ def run(home: str | None, as_json: bool) -> int:
     """
     from catalog.takedown.requests import run as run_pending
 
+    given = {name: value for name, value in options.items() if value is not None}
     if not as_json:
-        return run_pending(home)[1]
+        return run_pending(home, **given)[1]
     with redirect_stdout(sys.stderr):  # what the runner tells on its way is not JSON
-        runner, code = run_pending(home)
+        runner, code = run_pending(home, **given)
     print_json({"runner": runner, "exit_code": code})
     return code

@@ -181,12 +181,12 @@ def stated(reason: str) -> str:
     return text
 
 
-def run(home: str | None) -> tuple[str, int]:
+def run(home: str | None, **options: str | int) -> tuple[str, int]:
     """Let the installed runner carry out what is pending; return its name and exit code.
 
     The catalog knows what to remove but not how shards are built: that is for a package that
     registers an entry point of the group `catalog.takedown_runner`, called with the home folder
-    or None.
+    or None, and with those `options` (workers, engine, ray_address) that were given.
     """
     runners = installed(RUNNER_GROUP)
     if not runners:
@@ -199,7 +199,7 @@ def run(home: str | None) -> tuple[str, int]:
         names = ", ".join(f"{point.name} ({point.value})" for point in runners)
         raise TakedownRefused(f"several takedown runners are installed, keep one: {names}")
     runner = load(runners[0], "takedown runner")
-    return runners[0].value, int(runner(home))
+    return runners[0].value, int(runner(home, **options))
 
 
 def _target(registry: Registry, row: TakedownRow) -> Target:

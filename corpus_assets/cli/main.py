@@ -4,7 +4,6 @@ Commands import what they need when they run: half of the time of a short one is
 """
 
 import json
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +27,7 @@ from corpus_assets.cli.options import (
     HOME_OPTION,
     JSON_OPTION,
     display,
+    engine_options,
     overrides_of,
     recipe_options,
 )
@@ -84,7 +84,7 @@ cli.add_command(export_signatures_command)
 @cli.command()
 @click.argument("recipe")
 @click.option("--version", metavar="NAME", help="Name of the result [recipe name + digest].")
-@click.option("--workers", type=click.IntRange(1), help="Worker processes [one a core].")
+@engine_options
 @LOCK_OPTION
 @CALIBRATIONS_OPTION
 @UPGRADE_OPTION
@@ -94,6 +94,8 @@ def build(
     recipe: str,
     version: str | None,
     workers: int | None,
+    engine: str | None,
+    ray_address: str | None,
     lock: str | None,
     calibrations: str | None,
     upgrade: Sequence[str],
@@ -104,6 +106,7 @@ def build(
     from corpus_assets.build import build as run_build
     from corpus_assets.cli.build_view import summary_lines
     from corpus_assets.defs.build import DagsterRuns
+    from corpus_assets.graph.engine.choice import EngineChoice
     from corpus_assets.session import open_session
 
     if version is not None:
@@ -114,12 +117,12 @@ def build(
         open_session(
             recipe,
             place,
-            workers or os.cpu_count() or 1,
-            overrides_of(settings),
-            lock,
-            progress,
-            calibrations,
-            upgrade,
+            overrides=overrides_of(settings),
+            lock=lock,
+            progress=progress,
+            calibrations=calibrations,
+            upgrade=upgrade,
+            engine=EngineChoice.resolve(engine, workers, ray_address),
         ) as session,
     ):
         made = run_build(session, version, DagsterRuns())
@@ -136,7 +139,7 @@ def build(
     type=click.Path(path_type=Path),
     help="Folder to write instead [RECIPE.lock beside the recipe].",
 )
-@click.option("--workers", type=click.IntRange(1), help="Worker processes [one a core].")
+@engine_options
 @HOME_OPTION
 @recipe_options
 def lock(
@@ -144,6 +147,8 @@ def lock(
     upgrade: Sequence[str],
     output: Path | None,
     workers: int | None,
+    engine: str | None,
+    ray_address: str | None,
     home: str | None,
     settings: Sequence[str],
 ) -> None:
@@ -153,6 +158,7 @@ def lock(
     for the same; --upgrade resolves some anew. Later builds and plans of the recipe use the lock.
     """
     from corpus_assets.build import resolve_lock
+    from corpus_assets.graph.engine.choice import EngineChoice
     from corpus_assets.session import open_session
 
     with (
@@ -160,11 +166,10 @@ def lock(
         open_session(
             recipe,
             Home.resolve(home),
-            workers or os.cpu_count() or 1,
-            overrides_of(settings),
-            None,
-            progress,
+            overrides=overrides_of(settings),
+            progress=progress,
             upgrade=upgrade,
+            engine=EngineChoice.resolve(engine, workers, ray_address),
         ) as session,
     ):
         folder = output or session.lock_folder or Path(f"{Path(recipe).stem}.lock")

@@ -43,6 +43,31 @@ def recipe_options(command: Command) -> Command:
     )(command)
 
 
+def engine_options(command: Command) -> Command:
+    """Let a command choose where tasks run."""
+    for option in reversed(
+        (
+            click.option(
+                "--workers",
+                type=click.IntRange(1),
+                help="Worker processes [one a core], or calls under way on Ray [two a CPU].",
+            ),
+            click.option(
+                "--engine",
+                type=click.Choice(["local", "ray"]),
+                help="Where tasks run [env CORPUS_ENGINE; local].",
+            ),
+            click.option(
+                "--ray-address",
+                metavar="ADDRESS",
+                help="The Ray cluster, HOST:PORT [env CORPUS_RAY_ADDRESS; one on this machine].",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
 def overrides_of(settings: Sequence[str]) -> dict[str, Any]:
     """Parse `--set` options as dotted keys and YAML values; `--stand-ins` is one of them."""
     overrides: dict[str, Any] = {}

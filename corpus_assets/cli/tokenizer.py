@@ -1,7 +1,6 @@
 """Measure tokenizers: `corpus tokenizer audit`, `sweep`, `sample` and `name-slots`."""
 
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -22,6 +21,7 @@ from corpus_assets.cli.options import (
     HOME_OPTION,
     JSON_OPTION,
     display,
+    engine_options,
     overrides_of,
     recipe_options,
 )
@@ -99,7 +99,7 @@ def audit_command(
     "--params", type=number, help="Parameters without embeddings [12 x layers x width^2]."
 )
 @click.option("--tied", is_flag=True, help="One matrix for input and output embedding.")
-@click.option("--workers", type=click.IntRange(1), help="Worker processes [one a core].")
+@engine_options
 @HOME_OPTION
 @recipe_options
 @JSON_OPTION
@@ -111,6 +111,8 @@ def sweep_command(
     params: float | None,
     tied: bool,
     workers: int | None,
+    engine: str | None,
+    ray_address: str | None,
     home: str | None,
     settings: Sequence[str],
     as_json: bool,
@@ -120,6 +122,7 @@ def sweep_command(
     Each is trained on the sample of RECIPE and measured on its held-out text. What is missing of
     the sample is built first; no tokenizer of a version changes.
     """
+    from corpus_assets.graph.engine.choice import EngineChoice
     from corpus_assets.inspect.sweep import Model, layer_params, sweep
     from corpus_assets.session import open_session
 
@@ -133,9 +136,9 @@ def sweep_command(
         open_session(
             recipe,
             Home.resolve(home),
-            workers or os.cpu_count() or 1,
-            overrides_of(settings),
+            overrides=overrides_of(settings),
             progress=progress,
+            engine=EngineChoice.resolve(engine, workers, ray_address),
         ) as session,
     ):
         rows = sweep(session, wanted, model)

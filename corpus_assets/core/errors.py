@@ -11,6 +11,8 @@
     +-- MissingInput            a stage was asked to run before what it reads exists
     +-- ModelError              a model file is missing, unreadable or has the wrong digest
     +-- EngineError             a worker died or a task could not be run
+    |   +-- NodeLost            the machine that ran a task is gone
+    |   +-- OtherCode           a machine has other code than the one that plans, or none
     +-- ShardError              a shard, manifest or loader request is invalid
     +-- MissingExtra            an optional dependency is needed and not installed
 
@@ -60,6 +62,14 @@ class ModelError(CorpusError):
 
 class EngineError(CorpusError):
     """A task could not be executed."""
+
+
+class NodeLost(EngineError):
+    """A machine of the cluster went away under a task; another one may run it."""
+
+
+class OtherCode(EngineError):
+    """A machine of the cluster would run other code than the build's."""
 
 
 class ShardError(CorpusError):

@@ -8,15 +8,17 @@ from collections.abc import Iterator, Sequence
 import dagster as dg
 
 from corpus_assets.core.home import Home
+from corpus_assets.graph.engine.choice import EngineChoice
 from corpus_assets.inspect.snapshots import Book
 from corpus_assets.session import Session, build_lease, open_session
 from corpus_assets.versions.pins import ALL
 
 
 class CorpusResource(dg.ConfigurableResource):
-    """Which corpus the assets build, and with how many worker processes.
+    """Which corpus the assets build, and where their tasks run.
 
-    Left empty, `recipe` is CORPUS_RECIPE or the demo, `home` is CORPUS_HOME. Calibrations are
+    Left empty, `recipe` is CORPUS_RECIPE or the demo, `home` is CORPUS_HOME, `engine` and
+    `ray_address` are CORPUS_ENGINE and CORPUS_RAY_ADDRESS. Calibrations are
     those of the lock beside the recipe, or of its live versions, unless `lock` names others or
     `recalibrate` asks for new ones.
     """
@@ -24,9 +26,14 @@ class CorpusResource(dg.ConfigurableResource):
     recipe: str = ""
     home: str = ""
     workers: int = 0
+    engine: str = ""
+    ray_address: str = ""
     overrides: str = "{}"
     lock: str = ""
     recalibrate: bool = False
+
+    def chosen_engine(self, local_workers: int = 0) -> EngineChoice:
+        return EngineChoice.resolve(self.engine, self.workers, self.ray_address, local_workers)
 
     @contextlib.contextmanager
     def session(self) -> Iterator[Session]:
@@ -38,10 +45,10 @@ class CorpusResource(dg.ConfigurableResource):
         with open_session(
             self.recipe or os.environ.get("CORPUS_RECIPE") or "demo",
             Home.resolve(self.home or None),
-            self.workers or os.cpu_count() or 1,
-            json.loads(self.overrides),
-            self.lock or None,
+            overrides=json.loads(self.overrides),
+            lock=self.lock or None,
             upgrade=(ALL,) if self.recalibrate else (),
+            engine=self.chosen_engine(),
         ) as session:
             yield session
 

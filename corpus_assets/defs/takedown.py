@@ -4,5 +4,10 @@ from corpus_assets.defs.build import DagsterRuns
 from corpus_assets.takedown.run import command
 
 
-def run(home: str | None = None) -> int:
-    return command(home, DagsterRuns())
+def run(
+    home: str | None = None,
+    workers: int | None = None,
+    engine: str | None = None,
+    ray_address: str | None = None,
+) -> int:
+    return command(home, DagsterRuns(), workers, engine, ray_address)

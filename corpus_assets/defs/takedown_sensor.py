@@ -53,7 +53,8 @@ def carry_out_takedowns(context: dg.OpExecutionContext, corpus: CorpusResource) 
         context.instance.add_run_tags(context.run_id, {k: v for k, v in tags.items() if v})
 
     home = Home.resolve(corpus.home or None)
-    outcome = run_pending(home, corpus.workers or 1, context.log.info, tag, DagsterRuns())
+    engine = corpus.chosen_engine(local_workers=1)
+    outcome = run_pending(home, engine, context.log.info, tag, DagsterRuns())
     if outcome is None:
         context.log.info("no takedown is pending")
         return

@@ -30,6 +30,7 @@ from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.lock import Lock
 from corpus_assets.core.store import Store
+from corpus_assets.graph.engine.choice import EngineChoice
 from corpus_assets.graph.leases import collecting, lease_s, owner_name, renewing, takedown_run
 from corpus_assets.ingest.purge import covered_keys
 from corpus_assets.ingest.suppressions import Suppressions
@@ -78,11 +79,20 @@ class Outcome:
     snapshots: tuple[str, ...] = ()
 
 
-def command(home: str | None = None, runner: Runner | None = None) -> int:
+def command(
+    home: str | None = None,
+    runner: Runner | None = None,
+    workers: int | None = None,
+    engine: str | None = None,
+    ray_address: str | None = None,
+) -> int:
     """Carry out what is pending and say what was done, as `catalog takedown run` does."""
     try:
         outcome = run_pending(
-            Home.resolve(home), tell=lambda line: click.echo(line, err=True), runner=runner
+            Home.resolve(home),
+            EngineChoice.resolve(engine, workers, ray_address, local_workers=1),
+            tell=lambda line: click.echo(line, err=True),
+            runner=runner,
         )
     except CorpusError as error:  # the catalog's command knows its own errors only
         raise CatalogError(str(error)) from error
@@ -141,7 +151,7 @@ def not_deleted(outcome: Outcome) -> str:
 
 def run_pending(
     home: Home,
-    workers: int = 1,
+    engine: EngineChoice | None = None,
     tell: Tell = _silent,
     on_found: OnFound | None = None,
     runner: Runner | None = None,
@@ -154,7 +164,7 @@ def run_pending(
     store, opened = open_home(home)
     with takedown_run(opened, tell) as registry:
         release_dead_claims(registry)
-        work = _Work(home, store, registry, owner_name(), workers, tell, on_found, runner)
+        work = _Work(home, store, registry, owner_name(), engine, tell, on_found, runner)
         try:
             with renewing(work.claim_again, lease_s()):
                 while not work.try_to_build():
@@ -185,7 +195,7 @@ class _Work:
     store: Store
     registry: Registry
     owner: str
-    workers: int
+    engine: EngineChoice | None
     tell: Tell
     on_found: OnFound | None = None
     runner: Runner | None = None
@@ -225,7 +235,7 @@ class _Work:
     def _rebuild(self, name: str, state: str) -> None:
         """Build a version again, and publish it where anything it holds changed."""
         requests = list(self.claimed)
-        with reopen_session(self.home, name, self.workers, requests=requests) as session:
+        with reopen_session(self.home, name, requests=requests, engine=self.engine) as session:
             session.registry = self.registry
             if session.pipeline.suppressions.state != state:
                 raise OrdersChanged("takedowns were filed while this run began")

@@ -1,5 +1,8 @@
 """What every engine does about tasks that fail: tries them again, sets them aside, goes on."""
 
+import contextlib
+import os
+import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -9,6 +12,8 @@ from corpus_assets.core.errors import (
     CorruptArtifact,
     EngineError,
     MissingExtra,
+    NodeLost,
+    OtherCode,
     RecipeError,
     SourceError,
     StoreError,
@@ -17,9 +22,11 @@ from corpus_assets.core.store import LocalStore, load_result
 from corpus_assets.core.task import Task
 from corpus_assets.graph.engine import tries as policy
 from corpus_assets.graph.engine.local import LocalEngine
+from corpus_assets.graph.engine.ray import RayEngine
 from corpus_assets.graph.engine.tries import FailedTask, PartsFailed, Tries
 from corpus_assets_tests.engine import tiny_tasks
 from corpus_assets_tests.engine.test_local import ignore
+from corpus_assets_tests.ray_cluster import NODE
 
 
 @pytest.fixture(autouse=True)
@@ -34,16 +41,42 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> LocalStore:
     return LocalStore(tmp_path_factory.mktemp("store"))
 
 
+AnEngine = LocalEngine | RayEngine
+RAY = pytest.param("ray", marks=pytest.mark.slow)
+
+
 @pytest.fixture(scope="module")
-def pool(store: LocalStore) -> Iterator[LocalEngine]:
+def processes(store: LocalStore) -> Iterator[LocalEngine]:
     made = LocalEngine(store.url, tiny_tasks.function_of, 2)
     yield made
     made.close()
 
 
-@pytest.fixture(params=[1, 2], ids=["this process", "two processes"])
-def engine(request: pytest.FixtureRequest, store: LocalStore, pool: LocalEngine) -> LocalEngine:
-    return pool if request.param > 1 else LocalEngine(store.url, tiny_tasks.function_of)
+@pytest.fixture(scope="module")
+def ray_engine(request: pytest.FixtureRequest, store: LocalStore) -> Iterator[RayEngine]:
+    cluster = request.getfixturevalue("ray_cluster")
+    second = cluster.add_node(**NODE)
+    made = RayEngine(store.url, tiny_tasks.function_of, address=cluster.address)
+    yield made
+    made.close()
+    cluster.remove_node(second)
+
+
+@pytest.fixture(params=["two processes", RAY])
+def pool(request: pytest.FixtureRequest) -> AnEngine:
+    """An engine with workers that can die."""
+    name = "ray_engine" if request.param == "ray" else "processes"
+    found: AnEngine = request.getfixturevalue(name)
+    return found
+
+
+@pytest.fixture(params=["this process", "two processes", RAY])
+def engine(request: pytest.FixtureRequest, store: LocalStore) -> AnEngine:
+    if request.param == "this process":
+        return LocalEngine(store.url, tiny_tasks.function_of)
+    name = "ray_engine" if request.param == "ray" else "processes"
+    found: AnEngine = request.getfixturevalue(name)
+    return found
 
 
 def tasks(stage: str, numbers: Sequence[int], log: Path, **params: str) -> list[Task]:
@@ -75,7 +108,7 @@ def stored(store: LocalStore, todo: list[Task]) -> list[bool]:
 
 @pytest.mark.parametrize("fault", ["source", "surprise", "memory"])
 def test_a_part_that_fails_twice_is_done_at_the_third_try(
-    engine: LocalEngine, tmp_path: Path, fault: str
+    engine: AnEngine, tmp_path: Path, fault: str
 ) -> None:
     done = engine.run(faulty(tmp_path, fault, 2), ignore)
     assert [each.result.counts["n"] for each in done] == [1, 2, 3, 4]
@@ -83,7 +116,7 @@ def test_a_part_that_fails_twice_is_done_at_the_third_try(
 
 
 def test_a_part_that_fails_three_times_is_set_aside_and_the_others_are_done(
-    engine: LocalEngine, store: LocalStore, tmp_path: Path
+    engine: AnEngine, store: LocalStore, tmp_path: Path
 ) -> None:
     todo = faulty(tmp_path, "source", 9)
     told: list[str] = []
@@ -100,14 +133,14 @@ def test_a_part_that_fails_three_times_is_set_aside_and_the_others_are_done(
     assert all(each.cached for each in again)
 
 
-def test_the_last_try_is_made_with_nothing_beside_it(engine: LocalEngine, tmp_path: Path) -> None:
+def test_the_last_try_is_made_with_nothing_beside_it(engine: AnEngine, tmp_path: Path) -> None:
     done = engine.run(tasks("alone_at_last", range(1, 6), tmp_path), ignore)
     assert len(done) == 5
     assert [tries(tmp_path, n) for n in range(1, 6)] == [3] * 5
 
 
 def test_an_error_that_nobody_expected_is_named_by_its_place_and_quotes_nothing(
-    engine: LocalEngine, tmp_path: Path
+    engine: AnEngine, tmp_path: Path
 ) -> None:
     with pytest.raises(PartsFailed) as caught:
         engine.run(faulty(tmp_path, "surprise", 9), ignore)
@@ -117,16 +150,14 @@ def test_an_error_that_nobody_expected_is_named_by_its_place_and_quotes_nothing(
 
 
 @pytest.mark.parametrize("fault", ["away", "reset"])
-def test_a_failure_of_the_world_is_waited_for(
-    engine: LocalEngine, tmp_path: Path, fault: str
-) -> None:
+def test_a_failure_of_the_world_is_waited_for(engine: AnEngine, tmp_path: Path, fault: str) -> None:
     done = engine.run(faulty(tmp_path, fault, 19), ignore)
     assert len(done) == 4
     assert tries(tmp_path) == 20
 
 
 def test_a_world_that_stays_away_is_given_up_after_twenty_tries(
-    engine: LocalEngine, tmp_path: Path
+    engine: AnEngine, tmp_path: Path
 ) -> None:
     with pytest.raises(PartsFailed) as caught:
         engine.run(faulty(tmp_path, "away", 99), ignore)
@@ -145,7 +176,7 @@ def test_pauses_grow_and_stay_bounded() -> None:
     ("fault", "error"), [("recipe", RecipeError), ("disk", StoreError), ("damage", CorruptArtifact)]
 )
 def test_what_concerns_the_whole_build_ends_it_at_once(
-    engine: LocalEngine, tmp_path: Path, fault: str, error: type[Exception]
+    engine: AnEngine, tmp_path: Path, fault: str, error: type[Exception]
 ) -> None:
     numbers = (3, *range(10, 60))
     with pytest.raises(error):
@@ -155,13 +186,14 @@ def test_what_concerns_the_whole_build_ends_it_at_once(
 
 def test_an_absent_extra_is_no_reason_to_set_parts_aside() -> None:
     assert policy.fault_of(MissingExtra("install it")) is policy.Fault.BUILD
+    assert policy.fault_of(OtherCode("install the same")) is policy.Fault.BUILD
     assert policy.fault_of(KeyboardInterrupt()) is policy.Fault.BUILD
     assert policy.fault_of(OSError(28, "No space left on device")) is policy.Fault.BUILD
 
 
 @pytest.mark.parametrize("fault", ["killed", "exit"])
 def test_a_worker_that_dies_fails_its_own_task_and_no_other(
-    pool: LocalEngine, store: LocalStore, tmp_path: Path, fault: str
+    pool: AnEngine, store: LocalStore, tmp_path: Path, fault: str
 ) -> None:
     done = pool.run(faulty(tmp_path, fault, 2), ignore)
     assert [each.result.counts["n"] for each in done] == [1, 2, 3, 4]
@@ -171,15 +203,18 @@ def test_a_worker_that_dies_fails_its_own_task_and_no_other(
     with pytest.raises(PartsFailed) as caught:
         pool.run(poison, ignore)
     [failed] = caught.value.failures
-    how = {"killed": "ended by SIGKILL", "exit": "exit code 137"}[fault]
     assert isinstance(failed.error, EngineError)
-    assert failed.reason.startswith(f"a worker process died during faulty (number 3): {how}; ")
-    assert "fewer --workers" in failed.reason
+    assert failed.reason.startswith("a worker process died during faulty (number 3)")
+    assert "if it was killed for memory" in failed.reason
+    if isinstance(pool, LocalEngine):  # Ray does not say how
+        how = {"killed": "ended by SIGKILL", "exit": "exit code 137"}[fault]
+        assert f": {how}; " in failed.reason
+    assert (failed.tries.own, failed.tries.world, tries(for_ever)) == (3, 0, 3)
     assert stored(store, poison) == [True, True, False, True, True, True]
 
 
 def test_a_task_that_hangs_is_started_a_second_time(
-    pool: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pool: AnEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "patience_s", 0.5)
     done = pool.run(faulty(tmp_path, "stopped", 1), ignore)
@@ -187,15 +222,22 @@ def test_a_task_that_hangs_is_started_a_second_time(
     assert tries(tmp_path) == 2
     again = pool.run(tasks("square", [1, 2, 3], tmp_path), ignore)
     assert len(again) == 3
+    for pid in (tmp_path / "3.tries").read_text().split()[:1]:  # Ray cannot end what is stopped
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGKILL)
 
 
-def test_a_callback_that_fails_ends_the_run(engine: LocalEngine, tmp_path: Path) -> None:
+def test_a_callback_that_fails_ends_the_run(engine: AnEngine, tmp_path: Path) -> None:
     def refuse(task: Task, finished: object) -> None:
         raise RuntimeError("the catalog is gone")
 
     with pytest.raises(RuntimeError, match="the catalog is gone"):
         engine.run(tasks("square", [1, 2, 3], tmp_path), refuse)
     assert len(engine.run(tasks("square", [4, 5, 6], tmp_path), ignore)) == 3
+
+
+def test_a_node_that_is_gone_is_a_failure_of_the_world() -> None:
+    assert policy.fault_of(NodeLost("preempted")) is policy.Fault.WORLD
 
 
 def test_reasons_are_one_line() -> None:

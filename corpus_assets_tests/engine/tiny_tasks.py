@@ -90,6 +90,18 @@ def environment(context: TaskContext) -> None:
     context.write_bytes("environment.txt", f"{found} {os.getpid()}".encode())
 
 
+def nap(context: TaskContext) -> None:
+    """Say on which node of Ray and in which call it runs, then take a while."""
+    import ray
+
+    tries_of(context)
+    here = ray.get_runtime_context()
+    with open(Path(context.param("log")) / "calls", "a", encoding="ascii") as log:
+        log.write(f"{here.get_node_id()} {here.get_task_id()}\n")
+    time.sleep(float(context.param("seconds")))
+    square(context)
+
+
 FUNCTIONS: Mapping[str, Callable[[TaskContext], None]] = {
     "square": square,
     "note_and_square": note_and_square,
@@ -97,6 +109,7 @@ FUNCTIONS: Mapping[str, Callable[[TaskContext], None]] = {
     "alone_at_last": alone_at_last,
     "sleep": sleep,
     "environment": environment,
+    "nap": nap,
 }
 
 

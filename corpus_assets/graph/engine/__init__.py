@@ -1,3 +1,3 @@
-"""Where tasks run: processes of this machine, or whatever implements `Engine`."""
+"""Where tasks run: processes of this machine, or a Ray cluster."""
 
-__all__ = ["base", "local", "tries"]
+__all__ = ["base", "choice", "tries"]

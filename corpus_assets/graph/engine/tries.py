@@ -1,10 +1,10 @@
 """How often a task is tried, whatever engine runs it.
 
 A part's own failure (an exception, a process that died) is tried three times in all, the last time
-with nothing beside it; a failure of the world (a store whose server does not answer) twenty times,
-with growing pauses. A task that fails for good is set aside: the others go on, and the run ends
-with `PartsFailed`. What no further try could mend (a wrong recipe, a damaged store, a full disk, a
-lost lease) ends the run at once.
+with nothing beside it; a failure of the world (a store whose server does not answer, a node that is
+gone) twenty times, with growing pauses. A task that fails for good is set aside: the others go on,
+and the run ends with `PartsFailed`. What no further try could mend (a wrong recipe, a damaged
+store, a full disk, a lost lease, a node with other code) ends the run at once.
 """
 
 from collections.abc import Sequence
@@ -19,6 +19,8 @@ from corpus_assets.core.errors import (
     MissingExtra,
     MissingInput,
     ModelError,
+    NodeLost,
+    OtherCode,
     RecipeError,
     StoreAway,
     StoreError,
@@ -40,9 +42,17 @@ class Fault(Enum):
 
 def fault_of(error: BaseException) -> Fault:
     """Tell whether another try, a later try or nothing at all may help."""
-    if isinstance(error, StoreAway | ConnectionError | TimeoutError):
+    if isinstance(error, StoreAway | NodeLost | ConnectionError | TimeoutError):
         return Fault.WORLD
-    of_all = (RecipeError, ModelError, MissingExtra, MissingInput, StoreError, CatalogError)
+    of_all = (
+        RecipeError,
+        ModelError,
+        MissingExtra,
+        MissingInput,
+        OtherCode,
+        StoreError,
+        CatalogError,
+    )
     if isinstance(error, of_all) or not isinstance(error, Exception) or is_full(error):
         return Fault.BUILD
     return Fault.PART

@@ -277,6 +277,17 @@ def test_run_calls_the_installed_runner_with_the_home(only_here: Path) -> None:
     sys.modules.pop("first_runner", None)
 
 
+def test_run_hands_on_where_the_work_is_to_be_done(only_here: Path) -> None:
+    body = "def run(home, **options):\n    print(sorted(options.items()))\n    return 0\n"
+    install_runner(only_here, "placed_runner", body)
+    plain = CliRunner().invoke(main, ["takedown", "run"])
+    assert plain.stdout == "[]\n", "what was not asked for is the runner's to choose"
+    options = ["--workers", "3", "--engine", "ray", "--ray-address", "head:6379"]
+    placed = CliRunner().invoke(main, ["takedown", "run", *options])
+    assert placed.stdout == "[('engine', 'ray'), ('ray_address', 'head:6379'), ('workers', 3)]\n"
+    sys.modules.pop("placed_runner", None)
+
+
 def test_a_runner_that_cannot_be_loaded_is_named(only_here: Path) -> None:
     install_runner(only_here, "broken_runner", "import no_such_module_anywhere\n")
     result = CliRunner().invoke(main, ["takedown", "run"])

@@ -1,0 +1,138 @@
+"""What to run next, whatever engine runs it: which tasks wait, pause or have to be alone, how often
+each was tried, which are slower than their like."""
+
+import math
+import statistics
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+
+from corpus_assets.core.task import Finished, Task
+from corpus_assets.graph.engine.tries import FailedTask, Fault, PartsFailed, Tries, fault_of
+
+SLOWER = 3  # than the median of its like: when nothing else is to do, a task is started again
+PATIENCE_S = 30.0  # that it has run at least
+MEASURED = 500  # of the tasks done last, to tell how long one takes
+LARGEST_BATCH = 200
+
+
+class Schedule:
+    """The tasks of one run: which wait, how often each was tried, what came of it."""
+
+    def __init__(self, tasks: Sequence[Task], patience_s: float) -> None:
+        self.tasks = tasks
+        self.tries = [Tries() for _ in tasks]
+        self._patience_s = patience_s
+        self._finished: list[Finished | None] = [None] * len(tasks)
+        self._waiting = deque(range(len(tasks)))
+        self._paused: dict[int, float] = {}  # until when
+        self._alone: deque[int] = deque()  # their last try
+        self._open = len(tasks)
+        self._failures: list[FailedTask] = []
+        self._fatal: Exception | None = None
+        self._seconds: deque[float] = deque(maxlen=MEASURED)  # of tasks that were run
+        self._all_seconds: deque[float] = deque(maxlen=MEASURED)  # and of those that were found
+        self._copied: set[int] = set()
+        self._single: set[int] = set()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a result or a failure is still to come."""
+        return self._open > 0
+
+    @property
+    def look_again_s(self) -> float:
+        """How long to wait for a result before something else may be to do."""
+        if self._paused:
+            return min(max(min(self._paused.values()) - time.monotonic(), 0.0), 1.0)
+        return 60.0 if self._waiting else 1.0
+
+    def next(self, now: float, is_idle: bool) -> int | None:
+        """Take the next task to start; one that has to be alone only where nothing runs."""
+        for number in [n for n, until in self._paused.items() if until <= now]:
+            del self._paused[number]
+            self._waiting.append(number)
+        if not self._waiting and self._alone and is_idle and not self._paused:
+            self._waiting.append(self._alone.popleft())
+        if not self._waiting:
+            return None
+        return self._waiting.popleft()
+
+    def next_batch(self, now: float, is_idle: bool, batch_s: float, slots: int) -> list[int]:
+        """Take as many tasks as fill `batch_s` by what those before them took, and leave enough for
+        all `slots`. One that failed before, or is still unmeasured, is taken by itself."""
+        first = self.next(now, is_idle)
+        if first is None:
+            return []
+        found = [first]
+        if self._all_seconds and self._is_fresh(first):
+            mean = statistics.fmean(self._all_seconds)
+            size = min(
+                math.ceil(batch_s / max(mean, batch_s / LARGEST_BATCH)),
+                math.ceil((len(self._waiting) + 1) / slots),
+            )
+            while len(found) < size and self._is_fresh(self._waiting[0]):
+                found.append(self._waiting.popleft())
+        return found
+
+    def _is_fresh(self, number: int) -> bool:
+        return self.tries[number] == Tries() and number not in self._single
+
+    def put_back(self, numbers: Sequence[int], is_suspect: bool = False) -> None:
+        """Let tasks wait again that were taken and not tried, or whose results were lost with
+        another task of their batch: `is_suspect` ones are taken singly from now on."""
+        if self._fatal is not None:
+            self._open -= len(numbers)
+            return
+        self._waiting.extendleft(reversed(numbers))
+        if is_suspect:
+            self._single.update(numbers)
+
+    def straggler(self, running: Mapping[int, float], now: float) -> int | None:
+        """Return a task that has run three times longer than its like, once."""
+        if self._waiting or self._paused or not self._seconds:
+            return None
+        allowed = max(SLOWER * statistics.median(self._seconds), self._patience_s)
+        for number, began in running.items():
+            is_new = number not in self._copied and not self.tries[number].is_last
+            if is_new and now - began > allowed:
+                self._copied.add(number)
+                return number
+        return None
+
+    def has(self, number: int) -> bool:
+        return self._finished[number] is not None
+
+    def done(self, number: int, finished: Finished, seconds: float) -> None:
+        self._finished[number] = finished
+        self._open -= 1
+        self._all_seconds.append(seconds)
+        if not finished.cached:
+            self._seconds.append(seconds)
+
+    def failed(self, number: int, error: Exception) -> None:
+        """Put a task back to be tried again, or give it up."""
+        tries = self.tries[number]
+        if fault_of(error) is Fault.BUILD:
+            self._fatal = self._fatal or error
+            self._open -= 1 + len(self._waiting) + len(self._paused) + len(self._alone)
+            self._waiting.clear()
+            self._paused.clear()
+            self._alone.clear()
+        elif self._fatal is not None or not tries.failed(error):
+            self._failures.append(FailedTask(self.tasks[number], error, tries))
+            self._open -= 1
+        elif fault_of(error) is Fault.WORLD:
+            self._paused[number] = time.monotonic() + tries.pause_s
+        elif tries.is_last:
+            self._alone.append(number)
+        else:
+            self._waiting.append(number)
+
+    def results(self) -> list[Finished]:
+        """Return all results, or raise what went wrong."""
+        if self._fatal is not None:
+            raise self._fatal
+        if self._failures:
+            raise PartsFailed(self._failures) from self._failures[0].error
+        return [done for done in self._finished if done is not None]

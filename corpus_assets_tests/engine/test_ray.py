@@ -1,0 +1,289 @@
+"""The Ray engine: a cluster whose nodes come and go gives what one process gives."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import types
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from catalog.cli.commands import main as catalog
+from catalog.db.database import clock
+from catalog.errors import LeaseLost
+from corpus_assets.cli.main import main
+from corpus_assets.core.errors import EngineError, MissingExtra, OtherCode
+from corpus_assets.core.store import LocalStore, load_result
+from corpus_assets.core.task import Finished, Task
+from corpus_assets.graph.engine import ray as ray_engine
+from corpus_assets.graph.engine.choice import EngineChoice
+from corpus_assets.graph.engine.code import code_digest
+from corpus_assets.graph.engine.local import LocalEngine
+from corpus_assets.graph.engine.ray import RayEngine
+from corpus_assets_tests.conftest import Place
+from corpus_assets_tests.demo_build import corpus_command, environment, hashes, version_files
+from corpus_assets_tests.engine import tiny_tasks
+from corpus_assets_tests.engine.test_failures import tasks, tries
+from corpus_assets_tests.engine.test_local import ignore
+from corpus_assets_tests.ray_cluster import NODE
+
+TINY = tiny_tasks.function_of
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> LocalStore:
+    return LocalStore(tmp_path / "store")
+
+
+@pytest.fixture
+def engine(ray_cluster: Any, store: LocalStore) -> Iterator[RayEngine]:
+    made = RayEngine(store.url, TINY, address=ray_cluster.address)
+    yield made
+    made.close()
+
+
+def naps(log: Path, number: int, seconds: float) -> list[Task]:
+    return tasks("nap", range(number), log, seconds=str(seconds))
+
+
+def calls(log: Path) -> list[list[str]]:
+    """(node, call) of every try."""
+    return [line.split() for line in (log / "calls").read_text().splitlines()]
+
+
+def test_small_tasks_share_calls_and_leave_the_files_that_one_process_leaves(
+    engine: RayEngine, store: LocalStore, tmp_path: Path
+) -> None:
+    told: list[str] = []
+    todo = naps(tmp_path, 60, 0)
+    done = engine.run(todo, lambda task, finished: told.append(task.label))
+    assert [each.result.counts["n"] for each in done] == list(range(60))
+    assert sorted(told) == sorted(task.label for task in todo)
+    shared = Counter(call for _, call in calls(tmp_path))
+    assert sum(shared.values()) == 60
+    assert max(shared.values()) > 1, "small tasks go in batches"
+    assert len(shared) > 4, "and all CPUs get some"
+    assert all(each.cached for each in engine.run(todo, ignore))
+    squares = tasks("square", range(5), tmp_path)
+    engine.run(squares, ignore)
+    other = LocalStore(tmp_path / "other")
+    LocalEngine(other.url, TINY).run(squares, ignore)
+    for name in other.list("artifacts"):
+        assert store.read(name) == other.read(name)
+
+
+@pytest.mark.slow
+def test_tasks_of_a_node_that_is_killed_run_on_one_that_came(
+    engine: RayEngine, ray_cluster: Any, tmp_path: Path
+) -> None:
+    nodes = [ray_cluster.add_node(**NODE)]
+    todo = naps(tmp_path, 60, 0.5)
+    told: list[str] = []
+
+    def replace_a_node(task: Task, finished: Finished) -> None:
+        told.append(task.label)
+        # There are naps of half a second on both CPUs of the node at any moment.
+        if len(nodes) == 1 and any(node == nodes[0].node_id for node, _ in calls(tmp_path)):
+            ray_cluster.remove_node(nodes[0], allow_graceful=False)
+            nodes.append(ray_cluster.add_node(**NODE))
+
+    try:
+        done = engine.run(todo, replace_a_node)
+        assert [each.result.counts["n"] for each in done] == list(range(60))
+        assert len(nodes) == 2
+        assert sorted(told) == sorted(task.label for task in todo)
+        assert any(tries(tmp_path, n) > 1 for n in range(60)), "something was lost"
+        assert any(node == nodes[1].node_id for node, _ in calls(tmp_path))
+    finally:
+        ray_cluster.remove_node(nodes[-1])
+
+
+@pytest.mark.slow
+def test_a_worker_with_other_code_refuses_and_names_both(
+    engine: RayEngine, store: LocalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_engine, "code_digest", lambda: "0123456789abcdef")
+    todo = tasks("square", range(9), tmp_path)
+    with pytest.raises(OtherCode) as caught:
+        engine.run(todo, ignore)
+    assert f"({code_digest()[:12]})" in str(caught.value)
+    assert "(0123456789ab)" in str(caught.value)
+    assert not any(load_result(store, "square", task.fingerprint) for task in todo)
+
+
+@pytest.mark.slow
+def test_a_worker_without_the_code_is_told_about(
+    ray_cluster: Any, store: LocalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    absent = types.ModuleType("module_of_this_machine_only")
+    exec("def function_of(stage): return None", absent.__dict__)
+    monkeypatch.setitem(sys.modules, absent.__name__, absent)
+    engine = RayEngine(store.url, absent.function_of, address=ray_cluster.address)
+    try:
+        with pytest.raises(OtherCode, match="module_of_this_machine_only.*install the same"):
+            engine.run(tasks("square", range(3), tmp_path), ignore)
+    finally:
+        engine.close()
+
+
+@pytest.mark.slow
+def test_after_the_moment_that_it_is_allowed_until_nothing_is_stored(
+    engine: RayEngine, store: LocalStore, tmp_path: Path
+) -> None:
+    first, second = tasks("square", [1, 2], tmp_path), tasks("square", [3, 4], tmp_path)
+    engine.allow_until(clock() + 600)
+    engine.run(first, ignore)
+    engine.allow_until(0.0)
+    with pytest.raises(LeaseLost, match=r"square \(number [34]\) was not stored: .*lease ran out"):
+        engine.run(second, ignore)
+    assert [load_result(store, "square", task.fingerprint) for task in second] == [None, None]
+    assert all(done.cached for done in engine.run(first, ignore)), "what is there is found"
+
+
+@pytest.mark.slow
+def test_workers_bound_what_is_under_way(
+    ray_cluster: Any, store: LocalStore, tmp_path: Path
+) -> None:
+    engine = RayEngine(store.url, TINY, workers=1, address=ray_cluster.address)
+    try:  # every task fails where it sees another one beside it, at its third try for good
+        assert len(engine.run(tasks("alone_at_last", range(4), tmp_path), ignore)) == 4
+        assert [tries(tmp_path, n) for n in range(4)] == [3] * 4
+    finally:
+        engine.close()
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_what_runs_on_the_cluster(
+    engine: RayEngine, store: LocalStore, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    log.touch()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def interrupt() -> None:
+        while len(log.read_text().split()) < 2:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    waiting = threading.Thread(target=interrupt)
+    waiting.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            engine.run(
+                [Task("sleep", 1, {"n": n}, params={"log": str(log)}) for n in (1, 2)], ignore
+            )
+    finally:
+        waiting.join()
+        signal.signal(signal.SIGINT, before)
+    for pid in log.read_text().split():
+        _wait_until_gone(int(pid))
+    assert len(engine.run(tasks("square", [1, 2], tmp_path), ignore)) == 2
+
+
+def _wait_until_gone(pid: int) -> None:
+    while Path(f"/proc/{pid}").exists():  # the test's own time limit ends this
+        time.sleep(0.05)
+
+
+DRIVER = """
+import sys
+from pathlib import Path
+from corpus_assets.graph.engine.ray import RayEngine
+from corpus_assets_tests.engine.test_ray import TINY, ignore, naps
+url, address, log = sys.argv[1:]
+RayEngine(url, TINY, address=address).run(naps(Path(log), 2, 4.0), ignore)
+"""
+
+
+@pytest.mark.slow
+def test_a_task_whose_driver_was_killed_stores_nothing(
+    ray_cluster: Any, store: LocalStore, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", DRIVER, store.url, ray_cluster.address, str(tmp_path)]
+    driver = subprocess.Popen(command)
+    while not tries(tmp_path, 0) or not tries(tmp_path, 1):
+        assert driver.poll() is None
+        time.sleep(0.05)
+    driver.kill()
+    driver.wait()
+    for number in (0, 1):
+        _wait_until_gone(int((tmp_path / f"{number}.tries").read_text()))
+    todo = naps(tmp_path, 2, 4.0)
+    assert [load_result(store, "nap", task.fingerprint) for task in todo] == [None, None]
+
+
+@pytest.mark.slow
+def test_the_small_corpus_and_a_takedown_have_the_same_bytes_on_ray(
+    ray_cluster: Any, small_build: Place, place: Place, tmp_path: Path
+) -> None:
+    """`place` is built by one process, as `small_build` is, and one of its pages taken down."""
+    on_ray = ["--engine", "ray", "--ray-address", ray_cluster.address]
+    home = tmp_path / "ray"
+    command = ["build", str(place.recipe), "--home", str(home), "--version", "small-t"]
+    assert main([*command, *on_ray]) == 0
+    assert hashes(home / "store" / "artifacts") == hashes(small_build.store / "artifacts")
+    assert version_files(home, "small-t") == small_build.files()
+    page = ["takedown", "request", "--url", "http://site-5.example.org/article", "--reason", "t"]
+    for where, options in ((place.home, []), (home, on_ray)):
+        for command in (page, ["takedown", "run", *options]):
+            done = CliRunner().invoke(catalog, [*command, "--home", str(where)])
+            assert done.exit_code == 0, done.output
+    assert version_files(home, "small-t.td1") == place.files("small-t.td1")
+
+
+@pytest.mark.slow
+def test_sigterm_ends_a_build_on_ray_with_one_line(
+    ray_cluster: Any, place: Place, tmp_path: Path
+) -> None:
+    on_ray = ["--engine", "ray", "--ray-address", ray_cluster.address]
+    home = tmp_path / "ray"
+    build = subprocess.Popen(
+        corpus_command("build", str(place.recipe), "--version", "small-t", *on_ray),
+        env=environment(home),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not list(home.glob("store/artifacts/documents/*/result.json")):
+        assert build.poll() is None
+        time.sleep(0.05)
+    build.send_signal(signal.SIGTERM)
+    printed, told = build.communicate()
+    assert build.returncode == 143
+    assert told.strip().splitlines()[-1].startswith("corpus: stopped")
+    assert "Traceback" not in told + printed
+
+
+def test_without_ray_the_engine_says_what_to_install(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'corpus-assets\[ray\]'"):
+        RayEngine(store.url, TINY)
+
+
+def test_ray_client_is_refused_with_what_to_do_instead(store: LocalStore) -> None:
+    with pytest.raises(EngineError, match="ray://head:10001: .*ray start --address"):
+        RayEngine(store.url, TINY, address="ray://head:10001")
+
+
+def test_options_win_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert EngineChoice.resolve(workers=3) == EngineChoice("local", 3)
+    assert EngineChoice.resolve(ray_address="head:6379") == EngineChoice("ray", 0, "head:6379")
+    monkeypatch.setenv("CORPUS_ENGINE", "ray")
+    monkeypatch.setenv("CORPUS_RAY_ADDRESS", "head:6379")
+    assert EngineChoice.resolve() == EngineChoice("ray", 0, "head:6379")
+    assert EngineChoice.resolve(ray_address="other:1", workers=2).ray_address == "other:1"
+    assert EngineChoice.resolve("local", local_workers=1) == EngineChoice("local", 1)
+    monkeypatch.setenv("CORPUS_ENGINE", "spark")
+    with pytest.raises(EngineError, match="no engine spark; choose local or ray"):
+        EngineChoice.resolve()
+    with pytest.raises(EngineError, match="--ray-address is for the engine ray"):
+        EngineChoice.resolve("local", ray_address="head:6379")
