@@ -8,9 +8,10 @@ import pyarrow as pa
 from corpus_assets.clean.stage import CLEAN_TEXT
 from corpus_assets.core.stage import Asset
 from corpus_assets.dedup.stage import SIGNATURES
+from corpus_assets.defs.progress import Observed, failed_parts
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.graph.checks import CheckOutcome, check_asset
-from corpus_assets.graph.run import AssetReport, run_asset
+from corpus_assets.graph.run import AssetReport, StageIncomplete, run_asset
 from corpus_assets.graph.tokenizer_checks import TOKENIZER_CHECKS, tokenizer_checks
 from corpus_assets.scrub.texts import SCRUBBED
 from corpus_assets.select.stage import SELECTION
@@ -62,9 +63,15 @@ def materialize_stage(
     """Run one asset for the partition at hand (or for all, where it has none)."""
     snapshot = context.partition_key if context.has_partition_key else None
     with corpus.work() as session:
-        report = run_asset(
-            session.pipeline, session.engine, session.registry, session.progress, asset, snapshot
-        )
+        progress = Observed(session.progress, context)
+        try:
+            report = run_asset(
+                session.pipeline, session.engine, session.registry, progress, asset, snapshot
+            )
+        except StageIncomplete as error:
+            raise dg.Failure(
+                str(error), {"failed_parts": failed_parts(error.aside)}, allow_retries=False
+            ) from error
         outcomes = check_asset(session.pipeline, report) if snapshot else []
         if asset == SELECTION.name and snapshot:
             outcomes += drift_checks(session.pipeline, snapshot)

@@ -171,15 +171,24 @@ def _failed_row(part: int, failed: FailedTask, snapshot: str | None) -> FailedPa
     )
 
 
-def _incomplete(report: AssetReport, aside: Sequence[FailedPartRow], parts: int) -> EngineError:
+class StageIncomplete(EngineError):
+    """Parts of a stage are set aside; all others are done."""
+
+    def __init__(self, said: str, aside: Sequence[FailedPartRow]) -> None:
+        super().__init__(said)
+        self.aside = tuple(aside)
+
+
+def _incomplete(report: AssetReport, aside: Sequence[FailedPartRow], parts: int) -> StageIncomplete:
     """Say what is missing of a stage, and what to do."""
     first = aside[0]
     which = f"{first.stage} of {report.snapshot}" if report.snapshot else first.stage
-    return EngineError(
+    return StageIncomplete(
         f"{which}: {len(aside)} of {parts} parts failed and {'is' if len(aside) == 1 else 'are'} set "
         f"aside, the others are kept; {first.label}, {first.tries} tries: {first.error} "
         "(`corpus parts failed` lists them; when the cause is mended, `corpus parts retry`, then "
-        "run the same command again; or `corpus parts skip` to go on without their files)"
+        "run the same command again; or `corpus parts skip` to go on without their files)",
+        aside,
     )
 
 

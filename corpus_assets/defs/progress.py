@@ -1,0 +1,81 @@
+"""What Dagster shows of an asset while it runs, and of the parts that failed."""
+
+import time
+from collections.abc import Sequence
+
+import dagster as dg
+
+from catalog.db.rows import FailedPartRow
+from corpus_assets.core.progress import Progress
+
+OBSERVED_EVERY_S = 30.0
+SHOWN = 100  # rows of a table: `corpus parts failed` has all
+
+
+class Observed:
+    """Progress that Dagster sees too: every half minute a line in the run's log, and numbers that
+    the asset's page plots."""
+
+    def __init__(self, told: Progress, context: dg.AssetExecutionContext) -> None:
+        self._told, self._context = told, context
+        self._began = self._seen = time.monotonic()
+        self._parts = self._done = self._ran = self._documents = 0
+
+    def started(self, asset: str, snapshot: str | None, parts: int) -> None:
+        self._told.started(asset, snapshot, parts)
+        self._parts += parts
+
+    def advanced(self, asset: str, snapshot: str | None, documents: int, cached: bool) -> None:
+        self._told.advanced(asset, snapshot, documents, cached)
+        self._done += 1
+        self._ran += not cached
+        self._documents += 0 if cached else documents
+        now = time.monotonic()
+        if now - self._seen >= OBSERVED_EVERY_S:
+            self._seen = now
+            self._observe(now - self._began)
+
+    def _observe(self, seconds: float) -> None:
+        left = (self._parts - self._done) * seconds / max(self._ran, 1)
+        speed = self._documents / seconds
+        self._context.log.info(
+            f"{self._done} of {self._parts} parts done, {speed:,.0f} documents/s, "
+            f"{left / 60:,.0f} minutes left"
+        )
+        numbers: dict[str, int | float] = {
+            "parts_done": self._done,
+            "parts": self._parts,
+            "documents_per_second": speed,
+            "minutes_left": left / 60,
+        }
+        partition = self._context.partition_key if self._context.has_partition_key else None
+        self._context.log_event(
+            dg.AssetObservation(self._context.asset_key, metadata=numbers, partition=partition)
+        )
+
+    def finished(self, asset: str, snapshot: str | None, cached: int, ran: int) -> None:
+        self._told.finished(asset, snapshot, cached, ran)
+
+    def told(self, line: str) -> None:
+        self._told.told(line)
+        self._context.log.info(line)
+
+
+def failed_parts(aside: Sequence[FailedPartRow]) -> dg.TableMetadataValue:
+    """Return the parts that are set aside as a table."""
+    return dg.MetadataValue.table(
+        [
+            dg.TableRecord(
+                {"stage": row.stage, "part": row.label, "tries": row.tries, "error": row.error}
+            )
+            for row in aside[:SHOWN]
+        ],
+        schema=dg.TableSchema(
+            [
+                dg.TableColumn("stage"),
+                dg.TableColumn("part"),
+                dg.TableColumn("tries", "int"),
+                dg.TableColumn("error"),
+            ]
+        ),
+    )
