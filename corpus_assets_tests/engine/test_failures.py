@@ -137,6 +137,7 @@ def test_the_last_try_is_made_with_nothing_beside_it(engine: AnEngine, tmp_path:
     done = engine.run(tasks("alone_at_last", range(1, 6), tmp_path), ignore)
     assert len(done) == 5
     assert [tries(tmp_path, n) for n in range(1, 6)] == [3] * 5
+    assert [each.tries for each in done] == [3] * 5
 
 
 def test_an_error_that_nobody_expected_is_named_by_its_place_and_quotes_nothing(

@@ -76,8 +76,7 @@ class LocalEngine:
         except Exception as error:
             run.failed(number, error)
         else:
-            run.done(number, done, time.monotonic() - began)
-            on_done(run.tasks[number], done)
+            on_done(run.tasks[number], run.done(number, done, time.monotonic() - began))
 
     def _in_processes(self, run: Schedule, on_done: OnDone) -> list[Finished]:
         while run.is_open:
@@ -91,8 +90,9 @@ class LocalEngine:
                 if number is None or run.has(number):
                     continue  # a second copy, which the first was faster than
                 if isinstance(answer, Finished):
-                    run.done(number, answer, time.monotonic() - worker.began)
-                    on_done(run.tasks[number], answer)
+                    on_done(
+                        run.tasks[number], run.done(number, answer, time.monotonic() - worker.began)
+                    )
                     self._end_copies(number)
                 elif not self._copies(number):
                     run.failed(number, answer)

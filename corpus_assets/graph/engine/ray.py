@@ -115,8 +115,7 @@ class RayEngine:
             if run.has(number):
                 continue
             if isinstance(answer, Finished):
-                run.done(number, answer, seconds)
-                on_done(run.tasks[number], answer)
+                on_done(run.tasks[number], run.done(number, answer, seconds))
                 self._end_copies(run, number)
             elif not self._is_running(number):
                 run.failed(number, answer)

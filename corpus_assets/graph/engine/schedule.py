@@ -6,6 +6,7 @@ import statistics
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from corpus_assets.core.task import Finished, Task
 from corpus_assets.graph.engine.tries import FailedTask, Fault, PartsFailed, Tries, fault_of
@@ -103,12 +104,16 @@ class Schedule:
     def has(self, number: int) -> bool:
         return self._finished[number] is not None
 
-    def done(self, number: int, finished: Finished, seconds: float) -> None:
+    def done(self, number: int, finished: Finished, seconds: float) -> Finished:
+        """Note a result; return it with how often it was tried."""
+        tries = self.tries[number]
+        finished = replace(finished, tries=1 + tries.own + tries.world)
         self._finished[number] = finished
         self._open -= 1
         self._all_seconds.append(seconds)
         if not finished.cached:
             self._seconds.append(seconds)
+        return finished
 
     def failed(self, number: int, error: Exception) -> None:
         """Put a task back to be tried again, or give it up."""
