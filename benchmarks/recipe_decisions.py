@@ -49,6 +49,7 @@ COMPARED = [
     *("c4", "ccnet", "dclm", "dolma", "fineweb", "fineweb-edu", "fineweb2", "gopher"),
     *("llama3-like", "nemotron-cc", "redpajama-v2"),
 ]
+TLDS = "baselines/mappers/iana_tlds.txt"  # in a checkout of DCLM
 PEER = Path(__file__).with_name("recipe_decisions_peer.py")
 RECIPES = Path(__file__).resolve().parent.parent / "recipes"
 
@@ -94,7 +95,7 @@ def main() -> None:
     print(
         f"{len(texts)} texts, {sum(map(len, texts)) / len(texts):.0f} characters each on average\n"
     )
-    ours = {name: Ours(name, texts, options.bad_words) for name in options.recipes}
+    ours = {name: Ours(name, texts, options.bad_words, options.dclm) for name in options.recipes}
     if not options.peer_python:
         print("No --peer-python: our side alone. Texts that each recipe's rules keep:\n")
         for name, side in ours.items():
@@ -117,7 +118,9 @@ def spread(files: list[Path], pages: int) -> list[str]:
 class Ours:
     """A recipe's decisions: which rules each text fails, and what line rules leave of it."""
 
-    def __init__(self, name: str, texts: list[str], bad_words: Path | None) -> None:
+    def __init__(
+        self, name: str, texts: list[str], bad_words: Path | None, dclm: Path | None
+    ) -> None:
         recipe = load_recipe(RECIPES / f"{name}.yaml")
         families: list[Any] = []
         known = {"n_chars"}
@@ -126,6 +129,9 @@ class Ours:
             if family.family == "bad_words" and bad_words:
                 family = family.model_copy(update={"word_lists": (str(bad_words),)})
                 models[FILE + str(bad_words)] = bad_words
+            if family.family == "dclm_text" and dclm:
+                listed = (dclm / TLDS).read_text(encoding="utf-8").split()
+                family = family.model_copy(update={"tlds": tuple(listed)})
             if set(family.needs()) <= set(models) and set(family.reads()) <= known:
                 families.append(family)
                 known |= set(family.columns())

@@ -460,10 +460,10 @@ def dclm(job: dict[str, Any]) -> dict[str, Any]:
     if not job["dclm"]:
         return {"absent": "no package; name a checkout of mlfoundations/dclm with --dclm"}
     sys.path[:0] = [job["dclm"], str(Path(job["dclm"], "baselines"))]
-    for name in ("transformers", "justext", "retrie", "retrie.retrie", "bs4", "blingfire"):
+    for name in ("transformers", "justext", "bs4", "blingfire"):
         # Imported there by what is not used here.
         stand_in = types.ModuleType(name)
-        vars(stand_in).update(AutoTokenizer=None, Blacklist=None, BeautifulSoup=None)
+        vars(stand_in).update(AutoTokenizer=None, BeautifulSoup=None)
         sys.modules.setdefault(name, stand_in)
     from baselines.mappers import modifiers
     from baselines.mappers.enrichers.enrichers import word_counter_enricher
@@ -493,6 +493,8 @@ def dclm(job: dict[str, Any]) -> dict[str, Any]:
         "repeated_paragraph_chars": ("paragraph", 0.2, True),
         **{NAMES[n]: (n, share, True) for n, share in (TOP | DUP).items()},
     }
+    tlds = Path(job["dclm"], "baselines", "mappers", "iana_tlds.txt")
+    remove = modifiers.url_removal_modifier(str(tlds))
     squeeze = modifiers.newline_removal_modifier(max_consecutive=2)
     cuts = [
         functools.partial(modifiers.uppercase_ratio_line_modifier, max_ratio=0.5),
@@ -509,9 +511,11 @@ def dclm(job: dict[str, Any]) -> dict[str, Any]:
         ),
     ]
     rules: dict[str, Keeps] = {}
+    whole: list[str | None] = []
     left: list[str | None] = []
     for text in job["texts"]:
-        (page,) = squeeze({"text": text})
+        (page,) = squeeze((remove({"text": text}) or [{"text": ""}])[0])
+        whole.append(page["text"])
         cache: dict[str, Any] = {}
         keeps = {rule: bool(one(dict(page), **values)) for rule, (one, values) in simple.items()}
         for rule, (unit, limit, chars) in repeated.items():
@@ -530,7 +534,8 @@ def dclm(job: dict[str, Any]) -> dict[str, Any]:
         )
         for rule, keep in keeps.items():
             rules.setdefault(rule, []).append(keep)
-    return {"by": "a checkout of mlfoundations/dclm", "rules": rules, "left": {"dclm_lines": left}}
+    steps = {"dclm_text": whole, "dclm_lines": left}
+    return {"by": "a checkout of mlfoundations/dclm", "rules": rules, "left": steps}
 
 
 def redpajama(job: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from pydantic import ValidationError
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import digest
@@ -22,6 +23,7 @@ from corpus_assets.signals.published.c4_lines import C4Lines
 from corpus_assets.signals.published.datatrove import DatatroveFineWeb, DatatroveGopher
 from corpus_assets.signals.published.dclm import DCLM
 from corpus_assets.signals.published.dclm_lines import DCLMLines
+from corpus_assets.signals.published.dclm_text import DCLMText
 from corpus_assets.signals.published.dolma import Dolma
 from corpus_assets.signals.published.redpajama import RedPajama
 from corpus_assets.signals.stop_words import StopWords
@@ -177,6 +179,7 @@ def test_every_family_without_a_model_has_a_reference() -> None:
     elsewhere = {"gopher_quality", "repetition", "fineweb", "listed_words", "squeeze_spaces"}
     elsewhere |= {"perplexity", "token_divergence"}  # their models are in their settings
     elsewhere |= {"source_labels"}  # it reads no text
+    elsewhere |= {"dclm_text"}  # below, by what it leaves
     modelled = {name for name, family in FAMILIES.items() if family(family=name).needs()}
     assert set(FAMILIES) == here | elsewhere | modelled
 
@@ -222,6 +225,56 @@ def test_lines_stay_where_nothing_is_asked_of_them() -> None:
         last_phrases=(), first_phrases=(),
     )  # fmt: skip
     assert lenient.rewrite(batch_of([MENUS])).left.texts.to_pylist() == [MENUS]
+
+
+TLDS = ("com", "org", "co", "in", "рф", "th", "a")
+LINKED = (
+    "In the morning see http://harbour.org/tides?day=1 or  harbour.co.in, not harbour.coast.\n\n\n\n"
+    "Router at 192.168.1.20:8080/setup, version 1.2.3, почта.рф and mail.рф.com..рф!\n"
+)
+
+
+def test_addresses_and_empty_lines_go_as_dclm_has_it() -> None:
+    texts = [LINKED, f"We {LINKED}", "\n\n\n1.1.1.1\n\n", "com.com", ".com", "thé.com"]
+    found = DCLMText(tlds=TLDS).rewrite(batch_of(texts))
+    assert found.left.texts.to_pylist() == [
+        "In the morning see or, not harbour.coast.\n\nRouter at, version 1.2.3, почта.рф andрф!\n",
+        "We In the morning see http://harbour.org/tides?day=1 or  harbour.co.in, not harbour.coast."
+        "\n\nRouter at, version 1.2.3, почта.рф and mail.рф.com..рф!\n",
+        "\n\n", "", ".com", "thé.com",
+    ]  # fmt: skip
+    assert found.columns["dclm_cut_addresses"].to_pylist() == [4, 1, 1, 1, 0, 0]
+    assert found.columns["dclm_cut_newlines"].to_pylist() == [2, 2, 0, 0, 0, 0]
+
+
+def linked(seed: int, n: int) -> list[str]:
+    """Texts of pieces of addresses in any order."""
+    draw = random.Random(seed)
+    pieces = [*TLDS, ".", ".", "..", "/", "(", "é", "x", " ", "\u00a0", "\n", "\n\n\n", "http://",
+              "https://", "ftp:/", "1", "25", "192.168.1.20", "256.", "999.1.1.1", "-", "_", "A" * 300,
+              "b.com", ".org/a?b", " " * 12]  # fmt: skip
+    return ["".join(draw.choices(pieces, k=draw.randrange(1, 25))) for _ in range(n)]
+
+
+@pytest.mark.parametrize("tlds", [TLDS, ()])
+def test_any_run_of_pieces_of_addresses_is_cut_as_one_search_from_the_left_does(
+    tlds: tuple[str, ...],
+) -> None:
+    texts = [
+        *linked(seed=3, n=3_000),
+        *ADVERSARIAL,
+        *random_pages(seed=9, n=500),
+        *real_texts()[::9],
+    ]
+    found = DCLMText(tlds=tlds).rewrite(batch_of(list(texts))).left.texts.to_pylist()
+    for text, left in zip(texts, found, strict=True):
+        assert left == content.dclm_text(text, tlds), text
+
+
+@pytest.mark.parametrize("tld", ["COM", ".com", "", "com "])
+def test_a_top_level_domain_is_written_plainly(tld: str) -> None:
+    with pytest.raises(ValidationError, match="write top-level domains in small letters"):
+        DCLMText(tlds=(tld,))
 
 
 def test_punctuation_is_set_apart_as_the_reference_does() -> None:

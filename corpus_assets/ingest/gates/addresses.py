@@ -6,13 +6,15 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
+from typing import Self
 from urllib.parse import unquote
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from corpus_assets.core.errors import CorruptArtifact, SourceError
 from corpus_assets.core.identity import Settings
@@ -178,20 +180,54 @@ def checked_word(word: str) -> str:
     return plain
 
 
+class UrlWords(Settings):
+    """Words, enough of which in an address block a page."""
+
+    name: str = Field(min_length=1, description="of the list, for `--set` and people")
+    words: tuple[str, ...] = Field(default=(), description="as in `blocked_url_words`")
+    inside_words: bool = Field(default=False, description="find them inside longer words too")
+    ignored: str = Field(
+        default="", description="characters that do not count in an address, such as `-.`"
+    )
+    min_words: int = Field(default=1, ge=1, description="different ones that block a page")
+
+    @model_validator(mode="after")
+    def _can_be_found(self) -> Self:
+        for word in self.words:
+            if set(checked_word(word)) & set(self.ignored):
+                raise ValueError(f"{word!r} holds a character that is ignored; write it without")
+        return self
+
+
+def blocking_words(address: Address, rule: UrlWords) -> list[str]:
+    """Return as many words of a list as it takes to block an address; none where it has fewer."""
+    text = _readable(address).translate(dict.fromkeys(map(ord, rule.ignored)))
+    inside = (word for word, _ in _prepared(rule.words) if word in text)
+    found = inside if rule.inside_words else _whole_words(text, rule.words)
+    some = list(islice(found, rule.min_words))
+    return some if len(some) == rule.min_words else []
+
+
 def first_word(address: Address, words: tuple[str, ...]) -> str | None:
     """Return the first of the words that an address holds."""
+    return next(_whole_words(_readable(address), words), None)
+
+
+def _readable(address: Address) -> str:
     host, slash, rest = address.canonical[7:].partition("/")
-    text = _one_form(_host(host) + slash + unquote(rest))
+    return _one_form(_host(host) + slash + unquote(rest))
+
+
+def _whole_words(text: str, words: tuple[str, ...]) -> Iterator[str]:
     runs = set(_RUN.findall(text))
     for word, is_run in _prepared(words):
         if word in runs if is_run else _stands_alone(word, text):
-            return word
-    return None
+            yield word
 
 
 @lru_cache(maxsize=16)
 def _prepared(words: tuple[str, ...]) -> tuple[tuple[str, bool], ...]:
-    plain = [_one_form(word) for word in words]
+    plain = dict.fromkeys(_one_form(word) for word in words)
     return tuple((word, word.isascii() and word.isalnum()) for word in plain)
 
 

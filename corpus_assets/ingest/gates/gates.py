@@ -27,9 +27,9 @@ from collections.abc import Sequence
 
 from pydantic import Field, field_validator
 
-from corpus_assets.core.identity import Settings
+from corpus_assets.core.identity import Settings, is_absent
 from corpus_assets.core.urls import Address, Blocklist
-from corpus_assets.ingest.gates.addresses import checked_word, first_word
+from corpus_assets.ingest.gates.addresses import UrlWords, blocking_words, checked_word, first_word
 from corpus_assets.ingest.gates.code import CodeSettings, gate_code, gate_path
 from corpus_assets.ingest.gates.language import LanguageGateSettings
 from corpus_assets.ingest.gates.licence import UNKNOWN_LICENCE, allows
@@ -60,6 +60,11 @@ class GateSettings(Settings):
         default=(),
         description="words of any script that stand alone in an address as it is read, such as "
         "`casino` or `free-porn`; without case",
+    )
+    blocked_url_lists: tuple[UrlWords, ...] = Field(
+        default=(),
+        exclude_if=is_absent,
+        description="lists of such words by name, with how they are found and how many it takes",
     )
     http_statuses: tuple[int, ...] = (200,)
     content_types: tuple[str, ...] = ("text/html", "application/xhtml+xml", "text/plain")
@@ -197,10 +202,13 @@ def site_files(
 
 
 def blocked_url(address: Address, settings: GateSettings) -> Refusal | None:
-    if not settings.blocked_url_words:
-        return None
-    found = first_word(address, settings.blocked_url_words)
-    return None if found is None else Refusal("blocked_url", found)
+    words = settings.blocked_url_words
+    if words and (word := first_word(address, words)) is not None:
+        return Refusal("blocked_url", word)
+    for rule in settings.blocked_url_lists:
+        if found := blocking_words(address, rule):
+            return Refusal("blocked_url", ", ".join(found))
+    return None
 
 
 def http_status(record: RawRecord, settings: GateSettings) -> Refusal | None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from corpus_assets.core.urls import Blocklist, address_of
-from corpus_assets.ingest.gates.addresses import CategoryIndex, build_category_index
+from corpus_assets.ingest.gates.addresses import CategoryIndex, UrlWords, build_category_index
 from corpus_assets.ingest.gates.gates import GateSettings, gate_page, gate_record
 from corpus_assets.ingest.gates.optout import OptOutSettings
 from corpus_assets.ingest.gates.sites import RobotsSettings, SiteIndex, UrlLists
@@ -102,6 +102,40 @@ def test_a_blocked_word_inside_another_word_is_no_reason() -> None:
 def test_words_of_any_script_and_with_hyphens_are_found(word: str, url: str, blocked: bool) -> None:
     expected = ("blocked_url", word.lower()) if blocked else None
     assert gate(change(url=url), blocked_url_words=(word,)) == expected
+
+
+STRICT = {"name": "strict", "words": ("Casino",), "inside_words": True, "ignored": "-."}
+HARD = {"name": "hard", "words": ("poker",)}
+SOFT = {"name": "soft", "words": ("live", "chat", "free-chat"), "min_words": 2}
+
+
+@pytest.mark.parametrize(
+    ("address", "blocked"),
+    [
+        ("http://mycasinos.test/", "casino"),
+        ("http://a.test/ca-si.no", "casino"),
+        ("http://ca.sino/", "casino"),
+        ("http://a.test/cas_ino", None),
+        ("http://a.test/poker/1", "poker"),
+        ("http://a.test/pokerface", None),
+        ("http://live.test/news", None),
+        ("http://live.test/chat", "live, chat"),
+        ("http://live.test/live", None),
+        ("http://live.test/chats", None),
+    ],
+)
+def test_lists_find_words_inside_others_whole_or_several(address: str, blocked: str | None) -> None:
+    lists = tuple(UrlWords(**rule) for rule in (STRICT, HARD, SOFT))  # type: ignore[arg-type]
+    expected = None if blocked is None else ("blocked_url", blocked)
+    assert gate(change(url=address), blocked_url_lists=lists) == expected
+
+
+@pytest.mark.parametrize(
+    ("word", "advice"), [("free-porn", "holds a character that is ignored"), ("a b", "several")]
+)
+def test_a_listed_word_that_no_address_could_hold_is_an_error(word: str, advice: str) -> None:
+    with pytest.raises(ValueError, match=advice):
+        UrlWords(name="strict", words=(word,), ignored="-")
 
 
 @pytest.mark.parametrize(

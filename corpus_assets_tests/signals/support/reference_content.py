@@ -33,6 +33,19 @@ def sentences(line: str) -> int:
     return count + bool(line[place:].strip())
 
 
+def dclm_text(text: str, tlds: tuple[str, ...], max_newlines: int = 2) -> str:
+    """What is left of a text, by one search from the left for each kind of address."""
+    letters = "a-zA-Z0-9"
+    before = r"\s{0,10}(?:http://|https://|ftp://)?"
+    behind = f"[{letters}_:/?#@()&+=.%~-]*"
+    if tlds and text.lower().startswith(tlds):
+        host = rf"[{letters}_:#@+=.%~-]{{1,256}}\.(?:{'|'.join(tlds)})\b"
+        text = re.sub(before + host + behind, "", text)
+    octets = r"\.".join(["(?:[0-2][0-9][0-9]|[0-9][0-9]|[0-9])"] * 4)
+    text = re.sub(before.replace("(?:", r"\b(?:", 1) + octets + behind, "", text)
+    return re.sub(r"\n+", lambda run: run.group()[:max_newlines], text)
+
+
 def c4(text: str) -> dict[str, float]:
     lines = lines_of(text)
     small = [ascii_lower(line) for line in lines]
