@@ -1,21 +1,8 @@
-"""P1: the same bytes, whatever the workers, the home, the kills and the restarts."""
+"""P1: the same bytes, whatever the workers and the home."""
 
-import json
-import os
-import random
-import signal
-import subprocess
-import time
 from pathlib import Path
 
-from corpus_assets_tests.demo_build import (
-    VERSION,
-    build_demo,
-    corpus_command,
-    environment,
-    hashes,
-    version_files,
-)
+from corpus_assets_tests.demo_build import build_demo, hashes, version_files
 
 
 def test_one_worker_in_another_home_gives_the_same_version_and_the_same_artifacts(
@@ -25,46 +12,3 @@ def test_one_worker_in_another_home_gives_the_same_version_and_the_same_artifact
     assert version_files(tmp_path / "other") == version_files(demo_home)
     ours = hashes(tmp_path / "other" / "store" / "artifacts")
     assert ours == hashes(demo_home / "store" / "artifacts")
-
-
-def test_a_build_killed_at_several_points_ends_with_the_same_version(
-    demo_home: Path, tmp_path: Path
-) -> None:
-    home = tmp_path / "killed"
-    moments = random.Random(7)
-    kills = 0
-    for attempt in range(4):
-        # Later attempts live longer, so that kills fall into early and late stages alike.
-        kills += _build_and_kill(home, after_s=moments.uniform(2, 5) + 3 * attempt)
-    assert kills >= 2, "the build ended before it could be killed; shorten the moments"
-    build_demo(home, workers=2)
-    assert version_files(home) == version_files(demo_home)
-    assert _every_result_has_its_files(home)
-
-
-def _build_and_kill(home: Path, after_s: float) -> bool:
-    """Start a build in its own process group and SIGKILL the whole group; True if it was alive."""
-    process = subprocess.Popen(
-        corpus_command("build", "demo", "--version", VERSION, "--workers", "2"),
-        env=environment(home),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    deadline = time.monotonic() + after_s
-    while time.monotonic() < deadline and process.poll() is None:
-        time.sleep(0.05)
-    alive = process.poll() is None
-    if alive:
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    return alive
-
-
-def _every_result_has_its_files(home: Path) -> bool:
-    """Leftover temporary files are harmless; a result that names an absent file is not."""
-    for result in (home / "store" / "artifacts").rglob("result.json"):
-        outputs = json.loads(result.read_bytes())["outputs"].values()
-        if not all((home / "store" / out["path"]).is_file() for out in outputs):
-            return False
-    return True
