@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
+import numpy as np
 import pyarrow as pa
 from pydantic import Field, model_validator
 
@@ -43,13 +44,14 @@ from corpus_assets.scrub.settings import (
 from corpus_assets.scrub.text_hashes import LISTED, HashList, TextHashList
 from corpus_assets.scrub.texts import personal_data
 from corpus_assets.signals import TextStep
-from corpus_assets.signals.sentences import SentenceCut
+from corpus_assets.signals.sentences import SentenceCut, sentences_of
 from corpus_assets.text.batch import TextBatch
 from corpus_assets.text.pieces import count_chars, stripped
 
 VERSION = 6
 
 TOO_SHORT = "too_short_after_cleaning"
+FEW_SENTENCES = "too_few_sentences_after_cleaning"
 
 BOILERPLATE_LINE, REPEATED_SPAN, BENCHMARK_ITEM = CUTS = (
     "boilerplate_line",
@@ -83,6 +85,13 @@ class CleanTextSettings(Settings):
         default=(), description="lists of texts that must not be in the corpus, by their hashes"
     )
     min_chars: int = Field(default=100, ge=1)
+    min_sentences: int | None = Field(
+        default=None,
+        ge=1,
+        exclude_if=is_absent,
+        description="a final text with fewer sentences is dropped, counted as `c4_sentences` are; "
+        "null: they are not counted",
+    )
     max_host_loss: float = Field(
         default=0.3,
         ge=0,
@@ -179,6 +188,9 @@ def clean_documents(
             cleaned.edits = edits_of_extracted(chars[row], item.kept, cleaned.edits)
     lengths = stripped(batch.data, batch.offsets).tolist()
     reasons = _reasons(lengths, results, listed, settings)
+    if settings.min_sentences is not None:
+        for row in _with_fewer_sentences(settings.min_sentences, batch, results):
+            reasons[row] = reasons[row] or FEW_SENTENCES
     details = [
         emptied_detail(min(lost, length), length)
         if reason == TOO_SHORT and length >= settings.min_chars and (lost := one.lost)
@@ -287,6 +299,15 @@ def _reasons(
         short = TOO_SHORT if length < settings.min_chars else None
         out.append(LISTED if row in listed else result.reason or short)
     return out
+
+
+def _with_fewer_sentences(least: int, batch: TextBatch, results: Sequence[Cleaned]) -> list[int]:
+    """Documents whose final text has fewer sentences."""
+    whole = zip(batch.texts.to_pylist(), results, strict=True)
+    final = [text if one.text is None else one.text for text, one in whole]
+    _, rows = sentences_of(TextBatch.from_arrow(pa.array(final, pa.large_string())))
+    found: list[int] = np.flatnonzero(np.diff(rows) < least).tolist()
+    return found
 
 
 def _table(

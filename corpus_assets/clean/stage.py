@@ -13,6 +13,7 @@ from corpus_assets.clean import clean_text
 from corpus_assets.clean.boilerplate import Boilerplate
 from corpus_assets.clean.clean_text import (
     BENCHMARK_ITEM,
+    FEW_SENTENCES,
     REPEATED_SPAN,
     SENTENCE,
     TOO_SHORT,
@@ -346,7 +347,7 @@ CLEAN_TEXT = Stage(
         *FATE_FILES,
     ),
     writes=(files.FINAL, files.DECISIONS, files.BENCHMARK_HITS, files.LOSSES),
-    drops=(TOO_SHORT, LISTED, TOO_MUCH, drop_reason("*")),
+    drops=(TOO_SHORT, FEW_SENTENCES, LISTED, TOO_MUCH, drop_reason("*")),
     by_row=frozenset({"documents", "records", "selection", "members", "hits", "sentences"}),
     inputs=hash_list_pins,
 )

@@ -237,6 +237,16 @@ def test_no_documents_give_an_empty_table() -> None:
     assert reasons == []
 
 
+def test_a_text_with_too_few_sentences_left_goes_for_that() -> None:
+    kept = "One sentence here. Another one! A third"
+    texts = [kept, f"One sentence here. Another one!\n{FOOTER}", f"{kept}\n{FOOTER}", "Short."]
+    settings = CleanTextSettings(min_chars=10, min_sentences=3)
+    _, reasons, _ = clean_all(documents(texts), settings)
+    assert reasons == [None, "too_few_sentences_after_cleaning", None, "too_short_after_cleaning"]
+    _, reasons, _ = clean_all(documents(texts), CleanTextSettings(min_chars=10))
+    assert reasons == [None, None, None, "too_short_after_cleaning"]
+
+
 def test_a_cut_goes_whatever_it_holds() -> None:
     text = "Ask jane@example.org now, or bob@example.org later on."
     tiers = pa.chunked_array([["high"]], pa.string())
