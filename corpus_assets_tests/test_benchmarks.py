@@ -11,6 +11,7 @@ import pytest
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.models.files import find_model
+from corpus_assets_tests.decontam.support.static_model import by_meaning, write_static_model
 from corpus_assets_tests.ingest.warc_bytes import members, page, response
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -54,6 +55,13 @@ class Data:
             [{"id": str(n), "benchmark": "made", "text": " ".join(text.split()[5:30]), "answer": "a"}
              for n, text in enumerate(prose)],
         )  # fmt: skip
+        self.again = self._lines(
+            "again",
+            [{"id": f"again/{n}", "text": " ".join(reversed(text.split()[5:30]))}
+             for n, text in enumerate(prose)],
+        )  # fmt: skip
+        self.vectors = folder / "vectors"
+        write_static_model(self.vectors, by_meaning(*WORDS))
         span = {"type": "PHONE_NUMBER", "start": 5, "end": 17}
         self.labelled = self._lines(
             "labelled", [{"text": "Call 618-226-1460 now", "spans": [span], "template_id": n} for n in range(9)]
@@ -84,6 +92,10 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     "near_copies": lambda data: ["--orders", 50, "--texts", 50],
     "near_dedup": lambda data: [data.truth, "--most", 8, "--rounds", 1],
     "packing": lambda data: ["--documents", 2000, "--seq-len", 512],
+    "paraphrases": lambda data: [
+        "--model", data.vectors, "--evals", data.evals, "--paraphrased", data.again, "--pairs", "again/=",
+        "--texts", data.texts,
+    ],
     "recipe_decisions": lambda data: [data.crawl, "--recipes", "c4", "dclm", "nemotron-cc"],
     "recipe_yields": lambda data: [data.crawl, "--recipes", "c4", "--out", data.folder / "out"],
     "scrubbing": lambda data: [

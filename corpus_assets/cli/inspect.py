@@ -393,8 +393,8 @@ def contamination(
 ) -> None:
     """Benchmark items found in documents: by benchmark, and the documents themselves.
 
-    Lists what was dropped, cut or held back, the closest first; with --near-misses lightly edited items and
-    partial quotations, with --common items that too many texts hold. --text shows the places.
+    Lists what was dropped, cut or held back, the closest first; with --near-misses lightly edited
+    items, partial quotations and paraphrases, with --common items that too many texts hold. --text shows the places.
     """
     from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, HELD_BACK, KEEP, NEAR_MISS
     from corpus_assets.inspect.documents import contamination_of
@@ -448,6 +448,8 @@ def judge(
 
 
 def show_contamination(answer: dict[str, Any]) -> None:
+    from corpus_assets.decontam.verdicts import PARAPHRASE
+
     if not answer["benchmarks"]:
         print_line(f"Nothing of a benchmark was found in version {answer['version']}.")
         return
@@ -463,9 +465,12 @@ def show_contamination(answer: dict[str, Any]) -> None:
         print_line(f"{hit['doc_id']}  {hit['snapshot']}  {where}")
         similarity = hit["similarity"]
         alike = "" if similarity is None else f", similarity {similarity:.2f}"
+        held = f"{hit['matched']} of {hit['total']} n-grams"
+        if hit["kind"] == PARAPHRASE:
+            held = f"{hit['share']:.0%} of its words by weight"
         print_line(
             f"    {hit['verdict']}: {printable(hit['benchmark'])}/{printable(hit['item_id'])} by "
-            f"{hit['kind']}, {hit['matched']} of {hit['total']} n-grams{alike}"
+            f"{hit['kind']}, {held}{alike}"
         )
         for piece in hit.get("text") or ():
             print_text(piece)

@@ -17,6 +17,8 @@ from corpus_assets.core.store import Output, Store, sha256_hex
 
 FORMAT = "corpus-assets/lock/1"
 RESTORE = "restore it, or make it anew with `corpus lock RECIPE --upgrade all`"
+FOLDER = "folder:"
+"""Begins the names, for a lock's files and for a version's copies, of models that are folders."""
 
 
 class PinnedFile(Settings):

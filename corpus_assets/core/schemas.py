@@ -106,10 +106,11 @@ HITS = pa.schema(
         ("row", pa.int32()),
         ("benchmark", pa.string()),
         ("item_id", pa.string()),
-        ("kind", pa.string()),  # text: by its words; code: by its tokens, names renamed
-        ("matched", pa.int32()),  # distinct n-grams of the item found in the document
-        ("total", pa.int32()),  # distinct n-grams of the item
-        ("similarity", pa.float32()),  # of the closest edited copy; null where none is close
+        # text: by its words; code: by its tokens, names renamed; paraphrase: in other words
+        ("kind", pa.string()),
+        ("matched", pa.int32()),  # distinct n-grams found; of a paraphrase, weight of its words
+        ("total", pa.int32()),  # distinct n-grams of the item, or weight of its words
+        ("similarity", pa.float32()),  # of the closest edited copy, or of vectors; null: none
         ("confirmed", pa.bool_()),  # the matched n-grams were compared as text
         ("places", pa.list_(PLACE)),  # where they stand; of an edited copy, where that stands
     ]

@@ -9,6 +9,7 @@ only for texts in which something was found.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,14 +17,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field, model_validator
 
-from corpus_assets.core.identity import Settings
+from corpus_assets.core.identity import Settings, is_absent
 from corpus_assets.core.schemas import HITS
 from corpus_assets.decontam.eval_index import EvalIndex
 from corpus_assets.decontam.kernels.near_misses import find_near_misses, item_places
+from corpus_assets.decontam.paraphrases import Paraphrases, ParaphraseScan
 from corpus_assets.decontam.verdicts import (
+    CODE,
+    PARAPHRASE,
     REASON,
+    TEXT,
     VERDICTS,
     CommonSettings,
+    ParaphraseVerdict,
     VerdictSettings,
     merged,
     verdicts,
@@ -107,8 +113,6 @@ __all__ = [
 
 VERSION = 4
 
-TEXT, CODE = "text", "code"
-
 _ROWS_PER_BATCH = 1 << 16
 _GAP_WORDS = 3  # stretches of an item that are no farther apart are one place
 
@@ -140,10 +144,30 @@ class ScanSettings(Settings):
     code_domains: tuple[str, ...] | None = Field(
         default=None, description="domains searched for the code of suites; null: all"
     )
+    paraphrases: ParaphraseScan | None = Field(default=None, exclude_if=is_absent)
+
+
+class ParaphraseSettings(ParaphraseScan, ParaphraseVerdict):
+    """Items said in other words: by a model of vectors, and by words that must be there."""
+
+    model: str = Field(description="name of an installed model (`corpus models list`), a folder")
+    sha256: str = Field(default="", description="its digest; empty: that of the installation")
+
+    @model_validator(mode="after")
+    def _near_ones_are_recorded(self) -> "ParaphraseSettings":
+        if self.min_similarity < self.report_similarity:
+            raise ValueError("min_similarity must not be below report_similarity")
+        return self
 
 
 class ContaminationSettings(ScanSettings, VerdictSettings, CommonSettings):
     """All of it, as a recipe writes it; each step is given its own part."""
+
+    paraphrases: ParaphraseSettings | None = Field(
+        default=None,
+        exclude_if=is_absent,
+        description="items said in other words, for review; null: not looked for",
+    )
 
     @model_validator(mode="after")
     def _drops_are_recorded(self) -> "ContaminationSettings":
@@ -154,19 +178,35 @@ class ContaminationSettings(ScanSettings, VerdictSettings, CommonSettings):
     @property
     def scan(self) -> ScanSettings:
         """The part that belongs to the fingerprint of `scan`."""
-        return ScanSettings(**{name: getattr(self, name) for name in ScanSettings.model_fields})
+        return _part(ScanSettings, self)
 
     @property
     def verdict(self) -> VerdictSettings:
         """The part that belongs to the fingerprint of `verdicts`."""
-        return VerdictSettings(
-            **{name: getattr(self, name) for name in VerdictSettings.model_fields}
-        )
+        return _part(VerdictSettings, self)
 
     @property
     def common(self) -> CommonSettings:
         """The part that belongs to the calibration of common items."""
         return CommonSettings(common_documents=self.common_documents)
+
+
+Part = TypeVar("Part", ScanSettings, VerdictSettings)
+_PARAPHRASES: dict[type[Settings], type[Settings]] = {
+    ScanSettings: ParaphraseScan,
+    VerdictSettings: ParaphraseVerdict,
+}
+
+
+def _part(kind: type[Part], whole: ContaminationSettings) -> Part:
+    """Return the settings of one step, those of paraphrases among them likewise."""
+    body: dict[str, Any] = {name: getattr(whole, name) for name in kind.model_fields}
+    if whole.paraphrases is not None:
+        own = _PARAPHRASES[kind]
+        body["paraphrases"] = own(
+            **{name: getattr(whole.paraphrases, name) for name in own.model_fields}
+        )
+    return kind(**body)
 
 
 @dataclass
@@ -189,11 +229,17 @@ class _Found:
         self.places += other.places
 
 
-def scan(documents: pa.Table, index: EvalIndex, settings: ScanSettings) -> pa.Table:
+def scan(
+    documents: pa.Table,
+    index: EvalIndex,
+    settings: ScanSettings,
+    paraphrases: Paraphrases | None = None,
+) -> pa.Table:
     """Return schema HITS, ordered by (row, kind, benchmark, item_id).
 
     A row stands for a share >= report_share, or for a near miss. Matches are confirmed word by
-    word or token by token, so `confirmed` is always true, but for a near miss alone.
+    word or token by token, so `confirmed` is always true, but for a near miss alone. `paraphrases`
+    is asked where it is given; of its rows `matched` and `total` are weights of words.
     """
     rows: list[dict[str, object]] = []
     domains = documents["domain"].to_pylist() if "domain" in documents.column_names else None
@@ -202,7 +248,7 @@ def scan(documents: pa.Table, index: EvalIndex, settings: ScanSettings) -> pa.Ta
         for start in range(0, len(chunk), _ROWS_PER_BATCH):
             texts = chunk.slice(start, _ROWS_PER_BATCH)
             of_batch = domains and domains[first : first + len(texts)]
-            rows += _scan_batch(texts, of_batch, first, index, settings)
+            rows += _scan_batch(texts, of_batch, first, index, settings, paraphrases)
             first += len(texts)
     taken = pa.array([row["row"] for row in rows], pa.int64())
     ids = documents.column("doc_id").take(taken)
@@ -216,13 +262,16 @@ def _scan_batch(
     first: int,
     index: EvalIndex,
     settings: ScanSettings,
+    paraphrases: Paraphrases | None,
 ) -> Iterator[dict[str, object]]:
-    words = _words_found(texts, index, settings)
-    code = _code_found(texts, domains, index, settings)
-    for row in sorted(words.keys() | code.keys()):
-        for kind, found in ((CODE, code.get(row, {})), (TEXT, words.get(row, {}))):
-            for item in sorted(found):
-                one = found[item]
+    of_kind = {
+        CODE: _code_found(texts, domains, index, settings),
+        PARAPHRASE: _paraphrases_found(texts, paraphrases),
+        TEXT: _words_found(texts, index, settings),
+    }
+    for row in sorted({row for found in of_kind.values() for row in found}):
+        for kind, by_row in of_kind.items():
+            for item, one in sorted(by_row.get(row, {}).items()):
                 yield {
                     "row": first + row,
                     "benchmark": index.benchmarks[item].as_py(),
@@ -231,7 +280,7 @@ def _scan_batch(
                     "matched": one.matched,
                     "total": one.total,
                     "similarity": one.similarity,
-                    "confirmed": one.matched > 0,
+                    "confirmed": one.matched > 0 and kind != PARAPHRASE,
                     "places": [{"start": low, "end": high} for low, high in merged(one.places)],
                 }
 
@@ -282,6 +331,16 @@ def _by_item(forms: dict[int, _Found], index: EvalIndex) -> dict[int, _Found]:
         else:
             found[item] = one
     return found
+
+
+def _paraphrases_found(
+    texts: pa.Array, paraphrases: Paraphrases | None
+) -> dict[int, dict[int, _Found]]:
+    by_row: dict[int, dict[int, _Found]] = {}
+    for one in paraphrases.find(texts) if paraphrases is not None else ():
+        found = _Found(one.total, one.matched, one.similarity, [(one.start, one.end)])
+        by_row.setdefault(one.row, {})[one.item] = found
+    return by_row
 
 
 def _code_found(

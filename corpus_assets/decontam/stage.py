@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from corpus_assets.core import files, schemas
 from corpus_assets.core.decisions import Drop
 from corpus_assets.core.earlier import known_rows
-from corpus_assets.core.lock import PinnedFile
+from corpus_assets.core.errors import ModelError
+from corpus_assets.core.lock import FOLDER, PinnedFile
 from corpus_assets.core.stage import Calibration, File, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label, values
@@ -25,6 +26,7 @@ from corpus_assets.decontam import contamination, eval_index, judgements
 from corpus_assets.decontam import eval_suites as source_exclusions
 from corpus_assets.decontam import verdicts as verdict_rules
 from corpus_assets.decontam.contamination import REASON, ScanSettings, scan
+from corpus_assets.decontam.embedders import load_embedder
 from corpus_assets.decontam.eval_index import (
     EvalIndex,
     EvalIndexSettings,
@@ -34,10 +36,12 @@ from corpus_assets.decontam.eval_index import (
 )
 from corpus_assets.decontam.eval_suites import EvalSuite, Exclusions, ExclusionSettings, read_suites
 from corpus_assets.decontam.judgements import as_table, of_table, read_judgements
+from corpus_assets.decontam.paraphrases import Paraphrases, ParaphraseScan
 from corpus_assets.decontam.verdicts import (
     CUT,
     HELD_BACK,
     NEAR_REASON,
+    PARAPHRASE_REASON,
     CommonSettings,
     Span,
     VerdictSettings,
@@ -105,15 +109,38 @@ def plan_judgements(graph: "Pipeline") -> list[Task]:
     return [JUDGEMENTS.task({}, extra_inputs=digests, params=params)] if paths else []
 
 
+PARAPHRASES = f"{FOLDER}contamination.paraphrases"  # the model among a version's copies
+
+
+def paraphrase_model(graph: "Pipeline") -> tuple[str, Path, str] | None:
+    """Return name, folder and digest of the model that finds paraphrases; None where none does."""
+    settings = graph.recipe.contamination.paraphrases if graph.recipe.suites else None
+    if settings is None:
+        return None
+    wanted = settings.sha256 or None
+    path, sha256 = graph.model(settings.model, "contamination.paraphrases", wanted, PARAPHRASES)
+    if not path.is_dir():
+        raise ModelError(
+            f"contamination.paraphrases: model {settings.model} is a file: install the folder "
+            "that it is part of under another name (`corpus models add NAME --path FOLDER`)"
+        )
+    return settings.model, path, sha256
+
+
 def plan_contamination(graph: "Pipeline", snapshot: str) -> list[Task]:
     if not graph.recipe.suites:
         return []
     index = graph.calibration(files.EVAL_INDEX)
     settings = graph.recipe.contamination.scan.identity()
+    model = paraphrase_model(graph)
+    digests = {} if model is None else {"paraphrases": model[2]}
+    params = {} if model is None else {"paraphrases": str(model[1])}
     return [
         CONTAMINATION.task(
             settings,
             {"documents": documents, "eval_index": index},
+            digests,
+            params,
             label=part_label(snapshot, i),
         )
         for i, documents in enumerate(graph.parts(files.DOCUMENTS, snapshot))
@@ -192,11 +219,20 @@ def _index(path: Path) -> EvalIndex:
     return load_eval_index(path)
 
 
+@lru_cache(maxsize=1)
+def _paraphrases(index: Path, folder: Path, settings: ParaphraseScan) -> Paraphrases:
+    return Paraphrases(_index(index), load_embedder(settings.engine, folder), settings)
+
+
 def run_contamination(context: TaskContext) -> None:
     hits = _known_hits(context)
     if hits is None:
         table = context.table("documents", ["doc_id", "domain", "text"])
-        hits = scan(table, _index(context.path("eval_index")), context.settings(ScanSettings))
+        settings, index = context.settings(ScanSettings), context.path("eval_index")
+        search = None
+        if settings.paraphrases is not None:
+            search = _paraphrases(index, Path(context.param("paraphrases")), settings.paraphrases)
+        hits = scan(table, _index(index), settings, search)
     context.write_table(files.HITS, hits)
     rows = context.task.inputs["documents"].rows
     count(context, rows, rows)
@@ -341,7 +377,7 @@ CONTAMINATION = Stage(
     about="Benchmark items found in documents, by n-grams and confirmed on the words themselves.",
     reads=(files.DOCUMENTS, files.EVAL_INDEX),
     writes=(files.HITS,),
-    drops=(REASON, NEAR_REASON, source_exclusions.REASON),
+    drops=(REASON, NEAR_REASON, PARAPHRASE_REASON, source_exclusions.REASON),
     fed_by=("documents", "documents_out"),
     by_row=frozenset({"documents"}),
 )

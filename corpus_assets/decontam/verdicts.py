@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from corpus_assets.core.identity import Settings
+from corpus_assets.core.identity import Settings, is_absent
 from corpus_assets.core.schemas import BENCHMARK_HITS, DOC_ID
 from corpus_assets.decontam.judgements import Judgements
 
@@ -22,9 +22,12 @@ VERSION = 1
 
 REASON = "contains_eval_item"
 NEAR_REASON = "resembles_eval_item"
+PARAPHRASE_REASON = "paraphrases_eval_item"
 
 DROP, CUT, COMMON, NEAR_MISS, KEEP = "drop", "cut", "common", "near_miss", "keep"
 HELD_BACK = "held_back"
+
+TEXT, CODE, PARAPHRASE = "text", "code", "paraphrase"  # kinds of hits
 
 VERDICTS = pa.schema(
     [
@@ -48,6 +51,19 @@ Span = tuple[int, int]
 Items = frozenset[tuple[str, str]]
 
 
+class ParaphraseVerdict(Settings):
+    """What follows from passages that say the same as an item in other words."""
+
+    min_similarity: float = Field(
+        default=0.75, gt=0, le=1, description="similarity of vectors that makes a near miss"
+    )
+    action: Literal["review", "drop", "cut"] = Field(
+        default="review",
+        description="what follows where nobody judged: nothing but a row to look at, or as for "
+        "`contamination.action`",
+    )
+
+
 class VerdictSettings(Settings):
     """What `verdicts` reads."""
 
@@ -69,6 +85,7 @@ class VerdictSettings(Settings):
         description="files of what people said about near misses (`corpus contamination judge`); "
         "a judgement counts before `near_miss`",
     )
+    paraphrases: ParaphraseVerdict | None = Field(default=None, exclude_if=is_absent)
 
     def identity(self) -> dict[str, Any]:
         """Leave out where judgements lie, which count as an input, and what is as it always was."""
@@ -101,15 +118,20 @@ def judge(
     """Return the hits with `share` and `verdict`: drop, cut, common, near_miss, held_back or keep.
 
     `text_ids`, by row, are read where there are judgements. A near miss of a common item is one.
-    `training` are benchmarks whose items hold a document back where others drop or cut.
+    `training` are benchmarks whose items hold a document back where others drop or cut. Passages
+    that are no paraphrases by the settings, or of items that are found there anyway, are left out.
     """
+    hits = _with_near_paraphrases(hits, settings.paraphrases)
     total = pc.max_element_wise(hits["total"].cast("float64"), 1.0)
     share = pc.divide(hits["matched"].cast("float64"), total)
     is_hit = pc.and_(pc.greater_equal(share, settings.drop_share), hits["confirmed"])
-    names = zip(hits["benchmark"].to_pylist(), hits["item_id"].to_pylist(), strict=True)
-    unjudged = NEAR_MISS if settings.near_miss == "review" else settings.near_miss
+    names = list(zip(hits["benchmark"].to_pylist(), hits["item_id"].to_pylist(), strict=True))
+    kinds, rows = hits["kind"].to_pylist(), hits["row"].to_pylist()
+    of_paraphrases = settings.paraphrases.action if settings.paraphrases else "review"
     verdict: list[str] = []
-    for hit, name, row in zip(is_hit.to_pylist(), names, hits["row"].to_pylist(), strict=True):
+    for hit, name, row, kind in zip(is_hit.to_pylist(), names, rows, kinds, strict=True):
+        action = of_paraphrases if kind == PARAPHRASE else settings.near_miss
+        unjudged = NEAR_MISS if action == "review" else action
         if name in common:
             verdict.append(COMMON if hit else NEAR_MISS)
         elif hit:
@@ -118,9 +140,25 @@ def judge(
             said = judgements.get((text_ids[row], *name)) if judgements else None
             is_held = name[0] in training and unjudged != NEAR_MISS
             verdict.append(said or (HELD_BACK if is_held else unjudged))
-    return hits.append_column("share", share).append_column(
+    judged = hits.append_column("share", share).append_column(
         "verdict", pa.array(verdict, pa.string())
     )
+    told = list(zip(rows, names, kinds, verdict, strict=True))
+    known = {(row, name) for row, name, kind, said in told if (kind, said) in _SAID_ENOUGH}
+    is_needed = [kind != PARAPHRASE or (row, name) not in known for row, name, kind, _ in told]
+    return judged if all(is_needed) else judged.filter(pa.array(is_needed, pa.bool_()))
+
+
+_SAID_ENOUGH = {(kind, said) for kind in (TEXT, CODE) for said in (DROP, CUT, COMMON, HELD_BACK)}
+
+
+def _with_near_paraphrases(hits: pa.Table, settings: ParaphraseVerdict | None) -> pa.Table:
+    is_other = pc.not_equal(hits["kind"], PARAPHRASE)
+    if settings is None:
+        return hits.filter(is_other)
+    alike = pc.round(hits["similarity"].cast("float64"), 4)  # as it was before it was stored
+    is_near = pc.fill_null(pc.greater_equal(alike, settings.min_similarity), False)
+    return hits.filter(pc.or_(is_other, is_near))
 
 
 def verdicts(hits: pa.Table, settings: VerdictSettings, common: Items = frozenset()) -> pa.Table:
@@ -131,11 +169,14 @@ def verdicts(hits: pa.Table, settings: VerdictSettings, common: Items = frozense
 def dropped(judged: pa.Table, settings: VerdictSettings) -> pa.Table:
     """Return schema VERDICTS, by row: documents to drop, each with its worst hit.
 
-    Worst is the largest share, then the longest item, then (benchmark, item_id).
+    Worst is what was quoted before what was said in other words, then the largest share, then the
+    longest item, then (benchmark, item_id).
     """
+    judged = judged.append_column("is_paraphrase", pc.equal(judged["kind"], PARAPHRASE))
     worst = judged.filter(pc.equal(judged["verdict"], DROP)).sort_by(
         [
             ("row", "ascending"),
+            ("is_paraphrase", "ascending"),
             ("share", "descending"),
             ("total", "descending"),
             ("benchmark", "ascending"),
@@ -147,7 +188,8 @@ def dropped(judged: pa.Table, settings: VerdictSettings) -> pa.Table:
     is_first[1:] = rows[1:] != rows[:-1]
     first = worst.filter(pa.array(is_first))
     is_near = pc.less(first["share"], settings.drop_share)
-    reason = pc.if_else(is_near, NEAR_REASON, REASON)
+    quoted = pc.if_else(is_near, NEAR_REASON, REASON)
+    reason = pc.if_else(first["is_paraphrase"], PARAPHRASE_REASON, quoted)
     return first.append_column("reason", reason).select(VERDICTS.names).cast(VERDICTS)
 
 

@@ -447,6 +447,8 @@ class Recipe(Settings):
             found += [(setting, entry.model), (setting, entry.sentencepiece_model)]
         folders = [need.partition(INSTALLED)[2] for need in self.signals.needs()]
         found += [("signals.families", name) for name in folders]
+        if self.suites and self.contamination.paraphrases is not None:
+            found.append(("contamination.paraphrases", self.contamination.paraphrases.model))
         return [(setting, model) for setting, model in found if model]
 
     def scoring_families(self) -> tuple[SignalFamily, ...]:

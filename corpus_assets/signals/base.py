@@ -16,6 +16,7 @@ from pydantic import Field
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import Settings
+from corpus_assets.core.lock import FOLDER
 from corpus_assets.text.batch import Spans, TextBatch
 from corpus_assets.text.segment import SEGMENTER
 
@@ -34,9 +35,6 @@ __all__ = [
 
 FILE = "file:"
 """Begins the names in `SignalFamily.needs` that are paths of files, as the recipe writes them."""
-
-FOLDER = "folder:"
-"""Begins those of folders: `folder:DIGEST:PATH`."""
 
 INSTALLED = "model://"
 """Begins a path that is the name of an installed model."""

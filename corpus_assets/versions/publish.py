@@ -36,7 +36,7 @@ from corpus_assets.core.store import (
     sealed_json,
     sha256_hex,
 )
-from corpus_assets.decontam.stage import judgement_files
+from corpus_assets.decontam.stage import PARAPHRASES, judgement_files, paraphrase_model
 from corpus_assets.graph.leases import publishing
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.ingest.list_stages import category_files
@@ -311,6 +311,8 @@ def _named(graph: Pipeline) -> dict[str, Sequence[Path]]:
     _, _, params = signal_models(graph, recipe.signals.needs())
     models = {name: Path(path) for name, path in params.get("files", {}).items()}
     models |= {name: path for name, (path, _) in outside_classifiers(graph).items()}
+    if (paraphrases := paraphrase_model(graph)) is not None:
+        models[PARAPHRASES] = paraphrases[1]
     models |= outside_files(graph)  # those that no family reads are in the lock all the same
     return {
         "language_model": [graph.language_model()[0]],

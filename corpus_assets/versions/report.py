@@ -254,7 +254,8 @@ def contamination_section(pipeline: Pipeline) -> str:
         f"{settings.drop_share:.0%} of its n-grams, whatever else became of the document. "
         "<i>Removed</i> and <i>cut</i> are documents that would have been kept, <i>held back</i> "
         "those that are kept and left to the phases. Near misses are "
-        "shorter quotations and edited copies that were left as they are; they are listed by "
+        "shorter quotations, edited copies and, where the recipe looks for them, paraphrases that "
+        "were left as they are; they are listed by "
         "<code>corpus contamination --near-misses</code>.</p>"
     )
     bars = [

@@ -21,6 +21,7 @@ from catalog.formats.manifest import (
 from corpus_assets.core import files
 from corpus_assets.core.lock import Lock, PinnedFile, calibration_path
 from corpus_assets.core.store import Output, Result, read_output
+from corpus_assets.decontam.stage import paraphrase_model
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.shards.format import parse_header, token_dtype
@@ -28,7 +29,7 @@ from corpus_assets.shards.mixture import fitted
 from corpus_assets.shards.tokens import encoder_of
 from corpus_assets.signals.stages.classifiers import outside_classifiers
 from corpus_assets.signals.stages.perplexity import outside_models
-from corpus_assets.signals.stages.signal_models import installed_folders
+from corpus_assets.signals.stages.signal_models import MODEL, installed_folders
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,14 @@ def make_lock(pipeline: Pipeline) -> Lock:
 
 def models_from_outside(pipeline: Pipeline) -> dict[str, str]:
     """Digests of all models that are not trained here, by their names in a lock."""
+    paraphrases = paraphrase_model(pipeline)
+    named = {} if paraphrases is None else {f"{MODEL}{paraphrases[0]}": paraphrases[2]}
     return {
         "language": pipeline.language_model()[1],
         **outside_models(pipeline),
         **{name: sha256 for name, (_, sha256) in outside_classifiers(pipeline).items()},
         **installed_folders(pipeline),
+        **named,
     }
 
 

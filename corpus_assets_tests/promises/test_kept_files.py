@@ -23,6 +23,7 @@ from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.home import Home
 from corpus_assets.core.lock import load_lock
 from corpus_assets.core.store import open_store
+from corpus_assets.decontam import embedders
 from corpus_assets.graph.run import pin_snapshot
 from corpus_assets.models.files import add_model, copy_model, find_model, model_digest
 from corpus_assets.session import Session, open_session, reopen_session
@@ -42,6 +43,9 @@ URL = "http://site-3.example.org/article"
 BASE = "small-1"
 AFTER = "small-1.td1"
 TINY = EntryPoint("tiny", "corpus_assets_tests.signals.support.tiny_scorer:TinyScorer", PLUG_INS)
+VECTORS = EntryPoint(
+    "tiny", "corpus_assets_tests.decontam.support.tiny_embedder:TinyEmbedder", embedders.PLUG_INS
+)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -54,6 +58,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         for name in ("CORPUS_HOME", "CORPUS_STORE_URL", "CORPUS_CATALOG_URL", "DAGSTER_HOME"):
             patch.delenv(name, raising=False)
         patch.setattr(embedding_score, "entry_points", lambda group: [TINY])
+        patch.setattr(embedders, "entry_points", lambda group: [VECTORS])
         yield folder
 
 
@@ -83,6 +88,15 @@ def _make_recipe(data: Path, folder: Path) -> Path:
     _write(folder / "hashes/two.txt", f"{'1' * 64}\n".encode())
     _write(folder / "model/words.txt", b"the because")
     _write(folder / "model/more/notes.txt", b"")
+    _write(folder / "vectors/meanings.txt", b"bridge mill clock\nrepaired painted measured\n")
+    _install("named-vectors", folder / "vectors")
+    recipe["contamination"]["paraphrases"] = {
+        "model": "named-vectors",
+        "engine": "tiny",
+        "report_similarity": 0.3,
+        "min_similarity": 0.4,
+        "min_shared": 0.4,
+    }
     lid = _write(folder / "lid.ftz", find_model("lid.176").read_bytes())
     recipe["language_model"] = {"path": "lid.ftz", "sha256": lid}
     recipe["classifiers"]["english"] = {"pinned": "lid.ftz", "sha256": lid}
@@ -181,7 +195,7 @@ def _named(home: Home, version: str) -> dict[str, list[str]]:
 
 def _read_all_again(home: Home) -> None:
     """Results that lists and models went into are lost, so that a rebuild reads those."""
-    for stage in ("category_index", "judgements", "signals", "clean_text"):
+    for stage in ("category_index", "judgements", "signals", "contamination", "clean_text"):
         for result in (Path(home.store_url) / "artifacts" / stage).glob("*/result.json"):
             result.unlink()
 
@@ -207,7 +221,7 @@ def test_a_rebuild_does_not_see_what_lists_say_now(base: Path, home: Home) -> No
 
 def test_what_calibrations_were_made_from_is_not_copied(base: Path, home: Home) -> None:
     names = {name: len(files) for name, files in _named(home, BASE).items()}
-    by_path = next(n for n in names if n.startswith("folder:") and "model://" not in n)
+    by_path = next(n for n in names if n.startswith("folder:") and n.endswith(":model"))
     assert names == {
         "language_model": 1,
         "blocklists": 2,
@@ -223,6 +237,7 @@ def test_what_calibrations_were_made_from_is_not_copied(base: Path, home: Home) 
         "perplexity:named.pieces": 1,
         by_path: 2,
         "folder::model://named-scorer": 2,
+        "folder:contamination.paraphrases": 1,
     }
     assert _copies(home) == {file for files in _named(home, BASE).values() for file in files}
 
@@ -235,6 +250,7 @@ def test_the_lock_pins_models_by_name_and_a_build_under_it_wants_the_same(
     lid, scorer = find_model("named-lid"), find_model("named-scorer")
     assert pinned["classifier:french"] == model_digest(lid)
     assert pinned["model:named-scorer"] == model_digest(scorer)
+    assert pinned["model:named-vectors"] == model_digest(find_model("named-vectors"))
     assert pinned["perplexity:named"] == model_digest(find_model("named-kenlm"))
     shutil.rmtree(scorer.parent)
     _write(base / "recipe/model/words.txt", b"another model")

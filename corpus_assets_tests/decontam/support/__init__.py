@@ -1,0 +1,1 @@
+"""What tests of decontamination bring along."""
