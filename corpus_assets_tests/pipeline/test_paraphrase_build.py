@@ -10,7 +10,7 @@ import pytest
 from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
 from corpus_assets.session import Session, open_session
-from corpus_assets_tests.conftest import Place
+from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.decontam.support.static_model import by_meaning, write_static_model
 from corpus_assets_tests.small_corpus import make_small_corpus, prose
 
@@ -70,9 +70,9 @@ def test_a_paraphrase_is_dropped_for_its_reason_with_any_number_of_workers(
         if row["reason"] == "paraphrases_eval_item"
     ]
     assert [(row["stage"], row["detail"]) for row in decided] == [("contamination", "lamps/q-1")]
-    lock = json.loads((planted.store / "versions/small-t/lock.json").read_text())
+    lock = json.loads((planted.store / "versions" / VERSION / "lock.json").read_text())
     assert "model:tiny-vectors" in lock["models"]
-    kept = json.loads((planted.store / "versions/small-t/files.json").read_text())["files"]
+    kept = json.loads((planted.store / "versions" / VERSION / "files.json").read_text())["files"]
     assert len(kept["folder:contamination.paraphrases"]) == 2
 
     capsys.readouterr()
