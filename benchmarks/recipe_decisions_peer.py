@@ -602,6 +602,12 @@ def nemotron(job: dict[str, Any]) -> dict[str, Any]:
     from nemo_curator.stages.text.filters.heuristic import repetition, string
 
     filters = {
+        "symbols": string.NonAlphaNumericFilter(max_non_alpha_numeric_to_text_ratio=0.25),
+        "addresses": string.UrlsFilter(max_url_to_text_ratio=0.2),
+        "brackets": string.ParenthesesFilter(max_parentheses_ratio=0.1),
+        "legal_notices": string.BoilerPlateStringFilter(max_boilerplate_string_ratio=0.4),
+        "unfinished_lines": string.PunctuationFilter(max_num_sentences_without_endmark_ratio=0.85),
+        "long_word": string.LongWordFilter(max_word_length=1000),
         "hash_signs+ellipses": string.SymbolsToWordsFilter(max_symbol_to_word_ratio=0.1),
         "digits": string.NumbersFilter(max_number_to_text_ratio=0.15),
         "white_space": string.WhiteSpaceFilter(max_white_space_ratio=0.25),

@@ -25,6 +25,7 @@ from corpus_assets.signals.published.dclm import DCLM
 from corpus_assets.signals.published.dclm_lines import DCLMLines
 from corpus_assets.signals.published.dclm_text import DCLMText
 from corpus_assets.signals.published.dolma import Dolma
+from corpus_assets.signals.published.nemo import NeMo
 from corpus_assets.signals.published.redpajama import RedPajama
 from corpus_assets.signals.stop_words import StopWords
 from corpus_assets_tests.signals.support import reference_content as content
@@ -52,6 +53,7 @@ def as_datatrove(text: str) -> dict[str, Any]:
 
 Plain = Callable[[str], dict[str, Any]]
 CASES: dict[str, tuple[SignalFamily, Plain]] = {
+    "nemo": (NeMo(), content.nemo),
     "datatrove_gopher": (DatatroveGopher(word_breaks="white_space"), as_datatrove),
     "datatrove_fineweb": (DatatroveFineWeb(word_breaks="white_space"), as_datatrove),
     "datatrove_gopher, white space": (
@@ -225,6 +227,19 @@ def test_lines_stay_where_nothing_is_asked_of_them() -> None:
         last_phrases=(), first_phrases=(),
     )  # fmt: skip
     assert lenient.rewrite(batch_of([MENUS])).left.texts.to_pylist() == [MENUS]
+
+
+def test_what_nemo_looks_for_is_counted() -> None:
+    text = "See (https://a.test/x?y=1, now)\n\nWe USE cookies ⟨here⟩\n\nThe end's \u201chere\u201d."
+    row = NeMo().compute(batch_of([text, f"{text}\n\nLorem Ipsum", ""]), {}).to_pylist()
+    url = "https://a.test/x?y=1,"  # the comma is one of theirs
+    assert row[0]["nemo_url_char_share"] == pytest.approx(len(url) / len(text))
+    assert row[0]["nemo_bracket_share"] == pytest.approx(4 / len(text))
+    assert row[0]["nemo_boilerplate_paragraph_share"] == pytest.approx(1 / 3)
+    assert row[0]["nemo_unfinished_line_share"] == pytest.approx(2 / 3)
+    assert row[0]["nemo_max_word_chars"] == len("(" + url)
+    assert row[1]["nemo_boilerplate_paragraph_share"] == 1
+    assert row[2]["nemo_non_alphanumeric_share"] == 1
 
 
 TLDS = ("com", "org", "co", "in", "рф", "th", "a")

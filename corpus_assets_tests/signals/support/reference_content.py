@@ -6,6 +6,7 @@ from collections import Counter
 
 from corpus_assets.signals.kernels.sentences import CLOSING_MARKS
 from corpus_assets.signals.published.c4 import POLICY_PHRASES
+from corpus_assets.signals.published.nemo import PHRASES
 from corpus_assets.text.unicode import SCRIPTS, script_table, sentence_terminals
 from corpus_assets_tests.signals.support.reference import lines_of, share
 from corpus_assets_tests.signals.support.reference_dialects import plain_words
@@ -31,6 +32,28 @@ def sentences(line: str) -> int:
             count += 1
             place = match.end()
     return count + bool(line[place:].strip())
+
+
+def nemo(text: str) -> dict[str, float]:
+    lines, paragraphs = lines_of(text), text.lower().split("\n\n")
+    counts = {
+        "non_alphanumeric": sum(
+            not (c.isascii() and c.isalnum()) and c not in "\n?!,." for c in text
+        ),
+        "url_char": sum(map(len, re.findall(r"https?://(?:[a-zA-Z0-9]|[$-_@.&+]|[!*(),])+", text))),
+        "bracket": sum(c in "()[]{}⟨⟩" for c in text),
+    }
+    held = sum(any(phrase in one for phrase in PHRASES) for one in paragraphs)
+    return {
+        **{f"nemo_{name}_share": n / len(text) if text else 1 for name, n in counts.items()},
+        "nemo_boilerplate_paragraph_share": 1
+        if "lorem ipsum" in text.lower()
+        else held / len(paragraphs),
+        "nemo_unfinished_line_share": share(
+            sum(not line.endswith((".", "?", "!", '"', "'")) for line in lines), len(lines)
+        ),
+        "nemo_max_word_chars": max(map(len, text.split()), default=0),
+    }
 
 
 def dclm_text(text: str, tlds: tuple[str, ...], max_newlines: int = 2) -> str:
