@@ -57,6 +57,11 @@ class StaticVectors:
         try:
             self._tokens = Tokenizer.from_file(str(folder / "tokenizer.json"))
             self._rows = _read_matrix(folder / "model.safetensors")
+            if self._tokens.get_vocab_size() > len(self._rows):
+                raise ValueError(f"it has {len(self._rows)} rows, fewer than tokens")
+            most = float(np.abs(self._rows).max(initial=0))
+            if not math.isfinite(most):
+                raise ValueError("it holds numbers that are not finite")
         except Exception as error:  # the tokenizers library raises nothing narrower
             raise ModelError(
                 f"{folder} is no folder with static vectors ({error}): it must hold "
@@ -66,14 +71,13 @@ class StaticVectors:
         self._tokens.no_padding()
         unknown = getattr(self._tokens.model, "unk_token", None)
         self._unknown = self._tokens.token_to_id(unknown) if unknown else None
-        self._scale = FINE / max(float(np.abs(self._rows).max(initial=0)), 1e-9)
+        self._scale = FINE / max(most, 1e-9)
 
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
         sums = np.zeros((len(texts), self._rows.shape[1]), np.int64)
-        encoded = self._tokens.encode_batch(list(texts), add_special_tokens=False)
-        for vector, tokens in zip(sums, encoded, strict=True):
-            known = [i for i in tokens.ids if i != self._unknown and i < len(self._rows)]
-            rows = self._rows[known].astype(np.float64)
+        for vector, text in zip(sums, texts, strict=True):  # a batch would start threads
+            tokens = self._tokens.encode(text, add_special_tokens=False).ids
+            rows = self._rows[[i for i in tokens if i != self._unknown]].astype(np.float64)
             vector[:] = np.rint(rows * self._scale).astype(np.int64).sum(axis=0)
         return sums.astype(np.float64)
 

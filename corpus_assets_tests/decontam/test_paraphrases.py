@@ -1,8 +1,16 @@
 """Items said in other words are found; pages on the same subject are not."""
 
+import itertools
 import json
+import math
+import random
+import re
+from collections import Counter
+from collections.abc import Sequence
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +34,7 @@ from corpus_assets.decontam.eval_index import (
     parse_eval_index,
 )
 from corpus_assets.decontam.paraphrases import Paraphrases, ParaphraseScan, sentence_bounds
+from corpus_assets.decontam.stage import paraphrase_model
 from corpus_assets.decontam.verdicts import (
     ParaphraseVerdict,
     VerdictSettings,
@@ -192,6 +201,74 @@ def test_a_long_page_is_searched_to_its_end_and_batches_change_nothing(
     assert alone | {"doc_id": b""} == hits.to_pylist()[0] | {"doc_id": b""}
 
 
+class Same:
+    """All texts mean the same."""
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        return [[1.0]] * len(texts)
+
+
+def naive(index: EvalIndex, text: str, min_shared: float) -> list[tuple[int, int, int, int]]:
+    """(item, weight shared, start, end), from every passage of every item."""
+    items = [set(item.split()) for item in index.texts.to_pylist()]
+    counts = Counter(word for item in items for word in item)
+    weights = {word: (len(items) // n).bit_length() for word, n in counts.items()
+               if n <= max(2, len(items) // 16) or word.isdigit()}  # fmt: skip
+    bounds = sentence_bounds(text)
+    sentences = [re.findall("[a-z0-9]+", text[start:end]) for start, end in bounds]
+    lengths = [len(" ".join(words)) + 1 for words in sentences]
+    found = []
+    for number, item in enumerate(items):
+        content = item & weights.keys()
+        length = len(index.texts[number].as_py())
+        size = next(math.isqrt(1 << c) for c in range(60) if length**4 < 2 ** (2 * c + 1))
+        best = (0, 0, 0)
+        for first in range(len(bounds)):
+            sums = list(itertools.accumulate(lengths[first:]))
+            below = [first + k for k, length in enumerate(sums, 1) if length < size]
+            above = [first + k for k, length in enumerate(sums, 1) if length >= size]
+            for last in [*below[-1:], *above[:1]]:
+                words = {word for own in sentences[first:last] for word in own}
+                is_near = size / 2 <= sums[last - first - 1] <= 2 * size
+                has_numbers = all(word in words for word in content if word.isdigit())
+                shared = sum(weights[word] for word in content & words)
+                if is_near and has_numbers and shared > best[0]:
+                    best = (shared, bounds[first][0], bounds[last - 1][1])
+        total = sum(weights[word] for word in content)
+        if len(content) >= 5 and best[0] and best[0] >= total * min_shared:
+            found.append((number, *best))
+    return found
+
+
+def test_the_passage_that_shares_most_is_that_of_a_naive_search() -> None:
+    draw = random.Random(3)
+    rare = [f"{a}{b}{c}{d}" for a in "bcdfg" for b in "aeiou" for c in "klmnp" for d in "aeiou"]
+    rare += ["17", "40", "8"]
+
+    def sentences(most: int) -> list[list[str]]:
+        return [draw.choices(rare, k=draw.randint(1, 14)) for _ in range(draw.randint(1, most))]
+
+    def joined(own: list[list[str]]) -> str:
+        return " ".join(" ".join(words) + "." for words in own)
+
+    n_found = 0
+    for _ in range(3):
+        made = [sentences(draw.choice([2, 6, 60])) for _ in range(12)]
+        items = [EvalItem(f"{n:03d}", "b", joined(own)) for n, own in enumerate(made)]
+        index = parse_eval_index(build_eval_index(items, EvalIndexSettings()))
+        parts = [joined(sentences(30)) for _ in range(4)]
+        for own in made:
+            left = [draw.sample(words, max(1, len(words) - draw.randint(0, 2))) for words in own]
+            parts.append(joined(draw.sample(left, len(left))))
+        page = " ".join(draw.sample(parts, len(parts)))
+        share = draw.choice([0.3, 0.6, 0.9])
+        search = Paraphrases(index, Same(), ParaphraseScan(min_shared=share))
+        told = [(p.item, p.matched, p.start, p.end) for p in search.find(pa.array([page]))]
+        assert told == naive(index, page, share)
+        n_found += len(told)
+    assert n_found > 10
+
+
 def test_sentences_end_at_marks_of_any_script_and_cover_the_text() -> None:
     text = "Mr 3.5 said so. Did he?\n「はい。」そうです！終わり " + "x" * 1500 + " y" * 900
     pieces = [text[start:end] for start, end in sentence_bounds(text)]
@@ -307,6 +384,14 @@ def test_a_model_that_cannot_be_used_says_what_it_must_be(folder: Path) -> None:
     write_static_model(folder, WORDS, mapping={"shape": [4], "dtype": "I64"})
     with pytest.raises(ModelError, match="holds embeddings, mapping, not one matrix"):
         load_embedder("static", folder)
+    write_static_model(folder, WORDS | {"sun": [float("inf"), 0]})
+    with pytest.raises(ModelError, match="numbers that are not finite"):
+        load_embedder("static", folder)
+    few = (folder / "tokenizer.json").read_bytes()
+    write_static_model(folder, {"sun": [1, 0]})
+    (folder / "tokenizer.json").write_bytes(few)
+    with pytest.raises(ModelError, match="it has 2 rows, fewer than tokens"):
+        load_embedder("static", folder)
     with pytest.raises(ModelError, match="no plug-in runs the engine 'gone'; known: static, tiny"):
         load_embedder("gone", folder)
 
@@ -316,3 +401,22 @@ def test_a_model_that_cannot_be_used_says_what_it_must_be(folder: Path) -> None:
 
     with pytest.raises(ModelError, match="a row of finite numbers for each"):
         unit_vectors(Wrong(), ["one"])
+
+
+def test_a_model_of_one_file_is_refused(tmp_path: Path) -> None:
+    class Graph:
+        """As much of a pipeline as naming the model takes."""
+
+        recipe = SimpleNamespace(
+            suites=("one",),
+            contamination=ContaminationSettings.model_validate({"paraphrases": {"model": "m"}}),
+        )
+
+        def model(self, *named: object) -> tuple[Path, str]:
+            return tmp_path / "model.bin", "0" * 64
+
+    graph: Any = Graph()
+    with pytest.raises(ModelError, match="model m is a file: install the folder"):
+        paraphrase_model(graph)
+    graph.recipe = SimpleNamespace(suites=(), contamination=graph.recipe.contamination)
+    assert paraphrase_model(graph) is None
