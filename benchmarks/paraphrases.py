@@ -11,8 +11,7 @@
         --pairs rephrase/rephrase_gsm8k/=gsm8k/test/ rephrase/humaneval_python/=humaneval/
 
 `--paraphrased`: records with `id` and `text`; `--pairs A=B` says that the id `A7` is of the item
-`B7`. Half of the numbers, the even ones, were looked at when defaults were chosen; what is printed
-for odd ones was not. `--texts` hold records with `text` and nothing of the suites.
+`B7`. Defaults were chosen by half of the numbers, the even ones; `--texts` hold records with `text` and nothing of the suites.
 """
 
 import argparse
