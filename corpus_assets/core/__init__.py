@@ -8,6 +8,7 @@ __all__ = [
     "files",
     "home",
     "identity",
+    "kept",
     "leftovers",
     "lock",
     "progress",

@@ -33,6 +33,7 @@ from catalog.lineage.tables import SPILL
 from corpus_assets.core import files
 from corpus_assets.core.errors import StoreError
 from corpus_assets.core.home import Home
+from corpus_assets.core.kept import kept_path
 from corpus_assets.core.leftovers import leftovers
 from corpus_assets.core.store import (
     RESULT,
@@ -46,7 +47,7 @@ from corpus_assets.ingest.purge import DOCUMENT_KEYS, RECORD_KEYS, covered_recor
 from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.stages import STAGES
-from corpus_assets.versions.published import kept_path, published_files, published_pins
+from corpus_assets.versions.published import published_files, published_pins
 
 ARTIFACT_FILE = re.compile(r"artifacts/(?P<stage>[a-z_]+)/(?P<fingerprint>[0-9a-f]{64})/[^/]+")
 NAMED_STAGES = frozenset(stage.name for stage, _ in STAGES.lineage())

@@ -24,13 +24,13 @@ from catalog.errors import OrdersChanged
 from catalog.formats.manifest import CONTENTS_NAME as CONTENTS
 from catalog.formats.manifest import Group, Manifest, ShardRef, dump_contents, join_labels
 from corpus_assets.core import files
-from corpus_assets.core.errors import CorpusError, SourceError
+from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.identity import canonical_json
-from corpus_assets.core.lock import PinnedFile, calibration_path
+from corpus_assets.core.kept import keep_file, members_of
+from corpus_assets.core.lock import calibration_path
 from corpus_assets.core.stage import File, Stage
 from corpus_assets.core.store import (
     Output,
-    Store,
     check_files,
     read_output,
     sealed_json,
@@ -48,7 +48,6 @@ from corpus_assets.signals.stages.signal_models import signal_models
 from corpus_assets.versions.published import (
     KEPT,
     KeptFiles,
-    kept_path,
     published_manifest,
     recipe_path,
 )
@@ -295,9 +294,9 @@ def keep_files(graph: Pipeline) -> KeptFiles:
     return KeptFiles(
         files={
             name: tuple(
-                _keep(graph.store, file, str(file.relative_to(root)), graph.digest_of(file))
+                keep_file(graph.store, file, str(file.relative_to(root)), graph.digest_of(file))
                 for path in paths
-                for root, file in _members(path)
+                for root, file in members_of(path)
             )
             for name, paths in _named(graph).items()
             if paths
@@ -322,22 +321,3 @@ def _named(graph: Pipeline) -> dict[str, Sequence[Path]]:
         "contamination.judgements": judgement_files(graph),
         **{name: [path] for name, path in models.items()},
     }
-
-
-def _members(path: Path) -> list[tuple[Path, Path]]:
-    """List (folder that names start at, file) of a file, or of all files in a folder."""
-    if not path.is_dir():
-        return [(path.parent, path)]
-    return [(path, file) for file in sorted(path.rglob("*")) if file.is_file()]
-
-
-def _keep(store: Store, file: Path, name: str, sha256: str) -> PinnedFile:
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise SourceError(f"{file} cannot be read: {error.strerror}; put it back") from error
-    if sha256_hex(data) != sha256:
-        raise SourceError(f"{file} was changed during the build; run the same command again")
-    if not store.exists(kept_path(sha256)):
-        store.write(kept_path(sha256), data)
-    return PinnedFile(name=name, bytes=len(data), sha256=sha256)

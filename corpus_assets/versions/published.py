@@ -25,6 +25,7 @@ from catalog.formats.manifest import (
 )
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.identity import Settings
+from corpus_assets.core.kept import kept_path
 from corpus_assets.core.lock import Lock, PinnedFile, calibration_path
 from corpus_assets.core.store import (
     Output,
@@ -54,10 +55,6 @@ class KeptFiles(Settings):
 
 def recipe_path(digest: str) -> str:
     return f"sources/recipes/{digest}.json"
-
-
-def kept_path(sha256: str) -> str:
-    return f"sources/files/{sha256}"
 
 
 def load_published_recipe(store: Store, digest: str) -> tuple[Recipe, Path]:

@@ -86,7 +86,7 @@ def tasks(stage: str, numbers: Sequence[int], log: Path, **params: str) -> list[
             stage,
             1,
             {"n": n, "of": str(log)},
-            params=params | {"log": str(log)},
+            params=params | {"log": f"file:{log}"},
             label=f"number {n}",
         )
         for n in numbers
@@ -112,6 +112,7 @@ def test_a_part_that_fails_twice_is_done_at_the_third_try(
 ) -> None:
     done = engine.run(faulty(tmp_path, fault, 2), ignore)
     assert [each.result.counts["n"] for each in done] == [1, 2, 3, 4]
+    assert [each.tries for each in done] == [1, 1, 3, 1]
     assert tries(tmp_path) == 3
 
 

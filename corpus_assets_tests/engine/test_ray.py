@@ -1,5 +1,6 @@
 """The Ray engine: a cluster whose nodes come and go gives what one process gives."""
 
+import json
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import time
 import types
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from catalog.db.database import clock
 from catalog.errors import LeaseLost
 from corpus_assets.cli.main import main
 from corpus_assets.core.errors import EngineError, MissingExtra, OtherCode
+from corpus_assets.core.home import Home
 from corpus_assets.core.store import LocalStore, load_result
 from corpus_assets.core.task import Finished, Task
 from corpus_assets.graph.engine import ray as ray_engine
@@ -27,7 +30,11 @@ from corpus_assets.graph.engine.choice import EngineChoice
 from corpus_assets.graph.engine.code import code_digest
 from corpus_assets.graph.engine.local import LocalEngine
 from corpus_assets.graph.engine.ray import RayEngine
-from corpus_assets_tests.conftest import Place
+from corpus_assets.graph.engine.travel import Packer
+from corpus_assets.graph.run import snapshots_of
+from corpus_assets.session import open_session
+from corpus_assets.stages import STAGES
+from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.demo_build import corpus_command, environment, hashes, version_files
 from corpus_assets_tests.engine import tiny_tasks
 from corpus_assets_tests.engine.test_failures import tasks, tries
@@ -49,8 +56,8 @@ def engine(ray_cluster: Any, store: LocalStore) -> Iterator[RayEngine]:
     made.close()
 
 
-def naps(log: Path, number: int, seconds: float) -> list[Task]:
-    return tasks("nap", range(number), log, seconds=str(seconds))
+def naps(log: Path, number: int, seconds: float, doomed: str = "") -> list[Task]:
+    return tasks("nap", range(number), log, seconds=str(seconds), doomed=doomed)
 
 
 def calls(log: Path) -> list[list[str]]:
@@ -84,12 +91,11 @@ def test_tasks_of_a_node_that_is_killed_run_on_one_that_came(
     engine: RayEngine, ray_cluster: Any, tmp_path: Path
 ) -> None:
     nodes = [ray_cluster.add_node(**NODE)]
-    todo = naps(tmp_path, 60, 0.5)
+    todo = naps(tmp_path, 60, 0.5, doomed=nodes[0].node_id)
     told: list[str] = []
 
     def replace_a_node(task: Task, finished: Finished) -> None:
         told.append(task.label)
-        # There are naps of half a second on both CPUs of the node at any moment.
         if len(nodes) == 1 and any(node == nodes[0].node_id for node, _ in calls(tmp_path)):
             ray_cluster.remove_node(nodes[0], allow_graceful=False)
             nodes.append(ray_cluster.add_node(**NODE))
@@ -99,7 +105,7 @@ def test_tasks_of_a_node_that_is_killed_run_on_one_that_came(
         assert [each.result.counts["n"] for each in done] == list(range(60))
         assert len(nodes) == 2
         assert sorted(told) == sorted(task.label for task in todo)
-        assert any(tries(tmp_path, n) > 1 for n in range(60)), "something was lost"
+        assert any(tries(tmp_path, n) > 1 for n in range(60)), "what the first had in hand"
         assert any(node == nodes[1].node_id for node, _ in calls(tmp_path))
     finally:
         ray_cluster.remove_node(nodes[-1])
@@ -177,7 +183,7 @@ def test_ctrl_c_ends_what_runs_on_the_cluster(
     try:
         with pytest.raises(KeyboardInterrupt):
             engine.run(
-                [Task("sleep", 1, {"n": n}, params={"log": str(log)}) for n in (1, 2)], ignore
+                [Task("sleep", 1, {"n": n}, params={"log": f"file:{log}"}) for n in (1, 2)], ignore
             )
     finally:
         waiting.join()
@@ -196,6 +202,10 @@ DRIVER = """
 import sys
 from pathlib import Path
 from corpus_assets.graph.engine.ray import RayEngine
+from corpus_assets.graph.engine.travel import Packer
+from corpus_assets.graph.run import snapshots_of
+from corpus_assets.session import open_session
+from corpus_assets.stages import STAGES
 from corpus_assets_tests.engine.test_ray import TINY, ignore, naps
 url, address, log = sys.argv[1:]
 RayEngine(url, TINY, address=address).run(naps(Path(log), 2, 4.0), ignore)
@@ -226,16 +236,38 @@ def test_the_small_corpus_and_a_takedown_have_the_same_bytes_on_ray(
     """`place` is built by one process, as `small_build` is, and one of its pages taken down."""
     on_ray = ["--engine", "ray", "--ray-address", ray_cluster.address]
     home = tmp_path / "ray"
-    command = ["build", str(place.recipe), "--home", str(home), "--version", "small-t"]
+    command = ["build", str(place.recipe), "--home", str(home), "--version", VERSION]
     assert main([*command, *on_ray]) == 0
     assert hashes(home / "store" / "artifacts") == hashes(small_build.store / "artifacts")
-    assert version_files(home, "small-t") == small_build.files()
+    assert version_files(home, VERSION) == small_build.files()
     page = ["takedown", "request", "--url", "http://site-5.example.org/article", "--reason", "t"]
     for where, options in ((place.home, []), (home, on_ray)):
         for command in (page, ["takedown", "run", *options]):
             done = CliRunner().invoke(catalog, [*command, "--home", str(where)])
             assert done.exit_code == 0, done.output
-    assert version_files(home, "small-t.td1") == place.files("small-t.td1")
+    assert version_files(home, f"{VERSION}.td1") == place.files(f"{VERSION}.td1")
+
+
+@pytest.mark.slow
+def test_but_for_source_files_no_task_of_a_corpus_carries_a_path(place: Place) -> None:
+    named = 0
+    with open_session(str(place.recipe), Home.resolve(str(place.home))) as session:
+        pipeline = session.pipeline
+        packer = Packer(session.home.store_url)
+        for stage in STAGES:
+            for snapshot in snapshots_of(pipeline, stage, None):
+                for task in pipeline.tasks(stage.name, snapshot):
+                    named += str(place.folder) in json.dumps(_without_sources(task.params))
+                    sent = packer.packed(task)
+                    assert str(place.folder) not in json.dumps(_without_sources(sent.params))
+                    assert str(place.folder) not in repr(replace(sent, params={}))
+    assert named, "some name lists, suites or models"
+
+
+def _without_sources(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _without_sources(v) for k, v in value.items() if k != "uri"}
+    return [_without_sources(v) for v in value] if isinstance(value, list | tuple) else value
 
 
 @pytest.mark.slow
@@ -245,7 +277,7 @@ def test_sigterm_ends_a_build_on_ray_with_one_line(
     on_ray = ["--engine", "ray", "--ray-address", ray_cluster.address]
     home = tmp_path / "ray"
     build = subprocess.Popen(
-        corpus_command("build", str(place.recipe), "--version", "small-t", *on_ray),
+        corpus_command("build", str(place.recipe), "--version", VERSION, *on_ray),
         env=environment(home),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

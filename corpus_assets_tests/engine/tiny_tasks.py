@@ -24,14 +24,19 @@ def square(context: TaskContext) -> None:
 
 def note_and_square(context: TaskContext) -> None:
     """As `square`, and a line in a file, so that a test can count runs over all processes."""
-    with open(context.param("log"), "a", encoding="ascii") as log:
+    with open(log_of(context), "a", encoding="ascii") as log:
         log.write(f"{context.task.settings['n']}\n")
     square(context)
 
 
+def log_of(context: TaskContext) -> Path:
+    """Where a task writes about itself; the path of a file that exists would be sent to it."""
+    return Path(context.param("log").removeprefix("file:"))
+
+
 def tries_of(context: TaskContext) -> int:
     """Write down that a task begins in a file of its own; return how often it has."""
-    path = Path(context.param("log")) / f"{context.task.settings['n']}.tries"
+    path = log_of(context) / f"{context.task.settings['n']}.tries"
     with open(path, "a", encoding="ascii") as log:
         log.write(f"{os.getpid()}\n")
     return len(path.read_text(encoding="ascii").split())
@@ -66,7 +71,7 @@ def faulty(context: TaskContext) -> None:
 def alone_at_last(context: TaskContext) -> None:
     """Every task fails twice, and a third time where it sees another one at work."""
     tries = tries_of(context)
-    mark = Path(context.param("log")) / f"{context.task.settings['n']}.running"
+    mark = log_of(context) / f"{context.task.settings['n']}.running"
     mark.touch()
     try:
         time.sleep(0.05)
@@ -79,7 +84,7 @@ def alone_at_last(context: TaskContext) -> None:
 
 def sleep(context: TaskContext) -> None:
     """Say which process it is, then do what no signal but a kill ends."""
-    with open(context.param("log"), "a", encoding="ascii") as log:
+    with open(log_of(context), "a", encoding="ascii") as log:
         log.write(f"{os.getpid()}\n")
     time.sleep(600)
 
@@ -91,14 +96,16 @@ def environment(context: TaskContext) -> None:
 
 
 def nap(context: TaskContext) -> None:
-    """Say on which node of Ray and in which call it runs, then take a while."""
+    """Say on which node of Ray and in which call it runs, then take a while; on a node that is
+    `doomed`, for ever."""
     import ray
 
     tries_of(context)
     here = ray.get_runtime_context()
-    with open(Path(context.param("log")) / "calls", "a", encoding="ascii") as log:
+    with open(log_of(context) / "calls", "a", encoding="ascii") as log:
         log.write(f"{here.get_node_id()} {here.get_task_id()}\n")
-    time.sleep(float(context.param("seconds")))
+    is_doomed = here.get_node_id() == context.task.params.get("doomed")
+    time.sleep(600 if is_doomed else float(context.param("seconds")))
     square(context)
 
 

@@ -1,6 +1,7 @@
 """The Ray engine: tasks on the nodes of a cluster, which may come and go.
 
-Only what a task is goes through Ray, and what came of it; data goes through the store. Small tasks
+Only what a task is goes through Ray, and what came of it; data goes through the store, and so do
+the files that a task names (`engine.travel`). Small tasks
 go in batches, so that a snapshot of 90,000 parts does not flood the cluster's control store. Ray
 tries nothing again by itself: how often a task is tried is for `engine.tries` alone.
 
@@ -16,16 +17,17 @@ import platform
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from catalog.stopping import SIGNALS, expect_no_stop
 from corpus_assets.core.errors import EngineError, MissingExtra, NodeLost, OtherCode
-from corpus_assets.core.task import Finished, Task
+from corpus_assets.core.task import Finished, Task, TaskContext
 from corpus_assets.graph.engine.base import OnDone
 from corpus_assets.graph.engine.code import code_digest
 from corpus_assets.graph.engine.schedule import PATIENCE_S, Schedule
+from corpus_assets.graph.engine.travel import Packer, unpacked
 from corpus_assets.graph.engine.work import FunctionOf, answer_of, left_until, use_one_thread
 
 CALLS_PER_CPU = 2  # one that runs, and one that waits for its turn
@@ -59,6 +61,7 @@ class RayEngine:
         self.workers = workers
         self.address = address
         self.patience_s = PATIENCE_S
+        self._packer = Packer(store_url)
         self._ray = _ray()
         self._until = math.inf
         self._work: Any = None
@@ -179,7 +182,7 @@ class RayEngine:
     def _call(self, run: Schedule, numbers: list[int]) -> None:
         self._last_call += 1
         call = _Call(self._last_call, tuple(numbers))
-        tasks = [run.tasks[number] for number in numbers]
+        tasks = [self._packer.packed(run.tasks[number]) for number in numbers]
         where = (self.store_url, self.function_of, self._watch, self._run_number)
         reference = self._work.remote(tasks, *where, call.number, code_digest())
         self._calls[reference] = call
@@ -365,13 +368,22 @@ def work(
             return -math.inf
         return left
 
+    def here(stage: str) -> Callable[[TaskContext], None]:
+        function = function_of(stage)
+
+        def with_local_paths(context: TaskContext) -> None:
+            context.task = unpacked(context.task, context.store)
+            function(context)
+
+        return with_local_paths
+
     began = now = time.monotonic()
     answers: list[Answer] = []
     for index, task in enumerate(tasks):
         if index and now - began > LONGEST_BATCH_S:
             break
         ray.get(watch.began.remote(call, index, node), timeout=ANSWER_S)
-        answer = answer_of(task, store_url, function_of, left_s)
+        answer = answer_of(task, store_url, here, left_s)
         answers.append((answer, time.monotonic() - now))
         now = time.monotonic()
     return answers
