@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -299,6 +300,14 @@ def test_without_ray_the_engine_says_what_to_install(
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r"pip install 'corpus-assets\[ray\]'"):
         RayEngine(store.url, TINY)
+
+
+def test_a_cluster_that_is_not_there_is_told_at_once(store: LocalStore, tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="ray is absent: pip install 'corpus-assets[ray]'")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(EngineError, match=f"at {address}: ConnectionRefused.*ray start --head"):
+        RayEngine(store.url, TINY, address=address).run(tasks("square", [1], tmp_path), ignore)
 
 
 def test_ray_client_is_refused_with_what_to_do_instead(store: LocalStore) -> None:

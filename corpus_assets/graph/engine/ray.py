@@ -15,6 +15,7 @@ import logging
 import math
 import platform
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +36,7 @@ BATCH_S = 20.0  # of work, as far as it can be foretold
 LONGEST_BATCH_S = 30.0  # then what is left of a batch comes back
 LOOK_S = 1.0
 ASK_NODES_S = 2.0
+KNOCK_S = 10.0
 ANSWER_S = 60.0  # in which the watch is expected to answer
 
 Answer = tuple[Finished | Exception, float]  # what came of a task, in how many seconds
@@ -240,7 +242,8 @@ class RayEngine:
     def _cancel_all(self) -> None:
         """End what runs. What takes a moment to end is not allowed to store anything by then."""
         if self._calls:
-            self._ask(self._watch.open.remote(0))
+            with contextlib.suppress(EngineError):  # without the watch nobody stores anything
+                self._ask(self._watch.open.remote(0))
         for reference in self._calls:
             self._cancel(reference)
         self._calls, self._calls_of = {}, {}
@@ -261,6 +264,7 @@ class RayEngine:
         ray = self._ray
         if not ray.is_initialized():
             try:
+                _knock(self.address)
                 with _handlers_kept():
                     ray.init(
                         address=self.address,
@@ -268,7 +272,7 @@ class RayEngine:
                         log_to_driver=False,
                         logging_level=logging.ERROR,
                     )
-            except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+            except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
                 raise EngineError(
                     f"cannot use the Ray cluster at {self.address or 'this machine'}: "
                     f"{_first_line(error)}; start one with `ray start --head`, or correct "
@@ -288,8 +292,7 @@ class RayEngine:
     def close(self) -> None:
         if self._watch is None:
             return
-        with contextlib.suppress(EngineError):
-            self._cancel_all()
+        self._cancel_all()
         self._ray.kill(self._watch)
         self._watch = None
         if self._is_own:
@@ -387,6 +390,13 @@ def work(
         answers.append((answer, time.monotonic() - now))
         now = time.monotonic()
     return answers
+
+
+def _knock(address: str | None) -> None:
+    """Raise OSError where nobody is at HOST:PORT: Ray would try for minutes."""
+    host, _, port = (address or "").rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), KNOCK_S).close()
 
 
 def _silent(*_: object, **__: object) -> None:
