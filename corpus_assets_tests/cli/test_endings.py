@@ -16,6 +16,10 @@ from corpus_assets_tests.demo_build import corpus_command, environment, run_corp
 from corpus_assets_tests.small_disk import read_only
 
 URL = "http://site-3.example.org/article"
+BOTH = pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
+)
 STOPPED = "stopped; finished parts are kept, run the same command to go on"
 
 
@@ -47,10 +51,7 @@ def _stop(home: Path, command: list[str], number: signal.Signals) -> tuple[int, 
     return process.returncode, told
 
 
-@pytest.mark.parametrize(
-    ("number", "code"),
-    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
-)
+@BOTH
 def test_a_stopped_build_says_so_on_one_line_and_goes_on_from_there(
     small_build: Place, tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
@@ -67,7 +68,7 @@ def test_a_stopped_build_says_so_on_one_line_and_goes_on_from_there(
         assert version_files(home, "small-1") == small_build.files()
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@BOTH
 def test_a_stopped_takedown_says_so_on_one_line_and_its_request_waits(
     built: Path, tmp_path: Path, number: signal.Signals, code: int
 ) -> None:

@@ -141,7 +141,7 @@ def test_a_stage_asked_for_too_early_says_what_to_materialize_first(
             )
 
 
-@pytest.mark.parametrize("fault", ["broken", "gone"])
+@pytest.mark.parametrize("fault", [pytest.param("broken", marks=pytest.mark.slow), "gone"])
 def test_takedowns_are_carried_out_when_the_recipes_file_is(
     corpus: CorpusResource, tmp_path: Path, fault: str
 ) -> None:

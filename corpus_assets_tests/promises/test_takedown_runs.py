@@ -83,7 +83,7 @@ def test_a_run_killed_at_several_moments_ends_like_an_undisturbed_one(
 ) -> None:
     home = _copy(built, tmp_path)
     killed = 0
-    for moment_s in (2.0, 3.5, 5.0, 7.0):
+    for moment_s in (2.5, 4.0, 6.0):
         process = _start(home)
         deadline = time.monotonic() + moment_s
         while time.monotonic() < deadline and process.poll() is None:
