@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -33,12 +34,21 @@ def postgres_url() -> Iterator[str]:
         patch.setenv("XDG_RUNTIME_DIR", folder)
         # The server runs as a user of its own, who may not enter pytest's private folders.
         Path(folder).chmod(0o755)
-        try:
-            server = pgserver.get_server(Path(folder) / "data", cleanup_mode="stop")
-        except (OSError, RuntimeError, AssertionError, subprocess.SubprocessError) as error:
-            pytest.skip(f"no PostgreSQL server can be started here: {error!r}")
+        server = _start(pgserver, Path(folder))
         yield server.get_uri().replace("postgresql://", "postgresql+psycopg2://", 1)
         server.cleanup()
+
+
+def _start(pgserver: Any, folder: Path) -> Any:
+    """Start a server: one test process at a time, and again where the machine was too busy."""
+    with open(Path(tempfile.gettempdir()) / "corpus-assets-postgres.turn", "w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        for number in range(3):
+            try:
+                return pgserver.get_server(folder / f"data-{number}", cleanup_mode="stop")
+            except (OSError, RuntimeError, AssertionError, subprocess.SubprocessError) as error:
+                why = repr(error)
+    pytest.skip(f"no PostgreSQL server can be started here: {why}")
 
 
 @pytest.fixture
