@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import dagster as dg
+import pytest
 
 from corpus_assets.core.home import Home
 from corpus_assets.defs import storage
@@ -39,6 +40,7 @@ def test_a_build_is_recorded_in_one_file_and_read_back_by_threads_and_by_referen
             assert other.get_materialized_partitions(CLUSTERS) == {"books-1", "crawl-1", "crawl-2"}
 
 
+@pytest.mark.slow
 def test_a_home_whose_settings_name_no_storage_is_built_as_before(place: Place) -> None:
     shutil.rmtree(place.home / "dagster")
     (place.home / "dagster").mkdir()
