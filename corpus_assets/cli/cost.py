@@ -1,5 +1,6 @@
 """What a version took, and what more would take: `corpus cost` and `corpus estimate`."""
 
+import math
 from typing import Any
 
 import click
@@ -76,6 +77,12 @@ def show_cost(answer: Answer, own_prices: bool) -> None:
         print_line(WHATEVER)
 
 
+def _number(_: click.Context, __: click.Parameter, value: float) -> float:
+    if math.isnan(value):  # which no range refuses
+        raise click.BadParameter("nan is not a size.")
+    return value
+
+
 @click.command()
 @click.argument("recipe")
 @click.option("--crawls", type=click.IntRange(1), default=1, show_default=True, metavar="N")
@@ -90,7 +97,8 @@ def show_cost(answer: Answer, own_prices: bool) -> None:
 )
 @click.option(
     "--file-gib",
-    type=click.FloatRange(min=0, min_open=True),
+    type=click.FloatRange(min=0, max=1 << 20, min_open=True),
+    callback=_number,
     default=1.0,
     show_default=True,
     metavar="GIB",

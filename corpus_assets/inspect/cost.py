@@ -7,6 +7,7 @@ as many parts would have given (bootstrap over parts): it knows nothing of crawl
 measured one.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -53,9 +54,14 @@ def load_prices(path: str | None) -> Prices:
     names = [field.name for field in fields(Prices)]
     if not isinstance(found, dict) or not set(found) <= set(names):
         raise CorpusError(f"the price table {path} must be a mapping of {', '.join(names)}")
-    if bad := [n for n, v in found.items() if not isinstance(v, int | float) or v < 0]:
+    if bad := [name for name, value in found.items() if not _is_amount(value)]:
         raise CorpusError(f"{path}: {bad[0]} must be a number, 0 or more")
     return Prices(**{name: float(value) for name, value in found.items()})
+
+
+def _is_amount(value: object) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value < math.inf  # type: ignore[operator]
 
 
 @dataclass(frozen=True)

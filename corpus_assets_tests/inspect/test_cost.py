@@ -100,13 +100,23 @@ def test_rates_give_back_what_was_measured(ask: Ask, small_build: Place) -> None
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("[1]", "must be a mapping"), ("{gpu: 1}", "must be a mapping"), ("{cpu_hour: -1}", "0 or")],
+    [
+        ("[1]", "must be a mapping"),
+        ("{gpu: 1}", "must be a mapping"),
+        *((f"{{cpu_hour: {value}}}", "0 or more") for value in ("-1", ".nan", ".inf", "yes")),
+    ],
 )
 def test_a_wrong_price_table_is_refused_by_name(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "prices.yaml"
     path.write_text(text)
     with pytest.raises(CorpusError, match=said):
         load_prices(str(path))
+
+
+def test_a_size_that_is_no_number_is_refused(small_build: Place) -> None:
+    done = CliRunner().invoke(cli, ["estimate", str(small_build.recipe), "--file-gib", "nan"])
+    assert done.exit_code == 2
+    assert "nan is not a size" in done.output
 
 
 def test_prices_that_are_not_said_are_the_defaults(tmp_path: Path) -> None:
