@@ -4,6 +4,7 @@ A test class inherits it and has a fixture `store`: an empty store, a new one fo
 """
 
 import io
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -18,11 +19,25 @@ FILES = {"a.bin": (b"first", 0), "b.bin": (b"second", 2)}
 FINGERPRINT = "f" * 64
 
 
+def _first_byte(store: Store) -> Callable[[str], bytes]:
+    return lambda path: store.read_range(path, 0, 1)
+
+
 class StoreContract:
     @pytest.mark.parametrize("data", [b"", b"\x00", b"some bytes", bytes(range(256)) * 4096])
     def test_what_is_written_is_read(self, store: Store, data: bytes) -> None:
         store.write("artifacts/x/part-00000.bin", data)
         assert store.read("artifacts/x/part-00000.bin") == data
+
+    @pytest.mark.parametrize(
+        ("offset", "length"), [(0, 10), (3, 4), (9, 1), (4, 0), (0, 11), (8, 5), (10, 1), (99, 3)]
+    )
+    def test_a_range_is_read_as_far_as_the_file_goes(
+        self, store: Store, offset: int, length: int
+    ) -> None:
+        store.write("artifacts/x/ranges.zip", b"0123456789")
+        found = store.read_range("artifacts/x/ranges.zip", offset, length)
+        assert found == b"0123456789"[offset : offset + length]
 
     def test_a_second_write_replaces_the_first(self, store: Store) -> None:
         store.write("versions/v/report.html", b"a longer first text")
@@ -41,7 +56,7 @@ class StoreContract:
     def test_reading_what_is_missing_says_what_to_do(self, store: Store) -> None:
         store.write("a/b/c", b"x")
         for path in ("a/b/d", "a/b", "z"):
-            for access in (store.read, store.local):
+            for access in (store.read, store.local, _first_byte(store)):
                 with pytest.raises(StoreError) as caught:
                     access(path)
                 message = str(caught.value)
@@ -50,7 +65,7 @@ class StoreContract:
                 assert "\n" not in message
 
     def test_a_missing_file_is_named_as_missing(self, store: Store) -> None:
-        for access in (store.read, store.local):
+        for access in (store.read, store.local, _first_byte(store)):
             with pytest.raises(StoreError, match="a/b is not in the store .*`corpus build`"):
                 access("a/b")
 

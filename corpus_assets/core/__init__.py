@@ -5,6 +5,7 @@ __all__ = [
     "decisions",
     "earlier",
     "errors",
+    "exchange",
     "files",
     "home",
     "identity",

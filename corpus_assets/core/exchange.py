@@ -1,0 +1,140 @@
+"""Exchanges through the store: many tasks write, many others read a range of what each wrote.
+
+A *ranged file* has a range for every target. It is a zip archive whose members are not compressed
+(what they hold is): any tool opens it, and so does the search of a takedown. The last member is
+the index: where each range lies, and its SHA-256. The task's result names the index by digest, so
+a reader asks for the index and for its range, and trusts neither before it is checked.
+
+M parts with ranges for R targets are M x R requests. Beyond `DIRECT_PARTS` parts, tasks over
+*groups* of consecutive parts bring their ranges together first: M + groups x R requests.
+
+A target is identified by the digests of its ranges and by nothing else of the files they lie in.
+So a document that goes away runs its part, its group and the targets that held it again, and no
+other; and a damaged range is mended by running the task that wrote it.
+"""
+
+import io
+import json
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from corpus_assets.core.store import Result, Store, damaged, sha256_hex
+from corpus_assets.core.task import TaskContext
+
+DIRECT_PARTS = 256
+"""So many parts are read directly: a group of them would be one."""
+
+GROUP_PARTS = 256
+"""Parts of a group, at most; a stage whose parts are large takes fewer."""
+
+INDEX = "index.json"
+_RANGES = "ranges"
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Range:
+    """A range of a file in the store."""
+
+    path: str
+    offset: int
+    length: int
+    sha256: str
+
+
+def group_runs(parts: int, most: int | None = None) -> list[range]:
+    """Return the groups of consecutive parts; none where targets read the parts themselves."""
+    if parts <= DIRECT_PARTS:
+        return []
+    size = min(most or GROUP_PARTS, GROUP_PARTS)
+    return [range(first, min(first + size, parts)) for first in range(0, parts, size)]
+
+
+# Writing.
+
+
+def write_ranges(
+    context: TaskContext, file: str, ranges: Iterable[tuple[str, bytes]], rows: int = 0
+) -> None:
+    """Write a task's ranged file, from (name of a range, its bytes); each name once.
+
+    Memory: twice the file. Equal ranges in equal order give equal bytes.
+    """
+    sink = io.BytesIO()
+    index: dict[str, list[Any]] = {}
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in ranges:
+            if name in index:
+                raise ValueError(f"{file} has two ranges {name}")
+            index[name] = _append(archive, sink, name, data)
+        listed = _append(archive, sink, INDEX, json.dumps(index, sort_keys=True).encode())
+    context.write_bytes(file, sink.getvalue(), rows)
+    context.notes.setdefault(_RANGES, {})[str(file)] = listed
+
+
+def _append(archive: zipfile.ZipFile, sink: io.BytesIO, name: str, data: bytes) -> list[Any]:
+    info = zipfile.ZipInfo(name, _EPOCH)
+    info.create_system = 3
+    archive.writestr(info, data)
+    return [sink.tell() - len(data), len(data), sha256_hex(data)]
+
+
+# Planning targets.
+
+
+def ranges_of(store: Store, result: Result, file: str) -> dict[str, Range]:
+    """Return the ranges of a finished task's file by name: one request, for the index."""
+    path = result.outputs[file].path
+    offset, length, sha256 = result.notes[_RANGES][str(file)]
+    index = json.loads(read_range(store, Range(path, offset, length, sha256)))
+    return {name: Range(path, *place) for name, place in index.items()}
+
+
+def by_target(files: Iterable[tuple[str, Mapping[str, Range]]]) -> dict[str, dict[str, Range]]:
+    """Return, for each target, its range of every file that has one, by the file's name."""
+    found: dict[str, dict[str, Range]] = {}
+    for name, ranges in files:
+        for target, place in ranges.items():
+            found.setdefault(target, {})[name] = place
+    return found
+
+
+def range_inputs(ranges: Mapping[str, Range]) -> dict[str, Mapping[str, Any]]:
+    """Return the arguments of `Stage.task` for a target that reads these ranges."""
+    return {
+        "extra_inputs": {name: place.sha256 for name, place in ranges.items()},
+        "params": {
+            _RANGES: {
+                name: [place.path, place.offset, place.length] for name, place in ranges.items()
+            }
+        },
+    }
+
+
+# Reading.
+
+
+def read_ranges(context: TaskContext) -> Iterator[bytes]:
+    """Yield the ranges of a target in the order of their names, each checked."""
+    for name, (path, offset, length) in sorted(context.param(_RANGES).items()):
+        place = Range(path, offset, length, context.task.extra_inputs[name])
+        yield read_range(context.store, place)
+
+
+def read_range(store: Store, place: Range) -> bytes:
+    """Return a range's bytes, refused when they are not what was written."""
+    data = store.read_range(place.path, place.offset, place.length)
+    if sha256_hex(data) != place.sha256:
+        where = f"bytes {place.offset} to {place.offset + place.length}"
+        raise damaged(store, place.path, f"does not have what was written at {where}")
+    return data
+
+
+def all_ranges(data: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield every range of a ranged file, which was read and checked as a whole."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for name in archive.namelist():
+            if name != INDEX:
+                yield name, archive.read(name)

@@ -1,0 +1,115 @@
+"""Ranged files: what is written comes back, checked, and a target is its ranges alone."""
+
+import contextlib
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from corpus_assets.core import exchange
+from corpus_assets.core.errors import CorruptArtifact
+from corpus_assets.core.exchange import (
+    all_ranges,
+    by_target,
+    group_runs,
+    range_inputs,
+    ranges_of,
+    read_ranges,
+    write_ranges,
+)
+from corpus_assets.core.store import LocalStore, Result
+from corpus_assets.core.task import Task, TaskContext
+
+FILE = "tokens.zip"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> LocalStore:
+    return LocalStore(tmp_path)
+
+
+def written(store: LocalStore, ranges: dict[str, bytes], part: int = 0) -> Result:
+    context = TaskContext(Task("write", 1, {"part": part}), store)
+    with contextlib.closing(context):
+        write_ranges(context, FILE, ranges.items(), rows=3)
+        return context.commit()
+
+
+def target(store: LocalStore, results: list[Result], name: str) -> TaskContext:
+    files = ((f"{i:05d}", ranges_of(store, result, FILE)) for i, result in enumerate(results))
+    task = Task("read", 1, {}, **range_inputs(by_target(files).get(name, {})))  # type: ignore[arg-type]
+    return TaskContext(task, store)
+
+
+def test_each_target_reads_its_range_of_every_file(store: LocalStore) -> None:
+    results = [
+        written(store, {"a": b"first", "web/high/é": b"", "b": b"x" * 5000}, 0),
+        written(store, {"b": b"second"}, 1),
+        written(store, {}, 2),
+    ]
+    assert list(read_ranges(target(store, results, "a"))) == [b"first"]
+    assert list(read_ranges(target(store, results, "b"))) == [b"x" * 5000, b"second"]
+    assert list(read_ranges(target(store, results, "web/high/é"))) == [b""]
+    assert list(read_ranges(target(store, results, "nowhere"))) == []
+    assert results[0].outputs[FILE].rows == 3
+
+
+def test_a_whole_file_is_an_archive_of_its_ranges(store: LocalStore) -> None:
+    ranges = {"a/00001": b"first", "b": b"second"}
+    data = store.read(written(store, ranges).outputs[FILE].path)
+    assert dict(all_ranges(data)) == ranges
+    assert zipfile.ZipFile(io.BytesIO(data)).testzip() is None
+
+
+def test_equal_ranges_give_equal_bytes(store: LocalStore) -> None:
+    ranges = {"a": b"first", "b": b"second"}
+    first, again = written(store, ranges, 0), written(store, ranges, 1)
+    assert first.content_hash == again.content_hash
+
+
+def test_a_target_is_known_by_its_own_ranges(store: LocalStore) -> None:
+    before = written(store, {"a": b"first", "b": b"second"}, 0)
+    after = written(store, {"a": b"longer than before", "b": b"second"}, 1)
+    fingerprints = {
+        name: [target(store, [result], name).task.fingerprint for result in (before, after)]
+        for name in ("a", "b")
+    }
+    assert fingerprints["a"][0] != fingerprints["a"][1]
+    assert fingerprints["b"][0] == fingerprints["b"][1]
+
+
+def test_a_damaged_range_is_named_by_those_who_read_it_only(store: LocalStore) -> None:
+    result = written(store, {"a": b"first", "b": b"second"})
+    path = store.root / result.outputs[FILE].path
+    path.write_bytes(path.read_bytes().replace(b"first", b"wrong"))
+    assert list(read_ranges(target(store, [result], "b"))) == [b"second"]
+    with pytest.raises(
+        CorruptArtifact, match=r"artifacts/write/.*/tokens.zip .* delete its folder"
+    ):
+        list(read_ranges(target(store, [result], "a")))
+
+
+@pytest.mark.parametrize("kept", [0, 20, 150])
+def test_a_file_cut_short_is_named(store: LocalStore, kept: int) -> None:
+    result = written(store, {"a": b"first" * 40})
+    path = store.root / result.outputs[FILE].path
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(CorruptArtifact, match="tokens.zip"):
+        target(store, [result], "a")
+
+
+def test_a_name_is_written_once(store: LocalStore) -> None:
+    context = TaskContext(Task("write", 1, {}), store)
+    with pytest.raises(ValueError, match="two ranges a"):
+        write_ranges(context, FILE, [("a", b"1"), ("a", b"2")])
+
+
+def test_groups_are_consecutive_and_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert group_runs(exchange.DIRECT_PARTS) == []
+    for parts, most in ((257, None), (1000, 7), (90_000, 1), (600, 10_000)):
+        runs = group_runs(parts, most)
+        assert [part for run in runs for part in run] == list(range(parts))
+        assert max(map(len, runs)) <= min(most or exchange.GROUP_PARTS, exchange.GROUP_PARTS)
+    monkeypatch.setattr(exchange, "DIRECT_PARTS", 1)
+    assert group_runs(2) == [range(2)]
