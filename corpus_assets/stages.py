@@ -24,7 +24,7 @@ from corpus_assets.ingest.list_stages import CATEGORY_INDEX, ROBOTS_INDEX, SITE_
 from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.lineage.stage import LINEAGE_KEYS
 from corpus_assets.select.stage import QUALITY_CUTOFFS, SCORE_SURVIVORS, SELECTION, SURVIVORS
-from corpus_assets.shards.stage import SHARD_COUNTS, SHARDS, TOKENS
+from corpus_assets.shards.stage import SHARD_COUNTS, SHARDS, TOKEN_GROUPS, TOKENS
 from corpus_assets.signals.stages.classifiers import CLASSIFIER_SAMPLE, CLASSIFIERS
 from corpus_assets.signals.stages.perplexity import PERPLEXITY_MODEL, PERPLEXITY_MODELS
 from corpus_assets.signals.stages.ranks import SCORE_RANKS, SCORE_SAMPLE
@@ -77,6 +77,7 @@ STAGES = Graph(
         TOKENIZER,
         SHARD_COUNTS,
         TOKENS,
+        TOKEN_GROUPS,
         SHARDS,
         LINEAGE_KEYS,
     ),

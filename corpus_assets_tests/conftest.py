@@ -1,5 +1,6 @@
-"""Real databases, and two corpora: built once for all test processes, which must not change them."""
+"""Real databases, and three corpora: built once for all test processes, which must not change them."""
 
+import contextlib
 import fcntl
 import itertools
 import os
@@ -15,7 +16,11 @@ import pytest
 from hypothesis import settings
 from sqlalchemy import create_engine, make_url
 
+from corpus_assets.build import build
 from corpus_assets.cli.main import main
+from corpus_assets.core import exchange
+from corpus_assets.core.home import Home
+from corpus_assets.session import open_session
 from corpus_assets_tests.demo_build import build_demo, version_files
 from corpus_assets_tests.ray_cluster import ray_cluster  # noqa: F401 - a fixture
 from corpus_assets_tests.small_corpus import make_small_corpus
@@ -170,3 +175,25 @@ def place(small_build: Place, tmp_path: Path) -> Place:
     shutil.copytree(small_build.folder / "corpus", tmp_path / "corpus")
     shutil.copytree(small_build.home, tmp_path / "home")
     return Place(tmp_path)
+
+
+@contextlib.contextmanager
+def as_if_many_parts() -> Iterator[None]:
+    """Let two parts of a snapshot be too many to be read directly: each is a group of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exchange, "DIRECT_PARTS", 1)
+        patch.setattr(exchange, "GROUP_PARTS", 1)
+        yield
+
+
+def _build_grouped(folder: Path) -> None:
+    make_small_corpus(folder / "corpus")
+    place = Place(folder)
+    with as_if_many_parts(), open_session(str(place.recipe), Home.resolve(str(place.home))) as it:
+        build(it, VERSION)
+
+
+@pytest.fixture(scope="session")
+def grouped_build(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """The small corpus, made `as_if_many_parts`. Nobody may change it."""
+    return Place(_made_once(tmp_path_factory, "grouped", _build_grouped))

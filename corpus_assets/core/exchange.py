@@ -18,7 +18,7 @@ import json
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from corpus_assets.core.store import Result, Store, damaged, sha256_hex
 from corpus_assets.core.task import TaskContext
@@ -101,7 +101,14 @@ def by_target(files: Iterable[tuple[str, Mapping[str, Range]]]) -> dict[str, dic
     return found
 
 
-def range_inputs(ranges: Mapping[str, Range]) -> dict[str, Mapping[str, Any]]:
+class RangeInputs(TypedDict):
+    """Arguments of `Stage.task`."""
+
+    extra_inputs: dict[str, str]
+    params: dict[str, Any]
+
+
+def range_inputs(ranges: Mapping[str, Range]) -> RangeInputs:
     """Return the arguments of `Stage.task` for a target that reads these ranges."""
     return {
         "extra_inputs": {name: place.sha256 for name, place in ranges.items()},

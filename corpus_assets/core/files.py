@@ -67,8 +67,8 @@ TOKENIZER = File("tokenizer", "tokenizer.json")
 
 # shards
 SHARD_COUNTS = File("shard_counts", "shard_counts.json")
-TOKENS = File("tokens", "tokens.parquet")
-SLICES = File("tokens", "slices.json")
+TOKENS = File("tokens", "tokens.zip")
+TOKEN_GROUPS = File("token_groups", "tokens.zip")
 SHARD_BIN = File("shards", "*.bin")
 SHARD_IDX = File("shards", "*.idx")
 SHARD_SPANS = File("shards", "*.spans.parquet", schemas.SPANS, lineage="spans")

@@ -195,11 +195,11 @@ def _keyed_hashes(key: bytes, doc_ids: Sequence[bytes]) -> npt.NDArray[np.uint64
     return np.frombuffer(bytes(digests), dtype="<u8").astype(np.uint64)
 
 
-# From final text to shards: an exchange in two steps, each a task that can be repeated.
+# From final text to shards: an exchange, each step a task that can be repeated.
 #
-# Map: each part's documents are tokenized and laid out by (domain, tier, labels, shard), one row group a
-# shard, with a hash of each slice. Reduce: a shard reads its slices of all parts and packs them.
-# A shard's identity is the hashes of its own slices, so a change elsewhere leaves it alone.
+# Each part's documents are tokenized and laid out by (domain, tier, labels, shard), a range of a
+# ranged file for each shard (`core.exchange`); a shard reads its slices of all parts, or of groups
+# of parts that were brought together first, and packs them.
 
 VERSION = 2
 
@@ -207,16 +207,6 @@ CHARS_PER_TOKEN = 4
 """A usual compression of byte-level BPE; only the number of shards hangs on it."""
 
 TOKENS = pa.schema([("doc_id", DOC_ID), ("tokens", pa.list_(pa.int32()))])
-
-
-@dataclass(frozen=True)
-class Slice:
-    """A part's documents for one shard: row group `row_group` of the part's token file."""
-
-    row_group: int
-    sha256: str
-    documents: int
-    tokens: int
 
 
 def group_names(final: pa.Table) -> list[str]:
@@ -238,8 +228,8 @@ def shard_counts(chars_by_group: Mapping[str, int], tokens_per_shard: int) -> di
 
 def route_tokens(
     final: pa.Table, batch: TokenBatch, counts: Mapping[str, int], seed: int
-) -> tuple[bytes, dict[str, Slice]]:
-    """Write tokens of a part as a Parquet file with one row group a slice; return it and the slices.
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the slices of a part by the names of their shards (`group/00000`), in their order.
 
     `batch` has the tokens of each row. A group that the pinned counts do not know gets one shard.
     """
@@ -251,28 +241,33 @@ def route_tokens(
         places = shards_of(seed, [doc_ids[i] for i in members], counts.get(group, 1))
         for row, place in zip(members.tolist(), places.tolist(), strict=True):
             rows.setdefault(f"{group}/{place:05d}", []).append(row)
+    for name in sorted(rows):
+        picked = TokenBatch.of(batch[i] for i in rows[name])
+        yield name, slice_bytes([doc_ids[i] for i in rows[name]], picked)
+
+
+def slice_bytes(doc_ids: Sequence[bytes], tokens: TokenBatch) -> bytes:
+    """Return some documents of a shard and their tokens as a small Parquet file."""
+    lists = pa.ListArray.from_arrays(
+        pa.array(tokens.offsets, pa.int32()), pa.array(tokens.flat, pa.int32())
+    )
+    table = pa.Table.from_arrays([pa.array(doc_ids, DOC_ID), lists], schema=TOKENS)
     sink = io.BytesIO()
-    slices: dict[str, Slice] = {}
-    with pq.ParquetWriter(sink, TOKENS, compression="zstd", use_dictionary=False) as writer:
-        for number, name in enumerate(sorted(rows)):
-            picked = [batch[i] for i in rows[name]]
-            ids = [doc_ids[i] for i in rows[name]]
-            writer.write_table(_token_table(ids, picked), row_group_size=max(1, len(ids)))
-            total = sum(len(tokens) for tokens in picked)
-            slices[name] = Slice(number, slice_hash(ids, picked), len(ids), total)
-    return sink.getvalue(), slices
+    pq.write_table(
+        table,
+        sink,
+        row_group_size=max(1, len(doc_ids)),
+        compression="zstd",
+        use_dictionary=False,
+        write_statistics=False,
+        store_schema=False,
+    )
+    return sink.getvalue()
 
 
-def read_tokens(data: bytes) -> Iterator[tuple[list[bytes], TokenBatch]]:
-    """Yield all slices of a part's token file."""
-    file = pq.ParquetFile(pa.BufferReader(data))
-    for row_group in range(file.num_row_groups):
-        yield read_slice(file, row_group)
-
-
-def read_slice(file: pq.ParquetFile, row_group: int) -> tuple[list[bytes], TokenBatch]:
-    table = file.read_row_group(row_group, use_threads=False).combine_chunks()
-    column = table["tokens"].chunk(0)
+def read_slice(data: bytes) -> tuple[list[bytes], TokenBatch]:
+    table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False).combine_chunks()
+    column = table["tokens"].combine_chunks()
     offsets = column.offsets.to_numpy().astype(np.int64)
     flat = column.values.to_numpy()
     return table["doc_id"].to_pylist(), TokenBatch(
@@ -280,29 +275,11 @@ def read_slice(file: pq.ParquetFile, row_group: int) -> tuple[list[bytes], Token
     )
 
 
-def join_slices(parts: Iterator[tuple[list[bytes], TokenBatch]]) -> tuple[list[bytes], TokenBatch]:
-    """Join all documents of a shard, part after part."""
+def join_slices(slices: Iterable[bytes]) -> tuple[list[bytes], TokenBatch]:
+    """Join the documents of a shard, slice after slice."""
     doc_ids: list[bytes] = []
     arrays: list[Any] = []
-    for ids, batch in parts:
+    for ids, batch in map(read_slice, slices):
         doc_ids += ids
         arrays += [batch[i] for i in range(len(batch))]
     return doc_ids, TokenBatch.of(arrays)
-
-
-def _token_table(doc_ids: Sequence[bytes], tokens: Sequence[Any]) -> pa.Table:
-    batch = TokenBatch.of(tokens)
-    lists = pa.ListArray.from_arrays(
-        pa.array(batch.offsets, pa.int32()), pa.array(batch.flat, pa.int32())
-    )
-    return pa.Table.from_arrays([pa.array(doc_ids, DOC_ID), lists], schema=TOKENS)
-
-
-def slice_hash(doc_ids: Sequence[bytes], tokens: Iterable[Any]) -> str:
-    """Hash a slice: its documents and their tokens, in order."""
-    state = hashlib.sha256()
-    for doc_id, ids in zip(doc_ids, tokens, strict=True):
-        state.update(doc_id)
-        state.update(len(ids).to_bytes(8, "little"))
-        state.update(np.asarray(ids, dtype="<i4").tobytes())
-    return state.hexdigest()

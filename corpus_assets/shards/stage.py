@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,10 +11,18 @@ import pyarrow.parquet as pq
 
 from corpus_assets.core import files
 from corpus_assets.core.earlier import Earlier
-from corpus_assets.core.errors import CorruptArtifact
+from corpus_assets.core.exchange import (
+    all_ranges,
+    by_target,
+    group_runs,
+    range_inputs,
+    ranges_of,
+    read_ranges,
+    write_ranges,
+)
 from corpus_assets.core.schemas import LABELS
 from corpus_assets.core.stage import Calibration, Scope, Stage
-from corpus_assets.core.store import Output, read_output
+from corpus_assets.core.store import read_output
 from corpus_assets.core.task import Task, TaskContext, count, part_label
 from corpus_assets.shards import pack as route
 from corpus_assets.shards.format import build_shard, token_dtype
@@ -24,6 +31,9 @@ from corpus_assets.shards.tokens import Encoder, TokenBatch, encoder_of
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline
+
+GROUP_TOKENS = 1 << 27
+"""Tokens in the slices that are brought together, by the number of shards: half a gigabyte."""
 
 
 def plan_shard_counts(graph: "Pipeline", snapshot: str) -> list[Task]:
@@ -51,46 +61,54 @@ def plan_tokens(graph: "Pipeline", snapshot: str) -> list[Task]:
     ]
 
 
+def plan_token_groups(graph: "Pipeline", snapshot: str) -> list[Task]:
+    """Bring the slices of consecutive parts together, where there are many parts."""
+    tokens = graph.parts(files.TOKENS, snapshot)
+    shards = sum(_shard_counts(graph, snapshot).values()) * graph.recipe.shards.tokens_per_shard
+    most = max(1, GROUP_TOKENS * len(tokens) // max(1, shards))
+    return [
+        TOKEN_GROUPS.task(
+            {},
+            {f"{part:05d}": tokens[part] for part in run},
+            label=f"{snapshot} parts {run[0]} to {run[-1]}",
+        )
+        for run in group_runs(len(tokens), most)
+    ]
+
+
 def plan_shards(graph: "Pipeline", snapshot: str) -> list[Task]:
     """Plan one task a shard of each group; shards without a document are empty."""
     recipe, tokenizer = graph.recipe, graph.calibration(files.TOKENIZER)
-    counts: dict[str, int] = dict(
-        json.loads(read_output(graph.store, graph.calibration(files.SHARD_COUNTS, snapshot)))
+    grouped = graph.results(files.TOKEN_GROUPS.stage, snapshot)
+    written = grouped or graph.results(files.TOKENS.stage, snapshot)
+    slices = by_target(
+        (f"{number:05d}", ranges_of(graph.store, result, files.TOKENS))
+        for number, result in enumerate(written)
     )
-    slices: dict[str, dict[str, tuple[Output, route.Slice]]] = {}
-    tokens = graph.parts(files.TOKENS, snapshot)
-    for number, listing in enumerate(graph.parts(files.SLICES, snapshot)):
-        for name, raw in json.loads(read_output(graph.store, listing)).items():
-            entry = (tokens[number], route.Slice(**raw))
-            slices.setdefault(name, {})[f"part-{number:05d}"] = entry
-            counts.setdefault(name.rpartition("/")[0], 1)
-    tasks = []
-    for group in sorted(counts):
-        for number in range(counts[group]):
-            held = slices.get(f"{group}/{number:05d}", {})
-            tasks.append(
-                SHARDS.task(
-                    {
-                        "pack": recipe.shards.pack.identity(),
-                        "seed": recipe.seed,
-                        "snapshot": snapshot,
-                        "group": group,
-                        "number": number,
-                        "special": recipe.tokenizer.special_names(),
-                    }
-                    | ({"dtype": recipe.shards.dtype} if recipe.shards.dtype != "int32" else {}),
-                    inputs={"tokenizer": tokenizer},
-                    extra_inputs={name: piece.sha256 for name, (_, piece) in held.items()},
-                    params={
-                        "slices": {
-                            name: {"path": output.path, "row_group": piece.row_group}
-                            for name, (output, piece) in held.items()
-                        }
-                    },
-                    label=f"{snapshot} {group} shard {number}",
-                )
-            )
-    return tasks
+    counts = {name.rpartition("/")[0]: 1 for name in slices} | _shard_counts(graph, snapshot)
+    return [
+        SHARDS.task(
+            {
+                "pack": recipe.shards.pack.identity(),
+                "seed": recipe.seed,
+                "snapshot": snapshot,
+                "group": group,
+                "number": number,
+                "special": recipe.tokenizer.special_names(),
+            }
+            | ({"dtype": recipe.shards.dtype} if recipe.shards.dtype != "int32" else {}),
+            inputs={"tokenizer": tokenizer},
+            label=f"{snapshot} {group} shard {number}",
+            **range_inputs(slices.get(f"{group}/{number:05d}", {})),
+        )
+        for group in sorted(counts)
+        for number in range(counts[group])
+    ]
+
+
+def _shard_counts(graph: "Pipeline", snapshot: str) -> dict[str, int]:
+    pinned = graph.calibration(files.SHARD_COUNTS, snapshot)
+    return dict(json.loads(read_output(graph.store, pinned)))
 
 
 def run_shard_counts(context: TaskContext) -> None:
@@ -106,21 +124,29 @@ def run_tokens(context: TaskContext) -> None:
     new = pa.array([row for row in range(final.num_rows) if row not in known], pa.int64())
     computed = _encoder(context).encode_batch(final["text"].take(new).to_pylist())
     batch = _joined(known, computed, final.num_rows) if known else computed
-    data, slices = route.route_tokens(
+    slices = route.route_tokens(
         final, batch, context.json("shard_counts"), context.task.settings["seed"]
     )
-    context.write_bytes(files.TOKENS, data, final.num_rows)
-    listed = {name: asdict(piece) for name, piece in slices.items()}
-    context.write_bytes(files.SLICES, json.dumps(listed, sort_keys=True).encode())
+    write_ranges(context, files.TOKENS, slices, final.num_rows)
     count(context, final.num_rows, final.num_rows)
-    context.counts["tokens"] = sum(piece.tokens for piece in slices.values())
+    context.counts["tokens"] = len(batch.flat)
+
+
+def run_token_groups(context: TaskContext) -> None:
+    slices: dict[str, list[bytes]] = {}
+    for part in context.names(""):
+        for name, data in all_ranges(context.content(part)):
+            slices.setdefault(name, []).append(data)
+    joined = (
+        (name, route.slice_bytes(*route.join_slices(slices[name]))) for name in sorted(slices)
+    )
+    rows = sum(part.rows for part in context.task.inputs.values())
+    write_ranges(context, files.TOKEN_GROUPS, joined, rows)
 
 
 def run_shard(context: TaskContext) -> None:
     settings = context.task.settings
-    doc_ids, batch = route.join_slices(
-        _checked_slice(context, name) for name in sorted(context.param("slices"))
-    )
+    doc_ids, batch = route.join_slices(read_ranges(context))
     tokenizer = _encoder(context).info
     built = build_shard(
         f"{settings['snapshot']}/{settings['group']}",
@@ -145,26 +171,6 @@ def _encoder(context: TaskContext) -> Encoder:
     return encoder_of(context.content("tokenizer"), special["eod"], special["pad"])
 
 
-def _checked_slice(context: TaskContext, name: str) -> tuple[list[bytes], TokenBatch]:
-    """Read one part's documents for a shard. Its own hash is checked, not that of the whole file:
-    a part's tokens are read by many shards, each of them only its row group."""
-    piece = context.param("slices")[name]
-    try:
-        file = pq.ParquetFile(context.store.local(piece["path"]))
-        doc_ids, batch = route.read_slice(file, piece["row_group"])
-        found = route.slice_hash(doc_ids, (batch[i] for i in range(len(batch))))
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise CorruptArtifact(
-            f"{piece['path']} is not readable; delete its folder in the store and build again"
-        ) from error
-    if found != context.task.extra_inputs[name]:
-        raise CorruptArtifact(
-            f"{piece['path']} does not match its recorded hash; delete its folder in the store "
-            "and build again"
-        )
-    return doc_ids, batch
-
-
 def _known_tokens(context: TaskContext, final: pa.Table) -> dict[int, Any]:
     """Tokens of the rows of `final` that an earlier result has, by row.
 
@@ -182,7 +188,8 @@ def _known_tokens(context: TaskContext, final: pa.Table) -> dict[int, Any]:
     is_same = pc.fill_null(pc.equal(were, final["text"]), False).to_numpy()
     same = {int(row): now[row] for row in np.flatnonzero(is_same)}
     tokens: dict[bytes, Any] = {}
-    for doc_ids, batch in route.read_tokens(earlier.content(files.TOKENS)):
+    for _, data in all_ranges(earlier.content(files.TOKENS)):
+        doc_ids, batch = route.read_slice(data)
         tokens.update((doc_id, batch[i]) for i, doc_id in enumerate(doc_ids))
     return {row: tokens[doc_id] for row, doc_id in same.items()}
 
@@ -222,14 +229,25 @@ SHARD_COUNTS = Stage(
 
 TOKENS = Stage(
     "tokens",
-    route.VERSION,
+    3,
     Scope.PART,
     plan_tokens,
     run_tokens,
     asset="shards",
     reads=(files.FINAL, files.TOKENIZER, files.SHARD_COUNTS),
-    writes=(files.TOKENS, files.SLICES),
+    writes=(files.TOKENS,),
     by_row=frozenset({"final", "shard_counts"}),
+)
+
+TOKEN_GROUPS = Stage(
+    "token_groups",
+    1,
+    Scope.SNAPSHOT,
+    plan_token_groups,
+    run_token_groups,
+    asset="shards",
+    reads=(files.TOKENS, files.SHARD_COUNTS),
+    writes=(files.TOKEN_GROUPS,),
 )
 
 SHARDS = Stage(
@@ -239,7 +257,7 @@ SHARDS = Stage(
     plan_shards,
     run_shard,
     about="Tokenized, shuffled and packed into memory-mapped shards by domain, tier and labels.",
-    reads=(files.TOKENS, files.SLICES, files.SHARD_COUNTS, files.TOKENIZER),
+    reads=(files.TOKENS, files.TOKEN_GROUPS, files.SHARD_COUNTS, files.TOKENIZER),
     writes=(files.SHARD_BIN, files.SHARD_IDX, files.SHARD_SPANS, files.SHARD_HEADER),
     fed_by=("clean_text", "documents_out"),
 )

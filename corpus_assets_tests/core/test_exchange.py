@@ -38,7 +38,7 @@ def written(store: LocalStore, ranges: dict[str, bytes], part: int = 0) -> Resul
 
 def target(store: LocalStore, results: list[Result], name: str) -> TaskContext:
     files = ((f"{i:05d}", ranges_of(store, result, FILE)) for i, result in enumerate(results))
-    task = Task("read", 1, {}, **range_inputs(by_target(files).get(name, {})))  # type: ignore[arg-type]
+    task = Task("read", 1, {}, **range_inputs(by_target(files).get(name, {})))
     return TaskContext(task, store)
 
 

@@ -11,11 +11,11 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import zipfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -25,6 +25,8 @@ from corpus_assets.core.home import Home
 from corpus_assets.graph.checks import check_version
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.session import open_session
+from corpus_assets.shards.pack import read_slice, slice_bytes
+from corpus_assets.shards.tokens import TokenBatch
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.demo_build import corpus_command, environment
@@ -371,17 +373,16 @@ def flip_last_byte(path: Path) -> None:
     path.write_bytes(bytes(data))
 
 
-def change_one_token(path: Path) -> None:
-    """A token file that reads without complaint and is not what was written."""
-    file = pq.ParquetFile(path)
-    groups = [file.read_row_group(i) for i in range(file.num_row_groups)]
-    tokens = groups[0]["tokens"].to_pylist()
-    tokens[0][0] += 1
-    field = groups[0].schema.field("tokens")
-    groups[0] = groups[0].set_column(1, field, pa.array(tokens, field.type))
-    with pq.ParquetWriter(path, groups[0].schema) as writer:
-        for group in groups:
-            writer.write_table(group)
+def change_one_range(path: Path) -> None:
+    """An archive that opens without complaint and does not have what was written."""
+    with zipfile.ZipFile(path) as archive:
+        members = {info: archive.read(info) for info in archive.infolist()}
+    first = next(iter(members))
+    ids, batch = read_slice(members[first])
+    members[first] = slice_bytes(ids, TokenBatch(batch.flat + 1, batch.offsets))
+    with zipfile.ZipFile(path, "w") as archive:
+        for info, data in members.items():
+            archive.writestr(info, data)
 
 
 class TestDamagedArtifacts:
@@ -389,8 +390,8 @@ class TestDamagedArtifacts:
         ("stage", "file", "reader", "damage"),
         [
             ("clean_text", "final.parquet", "tokens", flip_last_byte),
-            ("tokens", "tokens.parquet", "shards", change_one_token),
-            ("tokens", "tokens.parquet", "shards", Path.unlink),
+            ("tokens", "tokens.zip", "shards", change_one_range),
+            ("tokens", "tokens.zip", "shards", Path.unlink),
         ],
     )
     def test_a_damaged_table_is_named_and_made_anew_when_its_folder_is_deleted(

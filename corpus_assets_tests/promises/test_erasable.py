@@ -67,7 +67,7 @@ def base(small_build: Place) -> Path:
     return small_build.folder
 
 
-def _take_out(base: Path, folder: Path, batches: Sequence[Sequence[Order]]) -> Path:
+def take_out(base: Path, folder: Path, batches: Sequence[Sequence[Order]]) -> Path:
     """Copies the finished home and takes the batches out of it, one rebuild after the other."""
     home = folder / "incremental"
     shutil.copytree(base / "home", home)
@@ -80,7 +80,7 @@ def _take_out(base: Path, folder: Path, batches: Sequence[Sequence[Order]]) -> P
     return home
 
 
-def _never_seen(base: Path, folder: Path, orders: Sequence[Order], version: str) -> Path:
+def never_seen(base: Path, folder: Path, orders: Sequence[Order], version: str) -> Path:
     """A new home that knew the orders before it read anything, under the same lock."""
     home = folder / "scratch"
     _order(home, orders)
@@ -112,7 +112,7 @@ def _documents(base: Path) -> list[dict[str, Any]]:
     return [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]
 
 
-def _alone(base: Path) -> dict[str, Any]:
+def lone_page(base: Path) -> dict[str, Any]:
     """A kept web page that stands for no other, of its own snapshot or a later one."""
     known = _documents(base)
     leaders = {document["led_by"] for document in known}
@@ -122,16 +122,16 @@ def _alone(base: Path) -> dict[str, Any]:
 def _same(base: Path, folder: Path, batches: Sequence[Sequence[Order]]) -> tuple[Path, str]:
     """Compare both ways; gives the incremental home and its last version."""
     version = f"{BASE}.td{len(batches)}"
-    incremental = _take_out(base, folder, batches)
+    incremental = take_out(base, folder, batches)
     orders = [order for batch in batches for order in batch]
-    scratch = _never_seen(base, folder, orders, version)
+    scratch = never_seen(base, folder, orders, version)
     assert version_files(incremental, version) == version_files(scratch, version)
-    assert _lineage(incremental, version) == _lineage(scratch, version)
+    assert lineage(incremental, version) == lineage(scratch, version)
     return incremental, version
 
 
 def test_a_kept_document_without_copies(base: Path, tmp_path: Path) -> None:
-    alone = _alone(base)
+    alone = lone_page(base)
     home, version = _same(base, tmp_path, [[("url_key", alone["url_key"])]])
     assert version_files(home, version) != version_files(home, BASE)
 
@@ -226,15 +226,15 @@ def test_a_takedown_run_through_dagster_equals_a_build_through_dagster(
     with open_session(str(base / "corpus" / "small.yaml"), scratch, lock=str(lock)) as session:
         build(session, AFTER, DagsterRuns())
     assert version_files(home.root, AFTER) == version_files(scratch.root, AFTER)
-    assert _lineage(home.root, AFTER) == _lineage(scratch.root, AFTER)
+    assert lineage(home.root, AFTER) == lineage(scratch.root, AFTER)
     assert lead["doc_id"] not in _kept(home.root, AFTER)
 
 
 def test_only_the_shards_of_the_document_and_its_substitute_are_written(
     base: Path, tmp_path: Path
 ) -> None:
-    alone = _alone(base)
-    home = _take_out(base, tmp_path, [[("doc_id", alone["doc_id"])]])
+    alone = lone_page(base)
+    home = take_out(base, tmp_path, [[("doc_id", alone["doc_id"])]])
     old, new = _shards(home, BASE), _shards(home, AFTER)
     assert sum(old[name] != digest for name, digest in new.items()) == 1
     fresh = {
@@ -248,8 +248,8 @@ def test_only_the_shards_of_the_document_and_its_substitute_are_written(
 
 
 def test_nothing_that_holds_the_text_is_left_after_collection(base: Path, tmp_path: Path) -> None:
-    target = _alone(base)
-    home = _take_out(base, tmp_path, [[("doc_id", target["doc_id"])]])
+    target = lone_page(base)
+    home = take_out(base, tmp_path, [[("doc_id", target["doc_id"])]])
     text = _text(base, target["doc_id"])
     assert _holders(home, text)
     registry = Registry(Home.resolve(str(home)).catalog_url)
@@ -265,7 +265,7 @@ def test_what_the_ledger_keeps_of_a_taken_down_record_is_its_place_and_keys(
     base: Path, tmp_path: Path
 ) -> None:
     target = next(d for d in _documents(base) if d["kept"] and d["host"])
-    home = _take_out(base, tmp_path, [[("url_key", target["url_key"])]])
+    home = take_out(base, tmp_path, [[("url_key", target["url_key"])]])
     registry = Registry(Home.resolve(str(home)).catalog_url)
     paths = [str(home / "store" / row.path) for row in registry.lineage_files(AFTER, "documents")]
     rows = duckdb.sql(
@@ -276,7 +276,7 @@ def test_what_the_ledger_keeps_of_a_taken_down_record_is_its_place_and_keys(
     assert set(rows) == {(None, None, None, "suppressed")}
 
 
-def _lineage(home: Path, version: str) -> dict[tuple[Any, ...], str]:
+def lineage(home: Path, version: str) -> dict[tuple[Any, ...], str]:
     """The content of every file of a version's lineage; where it lies is not part of it."""
     rows = Registry(Home.resolve(str(home)).catalog_url).lineage_files(version)
     return {(row.table_name, row.snapshot, row.part, row.shard): row.sha256 for row in rows}
