@@ -53,7 +53,8 @@ COMPILE := uv pip compile pyproject.toml --universal --python-version 3.11 --gen
 	--no-emit-index-url --no-annotate --no-header --quiet --extra build
 lock:
 	$(COMPILE) -o requirements.lock
-	$(COMPILE) --extra dev --extra postgres --extra ray -o requirements-dev.lock
+	$(COMPILE) --extra dev --extra postgres --extra ray --extra aws -o requirements-dev.lock
+	$(COMPILE) --extra postgres --extra s3 --extra ray --extra aws --extra k8s -o deploy/requirements.lock
 
 clean:
 	rm -rf $(CORPUS_HOME)

@@ -3,6 +3,7 @@
 __all__ = [
     "assets",
     "build",
+    "build_sensor",
     "partitions",
     "resources",
     "schedules",

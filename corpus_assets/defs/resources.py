@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import dagster as dg
 
 from corpus_assets.core.home import Home
+from corpus_assets.core.progress import Progress
 from corpus_assets.graph.engine.choice import EngineChoice
 from corpus_assets.inspect.snapshots import Book
 from corpus_assets.session import Session, build_lease, open_session
@@ -36,7 +37,7 @@ class CorpusResource(dg.ConfigurableResource):
         return EngineChoice.resolve(self.engine, self.workers, self.ray_address, local_workers)
 
     @contextlib.contextmanager
-    def session(self) -> Iterator[Session]:
+    def session(self, progress: Progress | None = None) -> Iterator[Session]:
         """Open the running build's session where there is one, else one for this step."""
         running = _RUNNING.get("session")
         if running is not None:
@@ -47,6 +48,7 @@ class CorpusResource(dg.ConfigurableResource):
             Home.resolve(self.home or None),
             overrides=json.loads(self.overrides),
             lock=self.lock or None,
+            progress=progress,
             upgrade=(ALL,) if self.recalibrate else (),
             engine=self.chosen_engine(),
         ) as session:

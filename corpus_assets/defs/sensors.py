@@ -6,9 +6,11 @@ from corpus_assets.core.identity import digest
 from corpus_assets.defs.partitions import SNAPSHOTS
 from corpus_assets.defs.resources import CorpusResource
 
+INGESTED = ("source_files", "documents", "signatures")
+
 ingest_job = dg.define_asset_job(
     "ingest_snapshot",
-    selection=dg.AssetSelection.assets("source_files", "documents", "signatures"),
+    selection=dg.AssetSelection.assets(*INGESTED),
     description="Pin a snapshot's files and extract its documents.",
 )
 

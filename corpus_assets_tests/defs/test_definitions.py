@@ -14,11 +14,13 @@ from corpus_assets.core.errors import MissingInput, RecipeError
 from corpus_assets.core.home import Home
 from corpus_assets.definitions import defs
 from corpus_assets.defs.assets import ASSETS
+from corpus_assets.defs.build_sensor import build_version, ingested_snapshots
 from corpus_assets.defs.resources import CorpusResource
-from corpus_assets.defs.sensors import new_snapshots
+from corpus_assets.defs.sensors import INGESTED, new_snapshots
 from corpus_assets.defs.takedown_sensor import pending_takedowns, takedown_job
 from corpus_assets.stages import STAGES
 from corpus_assets.versions.statistics import DRIFT_CHECKS
+from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.small_corpus import SNAPSHOTS, make_small_corpus
 
 BY_SNAPSHOT = {asset.name for asset in STAGES.assets.values() if asset.is_by_snapshot}
@@ -85,7 +87,9 @@ def test_the_code_location_loads_with_its_jobs_and_sensors() -> None:
     repository = defs.get_repository_def()
     assert repository.has_job("ingest_snapshot")
     assert repository.has_job("takedown_job")
-    assert {"new_snapshots", "pending_takedowns"} <= {s.name for s in repository.sensor_defs}
+    assert repository.has_job("build_version")
+    sensors = {"new_snapshots", "ingested_snapshots", "pending_takedowns"}
+    assert sensors <= {s.name for s in repository.sensor_defs}
 
 
 def test_the_sensor_adds_new_snapshots_and_asks_for_their_runs(corpus: CorpusResource) -> None:
@@ -103,6 +107,37 @@ def test_the_sensor_adds_new_snapshots_and_asks_for_their_runs(corpus: CorpusRes
         second = new_snapshots(context)
         assert isinstance(second, dg.SensorResult)
         assert second.skip_reason is not None
+
+
+def test_a_build_is_asked_for_once_all_snapshots_are_ingested(corpus: CorpusResource) -> None:
+    with (
+        dg.DagsterInstance.ephemeral() as instance,
+        dg.build_sensor_context(instance=instance, resources={"corpus": corpus}) as context,
+    ):
+        for asset in INGESTED:
+            for snapshot in SNAPSHOTS:
+                early = ingested_snapshots(context)
+                assert isinstance(early, dg.SensorResult)
+                assert not early.run_requests
+                why = early.skip_reason.skip_message if early.skip_reason else ""
+                assert why == f"{asset} of {snapshot} is not there yet"
+                instance.report_runless_asset_event(
+                    dg.AssetMaterialization(asset, partition=snapshot)
+                )
+        asked = [ingested_snapshots(context), ingested_snapshots(context)]
+        keys = [[r.run_key for r in a.run_requests or ()] for a in asked if a]  # type: ignore[union-attr]
+        assert keys[0] == keys[1]
+        assert len(keys[0]) == 1
+
+
+def test_the_job_builds_a_version_as_the_command_does(place: Place) -> None:
+    corpus = CorpusResource(recipe=str(place.recipe), home=str(place.home), workers=1)
+    before = place.files()
+    config = {"ops": {"build_corpus": {"config": {"version": VERSION}}}}
+    done = build_version.execute_in_process(config, resources={"corpus": corpus})
+    assert done.success
+    assert place.files() == before
+    assert [v.name for v in Registry(f"sqlite:///{place.home}/catalog.db").versions()] == [VERSION]
 
 
 def test_one_snapshot_can_be_materialized_by_hand_with_passing_checks(
