@@ -1,29 +1,55 @@
 """The stages in the order of the graph: the page to read first.
 
 Each is declared in the room of its subject; `core/stage.py` says what a declaration holds. To add
-a stage, write its file and name it here.
+a stage, write its file and name it here. Stages called `*_groups` and `*_ranges` bring together what
+many parts have (`core/exchange.py`); a snapshot of few parts has no tasks there.
 """
 
 from collections.abc import Callable
 
 from corpus_assets.clean.line_stages import (
     BOILERPLATE,
+    CANDIDATE_GROUPS,
     COMMON_LINES,
+    KEEPER_RANGES,
     LINE_CANDIDATES,
     LINE_COUNTS,
+    LINE_GROUPS,
     LINE_KEYS,
+    LINE_RANGES,
 )
 from corpus_assets.clean.sentence_stage import SENTENCE_SCORES
-from corpus_assets.clean.span_stages import COMMON_PRINTS, REPEATED_SPANS, SPAN_GRAMS, SPAN_PRINTS
+from corpus_assets.clean.span_stages import (
+    COMMON_PRINTS,
+    GRAM_GROUPS,
+    GRAM_RANGES,
+    PRINT_GROUPS,
+    PRINT_RANGES,
+    REPEATED_SPANS,
+    SPAN_GRAMS,
+    SPAN_PRINTS,
+)
 from corpus_assets.clean.stage import CLEAN_TEXT
 from corpus_assets.core.stage import Graph
 from corpus_assets.core.task import TaskContext
-from corpus_assets.decontam.stage import COMMON_ITEMS, CONTAMINATION, EVAL_INDEX, JUDGEMENTS
+from corpus_assets.decontam.stage import (
+    COMMON_ITEMS,
+    CONTAMINATION,
+    EVAL_INDEX,
+    ITEM_GROUPS,
+    JUDGEMENTS,
+)
 from corpus_assets.dedup.stage import CLUSTERS, SIGNATURES, SURVIVOR_CLUSTERS
 from corpus_assets.ingest.list_stages import CATEGORY_INDEX, ROBOTS_INDEX, SITE_RULES
 from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.lineage.stage import LINEAGE_KEYS
-from corpus_assets.select.stage import QUALITY_CUTOFFS, SCORE_SURVIVORS, SELECTION, SURVIVORS
+from corpus_assets.select.stage import (
+    CUTOFF_GROUPS,
+    QUALITY_CUTOFFS,
+    SCORE_SURVIVORS,
+    SELECTION,
+    SURVIVORS,
+)
 from corpus_assets.shards.stage import SHARD_COUNTS, SHARDS, TOKEN_GROUPS, TOKENS
 from corpus_assets.signals.stages.classifiers import CLASSIFIER_SAMPLE, CLASSIFIERS
 from corpus_assets.signals.stages.perplexity import PERPLEXITY_MODEL, PERPLEXITY_MODELS
@@ -52,21 +78,31 @@ STAGES = Graph(
         SIGNATURES,
         SURVIVORS,
         SURVIVOR_CLUSTERS,
+        CUTOFF_GROUPS,
         QUALITY_CUTOFFS,
         SELECTION,
         CLUSTERS,
         CONTAMINATION,
+        ITEM_GROUPS,
         COMMON_ITEMS,
         # What is left of their text.
         JUDGEMENTS,
         LINE_KEYS,
         LINE_COUNTS,
+        LINE_GROUPS,
+        LINE_RANGES,
         COMMON_LINES,
         LINE_CANDIDATES,
+        CANDIDATE_GROUPS,
+        KEEPER_RANGES,
         BOILERPLATE,
         SPAN_PRINTS,
+        PRINT_GROUPS,
+        PRINT_RANGES,
         COMMON_PRINTS,
         SPAN_GRAMS,
+        GRAM_GROUPS,
+        GRAM_RANGES,
         REPEATED_SPANS,
         SENTENCE_SCORES,
         CLEAN_TEXT,

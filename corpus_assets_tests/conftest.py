@@ -183,6 +183,7 @@ def as_if_many_parts() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exchange, "DIRECT_PARTS", 1)
         patch.setattr(exchange, "GROUP_PARTS", 1)
+        patch.setattr(exchange, "RANGE_ROWS", 3)
         yield
 
 

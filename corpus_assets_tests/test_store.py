@@ -211,6 +211,23 @@ def test_a_finished_task_is_not_run_again(store: LocalStore) -> None:
     assert second.result == first.result
 
 
+def test_many_inputs_are_read_ahead_in_their_order(store: LocalStore) -> None:
+    def write(context: TaskContext) -> None:
+        for i in range(40):
+            context.write_table(f"{i:02d}.parquet", pa.table({"number": [i]}))
+
+    outputs = execute(Task("write", 1, {}), store, write).result.outputs
+    context = TaskContext(Task("read", 1, {}, dict(outputs)), store)
+    names = context.names("")
+    assert [t["number"].to_pylist() for t in context.tables(names)] == [[i] for i in range(40)]
+    assert list(context.tables([])) == []
+    store.delete(outputs["30.parquet"].path)
+    reading = context.tables(names)
+    assert [next(reading)["number"][0].as_py() for _ in range(30)] == list(range(30))
+    with pytest.raises(StoreError, match="30.parquet"):
+        next(reading)
+
+
 def test_a_task_whose_function_fails_leaves_no_result(store: LocalStore) -> None:
     def work(context: TaskContext) -> None:
         context.write_bytes("a", b"x")

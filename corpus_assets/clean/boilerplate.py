@@ -60,6 +60,7 @@ COMMON_LINES = pa.schema([("line_key", pa.uint64()), ("is_prose", pa.bool_())])
 
 CANDIDATES = pa.schema(
     [
+        ("bucket", pa.uint64()),
         ("doc_id", DOC_ID),
         ("stands_for", DOC_ID),  # the kept document of its cluster; itself where it is kept
         ("chars", pa.int64()),  # without the lines that go from every document
@@ -232,12 +233,16 @@ def count_lines(keys: pa.Table, kept: Sequence[int]) -> tuple[pa.Table, pa.Table
     return counted, _grouped(pa.table([some["bucket"], ones], schema=BUCKET_COUNTS), BUCKET_COUNTS)
 
 
+def merge_counts(tables: Iterable[pa.Table], schema: pa.Schema) -> pa.Table:
+    """Sum LINE_COUNTS or BUCKET_COUNTS of several parts."""
+    return _grouped(pa.concat_tables([schema.empty_table(), *tables]), schema)
+
+
 def common_lines(
     lines: Iterable[pa.Table], buckets: Iterable[pa.Table], settings: BoilerplateSettings
 ) -> pa.Table:
     """Return schema COMMON_LINES, by key: lines of enough documents, from the counts of all parts."""
-    counted = _grouped(pa.concat_tables([LINE_COUNTS.empty_table(), *lines]), LINE_COUNTS)
-    totals = _grouped(pa.concat_tables([BUCKET_COUNTS.empty_table(), *buckets]), BUCKET_COUNTS)
+    counted, totals = merge_counts(lines, LINE_COUNTS), merge_counts(buckets, BUCKET_COUNTS)
     if not counted.num_rows:
         return COMMON_LINES.empty_table()
     place = np.searchsorted(totals["bucket"].to_numpy(), counted["bucket"].to_numpy())
@@ -273,6 +278,7 @@ def find_candidates(
     index = pa.array(rows)
     return pa.table(
         [
+            some["bucket"].take(index).combine_chunks(),
             doc_ids.filter(known).take(index).combine_chunks(),
             stand_for.filter(known).take(index).combine_chunks(),
             pa.array(chars).take(index),

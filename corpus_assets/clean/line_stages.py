@@ -1,7 +1,9 @@
 """The stages that find the boilerplate lines of a snapshot; see `clean.boilerplate` for the passes.
 
 None of them runs where the lines are pinned. Only `line_keys` reads text, and it waits for no
-selection: another threshold costs columns.
+selection: another threshold costs columns. Where a snapshot has many parts, what is counted is
+exchanged by ranges of buckets: lines are compared within a bucket only. With one bucket for the
+snapshot, lines are counted by ranges of their keys, and keepers are chosen in one piece.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,10 +24,20 @@ from corpus_assets.clean.fates import (
 )
 from corpus_assets.core import files
 from corpus_assets.core.earlier import aligned_rows
+from corpus_assets.core.exchange import (
+    group_tables,
+    plan_groups,
+    plan_ranges,
+    range_count,
+    range_name,
+    range_tables,
+    table_ranges,
+    write_ranges,
+)
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.stage import Calibration, File, Scope, Stage
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import Task, TaskContext, part_label
+from corpus_assets.core.task import Task, TaskContext, parquet_bytes, part_label
 from corpus_assets.decontam.stage import verdict_settings
 
 if TYPE_CHECKING:
@@ -44,11 +56,47 @@ def plan_line_counts(graph: "Pipeline", snapshot: str) -> list[Task]:
     )
 
 
+def plan_line_groups(graph: "Pipeline", snapshot: str) -> list[Task]:
+    if _is_pinned(graph, snapshot):
+        return []
+    counted = {
+        "lines": graph.parts(files.LINE_COUNTS, snapshot),
+        "buckets": graph.parts(files.BUCKET_COUNTS, snapshot),
+    }
+    settings = {"ranges": _ranges(graph, snapshot), "by": _by(graph)}
+    return plan_groups(LINE_GROUPS, snapshot, settings, counted)
+
+
+def plan_line_ranges(graph: "Pipeline", snapshot: str) -> list[Task]:
+    if _is_pinned(graph, snapshot):
+        return []
+    groups = graph.results(files.LINE_GROUPS.stage, snapshot)
+    ranges = _ranges(graph, snapshot) if groups else 0
+    return plan_ranges(LINE_RANGES, snapshot, _repeated(graph), graph.store, groups, ranges)
+
+
 def plan_common_lines(graph: "Pipeline", snapshot: str) -> list[Task]:
-    settings = _settings(graph, "min_documents", "min_share", "prose_words")
-    return _merging_task(
-        graph, snapshot, COMMON_LINES, (files.LINE_COUNTS, files.BUCKET_COUNTS), settings
-    )
+    if _is_pinned(graph, snapshot):
+        return []
+    ranges = graph.parts(files.LINE_RANGES, snapshot)
+    if ranges:
+        return [COMMON_LINES.task({}, _numbered(ranges), label=snapshot)]
+    counted = (files.LINE_COUNTS, files.BUCKET_COUNTS)
+    return _merging_task(graph, snapshot, COMMON_LINES, counted, _repeated(graph))
+
+
+def _repeated(graph: "Pipeline") -> dict[str, Any]:
+    return _settings(graph, "min_documents", "min_share", "prose_words")
+
+
+def _ranges(graph: "Pipeline", snapshot: str) -> int:
+    return range_count(sum(part.rows for part in graph.parts(files.LINE_COUNTS, snapshot)))
+
+
+def _by(graph: "Pipeline") -> str:
+    """Name the column whose ranges lines are counted in."""
+    is_by_host = graph.recipe.clean_text.boilerplate.bucket == "host"
+    return "bucket" if is_by_host else "line_key"
 
 
 def plan_line_candidates(graph: "Pipeline", snapshot: str) -> list[Task]:
@@ -57,11 +105,57 @@ def plan_line_candidates(graph: "Pipeline", snapshot: str) -> list[Task]:
     return _part_tasks(graph, snapshot, LINE_CANDIDATES, verdict_settings(graph), inputs)
 
 
-def plan_boilerplate(graph: "Pipeline", snapshot: str) -> list[Task]:
-    settings = {"min_chars": graph.recipe.clean_text.min_chars}
-    return _merging_task(
-        graph, snapshot, BOILERPLATE, (files.LINE_CANDIDATES,), settings, _common(graph, snapshot)
+def plan_candidate_groups(graph: "Pipeline", snapshot: str) -> list[Task]:
+    if _is_pinned(graph, snapshot):
+        return []
+    found = {"candidates": graph.parts(files.LINE_CANDIDATES, snapshot)}
+    settings = {"ranges": _keeper_ranges(graph, snapshot)}
+    return plan_groups(CANDIDATE_GROUPS, snapshot, settings, found)
+
+
+def plan_keeper_ranges(graph: "Pipeline", snapshot: str) -> list[Task]:
+    if _is_pinned(graph, snapshot):
+        return []
+    groups = graph.results(files.CANDIDATE_GROUPS.stage, snapshot)
+    ranges = _keeper_ranges(graph, snapshot) if groups else 0
+    common = graph.parts(files.LINE_RANGES, snapshot)
+    return plan_ranges(
+        KEEPER_RANGES,
+        snapshot,
+        _left(graph),
+        graph.store,
+        groups,
+        ranges,
+        lambda number: {"common": common[number]} if ranges > 1 else _common(graph, snapshot),
     )
+
+
+def plan_boilerplate(graph: "Pipeline", snapshot: str) -> list[Task]:
+    if _is_pinned(graph, snapshot):
+        return []
+    ranges = graph.parts(files.KEEPER_RANGES, snapshot)
+    if ranges:
+        return [BOILERPLATE.task({}, _numbered(ranges), label=snapshot)]
+    common = _common(graph, snapshot)
+    return _merging_task(
+        graph, snapshot, BOILERPLATE, (files.LINE_CANDIDATES,), _left(graph), common
+    )
+
+
+def _keeper_ranges(graph: "Pipeline", snapshot: str) -> int:
+    return _ranges(graph, snapshot) if _by(graph) == "bucket" else 1
+
+
+def _left(graph: "Pipeline") -> dict[str, Any]:
+    return {"min_chars": graph.recipe.clean_text.min_chars}
+
+
+def _is_pinned(graph: "Pipeline", snapshot: str) -> bool:
+    return graph.pin_of(files.BOILERPLATE.stage, snapshot) is not None
+
+
+def _numbered(ranges: Sequence[Output]) -> dict[str, Output]:
+    return {f"ranges/{number:05d}": output for number, output in enumerate(ranges)}
 
 
 def _settings(graph: "Pipeline", *names: str) -> dict[str, Any]:
@@ -71,14 +165,14 @@ def _settings(graph: "Pipeline", *names: str) -> dict[str, Any]:
 
 
 def _common(graph: "Pipeline", snapshot: str) -> dict[str, Output]:
-    if graph.pin_of(files.BOILERPLATE.stage, snapshot):
+    if _is_pinned(graph, snapshot):
         return {}
     (common,) = graph.parts(files.COMMON_LINES, snapshot)
     return {"common": common}
 
 
 def _line_inputs(graph: "Pipeline", snapshot: str) -> list[dict[str, Output]]:
-    if graph.pin_of(files.BOILERPLATE.stage, snapshot):
+    if _is_pinned(graph, snapshot):
         return []
     documents = graph.parts(files.DOCUMENTS, snapshot)
     keys = graph.parts(files.LINE_KEYS, snapshot)
@@ -95,7 +189,7 @@ def _part_tasks(
     settings: dict[str, Any],
     inputs: list[dict[str, Output]],
 ) -> list[Task]:
-    if graph.pin_of(files.BOILERPLATE.stage, snapshot):
+    if _is_pinned(graph, snapshot):
         return []
     return [
         stage.task(settings, own, label=part_label(snapshot, i)) for i, own in enumerate(inputs)
@@ -110,8 +204,6 @@ def _merging_task(
     settings: dict[str, Any],
     shared: dict[str, Output] | None = None,
 ) -> list[Task]:
-    if graph.pin_of(files.BOILERPLATE.stage, snapshot):
-        return []
     inputs = {
         f"parts/{i:05d}/{file.removesuffix('.parquet')}": output
         for file in before
@@ -138,10 +230,34 @@ def run_line_counts(context: TaskContext) -> None:
     context.write_table(files.BUCKET_COUNTS, buckets)
 
 
+def run_line_groups(context: TaskContext) -> None:
+    said = context.task.settings
+    counted = lines.merge_counts(group_tables(context, "lines"), lines.LINE_COUNTS)
+    buckets = lines.merge_counts(group_tables(context, "buckets"), lines.BUCKET_COUNTS)
+    keys = counted[said["by"]].to_numpy()
+    write_ranges(context, files.LINE_GROUPS, table_ranges(counted, keys, said["ranges"]))
+    if said["by"] == "bucket":
+        held = table_ranges(buckets, buckets["bucket"].to_numpy(), said["ranges"])
+    else:  # all lines are of the one bucket there is
+        data = parquet_bytes(buckets)
+        held = ((range_name(number), data) for number in range(said["ranges"]))
+    write_ranges(context, files.BUCKET_GROUPS, held)
+
+
+def run_line_ranges(context: TaskContext) -> None:
+    counted = range_tables(context, files.LINE_GROUPS)
+    buckets = range_tables(context, files.BUCKET_GROUPS)
+    found = lines.common_lines(counted, buckets, _lines_settings(context))
+    context.write_table(files.LINE_RANGES, found)
+
+
 def run_common_lines(context: TaskContext) -> None:
-    found = lines.common_lines(
-        _tables(context, "/lines"), _tables(context, "/buckets"), _lines_settings(context)
-    )
+    if ranges := context.names("ranges/"):
+        found = pa.concat_tables(context.table(name) for name in ranges).sort_by("line_key")
+    else:
+        found = lines.common_lines(
+            _tables(context, "/lines"), _tables(context, "/buckets"), _lines_settings(context)
+        )
     context.write_table(files.COMMON_LINES, found)
     context.counts["lines"] = found.num_rows
 
@@ -154,12 +270,30 @@ def run_line_candidates(context: TaskContext) -> None:
     context.write_table(files.LINE_CANDIDATES, found)
 
 
+def run_candidate_groups(context: TaskContext) -> None:
+    found = pa.concat_tables(group_tables(context, "candidates"))
+    keys, ranges = found["bucket"].to_numpy(), context.task.settings["ranges"]
+    write_ranges(context, files.CANDIDATE_GROUPS, table_ranges(found, keys, ranges))
+
+
+def run_keeper_ranges(context: TaskContext) -> None:
+    found = _kept(context, range_tables(context, files.CANDIDATE_GROUPS))
+    context.write_table(files.KEEPER_RANGES, found)
+
+
 def run_boilerplate(context: TaskContext) -> None:
-    candidates = _tables(context, "/candidates")
-    min_chars = context.task.settings["min_chars"]
-    found = lines.choose_keepers(candidates, context.table("common"), min_chars)
+    if ranges := context.names("ranges/"):
+        found = pa.concat_tables(context.table(name) for name in ranges)
+        found = found.sort_by([("line_key", "ascending"), ("keeper", "ascending")])
+    else:
+        found = _kept(context, _tables(context, "/candidates"))
     context.write_table(files.BOILERPLATE, found)
     context.counts["lines"] = found.num_rows
+
+
+def _kept(context: TaskContext, candidates: Iterator[pa.Table]) -> pa.Table:
+    min_chars = context.task.settings["min_chars"]
+    return lines.choose_keepers(candidates, context.table("common"), min_chars)
 
 
 def _stand_for(context: TaskContext, ids: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -207,6 +341,28 @@ LINE_COUNTS = Stage(
     writes=(files.LINE_COUNTS, files.BUCKET_COUNTS),
 )
 
+LINE_GROUPS = Stage(
+    "line_groups",
+    1,
+    Scope.SNAPSHOT,
+    plan_line_groups,
+    run_line_groups,
+    asset="clean_text",
+    reads=(files.LINE_COUNTS, files.BUCKET_COUNTS),
+    writes=(files.LINE_GROUPS, files.BUCKET_GROUPS),
+)
+
+LINE_RANGES = Stage(
+    "line_ranges",
+    lines.VERSION,
+    Scope.SNAPSHOT,
+    plan_line_ranges,
+    run_line_ranges,
+    asset="clean_text",
+    reads=(files.LINE_COUNTS, files.LINE_GROUPS, files.BUCKET_GROUPS),
+    writes=(files.LINE_RANGES,),
+)
+
 COMMON_LINES = Stage(
     "common_lines",
     lines.VERSION,
@@ -214,19 +370,41 @@ COMMON_LINES = Stage(
     plan_common_lines,
     run_common_lines,
     asset="clean_text",
-    reads=(files.LINE_COUNTS, files.BUCKET_COUNTS),
+    reads=(files.LINE_COUNTS, files.BUCKET_COUNTS, files.LINE_RANGES),
     writes=(files.COMMON_LINES,),
 )
 
 LINE_CANDIDATES = Stage(
     "line_candidates",
-    lines.VERSION,
+    3,
     Scope.PART,
     plan_line_candidates,
     run_line_candidates,
     asset="clean_text",
     reads=(files.LINE_KEYS, files.COMMON_LINES, *FATE_FILES),
     writes=(files.LINE_CANDIDATES,),
+)
+
+CANDIDATE_GROUPS = Stage(
+    "candidate_groups",
+    1,
+    Scope.SNAPSHOT,
+    plan_candidate_groups,
+    run_candidate_groups,
+    asset="clean_text",
+    reads=(files.LINE_COUNTS, files.LINE_CANDIDATES),
+    writes=(files.CANDIDATE_GROUPS,),
+)
+
+KEEPER_RANGES = Stage(
+    "keeper_ranges",
+    lines.VERSION,
+    Scope.SNAPSHOT,
+    plan_keeper_ranges,
+    run_keeper_ranges,
+    asset="clean_text",
+    reads=(files.LINE_COUNTS, files.LINE_RANGES, files.COMMON_LINES, files.CANDIDATE_GROUPS),
+    writes=(files.KEEPER_RANGES,),
 )
 
 BOILERPLATE = Stage(
@@ -236,7 +414,7 @@ BOILERPLATE = Stage(
     plan_boilerplate,
     run_boilerplate,
     asset="clean_text",
-    reads=(files.LINE_CANDIDATES, files.COMMON_LINES),
+    reads=(files.LINE_CANDIDATES, files.COMMON_LINES, files.KEEPER_RANGES),
     writes=(files.BOILERPLATE,),
     calibration=Calibration(
         files.BOILERPLATE,

@@ -78,14 +78,18 @@ def count_prints(texts: pa.ChunkedArray, settings: RepeatedSpanSettings) -> pa.T
 
 def merge_prints(parts: Iterable[pa.Table], settings: RepeatedSpanSettings) -> pa.Table:
     """Return the sorted prints that stand in at least `min_places` places (schema PRINTS)."""
+    merged = sum_prints(parts)
+    return merged.filter(pc.greater_equal(merged["places"], settings.min_places))
+
+
+def sum_prints(parts: Iterable[pa.Table]) -> pa.Table:
+    """Return the prints of several parts, sorted (schema PRINTS)."""
     merged = pa.concat_tables([PRINTS.empty_table(), *parts])
     values = merged["print"].to_numpy()
     order = np.argsort(values, kind="stable")
     firsts = _run_starts(values[order])
     places = _sums(merged["places"].to_numpy()[order].astype(np.int64), firsts)
-    often = places >= settings.min_places
-    kept = values[order][firsts][often]
-    return pa.table([kept, _saturated(places[often])], schema=PRINTS)
+    return pa.table([values[order][firsts], _saturated(places)], schema=PRINTS)
 
 
 def count_grams(documents: pa.Table, prints: pa.Table, settings: RepeatedSpanSettings) -> pa.Table:
@@ -105,20 +109,22 @@ def count_grams(documents: pa.Table, prints: pa.Table, settings: RepeatedSpanSet
     return _counted(gram, owner, np.ones(len(gram), np.int64))
 
 
+def repeated_grams(parts: Iterable[pa.Table], settings: RepeatedSpanSettings) -> pa.Table:
+    """Return the grams that stand in at least `min_places` places of some parts (schema GRAMS)."""
+    merged = pa.concat_tables([GRAMS.empty_table(), *parts])
+    merged = merged.sort_by([("gram", "ascending"), ("check", "ascending")]).combine_chunks()
+    gram, firsts = _numbered(merged)
+    places = _sums(merged["places"].to_numpy().astype(np.int64), firsts)
+    return merged.filter(pa.array((places >= settings.min_places)[gram]))
+
+
 def merge_grams(
     parts: Iterable[pa.Table], members: Iterable[pa.Table], settings: RepeatedSpanSettings
 ) -> pa.Table:
     """Return the repeated grams of a snapshot (schema REPEATED), from those of its parts and their
     cluster members (doc_id, kept, kept_doc_id)."""
-    merged = pa.concat_tables([GRAMS.empty_table(), *parts])
-    merged = merged.sort_by([("gram", "ascending"), ("check", "ascending")]).combine_chunks()
-    grams = np.stack([merged["gram"].to_numpy(), merged["check"].to_numpy()], axis=1)
-    firsts = _run_starts(grams)
-    gram = np.repeat(np.arange(len(firsts)), np.diff(np.append(firsts, len(grams))))
-    places = _sums(merged["places"].to_numpy().astype(np.int64), firsts)
-    is_repeated = (places >= settings.min_places)[gram]
-    found, gram = merged.filter(pa.array(is_repeated)), gram[is_repeated]
-
+    found = repeated_grams(parts, settings)
+    gram, _ = _numbered(found)
     ids, holder = np.unique(id_halves(found["holder"]), axis=0, return_inverse=True)
     held = np.bincount(holder, minlength=len(ids))
     rank = np.argsort(np.lexsort((np.arange(len(ids)), held)))
@@ -127,14 +133,19 @@ def merge_grams(
     kept = found.take(pa.array(rows)).select(["gram", "check", "holder"])
     kept = kept.rename_columns(["gram", "check", "keeper"])
     keepers = pc.unique(kept["keeper"])
-    copies = pa.concat_tables([_COPIES.empty_table(), *members]).cast(_COPIES)
-    copies = copies.filter(
-        pc.and_(pc.invert(copies["kept"]), pc.is_in(copies["kept_doc_id"], keepers))
+    copies = pa.concat_tables(
+        [_COPIES.empty_table(), *(_copies(table.cast(_COPIES), keepers) for table in members)]
     )
     listed = pa.table({"copy": copies["doc_id"], "keeper": copies["kept_doc_id"]})
     listed = listed.group_by(["copy", "keeper"], use_threads=False).aggregate([]).sort_by("copy")
     empty = REPEATED.empty_table()
     return pa.concat_tables([empty, kept, listed], promote_options="default").combine_chunks()
+
+
+def _copies(members: pa.Table, keepers: pa.Array) -> pa.Table:
+    """Return the members that a keeper stands for."""
+    is_copy = pc.and_(pc.invert(members["kept"]), pc.is_in(members["kept_doc_id"], keepers))
+    return members.filter(is_copy)
 
 
 def find_cuts(
@@ -202,6 +213,14 @@ def _counted(
         ],
         schema=GRAMS,
     )
+
+
+def _numbered(sorted_grams: pa.Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return a number for each distinct gram of a table, row by row, and where each begins."""
+    pairs = [sorted_grams[name].to_numpy() for name in ("gram", "check")]
+    firsts = _run_starts(np.stack(pairs, axis=1))
+    lengths = np.diff(np.append(firsts, sorted_grams.num_rows))
+    return np.repeat(np.arange(len(firsts)), lengths), firsts
 
 
 def _run_starts(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

@@ -1,8 +1,10 @@
 """The stages that find repeated spans of a snapshot; see `clean.repeated_spans` for the passes.
 
-Four small steps, and nothing where the spans are pinned or the recipe does not compare any.
+Four small steps, and nothing where the spans are pinned or the recipe does not compare any. Where a
+snapshot has many parts, prints and grams are exchanged by ranges of their hashes.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -21,6 +23,15 @@ from corpus_assets.clean.fates import (
 )
 from corpus_assets.clean.repeated_spans import RepeatedSpanSettings
 from corpus_assets.core import files
+from corpus_assets.core.exchange import (
+    group_tables,
+    plan_groups,
+    plan_ranges,
+    range_count,
+    range_tables,
+    table_ranges,
+    write_ranges,
+)
 from corpus_assets.core.stage import Calibration, File, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Task, TaskContext, count, part_label
@@ -34,8 +45,16 @@ def plan_span_prints(graph: "Pipeline", snapshot: str) -> list[Task]:
     return _part_tasks(graph, snapshot, SPAN_PRINTS, {})
 
 
+def plan_print_groups(graph: "Pipeline", snapshot: str) -> list[Task]:
+    return _group_tasks(graph, snapshot, PRINT_GROUPS, files.SPAN_PRINTS)
+
+
+def plan_print_ranges(graph: "Pipeline", snapshot: str) -> list[Task]:
+    return _range_tasks(graph, snapshot, PRINT_RANGES, files.PRINT_GROUPS, files.SPAN_PRINTS)
+
+
 def plan_common_prints(graph: "Pipeline", snapshot: str) -> list[Task]:
-    return _merging_task(graph, snapshot, COMMON_PRINTS, files.SPAN_PRINTS)
+    return _merging_task(graph, snapshot, COMMON_PRINTS, files.SPAN_PRINTS, files.PRINT_RANGES)
 
 
 def plan_span_grams(graph: "Pipeline", snapshot: str) -> list[Task]:
@@ -45,12 +64,22 @@ def plan_span_grams(graph: "Pipeline", snapshot: str) -> list[Task]:
     return _part_tasks(graph, snapshot, SPAN_GRAMS, {"prints": prints})
 
 
+def plan_gram_groups(graph: "Pipeline", snapshot: str) -> list[Task]:
+    return _group_tasks(graph, snapshot, GRAM_GROUPS, files.SPAN_GRAMS)
+
+
+def plan_gram_ranges(graph: "Pipeline", snapshot: str) -> list[Task]:
+    return _range_tasks(graph, snapshot, GRAM_RANGES, files.GRAM_GROUPS, files.SPAN_GRAMS)
+
+
 def plan_repeated_spans(graph: "Pipeline", snapshot: str) -> list[Task]:
     if not _is_asked(graph, snapshot):
         return []
     (clusters,) = graph.results(files.MEMBERS.stage, snapshot)
     members = {f"members/{name}": output for name, output in clusters.outputs.items()}
-    return _merging_task(graph, snapshot, REPEATED_SPANS, files.SPAN_GRAMS, members)
+    return _merging_task(
+        graph, snapshot, REPEATED_SPANS, files.SPAN_GRAMS, files.GRAM_RANGES, members
+    )
 
 
 def span_inputs(graph: "Pipeline", snapshot: str) -> dict[str, Output]:
@@ -98,18 +127,41 @@ def _part_tasks(
     ]
 
 
+def _group_tasks(graph: "Pipeline", snapshot: str, stage: Stage, before: File) -> list[Task]:
+    if not _is_asked(graph, snapshot):
+        return []
+    parts = graph.parts(before, snapshot)
+    return plan_groups(stage, snapshot, {"ranges": _ranges(parts)}, {"counted": parts})
+
+
+def _range_tasks(
+    graph: "Pipeline", snapshot: str, stage: Stage, groups: File, before: File
+) -> list[Task]:
+    if not _is_asked(graph, snapshot):
+        return []
+    grouped = graph.results(groups.stage, snapshot)
+    ranges = _ranges(graph.parts(before, snapshot)) if grouped else 0
+    return plan_ranges(stage, snapshot, _settings(graph), graph.store, grouped, ranges)
+
+
+def _ranges(parts: Sequence[Output]) -> int:
+    return range_count(sum(part.rows for part in parts))
+
+
 def _merging_task(
     graph: "Pipeline",
     snapshot: str,
     stage: Stage,
     before: File,
+    ranges: File,
     shared: dict[str, Output] | None = None,
 ) -> list[Task]:
+    """Plan a task over what each part has, or each range of many parts."""
     if not _is_asked(graph, snapshot):
         return []
-    inputs = {f"parts/{i:05d}": output for i, output in enumerate(graph.parts(before, snapshot))}
-    inputs |= shared or {}
-    return [stage.task(_settings(graph), inputs, label=snapshot)]
+    merged = graph.parts(ranges, snapshot) or graph.parts(before, snapshot)
+    inputs = {f"parts/{i:05d}": output for i, output in enumerate(merged)}
+    return [stage.task(_settings(graph), inputs | (shared or {}), label=snapshot)]
 
 
 def _settings(graph: "Pipeline") -> dict[str, Any]:
@@ -122,6 +174,16 @@ def run_span_prints(context: TaskContext) -> None:
     context.write_table(files.SPAN_PRINTS, found)
 
 
+def run_print_groups(context: TaskContext) -> None:
+    found = spans.sum_prints(group_tables(context, "counted"))
+    _write_ranges(context, files.PRINT_GROUPS, found, "print")
+
+
+def run_print_ranges(context: TaskContext) -> None:
+    tables = range_tables(context, files.PRINT_GROUPS)
+    context.write_table(files.PRINT_RANGES, spans.merge_prints(tables, _span_settings(context)))
+
+
 def run_common_prints(context: TaskContext) -> None:
     tables = (context.table(name) for name in context.names("parts/"))
     context.write_table(files.COMMON_PRINTS, spans.merge_prints(tables, _span_settings(context)))
@@ -130,6 +192,21 @@ def run_common_prints(context: TaskContext) -> None:
 def run_span_grams(context: TaskContext) -> None:
     found = spans.count_grams(_compared(context), context.table("prints"), _span_settings(context))
     context.write_table(files.SPAN_GRAMS, found)
+
+
+def run_gram_groups(context: TaskContext) -> None:
+    found = pa.concat_tables(group_tables(context, "counted"))
+    _write_ranges(context, files.GRAM_GROUPS, found, "gram")
+
+
+def run_gram_ranges(context: TaskContext) -> None:
+    tables = range_tables(context, files.GRAM_GROUPS)
+    context.write_table(files.GRAM_RANGES, spans.repeated_grams(tables, _span_settings(context)))
+
+
+def _write_ranges(context: TaskContext, file: File, table: pa.Table, key: str) -> None:
+    ranges = context.task.settings["ranges"]
+    write_ranges(context, file, table_ranges(table, table[key].to_numpy(), ranges))
 
 
 def run_repeated_spans(context: TaskContext) -> None:
@@ -169,6 +246,31 @@ SPAN_PRINTS = Stage(
     writes=(files.SPAN_PRINTS,),
 )
 
+PRINT_GROUPS = Stage(
+    "print_groups",
+    1,
+    Scope.SNAPSHOT,
+    plan_print_groups,
+    run_print_groups,
+    asset="clean_text",
+    reads=(files.SPAN_PRINTS,),
+    writes=(files.PRINT_GROUPS,),
+)
+
+PRINT_RANGES = Stage(
+    "print_ranges",
+    spans.VERSION,
+    Scope.SNAPSHOT,
+    plan_print_ranges,
+    run_print_ranges,
+    asset="clean_text",
+    reads=(
+        files.SPAN_PRINTS,
+        files.PRINT_GROUPS,
+    ),
+    writes=(files.PRINT_RANGES,),
+)
+
 COMMON_PRINTS = Stage(
     "common_prints",
     spans.VERSION,
@@ -176,7 +278,7 @@ COMMON_PRINTS = Stage(
     plan_common_prints,
     run_common_prints,
     asset="clean_text",
-    reads=(files.SPAN_PRINTS,),
+    reads=(files.SPAN_PRINTS, files.PRINT_RANGES),
     writes=(files.COMMON_PRINTS,),
 )
 
@@ -191,6 +293,31 @@ SPAN_GRAMS = Stage(
     writes=(files.SPAN_GRAMS,),
 )
 
+GRAM_GROUPS = Stage(
+    "gram_groups",
+    1,
+    Scope.SNAPSHOT,
+    plan_gram_groups,
+    run_gram_groups,
+    asset="clean_text",
+    reads=(files.SPAN_GRAMS,),
+    writes=(files.GRAM_GROUPS,),
+)
+
+GRAM_RANGES = Stage(
+    "gram_ranges",
+    spans.VERSION,
+    Scope.SNAPSHOT,
+    plan_gram_ranges,
+    run_gram_ranges,
+    asset="clean_text",
+    reads=(
+        files.SPAN_GRAMS,
+        files.GRAM_GROUPS,
+    ),
+    writes=(files.GRAM_RANGES,),
+)
+
 REPEATED_SPANS = Stage(
     "repeated_spans",
     spans.VERSION,
@@ -198,7 +325,7 @@ REPEATED_SPANS = Stage(
     plan_repeated_spans,
     run_repeated_spans,
     asset="clean_text",
-    reads=(files.SPAN_GRAMS, files.MEMBERS),
+    reads=(files.SPAN_GRAMS, files.GRAM_RANGES, files.MEMBERS),
     writes=(files.REPEATED_SPANS,),
     calibration=Calibration(
         files.REPEATED_SPANS,

@@ -6,7 +6,9 @@ the index: where each range lies, and its SHA-256. The task's result names the i
 a reader asks for the index and for its range, and trusts neither before it is checked.
 
 M parts with ranges for R targets are M x R requests. Beyond `DIRECT_PARTS` parts, tasks over
-*groups* of consecutive parts bring their ranges together first: M + groups x R requests.
+*groups* of consecutive parts bring their ranges together first: M + groups x R requests. Where
+what is exchanged is rows with 64-bit hashes as keys, a range is one of equal ranges of keys, as
+many as keep one bounded.
 
 A target is identified by the digests of its ranges and by nothing else of the files they lie in.
 So a document that goes away runs its part, its group and the targets that held it again, and no
@@ -16,18 +18,29 @@ other; and a damaged range is mended by running the task that wrote it.
 import io
 import json
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from corpus_assets.core.store import Result, Store, damaged, sha256_hex
-from corpus_assets.core.task import TaskContext
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from corpus_assets.core.store import Output, Result, Store, damaged, sha256_hex
+from corpus_assets.core.task import Task, TaskContext, parquet_bytes
+
+if TYPE_CHECKING:
+    from corpus_assets.core.stage import Stage
 
 DIRECT_PARTS = 256
 """So many parts are read directly: a group of them would be one."""
 
 GROUP_PARTS = 256
 """Parts of a group, at most; a stage whose parts are large takes fewer."""
+
+RANGE_ROWS = 1 << 24
+"""Rows of all parts that go to one range of keys, about: some hundred megabytes."""
 
 INDEX = "index.json"
 _RANGES = "ranges"
@@ -52,7 +65,30 @@ def group_runs(parts: int, most: int | None = None) -> list[range]:
     return [range(first, min(first + size, parts)) for first in range(0, parts, size)]
 
 
+def range_count(rows: int) -> int:
+    """Return how many ranges of keys bound what one of them holds."""
+    return max(1, -(-rows // RANGE_ROWS))
+
+
 # Writing.
+
+
+def table_ranges(
+    table: pa.Table, keys: npt.NDArray[np.uint64], ranges: int
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the rows of a table by the range that their keys are in, those without rows left out."""
+    numbers = ((keys >> np.uint64(32)) * np.uint64(ranges)) >> np.uint64(32)
+    order = np.argsort(numbers, kind="stable")
+    ends = np.searchsorted(numbers[order], np.arange(ranges, dtype=np.uint64), side="right")
+    first = 0
+    for number, end in enumerate(ends.tolist()):
+        if end > first:
+            yield range_name(number), parquet_bytes(table.take(pa.array(order[first:end])))
+        first = end
+
+
+def range_name(number: int) -> str:
+    return f"{number:05d}"
 
 
 def write_ranges(
@@ -81,7 +117,64 @@ def _append(archive: zipfile.ZipFile, sink: io.BytesIO, name: str, data: bytes) 
     return [sink.tell() - len(data), len(data), sha256_hex(data)]
 
 
-# Planning targets.
+# Planning.
+
+
+def plan_groups(
+    stage: "Stage",
+    where: str,
+    settings: Mapping[str, Any],
+    parts: Mapping[str, Sequence[Output]],
+    most: int | None = None,
+) -> list[Task]:
+    """Return a task for each group of parts, none where there are few: `parts` has their files,
+    which the tasks read as `00000/NAME`. A group has `most` parts, or so many that their rows are
+    about those of a range; what a takedown runs again gives a number that no takedown changes."""
+    (count,) = {len(outputs) for outputs in parts.values()}
+    if most is None:
+        rows = sum(output.rows for outputs in parts.values() for output in outputs)
+        most = max(1, RANGE_ROWS * count // max(1, rows))
+    return [
+        stage.task(
+            settings,
+            {
+                f"{part:05d}/{name}": outputs[part]
+                for part in run
+                for name, outputs in parts.items()
+            },
+            label=f"{where} parts {run[0]} to {run[-1]}",
+        )
+        for run in group_runs(count, most)
+    ]
+
+
+def plan_ranges(
+    stage: "Stage",
+    where: str,
+    settings: Mapping[str, Any],
+    store: Store,
+    groups: Sequence[Result],
+    ranges: int,
+    inputs: Callable[[int], Mapping[str, Output]] = lambda number: {},
+) -> list[Task]:
+    """Return a task for each range of keys, which reads it in the ranged files of all groups; none
+    where there are no groups."""
+    if not groups:
+        return []
+    found = by_target(
+        (f"{number:05d}/{name}", ranges_of(store, result, name))
+        for number, result in enumerate(groups)
+        for name in result.notes[_RANGES]
+    )
+    return [
+        stage.task(
+            settings,
+            inputs(number),
+            label=f"{where} range {number}",
+            **range_inputs(found.get(range_name(number), {})),
+        )
+        for number in range(ranges)
+    ]
 
 
 def ranges_of(store: Store, result: Result, file: str) -> dict[str, Range]:
@@ -123,11 +216,24 @@ def range_inputs(ranges: Mapping[str, Range]) -> RangeInputs:
 # Reading.
 
 
-def read_ranges(context: TaskContext) -> Iterator[bytes]:
-    """Yield the ranges of a target in the order of their names, each checked."""
+def read_ranges(context: TaskContext, file: str = "") -> Iterator[bytes]:
+    """Yield the ranges of a target in the order of their names, or those of one file of every
+    group, each checked."""
     for name, (path, offset, length) in sorted(context.param(_RANGES).items()):
-        place = Range(path, offset, length, context.task.extra_inputs[name])
-        yield read_range(context.store, place)
+        if name.endswith(file):
+            place = Range(path, offset, length, context.task.extra_inputs[name])
+            yield read_range(context.store, place)
+
+
+def range_tables(context: TaskContext, file: str) -> Iterator[pa.Table]:
+    """Yield the tables of a target in one file of every group."""
+    for data in read_ranges(context, f"/{file}"):
+        yield pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
+
+
+def group_tables(context: TaskContext, name: str) -> Iterator[pa.Table]:
+    """Yield a file of every part of a group."""
+    return (context.table(each) for each in context.names("") if each.endswith(f"/{name}"))
 
 
 def read_range(store: Store, place: Range) -> bytes:

@@ -10,8 +10,9 @@ import json
 import resource
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -33,6 +34,8 @@ from corpus_assets.core.store import (
 )
 
 S = TypeVar("S", bound=Settings)
+
+READ_AHEAD = 8  # files of many that a task reads one after another: a request takes a while on S3
 
 LOOKUP_ROWS = 1_000
 """Rows in a row group of tables that the catalog reads single rows of: about a millisecond for a
@@ -135,6 +138,17 @@ class TaskContext:
 
     def table(self, name: str, columns: list[str] | None = None) -> pa.Table:
         return read_table(self.store, self.task.inputs[name], columns)
+
+    def tables(self, names: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield inputs in the order of their names, a few of the next ones read ahead."""
+        with ThreadPoolExecutor(READ_AHEAD) as pool:
+            waiting: deque[Future[pa.Table]] = deque()
+            for name in names:
+                waiting.append(pool.submit(self.table, name))
+                if len(waiting) > READ_AHEAD:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
 
     def write_table(self, name: str, table: pa.Table, row_group_size: int | None = None) -> None:
         self._files.add(str(name), parquet_bytes(table, row_group_size), table.num_rows)

@@ -5,9 +5,10 @@ cuts what was found.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from corpus_assets.core import files, schemas
 from corpus_assets.core.decisions import Drop
 from corpus_assets.core.earlier import known_rows
 from corpus_assets.core.errors import ModelError
+from corpus_assets.core.exchange import plan_groups
 from corpus_assets.core.lock import FOLDER, PinnedFile
 from corpus_assets.core.stage import Calibration, File, Scope, Stage
 from corpus_assets.core.store import Output
@@ -147,6 +149,13 @@ def plan_contamination(graph: "Pipeline", snapshot: str) -> list[Task]:
     ]
 
 
+def plan_item_groups(graph: "Pipeline", snapshot: str) -> list[Task]:
+    if not _counts_items(graph) or not graph.learns_from(files.COMMON_ITEMS, snapshot):
+        return []
+    settings = {"drop_share": graph.recipe.contamination.drop_share}
+    return plan_groups(ITEM_GROUPS, snapshot, settings, _hits_and_texts(graph, snapshot))
+
+
 def plan_common_items(graph: "Pipeline") -> list[Task]:
     """One task over the hits of the calibration snapshots; it reads no text."""
     if not graph.recipe.suites:
@@ -156,13 +165,24 @@ def plan_common_items(graph: "Pipeline") -> list[Task]:
         "drop_share": graph.recipe.contamination.drop_share,
     }
     inputs: dict[str, Output] = {}
-    if graph.recipe.contamination.common_documents is not None:
-        for snapshot in graph.recipe.calibration_snapshots:
-            texts = graph.parts(files.DOCUMENTS, snapshot)
-            for i, hits in enumerate(graph.parts(files.HITS, snapshot)):
-                inputs[f"{snapshot}/{i:05d}/hits"] = hits
-                inputs[f"{snapshot}/{i:05d}/texts"] = texts[i]
+    for snapshot in graph.recipe.calibration_snapshots if _counts_items(graph) else ():
+        groups = graph.parts(files.ITEM_GROUPS, snapshot)
+        found = {"items": groups} if groups else _hits_and_texts(graph, snapshot)
+        for name, outputs in found.items():
+            inputs |= {f"{snapshot}/{i:05d}/{name}": output for i, output in enumerate(outputs)}
     return [COMMON_ITEMS.task(settings, inputs)]
+
+
+def _counts_items(graph: "Pipeline") -> bool:
+    return bool(graph.recipe.suites) and graph.recipe.contamination.common_documents is not None
+
+
+def _hits_and_texts(graph: "Pipeline", snapshot: str) -> dict[str, Sequence[Output]]:
+    """Return the hits of each part, and the file with the ids of its texts."""
+    return {
+        "hits": graph.parts(files.HITS, snapshot),
+        "texts": graph.parts(files.SIGNATURES, snapshot),
+    }
 
 
 def verdict_settings(graph: "Pipeline") -> dict[str, Any]:
@@ -254,15 +274,20 @@ def _known_hits(context: TaskContext) -> pa.Table | None:
     return left.set_column(left.schema.get_field_index("row"), left.schema.field("row"), column)
 
 
+def run_item_groups(context: TaskContext) -> None:
+    context.write_table(files.ITEM_GROUPS, pa.concat_tables(_counted(context)))
+
+
 def run_common_items(context: TaskContext) -> None:
-    verdict = VerdictSettings(drop_share=context.task.settings["drop_share"])
     limit = context.settings(CommonSettings, "common").common_documents
-    common = find_common(_counted(context, verdict), limit)
+    groups = (context.table(name) for name in context.names("") if name.endswith("/items"))
+    common = find_common(chain(groups, _counted(context)), limit)
     context.write_table(files.COMMON_ITEMS, common)
     context.counts["common_items"] = common.num_rows
 
 
-def _counted(context: TaskContext, settings: VerdictSettings) -> Iterator[pa.Table]:
+def _counted(context: TaskContext) -> Iterator[pa.Table]:
+    settings = VerdictSettings(drop_share=context.task.settings["drop_share"])
     for name in context.names(""):
         if name.endswith("/hits"):
             texts = context.table(f"{name.removesuffix('/hits')}/texts", ["text_id"])
@@ -382,6 +407,17 @@ CONTAMINATION = Stage(
     by_row=frozenset({"documents"}),
 )
 
+ITEM_GROUPS = Stage(
+    "item_groups",
+    verdict_rules.VERSION,
+    Scope.SNAPSHOT,
+    plan_item_groups,
+    run_item_groups,
+    asset="common_items",
+    reads=(files.HITS, files.SIGNATURES),
+    writes=(files.ITEM_GROUPS,),
+)
+
 COMMON_ITEMS = Stage(
     "common_items",
     verdict_rules.VERSION,
@@ -389,7 +425,7 @@ COMMON_ITEMS = Stage(
     plan_common_items,
     run_common_items,
     about="Benchmark items that so many texts hold that they are common phrases, not leaks.",
-    reads_all=(files.HITS, files.DOCUMENTS),
+    reads_all=(files.HITS, files.SIGNATURES, files.ITEM_GROUPS),
     writes=(files.COMMON_ITEMS,),
     calibration=Calibration(
         files.COMMON_ITEMS,

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow.compute as pc
 from pydantic import TypeAdapter
 
 from corpus_assets.core import files
+from corpus_assets.core.exchange import plan_groups
 from corpus_assets.core.schemas import LABELS
 from corpus_assets.core.stage import Calibration, File, Scope, Stage
 from corpus_assets.core.store import Output
@@ -92,50 +94,134 @@ def _survivors(context: TaskContext) -> pa.Table:
     return pa.table({"kept": ~failed.any(axis=0)})
 
 
+CUTOFF_ROWS = 1 << 26
+"""Documents that cutoffs are resolved from, about, where there are more: those whose ids, which are
+hashes, come first. A share of so many is known to a few parts in a hundred thousand."""
+
+
+def plan_cutoff_groups(graph: "Pipeline", snapshot: str) -> list[Task]:
+    if not graph.learns_from(files.CUTOFFS, snapshot):
+        return []
+    settings = {
+        "columns": sorted(graph.recipe.selection.signals()),
+        "domain": graph.recipe.source_of(snapshot).domain,
+        "tier": _ungraded(graph).get(snapshot),
+    }
+    parts: dict[str, Sequence[Output]] = {"signals": graph.parts(files.SIGNALS, snapshot)}
+    if graph.recipe.selection.rules_before_distinct is not None:
+        parts["members"] = _survivor_members(graph, snapshot)
+    return plan_groups(CUTOFF_GROUPS, snapshot, settings | _share(graph), parts)
+
+
+def run_cutoff_groups(context: TaskContext) -> None:
+    said = context.task.settings
+    tables = [
+        _cutoff_rows(
+            context, name, name.replace("/signals", "/members"), said["columns"], said["domain"],
+            said["tier"],
+        )
+        for name in context.names("")
+        if name.endswith("/signals")
+    ]  # fmt: skip
+    context.write_table(files.CUTOFF_GROUPS, pa.concat_tables(tables))
+
+
 def plan_cutoffs(graph: "Pipeline") -> list[Task]:
     inputs: dict[str, Output] = {}
     is_distinct = graph.recipe.selection.rules_before_distinct is not None
     for snapshot in graph.recipe.calibration_snapshots:
+        groups = graph.parts(files.CUTOFF_GROUPS, snapshot)
+        inputs |= {f"groups/{snapshot}/{i:05d}": group for i, group in enumerate(groups)}
+        if groups:
+            continue
         domain = graph.recipe.source_of(snapshot).domain
         for i, signals in enumerate(graph.parts(files.SIGNALS, snapshot)):
             inputs[f"signals/{domain}/{snapshot}/{i:05d}"] = signals
-        for clusters in (
-            graph.results(files.SURVIVOR_MEMBERS.stage, snapshot) if is_distinct else ()
-        ):
-            for i in range(len(clusters.outputs)):
-                members = clusters.outputs[files.SURVIVOR_MEMBERS.numbered(i)]
-                inputs[f"members/{domain}/{snapshot}/{i:05d}"] = members
-    settings = graph.recipe.selection.identity()
+        for i, members in enumerate(_survivor_members(graph, snapshot) if is_distinct else ()):
+            inputs[f"members/{domain}/{snapshot}/{i:05d}"] = members
+    settings = graph.recipe.selection.identity() | _share(graph)
+    ungraded = _ungraded(graph)
+    if ungraded:
+        settings["ungraded"] = ungraded
+    return [QUALITY_CUTOFFS.task(settings, inputs)]
+
+
+def _ungraded(graph: "Pipeline") -> dict[str, str]:
+    """Return the tiers that sources say, by calibration snapshot; which tier it is, makes a
+    difference only where rules ask for it."""
     given = {
         snapshot: graph.recipe.source_of(snapshot).tier_of(snapshot)
         for snapshot in graph.recipe.calibration_snapshots
     }
-    given = {snapshot: tier for snapshot, tier in given.items() if tier is not None}
-    if given and graph.recipe.selection.asks_for_tiers:
-        settings["ungraded"] = given
-    elif given and graph.recipe.selection.tiers is not None:  # which tier, makes no difference
-        settings["ungraded"] = dict.fromkeys(given, "given")
-    return [QUALITY_CUTOFFS.task(settings, inputs)]
+    said = {snapshot: tier for snapshot, tier in given.items() if tier is not None}
+    if graph.recipe.selection.asks_for_tiers:
+        return said
+    return dict.fromkeys(said, "given") if graph.recipe.selection.tiers is not None else {}
+
+
+def _share(graph: "Pipeline") -> dict[str, float]:
+    """Return the share of documents that cutoffs are resolved from, where it is not all."""
+    rows = sum(
+        signals.rows
+        for snapshot in graph.recipe.calibration_snapshots
+        for signals in graph.parts(files.SIGNALS, snapshot)
+    )
+    return {"share": CUTOFF_ROWS / rows} if rows > CUTOFF_ROWS else {}
+
+
+def _survivor_members(graph: "Pipeline", snapshot: str) -> list[Output]:
+    """Return who is a copy of whom among survivors, part by part."""
+    return [
+        clusters.outputs[files.SURVIVOR_MEMBERS.numbered(i)]
+        for clusters in graph.results(files.SURVIVOR_MEMBERS.stage, snapshot)
+        for i in range(len(clusters.outputs))
+    ]
 
 
 def run_cutoffs(context: TaskContext) -> None:
     said = dict(context.task.settings)
     ungraded = said.pop("ungraded", {})
+    said.pop("share", None)
     settings = SelectionSettings.model_validate(said)
-    is_distinct = settings.rules_before_distinct is not None
-    tables, distinct = [], [np.zeros(0, np.bool_)]
+    tables = [context.table(name) for name in context.names("groups/")]
     for name in context.names("signals/"):
-        table = context.table(name)
         _, domain, snapshot, _ = name.split("/")
-        tables.append(with_source(table, domain, ungraded.get(snapshot)))
-        if is_distinct:
-            members = context.table(f"members/{name.partition('/')[2]}", ["row", "kept"])
-            copies = members.filter(pc.invert(members["kept"]))
-            distinct.append(np.ones(table.num_rows, np.bool_))
-            distinct[-1][copies["row"].to_numpy()] = False
-    cutoffs = resolve_cutoffs(tables, settings, np.concatenate(distinct) if is_distinct else None)
+        members, tier = name.replace("signals/", "members/", 1), ungraded.get(snapshot)
+        tables.append(_cutoff_rows(context, name, members, settings.signals(), domain, tier))
+    distinct = None
+    if settings.rules_before_distinct is not None:
+        held = [table["distinct"].to_numpy() for table in tables]
+        distinct = np.concatenate([np.zeros(0, np.bool_), *held])
+    cutoffs = resolve_cutoffs(tables, settings, distinct)
     context.write_bytes(files.CUTOFFS, json.dumps(cutoffs, sort_keys=True, indent=1).encode())
     context.notes["cutoffs"] = cutoffs
+
+
+def _cutoff_rows(
+    context: TaskContext,
+    signals: str,
+    members: str,
+    columns: Sequence[str],
+    domain: str,
+    tier: str | None,
+) -> pa.Table:
+    """Return some signals of a part's documents that cutoffs are resolved from, with what they have
+    from their source and, where it is asked, whether each is the one that is kept of its copies."""
+    table = context.table(signals)
+    ids = table["doc_id"].combine_chunks()
+    table = table.select([name for name in columns if name in table.schema.names])
+    table = with_source(table, domain, tier)
+    if context.has(members):
+        copies = context.table(members, ["row", "kept"])
+        copies = copies.filter(pc.invert(copies["kept"]))
+        distinct = np.ones(table.num_rows, np.bool_)
+        distinct[copies["row"].to_numpy()] = False
+        table = table.append_column("distinct", pa.array(distinct))
+    share = context.task.settings.get("share")
+    if share is None:
+        return table
+    heads = np.frombuffer(ids.buffers()[1], ">u8", 2 * len(ids), 16 * ids.offset)[::2]
+    return table.filter(pa.array(heads < np.uint64(share * 2.0**64)))
 
 
 def plan_selection(graph: "Pipeline", snapshot: str) -> list[Task]:
@@ -194,6 +280,18 @@ SCORE_SURVIVORS = Stage(
     writes=(files.SCORE_SURVIVORS,),
 )
 
+CUTOFF_GROUPS = Stage(
+    "cutoff_groups",
+    1,
+    Scope.SNAPSHOT,
+    plan_cutoff_groups,
+    run_cutoff_groups,
+    asset="quality_cutoffs",
+    reads=(files.SURVIVOR_MEMBERS,),
+    reads_all=(files.SIGNALS,),
+    writes=(files.CUTOFF_GROUPS,),
+)
+
 QUALITY_CUTOFFS = Stage(
     "quality_cutoffs",
     selection.VERSION,
@@ -201,7 +299,7 @@ QUALITY_CUTOFFS = Stage(
     plan_cutoffs,
     run_cutoffs,
     about="Score cutoffs and tier bounds per language, resolved from the calibration snapshots.",
-    reads_all=(files.SIGNALS, files.SURVIVOR_MEMBERS),
+    reads_all=(files.SIGNALS, files.SURVIVOR_MEMBERS, files.CUTOFF_GROUPS),
     writes=(files.CUTOFFS,),
     calibration=Calibration(
         files.CUTOFFS,

@@ -14,7 +14,7 @@ from corpus_assets.core.earlier import Earlier
 from corpus_assets.core.exchange import (
     all_ranges,
     by_target,
-    group_runs,
+    plan_groups,
     range_inputs,
     ranges_of,
     read_ranges,
@@ -66,14 +66,7 @@ def plan_token_groups(graph: "Pipeline", snapshot: str) -> list[Task]:
     tokens = graph.parts(files.TOKENS, snapshot)
     shards = sum(_shard_counts(graph, snapshot).values()) * graph.recipe.shards.tokens_per_shard
     most = max(1, GROUP_TOKENS * len(tokens) // max(1, shards))
-    return [
-        TOKEN_GROUPS.task(
-            {},
-            {f"{part:05d}": tokens[part] for part in run},
-            label=f"{snapshot} parts {run[0]} to {run[-1]}",
-        )
-        for run in group_runs(len(tokens), most)
-    ]
+    return plan_groups(TOKEN_GROUPS, snapshot, {}, {"tokens": tokens}, most)
 
 
 def plan_shards(graph: "Pipeline", snapshot: str) -> list[Task]:

@@ -135,8 +135,13 @@ def run_amounts(context: TaskContext) -> None:
 def run_draw(context: TaskContext) -> None:
     settings = context.settings(TokenizerSample, "sample")
     domains: dict[str, str] = context.task.settings["domains"]
-    parts = ((domains[name.rpartition("/")[0]], context.table(name)) for name in context.names(""))
-    drawn = draw(parts, settings, context.task.settings["proportions"])
+    names = context.names("")
+    of_parts = (domains[name.rpartition("/")[0]] for name in names)
+    drawn = draw(
+        zip(of_parts, context.tables(names), strict=True),
+        settings,
+        context.task.settings["proportions"],
+    )
     context.write_bytes(files.TOKENIZER_DRAW, json.dumps(drawn, sort_keys=True, indent=1).encode())
 
 
@@ -203,7 +208,7 @@ class _TrainingTexts:
 def _rows(
     context: TaskContext, names: Sequence[str], held_out: bool
 ) -> Iterator[tuple[str, str, str]]:
-    return rows_of((context.table(name) for name in names), held_out)
+    return rows_of(context.tables(names), held_out)
 
 
 def _places(context: TaskContext, final: pa.Table, settings: TokenizerSample) -> Ints:

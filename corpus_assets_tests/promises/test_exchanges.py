@@ -1,9 +1,16 @@
 """Exchanges in groups and ranges: the same bytes as reading every part directly, built or taken
 down, at the cost of the groups and targets that a document touches."""
 
+import contextlib
 from pathlib import Path
 
-from corpus_assets_tests.conftest import Place, as_if_many_parts
+import pytest
+
+from corpus_assets.build import build
+from corpus_assets.core.home import Home
+from corpus_assets.session import open_session
+from corpus_assets.stages import STAGES
+from corpus_assets_tests.conftest import VERSION, Place, as_if_many_parts
 from corpus_assets_tests.demo_build import version_files
 from corpus_assets_tests.promises.test_erasable import (
     AFTER,
@@ -12,8 +19,9 @@ from corpus_assets_tests.promises.test_erasable import (
     never_seen,
     take_out,
 )
+from corpus_assets_tests.small_corpus import make_small_corpus
 
-GROUPED = {"token_groups"}
+GROUPED = {stage.name for stage in STAGES if stage.name.endswith(("_groups", "_ranges"))}
 
 
 def fingerprints(home: Path, stage: str) -> set[str]:
@@ -43,3 +51,17 @@ def test_a_takedown_in_groups_equals_a_build_that_never_saw_the_document(
         for stage in ("documents", "token_groups", "shards")
     }
     assert fresh == {"documents": 1, "token_groups": 1, "shards": 1}
+
+
+@pytest.mark.slow
+def test_lines_of_one_bucket_are_counted_in_ranges_too(tmp_path: Path) -> None:
+    versions = []
+    for name, many in (("direct", contextlib.nullcontext), ("grouped", as_if_many_parts)):
+        place = Place(tmp_path / name)
+        make_small_corpus(place.folder / "corpus")
+        asked = {"clean_text.boilerplate.bucket": "snapshot"}
+        home = Home.resolve(str(place.home))
+        with many(), open_session(str(place.recipe), home, overrides=asked) as session:
+            build(session, VERSION)
+        versions.append(place.files(VERSION))
+    assert versions[0] == versions[1]

@@ -332,7 +332,7 @@ def _labels(context: TaskContext, table: pa.Table) -> pa.Array:
 def run_classifiers(context: TaskContext) -> None:
     settings = context.task.settings
     if "labels_from" in settings:
-        tables = [context.table(name) for name in context.names(f"{LABELLED}/")]
+        tables = context.tables(context.names(f"{LABELLED}/"))
         drawn = first_drawn(tables, settings["labels_from"]["max_documents"])
         taught = train_labels(
             drawn["text"].to_pylist(),
@@ -378,7 +378,7 @@ def _texts(context: TaskContext, side: str) -> list[str]:
     for place, entry in enumerate(context.task.settings[side]):
         key = f"{side}/{place:04d}"
         if "max_documents" in entry:
-            tables = [context.table(name) for name in context.names(f"{key}/")]
+            tables = context.tables(context.names(f"{key}/"))
             texts += first_drawn(tables, entry["max_documents"])["text"].to_pylist()
         else:
             texts += read_files(context.param("files")[key], entry["text"])
