@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +93,7 @@ def open_session(
         _orders(registry),
         pins,
         is_locked=bound is not None,
-        recorded=cache(registry.artifact_contents),
+        recorded=registry.artifact_contents,
     )
     folder, taken = lock_folder(path, home), TakenOver()
     if pinned is None:
@@ -143,7 +142,7 @@ def reopen_session(
             _orders(registry),
             lock_pins(lock, version),
             lock=lock,
-            recorded=cache(registry.artifact_contents),
+            recorded=registry.artifact_contents,
         )
         _check_inputs(pipeline, lock, version)
         yield Session(

@@ -18,7 +18,7 @@ from sqlalchemy import create_engine, make_url
 
 from corpus_assets.build import build
 from corpus_assets.cli.main import main
-from corpus_assets.core import exchange
+from corpus_assets.core import exchange, packs
 from corpus_assets.core.home import Home
 from corpus_assets.session import open_session
 from corpus_assets_tests.demo_build import build_demo, version_files
@@ -179,11 +179,15 @@ def place(small_build: Place, tmp_path: Path) -> Place:
 
 @contextlib.contextmanager
 def as_if_many_parts() -> Iterator[None]:
-    """Let two parts of a snapshot be too many to be read directly: each is a group of its own."""
+    """Let two parts of a snapshot be too many to be read directly, each a group of its own, and
+    too many results to be asked for one by one."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exchange, "DIRECT_PARTS", 1)
         patch.setattr(exchange, "GROUP_PARTS", 1)
         patch.setattr(exchange, "RANGE_ROWS", 3)
+        patch.setattr(packs, "FEW", 1)
+        patch.setattr(packs, "SEGMENT_ROWS", 1)
+        patch.setattr(packs, "SEGMENT_S", 0.0)
         yield
 
 

@@ -107,6 +107,9 @@ class StoreContract:
         assert list(store.list("a/b")) == ["a/b/c/z", "a/b/y"]
         assert list(store.list("a/x")) == []
         assert list(store.list("nothing")) == []
+        assert sorted(store.folders("a")) == ["b"]
+        assert sorted(store.folders("a/b")) == ["c"]
+        assert not list(store.folders("nothing"))
 
     def test_a_listing_is_ordered_folder_by_folder(self, store: Store) -> None:
         for path in ("s/b/1", "s/b-c/1", "s/b.d", "s/B/1", "s/a/10", "s/a/9", "s/é"):

@@ -55,6 +55,20 @@ def test_canonical_json_is_json_and_reads_back(value: object) -> None:
     assert json.loads(canonical_json(value)) == value
 
 
+@given(
+    st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=3), plain),
+    st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), st.text("0af", max_size=4)),
+    plain,
+)
+def test_a_fingerprint_is_the_digest_of_all_that_is_in_it(
+    settings: dict[str, object], inputs: dict[str, str], own: object
+) -> None:
+    """Also where a task shares most of its settings with the one before it."""
+    for each in (settings, settings | {"part": own}, settings | {"part": 2}):
+        plainly = digest({"stage": "ä", "version": 3, "settings": each, "inputs": inputs})
+        assert fingerprint("ä", 3, each, inputs) == plainly
+
+
 @given(st.dictionaries(st.text("abcdefg", max_size=3), plain, max_size=6))
 def test_the_order_of_keys_makes_no_difference(value: dict[str, object]) -> None:
     assert digest(dict(reversed(value.items()))) == digest(value)

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 CHECKSUM = "checksum"
+canonical_text = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+).encode
+"""Serialize plain JSON values to the one text that stands for them."""
 
 
 def canonical_json(value: Any) -> bytes:
     """Serialize plain JSON values to the one byte string that stands for them."""
-    text = json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    )
-    return text.encode("utf-8")
+    return canonical_text(value).encode("utf-8")
 
 
 def digest(value: Any) -> str:

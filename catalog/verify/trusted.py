@@ -240,14 +240,14 @@ class Trusted:
             )
 
     def _notes(self) -> Iterator[Problem]:
-        """Check which results stand for parts under takedowns, and lists of orders."""
+        """Check which results stand for parts under takedowns, lists of orders, packs of results."""
         for path in self.store.list("parts"):
             try:
                 sealed(self.store.read(path), path)
             except StoreFileError as error:
                 yield "parts", path, str(error)
-        for path in self.store.list("orders"):
-            self.files.append((path, path.rpartition("/")[2].removesuffix(".json")))
+        for path in (*self.store.list("orders"), *self.store.list("results")):
+            self.files.append((path, path.rpartition("/")[2].partition(".")[0]))
 
 
 def sealed(data: bytes, path: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from corpus_assets.clean.edits import Left
 from corpus_assets.core import files
 from corpus_assets.core.decisions import Drop
+from corpus_assets.core.each import Each
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import TaskContext
 from corpus_assets.decontam.stage import Judged, judged, verdict_inputs
@@ -46,14 +47,20 @@ KEPT_KEYS = (
 one document keeps for all must not be cut where another threshold drops that document."""
 
 
-def fate_inputs(graph: "Pipeline", snapshot: str) -> list[dict[str, Output]]:
+def fate_inputs(graph: "Pipeline", snapshot: str) -> Sequence[dict[str, Output]]:
     """Return what says, for each part, which of its documents the stages before cleaning drop."""
     (clusters,) = graph.results(files.MEMBERS.stage, snapshot)
-    selected = graph.parts(files.SELECTION, snapshot)
-    return [
-        {"selection": selected[i], "members": clusters.outputs[files.MEMBERS.numbered(i)]} | hits
-        for i, hits in enumerate(verdict_inputs(graph, snapshot))
-    ]
+    return Each(
+        lambda i, selected, hits: (
+            {
+                "selection": selected,
+                "members": clusters.outputs[files.MEMBERS.numbered(i)],
+            }
+            | hits
+        ),
+        graph.parts(files.SELECTION, snapshot),
+        verdict_inputs(graph, snapshot),
+    )
 
 
 def step_settings(graph: "Pipeline") -> dict[str, Any]:

@@ -23,6 +23,7 @@ from corpus_assets.clean.fates import (
     text_steps,
 )
 from corpus_assets.core import files
+from corpus_assets.core.each import Each
 from corpus_assets.core.earlier import aligned_rows
 from corpus_assets.core.exchange import (
     group_tables,
@@ -44,13 +45,14 @@ if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline
 
 
-def plan_line_keys(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_line_keys(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     settings = _settings(graph, "domains", "min_chars", "bucket") | step_settings(graph)
-    inputs = [{"documents": documents} for documents in graph.parts(files.DOCUMENTS, snapshot)]
+    texts = graph.parts(files.DOCUMENTS, snapshot)
+    inputs = Each(lambda _, documents: {"documents": documents}, texts)
     return _part_tasks(graph, snapshot, LINE_KEYS, settings, inputs)
 
 
-def plan_line_counts(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_line_counts(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     return _part_tasks(
         graph, snapshot, LINE_COUNTS, verdict_settings(graph), _line_inputs(graph, snapshot)
     )
@@ -99,9 +101,9 @@ def _by(graph: "Pipeline") -> str:
     return "bucket" if is_by_host else "line_key"
 
 
-def plan_line_candidates(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_line_candidates(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     common = _common(graph, snapshot)
-    inputs = [own | common for own in _line_inputs(graph, snapshot)]
+    inputs = Each(lambda _, own: own | common, _line_inputs(graph, snapshot))
     return _part_tasks(graph, snapshot, LINE_CANDIDATES, verdict_settings(graph), inputs)
 
 
@@ -171,15 +173,15 @@ def _common(graph: "Pipeline", snapshot: str) -> dict[str, Output]:
     return {"common": common}
 
 
-def _line_inputs(graph: "Pipeline", snapshot: str) -> list[dict[str, Output]]:
+def _line_inputs(graph: "Pipeline", snapshot: str) -> Sequence[dict[str, Output]]:
     if _is_pinned(graph, snapshot):
         return []
-    documents = graph.parts(files.DOCUMENTS, snapshot)
-    keys = graph.parts(files.LINE_KEYS, snapshot)
-    return [
-        {"documents": documents[i], "line_keys": keys[i]} | fates
-        for i, fates in enumerate(fate_inputs(graph, snapshot))
-    ]
+    return Each(
+        lambda _, documents, keys, fates: {"documents": documents, "line_keys": keys} | fates,
+        graph.parts(files.DOCUMENTS, snapshot),
+        graph.parts(files.LINE_KEYS, snapshot),
+        fate_inputs(graph, snapshot),
+    )
 
 
 def _part_tasks(
@@ -187,13 +189,11 @@ def _part_tasks(
     snapshot: str,
     stage: Stage,
     settings: dict[str, Any],
-    inputs: list[dict[str, Output]],
-) -> list[Task]:
+    inputs: Sequence[dict[str, Output]],
+) -> Sequence[Task]:
     if _is_pinned(graph, snapshot):
         return []
-    return [
-        stage.task(settings, own, label=part_label(snapshot, i)) for i, own in enumerate(inputs)
-    ]
+    return Each(lambda i, own: stage.task(settings, own, label=part_label(snapshot, i)), inputs)
 
 
 def _merging_task(

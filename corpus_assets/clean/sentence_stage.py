@@ -4,6 +4,7 @@ It reads text and models, and neither the selection nor the bounds of scores: an
 bound does not run it again.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ from corpus_assets.clean.clean_text import SENTENCE, Cuts, rewritten
 from corpus_assets.clean.edits import BATCH_DOCUMENTS, places_in_extracted
 from corpus_assets.clean.fates import step_settings, text_steps
 from corpus_assets.core import files
+from corpus_assets.core.each import Each
 from corpus_assets.core.earlier import aligned_rows
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Output
@@ -23,8 +25,6 @@ from corpus_assets.signals.stages.signal_models import model_files, signal_model
 from corpus_assets.signals.stages.signals import SignalSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from corpus_assets.graph.pipeline import Pipeline
 
 VERSION = 1
@@ -33,30 +33,32 @@ SCORED = pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32()), ("score
 """Sentences of a document, in characters of its extracted text."""
 
 
-def plan_sentence_scores(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_sentence_scores(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     families = _families(graph, snapshot)
     if not families.families:
         return []
     settings = {"scores": families.model_dump(mode="json"), "score_versions": families.identity()}
     settings |= step_settings(graph)
     shared, extra, params = signal_models(graph, families.needs())
-    return [
-        SENTENCE_SCORES.task(
+    return Each(
+        lambda i, documents: SENTENCE_SCORES.task(
             settings,
             {"documents": documents} | shared,
             extra,
             params,
             label=part_label(snapshot, i),
-        )
-        for i, documents in enumerate(graph.parts(files.DOCUMENTS, snapshot))
-    ]
+        ),
+        graph.parts(files.DOCUMENTS, snapshot),
+    )
 
 
-def sentence_inputs(graph: "Pipeline", snapshot: str) -> list[dict[str, Output]]:
+def sentence_inputs(graph: "Pipeline", snapshot: str) -> Sequence[dict[str, Output]]:
     """Return what cleaning reads of it for each part, where the recipe cuts sentences."""
     if not _families(graph, snapshot).families:
-        return [{} for _ in graph.parts(files.DOCUMENTS, snapshot)]
-    return [{"sentences": scores} for scores in graph.parts(files.SENTENCE_SCORES, snapshot)]
+        return Each(lambda *_: {}, graph.parts(files.DOCUMENTS, snapshot))
+    return Each(
+        lambda _, scores: {"sentences": scores}, graph.parts(files.SENTENCE_SCORES, snapshot)
+    )
 
 
 def _families(graph: "Pipeline", snapshot: str) -> SignalSettings:

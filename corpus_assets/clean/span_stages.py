@@ -23,6 +23,7 @@ from corpus_assets.clean.fates import (
 )
 from corpus_assets.clean.repeated_spans import RepeatedSpanSettings
 from corpus_assets.core import files
+from corpus_assets.core.each import Each
 from corpus_assets.core.exchange import (
     group_tables,
     plan_groups,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline
 
 
-def plan_span_prints(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_span_prints(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     return _part_tasks(graph, snapshot, SPAN_PRINTS, {})
 
 
@@ -57,7 +58,7 @@ def plan_common_prints(graph: "Pipeline", snapshot: str) -> list[Task]:
     return _merging_task(graph, snapshot, COMMON_PRINTS, files.SPAN_PRINTS, files.PRINT_RANGES)
 
 
-def plan_span_grams(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_span_grams(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     if not _is_asked(graph, snapshot):
         return []
     (prints,) = graph.parts(files.COMMON_PRINTS, snapshot)
@@ -109,7 +110,7 @@ def _is_asked(graph: "Pipeline", snapshot: str) -> bool:
 
 def _part_tasks(
     graph: "Pipeline", snapshot: str, stage: Stage, shared: dict[str, Output]
-) -> list[Task]:
+) -> Sequence[Task]:
     if not _is_asked(graph, snapshot):
         return []
     lines = graph.recipe.clean_text.boilerplate.identity()
@@ -117,14 +118,13 @@ def _part_tasks(
     settings |= step_settings(graph) | verdict_settings(graph)
     shared = shared | {"boilerplate": graph.calibration(files.BOILERPLATE, snapshot)}
     fates = fate_inputs(graph, snapshot)
-    return [
-        stage.task(
-            settings,
-            {"documents": documents} | shared | fates[i],
-            label=part_label(snapshot, i),
-        )
-        for i, documents in enumerate(graph.parts(files.DOCUMENTS, snapshot))
-    ]
+    return Each(
+        lambda i, documents, fate: stage.task(
+            settings, {"documents": documents} | shared | fate, label=part_label(snapshot, i)
+        ),
+        graph.parts(files.DOCUMENTS, snapshot),
+        fates,
+    )
 
 
 def _group_tasks(graph: "Pipeline", snapshot: str, stage: Stage, before: File) -> list[Task]:

@@ -37,6 +37,7 @@ from corpus_assets.clean.sentence_stage import scored_cuts, sentence_inputs
 from corpus_assets.clean.span_stages import span_inputs
 from corpus_assets.core import files, schemas
 from corpus_assets.core.decisions import Drop, part_decisions
+from corpus_assets.core.each import Each
 from corpus_assets.core.earlier import Earlier
 from corpus_assets.core.schemas import LABELS
 from corpus_assets.core.stage import Scope, Stage
@@ -89,27 +90,28 @@ class EarlierTexts(NamedTuple):
         return bool(labels == were)
 
 
-def plan_clean_text(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_clean_text(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     shared = {"boilerplate": graph.calibration(files.BOILERPLATE, snapshot)}
     shared |= span_inputs(graph, snapshot)
-    fates, sentences = fate_inputs(graph, snapshot), sentence_inputs(graph, snapshot)
     domain = graph.recipe.source_of(snapshot).domain
     settings = {"clean_text": graph.recipe.clean_text.identity(), "domain": domain}
     settings |= {LABELS.name: True} if graph.recipe.has_labels else {}
     settings |= step_settings(graph) | verdict_settings(graph) | phone_settings(graph, domain)
     lists, paths = hash_list_inputs(graph)
     settings |= recognizer_settings(graph)
-    records = graph.parts(files.RECORDS, snapshot)
-    return [
-        CLEAN_TEXT.task(
+    return Each(
+        lambda i, records, documents, fate, sentences: CLEAN_TEXT.task(
             settings,
-            {"records": records[i], "documents": documents} | shared | fates[i] | sentences[i],
+            {"records": records, "documents": documents} | shared | fate | sentences,
             lists,
             paths,
             label=part_label(snapshot, i),
-        )
-        for i, documents in enumerate(graph.parts(files.DOCUMENTS, snapshot))
-    ]
+        ),
+        graph.parts(files.RECORDS, snapshot),
+        graph.parts(files.DOCUMENTS, snapshot),
+        fate_inputs(graph, snapshot),
+        sentence_inputs(graph, snapshot),
+    )
 
 
 def run_clean_text(context: TaskContext) -> None:

@@ -3,6 +3,7 @@
 __all__ = [
     "buckets",
     "decisions",
+    "each",
     "earlier",
     "errors",
     "exchange",
@@ -12,6 +13,7 @@ __all__ = [
     "kept",
     "leftovers",
     "lock",
+    "packs",
     "progress",
     "schemas",
     "stage",

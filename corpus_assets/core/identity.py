@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo
 
 from catalog.formats.canonical import canonical_json as canonical_json
+from catalog.formats.canonical import canonical_text
 from catalog.formats.canonical import digest as digest
 from catalog.formats.ids import check_name
 from corpus_assets.core.errors import SourceError
@@ -58,10 +59,36 @@ def file_digest(path: Path) -> str:
 def fingerprint(
     stage: str, version: int, settings: Mapping[str, Any], inputs: Mapping[str, str]
 ) -> str:
-    """Identity of one task: `inputs` maps each input's name to its content hash."""
-    return digest(
-        {"stage": stage, "version": version, "settings": dict(settings), "inputs": dict(inputs)}
+    """Identity of one task: `inputs` maps each input's name to its content hash.
+
+    The digest of canonical JSON of the four by their names, put together from its pieces: tasks of
+    a stage share most of their settings, which are rendered once.
+    """
+    names = sorted(settings)
+    shown = ",".join(f"{canonical_text(name)}:{_rendered(settings[name])}" for name in names)
+    text = (
+        f'{{"inputs":{canonical_text(dict(inputs))},"settings":{{{shown}}},'
+        f'"stage":{canonical_text(stage)},"version":{version}}}'
     )
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+_RENDERED: dict[int, tuple[object, str]] = {}
+"""Canonical JSON of values by `id`, which no other object has while the value is held here."""
+_MOST_RENDERED = 64
+
+
+def _rendered(value: object) -> str:
+    """Return canonical JSON of a setting; of the same container only once. Nobody changes the
+    settings of a task."""
+    if not isinstance(value, dict | list | tuple):
+        return canonical_text(value)
+    found = _RENDERED.get(id(value))
+    if found is None or found[0] is not value:
+        if len(_RENDERED) >= _MOST_RENDERED:
+            _RENDERED.clear()
+        found = _RENDERED[id(value)] = value, canonical_text(value)
+    return found[1]
 
 
 def keyed_hash(key: bytes, data: bytes) -> int:

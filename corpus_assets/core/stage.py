@@ -99,7 +99,7 @@ class Stage:
     name: str
     version: int  # raised whenever an output could change
     scope: Scope
-    plan: Callable[..., list[Task]]
+    plan: Callable[..., Sequence[Task]]
     """The tasks: `plan(graph, snapshot)`, or `plan(graph)` where the scope is ALL. Settings that
     go into a task are exactly those that can change its output."""
     run: Callable[[TaskContext], None]

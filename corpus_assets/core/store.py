@@ -29,7 +29,7 @@ from corpus_assets.core.store_s3 import S3Store
 RESULT = "result.json"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Output:
     """One file that a task wrote."""
 
@@ -70,6 +70,7 @@ class Store(Protocol):
     def exists(self, path: str) -> bool: ...
     def local(self, path: str) -> Path: ...
     def list(self, prefix: str) -> Iterable[str]: ...
+    def folders(self, prefix: str) -> Iterable[str]: ...
     def delete(self, path: str) -> None: ...
     def leftovers(self) -> Iterator[Path]: ...
 
@@ -259,7 +260,7 @@ def damaged(store: Store, path: str, what: str) -> CorruptArtifact:
     """Return the error for a file that is not what was recorded: nothing may be made from it."""
     if path.startswith("artifacts/"):
         cure = "delete its folder and build again"
-    elif path.startswith(("parts/", "orders/")):
+    elif path.startswith(("parts/", "orders/", "results/")):
         cure = "delete it and build again"
     elif path.startswith("sources/") and path.count("/") == 1:
         cure = "delete it and run `corpus build`, which lists the snapshot's files again"

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from corpus_assets.core import files, schemas
 from corpus_assets.core.decisions import Drop
+from corpus_assets.core.each import Each
 from corpus_assets.core.earlier import known_rows
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.exchange import plan_groups
@@ -129,7 +130,7 @@ def paraphrase_model(graph: "Pipeline") -> tuple[str, Path, str] | None:
     return settings.model, path, sha256
 
 
-def plan_contamination(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_contamination(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     if not graph.recipe.suites:
         return []
     index = graph.calibration(files.EVAL_INDEX)
@@ -137,16 +138,16 @@ def plan_contamination(graph: "Pipeline", snapshot: str) -> list[Task]:
     model = paraphrase_model(graph)
     digests = {} if model is None else {"paraphrases": model[2]}
     params = {} if model is None else {"paraphrases": str(model[1])}
-    return [
-        CONTAMINATION.task(
+    return Each(
+        lambda i, documents: CONTAMINATION.task(
             settings,
             {"documents": documents, "eval_index": index},
             digests,
             params,
             label=part_label(snapshot, i),
-        )
-        for i, documents in enumerate(graph.parts(files.DOCUMENTS, snapshot))
-    ]
+        ),
+        graph.parts(files.DOCUMENTS, snapshot),
+    )
 
 
 def plan_item_groups(graph: "Pipeline", snapshot: str) -> list[Task]:
@@ -198,14 +199,14 @@ def verdict_settings(graph: "Pipeline") -> dict[str, Any]:
     return settings | {"training": list(training)} if training else settings
 
 
-def verdict_inputs(graph: "Pipeline", snapshot: str) -> list[dict[str, Output]]:
+def verdict_inputs(graph: "Pipeline", snapshot: str) -> Sequence[dict[str, Output]]:
     """Return what it reads for that, for each part; nothing where the recipe has no suite."""
     if not graph.recipe.suites:
-        return [{} for _ in graph.parts(files.DOCUMENTS, snapshot)]
+        return Each(lambda *_: {}, graph.parts(files.DOCUMENTS, snapshot))
     shared = {"common_items": graph.calibration(files.COMMON_ITEMS)}
     for said in graph.parts(files.JUDGEMENTS, snapshot):
         shared["judgements"] = said
-    return [{"hits": hits} | shared for hits in graph.parts(files.HITS, snapshot)]
+    return Each(lambda _, hits: {"hits": hits} | shared, graph.parts(files.HITS, snapshot))
 
 
 STAGE = "contamination"

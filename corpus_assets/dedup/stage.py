@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpus_assets.core import files
+from corpus_assets.core.each import Each
 from corpus_assets.core.earlier import known_rows
 from corpus_assets.core.stage import File, Scope, Stage
 from corpus_assets.core.store import Output
@@ -39,12 +40,14 @@ SIGNED_FILES = (files.SIGNALS, files.SIGNATURES, files.CANDIDATE_KEYS, files.SKE
 CLUSTER_KEYS = ["url_key", "text_id", "fetched_at"]
 
 
-def plan_signatures(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_signatures(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     settings = graph.recipe.signatures.identity()
-    return [
-        SIGNATURES.task(settings, {"documents": documents}, label=part_label(snapshot, i))
-        for i, documents in enumerate(graph.parts(files.DOCUMENTS, snapshot))
-    ]
+    return Each(
+        lambda i, documents: SIGNATURES.task(
+            settings, {"documents": documents}, label=part_label(snapshot, i)
+        ),
+        graph.parts(files.DOCUMENTS, snapshot),
+    )
 
 
 def run_signatures(context: TaskContext) -> None:

@@ -142,9 +142,8 @@ def stage_metadata(report: AssetReport) -> dict[str, dg.MetadataValue]:
             [dg.TableRecord(dict(loss)) for loss in report.losses]
         )
     for name in ("metrics", "audit", "cutoffs"):
-        for note in report.notes:
-            if name in note:
-                metadata[name] = dg.MetadataValue.json(dict(note[name]))
+        if name in report.notes:
+            metadata[name] = dg.MetadataValue.json(dict(report.notes[name]))
     return metadata
 
 

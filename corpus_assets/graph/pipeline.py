@@ -5,22 +5,17 @@ pins and the results of the stages before it. That is why any process, Dagster s
 can ask for any stage, and why a plan is simply the same question asked without running.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from corpus_assets.core.errors import MissingInput, ModelError, RecipeError
 from corpus_assets.core.lock import Lock, PinnedFile
+from corpus_assets.core.packs import Bytes, Results, StageResults, fingerprints
 from corpus_assets.core.stage import File, Graph, Stage
-from corpus_assets.core.store import (
-    RESULT,
-    Output,
-    Result,
-    Store,
-    artifact_folder,
-    damaged,
-    load_result,
-)
+from corpus_assets.core.store import Output, Result, Store
 from corpus_assets.core.task import Task
 from corpus_assets.ingest.list_stages import site_pins
 from corpus_assets.ingest.locations import Locations
@@ -30,6 +25,8 @@ from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.models.files import how_to_get, model_at, model_digest
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.stages import STAGES
+
+HELD_STAGES = 8  # whose results stay in memory: more than the inputs of any one stage
 
 
 @dataclass
@@ -48,13 +45,14 @@ class Pipeline:
 
     def __post_init__(self) -> None:
         self._planned: list[tuple[Stage, str | None]] = []
-        self._known: dict[tuple[str, str | None], list[Result]] = {}
+        self._known: dict[tuple[str, str | None], Bytes] = {}  # fingerprints of complete stages
+        self._finished: OrderedDict[tuple[str, str | None], StageResults] = OrderedDict()
         self._digests: dict[Path, str] = {}
-        self._document_tasks: dict[tuple[str, str, str], list[Task]] = {}
+        self._document_tasks: dict[tuple[str, str, str], Sequence[Task]] = {}
 
     # Questions.
 
-    def tasks(self, name: str, snapshot: str | None = None) -> list[Task]:
+    def tasks(self, name: str, snapshot: str | None = None) -> Sequence[Task]:
         """Return the tasks of a stage; MissingInput when a stage before it has not finished.
 
         A calibration that the lock pins has none: it is not resolved again.
@@ -74,7 +72,7 @@ class Pipeline:
             self._document_tasks[asked] = self._plan(stage, snapshot)
         return self._document_tasks[asked]
 
-    def _plan(self, stage: Stage, snapshot: str | None) -> list[Task]:
+    def _plan(self, stage: Stage, snapshot: str | None) -> Sequence[Task]:
         self._planned.append((stage, snapshot))
         try:
             return stage.plan(self, snapshot) if stage.is_by_snapshot else stage.plan(self)
@@ -92,7 +90,7 @@ class Pipeline:
             where = " of other snapshots" if is_elsewhere else ""
             raise ValueError(f"{stage.name} reads {name}{where}, which it does not declare")
 
-    def _unlocked(self, stage: Stage, tasks: list[Task]) -> list[Task]:
+    def _unlocked(self, stage: Stage, tasks: Sequence[Task]) -> Sequence[Task]:
         """Refuse to resolve what a lock should have pinned: it would not be what the lock names."""
         if self.is_locked and tasks and stage.calibration is not None:
             raise RecipeError(
@@ -101,46 +99,62 @@ class Pipeline:
             )
         return tasks
 
-    def results(self, name: str, snapshot: str | None = None) -> list[Result]:
+    def results(self, name: str, snapshot: str | None = None) -> Sequence[Result]:
         """Return the finished results of all tasks of a stage; MissingInput when any is absent."""
         self._check_declared(name, snapshot)
-        key = (name, snapshot)
-        if key not in self._known:
-            found = [self.result_of(task) for task in self.tasks(name, snapshot)]
-            if any(result is None for result in found):
-                asset = self.graph.assets[self.graph[name].asset]
-                where = f" of {snapshot}" if snapshot and asset.is_by_snapshot else ""
-                raise MissingInput(
-                    f"{asset.name}{where} is not complete; materialize it first, or run "
-                    "`corpus build`"
-                )
-            self._known[key] = [result for result in found if result is not None]
-        return self._known[key]
+        prints = self._known.get((name, snapshot))
+        if prints is None:
+            prints = fingerprints(self.tasks(name, snapshot))
+        finished = self.finished(name, snapshot)
+        rows = finished.rows(prints)
+        if (rows < 0).any():
+            asset = self.graph.assets[self.graph[name].asset]
+            where = f" of {snapshot}" if snapshot and asset.is_by_snapshot else ""
+            raise MissingInput(
+                f"{asset.name}{where} is not complete; materialize it first, or run `corpus build`"
+            )
+        self._known[name, snapshot] = prints
+        return Results(finished.columns, rows)
 
-    def all_results(self, name: str) -> list[Result]:
-        """Return the finished results of a stage in all snapshots, in the recipe's order."""
-        return [
-            result for snapshot in self.recipe.snapshots for result in self.results(name, snapshot)
-        ]
+    def all_results(self, name: str) -> Iterator[Result]:
+        """Yield the finished results of a stage in all snapshots, in the recipe's order."""
+        for snapshot in self.recipe.snapshots:
+            yield from self.results(name, snapshot)
 
-    def parts(self, file: File, snapshot: str | None = None) -> list[Output]:
+    def parts(self, file: File, snapshot: str | None = None) -> Sequence[Output]:
         """Return a file of every result of the stage that writes it: one for each part, or one in
         all."""
         place = snapshot if self.graph[file.stage].is_by_snapshot else None
-        return [result.outputs[file] for result in self.results(file.stage, place)]
+        found = self.results(file.stage, place)
+        if isinstance(found, Results):
+            return found.files(file)
+        return [result.outputs[file] for result in found]
 
-    def result_of(self, task: Task) -> Result | None:
-        return self.load(task.stage, task.fingerprint)
+    def is_done(self, name: str, snapshot: str | None, tasks: Sequence[Task]) -> list[bool]:
+        """Say of each task of a stage whether its result is there."""
+        return [
+            row >= 0 for row in self.finished(name, snapshot).rows(fingerprints(tasks)).tolist()
+        ]
 
-    def load(self, stage: str, fingerprint: str) -> Result | None:
+    def result_of(self, task: Task, snapshot: str | None = None) -> Result | None:
+        return self.load(task.stage, task.fingerprint, snapshot)
+
+    def load(self, stage: str, fingerprint: str, snapshot: str | None = None) -> Result | None:
         """Return a finished result; refused where the registry recorded another content for it."""
-        result = load_result(self.store, stage, fingerprint)
-        known = self.recorded(stage).get(fingerprint) if result and self.recorded else None
-        if result is not None and known not in (None, result.content_hash):
-            path = f"{artifact_folder(stage, fingerprint)}/{RESULT}"
-            what = f"names content {result.content_hash}, the registry recorded {known}"
-            raise damaged(self.store, path, what)
-        return result
+        return self.finished(stage, snapshot).find(fingerprint)
+
+    def finished(self, name: str, snapshot: str | None, look_again: bool = False) -> StageResults:
+        """Return what is known of a stage's results. Those of stages that nobody asked for of late
+        are let go, where a pack has them."""
+        key = (name, snapshot)
+        if look_again or key not in self._finished:
+            recorded = partial(self.recorded, name) if self.recorded is not None else None
+            self._finished[key] = StageResults(self.store, name, snapshot, recorded)
+        self._finished.move_to_end(key)
+        for other in list(self._finished)[:-HELD_STAGES]:
+            if self._finished[other].is_written:
+                del self._finished[other]
+        return self._finished[key]
 
     def pin_of(self, name: str, snapshot: str | None = None) -> Output | None:
         """Return the lock's file for a calibration; its stage is then never run."""

@@ -84,8 +84,6 @@ def _ask(pipeline: Pipeline, line: PlanLine, stage: str, snapshot: str | None) -
     except MissingInput:
         line.waiting += 1
         return
-    for task in tasks:
-        if pipeline.result_of(task) is None:
-            line.to_run += 1
-        else:
-            line.cached += 1
+    done = pipeline.is_done(stage, snapshot, tasks)
+    line.cached += sum(done)
+    line.to_run += len(done) - sum(done)

@@ -7,15 +7,18 @@ out is, byte for byte, what computing all of it would give; where an earlier res
 of it is computed.
 """
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
+from corpus_assets.core.each import Each
 from corpus_assets.core.errors import MissingInput
 from corpus_assets.core.stage import Stage
 from corpus_assets.core.store import Result
 from corpus_assets.core.task import EarlierResult, Task
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.ingest.purge import result_before
+from corpus_assets.ingest.purge import origin_of, result_before, standing_parts
 from corpus_assets.ingest.stage import DOCUMENTS
 
 
@@ -25,27 +28,41 @@ class Before(Pipeline):
     def __init__(self, now: Pipeline) -> None:
         super().__init__(**{part.name: getattr(now, part.name) for part in fields(Pipeline)})
         self.now = now
+        self._documents: dict[str | None, Sequence[Result]] = {}
 
-    def results(self, name: str, snapshot: str | None = None) -> list[Result]:
-        key = (name, snapshot)
-        if name == DOCUMENTS.name and key not in self._known:
-            found = [
-                result_before(self.store, task, self.load) or result
-                for task, result in zip(
-                    self.now.tasks(name, snapshot), self.now.results(name, snapshot), strict=True
-                )
-            ]
-            self._known[key] = found
-        return super().results(name, snapshot)
+    def results(self, name: str, snapshot: str | None = None) -> Sequence[Result]:
+        if name != DOCUMENTS.name:
+            return super().results(name, snapshot)
+        if snapshot not in self._documents:
+            self._documents[snapshot] = self._before(snapshot)
+        return self._documents[snapshot]
+
+    def _before(self, snapshot: str | None) -> Sequence[Result]:
+        tasks = self.now.tasks(DOCUMENTS.name, snapshot)
+        notes = standing_parts(self.store, (origin_of(task).base for task in tasks))
+        load = partial(self.load, snapshot=snapshot)
+        others: dict[int, Result] = {}
+        for part, task in enumerate(tasks if notes else ()):
+            found = result_before(task, load, notes.get(origin_of(task).base))
+            if found is not None:
+                others[part] = found
+        now = self.now.results(DOCUMENTS.name, snapshot)
+
+        def earlier(part: int, result: Result) -> Result:
+            return others.get(part, result)
+
+        return Each(earlier, now)
 
 
 def with_reuse(
-    graph: Pipeline, stage: Stage, snapshot: str | None, tasks: list[Task]
-) -> list[Task]:
+    graph: Pipeline, stage: Stage, snapshot: str | None, tasks: Sequence[Task]
+) -> Sequence[Task]:
     """Return the same tasks, told where rows of an earlier result lie. Identity does not change."""
     if not stage.by_row or not graph.suppressions.rows:
         return tasks
-    missing = [i for i, task in enumerate(tasks) if graph.result_of(task) is None]
+    missing = [
+        i for i, is_done in enumerate(graph.is_done(stage.name, snapshot, tasks)) if not is_done
+    ]
     if not missing:
         return tasks
     before = Before(graph)
@@ -53,13 +70,18 @@ def with_reuse(
         earlier = before.tasks(stage.name, snapshot)
     except MissingInput:
         return tasks
-    told = list(tasks)
+    told: dict[int, Task] = {}
     for i in missing:
-        result = graph.result_of(earlier[i])
-        if result is not None and _shared(tasks[i], stage) == _shared(earlier[i], stage):
-            kept = EarlierResult(earlier[i].inputs, result.outputs, result.counts, result.notes)
+        was = earlier[i]
+        result = graph.result_of(was, snapshot)
+        if result is not None and _shared(tasks[i], stage) == _shared(was, stage):
+            kept = EarlierResult(was.inputs, result.outputs, result.counts, result.notes)
             told[i] = replace(tasks[i], earlier=kept)
-    return told
+
+    def with_earlier(i: int, task: Task) -> Task:
+        return told.get(i, task)
+
+    return Each(with_earlier, tasks)
 
 
 def _shared(task: Task, stage: Stage) -> dict[str, Any]:

@@ -19,8 +19,10 @@ from catalog.db.rows import (
     SourceRow,
 )
 from catalog.errors import CatalogError
+from corpus_assets.core.each import Each
 from corpus_assets.core.errors import EngineError
 from corpus_assets.core.identity import digest
+from corpus_assets.core.packs import fingerprints
 from corpus_assets.core.progress import Progress
 from corpus_assets.core.stage import Stage
 from corpus_assets.core.task import Finished, Task
@@ -55,7 +57,7 @@ class AssetReport:
     bytes: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
-    notes: list[Mapping[str, Any]] = field(default_factory=list)
+    notes: dict[str, Any] = field(default_factory=dict)  # of its parts, the last of each name
     losses: list[Mapping[str, Any]] = field(default_factory=list)
 
     @property
@@ -77,9 +79,7 @@ def run_asset(
     stages = pipeline.graph.assets[asset].stages
     for stage in stages:
         for name in snapshots_of(pipeline, stage, snapshot):
-            done = run_stage(pipeline, engine, registry, progress, report, stage, name)
-            if stage is stages[-1]:
-                _sum_up(report, done)
+            run_stage(pipeline, engine, registry, progress, report, stage, name)
     report.content_hash = content_hash(pipeline, asset, snapshot)
     progress.finished(asset, snapshot, report.cached, report.parts - report.cached)
     return report
@@ -115,47 +115,68 @@ def run_stage(
     report: AssetReport,
     stage: Stage,
     snapshot: str | None,
-) -> list[Finished]:
-    """Run the tasks of one stage."""
+) -> None:
+    """Run the tasks of one stage that are not done. What comes is counted, noted and let go."""
     tasks = with_reuse(pipeline, stage, snapshot, pipeline.tasks(stage.name, snapshot))
     progress.started(report.asset, report.snapshot, len(tasks))
-    parts = {id(task): part for part, task in enumerate(tasks)}
+    finished = pipeline.finished(stage.name, snapshot, look_again=True)
+    prints = fingerprints(tasks)
+    rows = finished.rows(prints)
+    known = {row.fingerprint: row for row in registry.failed_parts(stage.name, snapshot)}
+    known = known if len(tasks) > 1 else {}
+    names = [each.tobytes().hex() for each in prints] if known else []
+    aside = [known[name] for name in names if name in known]
     notes = _Notes(registry)
-    rows = registry.failed_parts(stage.name, snapshot) if len(tasks) > 1 else ()
-    known = {row.fingerprint: row for row in rows}
-    todo = [task for task in tasks if task.fingerprint not in known] if known else tasks
-    aside = [known[t.fingerprint] for t in tasks if t.fingerprint in known] if known else []
+    is_last = stage is pipeline.graph.assets[report.asset].last
 
-    def on_done(task: Task, finished: Finished) -> None:
-        documents = finished.result.counts.get("documents_in", 0)
-        progress.advanced(report.asset, report.snapshot, documents, finished.cached)
-        notes.add(_artifact_row(parts[id(task)], task, finished, snapshot))
+    def advance(done: Finished) -> None:
+        documents = done.result.counts.get("documents_in", 0)
+        progress.advanced(report.asset, report.snapshot, documents, done.cached)
+        _sum_up(report, done, is_last)
+
+    recorded = pipeline.recorded(stage.name) if pipeline.recorded is not None else {}
+    todo: list[int] = []
+    columns = finished.columns
+    for part, row in enumerate(rows.tolist()):
+        if known and names[part] in known:
+            continue
+        if row < 0:
+            todo.append(part)
+            continue
+        found = Finished(columns.result(row), 0.0, cached=True)
+        advance(found)
+        if found.result.fingerprint not in recorded:  # a catalog that was lost is filled again
+            notes.add(_artifact_row(part, tasks[part], found, snapshot))
+    del recorded
+
+    def on_done(number: int, done: Finished) -> None:
+        finished.add(done.result)
+        advance(done)
+        part = todo[number]
+        notes.add(_artifact_row(part, tasks[part], done, snapshot))
 
     try:
-        done = engine.run(todo, on_done)
+        engine.run(Each(lambda _, part: tasks[part], todo), on_done)
     except PartsFailed as error:
         notes.write()
         if len(tasks) == 1:  # there is nothing to go on with, so nothing to set aside
             raise error.failures[0].error from None
-        failed = [_failed_row(parts[id(e.task)], e, snapshot) for e in error.failures]
+        failed = [_failed_row(todo[e.number], e, snapshot) for e in error.failures]
         registry.set_aside(failed)
         aside += failed
     except BaseException:
         with contextlib.suppress(CatalogError):  # the first error is the one to tell
             notes.write()
         raise
+    registry.expect_leases()
+    finished.save()
     if aside:
         raise _incomplete(report, aside, len(tasks))
     if stage is DOCUMENTS:
         remember(pipeline.store, tasks, pipeline.suppressions)
     notes.write()
-    if stage is TOKENIZER and tasks:
+    if stage is TOKENIZER and len(tasks):
         refuse_failed(pipeline)
-    report.parts += len(done)
-    report.cached += sum(finished.cached for finished in done)
-    report.cpu_seconds += sum(finished.cpu_seconds for finished in done)
-    report.bytes += sum(finished.result.bytes for finished in done)
-    return done
 
 
 def _failed_row(part: int, failed: FailedTask, snapshot: str | None) -> FailedPartRow:
@@ -210,14 +231,19 @@ class _Notes:
         self._rows, self._written = [], time.monotonic()
 
 
-def _sum_up(report: AssetReport, done: list[Finished]) -> None:
-    for finished in done:
-        result = finished.result
+def _sum_up(report: AssetReport, done: Finished, is_last: bool) -> None:
+    """Count a part; of documents those of the stage that completes the asset."""
+    result = done.result
+    report.parts += 1
+    report.cached += done.cached
+    report.cpu_seconds += done.cpu_seconds
+    report.bytes += result.bytes
+    if is_last:
         report.documents_in += result.counts.get("documents_in", 0)
         report.documents_out += result.counts.get("documents_out", 0)
         report.reasons.update(result.notes.get("reasons", {}))
         report.counts.update(result.counts)
-        report.notes.append(result.notes)
+        report.notes |= result.notes
 
 
 def _artifact_row(part: int, task: Task, finished: Finished, snapshot: str | None) -> ArtifactRow:

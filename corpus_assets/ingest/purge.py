@@ -2,7 +2,8 @@
 
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,12 +16,12 @@ import pyarrow.parquet as pq
 
 from corpus_assets.core import files
 from corpus_assets.core.identity import canonical_json, digest
+from corpus_assets.core.packs import REQUESTS_AT_ONCE
 from corpus_assets.core.schemas import RECORDS
 from corpus_assets.core.store import (
     Result,
     Store,
     damaged,
-    load_result,
     local_checked,
     read_checked,
     read_sealed,
@@ -164,10 +165,28 @@ class Standing:
     previous: str | None = None  # the result it was filtered from
 
 
-def part_task(store: Store, base: Task, orders: Suppressions, load: Load | None = None) -> Task:
-    """Return the task whose result stands for a part under the orders in force."""
-    load = load or partial(load_result, store)
-    standing = _load(store, base.fingerprint)
+def standing_parts(store: Store, bases: Iterable[str]) -> dict[str, Standing]:
+    """Return what stands for parts, by the fingerprints of their bases. One listing tells which
+    have a note."""
+    noted = {path.rpartition("/")[2].removesuffix(".json") for path in store.list("parts")}
+    wanted = [base for base in bases if base in noted] if noted else []
+    if not wanted:
+        return {}
+    with ThreadPoolExecutor(min(REQUESTS_AT_ONCE, len(wanted))) as pool:
+        found = pool.map(partial(_load, store), wanted)
+        return {base: note for base, note in zip(wanted, found, strict=True) if note is not None}
+
+
+def part_task(
+    store: Store,
+    base: Task,
+    orders: Suppressions,
+    load: Load,
+    standing: Standing | None,
+    listed: Callable[[], tuple[tuple[str, str], ...]],
+) -> Task:
+    """Return the task whose result stands for a part under the orders in force; `listed` gives
+    `listed_orders`, for a part that is to be read."""
     if standing is not None and _under(base, standing.orders).fingerprint != standing.fingerprint:
         standing = None
     if standing is not None and not _in_force(store, standing, orders):
@@ -175,14 +194,14 @@ def part_task(store: Store, base: Task, orders: Suppressions, load: Load | None 
     if standing is None:
         found = load(base.stage, base.fingerprint)
         if found is None:
-            return _under(base, listed_orders(store, orders))
+            return _under(base, listed())
         standing = Standing(base.fingerprint, (), digest([]))
     task = _under(base, standing.orders)
     if standing.compared == _digest(orders) or not orders.rows:
         return task
     result = load(task.stage, task.fingerprint)
     if result is None:
-        return _under(base, listed_orders(store, orders))
+        return _under(base, listed())
     covering = _covering(store, result, orders)
     if not covering:
         return task
@@ -191,9 +210,8 @@ def part_task(store: Store, base: Task, orders: Suppressions, load: Load | None 
     return replace(purged, origin=origin)
 
 
-def result_before(store: Store, task: Task, load: Load) -> Result | None:
+def result_before(task: Task, load: Load, standing: Standing | None) -> Result | None:
     """Return what stood for a part before it was filtered last, as long as it is in the store."""
-    standing = _load(store, origin_of(task).base)
     if standing is None or standing.previous is None or standing.fingerprint != task.fingerprint:
         return None
     return load(task.stage, standing.previous)
@@ -206,14 +224,15 @@ def origin_of(task: Task) -> Origin:
     return task.origin
 
 
-def remember(store: Store, tasks: Iterable[Task], orders: Suppressions) -> None:
+def remember(store: Store, tasks: Sequence[Task], orders: Suppressions) -> None:
     """Note what stands for each part; a part no order ever touched needs no note."""
-    for task in tasks:
+    notes = standing_parts(store, (origin_of(task).base for task in tasks))
+    for task in tasks if notes or orders.rows else ():
         base = origin_of(task).base
         rows = tuple((kind, value) for kind, value in task.settings["orders"])
-        if not rows and not orders.rows and not store.exists(_path(base)):
+        known = notes.get(base)
+        if not rows and not orders.rows and known is None:
             continue
-        known = _load(store, base)
         previous = origin_of(task).previous
         if previous is None and known is not None and known.fingerprint == task.fingerprint:
             previous = known.previous
@@ -261,8 +280,12 @@ def _in_force(store: Store, standing: Standing, orders: Suppressions) -> bool:
 
 
 def _under(base: Task, rows: Iterable[tuple[str, str]]) -> Task:
-    settings = dict(base.settings) | {"orders": [list(row) for row in rows]}
-    return replace(base, settings=settings, origin=Origin(base.fingerprint))
+    return under_orders(base, [list(row) for row in rows], Origin(base.fingerprint))
+
+
+def under_orders(base: Task, rows: list[list[str]], origin: Origin) -> Task:
+    """Return the task that makes a part under some orders."""
+    return replace(base, settings=dict(base.settings) | {"orders": rows}, origin=origin)
 
 
 def _covering(store: Store, result: Result, orders: Suppressions) -> set[tuple[str, str]]:

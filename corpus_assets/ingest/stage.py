@@ -1,7 +1,9 @@
 """The stage of ingest: from source files to documents, gates first, takedowns in force."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,16 +11,34 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpus_assets.core import files, schemas
+from corpus_assets.core.each import Each
 from corpus_assets.core.lock import PinnedFile
+from corpus_assets.core.packs import fingerprints
 from corpus_assets.core.stage import Scope, Stage
-from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, read_table, values
+from corpus_assets.core.task import (
+    LOOKUP_ROWS,
+    Origin,
+    Task,
+    TaskContext,
+    count,
+    read_table,
+    values,
+)
 from corpus_assets.core.urls import Blocklist
 from corpus_assets.ingest import documents
 from corpus_assets.ingest.documents import SUPPRESSED, IngestSettings, ingest_part
 from corpus_assets.ingest.extract import extractor_version
 from corpus_assets.ingest.gates import OPTED_OUT, TRAINING_DISALLOWED, sample_counts
 from corpus_assets.ingest.list_stages import category_files, list_inputs, url_lists
-from corpus_assets.ingest.purge import part_task, purge_part, spelled_orders
+from corpus_assets.ingest.purge import (
+    listed_orders,
+    origin_of,
+    part_task,
+    purge_part,
+    spelled_orders,
+    standing_parts,
+    under_orders,
+)
 from corpus_assets.ingest.records import SourceFile
 from corpus_assets.ingest.snapshots import (
     forget_source,
@@ -50,7 +70,7 @@ DROPS = (
 """Why a record gives no document."""
 
 
-def plan_documents(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_documents(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     source = graph.recipe.source_of(snapshot)
     blocklists = graph.locations.files(graph.recipe.blocklists, "blocklists")
     spec = source.identity()
@@ -73,8 +93,12 @@ def plan_documents(graph: "Pipeline", snapshot: str) -> list[Task]:
         model["lid"] = str(path)
     looked_up = list_inputs(graph, snapshot)
     pinned = graph.snapshot_files(snapshot)
-    bases = [
-        DOCUMENTS.task(
+
+    def base(part: int, file: SourceFile) -> Task:
+        if file.name in source.skip_files.get(snapshot, ()):
+            nothing = {"snapshot": snapshot, "part": part, "skipped": file.name, "orders": []}
+            return DOCUMENTS.task(nothing, label=f"{snapshot} {file.name}")
+        return DOCUMENTS.task(
             settings | {"part": part} | index_settings(source),
             looked_up | index_input(source, pinned, part),
             extra_inputs={file.name: file.sha256} | lists,
@@ -86,13 +110,31 @@ def plan_documents(graph: "Pipeline", snapshot: str) -> list[Task]:
             },
             label=f"{snapshot} {file.name}",
         )
-        for part, file in enumerate(pinned.files)
-    ]
-    for part, file in enumerate(pinned.files):
-        if file.name in source.skip_files.get(snapshot, ()):
-            nothing = {"snapshot": snapshot, "part": part, "skipped": file.name, "orders": []}
-            bases[part] = DOCUMENTS.task(nothing, label=f"{snapshot} {file.name}")
-    return [part_task(graph.store, base, graph.suppressions, graph.load) for base in bases]
+
+    return parts_under_orders(graph, snapshot, Each(base, pinned.files))
+
+
+def parts_under_orders(graph: "Pipeline", snapshot: str, bases: Sequence[Task]) -> Sequence[Task]:
+    """Return the tasks whose results stand for the parts of a snapshot. What orders change is
+    looked up once; a part that none touches is its base."""
+    prints = fingerprints(bases)
+    hexes = [each.tobytes().hex() for each in prints]
+    standing = standing_parts(graph.store, hexes)
+    touched: dict[int, tuple[list[list[str]], Origin]] = {}
+    if standing or graph.suppressions.rows:
+        graph.finished(DOCUMENTS.name, snapshot).rows(prints)  # all that are there in one look
+        load = partial(graph.load, snapshot=snapshot)
+        listed = cache(partial(listed_orders, graph.store, graph.suppressions))
+        for part, base in enumerate(bases):
+            note = standing.get(hexes[part])
+            found = part_task(graph.store, base, graph.suppressions, load, note, listed)
+            if found.settings["orders"]:
+                touched[part] = found.settings["orders"], origin_of(found)
+
+    def task(part: int, base: Task) -> Task:
+        return under_orders(base, *touched.get(part, ([], Origin(base.fingerprint))))
+
+    return Each(task, bases)
 
 
 def run_documents(context: TaskContext) -> None:

@@ -240,7 +240,8 @@ def _known(pipeline: Pipeline, snapshot: str, source: str, added: bool) -> Known
         files = pipeline.snapshot_files(snapshot).files
     except MissingInput:
         return Known(snapshot, source, added)
-    found = [pipeline.result_of(task) for task in pipeline.tasks("documents", snapshot)]
+    tasks = pipeline.tasks("documents", snapshot)
+    found = (pipeline.result_of(task, snapshot) for task in tasks)
     done = [result for result in found if result is not None]
     return Known(
         snapshot,

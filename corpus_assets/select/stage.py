@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pydantic import TypeAdapter
 
 from corpus_assets.core import files
+from corpus_assets.core.each import Each
 from corpus_assets.core.exchange import plan_groups
 from corpus_assets.core.schemas import LABELS
 from corpus_assets.core.stage import Calibration, File, Scope, Stage
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 GROUP_BY = TypeAdapter[GroupBy](GroupBy)
 
 
-def plan_survivors(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_survivors(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     """Plan nothing unless a cutoff is among distinct survivors."""
     rules = graph.recipe.selection.rules_before_distinct
     if rules is None or not graph.learns_from(files.CUTOFFS, snapshot):
@@ -41,7 +42,7 @@ def run_survivors(context: TaskContext) -> None:
     context.write_table(files.SURVIVORS, _survivors(context))
 
 
-def plan_score_survivors(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_score_survivors(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     """Plan nothing unless an ensemble ranks scores among survivors."""
     ensemble = graph.recipe.signals.ensemble
     if ensemble is None or ensemble.among == "all":
@@ -58,13 +59,13 @@ def run_score_survivors(context: TaskContext) -> None:
 
 def _plan(
     graph: "Pipeline", snapshot: str, stage: Stage, signals: File, rules: tuple[Rule, ...]
-) -> list[Task]:
+) -> Sequence[Task]:
     """Ask some rules of every part of a file with signals."""
     settings = _rules_and_source(graph, snapshot, rules)
-    return [
-        stage.task(settings, {"signals": part}, label=part_label(snapshot, i))
-        for i, part in enumerate(graph.parts(signals, snapshot))
-    ]
+    return Each(
+        lambda i, part: stage.task(settings, {"signals": part}, label=part_label(snapshot, i)),
+        graph.parts(signals, snapshot),
+    )
 
 
 def _rules_and_source(graph: "Pipeline", snapshot: str, rules: tuple[Rule, ...]) -> dict[str, Any]:
@@ -224,17 +225,17 @@ def _cutoff_rows(
     return table.filter(pa.array(heads < np.uint64(share * 2.0**64)))
 
 
-def plan_selection(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_selection(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     cutoffs = graph.calibration(files.CUTOFFS)
     settings = {"selection": graph.recipe.selection.identity()} | _source(graph, snapshot)
     group_by = graph.recipe.shards.identity().get("group_by")
     settings |= {"group_by": group_by} if group_by else {}
-    return [
-        SELECTION.task(
+    return Each(
+        lambda i, signals: SELECTION.task(
             settings, {"signals": signals, "cutoffs": cutoffs}, label=part_label(snapshot, i)
-        )
-        for i, signals in enumerate(graph.parts(files.SIGNALS, snapshot))
-    ]
+        ),
+        graph.parts(files.SIGNALS, snapshot),
+    )
 
 
 def run_selection(context: TaskContext) -> None:

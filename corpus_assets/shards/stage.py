@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpus_assets.core import files
+from corpus_assets.core.each import Each
 from corpus_assets.core.earlier import Earlier
 from corpus_assets.core.exchange import (
     all_ranges,
@@ -45,7 +47,7 @@ def plan_shard_counts(graph: "Pipeline", snapshot: str) -> list[Task]:
     return [SHARD_COUNTS.task(settings, label=snapshot)]
 
 
-def plan_tokens(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_tokens(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     shared = {
         "tokenizer": graph.calibration(files.TOKENIZER),
         "shard_counts": graph.calibration(files.SHARD_COUNTS, snapshot),
@@ -55,10 +57,12 @@ def plan_tokens(graph: "Pipeline", snapshot: str) -> list[Task]:
         "special": graph.recipe.tokenizer.special_names(),
     }
     settings |= {LABELS.name: True} if graph.recipe.has_labels else {}
-    return [
-        TOKENS.task(settings, {"final": final} | shared, label=part_label(snapshot, i))
-        for i, final in enumerate(graph.parts(files.FINAL, snapshot))
-    ]
+    return Each(
+        lambda i, final: TOKENS.task(
+            settings, {"final": final} | shared, label=part_label(snapshot, i)
+        ),
+        graph.parts(files.FINAL, snapshot),
+    )
 
 
 def plan_token_groups(graph: "Pipeline", snapshot: str) -> list[Task]:

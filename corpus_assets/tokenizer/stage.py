@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpus_assets.core import files
+from corpus_assets.core.each import Each
 from corpus_assets.core.errors import MissingInput, ModelError
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.stage import Calibration, Scope, Stage
@@ -53,14 +54,14 @@ SAMPLE_ROWS = pa.schema(
 UNKNOWN = "unknown"
 
 
-def plan_amounts(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_amounts(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     if not _is_asked(graph, snapshot):
         return []
     settings = _place_settings(graph, snapshot)
-    return [
-        AMOUNTS.task(settings, {"final": final}, label=part_label(snapshot, i))
-        for i, final in enumerate(graph.parts(files.FINAL, snapshot))
-    ]
+    return Each(
+        lambda i, final: AMOUNTS.task(settings, {"final": final}, label=part_label(snapshot, i)),
+        graph.parts(files.FINAL, snapshot),
+    )
 
 
 def plan_draw(graph: "Pipeline") -> list[Task]:
@@ -82,15 +83,17 @@ def plan_draw(graph: "Pipeline") -> list[Task]:
     return [DRAW.task(settings, inputs)]
 
 
-def plan_sample(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_sample(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     if not _is_asked(graph, snapshot):
         return []
     settings = _place_settings(graph, snapshot)
     (drawn,) = graph.parts(files.TOKENIZER_DRAW)
-    return [
-        SAMPLE.task(settings, {"final": final, "draw": drawn}, label=part_label(snapshot, i))
-        for i, final in enumerate(graph.parts(files.FINAL, snapshot))
-    ]
+    return Each(
+        lambda i, final: SAMPLE.task(
+            settings, {"final": final, "draw": drawn}, label=part_label(snapshot, i)
+        ),
+        graph.parts(files.FINAL, snapshot),
+    )
 
 
 def plan_tokenizer(graph: "Pipeline") -> list[Task]:

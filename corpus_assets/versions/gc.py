@@ -5,8 +5,8 @@
    them. Text that a takedown's order names is not spared: a part that holds any goes.
 3. Other artifacts stay when every stored file they were made from is still there, or is a
    calibration that a live version pins.
-4. The rest is deleted, result first, so that a killed collection leaves nothing to trust; with it
-   the copies of files that recipes name (`sources/files/`) where no version is left that needs them.
+4. The rest is deleted, its entries in packs and its result first, so that a killed collection
+   leaves nothing to trust; with it the copies of files that recipes name (`sources/files/`) where no version is left that needs them.
 5. So is what a killed run left before the registry heard of it: folders of artifacts, named by
    stage and fingerprint, and of versions, that are not recorded; and every file in store and
    home under the name that files have while they are written. No build may run meanwhile
@@ -35,6 +35,7 @@ from corpus_assets.core.errors import StoreError
 from corpus_assets.core.home import Home
 from corpus_assets.core.kept import kept_path
 from corpus_assets.core.leftovers import leftovers
+from corpus_assets.core.packs import forget_results
 from corpus_assets.core.store import (
     RESULT,
     Output,
@@ -106,6 +107,8 @@ def collect(
     freed += sum(_size(path) for path in temporary)
     left: dict[str, str] = {}
     if not dry_run:
+        registry.expect_leases()
+        forget_results(store, {*stray, *((row.stage, row.fingerprint) for row in dead)})
         steps = [(path, partial(store.delete, path)) for path in present]
         steps += [(str(path), partial(_remove, path)) for path in temporary]
         for path, delete in steps:

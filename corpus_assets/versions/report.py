@@ -237,16 +237,16 @@ def contamination_section(pipeline: Pipeline) -> str:
     if not pipeline.recipe.suites:
         return "<h2>Benchmarks</h2><p>The recipe names no evaluation suite.</p>"
     known = items_by_benchmark(read_output(pipeline.store, pipeline.calibration(files.EVAL_INDEX)))
-    results = pipeline.all_results("clean_text")
     columns = ["benchmark", "item_id", "doc_id", "verdict"]
     found = summarise(
         read_table(pipeline.store, result.outputs[files.BENCHMARK_HITS], columns)
-        for result in results
+        for result in pipeline.all_results("clean_text")
     )
     totals: dict[str, Counter[str]] = {}
-    for name in ("removed", "cut", "held_back", "excluded"):
-        totals[name] = Counter()
-        for result in results:
+    fates = ("removed", "cut", "held_back", "excluded")
+    totals |= {name: Counter() for name in fates}
+    for result in pipeline.all_results("clean_text"):
+        for name in fates:
             totals[name].update(result.notes.get(f"{name}_by_benchmark", {}))
     settings = pipeline.recipe.contamination
     head = (

@@ -25,7 +25,7 @@ from corpus_assets.graph.engine.local import LocalEngine
 from corpus_assets.graph.engine.ray import RayEngine
 from corpus_assets.graph.engine.tries import FailedTask, PartsFailed, Tries
 from corpus_assets_tests.engine import tiny_tasks
-from corpus_assets_tests.engine.test_local import ignore
+from corpus_assets_tests.engine.test_local import results_of
 from corpus_assets_tests.ray_cluster import NODE
 
 
@@ -110,7 +110,7 @@ def stored(store: LocalStore, todo: list[Task]) -> list[bool]:
 def test_a_part_that_fails_twice_is_done_at_the_third_try(
     engine: AnEngine, tmp_path: Path, fault: str
 ) -> None:
-    done = engine.run(faulty(tmp_path, fault, 2), ignore)
+    done = results_of(engine, faulty(tmp_path, fault, 2))
     assert [each.result.counts["n"] for each in done] == [1, 2, 3, 4]
     assert [each.tries for each in done] == [1, 1, 3, 1]
     assert tries(tmp_path) == 3
@@ -120,22 +120,22 @@ def test_a_part_that_fails_three_times_is_set_aside_and_the_others_are_done(
     engine: AnEngine, store: LocalStore, tmp_path: Path
 ) -> None:
     todo = faulty(tmp_path, "source", 9)
-    told: list[str] = []
+    told: list[int] = []
     with pytest.raises(PartsFailed) as caught:
-        engine.run(todo, lambda task, finished: told.append(task.label))
+        engine.run(todo, lambda number, finished: told.append(number))
     [failed] = caught.value.failures
-    assert failed.task is todo[2]
+    assert (failed.task, failed.number) == (todo[2], 2)
     assert failed.reason == "three cannot be read"
     assert (failed.tries.own, failed.tries.world) == (3, 0)
     assert tries(tmp_path) == 3
     assert stored(store, todo) == [True, True, False, True]
-    assert sorted(told) == ["number 1", "number 2", "number 4"]
-    again = engine.run([task for task in todo if task is not todo[2]], ignore)
+    assert sorted(told) == [0, 1, 3]
+    again = results_of(engine, [task for task in todo if task is not todo[2]])
     assert all(each.cached for each in again)
 
 
 def test_the_last_try_is_made_with_nothing_beside_it(engine: AnEngine, tmp_path: Path) -> None:
-    done = engine.run(tasks("alone_at_last", range(1, 6), tmp_path), ignore)
+    done = results_of(engine, tasks("alone_at_last", range(1, 6), tmp_path))
     assert len(done) == 5
     assert [tries(tmp_path, n) for n in range(1, 6)] == [3] * 5
     assert [each.tries for each in done] == [3] * 5
@@ -145,7 +145,7 @@ def test_an_error_that_nobody_expected_is_named_by_its_place_and_quotes_nothing(
     engine: AnEngine, tmp_path: Path
 ) -> None:
     with pytest.raises(PartsFailed) as caught:
-        engine.run(faulty(tmp_path, "surprise", 9), ignore)
+        results_of(engine, faulty(tmp_path, "surprise", 9))
     [failed] = caught.value.failures
     assert failed.reason.startswith("ValueError at tiny_tasks.py:")
     assert "secret" not in failed.reason + str(caught.value)
@@ -153,7 +153,7 @@ def test_an_error_that_nobody_expected_is_named_by_its_place_and_quotes_nothing(
 
 @pytest.mark.parametrize("fault", ["away", "reset"])
 def test_a_failure_of_the_world_is_waited_for(engine: AnEngine, tmp_path: Path, fault: str) -> None:
-    done = engine.run(faulty(tmp_path, fault, 19), ignore)
+    done = results_of(engine, faulty(tmp_path, fault, 19))
     assert len(done) == 4
     assert tries(tmp_path) == 20
 
@@ -162,7 +162,7 @@ def test_a_world_that_stays_away_is_given_up_after_twenty_tries(
     engine: AnEngine, tmp_path: Path
 ) -> None:
     with pytest.raises(PartsFailed) as caught:
-        engine.run(faulty(tmp_path, "away", 99), ignore)
+        results_of(engine, faulty(tmp_path, "away", 99))
     assert caught.value.failures[0].tries == Tries(own=0, world=20)
     assert tries(tmp_path) == 20
 
@@ -182,7 +182,7 @@ def test_what_concerns_the_whole_build_ends_it_at_once(
 ) -> None:
     numbers = (3, *range(10, 60))
     with pytest.raises(error):
-        engine.run(faulty(tmp_path, fault, 9, numbers), ignore)
+        results_of(engine, faulty(tmp_path, fault, 9, numbers))
     assert tries(tmp_path) == 1
 
 
@@ -197,13 +197,13 @@ def test_an_absent_extra_is_no_reason_to_set_parts_aside() -> None:
 def test_a_worker_that_dies_fails_its_own_task_and_no_other(
     pool: AnEngine, store: LocalStore, tmp_path: Path, fault: str
 ) -> None:
-    done = pool.run(faulty(tmp_path, fault, 2), ignore)
+    done = results_of(pool, faulty(tmp_path, fault, 2))
     assert [each.result.counts["n"] for each in done] == [1, 2, 3, 4]
     for_ever = tmp_path / "for ever"
     for_ever.mkdir()
     poison = faulty(for_ever, fault, 99, range(1, 7))
     with pytest.raises(PartsFailed) as caught:
-        pool.run(poison, ignore)
+        results_of(pool, poison)
     [failed] = caught.value.failures
     assert isinstance(failed.error, EngineError)
     assert failed.reason.startswith("a worker process died during faulty (number 3)")
@@ -219,10 +219,10 @@ def test_a_task_that_hangs_is_started_a_second_time(
     pool: AnEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "patience_s", 0.5)
-    done = pool.run(faulty(tmp_path, "stopped", 1), ignore)
+    done = results_of(pool, faulty(tmp_path, "stopped", 1))
     assert [each.result.counts["n"] for each in done] == [1, 2, 3, 4]
     assert tries(tmp_path) == 2
-    again = pool.run(tasks("square", [1, 2, 3], tmp_path), ignore)
+    again = results_of(pool, tasks("square", [1, 2, 3], tmp_path))
     assert len(again) == 3
     for pid in (tmp_path / "3.tries").read_text().split()[:1]:  # Ray cannot end what is stopped
         with contextlib.suppress(ProcessLookupError):
@@ -230,12 +230,12 @@ def test_a_task_that_hangs_is_started_a_second_time(
 
 
 def test_a_callback_that_fails_ends_the_run(engine: AnEngine, tmp_path: Path) -> None:
-    def refuse(task: Task, finished: object) -> None:
+    def refuse(number: int, finished: object) -> None:
         raise RuntimeError("the catalog is gone")
 
     with pytest.raises(RuntimeError, match="the catalog is gone"):
         engine.run(tasks("square", [1, 2, 3], tmp_path), refuse)
-    assert len(engine.run(tasks("square", [4, 5, 6], tmp_path), ignore)) == 3
+    assert len(results_of(engine, tasks("square", [4, 5, 6], tmp_path))) == 3
 
 
 def test_a_node_that_is_gone_is_a_failure_of_the_world() -> None:

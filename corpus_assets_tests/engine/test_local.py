@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from catalog.errors import LeaseLost
 from corpus_assets.core.errors import EngineError
 from corpus_assets.core.store import LocalStore, load_result, read_output
 from corpus_assets.core.task import Finished, Task
+from corpus_assets.graph.engine.base import Engine, OnDone
 from corpus_assets.graph.engine.local import LocalEngine
 from corpus_assets_tests.engine import tiny_tasks
 
@@ -43,22 +44,32 @@ def tasks(stage: str, numbers: list[int], **params: str) -> list[Task]:
     return [Task(stage, 1, {"n": n}, params=params, label=f"number {n}") for n in numbers]
 
 
-def ignore(task: Task, finished: Finished) -> None:
+def nothing(number: int, finished: Finished) -> None:
     return
 
 
-def test_results_come_in_the_order_of_tasks_and_each_is_told_once(
+def results_of(engine: Engine, todo: Sequence[Task], also: OnDone = nothing) -> list[Finished]:
+    """Run tasks; return what came of them, in their order. Each is told once."""
+    found: dict[int, Finished] = {}
+
+    def on_done(number: int, finished: Finished) -> None:
+        assert number not in found
+        found[number] = finished
+        also(number, finished)
+
+    engine.run(todo, on_done)
+    return [found[number] for number in range(len(todo))]
+
+
+def test_every_result_is_told_once_with_the_number_of_its_task(
     engine: LocalEngine, store: LocalStore
 ) -> None:
-    told: list[str] = []
     numbers = [5, 3, 9, 1, 4, 8]
-    todo = tasks("square", numbers)
-    done = engine.run(todo, lambda task, finished: told.append(task.label))
+    done = results_of(engine, tasks("square", numbers))
     assert [d.result.counts["n"] for d in done] == numbers
     assert [read_output(store, d.result.outputs["square.txt"]) for d in done] == [
         str(n * n).encode() for n in numbers
     ]
-    assert sorted(told) == sorted(task.label for task in todo)
     assert not any(d.cached for d in done)
 
 
@@ -67,7 +78,7 @@ def test_one_and_two_workers_leave_the_same_files(tmp_path: Path) -> None:
     for workers in (1, 2):
         store = LocalStore(tmp_path / str(workers))
         engine = LocalEngine(store.url, TINY, workers)
-        engine.run(tasks("square", list(range(6))), ignore)
+        results_of(engine, tasks("square", list(range(6))))
         engine.close()
         trees.append({name: store.read(name) for name in store.list("artifacts")})
     assert trees[0] == trees[1]
@@ -75,27 +86,27 @@ def test_one_and_two_workers_leave_the_same_files(tmp_path: Path) -> None:
 
 
 def test_no_tasks_are_no_work(engine: LocalEngine) -> None:
-    assert engine.run([], ignore) == []
+    assert results_of(engine, []) == []
 
 
 def test_finished_tasks_are_found_and_not_run_again(engine: LocalEngine, tmp_path: Path) -> None:
     log = tmp_path / "log"
-    engine.run(tasks("note_and_square", [1, 2, 3], log=str(log)), ignore)
-    done = engine.run(tasks("note_and_square", [1, 2, 3, 4], log=str(log)), ignore)
+    results_of(engine, tasks("note_and_square", [1, 2, 3], log=str(log)))
+    done = results_of(engine, tasks("note_and_square", [1, 2, 3, 4], log=str(log)))
     assert [d.cached for d in done] == [True, True, True, False]
     assert sorted(log.read_text().split()) == ["1", "2", "3", "4"]
 
 
 def test_a_worker_killed_while_idle_is_replaced(pool: LocalEngine, store: LocalStore) -> None:
-    done = pool.run(tasks("environment", [1, 2]), ignore)
+    done = results_of(pool, tasks("environment", [1, 2]))
     worker = int(read_output(store, done[0].result.outputs["environment.txt"]).split()[-1])
     os.kill(worker, signal.SIGKILL)
-    done = pool.run(tasks("square", [1, 2]), ignore)
+    done = results_of(pool, tasks("square", [1, 2]))
     assert [d.result.counts["n"] for d in done] == [1, 2]
 
 
 def test_one_worker_is_this_process(store: LocalStore) -> None:
-    [done] = LocalEngine(store.url, TINY).run(tasks("environment", [1]), ignore)
+    [done] = results_of(LocalEngine(store.url, TINY), tasks("environment", [1]))
     pid = read_output(store, done.result.outputs["environment.txt"]).split()[-1]
     assert int(pid) == os.getpid()
 
@@ -115,7 +126,7 @@ def test_ctrl_c_ends_workers_that_look_at_no_signal(store: LocalStore, tmp_path:
     waiting.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            engine.run(tasks("sleep", [1, 2], log=str(log)), ignore)
+            results_of(engine, tasks("sleep", [1, 2], log=str(log)))
     finally:
         waiting.join()
         engine.close()
@@ -137,7 +148,7 @@ def test_workers_use_one_thread_each_and_end_with_the_engine(
     for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "TOKENIZERS_PARALLELISM"):
         monkeypatch.delenv(name, raising=False)
     engine = LocalEngine(store.url, TINY, 2)
-    done = engine.run(tasks("environment", [1, 2]), ignore)
+    done = results_of(engine, tasks("environment", [1, 2]))
     engine.close()
     engine.close()
     for each in done:
@@ -153,9 +164,9 @@ def test_after_the_moment_that_it_is_allowed_until_nothing_is_stored(
 ) -> None:
     first, second = tasks("square", [1, 2]), tasks("square", [3, 4])
     engine.allow_until(clock() + 600)
-    engine.run(first, ignore)
+    results_of(engine, first)
     engine.allow_until(0.0)
     with pytest.raises(LeaseLost, match=r"square \(number [34]\) was not stored: .*lease ran out"):
-        engine.run(second, ignore)
+        results_of(engine, second)
     assert [load_result(store, "square", task.fingerprint) for task in second] == [None, None]
-    assert all(done.cached for done in engine.run(first, ignore)), "what is there is found"
+    assert all(done.cached for done in results_of(engine, first)), "what is there is found"

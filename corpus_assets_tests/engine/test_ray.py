@@ -39,7 +39,7 @@ from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.demo_build import corpus_command, environment, hashes, version_files
 from corpus_assets_tests.engine import tiny_tasks
 from corpus_assets_tests.engine.test_failures import tasks, tries
-from corpus_assets_tests.engine.test_local import ignore
+from corpus_assets_tests.engine.test_local import results_of
 from corpus_assets_tests.ray_cluster import NODE
 
 TINY = tiny_tasks.function_of
@@ -69,20 +69,18 @@ def calls(log: Path) -> list[list[str]]:
 def test_small_tasks_share_calls_and_leave_the_files_that_one_process_leaves(
     engine: RayEngine, store: LocalStore, tmp_path: Path
 ) -> None:
-    told: list[str] = []
     todo = naps(tmp_path, 60, 0)
-    done = engine.run(todo, lambda task, finished: told.append(task.label))
+    done = results_of(engine, todo)
     assert [each.result.counts["n"] for each in done] == list(range(60))
-    assert sorted(told) == sorted(task.label for task in todo)
     shared = Counter(call for _, call in calls(tmp_path))
     assert sum(shared.values()) == 60
     assert max(shared.values()) > 1, "small tasks go in batches"
     assert len(shared) > 4, "and all CPUs get some"
-    assert all(each.cached for each in engine.run(todo, ignore))
+    assert all(each.cached for each in results_of(engine, todo))
     squares = tasks("square", range(5), tmp_path)
-    engine.run(squares, ignore)
+    results_of(engine, squares)
     other = LocalStore(tmp_path / "other")
-    LocalEngine(other.url, TINY).run(squares, ignore)
+    results_of(LocalEngine(other.url, TINY), squares)
     for name in other.list("artifacts"):
         assert store.read(name) == other.read(name)
 
@@ -93,19 +91,16 @@ def test_tasks_of_a_node_that_is_killed_run_on_one_that_came(
 ) -> None:
     nodes = [ray_cluster.add_node(**NODE)]
     todo = naps(tmp_path, 60, 0.5, doomed=nodes[0].node_id)
-    told: list[str] = []
 
-    def replace_a_node(task: Task, finished: Finished) -> None:
-        told.append(task.label)
+    def replace_a_node(number: int, finished: Finished) -> None:
         if len(nodes) == 1 and any(node == nodes[0].node_id for node, _ in calls(tmp_path)):
             ray_cluster.remove_node(nodes[0], allow_graceful=False)
             nodes.append(ray_cluster.add_node(**NODE))
 
     try:
-        done = engine.run(todo, replace_a_node)
+        done = results_of(engine, todo, replace_a_node)
         assert [each.result.counts["n"] for each in done] == list(range(60))
         assert len(nodes) == 2
-        assert sorted(told) == sorted(task.label for task in todo)
         assert any(tries(tmp_path, n) > 1 for n in range(60)), "what the first had in hand"
         assert any(node == nodes[1].node_id for node, _ in calls(tmp_path))
     finally:
@@ -119,7 +114,7 @@ def test_a_worker_with_other_code_refuses_and_names_both(
     monkeypatch.setattr(ray_engine, "code_digest", lambda: "0123456789abcdef")
     todo = tasks("square", range(9), tmp_path)
     with pytest.raises(OtherCode) as caught:
-        engine.run(todo, ignore)
+        results_of(engine, todo)
     assert f"({code_digest()[:12]})" in str(caught.value)
     assert "(0123456789ab)" in str(caught.value)
     assert not any(load_result(store, "square", task.fingerprint) for task in todo)
@@ -135,7 +130,7 @@ def test_a_worker_without_the_code_is_told_about(
     engine = RayEngine(store.url, absent.function_of, address=ray_cluster.address)
     try:
         with pytest.raises(OtherCode, match="module_of_this_machine_only.*install the same"):
-            engine.run(tasks("square", range(3), tmp_path), ignore)
+            results_of(engine, tasks("square", range(3), tmp_path))
     finally:
         engine.close()
 
@@ -146,12 +141,12 @@ def test_after_the_moment_that_it_is_allowed_until_nothing_is_stored(
 ) -> None:
     first, second = tasks("square", [1, 2], tmp_path), tasks("square", [3, 4], tmp_path)
     engine.allow_until(clock() + 600)
-    engine.run(first, ignore)
+    results_of(engine, first)
     engine.allow_until(0.0)
     with pytest.raises(LeaseLost, match=r"square \(number [34]\) was not stored: .*lease ran out"):
-        engine.run(second, ignore)
+        results_of(engine, second)
     assert [load_result(store, "square", task.fingerprint) for task in second] == [None, None]
-    assert all(done.cached for done in engine.run(first, ignore)), "what is there is found"
+    assert all(done.cached for done in results_of(engine, first)), "what is there is found"
 
 
 @pytest.mark.slow
@@ -160,7 +155,7 @@ def test_workers_bound_what_is_under_way(
 ) -> None:
     engine = RayEngine(store.url, TINY, workers=1, address=ray_cluster.address)
     try:  # every task fails where it sees another one beside it, at its third try for good
-        assert len(engine.run(tasks("alone_at_last", range(4), tmp_path), ignore)) == 4
+        assert len(results_of(engine, tasks("alone_at_last", range(4), tmp_path))) == 4
         assert [tries(tmp_path, n) for n in range(4)] == [3] * 4
     finally:
         engine.close()
@@ -183,15 +178,15 @@ def test_ctrl_c_ends_what_runs_on_the_cluster(
     waiting.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            engine.run(
-                [Task("sleep", 1, {"n": n}, params={"log": f"file:{log}"}) for n in (1, 2)], ignore
+            results_of(
+                engine, [Task("sleep", 1, {"n": n}, params={"log": f"file:{log}"}) for n in (1, 2)]
             )
     finally:
         waiting.join()
         signal.signal(signal.SIGINT, before)
     for pid in log.read_text().split():
         _wait_until_gone(int(pid))
-    assert len(engine.run(tasks("square", [1, 2], tmp_path), ignore)) == 2
+    assert len(results_of(engine, tasks("square", [1, 2], tmp_path))) == 2
 
 
 def _wait_until_gone(pid: int) -> None:
@@ -207,9 +202,9 @@ from corpus_assets.graph.engine.travel import Packer
 from corpus_assets.graph.run import snapshots_of
 from corpus_assets.session import open_session
 from corpus_assets.stages import STAGES
-from corpus_assets_tests.engine.test_ray import TINY, ignore, naps
+from corpus_assets_tests.engine.test_ray import TINY, naps, results_of
 url, address, log = sys.argv[1:]
-RayEngine(url, TINY, address=address).run(naps(Path(log), 2, 4.0), ignore)
+results_of(RayEngine(url, TINY, address=address), naps(Path(log), 2, 4.0))
 """
 
 
@@ -307,7 +302,7 @@ def test_a_cluster_that_is_not_there_is_told_at_once(store: LocalStore, tmp_path
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     with pytest.raises(EngineError, match=f"at {address}: ConnectionRefused.*ray start --head"):
-        RayEngine(store.url, TINY, address=address).run(tasks("square", [1], tmp_path), ignore)
+        results_of(RayEngine(store.url, TINY, address=address), tasks("square", [1], tmp_path))
 
 
 def test_ray_client_is_refused_with_what_to_do_instead(store: LocalStore) -> None:

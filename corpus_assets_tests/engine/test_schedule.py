@@ -61,4 +61,4 @@ def test_what_comes_back_after_the_end_of_a_build_is_not_waited_for() -> None:
     run.put_back([2, 3, 4])
     assert not run.is_open
     with pytest.raises(RecipeError):
-        run.results()
+        run.close()

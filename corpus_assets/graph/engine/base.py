@@ -9,12 +9,14 @@ from typing import Protocol
 
 from corpus_assets.core.task import Finished, Task
 
-OnDone = Callable[[Task, Finished], None]
+OnDone = Callable[[int, Finished], None]
+"""Told of every result, with the number of its task."""
 
 
 class Engine(Protocol):
-    def run(self, tasks: Sequence[Task], on_done: OnDone) -> list[Finished]:
-        """Run all tasks; results in the order of `tasks`.
+    def run(self, tasks: Sequence[Task], on_done: OnDone) -> None:
+        """Run all tasks and hand over each result as it comes. Neither tasks nor results are kept:
+        `tasks` may make each when it is asked for.
 
         One that fails is tried again, as `engine.tries` says. `PartsFailed` names those that were
         given up, once all others are done. An error that concerns the whole build is raised as

@@ -55,30 +55,31 @@ class LocalEngine:
     def allow_until(self, moment: float) -> None:
         self._until.value = moment
 
-    def run(self, tasks: Sequence[Task], on_done: OnDone) -> list[Finished]:
+    def run(self, tasks: Sequence[Task], on_done: OnDone) -> None:
         if self.workers == 1 or len(tasks) <= 1:
             run = Schedule(tasks, self.patience_s)
             while (number := run.next(now=math.inf, is_idle=True)) is not None:
                 expect_no_stop()
                 self._inline(run, number, on_done)
-            return run.results()
+            run.close()
+            return
         try:
-            return self._in_processes(Schedule(tasks, self.patience_s), on_done)
+            self._in_processes(Schedule(tasks, self.patience_s), on_done)
         except BaseException:  # Ctrl-C, or a catalog that cannot be written: native code runs on
             self._kill()
             raise
 
     def _inline(self, run: Schedule, number: int, on_done: OnDone) -> None:
-        time.sleep(run.tries[number].pause_s)
+        time.sleep(run.tries_of(number).pause_s)
         try:
             began, left_s = time.monotonic(), partial(_left_s, self._until)
             done = run_task(run.tasks[number], self.store_url, self.function_of, left_s)
         except Exception as error:
             run.failed(number, error)
         else:
-            on_done(run.tasks[number], run.done(number, done, time.monotonic() - began))
+            on_done(number, run.done(number, done, time.monotonic() - began))
 
-    def _in_processes(self, run: Schedule, on_done: OnDone) -> list[Finished]:
+    def _in_processes(self, run: Schedule, on_done: OnDone) -> None:
         while run.is_open:
             expect_no_stop()
             self._hand_out(run)
@@ -90,13 +91,11 @@ class LocalEngine:
                 if number is None or run.has(number):
                     continue  # a second copy, which the first was faster than
                 if isinstance(answer, Finished):
-                    on_done(
-                        run.tasks[number], run.done(number, answer, time.monotonic() - worker.began)
-                    )
+                    on_done(number, run.done(number, answer, time.monotonic() - worker.began))
                     self._end_copies(number)
                 elif not self._copies(number):
                     run.failed(number, answer)
-        return run.results()
+        run.close()
 
     def _hand_out(self, run: Schedule) -> None:
         """Give every idle worker a task, as long as there are some to start."""

@@ -80,18 +80,18 @@ class RayEngine:
         if self._watch is not None:
             self._watch.allow.remote(moment)
 
-    def run(self, tasks: Sequence[Task], on_done: OnDone) -> list[Finished]:
-        if not tasks:
-            return []
+    def run(self, tasks: Sequence[Task], on_done: OnDone) -> None:
+        if not len(tasks):
+            return
         self._connect()
         self._run_number += 1
         self._ask(self._watch.open.remote(self._run_number))
         try:
-            return self._through(Schedule(tasks, self.patience_s), on_done)
+            self._through(Schedule(tasks, self.patience_s), on_done)
         finally:  # Ctrl-C, a catalog that cannot be written, or copies that nobody needs
             self._cancel_all()
 
-    def _through(self, run: Schedule, on_done: OnDone) -> list[Finished]:
+    def _through(self, run: Schedule, on_done: OnDone) -> None:
         while run.is_open:
             expect_no_stop()
             self._hand_out(run)
@@ -104,7 +104,7 @@ class RayEngine:
             for reference in ready:
                 if reference in self._calls:  # else a copy, cancelled as another one was faster
                     self._take(run, self._ended(reference), reference, on_done)
-        return run.results()
+        run.close()
 
     def _take(self, run: Schedule, call: "_Call", reference: Any, on_done: OnDone) -> None:
         """Note what came of a call."""
@@ -120,7 +120,7 @@ class RayEngine:
             if run.has(number):
                 continue
             if isinstance(answer, Finished):
-                on_done(run.tasks[number], run.done(number, answer, seconds))
+                on_done(number, run.done(number, answer, seconds))
                 self._end_copies(run, number)
             elif not self._is_running(number):
                 run.failed(number, answer)

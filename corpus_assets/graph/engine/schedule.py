@@ -18,13 +18,14 @@ LARGEST_BATCH = 200
 
 
 class Schedule:
-    """The tasks of one run: which wait, how often each was tried, what came of it."""
+    """The tasks of one run: which wait, how often each was tried, which are done. What is held of
+    a task without a story is its number."""
 
     def __init__(self, tasks: Sequence[Task], patience_s: float) -> None:
         self.tasks = tasks
-        self.tries = [Tries() for _ in tasks]
+        self._tries: dict[int, Tries] = {}  # of those that failed
         self._patience_s = patience_s
-        self._finished: list[Finished | None] = [None] * len(tasks)
+        self._done = bytearray(len(tasks))
         self._waiting = deque(range(len(tasks)))
         self._paused: dict[int, float] = {}  # until when
         self._alone: deque[int] = deque()  # their last try
@@ -77,7 +78,7 @@ class Schedule:
         return found
 
     def _is_fresh(self, number: int) -> bool:
-        return self.tries[number] == Tries() and number not in self._single
+        return number not in self._tries and number not in self._single
 
     def put_back(self, numbers: Sequence[int], is_suspect: bool = False) -> None:
         """Let tasks wait again that were taken and not tried, or whose results were lost with
@@ -95,20 +96,24 @@ class Schedule:
             return None
         allowed = max(SLOWER * statistics.median(self._seconds), self._patience_s)
         for number, began in running.items():
-            is_new = number not in self._copied and not self.tries[number].is_last
+            is_new = number not in self._copied and not self.tries_of(number).is_last
             if is_new and now - began > allowed:
                 self._copied.add(number)
                 return number
         return None
 
+    def tries_of(self, number: int) -> Tries:
+        """How often a task failed so far."""
+        return self._tries.get(number, Tries())
+
     def has(self, number: int) -> bool:
-        return self._finished[number] is not None
+        return bool(self._done[number])
 
     def done(self, number: int, finished: Finished, seconds: float) -> Finished:
         """Note a result; return it with how often it was tried."""
-        tries = self.tries[number]
+        tries = self._tries.pop(number, Tries())
         finished = replace(finished, tries=1 + tries.own + tries.world)
-        self._finished[number] = finished
+        self._done[number] = True
         self._open -= 1
         self._all_seconds.append(seconds)
         if not finished.cached:
@@ -117,7 +122,7 @@ class Schedule:
 
     def failed(self, number: int, error: Exception) -> None:
         """Put a task back to be tried again, or give it up."""
-        tries = self.tries[number]
+        tries = self._tries.setdefault(number, Tries())
         if fault_of(error) is Fault.BUILD:
             self._fatal = self._fatal or error
             self._open -= 1 + len(self._waiting) + len(self._paused) + len(self._alone)
@@ -125,7 +130,7 @@ class Schedule:
             self._paused.clear()
             self._alone.clear()
         elif self._fatal is not None or not tries.failed(error):
-            self._failures.append(FailedTask(self.tasks[number], error, tries))
+            self._failures.append(FailedTask(self.tasks[number], error, tries, number))
             self._open -= 1
         elif fault_of(error) is Fault.WORLD:
             self._paused[number] = time.monotonic() + tries.pause_s
@@ -134,10 +139,9 @@ class Schedule:
         else:
             self._waiting.append(number)
 
-    def results(self) -> list[Finished]:
-        """Return all results, or raise what went wrong."""
+    def close(self) -> None:
+        """Raise what went wrong, if anything did."""
         if self._fatal is not None:
             raise self._fatal
         if self._failures:
             raise PartsFailed(self._failures) from self._failures[0].error
-        return [done for done in self._finished if done is not None]

@@ -91,6 +91,7 @@ class FailedTask:
     task: Task
     error: Exception
     tries: Tries
+    number: int = 0  # among the tasks of its run
 
     @property
     def reason(self) -> str:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpus_assets.core import files
+from corpus_assets.core.each import Each
 from corpus_assets.core.errors import MissingInput, ModelError, RecipeError, SourceError
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.schemas import SOURCE_LABELS
@@ -56,22 +57,31 @@ COLUMNS = ["doc_id", "url_key", "host", "text"]
 Sample = tuple[str, str, int, SnapshotSample]  # classifier, side, place there
 
 
-def plan_sample(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_sample(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     """For each sample that names the snapshot, one task a part."""
-    return [
-        CLASSIFIER_SAMPLE.task(
+    drawn = [
+        (
+            name,
             {"max_documents": sample.max_documents, "languages": sample.languages}
             | {"seed": graph.recipe.seed}
             | _label_settings(graph, name, sample)
             | sample_settings(graph, snapshot),
-            {"documents": documents},
             _sample_digests(graph, name, sample),
             _sample_params(graph, name, sample),
-            label=f"{name} from {snapshot} part {i}",
         )
         for name, _, _, sample in _samples(graph, snapshot)
-        for i, documents in enumerate(graph.parts(files.DOCUMENTS, snapshot))
     ]
+    if not drawn:
+        return []
+    documents = graph.parts(files.DOCUMENTS, snapshot)
+
+    def task(number: int, _: int) -> Task:
+        which, i = divmod(number, len(documents))
+        name, settings, digests, params = drawn[which]
+        label = f"{name} from {snapshot} part {i}"
+        return CLASSIFIER_SAMPLE.task(settings, {"documents": documents[i]}, digests, params, label)
+
+    return Each(task, range(len(drawn) * len(documents)))
 
 
 def _label_settings(graph: "Pipeline", name: str, sample: SnapshotSample) -> dict[str, Any]:

@@ -5,13 +5,14 @@ Ranks are a calibration: where the lock pins them there are no tasks.
 """
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from corpus_assets.core import files
+from corpus_assets.core.each import Each
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
@@ -30,7 +31,7 @@ VERSION = 3
 CHARACTERS = "n_chars"
 
 
-def plan_score_sample(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_score_sample(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     """Return the scores that an ensemble reads, of documents drawn from a calibration snapshot."""
     ensemble = graph.recipe.signals.ensemble
     if ensemble is None or graph.pin_of(RANKS) or not _makes_ranks(graph, ensemble, snapshot):
@@ -45,16 +46,16 @@ def plan_score_sample(graph: "Pipeline", snapshot: str) -> list[Task]:
         "max_documents": ensemble.max_documents,
         "seed": graph.recipe.seed,
     }
-    return [
-        SCORE_SAMPLE.task(
+    return Each(
+        lambda i, documents: SCORE_SAMPLE.task(
             settings,
             {"documents": documents} | shared,
             extra,
             params,
             label=part_label(snapshot, i),
-        )
-        for i, documents in enumerate(graph.parts(files.DOCUMENTS, snapshot))
-    ]
+        ),
+        graph.parts(files.DOCUMENTS, snapshot),
+    )
 
 
 def plan_score_ranks(graph: "Pipeline") -> list[Task]:

@@ -7,7 +7,7 @@ Signals are computed once and stored beside the text; thresholds are applied lat
 columns (`stages/selection.py`), so that a changed threshold reads no text again.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self, Union
 
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pydantic import Field, model_validator
 
 from corpus_assets.core import files
+from corpus_assets.core.each import Each
 from corpus_assets.core.earlier import aligned_rows
 from corpus_assets.core.identity import Settings
 from corpus_assets.core.schemas import DOC_ID
@@ -151,22 +152,22 @@ def _pieces(table: pa.Table) -> Iterator[tuple[str | None, pa.RecordBatch]]:
             yield domains[start], chunk.slice(start)
 
 
-def plan_signals(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_signals(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     settings = {
         "signals": graph.recipe.signals.model_dump(mode="json"),
         "families": graph.recipe.signals.identity(),  # with the version of each family
     }
     shared, extra, params = signal_models(graph, graph.recipe.signals.needs())
-    return [
-        SIGNALS.task(
+    return Each(
+        lambda i, documents: SIGNALS.task(
             settings,
             {"documents": documents} | shared,
             extra,
             params,
             label=part_label(snapshot, i),
-        )
-        for i, documents in enumerate(graph.parts(files.DOCUMENTS, snapshot))
-    ]
+        ),
+        graph.parts(files.DOCUMENTS, snapshot),
+    )
 
 
 def run_signals(context: TaskContext) -> None:

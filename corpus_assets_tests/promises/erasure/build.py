@@ -52,18 +52,19 @@ class SeenEngine:
     purged: int = 0
     reused: int = 0
 
-    def run(self, tasks: Sequence[Task], on_done: OnDone) -> list[Finished]:
-        def seen(task: Task, finished: Finished) -> None:
-            on_done(task, finished)
+    def run(self, tasks: Sequence[Task], on_done: OnDone) -> None:
+        def seen(number: int, finished: Finished) -> None:
+            on_done(number, finished)
             if finished.cached:
                 return
+            task = tasks[number]
             self.ran += 1
             self.purged += task.origin is not None and task.origin.purged is not None
             self.reused += task.earlier is not None
             if self.tasks_left is not None and self.ran >= self.tasks_left:
                 raise Abandoned
 
-        return self.engine.run(tasks, seen)
+        self.engine.run(tasks, seen)
 
     def allow_until(self, moment: float) -> None:
         self.engine.allow_until(moment)

@@ -1,0 +1,217 @@
+"""Packs of results: a stage of many parts is known from one read, and nothing stale is trusted."""
+
+import hashlib
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from corpus_assets.core import packs
+from corpus_assets.core.each import Each
+from corpus_assets.core.errors import CorruptArtifact
+from corpus_assets.core.packs import Results, StageResults, forget_results
+from corpus_assets.core.store import LocalStore, Result, artifact_folder, commit_result, load_result
+
+MANY = 100
+
+
+class CountingStore(LocalStore):
+    """Notes which files of tasks are asked for."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.asked: list[str] = []
+
+    def read(self, path: str) -> bytes:
+        self.asked += [path] if path.startswith("artifacts/") else []
+        return super().read(path)
+
+    def exists(self, path: str) -> bool:
+        self.asked += [path] if path.startswith("artifacts/") else []
+        return super().exists(path)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> CountingStore:
+    return CountingStore(tmp_path / "store")
+
+
+@pytest.fixture(autouse=True)
+def _small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packs, "SEGMENT_ROWS", 10)
+    monkeypatch.setattr(packs, "SEGMENT_S", 0.0)
+    monkeypatch.setattr(packs, "GROUP_ROWS", 7)
+
+
+def fingerprint(number: int) -> str:
+    return hashlib.sha256(b"%d" % number).hexdigest()
+
+
+def commit(store: LocalStore, number: int) -> Result:
+    files = {"b.bin": (b"%d" % number, number), "ä/1".replace("/", "-"): (b"x", 0)}
+    if number % 3 == 0:
+        files["third"] = (b"", 0)
+    notes = {"reasons": {"tröstlich": number}, "list": [1, None]}
+    return commit_result(store, "demo", fingerprint(number), files, {"n": number}, notes)
+
+
+def prints(results: list[Result]) -> packs.Bytes:
+    return np.array([list(bytes.fromhex(each.fingerprint)) for each in results], np.uint8)
+
+
+def found(store: LocalStore, results: list[Result]) -> list[bool]:
+    return (StageResults(store, "demo", "s").rows(prints(results)) >= 0).tolist()
+
+
+def packed(store: LocalStore, results: list[Result]) -> StageResults:
+    made = StageResults(store, "demo", "s")
+    for each in results:
+        made.add(each)
+    made.save()
+    return made
+
+
+def test_results_come_back_as_their_own_files_say_in_any_order(store: CountingStore) -> None:
+    results = [commit(store, n) for n in range(MANY)]
+    packed(store, results)
+    assert len(store.list("results")) == 1, "what was written on the way is joined"
+    wanted = results[::-2]
+    read = StageResults(store, "demo", "s", lambda: {r.fingerprint: r.content_hash for r in wanted})
+    again = Results(read.columns, read.rows(prints(wanted)))
+    assert again == [load_result(store, "demo", each.fingerprint) for each in wanted]
+    assert again[-1] == again[len(again) - 1] == list(again)[-1]
+    assert again.files("b.bin") == [each.outputs["b.bin"] for each in wanted]
+    with pytest.raises(KeyError, match="third"):
+        again.files("third")
+
+
+def test_a_finished_part_is_not_asked_for(store: CountingStore) -> None:
+    results = [commit(store, n) for n in range(MANY)]
+    packed(store, results)
+    store.asked = []
+    assert all(found(store, results))
+    assert store.asked == []
+
+
+def test_what_no_pack_names_is_read_where_its_folder_is_and_not_looked_for_where_it_is_not(
+    store: CountingStore,
+) -> None:
+    known, others = ([commit(store, n) for n in range(a, a + MANY)] for a in (0, MANY))
+    packed(store, known)
+    for each in others[5:]:
+        shutil.rmtree(store.root / artifact_folder("demo", each.fingerprint))
+    (store.root / artifact_folder("demo", others[0].fingerprint) / "result.json").unlink()
+    store.asked = []
+    assert found(store, known + others) == [True] * MANY + [False] + [True] * 4 + [False] * (
+        MANY - 5
+    )
+    folders = {path.rpartition("/")[0] for path in store.asked}
+    assert folders == {artifact_folder("demo", each.fingerprint) for each in others[:5]}
+
+
+def test_a_part_whose_folder_was_deleted_is_made_again(store: CountingStore) -> None:
+    results = [commit(store, n) for n in range(MANY)]
+    packed(store, results)
+    shutil.rmtree(store.root / artifact_folder("demo", results[3].fingerprint))
+    assert found(store, results) == [n != 3 for n in range(MANY)]
+    read = StageResults(store, "demo", "s")
+    read.add(commit(store, 3))
+    assert (read.rows(prints(results)) >= 0).all()
+    read.save()
+    assert all(found(store, results))
+    assert len(store.list("results")) == 1
+
+
+def test_a_killed_driver_leaves_packs_that_count_and_what_they_lack_is_read(
+    store: CountingStore,
+) -> None:
+    results = [commit(store, n) for n in range(MANY)]
+    made = StageResults(store, "demo", "s")
+    for each in results[:95]:
+        made.add(each)
+    del made
+    assert len(store.list("results")) == 9
+    store.asked = []
+    assert all(found(store, results))
+    assert len(set(store.asked)) == 10
+
+
+def test_two_drivers_at_once_lose_nothing(store: CountingStore) -> None:
+    results = [commit(store, n) for n in range(2 * MANY)]
+    packed(store, results[:80])
+    one, other = StageResults(store, "demo", "s"), StageResults(store, "demo", "s")
+    for first, second in zip(results[:MANY], results[MANY:], strict=True):
+        one.add(first)
+        other.add(second)
+    one.save()
+    other.save()
+    store.asked = []
+    assert all(found(store, results))
+    assert store.asked == []
+
+
+def test_few_results_are_not_packed(store: CountingStore) -> None:
+    results = [commit(store, n) for n in range(5)]
+    packed(store, results)
+    assert store.list("results") == []
+    assert all(found(store, results))
+
+
+def test_a_damaged_pack_is_named(store: CountingStore) -> None:
+    results = [commit(store, n) for n in range(MANY)]
+    packed(store, results)
+    (path,) = store.list("results")
+    data = bytearray((store.root / path).read_bytes())
+    data[len(data) // 2] ^= 1
+    (store.root / path).write_bytes(data)
+    with pytest.raises(CorruptArtifact, match=f"{path}.*delete it and build again"):
+        found(store, results)
+    (store.root / path).unlink()
+    assert all(found(store, results))
+
+
+def test_a_pack_that_names_another_content_than_the_registry_is_refused(
+    store: CountingStore,
+) -> None:
+    results = [commit(store, n) for n in range(MANY)]
+    packed(store, results)
+    recorded = {r.fingerprint: r.content_hash for r in results} | {results[7].fingerprint: "0" * 64}
+    with pytest.raises(CorruptArtifact, match="the registry recorded 000"):
+        StageResults(store, "demo", "s", lambda: recorded)
+    (path,) = store.list("results")
+    store.delete(path)
+    with pytest.raises(CorruptArtifact, match=r"result\.json.*the registry recorded 000"):
+        StageResults(store, "demo", "s", lambda: recorded).rows(prints(results))
+
+
+def test_a_collection_takes_results_out_of_every_pack(store: CountingStore) -> None:
+    results = [commit(store, n) for n in range(MANY)]
+    packed(store, results)
+    gone = {("demo", each.fingerprint) for each in results[:40]}
+    for each in results[:40]:
+        (store.root / artifact_folder("demo", each.fingerprint) / "result.json").unlink()
+    forget_results(store, {*gone, ("other", results[50].fingerprint)})
+    assert found(store, results) == [False] * 40 + [True] * 60
+    (path,) = store.list("results")
+    assert results[0].fingerprint.encode() not in store.read(path)
+    forget_results(store, {("demo", each.fingerprint) for each in results})
+    assert store.list("results") == []
+
+
+def test_items_of_a_lazy_sequence_are_made_when_they_are_asked_for() -> None:
+    made: list[int] = []
+
+    def double(number: int, value: int) -> int:
+        made.append(number)
+        return 2 * value
+
+    each = Each(double, range(10, 20))
+    assert (len(each), made) == (10, [])
+    assert (each[3], each[-1], made) == (26, 38, [3, 9])
+    assert each[2:4] == [24, 26]
+    assert list(each) == [*range(20, 40, 2)]
+    with pytest.raises(IndexError):
+        each[10]
+    with pytest.raises(ValueError, match=r"\[2, 3\]"):
+        Each(double, [1, 2], [1, 2, 3])

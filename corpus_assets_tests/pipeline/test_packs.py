@@ -1,0 +1,90 @@
+"""Packs of results in a whole home: plans read them alone, takedowns and collections tidy them."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from catalog.db.registry import Registry
+from catalog.formats.store import Store
+from catalog.verify.version import verify
+from corpus_assets.core.errors import CorruptArtifact
+from corpus_assets.core.home import Home
+from corpus_assets.core.packs import StageResults
+from corpus_assets.core.store import LocalStore
+from corpus_assets.graph.plan import CACHED, plan
+from corpus_assets.session import open_session
+from corpus_assets.versions.gc import collect
+from corpus_assets_tests.conftest import Place, as_if_many_parts
+from corpus_assets_tests.pipeline.test_damage import AFTER, flip, named, order, problems, take_out
+
+
+@pytest.fixture
+def place(grouped_build: Place, tmp_path: Path) -> Iterator[Place]:
+    shutil.copytree(grouped_build.folder / "corpus", tmp_path / "corpus")
+    shutil.copytree(grouped_build.home, tmp_path / "home")
+    with as_if_many_parts():
+        yield Place(tmp_path)
+
+
+def states(place: Place) -> set[str]:
+    with open_session(str(place.recipe), Home.resolve(str(place.home))) as session:
+        return {line.state for line in plan(session.pipeline)}
+
+
+def packs_of(place: Place) -> list[str]:
+    return LocalStore(place.store).list("results")
+
+
+def test_a_plan_of_a_finished_home_reads_packs_and_no_result_of_a_task(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = [path.rpartition("/")[0] for path in packs_of(place)]
+    assert "results/clean_text/crawl-1" in folders
+    assert len(folders) == len(set(folders)), "one of a stage and snapshot"
+    read: list[str] = []
+
+    def noted(store: LocalStore, path: str) -> bool:
+        read.append(path)
+        return (store.root / path).is_file()
+
+    monkeypatch.setattr(LocalStore, "exists", noted)
+    assert states(place) == {CACHED}
+    assert [path for path in read if path.endswith("result.json")] == []
+
+
+def test_a_home_without_packs_or_with_half_of_them_is_finished_all_the_same(place: Place) -> None:
+    for path in packs_of(place)[::2]:
+        (place.store / path).unlink()
+    assert states(place) == {CACHED}
+    shutil.rmtree(place.store / "results")
+    assert states(place) == {CACHED}
+
+
+def test_a_damaged_pack_is_named_by_verify_and_refused_by_a_plan(place: Place) -> None:
+    assert problems(place) == []
+    path = next(path for path in packs_of(place) if "/signals/crawl-1/" in path)
+    flip(place.store / path)
+    assert named(place) == {path}
+    with pytest.raises(CorruptArtifact, match=path):
+        states(place)
+
+
+def test_what_a_takedown_removes_leaves_the_packs_with_the_collection(place: Place) -> None:
+    registry, store = Registry(Home.resolve(str(place.home)).catalog_url), LocalStore(place.store)
+    before = {row.fingerprint for row in registry.artifacts("signals", "crawl-1")}
+    order(place)
+    take_out(place)
+    collect(store, registry)
+    alive = {row.fingerprint for row in registry.artifacts("signals", "crawl-1")}
+    gone = before - alive
+    assert gone
+    held = StageResults(store, "signals", "crawl-1").columns.prints
+    assert {each.tobytes().hex() for each in held} == alive
+    assert not any(
+        bytes.fromhex(fingerprint) in (place.store / path).read_bytes()
+        for path in packs_of(place)
+        for fingerprint in gone
+    )
+    assert verify(registry, Store(str(place.store)), AFTER)["problems"] == []
