@@ -175,13 +175,14 @@ def find_host(lineage: Lineage, host: str, limit: int) -> dict[str, Any]:
     return _report(lineage, *lookups.records_by_host(lineage, key, limit))
 
 
-def find_text(lineage: Lineage, text: str, limit: int) -> dict[str, Any]:
+def find_text(lineage: Lineage, text: str, limit: int, inside: bool = True) -> dict[str, Any]:
     """Find documents whose extracted text is `text`; failing that, kept ones that contain it.
 
-    The second search reads every kept text: it is limited to `limit` documents and says so.
+    The second search reads every kept text, unless `inside` says no: it is limited to `limit`
+    documents and says so.
     """
     exact = lookups.doc_ids_of_text(lineage, [text_id(text), text_id(text.rstrip("\r\n"))])
-    if exact:
+    if exact or not inside:
         found = lookups.records_by_id(lineage, exact, limit)
         return _report(lineage, *found) | {"match": "exact"}
     needle = text.strip()

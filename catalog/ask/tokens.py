@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from catalog.ask.documents import cluster, fate, resolve_doc_id
+from catalog.db.rows import ShardRow
 from catalog.errors import CatalogError, LineageBroken, StoreFileError, UnknownName
 from catalog.formats.ids import TokenBytes, char_range, context, extracted_range
 from catalog.formats.manifest import Manifest
@@ -38,10 +39,7 @@ def trace(lineage: Lineage, shard_name: str, sample: int, token: int) -> dict[st
     3. The edits recorded with the final text lead back to the extracted text.
     Costs one read of the document's tokens and look-ups by id; no scan of the shard.
     """
-    shard = lineage.shard(shard_name)
-    manifest = lineage.manifest
-    if not 0 <= sample < shard.samples:
-        raise CatalogError(f"{shard.full_name} has samples 0 to {shard.samples - 1}, not {sample}")
+    shard, manifest = _shard_with(lineage, shard_name, sample), lineage.manifest
     if not 0 <= token < manifest.seq_len:
         raise CatalogError(f"a sample has tokens 0 to {manifest.seq_len - 1}, not {token}")
     place = {
@@ -97,6 +95,42 @@ def trace(lineage: Lineage, shard_name: str, sample: int, token: int) -> dict[st
         | _text_place(lineage, names, shard.snapshot, parts, doc_id, tokens, position)
         | {"cluster": _short_cluster(lineage, doc_id)}
     )
+
+
+def sample_tokens(lineage: Lineage, shard_name: str, sample: int) -> dict[str, Any]:
+    """Return a sample's tokens as text, in the pieces of documents that it was packed from;
+    padding is a piece of no document."""
+    shard, manifest = _shard_with(lineage, shard_name, sample), lineage.manifest
+    length, names = manifest.seq_len, lineage.token_bytes
+    ids = _tokens(lineage, shard.bin_path, sample * length, length).tolist()
+    texts = [names.of(token).decode("utf-8", "replace") for token in ids]
+    spans = lineage.rows.where(shard.spans_path, "sample", [sample], ("doc_id", *SPAN))
+    pieces: list[dict[str, Any]] = []
+    at = 0
+    for span in sorted(spans, key=lambda span: int(span["offset"])):
+        start, end = span["offset"], span["offset"] + span["length"]
+        if start > at:
+            pieces.append({"doc_id": None, "offset": at, "tokens": texts[at:start]})
+        doc_id = bytes(span["doc_id"]).hex()
+        pieces.append({"doc_id": doc_id, "offset": start, "tokens": texts[start:end]})
+        at = end
+    if at < length:
+        pieces.append({"doc_id": None, "offset": at, "tokens": texts[at:]})
+    return {
+        "version": lineage.version.name,
+        "shard": shard.full_name,
+        "sample": sample,
+        "samples": shard.samples,
+        "pieces": pieces,
+    }
+
+
+def _shard_with(lineage: Lineage, name: str, sample: int) -> ShardRow:
+    """Return a shard; refused where it has no such sample."""
+    shard = lineage.shard(name)
+    if not 0 <= sample < shard.samples:
+        raise CatalogError(f"{shard.full_name} has samples 0 to {shard.samples - 1}, not {sample}")
+    return shard
 
 
 def _tokens(lineage: Lineage, path: str, start: int, count: int) -> "np.ndarray[Any, Any]":

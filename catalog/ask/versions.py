@@ -43,6 +43,26 @@ def resolve(registry: Registry, store: Store, name: str) -> dict[str, Any]:
     }
 
 
+STAGES = ("documents", "selection", "clusters", "contamination", "clean_text")
+"""The stages that can drop a record, in their order."""
+
+
+def funnel(lineage: Lineage) -> list[dict[str, Any]]:
+    """Return how many records entered each stage and left it, and the reasons of those it dropped
+    as (number, reason), most frequent first. Reads three columns of every decision."""
+    rows = lineage.query(
+        f"SELECT kept, stage, reason, count(*) AS n FROM {lineage.scan('decisions')} GROUP BY ALL"
+    )
+    left = sum(row["n"] for row in rows)
+    steps = []
+    for stage in STAGES:
+        lost = [row for row in rows if not row["kept"] and row["stage"] == stage]
+        reasons = sorted(((row["n"], row["reason"]) for row in lost), key=lambda r: (-r[0], r[1]))
+        entered, left = left, left - sum(n for n, _ in reasons)
+        steps.append({"stage": stage, "entered": entered, "left": left, "reasons": reasons})
+    return steps
+
+
 def _inputs(registry: Registry, name: str) -> list[dict[str, Any]]:
     """Return the snapshots that a version was made of, with their pinned files."""
     used = {row.snapshot for row in registry.lineage_files(name)}

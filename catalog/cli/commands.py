@@ -10,6 +10,7 @@ import click
 
 from catalog.cli import views
 from catalog.cli.options import BROKEN_EXIT, OneLineErrors, Place, placed, version_option
+from catalog.cli.serve import serve
 from catalog.cli.takedown import takedown
 from catalog.cli.terminal import print_json, print_line, print_table
 from catalog.errors import CatalogError
@@ -24,6 +25,7 @@ def main(context: click.Context) -> None:
 
 
 main.add_command(takedown)
+main.add_command(serve)
 
 
 @main.command()

@@ -1,0 +1,83 @@
+"""`catalog serve`: the catalog in a browser."""
+
+import ipaddress
+from pathlib import Path
+
+import click
+
+from catalog.cli.options import Place, placed
+from catalog.cli.terminal import print_line
+from catalog.errors import CatalogError
+
+MIN_TOKEN = 16
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True)
+@click.option(
+    "--token-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File with the token that a reader has to give; needed where others can reach the address.",
+)
+@click.option(
+    "--name",
+    "names",
+    multiple=True,
+    help="A host name that browsers ask by, besides the address itself.",
+)
+@placed
+def serve(
+    place: Place,
+    as_json: bool,
+    host: str,
+    port: int,
+    token_file: Path | None,
+    names: tuple[str, ...],
+) -> None:
+    """Show documents, versions, tokens and takedowns in a browser. Nothing can be changed there.
+
+    Without a token the pages are for this machine alone. They hold text of the corpus: put TLS in
+    front of them where they leave it.
+    """
+    import uvicorn
+
+    from catalog.serve.app import LOOPBACK, make_app
+
+    token = _token(token_file)
+    if token is None and not _is_loopback(host):
+        raise CatalogError(
+            f"{host} can be reached from other machines: give --token-file FILE with a token of "
+            f"{MIN_TOKEN} characters or more, or listen at 127.0.0.1"
+        )
+    place.registry.versions()  # an absent or older catalog is said before the browser asks
+    app = make_app(place.registry, place.store, token, (*LOOPBACK, host, *names))
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app, host=host, port=port, log_level="warning", server_header=False, access_log=False
+        )
+    )
+    shown = f"[{host}]" if ":" in host else host
+    print_line(f"The catalog is at http://{shown}:{port}/ (Ctrl-C ends it)")
+    server.run()
+    if not server.started:
+        raise CatalogError(f"{host}:{port} is in use or not an address of this machine")
+
+
+def _token(file: Path | None) -> str | None:
+    if file is None:
+        return None
+    try:
+        token = file.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise CatalogError(f"the token file {file} cannot be read: {error}") from error
+    if len(token) < MIN_TOKEN:
+        raise CatalogError(f"the token in {file} is short: use {MIN_TOKEN} characters or more")
+    return token
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,357 @@
+"""The web application: its addresses, who may ask, and what may leave.
+
+Everything is rendered here; pages have no scripts and load nothing from elsewhere. A page chooses
+its own text, so every value is escaped, control characters are written out, and no address is
+followed. Text of a document under a takedown is not shown, whatever version still holds it.
+"""
+
+import hmac
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import jinja2
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from catalog.ask import documents, tokens, versions
+from catalog.db.registry import Registry
+from catalog.errors import CatalogError, TakedownRefused, UnknownName
+from catalog.formats.store import Store
+from catalog.lineage.tables import Lineage
+from catalog.serve import story
+from catalog.takedown.requests import show as show_takedown
+
+FOLDER = Path(__file__).parent
+COOKIE = "catalog_token"
+OPEN_VERSIONS = 4
+SHOWN = 50
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+WRITTEN_PAGE = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "base-uri 'none'; frame-ancestors 'none'; sandbox"
+}
+"""For reports and certificates, which have their style inside."""
+
+
+class Versions:
+    """Lineages of the versions that were asked for last, one question at a time each."""
+
+    def __init__(self, registry: Registry, store: Store) -> None:
+        self.registry, self.store = registry, store
+        self._open: OrderedDict[tuple[str, str], tuple[Lineage, threading.Lock]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def lineage(self, name: str | None) -> Iterator[Lineage]:
+        """Open a version; one that was revoked or deleted meanwhile is looked at anew."""
+        row = self.registry.version(name or None)
+        key = (row.name, row.status)
+        with self._lock:
+            found = self._open.pop(key, None)
+            if found is None:
+                found = (Lineage(self.registry, self.store, row.name), threading.Lock())
+            self._open[key] = found
+            closed = [
+                self._open.popitem(last=False) for _ in range(len(self._open) - OPEN_VERSIONS)
+            ]
+        for _, (lineage, lock) in closed:
+            with lock:
+                lineage.close()
+        lineage, lock = found
+        with lock:
+            yield lineage
+
+    def close(self) -> None:
+        with self._lock:
+            for lineage, _ in self._open.values():
+                lineage.close()
+            self._open.clear()
+
+
+class Application:
+    """Pages over one catalog and store."""
+
+    def __init__(self, registry: Registry, store: Store) -> None:
+        self.registry, self.store = registry, store
+        self.versions = Versions(registry, store)
+        loader = jinja2.FileSystemLoader(FOLDER / "templates")
+        self._pages = jinja2.Environment(
+            loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, finalize=_shown
+        )
+        self._pages.filters["number"] = lambda value: f"{value:,}"
+        self._pages.filters["share"] = _share
+        self._pages.globals["link"] = link
+
+    @asynccontextmanager
+    async def open(self, app: Starlette) -> AsyncIterator[None]:
+        yield
+        self.versions.close()
+
+    def page(self, template: str, values: Mapping[str, Any], code: int = 200) -> HTMLResponse:
+        names = [row.name for row in self.registry.versions() if row.status == "live"]
+        body = self._pages.get_template(template).render({"live": names[::-1], **values})
+        return HTMLResponse(body, code)
+
+    # Pages.
+
+    def home(self, request: Request) -> Response:
+        waiting = [asdict(row) for row in self.registry.takedowns("pending")]
+        rows = [asdict(row) for row in self.registry.versions()][::-1]
+        return self.page("home.html", {"versions": rows, "waiting": waiting})
+
+    def find(self, request: Request) -> Response:
+        asked = request.query_params.get("q", "").strip()
+        inside = request.query_params.get("inside") == "yes"
+        version = request.query_params.get("version")
+        if not asked:
+            return RedirectResponse("/", 303)
+        with self.versions.lineage(version) as lineage:
+            kind = story.kind_of(asked)
+            if kind == "id":
+                doc_id = documents.resolve_doc_id(lineage, asked)
+                place = link("documents", doc_id.hex(), version=lineage.version.name)
+                return RedirectResponse(place, 303)
+            answer = story.found(lineage, kind, asked, inside, SHOWN)
+        return self.page("find.html", {"asked": asked, "kind": kind, "inside": inside, **answer})
+
+    def document(self, request: Request) -> Response:
+        with self.versions.lineage(request.query_params.get("version")) as lineage:
+            doc_id = documents.resolve_doc_id(lineage, request.path_params["doc_id"])
+            answer = documents.history(lineage, doc_id)
+            told = story.told(lineage, doc_id, answer)
+        return self.page("document.html", {"document": answer, **told})
+
+    def beside(self, request: Request) -> Response:
+        with self.versions.lineage(request.query_params.get("version")) as lineage:
+            pair = [
+                documents.resolve_doc_id(lineage, request.path_params[side])
+                for side in ("left", "right")
+            ]
+            answer = story.side_by_side(lineage, pair[0], pair[1])
+        return self.page("beside.html", answer)
+
+    def exposure(self, request: Request) -> Response:
+        asked = request.query_params
+        with self.versions.lineage(asked.get("version")) as lineage:
+            answer = tokens.exposure(
+                lineage,
+                request.path_params["doc_id"],
+                story.number(asked.get("seed", ""), "seed", None),
+                story.number(asked.get("steps", ""), "steps", 1000) or 1000,
+                story.number(asked.get("batch", ""), "batch", 8) or 8,
+            )
+        return self.page("exposure.html", answer | {"line": story.step_line(answer)})
+
+    def version(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        row = self.registry.version(name)
+        with self.versions.lineage(name) as lineage:
+            answer = versions.resolve(self.registry, self.store, name)
+            steps = versions.funnel(lineage)
+        others = [r.name for r in self.registry.versions() if r.name != name]
+        return self.page(
+            "version.html",
+            {"version": answer, "steps": steps, "row": row, "others": others[::-1]},
+        )
+
+    def difference(self, request: Request) -> Response:
+        before, after = (request.query_params.get(side, "") for side in ("before", "after"))
+        answer = versions.diff(self.registry, self.store, before, after)
+        return self.page("diff.html", answer)
+
+    def sample(self, request: Request) -> Response:
+        asked = request.query_params
+        with self.versions.lineage(request.path_params["name"]) as lineage:
+            answer = story.sample(
+                lineage,
+                request.path_params["shard"],
+                story.number(asked.get("sample", ""), "sample", 0) or 0,
+                story.number(asked.get("token", ""), "token", None),
+            )
+        return self.page("sample.html", answer)
+
+    def takedowns(self, request: Request) -> Response:
+        rows = [asdict(row) for row in self.registry.takedowns()][::-1]
+        return self.page("takedowns.html", {"requests": rows[:1000], "total": len(rows)})
+
+    def takedown(self, request: Request) -> Response:
+        answer = show_takedown(self.registry, request.path_params["number"])
+        return self.page("takedown.html", answer)
+
+    def certificate(self, request: Request) -> Response:
+        """Show a certificate's page, as it was written."""
+        number, wanted = request.path_params["number"], request.path_params["file"]
+        for row in self.registry.certificates(number):
+            path = row.path.removesuffix(".json") + ".html"
+            if path.rpartition("/")[2] == wanted:
+                return HTMLResponse(self.store.read(path), headers=WRITTEN_PAGE)
+        raise UnknownName(f"takedown {number} has no certificate {wanted}")
+
+    def report(self, request: Request) -> Response:
+        """Show a version's report, as it was written."""
+        row = self.registry.version(request.path_params["name"])
+        path = row.manifest_path.rpartition("/")[0] + "/report.html"
+        return HTMLResponse(self.store.read(path), headers=WRITTEN_PAGE)
+
+    def style(self, request: Request) -> Response:
+        return FileResponse(FOLDER / "style.css", media_type="text/css")
+
+    # Errors.
+
+    def refused(self, request: Request, error: Exception) -> Response:
+        """Say what is wrong, in the words that the command line has for it."""
+        code = 404 if isinstance(error, UnknownName) else 400
+        code = 451 if isinstance(error, TakedownRefused) else code
+        return self.page("error.html", {"said": str(error)}, code)
+
+    def missing(self, request: Request, error: Exception) -> Response:
+        return self.page("error.html", {"said": "there is no such page"}, 404)
+
+
+def make_app(
+    registry: Registry,
+    store: Store,
+    token: str | None = None,
+    hosts: tuple[str, ...] = LOOPBACK,
+) -> Starlette:
+    """Return the application; with a token, nothing is shown to who does not have it. `hosts` are
+    the names by which a browser may ask for it: a page of another name gets nothing."""
+    pages = Application(registry, store)
+    return Starlette(
+        routes=[
+            Route("/", pages.home),
+            Route("/style.css", pages.style),
+            Route("/find", pages.find),
+            Route("/documents/{doc_id}", pages.document),
+            Route("/documents/{doc_id}/exposure", pages.exposure),
+            Route("/documents/{left}/beside/{right}", pages.beside),
+            Route("/versions/{name}", pages.version),
+            Route("/versions/{name}/report", pages.report),
+            Route("/versions/{name}/shards/{shard:path}", pages.sample),
+            Route("/diff", pages.difference),
+            Route("/takedowns", pages.takedowns),
+            Route("/takedowns/{number:int}", pages.takedown),
+            Route("/takedowns/{number:int}/{file}", pages.certificate),
+        ],
+        middleware=[
+            Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False),
+            Middleware(Guard, token=token),
+        ],
+        exception_handlers={CatalogError: pages.refused, 404: pages.missing},
+        lifespan=pages.open,
+    )
+
+
+class Guard:
+    """Reading only, for those who know the token; what is said of it stays in this session."""
+
+    def __init__(self, app: ASGIApp, token: str | None) -> None:
+        self._app, self._token = app, token
+        self._session = secrets.token_urlsafe(32)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        answer = await self._answer(request)
+        await (answer or self._app)(scope, receive, _with_headers(send))
+
+    async def _answer(self, request: Request) -> Response | None:
+        """Return what the guard itself says; None lets the question pass."""
+        if self._token is not None and request.url.path == "/enter":
+            return await self._enter(request)
+        if request.method not in ("GET", "HEAD"):
+            return Response("these pages are for reading\n", 405)
+        if self._token is None or request.url.path == "/style.css" or self._is_known(request):
+            return None
+        return HTMLResponse(_ENTER.format(said=""), 401)
+
+    async def _enter(self, request: Request) -> Response:
+        if request.method != "POST":
+            return HTMLResponse(_ENTER.format(said=""), 401)
+        given = (await request.body())[:4096].decode("ascii", "replace").partition("token=")[2]
+        if not hmac.compare_digest(given.encode(), quote(self._token or "", safe="").encode()):
+            return HTMLResponse(_ENTER.format(said="<p>This is not the token.</p>"), 401)
+        answer = RedirectResponse("/", 303)
+        answer.set_cookie(COOKIE, self._session, httponly=True, samesite="strict")
+        return answer
+
+    def _is_known(self, request: Request) -> bool:
+        cookie = request.cookies.get(COOKIE, "")
+        given = request.headers.get("authorization", "").removeprefix("Bearer ")
+        return hmac.compare_digest(cookie.encode(), self._session.encode()) or (
+            hmac.compare_digest(given.encode(), (self._token or "").encode())
+        )
+
+
+_ENTER = (
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>catalog</title>'
+    '<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="/style.css">'
+    "</head><body><main><h1>catalog</h1>{said}<form method=post action=/enter>"
+    "<label>Token <input name=token type=password autofocus></label> "
+    "<button>Enter</button></form></main></body></html>"
+)
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            known = {name for name, _ in message["headers"]}
+            message["headers"] = list(message["headers"]) + [
+                (name.lower().encode(), value.encode())
+                for name, value in HEADERS.items()
+                if name.lower().encode() not in known
+            ]
+        await send(message)
+
+    return sending
+
+
+def link(*path: str, **query: Any) -> str:
+    """Return an address inside of the application."""
+    asked = {name: value for name, value in query.items() if value is not None}
+    place = "/" + "/".join(quote(part, safe="/") for part in path)
+    return place + (f"?{urlencode(asked)}" if asked else "")
+
+
+def _shown(value: Any) -> Any:
+    """Return a value as a page shows it: control characters, which a text may use to hide or turn
+    others around, are written out; line breaks and tabs stay."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if not isinstance(value, str) or hasattr(value, "__html__") or value.isprintable():
+        return value
+    return "".join(
+        letter
+        if letter.isprintable() or letter in "\n\t\u3000\u00a0\u200c\u200d"
+        else letter.encode("unicode_escape").decode("ascii")
+        for letter in value
+    )
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{part / whole:.1%}" if whole else "–"

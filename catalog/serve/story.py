@@ -1,0 +1,257 @@
+"""What the pages tell: a search, a document with its edits, two documents side by side, a sample of
+a shard token by token, a version's funnel."""
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from catalog.ask import documents
+from catalog.ask.raw import refuse_suppressed
+from catalog.ask.tokens import sample_tokens, trace
+from catalog.errors import CatalogError, TakedownRefused
+from catalog.lineage.lookups import records_of
+from catalog.lineage.tables import Lineage, Row
+
+MAX_CHARS = 200_000  # of a text on a page
+MAX_COMPARED_WORDS = 5_000
+LINE_WIDTH = 760
+SHOWN_KINDS = ("boilerplate_line", "repeated_span", "benchmark_item", "text_step", "sentence")
+"""Edits whose removed text is shown; others took out personal data, of which only the kind is."""
+
+Segment = dict[str, Any]
+
+
+# Search.
+
+
+def kind_of(asked: str) -> str:
+    """Tell what was typed: a document's id, an address, a host or text."""
+    if re.fullmatch(r"[0-9a-fA-F]{8,32}", asked):
+        return "id"
+    if re.match(r"[a-z][a-z0-9+.-]*://", asked) or re.fullmatch(r"\S+\.\S+/\S*", asked):
+        return "address"
+    if re.fullmatch(r"[\w-]+(\.[\w-]+)+", asked):
+        return "host"
+    return "text"
+
+
+def found(lineage: Lineage, kind: str, asked: str, inside: bool, limit: int) -> dict[str, Any]:
+    """Return the documents that a question means; texts are searched inside only when asked."""
+    if kind == "address":
+        return documents.find_url(lineage, asked, limit)
+    if kind == "host":
+        return documents.find_host(lineage, asked, limit)
+    return documents.find_text(lineage, asked, limit, inside)
+
+
+def number(written: str, name: str, default: int | None) -> int | None:
+    """Return a number of a form; the default where nothing was written."""
+    if not written:
+        return default
+    if not re.fullmatch(r"[0-9]{1,15}", written):
+        raise CatalogError(f"{name} is a whole number, not {written!r}")
+    return int(written)
+
+
+# A document.
+
+
+def told(lineage: Lineage, doc_id: bytes, history: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a document's page has beside its history: its text with every edit, its signals
+    beside the rules about them, the benchmark items found in it."""
+    records = history["records"]
+    snapshot = records[0]["snapshot"] if records else ""
+    parts = {row["part"] for row in records}
+    failed = {
+        rule for row in records for rule in ((row["decision"] or {}).get("failed_rules") or ())
+    }
+    signals = history["signals"][0] if history["signals"] else {}
+    said: dict[str, Any] = {
+        "rules": list(rules_and_values(_recipe(lineage), signals, failed)),
+        "others": _other_signals(_recipe(lineage), signals),
+        "hits": lineage.documents_in("benchmark_hits", [doc_id], snapshot, parts),
+        "title": None,
+        "segments": None,
+        "withheld": None,
+        "cut_off": False,
+    }
+    try:
+        refuse_withheld(lineage, doc_id)
+    except TakedownRefused:
+        return said | {"withheld": "This document is under a takedown: its text is not shown."}
+    texts = lineage.documents_in("texts", [doc_id], snapshot, parts, ("title", "text"))
+    finals = lineage.documents_in("final_text", [doc_id], snapshot, parts, ("edits", "text"))
+    if texts:
+        extracted = texts[0]["text"]
+        final = finals[0]["text"] if finals else extracted
+        edits = (finals[0]["edits"] or ()) if finals else ()
+        places = [
+            {"start": place["start"], "end": place["end"], "of": _named(hit)}
+            for hit in said["hits"]
+            for place in hit["places"] or ()
+        ]
+        said["title"] = texts[0]["title"]
+        said["segments"] = list(segments(extracted, final, edits, places))
+        said["cut_off"] = len(extracted) > MAX_CHARS
+    return said
+
+
+def refuse_withheld(lineage: Lineage, doc_id: bytes) -> None:
+    """Raise `TakedownRefused` for a document that a standing order covers."""
+    for record in records_of(lineage, doc_id):
+        refuse_suppressed(lineage, doc_id, record)
+
+
+def segments(
+    extracted: str, final: str, edits: Sequence[Row], places: Sequence[Row] = ()
+) -> Iterator[Segment]:
+    """Yield the extracted text from its beginning in pieces: as it was (`same`, `item` where it is
+    part of a benchmark item), taken out (`cut`) or put in its place (`put`).
+
+    Personal data that was taken out is not shown; its kind is.
+    """
+    at = moved = 0
+    for edit in sorted(edits, key=lambda one: (one["start"], one["end"])):
+        if edit["start"] >= MAX_CHARS:
+            break
+        yield from _marked(extracted, at, edit["start"], places)
+        kind = edit["kind"] or "edit"
+        removed = extracted[edit["start"] : edit["end"]]
+        if removed and kind.partition(":")[0] in SHOWN_KINDS:
+            yield {"how": "cut", "kind": kind, "text": removed}
+        elif removed and not edit["new_length"]:
+            yield {"how": "cut", "kind": kind, "text": f"[{kind}]"}
+        start = edit["start"] + moved
+        if edit["new_length"]:
+            yield {"how": "put", "kind": kind, "text": final[start : start + edit["new_length"]]}
+        moved += edit["new_length"] - (edit["end"] - edit["start"])
+        at = edit["end"]
+    yield from _marked(extracted, at, min(len(extracted), max(at, MAX_CHARS)), places)
+
+
+def _marked(text: str, start: int, end: int, places: Sequence[Row]) -> Iterator[Segment]:
+    """Yield a piece of the text, the parts of it in benchmark items apart."""
+    at = start
+    for place in sorted(places, key=lambda one: (one["start"], one["end"])):
+        low, high = max(at, place["start"]), min(end, place["end"])
+        if low >= high:
+            continue
+        if low > at:
+            yield {"how": "same", "kind": "", "text": text[at:low]}
+        yield {"how": "item", "kind": place["of"], "text": text[low:high]}
+        at = high
+    if at < end:
+        yield {"how": "same", "kind": "", "text": text[at:end]}
+
+
+def _named(hit: Row) -> str:
+    return f"{hit['benchmark']} {hit['item_id']}: {str(hit['verdict']).replace('_', ' ')}"
+
+
+def _recipe(lineage: Lineage) -> dict[str, Any]:
+    return yaml.safe_load(lineage.registry.recipe(lineage.version.recipe_digest).yaml) or {}
+
+
+def rules_and_values(
+    recipe: Mapping[str, Any], signals: Row, failed: set[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield every rule of selection with what the document has, and whether it failed there."""
+    for rule in (recipe.get("selection") or {}).get("rules") or ():
+        name, signal = str(rule.get("name", "")), str(rule.get("signal", ""))
+        asked = {
+            key: value
+            for key, value in rule.items()
+            if key not in ("name", "signal") and value not in (None, [], {})
+        }
+        yield {
+            "name": name,
+            "signal": signal,
+            "value": signals.get(signal.partition(".")[0]),
+            "asked": "; ".join(f"{key} {_plain(value)}" for key, value in asked.items()),
+            "failed": name in failed,
+        }
+
+
+def _plain(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _other_signals(recipe: Mapping[str, Any], signals: Row) -> dict[str, Any]:
+    """Return the signals that no rule asks for."""
+    rules = (recipe.get("selection") or {}).get("rules") or ()
+    asked = {str(rule.get("signal", "")).partition(".")[0] for rule in rules}
+    return {
+        name: value
+        for name, value in sorted(signals.items())
+        if name not in asked and name not in ("snapshot", "part") and value is not None
+    }
+
+
+# Two documents.
+
+
+def side_by_side(lineage: Lineage, left: bytes, right: bytes) -> dict[str, Any]:
+    """Compare the extracted texts of two documents, word by word."""
+    texts = [_text(lineage, doc_id) for doc_id in (left, right)]
+    words = [re.findall(r"\s*\S+\s*?", text)[:MAX_COMPARED_WORDS] for text in texts]
+    left_words, right_words = ([word.strip() for word in side] for side in words)
+    matcher = difflib.SequenceMatcher(a=left_words, b=right_words, autojunk=False)
+    columns: list[list[Segment]] = [[], []]
+    for how, *ends in matcher.get_opcodes():
+        for side, (low, high) in enumerate((ends[:2], ends[2:])):
+            if high > low:
+                piece = {"how": "same" if how == "equal" else ("cut", "put")[side], "kind": ""}
+                columns[side].append(piece | {"text": "".join(words[side][low:high])})
+    return {
+        "version": lineage.version.name,
+        "ids": [left.hex(), right.hex()],
+        "columns": columns,
+        "ratio": matcher.ratio(),
+        "cut_off": any(len(side) == MAX_COMPARED_WORDS for side in words),
+    }
+
+
+def _text(lineage: Lineage, doc_id: bytes) -> str:
+    refuse_withheld(lineage, doc_id)
+    for record in records_of(lineage, doc_id):
+        rows = lineage.documents_in(
+            "texts", [doc_id], record["snapshot"], [record["part"]], ("text",)
+        )
+        if rows:
+            return str(rows[0]["text"])
+    raise CatalogError(f"document {doc_id.hex()} has no text: it was dropped before extraction")
+
+
+# A sample of a shard.
+
+
+def sample(lineage: Lineage, shard: str, number: int, token: int | None) -> dict[str, Any]:
+    """Return the tokens of a sample with the documents they are of, and the story of one token."""
+    found = sample_tokens(lineage, shard, number)
+    hidden = set()
+    for doc_id in {piece["doc_id"] for piece in found["pieces"] if piece["doc_id"]}:
+        try:
+            refuse_withheld(lineage, bytes.fromhex(doc_id))
+        except TakedownRefused:
+            hidden.add(doc_id)
+    for piece in found["pieces"]:
+        if piece["doc_id"] in hidden:
+            piece["tokens"] = ["·" for _ in piece["tokens"]]
+    asked = None
+    if token is not None:
+        asked = trace(lineage, shard, number, token)
+        if asked["doc_id"] in hidden:
+            asked = None
+    return found | {"asked": asked, "token": token}
+
+
+# A run.
+
+
+def step_line(answer: Mapping[str, Any]) -> list[float]:
+    """Return where on a line, in its width, the steps lie at which a run saw the document."""
+    steps = max(1, answer["steps"])
+    return [round(LINE_WIDTH * (step + 0.5) / steps, 1) for step in answer["steps_seen"][:2000]]

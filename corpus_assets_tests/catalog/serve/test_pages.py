@@ -1,0 +1,299 @@
+"""The pages of `catalog serve`, asked for over HTTP from a real server."""
+
+import html
+import re
+import socket
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from html.parser import HTMLParser
+
+import duckdb
+import pytest
+import uvicorn
+
+from catalog.db.registry import Registry
+from catalog.db.rows import SuppressionRow
+from catalog.formats.store import Store
+from catalog.serve.app import LOOPBACK, make_app
+from catalog.serve.story import kind_of, segments
+from catalog.takedown.requests import request
+from catalog.takedown.target import url_target
+from corpus_assets.core.home import Home
+from corpus_assets_tests.conftest import VERSION, Place
+from corpus_assets_tests.registry_states import add_orders
+from corpus_assets_tests.small_corpus import EMAIL, FOOTER, prose
+
+TOKEN = "a token of more than sixteen letters & signs"
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    body: str
+    headers: dict[str, str]
+
+    @property
+    def text(self) -> str:
+        """What a reader sees, markup taken away."""
+        return html.unescape(re.sub(r"<[^>]*>", "", self.body))
+
+
+@dataclass(frozen=True)
+class Browser:
+    address: str
+
+    def get(
+        self, path: str, method: str = "GET", data: bytes | None = None, **headers: str
+    ) -> Answer:
+        asked = urllib.request.Request(self.address + path, data, headers, method=method)
+        try:
+            with urllib.request.urlopen(asked) as answer:
+                return Answer(answer.status, answer.read().decode(), dict(answer.headers))
+        except urllib.error.HTTPError as answer:
+            with answer:
+                return Answer(answer.code, answer.read().decode(), dict(answer.headers))
+
+    def find(self, asked: str, **more: str) -> Answer:
+        return self.get("/find?" + urllib.parse.urlencode({"q": asked, **more}))
+
+
+@contextmanager
+def serving(place: Place, token: str | None = None) -> Iterator[Browser]:
+    home = Home.resolve(str(place.home))
+    app = make_app(Registry(home.catalog_url), Store(home.store_url), token, LOOPBACK)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
+        thread = threading.Thread(target=server.run, args=([listening],))
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        yield Browser(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def browser(small_build: Place) -> Iterator[Browser]:
+    with serving(small_build) as found:
+        yield found
+
+
+def id_of(place: Place, url: str) -> str:
+    row = duckdb.execute(
+        "SELECT lower(hex(doc_id)) FROM read_parquet(?) WHERE url = ?",
+        [str(place.store / "artifacts/documents/*/records.parquet"), url],
+    ).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+class Markup(HTMLParser):
+    """Which elements a page has, and that they end where they should."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.seen.add(tag)
+        if tag not in ("meta", "link", "input", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: object) -> None:
+        self.seen.add(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_every_page_is_whole_and_without_scripts(browser: Browser, small_build: Place) -> None:
+    page = id_of(small_build, "http://people.example.com/contact")
+    near = [id_of(small_build, f"http://near.example.net/{name}") for name in ("original", "copy")]
+    for path in (
+        *("/", "/takedowns", f"/versions/{VERSION}", f"/documents/{page}", "/nowhere"),
+        *(f"/documents/{near[0]}/beside/{near[1]}", f"/documents/{page}/exposure?steps=50"),
+        *(f"/versions/{VERSION}/shards/crawl-1/web/high/shard_00000?sample=0&token=3",),
+        *("/find?q=example.com", f"/diff?before={VERSION}&after={VERSION}"),
+    ):
+        answer = browser.get(path)
+        assert answer.status == (404 if path == "/nowhere" else 200), path
+        markup = Markup()
+        markup.feed(answer.body)
+        assert markup.open == [], path
+        assert not markup.seen & {"script", "iframe", "img", "object"}, path
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert answer.headers["referrer-policy"] == "no-referrer"
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind"),
+    [
+        ("66cf6a0ba36f6de4", "id"),
+        ("http://a.example/b", "address"),
+        ("a.example/b?c=d", "address"),
+        ("www.example.org", "host"),
+        ("bücher.example", "host"),
+        ("some words of a text", "text"),
+        ("word", "text"),
+        ("1.5 litres", "text"),
+    ],
+)
+def test_what_was_typed_is_told_by_its_form(asked: str, kind: str) -> None:
+    assert kind_of(asked) == kind
+
+
+def test_a_page_is_found_by_address_host_text_and_id(browser: Browser, small_build: Place) -> None:
+    url = "http://site-3.example.org/article"
+    doc_id = id_of(small_build, url)
+    for asked in (url, "site-3.example.org", "http://SITE-3.example.org:80/article"):
+        answer = browser.find(asked)
+        assert f"/documents/{doc_id}" in answer.body, asked
+        assert "kept" in answer.text
+    assert url in browser.find(doc_id[:16]).text  # the page itself, by the start of its id
+    passage = prose("first", 3).split("\n")[1]
+    assert doc_id not in browser.find(passage).body
+    assert f"/documents/{doc_id}" in browser.find(passage, inside="yes").body
+
+
+def test_a_document_shows_what_was_taken_out_and_no_personal_data(
+    browser: Browser, small_build: Place
+) -> None:
+    answer = browser.get("/documents/" + id_of(small_build, "http://harbour.example.com/page-3"))
+    assert f'<del title="boilerplate_line">{FOOTER}' in html.unescape(answer.body)
+    assert prose("footer", 3).split("\n")[0] in answer.text
+    personal = browser.get("/documents/" + id_of(small_build, "http://people.example.com/contact"))
+    assert '<ins title="email">' in personal.body
+    assert EMAIL not in personal.body + html.unescape(personal.body)
+    dropped = browser.get("/documents/" + id_of(small_build, "http://spam.example.com/win"))
+    assert "dropped by selection" in dropped.text
+    assert "failed" in dropped.text
+
+
+def test_a_token_leads_to_its_document(browser: Browser, small_build: Place) -> None:
+    doc_id = id_of(small_build, "http://people.example.com/contact")
+    story = browser.get(f"/documents/{doc_id}")
+    place = re.search(r'href="(/versions/[^"]*sample=[^"]*)"', story.body)
+    assert place is not None
+    answer = browser.get(html.unescape(place[1]))
+    assert "http://people.example.com/contact" in answer.text
+    assert f"/documents/{doc_id}" in answer.body
+    assert "The harbour notebook" in answer.text
+
+
+def test_a_run_that_saw_a_document_is_drawn(browser: Browser, small_build: Place) -> None:
+    doc_id = id_of(small_build, "http://people.example.com/contact")
+    answer = browser.get(f"/documents/{doc_id}/exposure?steps=200&batch=2&version={VERSION}")
+    times = int(re.search(r"Seen (\d+) times", answer.text)[1])  # type: ignore[index]
+    assert times > 0
+    assert answer.body.count('stroke-width="2"') > 0
+    assert browser.get(f"/documents/{doc_id}/exposure?steps=many").status == 400
+
+
+def test_takedowns_are_listed_with_what_was_done(place: Place) -> None:
+    registry = Registry(Home.resolve(str(place.home)).catalog_url)
+    store = Store(str(place.store))
+    target = url_target("http://site-3.example.org/article")
+    number = request(registry, store, target, "owner of the page")["request"]["id"]
+    with serving(place) as browser:
+        assert "1 takedown waits" in browser.get("/").text
+        listed = browser.get("/takedowns")
+        assert f"/takedowns/{number}" in listed.body
+        shown = browser.get(f"/takedowns/{number}")
+        assert shown.status == 200
+        assert "pending" in shown.text
+        assert "owner of the page" in shown.text
+        assert browser.get(f"/takedowns/{number}/00000001.html").status == 404
+
+
+def test_text_under_a_takedown_is_not_shown_whatever_version_still_has_it(place: Place) -> None:
+    doc_id = id_of(place, "http://people.example.com/contact")
+    other = id_of(place, "http://site-3.example.org/article")
+    words = prose("personal").split("\n")[0]
+    with serving(place) as browser:
+        story = browser.get(f"/documents/{doc_id}")
+        sample = re.search(r'href="(/versions/[^"]*sample=[^"]*)"', story.body)
+        assert words in story.text
+        assert sample is not None
+        add_orders(Registry(Home.resolve(str(place.home)).catalog_url),
+                   [SuppressionRow("host", "people.example.com")])  # fmt: skip
+        hidden = browser.get(f"/documents/{doc_id}")
+        assert "under a takedown" in hidden.text
+        assert words not in hidden.text
+        assert browser.get(f"/documents/{other}/beside/{doc_id}").status == 451
+        tokens = browser.get(html.unescape(sample[1]))
+        assert "·····" in tokens.text
+        assert "The harbour notebook" not in tokens.text
+
+
+def test_what_is_not_there_is_said(browser: Browser) -> None:
+    for path, said in (
+        ("/versions/none", "none"),
+        ("/documents/ffffffffffff", "knows no document"),
+        ("/documents/xyz", "not a document id"),
+        ("/takedowns/99", "99"),
+        (f"/versions/{VERSION}/shards/crawl-1/web/high/shard_00000?sample=99999", "has samples"),
+        (f"/diff?before={VERSION}&after=other", "other"),
+    ):
+        answer = browser.get(path)
+        assert answer.status in (400, 404), path
+        assert said in answer.text
+        assert "Traceback" not in answer.body
+
+
+def test_a_hostile_search_is_text(browser: Browser) -> None:
+    answer = browser.find('<script>alert(1)</script>"\u202e', inside="yes")
+    assert "<script" not in answer.body
+    assert "\u202e" not in answer.body
+    assert "&lt;script&gt;" in answer.body
+
+
+def test_nothing_can_be_changed_and_no_other_name_is_answered(browser: Browser) -> None:
+    for method in ("POST", "PUT", "DELETE", "PATCH"):
+        assert browser.get("/", method, b"").status == 405
+    assert browser.get("/", Host="attacker.example").status == 400
+
+
+def test_with_a_token_nothing_is_shown_without_it(small_build: Place) -> None:
+    with serving(small_build, TOKEN) as browser:
+        for path in ("/", f"/versions/{VERSION}", "/find?q=example.com", "/nowhere"):
+            answer = browser.get(path)
+            assert answer.status == 401
+            assert VERSION not in answer.text
+            assert browser.get(path, Authorization="Bearer wrong").status == 401
+        assert browser.get("/", Authorization=f"Bearer {TOKEN}").status == 200
+        wrong = browser.get("/enter", "POST", b"token=wrong")
+        assert wrong.status == 401
+        opened = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        given = urllib.parse.urlencode({"token": TOKEN}, quote_via=urllib.parse.quote).encode()
+        with opened.open(browser.address + "/enter", given) as answer:
+            assert VERSION in answer.read().decode()
+        with opened.open(browser.address + "/takedowns") as answer:
+            assert answer.status == 200
+
+
+def test_edits_are_laid_over_the_text_in_order() -> None:
+    text, final = "one two three four", "ONE three fo-ur"
+    edits = [
+        {"start": 4, "end": 8, "new_length": 0, "kind": "boilerplate_line"},
+        {"start": 0, "end": 3, "new_length": 3, "kind": "text_step"},
+        {"start": 16, "end": 16, "new_length": 1, "kind": "text_step"},
+    ]
+    places = [{"start": 8, "end": 13, "of": "quiz q-1: common"}]
+    found = [(piece["how"], piece["text"]) for piece in segments(text, final, edits, places)]
+    assert found == [
+        ("cut", "one"),
+        ("put", "ONE"),
+        ("same", " "),
+        ("cut", "two "),
+        ("item", "three"),
+        ("same", " fo"),
+        ("put", "-"),
+        ("same", "ur"),
+    ]
