@@ -48,6 +48,7 @@ WRITE_LOCK = 0x43_41_54  # "CAT"; the second key is the schema's name
 LOCK_TIMEOUT_STATES = {"55P03", "40P01"}
 MISSING_TABLE_STATES = {"42P01", "42703"}
 SURE_S = 1.0
+KNOCK_AGAIN_S = 0.2
 BATCH = 400  # SQLite's limit on bound values is far above 3 * BATCH
 
 Item = TypeVar("Item")
@@ -86,6 +87,7 @@ class Database:
         self.busy_timeout_s = busy_timeout_s
         self.leases: tuple[LeaseRow, ...] = ()
         self._sure_until = 0.0
+        self._was_there = False
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         # An absent driver is noticed here, a wrong host or password at the first transaction.
         options = {"creator": self._open_sqlite} if self.is_sqlite else {}
@@ -151,7 +153,7 @@ class Database:
                 f"there is no catalog at {self.file}: run `catalog upgrade` to create it, or "
                 "name another with --catalog-url, --home or CORPUS_HOME"
             )
-        with self._translated(), self.engine.connect() as connection:
+        with self._translated(), self._connected() as connection:
             if not self.is_sqlite:
                 connection.execution_options(
                     isolation_level="REPEATABLE READ", postgresql_readonly=True
@@ -181,7 +183,7 @@ class Database:
                 raise CatalogUnavailable(
                     f"there is no catalog at {self.file}: run `catalog upgrade` to create it"
                 )
-        with uninterrupted(), self._translated(), self.engine.connect() as connection:
+        with uninterrupted(), self._translated(), self._connected() as connection:
             connection.execution_options(catalog_write=True)
             with connection.begin():
                 if not self.is_sqlite:
@@ -192,6 +194,21 @@ class Database:
                     )
                 leases.expect(connection, self.leases)
                 yield connection
+
+    def _connected(self) -> Connection:
+        """Connect; a server that was there before may be starting again, and is waited for as
+        long as a turn is."""
+        end = time.monotonic() + self.busy_timeout_s
+        while True:
+            try:
+                connection = self.engine.connect()
+            except OperationalError:
+                if self.is_sqlite or not self._was_there or time.monotonic() > end:
+                    raise
+                time.sleep(KNOCK_AGAIN_S)
+            else:
+                self._was_there = True
+                return connection
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

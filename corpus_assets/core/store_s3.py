@@ -37,6 +37,19 @@ def cache_folder() -> Path:
     return Path(base).expanduser() / "corpus-assets"
 
 
+def forget_copies(store_url: str) -> int:
+    """Delete what the cache of this machine holds of a store, and of crawls; return how many files
+    there were. Whoever has them open can go on reading."""
+    places = [cache_folder() / "cache" / "sources"]
+    if store_url.startswith("s3://"):
+        places.append(S3Store(store_url).cache)
+    found = sum(path.is_file() for place in places for path in place.rglob("*"))
+    for place in places:
+        if place.exists():
+            shutil.rmtree(place)
+    return found
+
+
 class S3Store(Reader):
     """Objects below `s3://bucket/prefix`. The first request is the first use."""
 

@@ -23,6 +23,7 @@ from catalog.db.registry import Registry
 from catalog.db.rows import TakedownRow
 from catalog.takedown.certificates import SIGNATURE, Signer
 from corpus_assets.core.store import Store, sha256_hex
+from corpus_assets.graph.engine.base import Cleared
 from corpus_assets.takedown.residue import Search
 from corpus_assets.versions.pages import page
 from corpus_assets.versions.removed import (
@@ -59,6 +60,7 @@ class Proof:
     addresses: Mapping[str, str]  # of documents that are like removed ones
     deletion: Deletion
     models: Mapping[str, str]  # pinned calibration -> what it may still hold
+    cleared: Sequence[Cleared] = ()  # nodes of a cluster that deleted their copies of files
 
 
 def certified_versions(store: Store, registry: Registry, request: int) -> set[str] | None:
@@ -146,6 +148,7 @@ def _body(
         "search": asdict(proof.search.residue_of(mine)) if proof.search and mine else None,
         "files": asdict(proof.deletion),
         "models": dict(proof.models) if mine else {},
+        "nodes": [each._asdict() for each in proof.cleared] if mine else [],
         "code_version": package_version("corpus-assets"),
     }
 
@@ -309,7 +312,7 @@ def _done(body: Mapping[str, Any]) -> str:
         for change in body["versions"]
     )
     return (
-        f"<ul>{changed}</ul>{_deleted(body['files'])}<p>The new versions are, byte for byte, what "
+        f"<ul>{changed}</ul>{_deleted(body['files'])}{_cleared(body)}<p>The new versions are, byte for byte, what "
         f"they would be had the documents never been taken in.</p>{_clusters(body['clusters'])}"
     )
 
@@ -330,6 +333,18 @@ def _deleted(files: Mapping[str, Any]) -> str:
         f"{gone}<p><b>{_were(len(files['left']), 'file')} not deleted</b> and may hold the text. "
         "The request stays open until they are gone, and another certificate says so.</p>"
         + _table("Files that could not be deleted", ("file",), [(path,) for path in files["left"]])
+    )
+
+
+def _cleared(body: Mapping[str, Any]) -> str:
+    nodes = body.get("nodes", ())
+    if not nodes:
+        return ""
+    answered = [node for node in nodes if node["files"] is not None]
+    silent = [(node["node"],) for node in nodes if node["files"] is None]
+    said = f"{len(answered)} of {len(nodes)} machines that help with the work deleted their copies"
+    return f"<p>{said}.</p>" + _table(
+        "Machines that did not answer, and may hold copies", ("machine",), silent, is_open=True
     )
 
 

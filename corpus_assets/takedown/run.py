@@ -30,13 +30,14 @@ from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.lock import Lock
 from corpus_assets.core.store import Store
+from corpus_assets.graph.engine.base import Cleared
 from corpus_assets.graph.engine.choice import EngineChoice
 from corpus_assets.graph.leases import collecting, lease_s, owner_name, renewing, takedown_run
 from corpus_assets.ingest.purge import covered_keys
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.session import open_home, reopen_session
 from corpus_assets.signals.imported import redact
-from corpus_assets.stages import STAGES
+from corpus_assets.stages import STAGES, function_of
 from corpus_assets.takedown.certificate import (
     Deletion,
     Proof,
@@ -77,6 +78,7 @@ class Outcome:
     deletion: Deletion
     why_left: str = ""
     snapshots: tuple[str, ...] = ()
+    cleared: tuple[Cleared, ...] = ()
 
 
 def command(
@@ -117,6 +119,12 @@ def command(
                 "  the certificates name them: ask with --near-duplicates to remove them too"
             )
         _tell_of_home(outcome.residue)
+    if outcome.cleared:
+        answered = [node for node in outcome.cleared if node.files is not None]
+        files = sum(node.files or 0 for node in answered)
+        click.echo(
+            f"  {len(answered)} of {len(outcome.cleared)} nodes deleted their copies of files: {files}"
+        )
     if outcome.deletion.outcome == "kept":
         click.echo("  revoked versions are kept, as the recipe says: `corpus gc` deletes them")
     else:
@@ -253,7 +261,7 @@ class _Work:
         removed = distinct([note.documents for note in noted.values()])
         clusters = {before: note.clusters for before, note in noted.items()}
         self._redact_imports(removed)
-        freed, deletion, why = self._delete(changes, noted.values())
+        freed, deletion, why, cleared = self._delete(changes, noted.values())
         watched = {d for found in clusters.values() for one in found for d in one.kept_after}
         states = {version.name: version.status for version in self.registry.versions()}
         after = [change.after for change in changes if states[change.after] == "live"]
@@ -273,7 +281,7 @@ class _Work:
         likes = {copy.doc_id for copy in found.copies_of(found.removed, watched)} if found else ()
         urls = addresses(self.store, self.registry, after, likes)
         models = {name: held for version in after for name, held in self._models(version).items()}
-        proof = Proof(removed, changes, clusters, found, urls, deletion, models)
+        proof = Proof(removed, changes, clusters, found, urls, deletion, models, cleared)
         write_certificates(self.store, self.registry, requests, named, proof)
         if not deletion.left:
             for change in changes:
@@ -287,21 +295,35 @@ class _Work:
             deletion,
             why,
             self._snapshots(changes),
+            cleared,
         )
 
     def _delete(
         self, changes: Sequence[Change], noted: Iterable[Removed]
-    ) -> tuple[int, Deletion, str]:
-        """Collect what no live version uses, unless a recipe keeps it, and see what is gone."""
+    ) -> tuple[int, Deletion, str, tuple[Cleared, ...]]:
+        """Collect what no live version uses, unless a recipe keeps it, and see what is gone; have
+        the nodes of a cluster delete their copies of files."""
         kept = any(self._keeps_revoked(change.before) for change in changes)
         with collecting(self.registry, self.tell) as registry:
             gone = collect(self.store, registry, self.home, keep_revoked=kept)
+            cleared = self._clear_nodes() if changes else ()
         files = sorted({path for note in noted for path in note.files})
         there = [path for path in files if self.store.exists(path)]
         left = sorted({*gone.left, *([] if kept else there)})
         outcome = "left" if left else "kept" if kept else "deleted"
         deleted = [path for path in files if path not in set(there)]
-        return gone.bytes, Deletion(outcome, deleted, left, there if kept else []), gone.why
+        seen = Deletion(outcome, deleted, left, there if kept else [])
+        return gone.bytes, seen, gone.why, cleared
+
+    def _clear_nodes(self) -> tuple[Cleared, ...]:
+        if self.engine is None:
+            return ()
+        with self.engine.opened(self.home.store_url, function_of) as engine:
+            cleared = tuple(engine.forget_copies())
+        for node in cleared:
+            if node.files is None:
+                self.tell(f"node {node.node} did not say that it deleted its copies of files")
+        return cleared
 
     def _redact_imports(self, removed: pa.Table) -> None:
         """Take what annotations of others say about the removed out of all imports: rows by an

@@ -229,6 +229,20 @@ def test_a_task_that_hangs_is_started_a_second_time(
             os.kill(int(pid), signal.SIGKILL)
 
 
+def test_workers_that_are_stopped_are_replaced_where_none_of_their_like_is_done(
+    processes: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One task waits to be alone, the other is stopped: neither may wait for the other."""
+    monkeypatch.setattr(processes, "patience_s", 0.5)
+    logs = [tmp_path / "stopped", tmp_path / "killed"]
+    todo = []
+    for log in logs:
+        log.mkdir()
+        todo += faulty(log, log.name, 1 + (log.name == "killed"), [3])
+    assert len(results_of(processes, todo)) == 2
+    assert [tries(log) for log in logs] == [2, 3]
+
+
 def test_a_callback_that_fails_ends_the_run(engine: AnEngine, tmp_path: Path) -> None:
     def refuse(number: int, finished: object) -> None:
         raise RuntimeError("the catalog is gone")

@@ -51,6 +51,15 @@ def test_a_task_that_failed_or_lost_its_batch_goes_alone() -> None:
     assert batch(run) == [2]
 
 
+def test_a_task_with_none_of_its_like_done_is_copied_after_an_hour() -> None:
+    run = schedule(2)
+    running = {run.next(0.0, is_idle=True): 0.0, run.next(0.0, is_idle=False): 0.0}
+    assert run.straggler(running, now=3600.0) is None  # type: ignore[arg-type]
+    assert run.straggler(running, now=3601.0) == 0  # type: ignore[arg-type]
+    assert run.straggler(running, now=3601.0) == 1, "each once"  # type: ignore[arg-type]
+    assert run.straggler(running, now=9999.0) is None  # type: ignore[arg-type]
+
+
 def test_what_comes_back_after_the_end_of_a_build_is_not_waited_for() -> None:
     run = schedule(8)
     run.next(0.0, is_idle=True)

@@ -15,7 +15,13 @@ import pytest
 
 from corpus_assets.core.errors import StoreError
 from corpus_assets.core.store import LocalStore, Store, open_store
-from corpus_assets.core.store_s3 import UNUSED_S, S3Store, _remove_others, cache_folder
+from corpus_assets.core.store_s3 import (
+    UNUSED_S,
+    S3Store,
+    _remove_others,
+    cache_folder,
+    forget_copies,
+)
 from corpus_assets_tests.s3_server import (
     WRITER,
     S3Server,
@@ -206,6 +212,23 @@ class TestCache:
             with pytest.raises(StoreError, match="cache .* is full .*CORPUS_CACHE"):
                 s3.local("a/x")
         assert [path for path in cache_folder().rglob("*") if path.is_file()] == []
+        assert s3.local("a/x").read_bytes() == b"text"
+
+    def test_all_of_a_store_and_of_crawls_can_be_deleted_at_once(
+        self, s3: S3Store, s3_url: str
+    ) -> None:
+        for name in ("a/x", "a/y"):
+            s3.write(name, b"text")
+            s3.local(name)
+        other = S3Store(f"{s3_url}/other")
+        other.write("a/x", b"of another store")
+        kept = other.local("a/x")
+        crawled = cache_folder() / "cache" / "sources" / "part.warc.gz"
+        crawled.parent.mkdir(parents=True)
+        crawled.write_bytes(b"pages")
+        assert forget_copies(s3_url) == 3
+        assert [path for path in cache_folder().rglob("*") if path.is_file()] == [kept]
+        assert forget_copies(s3_url) == 0
         assert s3.local("a/x").read_bytes() == b"text"
 
     def test_without_a_name_it_lies_in_the_users_cache_folder(

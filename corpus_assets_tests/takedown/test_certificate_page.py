@@ -146,6 +146,16 @@ def test_files_that_could_not_be_deleted_are_named_at_the_top_and_in_a_list() ->
     assert "The request stays open until they are gone" in page
 
 
+def test_machines_that_were_asked_to_delete_their_copies_are_said() -> None:
+    nodes = [{"node": "one 0a1b", "files": 3}, {"node": "two 2c3d", "files": None}]
+    page = _page(nodes=nodes)
+    assert "1 of 2 machines that help with the work deleted their copies" in page
+    assert "did not answer, and may hold copies (1)" in page
+    assert "two 2c3d" in page
+    assert "one 0a1b" not in page
+    assert "machines that help" not in _page()
+
+
 def test_a_request_that_found_nothing_has_a_page_too() -> None:
     page = _page(documents=[], versions=[], clusters=[], search=None)
     assert _lead(page).startswith("Nothing was removed: nothing that was asked for stood")

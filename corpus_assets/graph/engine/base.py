@@ -5,12 +5,19 @@ goes to the store, so any mix of engines, orders and retries gives the same byte
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from corpus_assets.core.task import Finished, Task
 
 OnDone = Callable[[int, Finished], None]
 """Told of every result, with the number of its task."""
+
+
+class Cleared(NamedTuple):
+    """A machine, and how many copies of files were deleted there; None: it did not answer."""
+
+    node: str
+    files: int | None
 
 
 class Engine(Protocol):
@@ -27,6 +34,11 @@ class Engine(Protocol):
     def allow_until(self, moment: float) -> None:
         """Set the moment (by `catalog.db.database.clock`) after which no result is stored, 0 for
         never again: a worker may outlive the lease that its build holds."""
+        ...
+
+    def forget_copies(self) -> list[Cleared]:
+        """Delete the copies of files that other machines keep, which hold text; return which
+        machines were asked."""
         ...
 
     def close(self) -> None: ...

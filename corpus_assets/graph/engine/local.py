@@ -11,7 +11,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
@@ -21,7 +21,8 @@ from typing import cast
 from catalog.stopping import expect_no_stop
 from corpus_assets.core.errors import EngineError
 from corpus_assets.core.task import Finished, Task
-from corpus_assets.graph.engine.base import OnDone
+from corpus_assets.graph.engine.base import Cleared, OnDone
+from corpus_assets.graph.engine.cores import LOOK_S, Cores, is_stopped
 from corpus_assets.graph.engine.schedule import PATIENCE_S, Schedule
 from corpus_assets.graph.engine.work import (
     FunctionOf,
@@ -49,6 +50,7 @@ class LocalEngine:
         self.function_of = function_of
         self.workers = workers
         self.patience_s = PATIENCE_S
+        self.cores = Cores()
         self._pool: list[_Worker] = []
         self._until: Synchronized[float] = SPAWNED.Value("d", math.inf)
 
@@ -58,13 +60,15 @@ class LocalEngine:
     def run(self, tasks: Sequence[Task], on_done: OnDone) -> None:
         if self.workers == 1 or len(tasks) <= 1:
             run = Schedule(tasks, self.patience_s)
-            while (number := run.next(now=math.inf, is_idle=True)) is not None:
-                expect_no_stop()
-                self._inline(run, number, on_done)
+            with self.cores.wanted(1):
+                while (number := run.next(now=math.inf, is_idle=True)) is not None:
+                    expect_no_stop()
+                    self._inline(run, number, on_done)
             run.close()
             return
         try:
-            self._in_processes(Schedule(tasks, self.patience_s), on_done)
+            with self.cores.wanted(min(self.workers, len(tasks))) as allowed:
+                self._in_processes(Schedule(tasks, self.patience_s), on_done, allowed)
         except BaseException:  # Ctrl-C, or a catalog that cannot be written: native code runs on
             self._kill()
             raise
@@ -79,12 +83,13 @@ class LocalEngine:
         else:
             on_done(number, run.done(number, done, time.monotonic() - began))
 
-    def _in_processes(self, run: Schedule, on_done: OnDone) -> None:
+    def _in_processes(self, run: Schedule, on_done: OnDone, allowed: Callable[[], int]) -> None:
         while run.is_open:
             expect_no_stop()
-            self._hand_out(run)
+            self._end_stopped(run)
+            self._hand_out(run, allowed())
             busy = {worker.connection: worker for worker in self._pool if worker.is_busy}
-            for connection in wait(list(busy), timeout=run.look_again_s):
+            for connection in wait(list(busy), timeout=min(run.look_again_s, LOOK_S)):
                 worker = busy[cast("Connection", connection)]
                 number = worker.number
                 answer = worker.answer()
@@ -97,11 +102,21 @@ class LocalEngine:
                     run.failed(number, answer)
         run.close()
 
-    def _hand_out(self, run: Schedule) -> None:
-        """Give every idle worker a task, as long as there are some to start."""
+    def _end_stopped(self, run: Schedule) -> None:
+        """Take back the tasks of workers that somebody stopped, and did not let go on."""
+        for worker in [w for w in self._pool if w.number is not None and w.is_stopped]:
+            number = worker.number
+            if number is None or time.monotonic() - worker.began < self.patience_s:
+                continue
+            worker.kill()
+            if not run.has(number) and not self._copies(number):
+                run.put_back([number], is_suspect=True)
+
+    def _hand_out(self, run: Schedule, allowed: int) -> None:
+        """Give idle workers a task, as long as there are some to start and cores to run them."""
         self._pool = [worker for worker in self._pool if worker.is_alive or worker.is_busy]
         idle = [worker for worker in self._pool if not worker.is_busy]
-        for _ in range(self.workers - len(self._pool) + len(idle)):
+        for _ in range(min(self.workers, allowed) - len(self._pool) + len(idle)):
             busy = {w.number: w.began for w in self._pool if w.number is not None}
             number = run.next(time.monotonic(), not busy)
             if number is None:
@@ -121,6 +136,9 @@ class LocalEngine:
     def _end_copies(self, number: int) -> None:
         for worker in self._copies(number):
             worker.kill()
+
+    def forget_copies(self) -> list[Cleared]:
+        return []  # those of this machine are searched with the home
 
     def close(self) -> None:
         for worker in self._pool:
@@ -149,6 +167,10 @@ class _Worker:
     @property
     def is_alive(self) -> bool:
         return self._process.is_alive()
+
+    @property
+    def is_stopped(self) -> bool:
+        return is_stopped(self._process.pid or 0)
 
     @property
     def is_busy(self) -> bool:

@@ -24,8 +24,9 @@ from typing import Any, NamedTuple
 
 from catalog.stopping import SIGNALS, expect_no_stop
 from corpus_assets.core.errors import EngineError, MissingExtra, NodeLost, OtherCode
+from corpus_assets.core.store_s3 import forget_copies
 from corpus_assets.core.task import Finished, Task, TaskContext
-from corpus_assets.graph.engine.base import OnDone
+from corpus_assets.graph.engine.base import Cleared, OnDone
 from corpus_assets.graph.engine.code import code_digest
 from corpus_assets.graph.engine.schedule import PATIENCE_S, Schedule
 from corpus_assets.graph.engine.travel import Packer, unpacked
@@ -282,12 +283,33 @@ class RayEngine:
             inside: Any = importlib.import_module("ray._private.worker")
             inside.print_to_stdstream = _silent
             self._is_own = True
-        here = ray.get_runtime_context().get_node_id()
-        strategies = importlib.import_module("ray.util.scheduling_strategies")
-        beside = strategies.NodeAffinitySchedulingStrategy(here, soft=False)
+        beside = self._on(ray.get_runtime_context().get_node_id())
         options = {"num_cpus": 0, "max_restarts": 0, "scheduling_strategy": beside}
         self._work = ray.remote(num_cpus=1, max_retries=0)(work)
         self._watch = ray.remote(**options)(Watch).remote(self._until)
+
+    def forget_copies(self) -> list[Cleared]:
+        self._connect()
+        nodes = sorted(self._nodes(), key=lambda node: node["NodeID"])
+        calls = []
+        for node in nodes:
+            call = self._ray.remote(forget_copies)
+            options = {"num_cpus": 0, "max_retries": 0}
+            where = self._on(node["NodeID"])
+            calls.append(call.options(**options, scheduling_strategy=where).remote(self.store_url))
+        self._ray.wait(calls, num_returns=len(calls), timeout=ANSWER_S)
+        found = []
+        for node, call in zip(nodes, calls, strict=True):
+            files = None
+            with contextlib.suppress(self._ray.exceptions.RayError):
+                files = self._ray.get(call, timeout=0)
+            found.append(Cleared(f"{node['NodeManagerHostname']} {node['NodeID'][:12]}", files))
+        return found
+
+    def _on(self, node_id: str) -> Any:
+        """Say that something has to run on one node and no other."""
+        strategies = importlib.import_module("ray.util.scheduling_strategies")
+        return strategies.NodeAffinitySchedulingStrategy(node_id, soft=False)
 
     def close(self) -> None:
         if self._watch is None:

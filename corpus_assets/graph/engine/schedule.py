@@ -13,6 +13,7 @@ from corpus_assets.graph.engine.tries import FailedTask, Fault, PartsFailed, Tri
 
 SLOWER = 3  # than the median of its like: when nothing else is to do, a task is started again
 PATIENCE_S = 30.0  # that it has run at least
+ALONE_PATIENCE_S = 3600.0  # with none of its like done, to compare with
 MEASURED = 500  # of the tasks done last, to tell how long one takes
 LARGEST_BATCH = 200
 
@@ -92,9 +93,11 @@ class Schedule:
 
     def straggler(self, running: Mapping[int, float], now: float) -> int | None:
         """Return a task that has run three times longer than its like, once."""
-        if self._waiting or self._paused or not self._seconds:
+        if self._waiting or self._paused:
             return None
-        allowed = max(SLOWER * statistics.median(self._seconds), self._patience_s)
+        allowed = ALONE_PATIENCE_S
+        if self._seconds:
+            allowed = max(SLOWER * statistics.median(self._seconds), self._patience_s)
         for number, began in running.items():
             is_new = number not in self._copied and not self.tries_of(number).is_last
             if is_new and now - began > allowed:
