@@ -43,3 +43,8 @@ class Each(Sequence[T_co]):
         return isinstance(other, Sequence) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def spread(items: int, most: int) -> range:
+    """Return the numbers of at most so many items, evenly spaced over all of them."""
+    return range(0, items, max(1, -(-items // most)))

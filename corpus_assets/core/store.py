@@ -13,9 +13,10 @@ import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 from catalog.formats.canonical import sealed_json as sealed_json
 from catalog.formats.canonical import unseal
@@ -66,6 +67,7 @@ class Store(Protocol):
 
     def read(self, path: str) -> bytes: ...
     def read_range(self, path: str, offset: int, length: int) -> bytes: ...
+    def open(self, path: str) -> AbstractContextManager[IO[bytes]]: ...
     def write(self, path: str, data: bytes) -> None: ...
     def exists(self, path: str) -> bool: ...
     def local(self, path: str) -> Path: ...

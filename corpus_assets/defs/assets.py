@@ -13,7 +13,18 @@ from corpus_assets.ingest import listing as source_files
 from corpus_assets.stages import STAGES
 
 Result = dg.MaterializeResult
-GROUP = "corpus"
+GROUPS = {
+    "ingest": "ingest",
+    "signals": "filter",
+    "select": "filter",
+    "dedup": "deduplicate",
+    "decontam": "decontaminate",
+    "clean": "write",
+    "shards": "write",
+    "lineage": "write",
+}
+"""The group of an asset in the UI, by the room of its last stage; calibrations have their own."""
+CALIBRATIONS = "calibrations"
 SOURCE_FILES = "source_files"
 CORPUS_VERSION = "corpus_version"
 
@@ -21,7 +32,8 @@ CORPUS_VERSION = "corpus_version"
 @dg.asset(
     name=SOURCE_FILES,
     partitions_def=SNAPSHOTS,
-    group_name=GROUP,
+    group_name=GROUPS["ingest"],
+    kinds={"python", "json"},
     code_version=str(source_files.VERSION),
 )
 def source_files_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
@@ -46,7 +58,8 @@ def stage_asset(asset: Asset, graph: Graph = STAGES) -> dg.AssetsDefinition:
         name=asset.name,
         description=asset.last.about,
         partitions_def=SNAPSHOTS if asset.is_by_snapshot else None,
-        group_name=GROUP,
+        group_name=group_of(asset),
+        kinds={"python", "parquet"},
         deps=[
             dg.AssetDep(edge.asset, partition_mapping=EVERY if edge.is_across else None)
             for edge in graph.edges(asset.name)
@@ -59,6 +72,13 @@ def stage_asset(asset: Asset, graph: Graph = STAGES) -> dg.AssetsDefinition:
         return materialize_stage(context, corpus, asset.name)
 
     return run
+
+
+def group_of(asset: Asset) -> str:
+    """Return where the UI shows an asset."""
+    if asset.is_calibration:
+        return CALIBRATIONS
+    return GROUPS[asset.last.plan.__module__.split(".")[1]]
 
 
 ASSETS = [

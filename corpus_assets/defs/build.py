@@ -7,7 +7,7 @@ Dagster with the same data version is passed over.
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import dagster as dg
@@ -20,7 +20,13 @@ from corpus_assets.build import tell_before
 from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.defs.assets import ASSETS, CORPUS_VERSION, SOURCE_FILES
 from corpus_assets.defs.partitions import SNAPSHOTS, VERSIONS
-from corpus_assets.defs.resources import CorpusResource, running_tags, share_session
+from corpus_assets.defs.resources import (
+    VERSION_TAG,
+    CorpusResource,
+    running_tags,
+    share_session,
+    stopped_with,
+)
 from corpus_assets.graph.run import content_hash
 from corpus_assets.recipe.load import shipped_file
 from corpus_assets.session import Session
@@ -69,7 +75,22 @@ class DagsterRuns:
 
     def publish(self, session: Session, version: Version) -> None:
         self.instance.add_dynamic_partitions(VERSIONS.name or "", [version.name])
-        _materialize(self.instance, [CORPUS_VERSION], version.name)
+        _materialize(self.instance, [CORPUS_VERSION], version.name, {VERSION_TAG: version.name})
+        known = set(self.instance.get_dynamic_partitions(VERSIONS.name or ""))
+        for old in session.replaces:
+            if old in known:
+                self.instance.report_runless_asset_event(_revoked(old, version.name))
+
+
+def _revoked(version: str, replaced_by: str) -> dg.AssetObservation:
+    """Return what the UI shows on a version that takedowns revoked."""
+    said = f"**Revoked.** {replaced_by} took its place: train on that one."
+    return dg.AssetObservation(
+        CORPUS_VERSION,
+        partition=version,
+        description=f"revoked, replaced by {replaced_by}",
+        metadata={"revoked": dg.MetadataValue.md(said), "replaced_by": replaced_by},
+    )
 
 
 def open_instance(session: Session) -> DagsterInstance:
@@ -112,7 +133,12 @@ def _last_data_version(instance: DagsterInstance, asset: str, partition: str | N
     return (materialization.tags or {}).get("dagster/data_version") if materialization else None
 
 
-def _materialize(instance: DagsterInstance, assets: list[str], partition: str | None) -> None:
+def _materialize(
+    instance: DagsterInstance,
+    assets: list[str],
+    partition: str | None,
+    tags: Mapping[str, str] | None = None,
+) -> None:
     """Run assets in this process; an error the user can act on comes out as itself."""
     try:
         dg.materialize(
@@ -122,12 +148,12 @@ def _materialize(instance: DagsterInstance, assets: list[str], partition: str | 
             instance=instance,
             resources={"corpus": CorpusResource()},
             run_config=QUIET,
-            tags={BUILD_TAG: process_name()} | running_tags(),
+            tags={BUILD_TAG: process_name()} | running_tags() | dict(tags or {}),
         )
     except dg.DagsterExecutionInterruptedError:  # no Exception: it would pass by every handler
         raise KeyboardInterrupt from None
     except Exception as error:
-        known = _domain_error(error)
+        known = stopped_with() or _domain_error(error)
         if known is None:
             raise
         raise known from None

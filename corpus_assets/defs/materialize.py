@@ -1,13 +1,16 @@
 """From an asset's run to what Dagster shows of it: metadata that plots, and its checks."""
 
+import warnings
 from collections.abc import Mapping
 
 import dagster as dg
 import pyarrow as pa
 
 from corpus_assets.clean.stage import CLEAN_TEXT
+from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.stage import Asset
 from corpus_assets.dedup.stage import SIGNATURES
+from corpus_assets.defs.partitions import SNAPSHOTS
 from corpus_assets.defs.progress import Observed, failed_parts
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.graph.checks import CheckOutcome, check_asset
@@ -29,6 +32,9 @@ SIGNATURE_CHECKS = {
 LANGUAGE_CHECKS = {
     "language_losses": "No rule drops more of a language's documents than the recipe's bound."
 }
+BLOCKING = frozenset({"schema", "conservation", *DRIFT_CHECKS})
+"""Checks that, failed as errors, keep what is downstream from running; drift is an error above the
+recipe's error bound only."""
 MORE_CHECKS: Mapping[str, Mapping[str, str]] = {
     SELECTION.name: {**LANGUAGE_CHECKS, **DRIFT_CHECKS},
     SIGNATURES.name: SIGNATURE_CHECKS,
@@ -51,10 +57,23 @@ def check_specs(asset: Asset) -> list[dg.AssetCheckSpec]:
         "survival": "The share of documents that survives is inside the recipe's bounds.",
     }
     described = (about if asset.is_by_snapshot else {}) | dict(MORE_CHECKS.get(asset.name, {}))
-    return [
-        dg.AssetCheckSpec(name, asset=asset.name, description=text)
-        for name, text in described.items()
-    ]
+    by = SNAPSHOTS if asset.is_by_snapshot else None
+    return [check_spec(asset.name, name, text, by) for name, text in described.items()]
+
+
+def check_spec(
+    asset: str, name: str, about: str, by: dg.PartitionsDefinition[str] | None
+) -> dg.AssetCheckSpec:
+    """Return a check with a state of its own for each partition."""
+    with warnings.catch_warnings():  # partitions of checks are a preview in Dagster 1.13
+        warnings.simplefilter("ignore", dg.PreviewWarning)
+        return dg.AssetCheckSpec(
+            name, asset=asset, description=about, blocking=name in BLOCKING, partitions_def=by
+        )
+
+
+class ChecksFailed(CorpusError):
+    """What an asset left failed a check that keeps what is downstream from running."""
 
 
 def materialize_stage(
@@ -77,6 +96,16 @@ def materialize_stage(
             outcomes += drift_checks(session.pipeline, snapshot)
         if asset == TOKENIZER.name:
             outcomes += tokenizer_checks(session.pipeline)
+    blocked = [o for o in outcomes if o.name in BLOCKING and not (o.passed or o.is_warning)]
+    if blocked and corpus.is_shared:  # a build says it in its own words
+        where = f"{asset} of {snapshot}" if snapshot else asset
+        corpus.stop_with(
+            ChecksFailed(
+                "; ".join(f"{where}: {one.name}: {one.message}" for one in blocked)
+                + "; nothing downstream was run and no version published: look into it, or raise "
+                "the bound in the recipe, then run the same command again"
+            )
+        )
     moved: dict[str, dg.MetadataValue] = {
         name: dg.MetadataValue.float(float(value))
         for outcome in outcomes
@@ -114,6 +143,8 @@ def stage_metadata(report: AssetReport) -> dict[str, dg.MetadataValue]:
         "parts": dg.MetadataValue.int(report.parts),
         "parts_cached": dg.MetadataValue.int(report.cached),
     }
+    if "clusters" in report.counts:
+        metadata["clusters"] = dg.MetadataValue.int(report.counts["clusters"])
     for name in ("tokens", "samples", "hits", "contaminated", "items", "emptied_documents",
                  "gate_sampled", "gate_false_drops"):  # fmt: skip
         if name in report.counts:

@@ -1,13 +1,17 @@
 """A corpus version: the shards of all snapshots under one manifest."""
 
+from collections.abc import Sequence
+
 import dagster as dg
 
 from corpus_assets.core.store import sha256_hex
+from corpus_assets.defs.materialize import check_spec
 from corpus_assets.defs.partitions import EVERY, VERSIONS
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.graph.checks import check_version
 from corpus_assets.session import Session
 from corpus_assets.versions.publish import publish
+from corpus_assets.versions.statistics import Step, funnel
 from corpus_assets.versions.version import make_version
 
 Result = dg.MaterializeResult
@@ -16,14 +20,16 @@ Result = dg.MaterializeResult
 @dg.asset(
     name="corpus_version",
     partitions_def=VERSIONS,
-    group_name="corpus",
+    group_name="release",
+    kinds={"python", "json"},
     deps=[dg.AssetDep("lineage_keys", partition_mapping=EVERY)],
     code_version="1",
     check_specs=[
-        dg.AssetCheckSpec(
+        check_spec(
+            "corpus_version",
             "conservation",
-            asset="corpus_version",
-            description="Ingested = in shards + dropped, exactly, for every snapshot.",
+            "Ingested = in shards + dropped, exactly, for every snapshot.",
+            VERSIONS,
         )
     ],
 )
@@ -34,6 +40,8 @@ def corpus_version_asset(context: dg.AssetExecutionContext, corpus: CorpusResour
         publish(session.pipeline, session.registry, version, session.replaces, session.requests)
         outcome = check_version(session.pipeline, version.manifest)
         removed = _removed(session, context.partition_key)
+        steps = funnel(session.pipeline)
+        report = f"{session.pipeline.store.url}/versions/{version.name}/report.html"
     groups = version.manifest.groups
     return dg.MaterializeResult(
         metadata={
@@ -45,6 +53,8 @@ def corpus_version_asset(context: dg.AssetExecutionContext, corpus: CorpusResour
             "tokens_by_group": dg.MetadataValue.json({g.id: g.tokens for g in groups}),
             "lock_digest": version.lock.digest,
             "removed_documents": removed,
+            "funnel": _funnel_table(steps),
+            "report": dg.MetadataValue.path(report),
         },
         data_version=dg.DataVersion(sha256_hex(version.manifest_bytes)),
         check_results=[
@@ -52,6 +62,25 @@ def corpus_version_asset(context: dg.AssetExecutionContext, corpus: CorpusResour
                 check_name="conservation", passed=outcome.passed, description=outcome.message
             )
         ],
+    )
+
+
+def _funnel_table(steps: Sequence[Step]) -> dg.TableMetadataValue:
+    """Show what each stage left of the records, and the reasons it gave most often."""
+    return dg.MetadataValue.table(
+        [
+            dg.TableRecord(
+                {
+                    "stage": step.stage,
+                    "in": step.entered,
+                    "out": step.left,
+                    "most dropped as": ", ".join(
+                        f"{reason} {count:,}" for reason, count in step.reasons.most_common(3)
+                    ),
+                }
+            )
+            for step in steps
+        ]
     )
 
 

@@ -9,12 +9,15 @@ import pyarrow.parquet as pq
 
 from catalog.formats.manifest import Manifest
 from corpus_assets.clean.losses import SHOWN, losses_message, snapshot_losses
+from corpus_assets.core.each import spread
 from corpus_assets.core.errors import StoreError
 from corpus_assets.dedup.oracle import compare_with_datasketch
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import AssetReport
 from corpus_assets.recipe.recipe import Bounds
 from corpus_assets.select import losses as by_language
+
+SCHEMA_PARTS = 256
 
 
 @dataclass(frozen=True)
@@ -42,16 +45,19 @@ def check_asset(pipeline: Pipeline, report: AssetReport) -> list[CheckOutcome]:
 
 
 def _schema(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
+    """Compare the columns of files with what is declared; of many parts, those of a few hundred."""
     checked = 0
     stage = pipeline.graph.assets[report.asset].last
-    for result in pipeline.results(report.asset, report.snapshot):
-        for name, output in result.outputs.items():
+    results = pipeline.results(report.asset, report.snapshot)
+    for number in spread(len(results), SCHEMA_PARTS):
+        for name, output in results[number].outputs.items():
             declared = stage.file(name)
             if declared is None or declared.schema is None:
                 continue
             expected = declared.schema
             try:
-                found = pq.read_schema(pipeline.store.local(output.path))
+                with pipeline.store.open(output.path) as file:
+                    found = pq.read_schema(file)
             except (pa.ArrowException, OSError, StoreError) as error:
                 return CheckOutcome("schema", False, f"{output.path} cannot be read: {error}")
             absent = [f.name for f in expected if f.name not in found.names]

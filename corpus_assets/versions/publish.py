@@ -37,6 +37,7 @@ from corpus_assets.core.store import (
     sha256_hex,
 )
 from corpus_assets.decontam.stage import PARAPHRASES, judgement_files, paraphrase_model
+from corpus_assets.graph.checks import check_version
 from corpus_assets.graph.leases import publishing
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.ingest.list_stages import category_files
@@ -78,8 +79,15 @@ def publish(
 
     The versions it replaces are revoked, and the change recorded for the takedown requests
     it answers, in the transaction that publishes it. A version that was built under other orders
-    than those in force is not published (`OrdersChanged`). Of two of one name, one is.
+    than those in force is not published (`OrdersChanged`), nor is one that lost a document. Of two
+    of one name, one is.
     """
+    outcome = check_version(pipeline, version.manifest)
+    if not outcome.passed:
+        raise CorpusError(
+            f"version {version.name} is not published, documents are missing: {outcome.message}; "
+            "`corpus verify` a version made before, and report this: it is a fault of the program"
+        )
     with publishing(registry, version.name) as fenced:
         _publish(pipeline, fenced, version, replaces, requests)
 

@@ -1,5 +1,6 @@
 """The graph as Dagster sees it: its assets, partitions, checks and sensors."""
 
+import shutil
 from pathlib import Path
 
 import dagster as dg
@@ -76,6 +77,48 @@ def test_every_stage_is_checked_for_schema_conservation_and_survival() -> None:
         more = {"selection": "language_losses", "signatures": "datasketch", "clean_text": "losses"}
         own = {more[name]} if name in more else set()
         assert checks - set(DRIFT_CHECKS) == {"schema", "conservation", "survival"} | own
+
+
+def test_checks_are_of_one_partition_and_some_of_them_block() -> None:
+    for name, asset in _assets().items():
+        for spec in asset.check_specs:
+            assert spec.partitions_def == asset.partitions_def
+            expected = spec.name in {"schema", "conservation", *DRIFT_CHECKS}
+            assert spec.blocking == expected, f"{name} {spec.name}"
+
+
+def test_assets_are_grouped_by_subject() -> None:
+    groups: dict[str, set[str]] = {}
+    for name, asset in _assets().items():
+        groups.setdefault(next(iter(asset.specs)).group_name or "", set()).add(name)
+    assert groups == {
+        "ingest": {"source_files", "documents"},
+        "filter": {"signals", "selection"},
+        "deduplicate": {"signatures", "clusters"},
+        "decontaminate": {"contamination"},
+        "write": {"clean_text", "shards", "lineage_keys"},
+        "calibrations": OVER_ALL,
+        "release": {"corpus_version"},
+    }
+
+
+def test_drift_above_its_error_bound_stops_a_build_in_one_line(
+    place: Place, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(place.home / "dagster")  # all is in the store, and Dagster has seen none of it
+    bounds = [f"drift.{name}={value}" for name, value in
+              (("min_documents", 1), ("survival.warn", 0), ("survival.error", 0))]  # fmt: skip
+    options = [part for bound in bounds for part in ("--set", bound)]
+    assert place.build(*options, version="drifted") == 1
+    last = capfd.readouterr().err.strip().splitlines()[-1]
+    assert last.startswith("corpus: error: selection of crawl-2: survival_drift: ")
+    assert "no version published" in last
+    registry = Registry(Home.resolve(str(place.home)).catalog_url)
+    assert "drifted" not in {row.name for row in registry.versions()}
+    with dg.DagsterInstance.from_config(str(place.home / "dagster")) as instance:
+        failed = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE]))
+        assert len(failed) == 1
+        assert failed[0].tags["corpus/recipe"] == "small"
 
 
 def test_selection_is_checked_for_drift() -> None:
@@ -243,6 +286,17 @@ def test_the_takedown_sensor_starts_one_run_and_the_job_carries_it_out(
         made = records[0].asset_materialization
         assert made is not None
         assert made.metadata["removed_documents"].value == 1
+        funnel = made.metadata["funnel"]
+        assert isinstance(funnel, dg.TableMetadataValue)
+        assert next(row.data["stage"] for row in funnel.records) == "documents"
+        versions = inside.get_runs(dg.RunsFilter(tags={"corpus/version": "v.td1"}))
+        assert [run.run_id for run in versions] == [records[0].run_id]
+        seen = inside.fetch_observations(
+            dg.AssetRecordsFilter(dg.AssetKey("corpus_version"), asset_partitions=["v"]), 1
+        ).records
+        observed = seen[0].asset_observation
+        assert observed is not None
+        assert observed.metadata["replaced_by"].value == "v.td1"
         tagged = inside.get_runs(dg.RunsFilter(tags={"corpus/takedowns": "1"}))
         assert records[0].run_id in {nested.run_id for nested in tagged}
     assert {v.name: v.status for v in registry.versions()} == {"v": "revoked", "v.td1": "live"}
