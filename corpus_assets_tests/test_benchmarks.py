@@ -102,6 +102,9 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
         "--labelled", data.labelled, "--texts", data.texts, "--demo", data.folder / "demo",
         "--parts", "labelled", "two", "all", "stage",
     ],
+    "many_parts": lambda data: [
+        "--template", 3, "--parts", 3, "--finished", 4, "--delay-ms", 0, 1,
+    ],
     "segmentation": lambda data: [],
     "signals": lambda data: [data.crawl, "--rounds", 1],
     "takedown_cost": lambda data: [
@@ -113,7 +116,15 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
 }  # fmt: skip
 NEEDS_MODEL = {"capacity", "extraction", "learned_filters", "recipe_decisions", "recipe_yields"}
 SLOW = {
-    *("capacity", "extraction", "recipe_yields", "segmentation", "signals", "takedown_cost"),
+    *(
+        "capacity",
+        "extraction",
+        "many_parts",
+        "recipe_yields",
+        "segmentation",
+        "signals",
+        "takedown_cost",
+    ),
     *("tokenizer_bounds", "whatif"),
 }
 """Whole commands, or extractions, in processes of their own."""

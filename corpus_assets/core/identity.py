@@ -6,7 +6,7 @@ came to be are left out, so that equal inputs always meet the same result (ADR 0
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -64,31 +64,40 @@ def fingerprint(
     The digest of canonical JSON of the four by their names, put together from its pieces: tasks of
     a stage share most of their settings, which are rendered once.
     """
-    names = sorted(settings)
-    shown = ",".join(f"{canonical_text(name)}:{_rendered(settings[name])}" for name in names)
     text = (
-        f'{{"inputs":{canonical_text(dict(inputs))},"settings":{{{shown}}},'
+        f'{{"inputs":{canonical_text(dict(inputs))},"settings":{_WHOLE.text(settings)},'
         f'"stage":{canonical_text(stage)},"version":{version}}}'
     )
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-_RENDERED: dict[int, tuple[object, str]] = {}
-"""Canonical JSON of values by `id`, which no other object has while the value is held here."""
-_MOST_RENDERED = 64
+class _Rendered:
+    """Canonical JSON of the containers that were asked for last, by `id`, which no other object has
+    while one is held here. Nobody changes the settings of a task."""
+
+    def __init__(self, render: Callable[[Any], str]) -> None:
+        self._render = render
+        self._known: dict[int, tuple[object, str]] = {}
+
+    def text(self, value: Any) -> str:
+        found = self._known.get(id(value))
+        if found is None:
+            if len(self._known) >= 64:
+                self._known.clear()
+            found = self._known[id(value)] = value, self._render(value)
+        return found[1]
 
 
-def _rendered(value: object) -> str:
-    """Return canonical JSON of a setting; of the same container only once. Nobody changes the
-    settings of a task."""
-    if not isinstance(value, dict | list | tuple):
-        return canonical_text(value)
-    found = _RENDERED.get(id(value))
-    if found is None or found[0] is not value:
-        if len(_RENDERED) >= _MOST_RENDERED:
-            _RENDERED.clear()
-        found = _RENDERED[id(value)] = value, canonical_text(value)
-    return found[1]
+def _by_keys(settings: Mapping[str, Any]) -> str:
+    return f"{{{','.join(f'{canonical_text(n)}:{_value(settings[n])}' for n in sorted(settings))}}}"
+
+
+def _value(value: object) -> str:
+    return _NESTED.text(value) if isinstance(value, dict | list) else canonical_text(value)
+
+
+_WHOLE, _NESTED = _Rendered(_by_keys), _Rendered(canonical_text)
+"""Settings that tasks share whole, and values of those that differ in a key."""
 
 
 def keyed_hash(key: bytes, data: bytes) -> int:

@@ -79,13 +79,22 @@ Recorded = Callable[[], Mapping[str, str]]
 """Content hashes that the registry has of a stage's results, by fingerprint."""
 
 
+class Identified(Each[Task]):
+    """Tasks whose fingerprints are known."""
+
+    prints: Bytes
+
+
 def fingerprints(tasks: Sequence[Task]) -> Bytes:
     """Return the fingerprints of tasks, 32 bytes each."""
-    return _digests("".join(task.fingerprint for task in tasks))
+    if isinstance(tasks, Identified):
+        return tasks.prints
+    return prints_of(task.fingerprint for task in tasks)
 
 
-def _digests(text: str) -> Bytes:
-    return np.frombuffer(bytes.fromhex(text), np.uint8).reshape(-1, 32)
+def prints_of(hexes: Iterable[str]) -> Bytes:
+    """Return fingerprints as rows of 32 bytes."""
+    return np.frombuffer(bytes.fromhex("".join(hexes)), np.uint8).reshape(-1, 32)
 
 
 def _keys(prints: Bytes) -> npt.NDArray[np.uint64]:
@@ -103,9 +112,17 @@ class Columns:
     names: tuple[str, ...]
     name: npt.NDArray[np.int32]  # of each output, in `names`
     sha256: Bytes
-    bytes: Numbers
+    sizes: Numbers
     rows: Numbers
     pieces: "tuple[_Piece, ...]"  # where counts and notes are
+
+    @cached_property
+    def _prints(self) -> bytes:
+        return self.prints.tobytes()
+
+    @cached_property
+    def _sha256(self) -> bytes:
+        return self.sha256.tobytes()
 
     @cached_property
     def _order(self) -> Numbers:
@@ -130,9 +147,9 @@ class Columns:
 
     def output(self, row: int, at: int) -> Output:
         name = self.names[self.name[at]]
-        folder = artifact_folder(self.stage, self.prints[row].tobytes().hex())
-        digest = self.sha256[at].tobytes().hex()
-        return Output(f"{folder}/{name}", digest, int(self.bytes[at]), int(self.rows[at]))
+        folder = artifact_folder(self.stage, self._prints[32 * row : 32 * row + 32].hex())
+        digest = self._sha256[32 * at : 32 * at + 32].hex()
+        return Output(f"{folder}/{name}", digest, int(self.sizes[at]), int(self.rows[at]))
 
     def result(self, row: int) -> Result:
         piece = bisect_right(self._firsts, row) - 1
@@ -169,8 +186,9 @@ class Columns:
         prints, outputs = (table[name].combine_chunks() for name in COLUMNS)
         flat = outputs.flatten()
         coded = pc.dictionary_encode(flat.field("name"))
-        names = [*self.names, *(n for n in coded.dictionary.to_pylist() if n not in self.names)]
-        numbers = np.array([names.index(n) for n in coded.dictionary.to_pylist()], np.int32)
+        names = {name: number for number, name in enumerate(self.names)}
+        said = coded.dictionary.to_pylist()
+        numbers = np.array([names.setdefault(name, len(names)) for name in said], np.int32)
         starts = outputs.offsets.to_numpy().astype(np.int64)
         return Columns(
             self.stage,
@@ -179,7 +197,7 @@ class Columns:
             tuple(names),
             np.concatenate([self.name, numbers[coded.indices.to_numpy()]]).astype(np.int32),
             np.concatenate([self.sha256, _raw(flat.field("sha256"))]),
-            np.concatenate([self.bytes, flat.field("bytes").to_numpy()]),
+            np.concatenate([self.sizes, flat.field("bytes").to_numpy()]),
             np.concatenate([self.rows, flat.field("rows").to_numpy()]),
             (*self.pieces, piece),
         )
@@ -307,8 +325,8 @@ class StageResults:
     def _look(self) -> None:
         """List the folders of the stage's tasks."""
         names = self._store.folders(f"artifacts/{self._stage}")
-        valid = "".join(name for name in names if FINGERPRINT.fullmatch(name))
-        self._present = frozenset(_keys(_digests(valid)).tolist())
+        valid = (name for name in names if FINGERPRINT.fullmatch(name))
+        self._present = frozenset(_keys(prints_of(valid)).tolist())
 
     def _check(self) -> None:
         """Refuse entries of which the registry recorded another content."""
@@ -337,7 +355,7 @@ class StageResults:
         """Return one result. What was not there at the last look is not looked for."""
         if fingerprint in self._fresh:
             return self._fresh[fingerprint]
-        prints = _digests(fingerprint)
+        prints = prints_of([fingerprint])
         (row,) = self.columns.find(prints)
         if row < 0:
             if self._present is None:
@@ -401,7 +419,7 @@ class StageResults:
         self._settle()
         prints = self.columns.prints
         kept = self.columns.find(prints) == np.arange(len(prints))  # of equal entries the first
-        gone = self.columns.find(_digests("".join(without)))
+        gone = self.columns.find(prints_of(without))
         kept[gone[gone >= 0]] = False
         is_one = len(self._files) == 1 and not self._loose and self._is_tidy
         if (is_one and kept.all()) or (not self._files and kept.sum() < FEW):

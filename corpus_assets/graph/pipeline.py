@@ -19,7 +19,11 @@ from corpus_assets.core.store import Output, Result, Store
 from corpus_assets.core.task import Task
 from corpus_assets.ingest.list_stages import site_pins
 from corpus_assets.ingest.locations import Locations
-from corpus_assets.ingest.snapshots import SnapshotFiles, load_snapshot_files
+from corpus_assets.ingest.snapshots import (
+    SnapshotFiles,
+    load_snapshot_files,
+    save_snapshot_files,
+)
 from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.models.files import how_to_get, model_at, model_digest
@@ -48,6 +52,7 @@ class Pipeline:
         self._known: dict[tuple[str, str | None], Bytes] = {}  # fingerprints of complete stages
         self._finished: OrderedDict[tuple[str, str | None], StageResults] = OrderedDict()
         self._digests: dict[Path, str] = {}
+        self._files: dict[str, SnapshotFiles] = {}
         self._document_tasks: dict[tuple[str, str, str], Sequence[Task]] = {}
 
     # Questions.
@@ -132,9 +137,11 @@ class Pipeline:
 
     def is_done(self, name: str, snapshot: str | None, tasks: Sequence[Task]) -> list[bool]:
         """Say of each task of a stage whether its result is there."""
-        return [
-            row >= 0 for row in self.finished(name, snapshot).rows(fingerprints(tasks)).tolist()
-        ]
+        prints = fingerprints(tasks)
+        rows = self.finished(name, snapshot).rows(prints)
+        if (rows >= 0).all():
+            self._known[name, snapshot] = prints
+        return [row >= 0 for row in rows.tolist()]
 
     def result_of(self, task: Task, snapshot: str | None = None) -> Result | None:
         return self.load(task.stage, task.fingerprint, snapshot)
@@ -178,7 +185,14 @@ class Pipeline:
         return found
 
     def snapshot_files(self, snapshot: str) -> SnapshotFiles:
-        return load_snapshot_files(self.store, snapshot)
+        if snapshot not in self._files:
+            self._files[snapshot] = load_snapshot_files(self.store, snapshot)
+        return self._files[snapshot]
+
+    def save_files(self, pinned: SnapshotFiles) -> None:
+        """Pin the files of a snapshot."""
+        save_snapshot_files(self.store, pinned)
+        self._files[pinned.snapshot] = pinned
 
     def inputs(self) -> dict[str, tuple[PinnedFile, ...]]:
         """Every file that goes in, for the lock."""

@@ -34,7 +34,6 @@ from corpus_assets.ingest.purge import remember
 from corpus_assets.ingest.snapshots import (
     SnapshotFiles,
     list_snapshot_files,
-    save_snapshot_files,
     with_site_files,
 )
 from corpus_assets.ingest.stage import DOCUMENTS
@@ -289,5 +288,5 @@ def pin_snapshot(pipeline: Pipeline, registry: Registry, snapshot: str) -> Snaps
             for part, file in enumerate(pinned.files)
         ],
     )
-    save_snapshot_files(pipeline.store, pinned)  # last: the registry refuses changed files
+    pipeline.save_files(pinned)  # last: the registry refuses changed files
     return pinned

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +56,7 @@ class SnapshotFiles:
             PinnedFile(name=file.name, bytes=file.size, sha256=file.sha256) for file in self.files
         )
 
-    @property
+    @cached_property
     def content_hash(self) -> str:
         """Identity of the files: names and contents, not where they lie."""
         files = [[file.name, file.sha256] for file in self.files]

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from corpus_assets.core import files, schemas
 from corpus_assets.core.each import Each
 from corpus_assets.core.lock import PinnedFile
-from corpus_assets.core.packs import fingerprints
+from corpus_assets.core.packs import Identified, fingerprints, prints_of
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.task import (
     LOOKUP_ROWS,
@@ -130,11 +130,14 @@ def parts_under_orders(graph: "Pipeline", snapshot: str, bases: Sequence[Task]) 
             found = part_task(graph.store, base, graph.suppressions, load, note, listed)
             if found.settings["orders"]:
                 touched[part] = found.settings["orders"], origin_of(found)
+                hexes[part] = found.fingerprint
 
     def task(part: int, base: Task) -> Task:
         return under_orders(base, *touched.get(part, ([], Origin(base.fingerprint))))
 
-    return Each(task, bases)
+    planned = Identified(task, bases)
+    planned.prints = prints_of(hexes)
+    return planned
 
 
 def run_documents(context: TaskContext) -> None:

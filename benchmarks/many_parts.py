@@ -1,0 +1,361 @@
+"""What parts cost besides their work: memory of the driver, time of a plan, CPU, requests, objects.
+
+    python benchmarks/many_parts.py --parts 1000 10000 --finished 90000 --delay-ms 0 20
+
+Every part is a file of one page of made-up text; the recipe is the demo's without its other
+sources, under the calibrations of a first, smaller build (`--template` parts).
+
+`--parts` are built. CPU of overhead is that of the process and its workers, from the opened
+session on, less what tasks say they took. Requests and objects are those of the store; requests
+of worker processes are not seen, so `--workers 1` (the default) runs tasks in the driver itself:
+its memory then includes theirs.
+
+`--finished` are not built. Their results are written as a build writes them, with invented
+digests, and files only where a plan reads them. What is measured is `corpus plan` of the finished
+snapshot in a new process, with a pause before each request (`--delay-ms`, a thousand names of a
+listing a request) and with the requests at once that the code makes.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import yaml
+from machine import machine
+
+from catalog.formats.store import Store as Reader
+from corpus_assets.build import build, resolve_lock
+from corpus_assets.core.exchange import DIRECT_PARTS
+from corpus_assets.core.home import Home
+from corpus_assets.core.packs import fingerprints
+from corpus_assets.core.stage import Scope, Stage
+from corpus_assets.core.store import LocalStore, Output, Result, artifact_folder, sealed_json
+from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.graph.plan import CACHED, plan
+from corpus_assets.graph.run import snapshots_of
+from corpus_assets.ingest.records import SourceFile
+from corpus_assets.ingest.snapshots import SnapshotFiles, save_snapshot_files
+from corpus_assets.session import open_session
+
+ROOT = Path(__file__).resolve().parent.parent
+SNAPSHOT = "many"
+LISTED = 1000  # names in the answer to one request
+WORDS = [
+    "the",
+    "harbour",
+    "keeper",
+    "wrote",
+    "every",
+    "morning",
+    "about",
+    "ships",
+    "that",
+    "came",
+    "from",
+    "far",
+    "away",
+    "and",
+    "of",
+    "those",
+    "which",
+    "never",
+    "returned",
+    "because",
+    "winter",
+    "storms",
+    "had",
+    "broken",
+    "their",
+    "masts",
+    "near",
+    "a",
+    "small",
+    "island",
+    "where",
+    "nobody",
+    "lived",
+    "except",
+    "two",
+    "old",
+    "sisters",
+    "with",
+    "seven",
+    "goats",
+    "an",
+    "iron",
+    "stove",
+    "and",
+    "more",
+    "books",
+    "than",
+    "they",
+    "could",
+    "read",
+]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--parts", type=int, nargs="*", default=[1000])
+    parser.add_argument("--finished", type=int, nargs="*", default=[90_000])
+    parser.add_argument("--delay-ms", type=float, nargs="+", default=[0.0, 20.0])
+    parser.add_argument("--template", type=int, default=300, help="parts of the first build")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--step", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.step is not None:
+        print(json.dumps(STEPS[options.step](options)))
+        return
+    if options.template <= DIRECT_PARTS < max(options.finished, default=0):
+        parser.error(f"--template: more than {DIRECT_PARTS}, so that parts are grouped there too")
+    print(f"{machine()}\n")
+    with tempfile.TemporaryDirectory() as folder:
+        measure(options, Path(folder))
+
+
+def measure(options: argparse.Namespace, folder: Path) -> None:
+    write_parts(folder, options.template)
+    run_step(options, "template", folder)
+    print(f"{'built':>10}{'peak MiB':>10}{'wall s':>9}{'overhead CPU ms a part':>24}", end="")
+    print(f"{'requests a part':>17}{'objects a part':>16}")
+    for parts in options.parts:
+        write_parts(folder, parts)
+        found = run_step(options, "build", folder)
+        print(f"{parts:10,}{found['peak_mib']:10,.0f}{found['wall_s']:9,.1f}", end="")
+        print(f"{1000 * found['overhead_s'] / parts:24.2f}", end="")
+        print(f"{found['requests'] / parts:17.1f}{found['objects'] / parts:16.1f}", flush=True)
+    print(
+        f"\n{'finished':>10}{'ms a request':>14}{'peak MiB':>10}{'plan s':>9}{'CPU s':>8}", end=""
+    )
+    print(f"{'requests':>10}")
+    for parts in options.finished:
+        run_step(options, "finish", folder, parts)
+        for delay in options.delay_ms:
+            found = run_step(options, "plan", folder, parts, delay)
+            print(
+                f"{parts:10,}{delay:14g}{found['peak_mib']:10,.0f}{found['wall_s']:9,.1f}", end=""
+            )
+            print(f"{found['cpu_s']:8.1f}{found['requests']:10,}", flush=True)
+
+
+def run_step(
+    options: argparse.Namespace, step: str, folder: Path, parts: int = 0, delay: float = 0.0
+) -> dict[str, Any]:
+    """Run a step in a process of its own, which is the driver that is measured."""
+    asked = ["--step", step, "--folder", folder, "--parts", parts, "--delay-ms", delay]
+    asked += ["--workers", options.workers]
+    command = [sys.executable, __file__, *map(str, asked)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def write_parts(folder: Path, parts: int) -> None:
+    """Write the source files, one page each, and the recipe."""
+    pages = folder / f"pages-{parts}"
+    pages.mkdir(exist_ok=True)
+    for part in range(parts):
+        draw = random.Random(part)
+        lines = [" ".join(draw.choices(WORDS, k=14)).capitalize() + "." for _ in range(12)]
+        page = {"url": f"http://site-{part}.example.org/", "text": "\n".join(lines)}
+        (pages / f"{part:06d}.jsonl").write_text(json.dumps(page) + "\n")
+    raw = yaml.safe_load((ROOT / "recipes" / "demo.yaml").read_text())
+    source = {"name": "pages", "format": "jsonl", "domain": "web", "fields": {"url": "url"}}
+    raw |= {
+        "name": "many",
+        "sources": [source | {"snapshots": {SNAPSHOT: f"{pages}/*.jsonl"}}],
+        "calibrate_on": [SNAPSHOT],
+        "blocklists": [],
+        "survival": {},
+        "documents": {},
+    }
+    raw["selection"]["rules"] = [r for r in raw["selection"]["rules"] if r["name"] == "word_count"]
+    raw["selection"].pop("cutoffs")
+    raw["mixture"]["domains"] = {"web": 1.0}
+    raw["tokenizer"] = {"train": {"vocab_size": 512}, "audit": {"on_failure": "warn"}}
+    (folder / "many.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
+
+
+# Steps, each in its own process.
+
+
+def template(options: argparse.Namespace) -> dict[str, Any]:
+    """Build some parts, and keep what is calibrated."""
+    with opened(options.folder, "template") as session:
+        build(session, "template")
+        resolve_lock(session, options.folder / "lock")
+    return {}
+
+
+def build_parts(options: argparse.Namespace) -> dict[str, Any]:
+    with measured() as found, opened(options.folder, "built", True, options.workers) as session:
+        before = cpu()
+        build(session, "built")
+        store = Path(session.home.store_url)
+        found["objects"] = sum(len(names) for _, _, names in os.walk(store / "artifacts"))
+        found["objects"] += sum(len(names) for _, _, names in os.walk(store / "results"))
+        rows = session.registry.artifacts()
+        found["overhead_s"] = cpu() - before - sum(row.cpu_seconds or 0.0 for row in rows)
+    subprocess.run(["rm", "-r", str(options.folder / "built")], check=True)
+    return found
+
+
+def finish(options: argparse.Namespace) -> dict[str, Any]:
+    """Write the results of a snapshot of many parts."""
+    (parts,) = options.parts
+    with (
+        opened(options.folder, "template", True) as session,
+        opened(options.folder, f"finished-{parts}", True) as other,
+    ):
+        files = tuple(
+            SourceFile(f"{n:06d}.jsonl", f"/nowhere/{n:06d}.jsonl", 1, digest_of(n))
+            for n in range(parts)
+        )
+        store = other.pipeline.store
+        save_snapshot_files(store, SnapshotFiles(SNAPSHOT, "/nowhere", files))
+        for stage in other.pipeline.graph:
+            for snapshot in snapshots_of(other.pipeline, stage, None):
+                finish_stage(session.pipeline, other.pipeline, stage, snapshot)
+    return {}
+
+
+def finish_stage(like: Pipeline, pipeline: Pipeline, stage: Stage, snapshot: str | None) -> None:
+    tasks = pipeline.tasks(stage.name, snapshot)
+    known = list(like.results(stage.name, snapshot))
+    parts = len(like.tasks("documents", SNAPSHOT)), len(pipeline.tasks("documents", SNAPSHOT))
+    finished = pipeline.finished(stage.name, snapshot)
+    root = Path(pipeline.store.url)
+    for number, print_ in enumerate(fingerprints(tasks)):
+        fingerprint, sample = print_.tobytes().hex(), known[number % len(known)]
+        folder = artifact_folder(stage.name, fingerprint)
+        (root / folder).mkdir(parents=True)
+        names = list(sample.outputs)
+        many = [f for f in stage.writes if "*" in f and sum(map(f.matches, names)) == parts[0]]
+        outputs: dict[str, Output] = {}
+        for name, output in sample.outputs.items():
+            path = f"{folder}/{name}"
+            if stage.scope is not Scope.PART or parts[1] <= DIRECT_PARTS:  # a plan may read it
+                pipeline.store.write(path, like.store.read(output.path))
+            is_own = stage.scope is Scope.PART
+            digest = digest_of(path) if is_own else output.sha256
+            outputs[name] = Output(path, digest, output.bytes, output.rows)
+        for file in many if stage.scope is not Scope.PART else ():
+            for part in range(parts[1]):
+                path = f"{folder}/{file.numbered(part)}"
+                outputs[file.numbered(part)] = Output(path, digest_of(path), 1000, 1)
+        result = Result(stage.name, fingerprint, outputs, sample.counts, sample.notes)
+        finished.add(result)
+        if stage.scope is not Scope.PART:
+            listed = {name: asdict(output) for name, output in outputs.items()}
+            body = {"stage": stage.name, "fingerprint": fingerprint, "outputs": listed}
+            body |= {"counts": dict(sample.counts), "notes": dict(sample.notes)}
+            pipeline.store.write(f"{folder}/result.json", sealed_json(body))
+    finished.save()
+
+
+def plan_parts(options: argparse.Namespace) -> dict[str, Any]:
+    (parts,), (delay,) = options.parts, options.delay_ms
+    with measured(delay) as found, opened(options.folder, f"finished-{parts}", True) as session:
+        for line in plan(session.pipeline):
+            if line.state != CACHED:
+                raise SystemExit(f"{line.asset} is not finished: {line}")
+    return found
+
+
+STEPS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
+    "template": template,
+    "build": build_parts,
+    "finish": finish,
+    "plan": plan_parts,
+}
+
+
+def opened(folder: Path, name: str, is_pinned: bool = False, workers: int = 1) -> Any:
+    home = Home.resolve(str(folder / name))
+    calibrations = str(folder / "lock" / "lock.json") if is_pinned else None
+    return open_session(str(folder / "many.yaml"), home, workers, calibrations=calibrations)
+
+
+def digest_of(what: object) -> str:
+    return hashlib.sha256(str(what).encode()).hexdigest()
+
+
+def cpu() -> float:
+    spent = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in spent)
+
+
+@contextmanager
+def measured(delay_ms: float = 0.0) -> Iterator[dict[str, Any]]:
+    """Measure what is done inside: wall and CPU time, the most memory, requests to the store."""
+    found: dict[str, Any] = {}
+    requests = count_requests(delay_ms / 1000)
+    peak, ended = [0], threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(0.05):
+            with open("/proc/self/statm", encoding="ascii") as statm:
+                peak[0] = max(peak[0], int(statm.read().split()[1]) * resource.getpagesize())
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    began, before = time.monotonic(), cpu()
+    try:
+        yield found
+    finally:
+        found |= {"wall_s": time.monotonic() - began, "cpu_s": cpu() - before}
+        ended.set()
+        watching.join()
+        found |= {"peak_mib": peak[0] / 2**20, "requests": requests.total()}
+
+
+def count_requests(delay_s: float) -> Counter[str]:
+    """Let every store of this process count its requests, and wait before each."""
+    counted: Counter[str] = Counter()
+    asked = threading.local()
+
+    def counting(kind: type, name: str) -> None:
+        plain = getattr(kind, name)
+
+        @wraps(plain)
+        def request(*arguments: Any, **options: Any) -> Any:
+            if getattr(asked, "is_inside", False):  # one that is made of others
+                return plain(*arguments, **options)
+            asked.is_inside = True
+            try:
+                answer = plain(*arguments, **options)
+            finally:
+                asked.is_inside = False
+            number = 1 if name not in ("list", "folders") else 1 + len(answer) // LISTED
+            counted[name] += number
+            time.sleep(delay_s * number)
+            return answer
+
+        setattr(kind, name, request)
+
+    for name in ("read", "read_range", "exists", "sha256", "folders", "read_verified"):
+        counting(Reader, name)
+    for name in ("write", "local", "list", "delete"):
+        counting(LocalStore, name)
+    return counted
+
+
+if __name__ == "__main__":
+    main()
