@@ -4,6 +4,7 @@ import dagster as dg
 
 from corpus_assets.defs.assets import ASSETS
 from corpus_assets.defs.build_sensor import build_version, ingested_snapshots
+from corpus_assets.defs.notices import notices
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.schedules import crawl_list_job, weekly_crawl_check
 from corpus_assets.defs.sensors import ingest_job, new_snapshots
@@ -13,7 +14,7 @@ defs = dg.Definitions(
     assets=ASSETS,
     jobs=[ingest_job, build_version, crawl_list_job, takedown_job],
     schedules=[weekly_crawl_check],
-    sensors=[new_snapshots, ingested_snapshots, pending_takedowns],
+    sensors=[new_snapshots, ingested_snapshots, pending_takedowns, notices],
     resources={"corpus": CorpusResource()},
     # Parallel work happens inside a step, over parts, in a pool that is warm for the whole run.
     executor=dg.in_process_executor,
