@@ -100,7 +100,11 @@ class LastRun:
         return json.dumps(asdict(self), sort_keys=True)
 
 
-@dg.sensor(job=takedown_job, minimum_interval_seconds=30)
+@dg.sensor(
+    job=takedown_job,
+    minimum_interval_seconds=30,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+)
 def pending_takedowns(
     context: dg.SensorEvaluationContext, corpus: CorpusResource
 ) -> dg.SensorResult:
