@@ -47,7 +47,7 @@ _RANGES = "ranges"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Range:
     """A range of a file in the store."""
 

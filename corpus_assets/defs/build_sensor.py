@@ -2,6 +2,7 @@
 the recipe are ingested."""
 
 import dagster as dg
+from pydantic import Field
 
 from corpus_assets.build import build
 from corpus_assets.core.progress import Silent
@@ -11,9 +12,12 @@ from corpus_assets.defs.sensors import INGESTED
 
 
 class BuildConfig(dg.Config):
-    """Left empty, `version` is the recipe's name with a digest of what it holds."""
+    """What the version is called."""
 
-    version: str = ""
+    version: str = Field(
+        default="",
+        description="Name of the version. Empty: the recipe's name with a digest of what it holds.",
+    )
 
 
 class _Logged(Silent):

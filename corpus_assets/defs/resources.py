@@ -1,11 +1,12 @@
 """The one resource of the graph: a recipe on a home."""
 
 import contextlib
-import json
 import os
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import dagster as dg
+from pydantic import Field
 
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
@@ -17,22 +18,32 @@ from corpus_assets.versions.pins import ALL
 
 
 class CorpusResource(dg.ConfigurableResource):
-    """Which corpus the assets build, and where their tasks run.
+    """Which corpus the assets build, and where their tasks run."""
 
-    Left empty, `recipe` is CORPUS_RECIPE or the demo, `home` is CORPUS_HOME, `engine` and
-    `ray_address` are CORPUS_ENGINE and CORPUS_RAY_ADDRESS. Calibrations are
-    those of the lock beside the recipe, or of its live versions, unless `lock` names others or
-    `recalibrate` asks for new ones.
-    """
-
-    recipe: str = ""
-    home: str = ""
-    workers: int = 0
-    engine: str = ""
-    ray_address: str = ""
-    overrides: str = "{}"
-    lock: str = ""
-    recalibrate: bool = False
+    recipe: str = Field(
+        default="", description="The recipe's path, or `demo`. Empty: CORPUS_RECIPE, or the demo."
+    )
+    home: str = Field(default="", description="Folder of catalog and store. Empty: CORPUS_HOME.")
+    workers: int = Field(default=0, description="Processes of this machine. 0: one for each core.")
+    engine: str = Field(
+        default="", description="Where tasks run: `local` or `ray`. Empty: CORPUS_ENGINE, or local."
+    )
+    ray_address: str = Field(
+        default="", description="The Ray cluster, HOST:PORT. Empty: CORPUS_RAY_ADDRESS."
+    )
+    overrides: dict[str, Any] = Field(
+        default={},
+        description="Settings of the recipe to change, by dotted key, as `--set` does: "
+        "`{mixture.domains.web: 0.5}`.",
+    )
+    lock: str = Field(
+        default="",
+        description="Lock file whose calibrations and inputs have to be met. Empty: the "
+        "calibrations of the lock beside the recipe, or of its live versions.",
+    )
+    recalibrate: bool = Field(
+        default=False, description="Resolve all calibrations anew, whatever is pinned."
+    )
 
     def chosen_engine(self, local_workers: int = 0) -> EngineChoice:
         return EngineChoice.resolve(self.engine, self.workers, self.ray_address, local_workers)
@@ -47,7 +58,7 @@ class CorpusResource(dg.ConfigurableResource):
         with open_session(
             self.recipe or os.environ.get("CORPUS_RECIPE") or "demo",
             Home.resolve(self.home or None),
-            overrides=json.loads(self.overrides),
+            overrides=self.overrides,
             lock=self.lock or None,
             progress=progress,
             upgrade=(ALL,) if self.recalibrate else (),
@@ -80,7 +91,7 @@ class CorpusResource(dg.ConfigurableResource):
         return Book.open(
             self.recipe or os.environ.get("CORPUS_RECIPE") or "demo",
             Home.resolve(self.home or None),
-            json.loads(self.overrides),
+            self.overrides,
         )
 
 

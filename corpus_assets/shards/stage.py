@@ -73,9 +73,10 @@ def plan_token_groups(graph: "Pipeline", snapshot: str) -> list[Task]:
     return plan_groups(TOKEN_GROUPS, snapshot, {}, {"tokens": tokens}, most)
 
 
-def plan_shards(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_shards(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     """Plan one task a shard of each group; shards without a document are empty."""
-    recipe, tokenizer = graph.recipe, graph.calibration(files.TOKENIZER)
+    recipe = graph.recipe
+    inputs = {"tokenizer": graph.calibration(files.TOKENIZER)}
     grouped = graph.results(files.TOKEN_GROUPS.stage, snapshot)
     written = grouped or graph.results(files.TOKENS.stage, snapshot)
     slices = by_target(
@@ -83,24 +84,23 @@ def plan_shards(graph: "Pipeline", snapshot: str) -> list[Task]:
         for number, result in enumerate(written)
     )
     counts = {name.rpartition("/")[0]: 1 for name in slices} | _shard_counts(graph, snapshot)
-    return [
-        SHARDS.task(
-            {
-                "pack": recipe.shards.pack.identity(),
-                "seed": recipe.seed,
-                "snapshot": snapshot,
-                "group": group,
-                "number": number,
-                "special": recipe.tokenizer.special_names(),
-            }
-            | ({"dtype": recipe.shards.dtype} if recipe.shards.dtype != "int32" else {}),
-            inputs={"tokenizer": tokenizer},
+    settings = {
+        "pack": recipe.shards.pack.identity(),
+        "seed": recipe.seed,
+        "snapshot": snapshot,
+        "special": recipe.tokenizer.special_names(),
+    } | ({"dtype": recipe.shards.dtype} if recipe.shards.dtype != "int32" else {})
+
+    def task(_: int, group: str, number: int) -> Task:
+        return SHARDS.task(
+            settings | {"group": group, "number": number},
+            inputs,
             label=f"{snapshot} {group} shard {number}",
             **range_inputs(slices.get(f"{group}/{number:05d}", {})),
         )
-        for group in sorted(counts)
-        for number in range(counts[group])
-    ]
+
+    shards = [(group, number) for group in sorted(counts) for number in range(counts[group])]
+    return Each(task, [group for group, _ in shards], [number for _, number in shards])
 
 
 def _shard_counts(graph: "Pipeline", snapshot: str) -> dict[str, int]:

@@ -15,7 +15,7 @@ from corpus_assets.core.errors import MissingInput, RecipeError
 from corpus_assets.core.home import Home
 from corpus_assets.definitions import defs
 from corpus_assets.defs.assets import ASSETS
-from corpus_assets.defs.build_sensor import build_version, ingested_snapshots
+from corpus_assets.defs.build_sensor import BuildConfig, build_version, ingested_snapshots
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.sensors import INGESTED, new_snapshots
 from corpus_assets.defs.takedown_sensor import pending_takedowns, takedown_job
@@ -133,6 +133,18 @@ def test_the_code_location_loads_with_its_jobs_and_sensors() -> None:
     assert repository.has_job("build_version")
     sensors = {"new_snapshots", "ingested_snapshots", "pending_takedowns"}
     assert sensors <= {s.name for s in repository.sensor_defs}
+
+
+def test_settings_of_the_recipe_are_changed_by_a_mapping(corpus: CorpusResource) -> None:
+    changes = {"seed": 77, "clusters.min_similarity": 0.9}
+    changed = corpus.model_copy(update={"overrides": changes})
+    assert changed.book().recipe.seed == 77
+    assert changed.book().recipe.clusters.min_similarity == 0.9
+
+
+def test_every_field_of_the_launchpad_is_described() -> None:
+    for model in (CorpusResource, BuildConfig):
+        assert all(about.description for about in model.model_fields.values())
 
 
 def test_the_sensor_adds_new_snapshots_and_asks_for_their_runs(corpus: CorpusResource) -> None:
