@@ -20,7 +20,7 @@ else from going.
 import contextlib
 import re
 import tempfile
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -31,7 +31,8 @@ from catalog.db.registry import Registry
 from catalog.db.rows import ArtifactRow, VersionRow
 from catalog.lineage.tables import SPILL
 from corpus_assets.core import files
-from corpus_assets.core.errors import StoreError
+from corpus_assets.core.errors import CorruptArtifact, StoreError
+from corpus_assets.core.exchange import ranges_of
 from corpus_assets.core.home import Home
 from corpus_assets.core.kept import kept_path
 from corpus_assets.core.leftovers import leftovers
@@ -83,7 +84,8 @@ def collect(
     if not keep_revoked:
         named = _named(registry, live)
         spared = _unpublished(store, registry, artifacts, home or Home)
-        dead = dead_artifacts(artifacts, named, _pinned(store, live), spared)
+        ranges = {row.fingerprint: _ranges(store, row) for row in artifacts}
+        dead = dead_artifacts(artifacts, named, _pinned(store, live), spared, ranges)
     stray = _unrecorded(store, artifacts)
     kept = {version.name for version in (versions if keep_revoked else live)}
     unused: list[str] = []
@@ -200,20 +202,28 @@ def dead_artifacts(
     named: set[str],
     pinned: Iterable[str] = (),
     spared: Collection[tuple[str, str]] = (),
+    ranges: Mapping[str, Collection[str]] | None = None,
 ) -> list[ArtifactRow]:
     """Artifacts that are neither named by a live version nor made only from living files.
 
     `pinned` are contents that live on in the folders of versions; `spared` are artifacts that
-    need no version to name them, if what they were made from lives.
+    need no version to name them, if what they were made from lives; `ranges` are digests of ranges
+    that artifacts hold, by fingerprint.
     """
     rows = list(artifacts)
-    made = {output.sha256 for row in rows for output in row.outputs}
+
+    def contents(row: ArtifactRow) -> set[str]:
+        return {output.sha256 for output in row.outputs} | {
+            *(ranges or {}).get(row.fingerprint, ())
+        }
+
+    made = {content for row in rows for content in contents(row)}
     living = set(pinned)
     alive: set[tuple[str, str]] = set()
     for row in rows:
         if any(output.path in named for output in row.outputs):
             alive.add((row.stage, row.fingerprint))
-            living.update(output.sha256 for output in row.outputs)
+            living.update(contents(row))
     waiting = [
         row
         for row in rows
@@ -229,9 +239,22 @@ def dead_artifacts(
             break
         for row in reached:
             alive.add((row.stage, row.fingerprint))
-            living.update(output.sha256 for output in row.outputs)
+            living.update(contents(row))
         waiting = [row for row in waiting if (row.stage, row.fingerprint) not in alive]
     return [row for row in rows if (row.stage, row.fingerprint) not in alive]
+
+
+def _ranges(store: Store, row: ArtifactRow) -> frozenset[str]:
+    """Return the digests of the ranges in an artifact's ranged files, where it is in the store."""
+    if not any(output.name.endswith(".zip") for output in row.outputs):
+        return frozenset()
+    found: set[str] = set()
+    with contextlib.suppress(CorruptArtifact, StoreError):  # a damaged one is told when it is read
+        result = load_result(store, row.stage, row.fingerprint)
+        for file in result.outputs if result is not None else ():
+            if result is not None and file.endswith(".zip"):
+                found.update(place.sha256 for place in ranges_of(store, result, file).values())
+    return frozenset(found)
 
 
 def _named(registry: Registry, versions: Iterable[VersionRow]) -> set[str]:
