@@ -248,28 +248,35 @@ def peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
-# The files that a task has written and not committed yet: in memory while they are small.
+# The files that a task has written and not committed yet: in memory while they are few.
 #
-# Beyond 128 MiB together they wait in an unnamed temporary file (in TMPDIR), so that a task with a
-# thousand outputs, as the clusters of a large snapshot have, does not hold them all.
+# Those that make more than 512 MiB together wait in an unnamed temporary file (in TMPDIR), so that a
+# task with a thousand outputs, as the clusters of a large snapshot have, does not hold them all.
 
-HELD_BYTES = 128 << 20
+HELD_BYTES = 512 << 20
 
 
 class FileSpool(Mapping[str, tuple[bytes, int]]):
     """File name -> (bytes, rows), in the order in which they were added."""
 
     def __init__(self, held_bytes: int = HELD_BYTES) -> None:
-        self._held_bytes = held_bytes
+        self._room = held_bytes
+        self._held: dict[str, bytes] = {}
         self._places: dict[str, tuple[int, int, int]] = {}
 
     @cached_property
     def _spool(self) -> IO[bytes]:
-        """Made with the first file."""
-        return tempfile.SpooledTemporaryFile(self._held_bytes)
+        """Made with the first file that is not held."""
+        return tempfile.TemporaryFile()
 
     def add(self, name: str, data: bytes, rows: int) -> None:
         """Add a file, or put another in the place of one with its name."""
+        self._room += len(self._held.pop(name, b""))
+        self._places[name] = (0, len(data), rows)
+        if len(data) <= self._room:
+            self._room -= len(data)
+            self._held[name] = data
+            return
         try:
             at = self._spool.seek(0, 2)
             self._spool.write(data)
@@ -283,6 +290,8 @@ class FileSpool(Mapping[str, tuple[bytes, int]]):
 
     def __getitem__(self, name: str) -> tuple[bytes, int]:
         at, size, rows = self._places[name]
+        if name in self._held:
+            return self._held[name], rows
         self._spool.seek(at)
         return self._spool.read(size), rows
 
@@ -294,7 +303,8 @@ class FileSpool(Mapping[str, tuple[bytes, int]]):
 
     def close(self) -> None:
         """Forget all files."""
-        if self._places:
+        self._held.clear()
+        if "_spool" in self.__dict__:
             self._spool.close()
 
 
