@@ -9,15 +9,23 @@ a hot band with all others like it and nothing more, and one text in ten thousan
 again and again. Candidate keys and sketches are written as the pipeline writes them; above 20
 million documents a sketch is computed when it is asked for, to save the disk.
 
-A process of its own then clusters the window: its peak resident memory and CPU time are printed,
-and of that the time for grouping keys alone (reading the tables included). The peers group the
-same keys, from memory, band by band: `group by key having count(*) > 1`.
+A process of its own then clusters the window at once: its peak resident memory and CPU time are
+printed, and of that the time for grouping keys alone (reading the tables included). Another does
+it in the pieces of the exchange, which a build takes for windows of more than one group, through a
+store in a folder: CPU time and the largest piece of each step, and whether the members are equal.
+The peers group the same keys, from memory, band by band: `group by key having count(*) > 1`.
+
+    python benchmarks/clustering.py --table 3_000_000_000 100_000_000_000
+
+prints how windows of so many documents are cut, and what each step reads and writes, at the rates
+of pairs and rows a document that were measured (`--rates`).
 """
 
 import argparse
 import hashlib
 import json
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,8 +40,24 @@ import pyarrow.compute as pc
 from machine import machine
 from numba import njit
 
-from corpus_assets.core.task import LOOKUP_ROWS, parquet_bytes
-from corpus_assets.dedup import window
+from corpus_assets.core.exchange import (
+    Range,
+    by_target,
+    range_inputs,
+    ranges_of,
+    read_ranges,
+    write_ranges,
+)
+from corpus_assets.core.store import LocalStore, Result
+from corpus_assets.core.task import (
+    LOOKUP_ROWS,
+    Finished,
+    Task,
+    TaskContext,
+    execute,
+    parquet_bytes,
+)
+from corpus_assets.dedup import exchange, exchange_stages, window
 from corpus_assets.dedup.candidate_keys import CandidateKeys, pack_candidate_keys
 from corpus_assets.dedup.clusters import MEMBERS, ClusterSettings
 from corpus_assets.dedup.signatures import SignatureSettings, parse_sketches, sketch_bytes
@@ -43,6 +67,7 @@ PART_ROWS = 35_000
 STORED_SKETCHES = 20_000_000
 PEER = Path(__file__).with_name("clustering_peer.py")
 PEER_BANDS = 3
+ROW_BYTES = 150  # of a row beside its bands and sketch
 
 
 @njit(cache=True)
@@ -101,7 +126,7 @@ class MadePart:
         self.rank = 0
         self.number = number
         self.first = number * PART_ROWS
-        self.n_rows = min(PART_ROWS, total - self.first)
+        self.n_rows = self.n_records = min(PART_ROWS, total - self.first)
         self._folder, self._total, self._bands = folder, total, bands
 
     def write(self) -> None:
@@ -112,6 +137,9 @@ class MadePart:
 
     def kept(self) -> npt.NDArray[np.bool_]:
         return np.ones(self.n_rows, np.bool_)
+
+    def numbers(self) -> npt.NDArray[np.uint32]:
+        return np.arange(self.n_rows, dtype=np.uint32)
 
     def candidate_keys(self) -> CandidateKeys:
         return CandidateKeys.open(self._file("ties"))
@@ -163,7 +191,7 @@ def parts_of(folder: Path, total: int) -> list[MadePart]:
     return [MadePart(folder, i, total, bands) for i in range(-(-total // PART_ROWS))]
 
 
-def cluster(folder: Path, total: int) -> dict[str, float]:
+def cluster(folder: Path, total: int) -> dict[str, Any]:
     """The measured process: clusters the window and makes its files."""
     grouping: list[float] = []
     original = window._connected_components
@@ -180,13 +208,16 @@ def cluster(folder: Path, total: int) -> dict[str, float]:
     grouping.clear()
     began, wall = time.process_time(), time.monotonic()
     rows = dropped = size = 0
+    seal = hashlib.sha256()
     with window.cluster_window(
         parts_of(folder, total), ["S"], ClusterSettings(), SignatureSettings()
     ) as found:
         for _, table in found.parts():
             rows += table.num_rows
             dropped += table.num_rows - (pc.sum(table["kept"]).as_py() or 0)
-            size += len(parquet_bytes(table, LOOKUP_ROWS))
+            data = parquet_bytes(table, LOOKUP_ROWS)
+            seal.update(data)
+            size += len(data)
         clusters = found.n_clusters
     return {
         "cpu_s": time.process_time() - began,
@@ -197,7 +228,154 @@ def cluster(folder: Path, total: int) -> dict[str, float]:
         "members": rows,
         "dropped": dropped,
         "output_mb": size / 1e6,
+        "sha256": seal.hexdigest(),
     }
+
+
+TABLES = len(window.key_tables(ClusterSettings(), SignatureSettings()))
+STEPS = ("keys", "pairs", "labels", "rows", "batches", "members")
+
+
+def exchange_steps(folder: Path, total: int) -> dict[str, Any]:
+    """The same window in pieces: what each step took, and the digest of its members."""
+    parts = parts_of(folder, total)
+    run_steps(parts[:1], one_group(parts[:1]), folder / "store")
+    shutil.rmtree(folder / "store")
+    cut = exchange_stages.layout({"S": [part.n_records for part in parts]}, TABLES)
+    return run_steps(parts, cut or one_group(parts), folder / "store")
+
+
+def one_group(parts: list[MadePart]) -> exchange_stages.Layout:
+    """What a build would cluster at once."""
+    records = sum(part.n_records for part in parts)
+    group = exchange_stages.Group("S", 0, range(len(parts)), 0, records)
+    return exchange_stages.Layout([group], TABLES, ranges=2, batches=1)
+
+
+def run_steps(parts: list[MadePart], cut: exchange_stages.Layout, place: Path) -> dict[str, Any]:
+    settings, signed, tables = ClusterSettings(), SignatureSettings(), cut.tables
+    store, seal = LocalStore(place), hashlib.sha256()
+    steps = {name: Step() for name in STEPS}
+    groups = [parts[group.parts.start : group.parts.stop] for group in cut.groups]
+    bits = cut.ranges.bit_length() - 1
+
+    def run(step: str, number: int, ranges: Any, function: Any, **inputs: Any) -> Result:
+        task = Task(step, 1, {"number": number}, inputs, **range_inputs(ranges))
+        return steps[step].run(task, store, function)
+
+    def targets(results: list[Result], file: str) -> dict[str, dict[str, Range]]:
+        places = (ranges_of(store, result, file) for result in results)
+        return by_target((f"{i:05d}", found) for i, found in enumerate(places))
+
+    def pieces(context: TaskContext, values: list[int]) -> list[tuple[int, bytes]]:
+        numbers = map(int, sorted(context.task.extra_inputs))
+        return [(values[i], data) for i, data in zip(numbers, read_ranges(context), strict=True)]
+
+    laid = [
+        run("keys", i, {}, lambda c, own=own: write_ranges(
+            c, "keys.zip", exchange.lay_keys(own, settings, signed, bits)))
+        for i, own in enumerate(groups)
+    ]  # fmt: skip
+    by_range = targets(laid, "keys.zip")
+
+    def pair(context: TaskContext) -> None:
+        found = exchange.pair_equal(pieces(context, cut.firsts), tables)
+        context.write_bytes("pairs.bin", found.tobytes(), len(found))
+
+    pairs = [run("pairs", i, by_range[f"{i:05d}"], pair) for i in range(cut.ranges)]
+    labelled = {"firsts": cut.firsts, "interval": exchange_stages.INTERVAL_RECORDS}
+    task = Task(
+        "labels", 1, labelled, {f"{i:05d}": r.outputs["pairs.bin"] for i, r in enumerate(pairs)}
+    )
+    labels = steps["labels"].run(task, store, exchange_stages.run_labels)
+    places = {
+        group: {"labels": place}
+        for file in labels.outputs
+        for group, place in ranges_of(store, labels, file).items()
+    }
+    rows = [
+        run("rows", i, places.get(f"{i:05d}", {}), lambda c, own=own: write_ranges(
+            c, "rows.zip", exchange.lay_rows(own, b"".join(read_ranges(c)), cut.batches, signed.bands)))
+        for i, own in enumerate(groups)
+    ]  # fmt: skip
+    by_batch = targets(rows, "rows.zip")
+
+    def batch(context: TaskContext) -> None:
+        held = pieces(context, [0] * len(groups))
+        found = exchange.cluster_batch(lambda: held, ["S"], settings, signed.bands)
+        starts = [own[0].number for own in groups]
+        write_ranges(context, "found.zip", exchange.lay_members(found, starts), found.num_rows)
+
+    found = [run("batches", i, by_batch.get(f"{i:05d}", {}), batch) for i in range(cut.batches)]
+    by_group = targets(found, "found.zip")
+
+    def members(context: TaskContext, own: list[MadePart]) -> None:
+        with exchange.GroupClusters(own, read_ranges(context), "S") as some:
+            for part, table in some.parts():
+                data = parquet_bytes(table, LOOKUP_ROWS)
+                seal.update(data)
+                context.write_bytes(f"members-{part:05d}.parquet", data)
+
+    for i, own in enumerate(groups):
+        run("members", i, by_group.get(f"{i:05d}", {}), lambda c, own=own: members(c, own))
+    return {
+        "steps": {name: step.told() for name, step in steps.items()},
+        "pairs": sum(result.outputs["pairs.bin"].rows for result in pairs) / cut.firsts[-1],
+        "rows": sum(output.rows for output in labels.outputs.values()) / cut.firsts[-1],
+        "sha256": seal.hexdigest(),
+    }
+
+
+class Step:
+    """The pieces of one step."""
+
+    def __init__(self) -> None:
+        self.done: list[tuple[Finished, int, int]] = []
+
+    def run(self, task: Task, store: LocalStore, function: Any) -> Result:
+        finished = execute(task, store, function)
+        ranges = task.params.get("ranges", {})
+        read = sum(length for _, _, length in ranges.values())
+        read += sum(output.bytes for output in task.inputs.values())
+        self.done.append((finished, read, len(ranges) + len(task.inputs)))
+        return finished.result
+
+    def told(self) -> dict[str, float]:
+        return {
+            "pieces": len(self.done),
+            "cpu_s": sum(finished.cpu_seconds for finished, _, _ in self.done),
+            "peak_mib": max(finished.peak_bytes for finished, _, _ in self.done) / 2**20,
+            "read_mib": max(read for _, read, _ in self.done) / 2**20,
+            "written_mib": max(finished.result.bytes for finished, _, _ in self.done) / 2**20,
+            "requests": sum(requests for _, _, requests in self.done),
+        }
+
+
+RATES = (0.0, 0.0)
+"""Pairs and rows a document, as measured with 10 million documents."""
+
+
+def print_table(documents: int, pairs: float, rows: float) -> None:
+    """How a window is cut, and the largest piece of each step."""
+    signed = SignatureSettings()
+    parts = [PART_ROWS] * (documents // PART_ROWS)
+    cut = exchange_stages.layout({"S": parts}, TABLES)
+    assert cut is not None
+    groups, gib = len(cut.groups), 2.0**30
+    row_bytes = 8 * signed.bands + BINS + ROW_BYTES
+    keys = documents * TABLES * 8
+    lines = (
+        ("keys", groups, keys / groups, keys / groups, 3 * len(parts)),
+        ("pairs", cut.ranges, keys / cut.ranges, documents * pairs * 16 / cut.ranges, groups * cut.ranges),
+        ("labels", 1, documents * pairs * 16, documents * rows * 12, cut.ranges),
+        ("rows", groups, documents * 716 / groups, documents * rows * row_bytes / groups, 5 * len(parts)),
+        ("batches", cut.batches, documents * rows * row_bytes / cut.batches, documents * rows * 100 / cut.batches, groups * cut.batches),
+        ("members", groups, documents * rows * 100 / groups, documents * rows * 45 / groups, groups * cut.batches),
+    )  # fmt: skip
+    print(f"\n{documents:,} documents in {len(parts):,} parts, {groups:,} groups")
+    print("  step        pieces  read GiB  written GiB       requests")
+    for name, pieces, read, written, requests in lines:
+        print(f"  {name:8} {pieces:9,} {read / gib:9.2f} {written / gib:12.2f} {requests:14,}")
 
 
 def write_bands(folder: Path, total: int) -> list[str]:
@@ -221,10 +399,17 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=10_000_000)
     parser.add_argument("--peer-python", help="of an environment with polars and duckdb")
     parser.add_argument("--folder", type=Path, help="made-up data is kept here")
-    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--table", type=int, nargs="+", metavar="DOCUMENTS")
+    parser.add_argument("--rates", type=float, nargs=2, default=RATES, metavar=("PAIRS", "ROWS"))
+    parser.add_argument("--measure", choices=("cluster", "exchange"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
-        print(json.dumps(cluster(options.folder, options.documents)))
+        measured = cluster if options.measure == "cluster" else exchange_steps
+        print(json.dumps(measured(options.folder, options.documents)))
+        return
+    if options.table:
+        for documents in options.table:
+            print_table(documents, *options.rates)
         return
     print(f"{machine()}\n")
     with tempfile.TemporaryDirectory() as scratch:
@@ -236,10 +421,14 @@ def main() -> None:
         report(options, folder)
 
 
-def report(options: argparse.Namespace, folder: Path) -> None:
-    command = [sys.executable, __file__, "--measure", "--folder", str(folder)]
+def measure(options: argparse.Namespace, folder: Path, what: str) -> Any:
+    command = [sys.executable, __file__, "--measure", what, "--folder", str(folder)]
     command += ["--documents", str(options.documents)]
-    answer = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def report(options: argparse.Namespace, folder: Path) -> None:
+    answer = measure(options, folder, "cluster")
     bands = SignatureSettings().bands
     keys = (bands + 3) * options.documents
     print(f"{options.documents:,} documents, {bands} bands")
@@ -251,6 +440,19 @@ def report(options: argparse.Namespace, folder: Path) -> None:
         f"  {answer['clusters']:,.0f} clusters, {answer['members']:,.0f} members, "
         f"{answer['dropped']:,.0f} dropped, {answer['output_mb']:.0f} MB of members"
     )
+    shutil.rmtree(folder / "store", ignore_errors=True)
+    pieces = measure(options, folder, "exchange")
+    shutil.rmtree(folder / "store")
+    cpu = sum(step["cpu_s"] for step in pieces["steps"].values())
+    is_equal = "equal" if pieces["sha256"] == answer["sha256"] else "DIFFERENT"
+    print(f"  in pieces: CPU {cpu:.1f} s, {cpu / answer['cpu_s']:.2f} times; members {is_equal}")
+    print(f"  {pieces['pairs']:.2f} pairs and {pieces['rows']:.2f} rows a document")
+    print("  step      pieces   CPU s  peak MiB  read MiB  written MiB  requests")
+    for name, step in pieces["steps"].items():
+        print(
+            f"  {name:8} {step['pieces']:7,.0f} {step['cpu_s']:7.1f} {step['peak_mib']:9,.0f} "
+            f"{step['read_mib']:9,.0f} {step['written_mib']:12,.0f} {step['requests']:9,.0f}"
+        )
     if options.peer_python:
         paths = write_bands(folder, options.documents)
         for peer in ("polars", "duckdb"):

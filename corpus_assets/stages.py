@@ -39,7 +39,13 @@ from corpus_assets.decontam.stage import (
     ITEM_GROUPS,
     JUDGEMENTS,
 )
-from corpus_assets.dedup.stage import CLUSTERS, SIGNATURES, SURVIVOR_CLUSTERS
+from corpus_assets.dedup.stage import (
+    CLUSTER_EXCHANGE,
+    CLUSTERS,
+    SIGNATURES,
+    SURVIVOR_CLUSTERS,
+    SURVIVOR_EXCHANGE,
+)
 from corpus_assets.ingest.list_stages import CATEGORY_INDEX, ROBOTS_INDEX, SITE_RULES
 from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.lineage.stage import LINEAGE_KEYS
@@ -77,10 +83,12 @@ STAGES = Graph(
         # Who stays: rules over signals, one of each cluster, no benchmark items.
         SIGNATURES,
         SURVIVORS,
+        *SURVIVOR_EXCHANGE.stages,
         SURVIVOR_CLUSTERS,
         CUTOFF_GROUPS,
         QUALITY_CUTOFFS,
         SELECTION,
+        *CLUSTER_EXCHANGE.stages,
         CLUSTERS,
         CONTAMINATION,
         ITEM_GROUPS,

@@ -20,6 +20,7 @@ from corpus_assets.build import build
 from corpus_assets.cli.main import main
 from corpus_assets.core import exchange, packs
 from corpus_assets.core.home import Home
+from corpus_assets.dedup import exchange_stages
 from corpus_assets.session import open_session
 from corpus_assets_tests.demo_build import build_demo, version_files
 from corpus_assets_tests.ray_cluster import ray_cluster  # noqa: F401 - a fixture
@@ -185,6 +186,11 @@ def as_if_many_parts() -> Iterator[None]:
         patch.setattr(exchange, "DIRECT_PARTS", 1)
         patch.setattr(exchange, "GROUP_PARTS", 1)
         patch.setattr(exchange, "RANGE_ROWS", 3)
+        patch.setattr(exchange_stages, "DIRECT_KEYS", 0)
+        patch.setattr(exchange_stages, "GROUP_KEYS", 64)
+        patch.setattr(exchange_stages, "RANGE_KEYS", 64)
+        patch.setattr(exchange_stages, "BATCH_RECORDS", 8)
+        patch.setattr(exchange_stages, "INTERVAL_RECORDS", 16)
         patch.setattr(packs, "FEW", 1)
         patch.setattr(packs, "SEGMENT_ROWS", 1)
         patch.setattr(packs, "SEGMENT_S", 0.0)

@@ -49,16 +49,10 @@ one document keeps for all must not be cut where another threshold drops that do
 
 def fate_inputs(graph: "Pipeline", snapshot: str) -> Sequence[dict[str, Output]]:
     """Return what says, for each part, which of its documents the stages before cleaning drop."""
-    (clusters,) = graph.results(files.MEMBERS.stage, snapshot)
     return Each(
-        lambda i, selected, hits: (
-            {
-                "selection": selected,
-                "members": clusters.outputs[files.MEMBERS.numbered(i)],
-            }
-            | hits
-        ),
+        lambda _, selected, members, hits: {"selection": selected, "members": members} | hits,
         graph.parts(files.SELECTION, snapshot),
+        files.MEMBERS.of_parts(graph.results(files.MEMBERS.stage, snapshot)),
         verdict_inputs(graph, snapshot),
     )
 

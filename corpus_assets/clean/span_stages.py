@@ -76,8 +76,8 @@ def plan_gram_ranges(graph: "Pipeline", snapshot: str) -> list[Task]:
 def plan_repeated_spans(graph: "Pipeline", snapshot: str) -> list[Task]:
     if not _is_asked(graph, snapshot):
         return []
-    (clusters,) = graph.results(files.MEMBERS.stage, snapshot)
-    members = {f"members/{name}": output for name, output in clusters.outputs.items()}
+    listed = files.MEMBERS.of_parts(graph.results(files.MEMBERS.stage, snapshot))
+    members = {f"members/{files.MEMBERS.numbered(i)}": each for i, each in enumerate(listed)}
     return _merging_task(
         graph, snapshot, REPEATED_SPANS, files.SPAN_GRAMS, files.GRAM_RANGES, members
     )

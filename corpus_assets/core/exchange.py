@@ -92,7 +92,7 @@ def range_name(number: int) -> str:
 
 
 def write_ranges(
-    context: TaskContext, file: str, ranges: Iterable[tuple[str, bytes]], rows: int = 0
+    context: TaskContext, file: str, ranges: Iterable[tuple[str, bytes | memoryview]], rows: int = 0
 ) -> None:
     """Write a task's ranged file, from (name of a range, its bytes); each name once.
 
@@ -110,7 +110,9 @@ def write_ranges(
     context.notes.setdefault(_RANGES, {})[str(file)] = listed
 
 
-def _append(archive: zipfile.ZipFile, sink: io.BytesIO, name: str, data: bytes) -> list[Any]:
+def _append(
+    archive: zipfile.ZipFile, sink: io.BytesIO, name: str, data: bytes | memoryview
+) -> list[Any]:
     info = zipfile.ZipInfo(name, _EPOCH)
     info.create_system = 3
     archive.writestr(info, data)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from corpus_assets.core.lock import PinnedFile
-from corpus_assets.core.store import Output
+from corpus_assets.core.store import Output, Result
 from corpus_assets.core.task import Task, TaskContext
 
 if TYPE_CHECKING:
@@ -53,6 +53,11 @@ class File(str):
 
     def numbered(self, part: int) -> str:
         return self.replace("*", f"{part:05d}")
+
+    def of_parts(self, results: Iterable[Result]) -> list[Output]:
+        """Return the file of every part, from results that have those of several parts each."""
+        found = {name: output for result in results for name, output in result.outputs.items()}
+        return [found[self.numbered(part)] for part in range(len(found))]
 
     def matches(self, name: str) -> bool:
         return fnmatchcase(name, self)

@@ -148,7 +148,7 @@ def open_store(url: str) -> Store:
     return LocalStore(Path(url.removeprefix("file://")))
 
 
-def sha256_hex(data: bytes) -> str:
+def sha256_hex(data: bytes | memoryview) -> str:
     return hashlib.sha256(data).hexdigest()
 
 

@@ -3,24 +3,25 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from corpus_assets.core import files
 from corpus_assets.core.each import Each
 from corpus_assets.core.earlier import known_rows
-from corpus_assets.core.stage import File, Scope, Stage
+from corpus_assets.core.exchange import read_ranges
+from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label, values
 from corpus_assets.dedup import clusters, signatures
 from corpus_assets.dedup.candidate_keys import CandidateKeys, pack_candidate_keys
-from corpus_assets.dedup.clusters import MEMBERS, REASONS, ClusterSettings
+from corpus_assets.dedup.clusters import REASONS, ClusterSettings
+from corpus_assets.dedup.exchange import GroupClusters
+from corpus_assets.dedup.exchange_stages import ClusterExchange
+from corpus_assets.dedup.parts import SIGNED_FILES, group_parts, stored_parts, with_columns
 from corpus_assets.dedup.signatures import (
     Signatures,
     SignatureSettings,
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline
     from corpus_assets.recipe.recipe import Recipe
 
-
-SIGNED_FILES = (files.SIGNALS, files.SIGNATURES, files.CANDIDATE_KEYS, files.SKETCHES)
 
 CLUSTER_KEYS = ["url_key", "text_id", "fetched_at"]
 
@@ -79,35 +78,49 @@ def _known_signatures(context: TaskContext) -> Signatures | None:
 
 
 def plan_clusters(graph: "Pipeline", snapshot: str) -> list[Task]:
-    window = window_of(graph.recipe, snapshot)
-    return [_window_task(graph, CLUSTERS, window, files.SELECTION)]
+    return _plan_window(graph, CLUSTERS, CLUSTER_EXCHANGE, snapshot)
 
 
 def plan_survivor_clusters(graph: "Pipeline", snapshot: str) -> list[Task]:
-    """Plan the copies among documents that cutoffs are resolved from, where a cutoff asks which of
-    them are distinct."""
-    is_asked = graph.recipe.selection.rules_before_distinct is not None
-    if not is_asked or not graph.learns_from(files.CUTOFFS, snapshot):
+    return _plan_window(graph, SURVIVOR_CLUSTERS, SURVIVOR_EXCHANGE, snapshot)
+
+
+def _plan_window(
+    graph: "Pipeline", stage: Stage, exchange: ClusterExchange, snapshot: str
+) -> list[Task]:
+    """Plan one task that clusters a window at once, or the last step of an exchange."""
+    window = exchange.window(graph, snapshot)
+    if not window:
         return []
-    known = graph.recipe.calibration_snapshots
-    window = [name for name in window_of(graph.recipe, snapshot) if name in known]
-    return [_window_task(graph, SURVIVOR_CLUSTERS, window, files.SURVIVORS)]
-
-
-def _window_task(graph: "Pipeline", stage: Stage, window: Sequence[str], kept: File) -> Task:
+    cut = exchange.layout(graph, snapshot)
+    if cut is not None:
+        return exchange.plan_members(graph, snapshot, stage, cut)
     inputs: dict[str, Output] = {}
     for name in window:
-        for file in (*SIGNED_FILES, kept):
-            key = "selection" if file is kept else file.partition(".")[0]
+        for file in (*SIGNED_FILES, exchange.kept):
             for i, output in enumerate(graph.parts(file, name)):
-                inputs[f"{name}/{i:05d}/{key}"] = output
+                inputs[f"{name}/{i:05d}/{exchange.kind(file)}"] = output
     settings = {
         "clusters": graph.recipe.clusters.identity(),
         "signatures": graph.recipe.signatures.identity(),
         "window": list(window),
         "parts": len(graph.parts(files.SIGNATURES, window[-1])),
     }
-    return stage.task(settings, inputs, label=window[-1])
+    return [stage.task(settings, inputs, label=snapshot)]
+
+
+def cluster_window_of(graph: "Pipeline", snapshot: str) -> Sequence[str]:
+    return window_of(graph.recipe, snapshot)
+
+
+def survivor_window_of(graph: "Pipeline", snapshot: str) -> Sequence[str]:
+    """Return the snapshots whose documents cutoffs are resolved from, where a cutoff asks which of
+    them are distinct."""
+    is_asked = graph.recipe.selection.rules_before_distinct is not None
+    if not is_asked or not graph.learns_from(files.CUTOFFS, snapshot):
+        return []
+    known = graph.recipe.calibration_snapshots
+    return [name for name in window_of(graph.recipe, snapshot) if name in known]
 
 
 def window_of(recipe: "Recipe", snapshot: str) -> Sequence[str]:
@@ -123,7 +136,7 @@ def window_of(recipe: "Recipe", snapshot: str) -> Sequence[str]:
 
 def run_clusters(context: TaskContext) -> None:
     dropped: Counter[str] = Counter()
-    with _window_clusters(context) as found:
+    with _found_clusters(context) as found:
         for part, rows in found.parts():
             context.write_table(files.MEMBERS.numbered(part), rows, LOOKUP_ROWS)
             lost = rows.filter(pc.invert(rows["kept"]))
@@ -133,85 +146,23 @@ def run_clusters(context: TaskContext) -> None:
 
 
 def run_survivor_clusters(context: TaskContext) -> None:
-    with _window_clusters(context) as found:
+    with _found_clusters(context) as found:
         for part, rows in found.parts():
             context.write_table(files.SURVIVOR_MEMBERS.numbered(part), rows)
     count(context, found.n_documents, found.n_documents)
 
 
-def _window_clusters(context: TaskContext) -> WindowClusters:
+def _found_clusters(context: TaskContext) -> WindowClusters | GroupClusters:
+    """Return what a task found: in a window at once, or at the end of an exchange."""
+    if "window" not in context.task.settings:
+        snapshot = context.task.settings["snapshot"]
+        return GroupClusters(group_parts(context), read_ranges(context), snapshot)
     return cluster_window(
         stored_parts(context),
         context.task.settings["window"],
         context.settings(ClusterSettings, "clusters"),
         context.settings(SignatureSettings, "signatures"),
     )
-
-
-def with_columns(table: pa.Table, columns: Sequence[tuple[str, pa.ChunkedArray]]) -> pa.Table:
-    for name, column in columns:
-        table = table.append_column(name, column)
-    return table
-
-
-def stored_parts(context: TaskContext) -> list["StoredPart"]:
-    """Return the parts of a clusters task's window, by rank and number."""
-    parts = []
-    for rank, snapshot in enumerate(context.task.settings["window"]):
-        for name in context.names(f"{snapshot}/"):
-            if name.endswith("/signatures"):
-                parts.append(StoredPart(context, name.removesuffix("/signatures"), rank))
-    return parts
-
-
-class StoredPart:
-    """A part as `cluster_window` asks for it. Files are checked against their hashes whenever
-    they are read; candidate keys, which are read in slices, the first time."""
-
-    def __init__(self, context: TaskContext, prefix: str, rank: int) -> None:
-        self.rank = rank
-        self.number = int(prefix.rpartition("/")[2])
-        self.n_rows = context.task.inputs[f"{prefix}/signatures"].rows
-        self._context = context
-        self._prefix = prefix
-        self._keys_path: Path | None = None
-
-    def kept(self) -> npt.NDArray[np.bool_]:
-        chosen = self._context.table(f"{self._prefix}/selection", ["kept"])
-        return np.asarray(chosen["kept"].to_numpy(), dtype=np.bool_)
-
-    def candidate_keys(self) -> CandidateKeys:
-        if self._keys_path is None:
-            self._keys_path = self._context.path(f"{self._prefix}/ties")
-        return CandidateKeys.open(self._keys_path)
-
-    def members(self) -> pa.Table:
-        table = self._context.table(f"{self._prefix}/signatures")
-        scores = self._scores()
-        n = table.num_rows
-        columns = {
-            "snapshot_rank": pa.repeat(pa.scalar(self.rank, pa.int32()), n),
-            "part": pa.repeat(pa.scalar(self.number, pa.int32()), n),
-            "row": pa.array(np.arange(n, dtype=np.int32)),
-            "n_chars": scores["n_chars"].cast(pa.int64()),
-            "quality": (
-                scores["quality_score"].cast(pa.float32())
-                if "quality_score" in scores.column_names
-                else pa.nulls(n, pa.float32())
-            ),
-        }
-        return with_columns(table, list(columns.items())).select(MEMBERS.names)
-
-    def _scores(self) -> pa.Table:
-        """Return the two signals that a policy may ask for, and none of the many others."""
-        data = self._context.content(f"{self._prefix}/signals")
-        file = pq.ParquetFile(pa.BufferReader(data))
-        wanted = ("n_chars", "quality_score")
-        columns = [name for name in wanted if name in file.schema_arrow.names]
-        return file.read(columns=columns, use_threads=False)
-
-    def sketches(self) -> npt.NDArray[np.uint8]:
-        return parse_sketches(self._context.content(f"{self._prefix}/sketches"))
 
 
 SIGNATURES = Stage(
@@ -227,6 +178,11 @@ SIGNATURES = Stage(
     by_row=frozenset({"documents"}),
 )
 
+CLUSTER_EXCHANGE = ClusterExchange("cluster", "clusters", files.SELECTION, cluster_window_of)
+SURVIVOR_EXCHANGE = ClusterExchange(
+    "survivor", "quality_cutoffs", files.SURVIVORS, survivor_window_of
+)
+
 CLUSTERS = Stage(
     "clusters",
     clusters.VERSION,
@@ -235,7 +191,8 @@ CLUSTERS = Stage(
     run_clusters,
     about="Duplicates by capture, URL, exact text and near text; one member of each cluster is "
     "kept.",
-    reads_all=(*SIGNED_FILES, files.SELECTION),
+    reads=CLUSTER_EXCHANGE.reads,
+    reads_all=(files.RECORDS, *SIGNED_FILES, files.SELECTION),
     writes=(files.MEMBERS,),
     drops=tuple(REASONS.values()),
     fed_by=("selection", "documents_out"),
@@ -248,6 +205,7 @@ SURVIVOR_CLUSTERS = Stage(
     plan_survivor_clusters,
     run_survivor_clusters,
     asset="quality_cutoffs",
-    reads_all=(*SIGNED_FILES, files.SURVIVORS),
+    reads=SURVIVOR_EXCHANGE.reads,
+    reads_all=(files.RECORDS, *SIGNED_FILES, files.SURVIVORS),
     writes=(files.SURVIVOR_MEMBERS,),
 )

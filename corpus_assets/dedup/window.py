@@ -51,11 +51,12 @@ from corpus_assets.text.minhash import BINS
 
 BATCH_ROWS = 1 << 17
 KEYS_AT_ONCE = 1 << 22
-ROWS_BUFFERED = 1 << 17
+ROWS_BUFFERED = 1 << 15
 PART_GROUPS = 64
 
 Mask = npt.NDArray[np.bool_]
-Batches = npt.NDArray[np.uint32]
+Batches = npt.NDArray[np.integer]
+_Rows = tuple[Batches, pa.Table, npt.NDArray[np.uint64], npt.NDArray[np.uint8]]
 
 
 class WindowPart(Protocol):
@@ -98,7 +99,7 @@ class WindowClusters:
     def add(self, found: pa.Table) -> None:
         self.n_clusters += pc.count_distinct(found["cluster_id"]).as_py()
         groups = found["part"].to_numpy() * PART_GROUPS // max(self._n_parts, 1)
-        for number, rows in _runs(groups):
+        for number, rows in runs(groups):
             self._found.append(number, found.take(pa.array(rows)))
 
     def parts(self) -> Iterator[tuple[int, pa.Table]]:
@@ -131,14 +132,19 @@ def cluster_window(
     del kept
     sizes = number_batches(batches, batch_rows)
     result = WindowClusters(len(own), n_documents)
-    with contextlib.ExitStack() as on_error, _Exchange(sizes, signature_settings.bands) as exchange:
+    with contextlib.ExitStack() as on_error, RowSpill(sizes, signature_settings.bands) as spill:
         on_error.enter_context(result)
         for part, first in zip(parts, firsts, strict=False):
-            exchange.add(part, batches[first : first + part.n_rows])
-        exchange.flush()
+            numbers = batches[first : first + part.n_rows]
+            rows = np.flatnonzero(numbers != ALONE)
+            if rows.size:
+                table = part.members().select(MEMBERS.names).take(pa.array(rows))
+                keys = part.candidate_keys().band_keys()
+                spill.add(numbers[rows], table, keys[rows], part.sketches()[rows])
+        spill.flush()
         del batches
         for number in range(sizes.size):
-            members, near = exchange.batch(number, is_held=bool(sizes[number] <= batch_rows))
+            members, near = spill.batch(number, is_held=bool(sizes[number] <= batch_rows))
             found = find_clusters(members, near, settings, snapshots)
             result.add(found.filter(pc.equal(found["snapshot"], snapshots[last])))
             del members, near, found
@@ -165,11 +171,9 @@ def _connected_components(
 ) -> Batches:
     """Return the smallest row that each row is connected to, or a row on the way there."""
     parent = np.arange(kept.size, dtype=np.uint32)
-    files = [_checked_keys(part, signature_settings) for part in parts]
+    files = [checked_keys(part, signature_settings) for part in parts]
     firsts = np.cumsum([0, *(part.n_rows for part in parts)]).tolist()
-    tables = [CAPTURE, *([URL] if settings.url else []), *([EXACT] if settings.exact else [])]
-    tables += range(BANDS, BANDS + signature_settings.bands) if settings.near else []
-    for table in tables:
+    for table in key_tables(settings, signature_settings):
         counts = np.zeros(RANGES, np.int64)
         for file in files:
             counts += np.diff(file.starts[table].astype(np.int64))
@@ -184,7 +188,13 @@ def _connected_components(
     return parent
 
 
-def _checked_keys(part: WindowPart, settings: SignatureSettings) -> CandidateKeys:
+def key_tables(settings: ClusterSettings, signature_settings: SignatureSettings) -> list[int]:
+    """Return the tables of candidate keys that the settings ask for."""
+    tables = [CAPTURE, *([URL] if settings.url else []), *([EXACT] if settings.exact else [])]
+    return tables + [BANDS + i for i in range(signature_settings.bands) if settings.near]
+
+
+def checked_keys(part: WindowPart, settings: SignatureSettings) -> CandidateKeys:
     file = part.candidate_keys()
     if file.bands != settings.bands or file.n_rows != part.n_rows:
         raise RecipeError(
@@ -206,51 +216,65 @@ def _ranges(counts: npt.NDArray[np.int64], most: int) -> Iterator[tuple[int, int
         start = stop
 
 
-class _Exchange:
+class RowSpill:
     """What clustering looks at, brought together by batch. Rows of a batch stay in the order in
     which they came, the same in all three files."""
 
-    def __init__(self, sizes: npt.NDArray[np.int64], bands: int) -> None:
+    def __init__(
+        self,
+        sizes: npt.NDArray[np.int64],
+        bands: int,
+        schema: pa.Schema = MEMBERS,
+        rows_buffered: int | None = None,
+    ) -> None:
+        """`sizes`: how many rows each batch will hold."""
         self._bands = bands
         self._sizes = sizes
-        self._members = TableSpill(MEMBERS)
+        self._members = TableSpill(schema)
         self._keys = ArraySpill(8 * bands, sizes)
         self._sketches = ArraySpill(BINS, sizes)
-        self._waiting: list[tuple[Batches, pa.Table]] = []
+        self._rows_buffered = rows_buffered or ROWS_BUFFERED
+        self._waiting: list[_Rows] = []
 
-    def add(self, part: WindowPart, batches: Batches) -> None:
-        """Take in the rows of a part that are in a batch."""
-        rows = np.flatnonzero(batches != ALONE)
-        if not rows.size:
-            return
-        keys, sketches = part.candidate_keys().band_keys(), part.sketches()
-        for batch, some in _runs(batches[rows]):
-            self._keys.append(batch, keys[rows[some]])
-            self._sketches.append(batch, sketches[rows[some]])
-        table = part.members().select(MEMBERS.names).take(pa.array(rows))
-        self._waiting.append((batches[rows], table))
-        if sum(len(numbers) for numbers, _ in self._waiting) >= ROWS_BUFFERED:
+    def add(
+        self,
+        batches: Batches,
+        table: pa.Table,
+        keys: npt.NDArray[np.uint64],
+        sketches: npt.NDArray[np.uint8],
+    ) -> None:
+        """Take in rows, with the batch of each."""
+        self._waiting.append((batches, table, keys, sketches))
+        if sum(len(numbers) for numbers, *_ in self._waiting) >= self._rows_buffered:
             self.flush()
 
     def flush(self) -> None:
         """Write out rows that wait, so that a batch gets few and large pieces."""
         if not self._waiting:
             return
-        table = pa.concat_tables([table for _, table in self._waiting])
-        numbers = np.concatenate([numbers for numbers, _ in self._waiting])
+        numbers, tables, keys, sketches = zip(*self._waiting, strict=True)
         self._waiting = []
-        for batch, some in _runs(numbers):
+        table, all_keys, all_sketches = (
+            pa.concat_tables(tables),
+            np.concatenate(keys),
+            np.concatenate(sketches),
+        )
+        for batch, some in runs(np.concatenate(numbers)):
+            self._keys.append(batch, all_keys[some])
+            self._sketches.append(batch, all_sketches[some])
             self._members.append(batch, table.take(pa.array(some)))
 
+    def read(self, number: int) -> tuple[pa.Table, npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+        """Return the rows of a batch: their table, and the bytes of bands and sketches."""
+        return self._members.read(number), self._keys.read(number), self._sketches.read(number)
+
     def batch(self, number: int, is_held: bool) -> tuple[pa.Table, SketchedRows]:
-        members = self._members.read(number)
         if is_held:
-            keys = self._keys.read(number).view(np.uint64)
-            return members, HeldRows(keys, self._sketches.read(number))
+            members, keys, sketches = self.read(number)
+            return members, HeldRows(keys.view(np.uint64), sketches)
         rows = int(self._sizes[number])
-        return members, MappedRows(
-            self._keys.map(number), self._sketches.map(number), rows, self._bands
-        )
+        mapped = self._keys.map(number), self._sketches.map(number)
+        return self._members.read(number), MappedRows(*mapped, rows, self._bands)
 
     def __enter__(self) -> Self:
         return self
@@ -260,7 +284,7 @@ class _Exchange:
             spill.close()
 
 
-def _runs(numbers: npt.NDArray[np.generic]) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+def runs(numbers: npt.NDArray[np.generic]) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
     """Yield (number, places that have it, ascending) for each distinct number, ascending."""
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
@@ -274,7 +298,7 @@ def _by_part(found: pa.Table) -> dict[int, pa.Table]:
     ordered = found.take(pa.array(np.lexsort((found["row"].to_numpy(), found["part"].to_numpy()))))
     return {
         number: ordered.slice(int(places[0]), places.size)
-        for number, places in _runs(ordered["part"].to_numpy())
+        for number, places in runs(ordered["part"].to_numpy())
     }
 
 

@@ -106,11 +106,11 @@ SUFFIX = ".keys"
 
 def plan_lineage_keys(graph: "Pipeline", snapshot: str) -> list[Task]:
     """Plan runs of consecutive parts, and of consecutive shards of a group."""
-    (clusters,) = graph.results(files.MEMBERS.stage, snapshot)
+    clusters = graph.results(files.MEMBERS.stage, snapshot)
     tables = {
         "documents": graph.parts(files.RECORDS, snapshot),
         "texts": graph.parts(files.DOCUMENTS, snapshot),
-        "cluster_members": [clusters.outputs[name] for name in sorted(clusters.outputs)],
+        "cluster_members": files.MEMBERS.of_parts(clusters),
     }
     tasks = [
         _task(table, snapshot, first, list(range(first, first + len(run))), run)

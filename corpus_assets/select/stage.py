@@ -172,11 +172,7 @@ def _share(graph: "Pipeline") -> dict[str, float]:
 
 def _survivor_members(graph: "Pipeline", snapshot: str) -> list[Output]:
     """Return who is a copy of whom among survivors, part by part."""
-    return [
-        clusters.outputs[files.SURVIVOR_MEMBERS.numbered(i)]
-        for clusters in graph.results(files.SURVIVOR_MEMBERS.stage, snapshot)
-        for i in range(len(clusters.outputs))
-    ]
+    return files.SURVIVOR_MEMBERS.of_parts(graph.results(files.SURVIVOR_MEMBERS.stage, snapshot))
 
 
 def run_cutoffs(context: TaskContext) -> None:

@@ -79,12 +79,19 @@ def decoded_bytes(name: str, data: bytes) -> Any:
     if name.endswith(".json"):
         return plain(json.loads(data))
     if name.endswith(".zip"):  # what each range holds, and not where it lies
-        return {each: decoded_bytes(".parquet", held) for each, held in all_ranges(data)}
+        return {each: decoded_bytes(_kind(held), held) for each, held in all_ranges(data)}
     if name.endswith(".parquet"):
         return table_values(pq.read_table(pa.BufferReader(data)))
+    if name == ".arrows":
+        return table_values(pa.ipc.open_stream(pa.BufferReader(data)).read_all())
     if name == "eval_index.bin":
         return table_values(pa.ipc.open_file(pa.BufferReader(data)).read_all())
     return hashlib.sha256(data).hexdigest()
+
+
+def _kind(data: bytes) -> str:
+    """Tell tables in ranges from other bytes, by how they begin."""
+    return {b"PAR1": ".parquet", b"\xff\xff\xff\xff": ".arrows"}.get(data[:4], "")
 
 
 class Hasher:

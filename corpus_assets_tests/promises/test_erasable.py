@@ -91,7 +91,7 @@ def never_seen(base: Path, folder: Path, orders: Sequence[Order], version: str) 
     return home
 
 
-def _documents(base: Path) -> list[dict[str, Any]]:
+def all_documents(base: Path) -> list[dict[str, Any]]:
     """Every record of the corpus with its keys, text id, fate and cluster role."""
     artifacts = base / "home" / "store" / "artifacts"
     table = duckdb.sql(
@@ -114,7 +114,7 @@ def _documents(base: Path) -> list[dict[str, Any]]:
 
 def lone_page(base: Path) -> dict[str, Any]:
     """A kept web page that stands for no other, of its own snapshot or a later one."""
-    known = _documents(base)
+    known = all_documents(base)
     leaders = {document["led_by"] for document in known}
     return next(d for d in known if d["kept"] and d["doc_id"] not in leaders and d["host"])
 
@@ -139,7 +139,7 @@ def test_a_kept_document_without_copies(base: Path, tmp_path: Path) -> None:
 def test_the_representative_of_a_cluster_gives_way_to_another_member(
     base: Path, tmp_path: Path
 ) -> None:
-    lead = next(d for d in _documents(base) if d["leads"] and d["kept"])
+    lead = next(d for d in all_documents(base) if d["leads"] and d["kept"])
     home, version = _same(base, tmp_path, [[("doc_id", lead["doc_id"])]])
     before, after = (_kept(home, name) for name in (BASE, version))
     promoted = after - before
@@ -149,13 +149,13 @@ def test_the_representative_of_a_cluster_gives_way_to_another_member(
 
 
 def test_a_copy_that_was_not_kept_changes_no_shard(base: Path, tmp_path: Path) -> None:
-    copy = next(d for d in _documents(base) if d["leads"] is False)
+    copy = next(d for d in all_documents(base) if d["leads"] is False)
     home, version = _same(base, tmp_path, [[("doc_id", copy["doc_id"])]])
     assert _shards(home, version) == _shards(home, BASE)
 
 
 def test_a_whole_site_and_a_prefix_and_a_text(base: Path, tmp_path: Path) -> None:
-    known = _documents(base)
+    known = all_documents(base)
     text = next(d for d in known if d["kept"] and d["text_id"] and not d["host"])
     orders = [
         ("host", "harbour.example.com"),
@@ -168,7 +168,7 @@ def test_a_whole_site_and_a_prefix_and_a_text(base: Path, tmp_path: Path) -> Non
 
 
 def test_a_near_copy_under_another_address_goes_with_the_text(base: Path, tmp_path: Path) -> None:
-    known = [d for d in _documents(base) if d["near_text"]]
+    known = [d for d in all_documents(base) if d["near_text"]]
     tried = [d["near_text"] for d in known]
     column = pa.array([bytes.fromhex(value[3:]) for value in tried], pa.binary(224))
     page = next(
@@ -195,7 +195,7 @@ def _covered(
 def test_a_domain_of_which_nothing_is_left_is_taken_out_all_the_same(
     base: Path, tmp_path: Path
 ) -> None:
-    books = [row for row in _documents(base) if row["snapshot"] == "books-1"]
+    books = [row for row in all_documents(base) if row["snapshot"] == "books-1"]
     orders = [("doc_id", row["doc_id"]) for row in books]
     home, version = _same(base, tmp_path, [orders])
     assert not {row["doc_id"] for row in books} & _kept(home, version)
@@ -205,7 +205,7 @@ def test_a_domain_of_which_nothing_is_left_is_taken_out_all_the_same(
 
 
 def test_one_takedown_after_another_equals_all_at_once(base: Path, tmp_path: Path) -> None:
-    kept = [d for d in _documents(base) if d["kept"]]
+    kept = [d for d in all_documents(base) if d["kept"]]
     batches = [[("doc_id", d["doc_id"])] for d in random.Random(3).sample(kept, 3)]
     _same(base, tmp_path, batches)
 
@@ -213,7 +213,7 @@ def test_one_takedown_after_another_equals_all_at_once(base: Path, tmp_path: Pat
 def test_a_takedown_run_through_dagster_equals_a_build_through_dagster(
     base: Path, tmp_path: Path
 ) -> None:
-    lead = next(d for d in _documents(base) if d["leads"] and d["kept"] and d["host"])
+    lead = next(d for d in all_documents(base) if d["leads"] and d["kept"] and d["host"])
     home = Home.resolve(str(tmp_path / "incremental"))
     shutil.copytree(base / "home", home.root)
     registry, store = Registry(home.catalog_url), CatalogStore(home.store_url)
@@ -264,7 +264,7 @@ def test_nothing_that_holds_the_text_is_left_after_collection(base: Path, tmp_pa
 def test_what_the_ledger_keeps_of_a_taken_down_record_is_its_place_and_keys(
     base: Path, tmp_path: Path
 ) -> None:
-    target = next(d for d in _documents(base) if d["kept"] and d["host"])
+    target = next(d for d in all_documents(base) if d["kept"] and d["host"])
     home = take_out(base, tmp_path, [[("url_key", target["url_key"])]])
     registry = Registry(Home.resolve(str(home)).catalog_url)
     paths = [str(home / "store" / row.path) for row in registry.lineage_files(AFTER, "documents")]

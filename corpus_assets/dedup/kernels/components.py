@@ -14,7 +14,7 @@ from corpus_assets.text.hashing import murmur64
 
 
 @kernel
-def find(parent: Any, member: int) -> int:
+def find(parent: Any, member: Any) -> Any:
     """Root of `member`; halves the path on the way."""
     while parent[member] != member:
         parent[member] = parent[parent[member]]
@@ -23,7 +23,7 @@ def find(parent: Any, member: int) -> int:
 
 
 @kernel
-def union(parent: Any, left: int, right: int) -> None:
+def union(parent: Any, left: Any, right: Any) -> None:
     """Join two components under the smaller root."""
     left, right = find(parent, left), find(parent, right)
     if left < right:
@@ -131,11 +131,11 @@ def take_kept(
 
 
 @kernel
-def join_equal(keys: Any, members: Any, parent: Any) -> None:
-    """Join members with equal keys."""
+def _by_chunk(keys: Any, members: Any, shift: Any) -> tuple[Any, Any, Any, Any]:
+    """(keys, members) in order of their chunk, the end of each, and the size of the largest."""
     starts = np.zeros(_CHUNKS + 1, np.int64)
     for i in range(keys.size):
-        starts[((keys[i] >> _CHUNK_SHIFT) & _CHUNK_MASK) + np.uint64(1)] += 1
+        starts[((keys[i] >> shift) & _CHUNK_MASK) + np.uint64(1)] += 1
     largest = np.int64(1)
     for chunk in range(_CHUNKS):
         largest = max(largest, starts[chunk + 1])
@@ -143,30 +143,38 @@ def join_equal(keys: Any, members: Any, parent: Any) -> None:
     chunk_keys = np.empty_like(keys)
     chunk_members = np.empty_like(members)
     for i in range(keys.size):
-        chunk_of = (keys[i] >> _CHUNK_SHIFT) & _CHUNK_MASK
+        chunk_of = (keys[i] >> shift) & _CHUNK_MASK
         at = starts[chunk_of]
         starts[chunk_of] = at + 1
         chunk_keys[at] = keys[i]
         chunk_members[at] = members[i]
+    return chunk_keys, chunk_members, starts, largest  # starts moved on to the chunks' ends
+
+
+@kernel
+def _slots_for(count: int) -> int:
     slots = 2
-    while slots < 2 * largest:
+    while slots < 2 * count:
         slots *= 2
-    slot_keys = np.empty(slots, np.uint64)
-    slot_members = np.empty(slots, np.uint32)
+    return slots
+
+
+@kernel
+def join_equal(keys: Any, members: Any, parent: Any) -> None:
+    """Join members with equal keys."""
+    keys, members, ends, largest = _by_chunk(keys, members, _CHUNK_SHIFT)
+    slot_keys = np.empty(_slots_for(largest), np.uint64)
+    slot_members = np.empty(slot_keys.size, np.uint32)
     begin = np.int64(0)
     for chunk in range(_CHUNKS):
-        end = starts[chunk]  # moved on to the chunk's end by the scattering above
-        _join_chunk(
-            chunk_keys[begin:end], chunk_members[begin:end], slot_keys, slot_members, parent
-        )
+        end = ends[chunk]
+        _join_chunk(keys[begin:end], members[begin:end], slot_keys, slot_members, parent)
         begin = end
 
 
 @kernel
 def _join_chunk(keys: Any, members: Any, slot_keys: Any, slot_members: Any, parent: Any) -> None:
-    slots = 2
-    while slots < 2 * keys.size:
-        slots *= 2
+    slots = _slots_for(keys.size)
     mask = np.uint64(slots - 1)
     slot_members[:slots] = ALONE
     for i in range(keys.size):
@@ -214,3 +222,129 @@ def number_batches(parent: Any, max_rows: int) -> Any:
         counts[batch] += size
         parent[member] = np.uint32(batch)
     return counts[: batch + 1]
+
+
+# The same in pieces, for a window of any size (`dedup.exchange`). A *packed key* has 32 bits of a
+# key, those behind the bits that its range is chosen by, above the number of a document in its
+# group. Two keys of a range that differ only behind them are taken for equal: of two million, some
+# hundreds. That makes a component larger and decides nothing.
+
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+_PACKED_SHIFT = np.uint64(21)
+
+
+@kernel
+def count_kept(keys: Any, rows: Any, kept: Any, bits: int, counts: Any) -> None:
+    """Add to `counts` how many keys of rows that count are in each range: the upper `bits`."""
+    shift = np.uint64(64 - bits)
+    for i in range(keys.size):
+        counts[keys[i] >> shift] += kept[rows[i]]
+
+
+@kernel
+def pack_kept(
+    keys: Any, rows: Any, kept: Any, numbers: Any, bits: int, places: Any, packed: Any
+) -> None:
+    """Pack keys of rows that count, each at the next place of its range, which moves on."""
+    shift = np.uint64(64 - bits)
+    for i in range(keys.size):
+        if kept[rows[i]]:
+            at = places[keys[i] >> shift]
+            places[keys[i] >> shift] = at + 1
+            part_of_key = (keys[i] << np.uint64(bits)) >> _HALF
+            packed[at] = (part_of_key << _HALF) | np.uint64(numbers[rows[i]])
+
+
+@kernel
+def equal_pairs(packed: Any, firsts: Any) -> Any:
+    """uint64[pairs, 2]: the first document with a key, and each other one with it.
+
+    `firsts` are what to add to each number, for its group.
+    """
+    keys = np.empty(packed.size, np.uint32)
+    members = np.empty(packed.size, np.uint64)
+    for i in range(packed.size):
+        keys[i] = packed[i] >> _HALF
+        members[i] = (packed[i] & _LOW) + firsts[i]
+    keys, members, ends, largest = _by_chunk(keys, members, _PACKED_SHIFT)
+    slots_at = np.empty(_slots_for(largest), np.int64)
+    pairs = np.empty((keys.size, 2), np.uint64)
+    filled = 0
+    begin = np.int64(0)
+    for chunk in range(_CHUNKS):
+        end = ends[chunk]
+        slots = _slots_for(end - begin)
+        mask = np.uint64(slots - 1)
+        slots_at[:slots] = -1
+        for i in range(begin, end):
+            slot = np.uint64(keys[i]) & mask
+            while slots_at[slot] >= 0 and keys[slots_at[slot]] != keys[i]:
+                slot = (slot + np.uint64(1)) & mask
+            if slots_at[slot] < 0:
+                slots_at[slot] = i
+            else:
+                pairs[filled, 0] = members[slots_at[slot]]
+                pairs[filled, 1] = members[i]
+                filled += 1
+        begin = end
+    return pairs[:filled]
+
+
+@kernel
+def place_rows(words: Any, starts: Any, rows: Any, keys: Any, sketches: Any) -> None:
+    """Copy the bands and the sketch of each row to `words` from the row's start on; all uint64."""
+    for i in range(rows.size):
+        at, row = starts[i], rows[i]
+        for k in range(keys.shape[1]):
+            words[at + k] = keys[row, k]
+        at += keys.shape[1]
+        for k in range(sketches.shape[1]):
+            words[at + k] = sketches[row, k]
+
+
+@kernel
+def in_order(pairs: Any) -> None:
+    """Put the smaller number of each pair first, in place."""
+    for i in range(pairs.shape[0]):
+        if pairs[i, 0] > pairs[i, 1]:
+            pairs[i, 0], pairs[i, 1] = pairs[i, 1], pairs[i, 0]
+
+
+@kernel
+def join_inside(pairs: Any, first: int, parent: Any, is_seen: Any) -> None:
+    """Join pairs that lie in the interval from `first` on; note which of its numbers are in any."""
+    start = np.uint64(first)
+    for i in range(pairs.shape[0]):
+        large = np.int64(pairs[i, 1] - start)
+        is_seen[large] = True
+        if pairs[i, 0] >= start:
+            small = np.int64(pairs[i, 0] - start)
+            is_seen[small] = True
+            union(parent, small, large)
+
+
+@kernel
+def lowest_outside(pairs: Any, first: int, parent: Any, lowest: Any) -> None:
+    """Lower `lowest` of each root to the smallest number before the interval that it meets."""
+    start = np.uint64(first)
+    for i in range(pairs.shape[0]):
+        if pairs[i, 0] < start:
+            root = find(parent, np.int64(pairs[i, 1] - start))
+            lowest[root] = min(lowest[root], pairs[i, 0])
+
+
+@kernel
+def move_outside(pairs: Any, first: int, parent: Any, lowest: Any) -> Any:
+    """Pairs of numbers before the interval that stand for those which lead out of it: each with
+    the lowest that its root meets, the lowest itself with itself."""
+    start = np.uint64(first)
+    moved = np.empty_like(pairs)
+    filled = 0
+    for i in range(pairs.shape[0]):
+        if pairs[i, 0] < start:
+            root = find(parent, np.int64(pairs[i, 1] - start))
+            moved[filled, 0] = lowest[root]
+            moved[filled, 1] = pairs[i, 0]
+            filled += 1
+    return moved[:filled]

@@ -1,0 +1,363 @@
+"""The steps between signatures and clusters of a window that is too large for one task.
+
+How a window is cut is a function of its parts and of how many records each has, which takedowns do
+not change. A window of one group has no such steps: one task clusters it at once. The result is
+the same, byte by byte.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from corpus_assets.core import exchange as ranged
+from corpus_assets.core import files
+from corpus_assets.core.exchange import (
+    by_target,
+    range_inputs,
+    range_name,
+    ranges_of,
+    read_ranges,
+    write_ranges,
+)
+from corpus_assets.core.stage import File, Scope, Stage
+from corpus_assets.core.store import Output
+from corpus_assets.core.task import Task, TaskContext
+from corpus_assets.dedup import exchange
+from corpus_assets.dedup.clusters import ClusterSettings
+from corpus_assets.dedup.parts import SIGNED_FILES, group_parts
+from corpus_assets.dedup.signatures import SignatureSettings
+from corpus_assets.dedup.window import key_tables
+
+if TYPE_CHECKING:
+    from corpus_assets.graph.pipeline import Pipeline
+
+DIRECT_KEYS = 1 << 26
+"""Candidate keys of a window that one task clusters at once, at most."""
+GROUP_KEYS = 1 << 24
+"""Candidate keys of a group, about."""
+RANGE_KEYS = 1 << 26
+"""Candidate keys of a range, about: 8 bytes each."""
+BATCH_RECORDS = 1 << 20
+"""Records of the window for each batch: where all match, 800 bytes each."""
+INTERVAL_RECORDS = 1 << 26
+"""Records of the window that are connected at a time: 13 bytes each."""
+HELD_BYTES = 1 << 29
+"""Of a batch; a larger one is read twice, and goes through temporary files."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Consecutive parts of a snapshot."""
+
+    snapshot: str
+    rank: int
+    parts: range
+    first: int  # number of its first record in the window
+    records: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a window is cut."""
+
+    groups: Sequence[Group]
+    tables: int
+    ranges: int
+    batches: int
+
+    @property
+    def firsts(self) -> list[int]:
+        """Numbers at which groups begin, and the end of the last."""
+        last = self.groups[-1]
+        return [*(group.first for group in self.groups), last.first + last.records]
+
+    @property
+    def own(self) -> list[tuple[int, Group]]:
+        """Return the groups of the last snapshot, with their numbers."""
+        rank = self.groups[-1].rank
+        return [(i, group) for i, group in enumerate(self.groups) if group.rank == rank]
+
+
+def layout(records: Mapping[str, Sequence[int]], tables: int) -> Layout | None:
+    """Return how a window is cut, from the records of each part of its snapshots; None where one
+    task clusters it at once."""
+    total = sum(map(sum, records.values()))
+    if total * tables <= DIRECT_KEYS and sum(map(len, records.values())) <= ranged.DIRECT_PARTS:
+        return None
+    groups: list[Group] = []
+    first = 0
+    for rank, (snapshot, counts) in enumerate(records.items()):
+        start = 0
+        while start < len(counts):
+            stop, size = start + 1, counts[start]
+            while (
+                stop < len(counts)
+                and stop - start < ranged.GROUP_PARTS
+                and (size + counts[stop]) * tables <= GROUP_KEYS
+            ):
+                size, stop = size + counts[stop], stop + 1
+            groups.append(Group(snapshot, rank, range(start, stop), first, size))
+            start, first = stop, first + size
+    ranges, batches = 2, 1
+    while ranges * RANGE_KEYS < total * tables:
+        ranges *= 2
+    while batches * BATCH_RECORDS < total:
+        batches *= 2
+    return Layout(groups, tables, ranges, batches)
+
+
+class ClusterExchange:
+    """The stages of an exchange, for the clusters among the documents that a file keeps."""
+
+    def __init__(
+        self,
+        prefix: str,
+        asset: str,
+        kept: File,
+        window: "Callable[[Pipeline, str], Sequence[str]]",
+    ) -> None:
+        """`window` says which snapshots are clustered with one; none where none are asked for."""
+        self.kept, self.window = kept, window
+        self._keys = File(f"{prefix}_keys", "keys.zip")
+        self._pairs = File(f"{prefix}_pairs", "pairs.bin")
+        self._labels = File(f"{prefix}_labels", "labels-*.zip")
+        self._rows = File(f"{prefix}_rows", "rows.zip")
+        self._found = File(f"{prefix}_batches", "found.zip")
+        given = (files.RECORDS, files.CANDIDATE_KEYS, kept)
+        signed = (files.RECORDS, *SIGNED_FILES)
+        self.stages = tuple(
+            Stage(
+                file.stage,
+                exchange.VERSION,
+                Scope.SNAPSHOT,
+                plan,
+                run,
+                asset=asset,
+                reads=before,
+                reads_all=across,
+                writes=(file,),
+            )
+            for file, plan, run, before, across in (
+                (self._keys, self._plan_keys, run_keys, (), given),
+                (self._pairs, self._plan_pairs, run_pairs, (self._keys,), (files.RECORDS,)),
+                (self._labels, self._plan_labels, run_labels, (self._pairs,), (files.RECORDS,)),
+                (self._rows, self._plan_rows, run_rows, (self._labels,), signed),
+                (self._found, self._plan_batches, run_batch, (self._rows,), (files.RECORDS,)),
+            )
+        )
+        self.reads = (self._found,)
+        """What clusters are put together from."""
+
+    def layout(self, graph: "Pipeline", snapshot: str) -> Layout | None:
+        tables = len(key_tables(graph.recipe.clusters, graph.recipe.signatures))
+        records = {
+            name: [part.rows for part in graph.parts(files.RECORDS, name)]
+            for name in self.window(graph, snapshot)
+        }
+        return layout(records, tables)
+
+    def _plan_keys(self, graph: "Pipeline", snapshot: str) -> list[Task]:
+        cut = self.layout(graph, snapshot)
+        if cut is None:
+            return []
+        wanted = graph.recipe.clusters
+        settings = {
+            "clusters": {"url": wanted.url, "exact": wanted.exact, "near": wanted.near},
+            "signatures": graph.recipe.signatures.identity(),
+            "ranges": cut.ranges,
+        }
+        return [
+            self.stages[0].task(
+                settings,
+                self.inputs(graph, group, files.RECORDS, files.CANDIDATE_KEYS, self.kept),
+                label=_label(snapshot, "group", i),
+            )
+            for i, group in enumerate(cut.groups)
+        ]
+
+    def _plan_pairs(self, graph: "Pipeline", snapshot: str) -> list[Task]:
+        cut = self.layout(graph, snapshot)
+        if cut is None:
+            return []
+        settings = {"tables": cut.tables, "firsts": cut.firsts}
+        ranges = self._ranges(graph, snapshot, self._keys)
+        return [
+            self.stages[1].task(
+                settings,
+                **range_inputs(ranges.get(range_name(i), {})),
+                label=_label(snapshot, "range", i),
+            )
+            for i in range(cut.ranges)
+        ]
+
+    def _plan_labels(self, graph: "Pipeline", snapshot: str) -> list[Task]:
+        cut = self.layout(graph, snapshot)
+        if cut is None:
+            return []
+        pairs = graph.parts(self._pairs, snapshot)
+        settings = {"firsts": cut.firsts, "interval": INTERVAL_RECORDS}
+        inputs = {range_name(i): output for i, output in enumerate(pairs)}
+        return [self.stages[2].task(settings, inputs, label=snapshot)]
+
+    def _plan_rows(self, graph: "Pipeline", snapshot: str) -> list[Task]:
+        cut = self.layout(graph, snapshot)
+        if cut is None:
+            return []
+        (result,) = graph.results(self._labels.stage, snapshot)
+        labels = {
+            group: {"labels": place}
+            for name in result.outputs
+            for group, place in ranges_of(graph.store, result, name).items()
+        }
+        settings = {"batches": cut.batches, "signatures": graph.recipe.signatures.identity()}
+        return [
+            self.stages[3].task(
+                settings | {"first_part": group.parts.start},
+                self.inputs(graph, group, files.RECORDS, *SIGNED_FILES),
+                **range_inputs(labels.get(range_name(i), {})),
+                label=_label(snapshot, "group", i),
+            )
+            for i, group in enumerate(cut.groups)
+        ]
+
+    def _plan_batches(self, graph: "Pipeline", snapshot: str) -> list[Task]:
+        cut = self.layout(graph, snapshot)
+        if cut is None:
+            return []
+        settings = {
+            "clusters": graph.recipe.clusters.identity(),
+            "signatures": graph.recipe.signatures.identity(),
+            "window": list(self.window(graph, snapshot)),
+            "ranks": [group.rank for group in cut.groups],
+            "first_parts": [group.parts.start for _, group in cut.own],
+        }
+        ranges = self._ranges(graph, snapshot, self._rows)
+        return [
+            self.stages[4].task(
+                settings,
+                **range_inputs(ranges.get(range_name(i), {})),
+                label=_label(snapshot, "batch", i),
+            )
+            for i in range(cut.batches)
+        ]
+
+    def plan_members(
+        self, graph: "Pipeline", snapshot: str, stage: Stage, cut: Layout
+    ) -> list[Task]:
+        """Plan the clusters of a snapshot, by group of parts."""
+        ranges = self._ranges(graph, snapshot, self._found)
+        return [
+            stage.task(
+                {"snapshot": snapshot, "first_part": group.parts.start},
+                self.inputs(graph, group, files.RECORDS, self.kept),
+                **range_inputs(ranges.get(range_name(i), {})),
+                label=_label(snapshot, "group", i),
+            )
+            for i, (_, group) in enumerate(cut.own)
+        ]
+
+    def inputs(self, graph: "Pipeline", group: Group, *wanted: File) -> dict[str, Output]:
+        """Return files of a group's parts, by the part's place in the group and the file's kind."""
+        return {
+            f"{i:05d}/{self.kind(file)}": output
+            for file in wanted
+            for i, output in enumerate(
+                graph.parts(file, group.snapshot)[group.parts.start : group.parts.stop]
+            )
+        }
+
+    def kind(self, file: File) -> str:
+        """Return what a task calls a file of a part."""
+        return "selection" if file is self.kept else file.partition(".")[0]
+
+    def _ranges(self, graph: "Pipeline", snapshot: str, file: File) -> dict[str, dict[str, Any]]:
+        """Return the ranges of a step's files by target, named by the number of their file."""
+        return by_target(
+            (range_name(i), ranges_of(graph.store, result, file))
+            for i, result in enumerate(graph.results(file.stage, snapshot))
+        )
+
+
+def _label(snapshot: str, kind: str, number: int) -> str:
+    return f"{snapshot} {kind} {number}"
+
+
+def run_keys(context: TaskContext) -> None:
+    bits = int(context.task.settings["ranges"]).bit_length() - 1
+    settings = context.settings(ClusterSettings, "clusters")
+    signed = context.settings(SignatureSettings, "signatures")
+    laid = exchange.lay_keys(group_parts(context), settings, signed, bits)
+    write_ranges(context, "keys.zip", laid)
+
+
+def run_pairs(context: TaskContext) -> None:
+    firsts = context.task.settings["firsts"]
+    pieces = ((firsts[number], data) for number, data in _numbered(context))
+    pairs = exchange.pair_equal(pieces, context.task.settings["tables"])
+    context.write_bytes("pairs.bin", pairs.astype("<u8", copy=False).tobytes(), len(pairs))
+
+
+def run_labels(context: TaskContext) -> None:
+    firsts, most = context.task.settings["firsts"], context.task.settings["interval"]
+    begins = [0]  # groups at which intervals begin
+    for group in range(1, len(firsts) - 1):
+        if firsts[group + 1] - firsts[begins[-1]] > most:
+            begins.append(group)
+    ends = [*begins[1:], len(firsts) - 1]
+    pairs = (
+        np.frombuffer(context.content(name), "<u8").reshape(-1, 2) for name in context.names("")
+    )
+    found = exchange.connect(pairs, [*(firsts[group] for group in begins), firsts[-1]])
+    for i, (begin, end, (first, places, labels)) in enumerate(
+        zip(begins, ends, found, strict=True)
+    ):
+        cuts = np.searchsorted(
+            places, np.array(firsts[begin : end + 1], np.uint64) - np.uint64(first)
+        )
+        ranges = (
+            (
+                range_name(group),
+                exchange.label_bytes(
+                    places[start:stop] - np.uint64(firsts[group] - first), labels[start:stop]
+                ),
+            )
+            for group, start, stop in zip(range(begin, end), cuts[:-1], cuts[1:], strict=True)
+            if start < stop
+        )
+        write_ranges(context, f"labels-{i:05d}.zip", ranges, places.size)
+
+
+def run_rows(context: TaskContext) -> None:
+    settings = context.task.settings
+    labelled = b"".join(read_ranges(context))
+    bands = context.settings(SignatureSettings, "signatures").bands
+    laid = exchange.lay_rows(group_parts(context), labelled, settings["batches"], bands)
+    write_ranges(context, "rows.zip", laid, len(labelled) // exchange.LABEL_BYTES)
+
+
+def run_batch(context: TaskContext) -> None:
+    settings = context.task.settings
+    ranks = settings["ranks"]
+
+    def read() -> Iterator[tuple[int, bytes]]:
+        return ((ranks[number], data) for number, data in _numbered(context))
+
+    size = sum(length for _, _, length in context.param("ranges").values())
+    held = list(read()) if size <= HELD_BYTES else None
+    found = exchange.cluster_batch(
+        lambda: read() if held is None else held,
+        settings["window"],
+        context.settings(ClusterSettings, "clusters"),
+        context.settings(SignatureSettings, "signatures").bands,
+        is_held=held is not None,
+    )
+    laid = exchange.lay_members(found, settings["first_parts"])
+    write_ranges(context, "found.zip", laid, found.num_rows)
+
+
+def _numbered(context: TaskContext) -> Iterator[tuple[int, bytes]]:
+    """Yield the ranges of a task with the numbers of the files they are of."""
+    names: Mapping[str, str] = context.task.extra_inputs
+    yield from zip(map(int, sorted(names)), read_ranges(context), strict=True)
