@@ -21,6 +21,7 @@ from corpus_assets.cli.main import main
 from corpus_assets.core import exchange, packs
 from corpus_assets.core.home import Home
 from corpus_assets.dedup import exchange_stages
+from corpus_assets.graph.engine import cores
 from corpus_assets.session import open_session
 from corpus_assets_tests.demo_build import build_demo, version_files
 from corpus_assets_tests.ray_cluster import ray_cluster  # noqa: F401 - a fixture
@@ -40,12 +41,12 @@ def postgres_url() -> Iterator[str]:
         patch.setenv("XDG_RUNTIME_DIR", folder)
         # The server runs as a user of its own, who may not enter pytest's private folders.
         Path(folder).chmod(0o755)
-        server = _start(pgserver, Path(folder))
+        server = start_postgres(pgserver, Path(folder))
         yield server.get_uri().replace("postgresql://", "postgresql+psycopg2://", 1)
         server.cleanup()
 
 
-def _start(pgserver: Any, folder: Path) -> Any:
+def start_postgres(pgserver: Any, folder: Path) -> Any:
     """Start a server: one test process at a time, and again where the machine was too busy."""
     with open(Path(tempfile.gettempdir()) / "corpus-assets-postgres.turn", "w") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
@@ -139,11 +140,17 @@ class Place:
 
 
 @pytest.fixture(autouse=True)
-def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of the user's settings reaches a test, but where the models lie."""
+def _own_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Nothing of the user's settings reaches a test, but where the models lie; an engine of this
+    process gets all cores that it asks for, whatever other test processes do."""
+    own = tmp_path_factory.getbasetemp() / "cores"
+    monkeypatch.setattr(cores, "notes_folder", lambda: own)
     for name in list(os.environ):
         if name.startswith(("CORPUS_", "DAGSTER_")) and name not in (
             *("CORPUS_MODELS", "CORPUS_SHARED_DATA", "CORPUS_GOLDEN_REFRESH"),
+            "CORPUS_CHAOS_SEED",
         ):
             monkeypatch.delenv(name)
 

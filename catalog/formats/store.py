@@ -8,7 +8,8 @@ in a local store, not leading through a link. Writers (`corpus_assets.core.store
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from http import HTTPStatus
@@ -21,6 +22,7 @@ from catalog.formats import s3
 CHUNK = 1 << 20
 REMOTE_CHUNK = 16 << 20  # whole files over the network: fewer, longer requests
 RETRIES = 12
+QUICK_S = 10.0  # an answer that was cut off comes sooner; longer, and the client tried again itself
 AGAIN = "run the same command again: finished parts are kept"
 
 
@@ -234,8 +236,11 @@ class Store:
                 start = len(self.filesystem._strip_protocol(self.url)) + 1
                 found += [name[start:] for name in self.filesystem.find(address)]
             else:
-                for chunk in self._client.list(prefix or None):
-                    found += [entry["path"] for entry in chunk]
+                found = self.repeated(
+                    lambda: [
+                        e["path"] for chunk in self._client.list(prefix or None) for e in chunk
+                    ]
+                )
         return sorted(found, key=lambda name: name.split("/"))
 
     def folders(self, prefix: str) -> Iterable[str]:
@@ -249,13 +254,30 @@ class Store:
                 with os.scandir(address) as entries:
                     return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
             if self._client is not None:
-                found = self._client.list_with_delimiter(prefix)["common_prefixes"]
+                answer = self.repeated(lambda: self._client.list_with_delimiter(prefix))
+                found = answer["common_prefixes"]
                 return [path.rpartition("/")[2] for path in found]
             if not self.filesystem.isdir(address):
                 return []
             listed = self.filesystem.ls(address, detail=True)
             names = [each["name"] for each in listed if each["type"] == "directory"]
             return [name.rstrip("/").rpartition("/")[2] for name in names]
+
+    def repeated(self, ask: Callable[[], Any]) -> Any:
+        """Ask an S3 server, and again where the body of its answer was cut off: of lists and
+        deletions the client does not repeat that itself."""
+        left = self.retries
+        while True:
+            began = time.monotonic()
+            try:
+                return ask()
+            except FileNotFoundError:
+                raise
+            except Exception as error:
+                is_quick = time.monotonic() - began < QUICK_S
+                if not left or not is_quick or not s3.fault_of(error).unreachable:
+                    raise
+                left -= 1
 
     @contextmanager
     def explained(self, verb: str, path: str) -> Iterator[None]:

@@ -111,7 +111,7 @@ class S3Store(Reader):
         key = relative_path(path, self.refused)
         with self.explained("delete", path):
             with contextlib.suppress(FileNotFoundError):
-                self._client.delete(key)
+                self.repeated(lambda: self._client.delete(key))
             shutil.rmtree(self.cache / key, ignore_errors=True)
 
     def leftovers(self) -> Iterator[Path]:

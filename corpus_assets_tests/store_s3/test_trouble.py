@@ -10,6 +10,8 @@ import pytest
 from corpus_assets.core.errors import StoreError
 from corpus_assets.core.store import open_store
 from corpus_assets.core.store_s3 import S3Store
+from corpus_assets_tests.chaos import dice
+from corpus_assets_tests.faulty_proxy import faulty_proxy
 from corpus_assets_tests.s3_server import (
     READER,
     S3Server,
@@ -193,3 +195,24 @@ class TestOpening:
         monkeypatch.setitem(sys.modules, "obstore.store", None)
         with pytest.raises(StoreError, match=r"pip install 'corpus-assets\[s3\]'"):
             open_store("s3://bucket/x")
+
+
+def test_a_server_that_refuses_resets_and_cuts_off_answers_is_asked_again(
+    server: S3Server, s3_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = bytes(range(256)) * 400
+    with faulty_proxy(server.endpoint, 0.3, dice()) as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
+        store = S3Store(s3_url)
+        for number in range(5):
+            path = f"a/{number:02d}/x"
+            store.write(path, data)
+            assert store.read(path) == store.local(path).read_bytes() == data
+            assert store.read_range(path, 1000, 5000) == data[1000:6000]
+            assert store.exists(path)
+            assert store.list("a") == [f"a/{n:02d}/x" for n in range(number + 1)]
+            assert len(list(store.folders("a"))) == number + 1
+        for path in store.list("a"):
+            store.delete(path)
+        assert store.list("a") == []
+    assert len(proxy.met) > 2, "several kinds of faults were met"

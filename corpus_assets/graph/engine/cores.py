@@ -20,20 +20,26 @@ from pathlib import Path
 LOOK_S = 1.0  # how soon a build sees that another one came or went
 
 
+def notes_folder() -> Path:
+    """Where the notes are: one folder for each user of a machine."""
+    return Path(tempfile.gettempdir(), f"corpus-assets-{os.getuid()}")
+
+
 class Cores:
-    """`folder` holds the notes; there is one for each user of a machine."""
+    """`folder` holds the notes of builds that share `cores`."""
 
     def __init__(self, folder: Path | None = None, cores: int | None = None) -> None:
-        self._folder = folder or Path(tempfile.gettempdir(), f"corpus-assets-{os.getuid()}")
+        self._folder = folder
         self._cores = cores or os.cpu_count() or 1
 
     @contextlib.contextmanager
     def wanted(self, number: int) -> Iterator[Callable[[], int]]:
         """Say that up to `number` tasks could run; gives how many may, which changes."""
-        if not _is_ours(self._folder):  # somebody else's: the machine is not shared, but used
+        folder = self._folder or notes_folder()
+        if not _is_ours(folder):  # somebody else's: the machine is not shared, but used
             yield lambda: number
             return
-        note = self._folder / f"{time.time_ns():020d}-{os.getpid()}-{uuid.uuid4().hex}"
+        note = folder / f"{time.time_ns():020d}-{os.getpid()}-{uuid.uuid4().hex}"
         with open(note, "x", encoding="ascii") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             held.write(str(number))
@@ -59,7 +65,7 @@ class Cores:
     def _wants(self, own: Path) -> list[tuple[str, int]]:
         """(note, number) of this build and all others that run, in the order they began."""
         found = []
-        for path in sorted(self._folder.iterdir()):
+        for path in sorted(own.parent.iterdir()):
             with contextlib.suppress(OSError, ValueError, IndexError):  # gone, or just begun
                 if path == own or (_is_held(path) and not is_stopped(int(path.name.split("-")[1]))):
                     found.append((path.name, int(path.read_text(encoding="ascii"))))
