@@ -351,7 +351,7 @@ class Step:
         }
 
 
-RATES = (0.0, 0.0)
+RATES = (2.12, 0.48)
 """Pairs and rows a document, as measured with 10 million documents."""
 
 
