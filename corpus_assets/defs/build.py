@@ -6,6 +6,7 @@ Dagster with the same data version is passed over.
 """
 
 import contextlib
+import fcntl
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ from dagster import DagsterInstance
 
 from catalog.db.leases import is_gone, process_name
 from catalog.errors import CatalogError
-from catalog.formats.store import make_folder
+from catalog.formats.store import make_folder, private
 from corpus_assets.build import tell_before
 from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.defs.assets import ASSETS, CORPUS_VERSION, SOURCE_FILES
@@ -102,7 +103,10 @@ def open_instance(session: Session) -> DagsterInstance:
     if not config.exists() and shipped is not None:
         config.write_bytes(Path(shipped).read_bytes())
     os.environ["DAGSTER_HOME"] = str(folder)  # which dagster.yaml asks for
-    instance = DagsterInstance.from_config(str(folder))
+    # Of two who make its tables at once, both would say that they did.
+    with open(folder / "first.lock", "w", opener=private) as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        instance = DagsterInstance.from_config(str(folder))
     _close_dead_runs(instance)
     return instance
 
