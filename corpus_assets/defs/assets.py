@@ -23,7 +23,8 @@ GROUPS = {
     "shards": "write",
     "lineage": "write",
 }
-"""The group of an asset in the UI, by the room of its last stage; calibrations have their own."""
+"""The group of an asset in the UI, by the room of its last stage, or the room itself; calibrations
+have their own."""
 CALIBRATIONS = "calibrations"
 SOURCE_FILES = "source_files"
 CORPUS_VERSION = "corpus_version"
@@ -78,7 +79,8 @@ def group_of(asset: Asset) -> str:
     """Return where the UI shows an asset."""
     if asset.is_calibration:
         return CALIBRATIONS
-    return GROUPS[asset.last.plan.__module__.split(".")[1]]
+    room = asset.last.plan.__module__.split(".")[1]
+    return GROUPS.get(room, room)
 
 
 ASSETS = [

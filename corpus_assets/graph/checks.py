@@ -88,7 +88,7 @@ def _conservation(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
     unknown = sorted(reason for reason in report.reasons if not asset.is_reason(reason))
     if unknown:
         message = f"reasons that {asset.name} does not declare: {', '.join(unknown)}"
-        return CheckOutcome("conservation", False, message, numbers=numbers)
+        return CheckOutcome("conservation", False, message, True, numbers)  # none is lost
     fed_by = asset.fed_by
     if fed_by is not None:
         stage, count = fed_by

@@ -63,6 +63,8 @@ DROPS = (
     *("robots_disallowed", OPTED_OUT, TRAINING_DISALLOWED, "licence_not_allowed"),
     # source code that nobody wrote, or that somebody else wrote
     *("vendored_path", "unknown_file_type", "unwanted_language", "generated_file", "minified"),
+    # what the crawl's URL index says of a record that was then not fetched
+    *("index_http_status", "index_content_type", "index_language", "index_truncated"),
     # a look before extraction, and extraction
     *("absurd_markup", "gate_too_short", "gate_language", "no_text"),
     *("extraction_failed", "extraction_timeout", "extraction_memory", "extraction_crashed"),

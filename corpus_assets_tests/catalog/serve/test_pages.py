@@ -85,10 +85,11 @@ def browser(small_build: Place) -> Iterator[Browser]:
 
 
 def id_of(place: Place, url: str) -> str:
-    row = duckdb.execute(
-        "SELECT lower(hex(doc_id)) FROM read_parquet(?) WHERE url = ?",
-        [str(place.store / "artifacts/documents/*/records.parquet"), url],
-    ).fetchone()
+    with duckdb.connect() as connection:
+        row = connection.execute(
+            "SELECT lower(hex(doc_id)) FROM read_parquet(?) WHERE url = ?",
+            [str(place.store / "artifacts/documents/*/records.parquet"), url],
+        ).fetchone()
     assert row is not None
     return str(row[0])
 
