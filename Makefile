@@ -9,7 +9,7 @@ WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
 export CORPUS_HOME
 
-.PHONY: demo test test-all check ui format lock clean distclean
+.PHONY: demo test test-all check ui docs format lock clean distclean
 
 demo: $(VENV)/.core
 	$(BIN)/corpus build demo --version demo-1 --workers $(WORKERS)
@@ -48,16 +48,27 @@ $(VENV)/.dev: $(VENV)/.core requirements-dev.lock
 	$(PIP) --no-deps --require-hashes -r requirements-dev.lock
 	touch $@
 
+# The pages of docs/ as a site, in an environment of its own.
+docs: .venv-docs/.done
+	.venv-docs/bin/python -m sphinx -q -W -b html docs docs/_site
+	@echo docs/_site/index.html
+
+.venv-docs/.done: docs/requirements.lock
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r docs/requirements.lock
+	touch $@
+
 # Compile the locks anew from pyproject.toml; needs uv.
-COMPILE := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
-	--no-emit-index-url --no-annotate --no-header --quiet --extra build
+COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-annotate --no-header --quiet
 lock:
-	$(COMPILE) -o requirements.lock
-	$(COMPILE) --extra dev --extra postgres --extra ray --extra aws -o requirements-dev.lock
-	$(COMPILE) --extra postgres --extra s3 --extra ray --extra aws --extra k8s -o deploy/requirements.lock
+	$(COMPILE) pyproject.toml --extra build -o requirements.lock
+	$(COMPILE) pyproject.toml --extra build --extra dev --extra postgres --extra ray --extra aws -o requirements-dev.lock
+	$(COMPILE) pyproject.toml --extra build --extra postgres --extra s3 --extra ray --extra aws --extra k8s -o deploy/requirements.lock
+	$(COMPILE) docs/requirements.txt -o docs/requirements.lock
 
 clean:
 	rm -rf $(CORPUS_HOME)
 
 distclean: clean
-	rm -rf $(VENV)
+	rm -rf $(VENV) .venv-docs docs/_site

@@ -118,3 +118,10 @@ def test_the_recipes_on_the_page_are_valid() -> None:
     assert len(recipes) >= 2
     for recipe in recipes:
         assert parse_recipe(recipe, "docs/recipes.md").name == recipe["name"]
+
+
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    blocks = re.findall(r"```{toctree}\n(.*?)```", (DOCS / "index.md").read_text(), re.DOTALL)
+    named = {line for block in blocks for line in block.splitlines() if not line.startswith(":")}
+    pages = {page.stem for page in DOCS.glob("*.md")} - {"index"}
+    assert named == pages | {"adr/index"}
