@@ -15,6 +15,7 @@
     |   +-- OtherCode           a machine has other code than the one that plans, or none
     +-- ShardError              a shard, manifest or loader request is invalid
     +-- MissingExtra            an optional dependency is needed and not installed
+    +-- EvidenceError           a plan, held-out set, pack or result of evidence cannot be used
 
 Each message says what happened, what it means and what to do next, on one line.
 """
@@ -78,3 +79,7 @@ class ShardError(CorpusError):
 
 class MissingExtra(CorpusError):
     """An optional dependency is absent."""
+
+
+class EvidenceError(CorpusError):
+    """A plan, held-out set, pack or result of training runs cannot be used."""

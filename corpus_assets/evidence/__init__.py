@@ -1,0 +1,3 @@
+"""Evidence: small models trained at matched compute say whether a version is better."""
+
+__all__ = []
