@@ -80,6 +80,7 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     "decontamination": lambda data: [
         "--evals", data.evals, "--texts", data.texts, "--planted", 4, "--rounds", 1,
     ],
+    "evidence_coverage": lambda data: ["--worlds", 100],
     "export_readers": lambda data: ["--tokens", 2**15, "--seq-len", 128, "--shards", 2, "--batch", 8],
     "extraction": lambda data: [data.crawl, "--pages", 3, "--rounds", 1, "--turn-seconds", 0],
     "gates": lambda data: [data.crawl, "--hosts", 50, "--entries", 50],

@@ -1,0 +1,503 @@
+"""Compare arms by what small models trained on them lose on held-out documents.
+
+Everything here is a function of plain arrays: nats[seed, document] of each arm at each learning
+rate, and the bytes, domain and host of each document. docs/evidence.md gives the definitions in the
+order of this file, exact enough for another program to come to the same intervals.
+
+    estimate     difference in percent of bits per byte, of each domain and of the macro average
+    noise        of training (t over seeds), of evaluation (bootstrap over hosts), added
+    verdict      better, worse or not decided, by a rule that is fixed before the runs
+    compute      how much more compute the baseline needs for the same loss
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+MACRO = "macro"  # the mean of the domains; no domain may have its name
+ALL_DOMAINS = "all"
+DRAWS = 2000  # of the bootstrap: its standard deviations are within 1.6% (one sigma)
+POWER = 0.8
+MAX_SEEDS = 1000
+BETTER, WORSE, NOT_DECIDED = "better", "worse", "not decided"
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """The documents that arms are compared on: one value each."""
+
+    bytes: np.ndarray[Any, np.dtype[np.int64]]
+    domain: Sequence[str]
+    host: Sequence[str]
+
+    def __post_init__(self) -> None:
+        if not len(self.bytes) == len(self.domain) == len(self.host) or not len(self.bytes):
+            raise ValueError("held-out documents need one of bytes, domain and host each")
+        if np.min(self.bytes) < 1:
+            raise ValueError("a held-out document has no bytes: leave it out of the set")
+        if {MACRO, ALL_DOMAINS} & set(self.domain):
+            raise ValueError(f"no domain can be called {MACRO} or {ALL_DOMAINS}: rename it")
+
+    @property
+    def domains(self) -> list[str]:
+        return sorted(set(self.domain))
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What the models of one arm at one learning rate lost: nats[seed, document]."""
+
+    seeds: tuple[int, ...]
+    nats: Floats
+
+    def __post_init__(self) -> None:
+        if len(set(self.seeds)) != len(self.seeds) or len(self.seeds) != len(self.nats):
+            raise ValueError("scores need one row a seed, and each seed once")
+
+    def of(self, seeds: Sequence[int]) -> "Scores":
+        rows = [self.seeds.index(seed) for seed in seeds]
+        return Scores(tuple(seeds), self.nats[rows])
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When a comparison is decided. Margins are shares of bits per byte: 0.005 is half a percent."""
+
+    margin: float = 0.005
+    confidence: float = 0.95
+    must_not_regress: tuple[str, ...] = (ALL_DOMAINS,)
+    unless: Mapping[str, float] = field(default_factory=dict)
+
+    def margins(self, domains: Sequence[str]) -> dict[str, float]:
+        """Return by how many percent each guarded domain may get worse."""
+        guarded = domains if ALL_DOMAINS in self.must_not_regress else self.must_not_regress
+        return {
+            name: 100 * self.unless.get(name, self.margin) for name in domains if name in guarded
+        }
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Of one domain, or of the macro average: percent of the baseline's bits per byte."""
+
+    domain: str
+    baseline_bpb: float
+    bpb: float
+    percent: float
+    low: float
+    high: float
+    training_variance: float
+    evaluation_variance: float
+    degrees: float  # of freedom, of the two together
+    p: float  # two-sided, of no difference
+    seeds: int  # pairs; the smaller number where they are not paired
+    is_paired: bool
+    training_degrees: float
+    evaluation_degrees: float
+
+    def at(self, confidence: float) -> "Difference":
+        """Return it with an interval of that confidence."""
+        half = _quantile(0.5 + confidence / 2, self.degrees) * self.error
+        return replace(self, low=self.percent - half, high=self.percent + half)
+
+    @property
+    def error(self) -> float:
+        """The standard error, in percent."""
+        return math.sqrt(self.training_variance + self.evaluation_variance)
+
+    def with_seeds(self, seeds: int) -> "Difference":
+        """Return what it would be with so many seeds of the same spread."""
+        factor = self.seeds / seeds
+        training = self.training_variance * factor
+        degrees = self.training_degrees * (seeds - 1) / (self.seeds - 1)
+        return replace(
+            self,
+            seeds=seeds,
+            training_variance=training,
+            training_degrees=degrees,
+            degrees=_together(
+                (training, self.evaluation_variance), (degrees, self.evaluation_degrees)
+            ),
+        )
+
+    def detects(self, percent: float, confidence: float) -> bool:
+        """Whether a true difference of so many percent is decided with a power of 80%."""
+        needed = _quantile(0.5 + confidence / 2, self.degrees) + _quantile(POWER, self.degrees)
+        return percent >= needed * self.error
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """An arm against the baseline, and the word for it."""
+
+    arm: str
+    baseline: str
+    main: tuple[Difference, ...]  # domains by name, then the macro average
+    other: tuple[Difference, ...]  # at the other learning rate; empty where nothing ran there
+    verdict: str
+    reasons: tuple[str, ...]
+    more_seeds: int | None  # that would decide it, if what is seen is so; None: no number would
+    regressed: tuple[str, ...]  # guarded domains that are worse by more than their margin
+    confidence: float  # of the macro interval, after Holm
+
+    @property
+    def macro(self) -> Difference:
+        return self.main[-1]
+
+    @property
+    def words(self) -> str:
+        """The verdict as it is shown."""
+        if self.verdict != NOT_DECIDED or not self.more_seeds:
+            return self.verdict
+        return f"{NOT_DECIDED} ({self.more_seeds} more seeds)"
+
+
+# The estimate and its noise.
+
+
+class Bootstrap:
+    """Resamples of the hosts of a held-out set, the same for every arm.
+
+    Hosts are drawn in each domain by itself, one fewer than there are, with replacement: the
+    variance of a mean is then not too small where hosts are few (Rao and Wu 1988, JASA 83:231,
+    with m = n - 1). A host in two domains is two. Where a domain has one host only, each of its
+    documents stands for a host, and `notes` says so.
+    """
+
+    def __init__(self, held_out: HeldOut, draws: int = DRAWS, seed: int = 0) -> None:
+        self.held_out, self.domains, self.notes = held_out, held_out.domains, list[str]()
+        self._documents: list[np.ndarray[Any, np.dtype[np.int64]]] = []
+        self._weights: list[Floats] = []  # of a domain's documents in each draw, summing to 1
+        self.hosts: list[int] = []
+        rng = np.random.default_rng(seed)
+        domain, host = np.array(held_out.domain), np.array(held_out.host)
+        for name in self.domains:
+            own = np.flatnonzero(domain == name)
+            _, cluster = np.unique(host[own], return_inverse=True)
+            if cluster.max() == 0:
+                cluster = np.arange(len(own))
+                self.notes.append(f"{name} has one host: its documents are taken as independent")
+            hosts = int(cluster.max()) + 1
+            if hosts < 2:
+                raise ValueError(f"domain {name} has one document: it needs several, or must go")
+            counts = rng.multinomial(hosts - 1, np.full(hosts, 1 / hosts), size=draws)
+            weights = counts[:, cluster].astype(np.float64)
+            self._documents.append(own)
+            self._weights.append(weights / weights.sum(axis=1, keepdims=True))
+            self.hosts.append(hosts)
+
+    def means(self, bits: Floats) -> Floats:
+        """Return means[seed, target] of bits[seed, document]: domains, then the macro average."""
+        own = np.stack([bits[:, rows].mean(axis=1) for rows in self._documents], axis=1)
+        return np.column_stack([own, own.mean(axis=1)])
+
+    def drawn(self, bits: Floats) -> Floats:
+        """Return means[draw, seed, domain] of the resamples."""
+        pairs = zip(self._documents, self._weights, strict=True)
+        return np.stack([weights @ bits[:, rows].T for rows, weights in pairs], axis=2)
+
+
+def differences(
+    bootstrap: Bootstrap, baseline: Scores, arm: Scores, confidence: float = 0.95
+) -> tuple[Difference, ...]:
+    """Return the difference of every domain and of the macro average, with its interval.
+
+    Seeds that both have are pairs; with fewer than two of those, all of either are taken, unpaired.
+    """
+    shared = [seed for seed in baseline.seeds if seed in arm.seeds]
+    is_paired = len(shared) >= 2
+    if is_paired:
+        baseline, arm = baseline.of(shared), arm.of(shared)
+    if min(len(baseline.seeds), len(arm.seeds)) < 2:
+        raise ValueError("an interval needs two seeds of each arm at least")
+    scale = math.log(2) * bootstrap.held_out.bytes
+    old, new = baseline.nats / scale, arm.nats / scale  # bits per byte of [seed, document]
+    old_means, new_means = bootstrap.means(old), bootstrap.means(new)
+    old_bpb, new_bpb = old_means.mean(axis=0), new_means.mean(axis=0)
+    ratio = new_bpb / old_bpb
+    # To first order, percent - E[percent] is the mean over seeds of new_effects - old_effects.
+    old_scale, new_scale = 100 * ratio / old_bpb, 100 / old_bpb
+    sides = [new_means * new_scale, old_means * old_scale]  # [seed, target]
+    drawn = [bootstrap.drawn(new), bootstrap.drawn(old)]  # [draw, seed, domain]
+    scales = [new_scale, old_scale]
+    if is_paired:
+        sides = [sides[0] - sides[1]]
+    found = []
+    for target, name in enumerate([*bootstrap.domains, MACRO]):
+        strata = range(len(bootstrap.domains)) if name == MACRO else [target]
+        parts = [
+            draws[:, :, list(strata)] * (by[target] / len(strata))
+            for draws, by in zip(drawn, scales, strict=True)
+        ]  # [draw, seed, stratum], which add up to the target
+        if is_paired:
+            parts = [parts[0] - parts[1]]
+        training, training_degrees = _training(sides, target)
+        hosts = _sum_of_sides([part.mean(axis=1) for part in parts])  # [draw, stratum]
+        by_stratum = hosts.var(axis=0, ddof=1)
+        evaluation = max(hosts.sum(axis=1).var(ddof=1) - _interaction(parts), 0.0)
+        evaluation_degrees = _satterthwaite(
+            tuple(by_stratum), tuple(bootstrap.hosts[stratum] - 1 for stratum in strata)
+        )
+        variances, degrees = (training, evaluation), (training_degrees, evaluation_degrees)
+        percent = 100 * (ratio[target] - 1)
+        total = _together(variances, degrees)
+        error = math.sqrt(training + evaluation)
+        found.append(
+            Difference(
+                domain=name,
+                baseline_bpb=float(old_bpb[target]),
+                bpb=float(new_bpb[target]),
+                percent=float(percent),
+                low=math.nan,
+                high=math.nan,
+                training_variance=training,
+                evaluation_variance=evaluation,
+                degrees=total,
+                p=2 * float(stdtr(total, -abs(percent) / error)) if error else float(not percent),
+                seeds=min(len(baseline.seeds), len(arm.seeds)),
+                is_paired=is_paired,
+                training_degrees=training_degrees,
+                evaluation_degrees=evaluation_degrees,
+            ).at(confidence)
+        )
+    return tuple(found)
+
+
+def _training(sides: Sequence[Floats], target: int) -> tuple[float, float]:
+    """Return the variance of the mean over seeds, and its degrees of freedom (Welch 1947)."""
+    variances = [float(side[:, target].var(ddof=1)) / len(side) for side in sides]
+    return sum(variances), _satterthwaite(tuple(variances), tuple(len(side) - 1 for side in sides))
+
+
+def _sum_of_sides(sides: Sequence[Floats]) -> Floats:
+    return sides[0] - sides[1] if len(sides) == 2 else sides[0]
+
+
+def _interaction(parts: Sequence[Floats]) -> float:
+    """Return the variance of hosts that is noise of single seeds: the training noise holds it
+    already (two-way clustering: Cameron, Gelbach and Miller 2011, JBES 29:238)."""
+    total = 0.0
+    for part in parts:
+        drawn = part.sum(axis=2)  # [draw, seed]
+        own = drawn - drawn.mean(axis=1, keepdims=True)
+        seeds = drawn.shape[1]
+        total += float(own.var(axis=0, ddof=1).sum()) / (seeds * (seeds - 1))
+    return total
+
+
+def _satterthwaite(variances: Sequence[float], degrees: Sequence[float]) -> float:
+    """Return the degrees of freedom of a sum of variances (Satterthwaite 1946)."""
+    total = sum(variances)
+    if total == 0:
+        return float(min(degrees))
+    parts = zip(variances, degrees, strict=True)
+    return total**2 / sum(variance**2 / degree for variance, degree in parts)
+
+
+def _together(variances: Sequence[float], degrees: Sequence[float]) -> float:
+    """Return the degrees of freedom of training and evaluation noise together.
+
+    Satterthwaite weighs 1/degrees by squared shares of the variance, Cochran and Cox (1957) by the
+    shares themselves. With 3 seeds the first covers 92.3% where it says 95, the second 97.1%; the
+    power between them keeps 93.3 to 96.1% (benchmarks/evidence_coverage.py).
+    """
+    total = sum(variances)
+    if total == 0:
+        return float(min(degrees))
+    parts = zip(variances, degrees, strict=True)
+    return 1 / sum((variance / total) ** 1.5 / degree for variance, degree in parts)
+
+
+def _quantile(probability: float, degrees: float) -> float:
+    """The quantile of Student's t."""
+    return float(stdtrit(degrees, probability))
+
+
+# The verdict.
+
+
+def compare_arms(
+    held_out: HeldOut,
+    baseline: str,
+    scores: Mapping[str, Sequence[Scores | None]],
+    rule: Rule,
+    bootstrap: Bootstrap | None = None,
+) -> list[Comparison]:
+    """Compare every arm with the baseline; `scores` has each arm's at the main learning rate, then
+    at the other one (None where nothing ran there).
+
+    The macro intervals are those of Holm (1979) over the arms: the arm with the j-th smallest p of
+    k has a confidence of 1 - a/(k - j + 1), up to the first whose interval holds 0; the arms after
+    it have its confidence.
+    """
+    resamples = bootstrap or Bootstrap(held_out)
+
+    def found(arm: str, rate: int) -> tuple[Difference, ...]:
+        old, new = scores[baseline][rate], scores[arm][rate]
+        return (
+            () if old is None or new is None else differences(resamples, old, new, rule.confidence)
+        )
+
+    rates = {arm: (found(arm, 0), found(arm, 1)) for arm in scores if arm != baseline}
+    for arm, (main, _) in rates.items():
+        if not main:
+            raise ValueError(f"{arm} or {baseline} has no runs at the main learning rate")
+    by_p = sorted(rates, key=lambda arm: (rates[arm][0][-1].p, arm))
+    confidence, done = {}, False
+    level = 0.0
+    for place, arm in enumerate(by_p):
+        level = level if done else (1 - rule.confidence) / (len(by_p) - place)
+        confidence[arm] = 1 - level
+        done = done or rates[arm][0][-1].p > level
+    return [
+        _decide(arm, baseline, main, other, rule, confidence[arm])
+        for arm, (main, other) in rates.items()
+    ]
+
+
+def _decide(
+    arm: str,
+    baseline: str,
+    main: tuple[Difference, ...],
+    other: tuple[Difference, ...],
+    rule: Rule,
+    confidence: float,
+) -> Comparison:
+    main = (*main[:-1], main[-1].at(confidence))
+    macro = main[-1]
+    margins = rule.margins([found.domain for found in main[:-1]])
+    regressed = tuple(d.domain for d in main[:-1] if d.low > margins.get(d.domain, math.inf))
+    reasons, more = [], None
+    is_decided = macro.low > 0 or macro.high < 0
+    if not is_decided:
+        more = seeds_needed(macro, abs(macro.percent), confidence)
+        reasons.append(f"the macro interval {_shown(macro)} holds 0")
+    if not other:
+        reasons.append("nothing ran at the other learning rate")
+    elif other[-1].percent * macro.percent <= 0:
+        reasons.append(
+            f"the sign is another one at the other learning rate: {other[-1].percent:+.2f}%"
+        )
+        is_decided = False
+    is_decided = is_decided and bool(other)
+    for domain in main[:-1]:
+        if domain.domain in regressed:
+            reasons.append(
+                f"{domain.domain} must not regress: {_shown(domain)} lies above "
+                f"+{margins[domain.domain]:.2f}%"
+            )
+    verdict = WORSE if macro.percent > 0 else NOT_DECIDED if regressed else BETTER
+    return Comparison(
+        arm,
+        baseline,
+        main,
+        other,
+        verdict if is_decided else NOT_DECIDED,
+        tuple(reasons),
+        more,
+        regressed,
+        confidence,
+    )
+
+
+def _shown(difference: Difference) -> str:
+    return f"{difference.percent:+.2f}% [{difference.low:+.2f}, {difference.high:+.2f}]"
+
+
+def seeds_needed(macro: Difference, percent: float, confidence: float) -> int | None:
+    """Return how many more seeds decide a true difference of so many percent with a power of 80%,
+    if the spread stays as it is; None where no number up to 1,000 does: the difference is too
+    small, or the held-out set is."""
+    if not macro.with_seeds(MAX_SEEDS).detects(percent, confidence):
+        return None
+    low, high = macro.seeds, MAX_SEEDS
+    while low < high:
+        middle = (low + high) // 2
+        if macro.with_seeds(middle).detects(percent, confidence):
+            high = middle
+        else:
+            low = middle + 1
+    return max(low - macro.seeds, 1)
+
+
+# How much compute a difference is worth.
+
+
+@dataclass(frozen=True)
+class LossCurve:
+    """Bits per byte after T tokens: floor + scale * T ** -power."""
+
+    floor: float
+    scale: float
+    power: float
+    smallest: float  # budgets that it was measured at
+    largest: float
+
+    def at(self, tokens: float) -> float:
+        return self.floor + self.scale * tokens**-self.power
+
+    def tokens_for(self, loss: float) -> float | None:
+        """Return the budget with that loss; None where the curve never comes so low."""
+        gain = loss - self.floor
+        return (self.scale / gain) ** (1 / self.power) if gain > 0 else None
+
+
+def fit_curve(tokens: Sequence[float], losses: Sequence[float]) -> LossCurve:
+    """Fit a baseline's loss at three or more budgets by least squares (the form of Hestness et al.
+    2017, arXiv 1712.00409): for each power the other two are linear, the power is searched."""
+    budget, loss = np.asarray(tokens, np.float64), np.asarray(losses, np.float64)
+    if len(np.unique(budget)) < 3:
+        raise ValueError("a loss curve needs runs of the baseline at three budgets at least")
+
+    def fitted(power: float) -> tuple[float, float, float]:
+        """Squared error, floor and scale."""
+        design = np.column_stack([np.ones(len(budget)), (budget / budget.max()) ** -power])
+        (floor, scale), *_ = np.linalg.lstsq(design, loss, rcond=None)
+        if floor < 0:  # no loss is: the best without a floor
+            floor, scale = 0.0, float(design[:, 1] @ loss / (design[:, 1] @ design[:, 1]))
+        error = float(np.sum((loss - design @ (floor, scale)) ** 2))
+        return error, float(floor), float(scale)
+
+    powers = np.geomspace(0.01, 4, 400)
+    for _ in range(6):  # each round looks between the neighbours of the best
+        best = int(np.argmin([fitted(power)[0] for power in powers]))
+        power = float(powers[best])
+        powers = np.linspace(powers[max(best - 1, 0)], powers[min(best + 1, len(powers) - 1)], 41)
+    _, floor, scale = fitted(power)
+    if scale <= 0:
+        raise ValueError("the baseline's loss does not fall with its budget: no curve fits")
+    largest = float(budget.max())
+    return LossCurve(floor, scale * largest**power, power, float(budget.min()), largest)
+
+
+@dataclass(frozen=True)
+class ComputeFactor:
+    """How many times the tokens the baseline needs to come to the arm's loss; `low` and `high` from
+    the macro interval, None where that end is outside of what was measured."""
+
+    factor: float
+    low: float | None
+    high: float | None
+
+
+BEYOND = 2.0
+
+
+def compute_factor(curve: LossCurve, macro: Difference, tokens: float) -> ComputeFactor | None:
+    """Return what a difference at a budget is worth in compute; None where the budget that the
+    baseline would need is more than twice outside of those measured."""
+
+    def factor(percent: float) -> float | None:
+        needed = curve.tokens_for(curve.at(tokens) * (1 + percent / 100))
+        if needed is None or not curve.smallest / BEYOND <= needed <= curve.largest * BEYOND:
+            return None
+        return needed / tokens
+
+    best = factor(macro.percent)
+    return None if best is None else ComputeFactor(best, factor(macro.high), factor(macro.low))
