@@ -8,11 +8,12 @@ from corpus_assets.defs.notices import notices
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.schedules import crawl_list_job, weekly_crawl_check
 from corpus_assets.defs.sensors import ingest_job, new_snapshots
+from corpus_assets.defs.takedown_request import file_takedown
 from corpus_assets.defs.takedown_sensor import pending_takedowns, takedown_job
 
 defs = dg.Definitions(
     assets=ASSETS,
-    jobs=[ingest_job, build_version, crawl_list_job, takedown_job],
+    jobs=[ingest_job, build_version, crawl_list_job, file_takedown, takedown_job],
     schedules=[weekly_crawl_check],
     sensors=[new_snapshots, ingested_snapshots, pending_takedowns, notices],
     resources={"corpus": CorpusResource()},

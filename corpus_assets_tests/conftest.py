@@ -24,6 +24,7 @@ from corpus_assets.dedup import exchange_stages
 from corpus_assets.graph.engine import cores
 from corpus_assets.session import open_session
 from corpus_assets_tests.demo_build import build_demo, version_files
+from corpus_assets_tests.homes import copy_home
 from corpus_assets_tests.ray_cluster import ray_cluster  # noqa: F401 - a fixture
 from corpus_assets_tests.small_corpus import make_small_corpus
 
@@ -181,7 +182,7 @@ def small_build(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 def place(small_build: Place, tmp_path: Path) -> Place:
     """A copy of the finished build, to break; a build on it finds everything done."""
     shutil.copytree(small_build.folder / "corpus", tmp_path / "corpus")
-    shutil.copytree(small_build.home, tmp_path / "home")
+    copy_home(small_build.home, tmp_path / "home")
     return Place(tmp_path)
 
 

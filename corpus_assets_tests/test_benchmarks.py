@@ -119,6 +119,7 @@ NEEDS_MODEL = {"capacity", "extraction", "learned_filters", "recipe_decisions", 
 SLOW = {
     *(
         "capacity",
+        "clustering",
         "extraction",
         "many_parts",
         "recipe_yields",

@@ -2,11 +2,12 @@
 
 import importlib.util
 import os
-import shutil
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from corpus_assets_tests.homes import copy_home
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -28,7 +29,7 @@ def folder(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     for name in list(os.environ):
         if name.startswith(("CORPUS_", "DAGSTER_")) and name != "CORPUS_MODELS":
             monkeypatch.delenv(name)
-    shutil.copytree(demo_home, tmp_path / ".corpus")
+    copy_home(demo_home, tmp_path / ".corpus")
     return tmp_path
 
 

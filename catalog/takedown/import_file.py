@@ -20,15 +20,7 @@ from catalog.formats.store import Store
 from catalog.lineage.tables import LiveLineage
 from catalog.takedown.match import Matcher
 from catalog.takedown.requests import impact, noted, stated
-from catalog.takedown.target import (
-    Target,
-    doc_id_target,
-    domain_target,
-    text_id_target,
-    text_sha256_target,
-    url_prefix_target,
-    url_target,
-)
+from catalog.takedown.target import Target, target_of
 
 BATCH_LINES = 20_000
 MAX_LINE_BYTES = 1 << 20
@@ -256,16 +248,4 @@ def _target(values: Mapping[str, str], sources: Collection[str]) -> Target:
     kind, value = named[0]
     if not value.strip():
         raise TakedownRefused(f"{kind or 'the line'} has no value")
-    if kind == "url":
-        return url_target(value, sources)
-    if kind == "url_prefix":
-        return url_prefix_target(value, sources)
-    simple = {
-        "domain": domain_target,
-        "doc_id": doc_id_target,
-        "text_id": text_id_target,
-        "text_sha256": text_sha256_target,
-    }
-    if kind not in simple:
-        raise TakedownRefused(f"{kind[:40]!r} is none of {', '.join(TAKEDOWN_KINDS)}")
-    return simple[kind](value)
+    return target_of(kind, value, sources)

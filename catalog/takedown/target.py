@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from catalog.db.rows import TAKEDOWN_KINDS
 from catalog.errors import TakedownRefused
 from catalog.formats.ids import (
     BANDS,
@@ -45,6 +46,23 @@ class Target:
     given: str
     orders: tuple[tuple[str, str], ...]
     text_sha256: str | None = None
+
+
+def target_of(kind: str, value: str, sources: Collection[str] = ()) -> Target:
+    """Target what is written as a kind and a value; TakedownRefused where that says nothing."""
+    if kind == "url":
+        return url_target(value, sources)
+    if kind == "url_prefix":
+        return url_prefix_target(value, sources)
+    simple = {
+        "domain": domain_target,
+        "doc_id": doc_id_target,
+        "text_id": text_id_target,
+        "text_sha256": text_sha256_target,
+    }
+    if kind not in simple:
+        raise TakedownRefused(f"{kind[:40]!r} is none of {', '.join(TAKEDOWN_KINDS)}")
+    return simple[kind](value)
 
 
 def url_target(url: str, sources: Collection[str] = ()) -> Target:

@@ -1,6 +1,5 @@
 """Commands that cannot go on, or are stopped: one line, never a trace, and nothing is lost."""
 
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from catalog.db.registry import Registry
 from corpus_assets.shards.loader import Loader
 from corpus_assets_tests.conftest import Place
 from corpus_assets_tests.demo_build import corpus_command, environment, run_corpus, version_files
+from corpus_assets_tests.homes import copy_home
 from corpus_assets_tests.small_disk import read_only
 
 URL = "http://site-3.example.org/article"
@@ -27,7 +27,7 @@ STOPPED = "stopped; finished parts are kept, run the same command to go on"
 def built(small_build: Place, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with the small corpus, made under an open umask, and a takedown that waits."""
     home = tmp_path_factory.mktemp("endings") / "home"
-    shutil.copytree(small_build.home, home)
+    copy_home(small_build.home, home)
     _catalog(home, "takedown", "request", "--url", URL, "--reason", "asked")
     return home
 
@@ -73,7 +73,7 @@ def test_a_stopped_takedown_says_so_on_one_line_and_its_request_waits(
     built: Path, tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
     home = tmp_path / "home"
-    shutil.copytree(built, home)
+    copy_home(built, home)
     command = [sys.executable, "-m", "catalog", "takedown", "run"]
     ended, told = _stop(home, command, number)
     assert ended == code, told
@@ -90,7 +90,7 @@ def test_all_that_a_build_makes_in_a_home_is_for_its_owner_alone(built: Path) ->
 
 def test_a_home_that_cannot_be_written_can_be_read(built: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    shutil.copytree(built, home)
+    copy_home(built, home)
     with read_only(home):
         for arguments in (
             ("versions",),
@@ -116,7 +116,7 @@ def test_a_home_that_cannot_be_written_can_be_read(built: Path, tmp_path: Path) 
 
 def test_a_damaged_table_is_named_without_a_trace(built: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    shutil.copytree(built, home)
+    copy_home(built, home)
     for path in (home / "store" / "artifacts" / "documents").glob("*/documents.parquet"):
         path.write_bytes(path.read_bytes()[:-20])
     for done in (

@@ -216,6 +216,7 @@ def test_a_full_disk_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) ->
     spill.close()
 
 
+@pytest.mark.slow
 def test_memory_hardly_grows_with_the_window(tmp_path: Path) -> None:
     """320,000 documents have 229 MB of candidate keys and sketches; 9 bytes each are 3 MB. The full
     scale is `benchmarks/clustering.py`."""

@@ -18,6 +18,7 @@ from corpus_assets.defs.assets import ASSETS
 from corpus_assets.defs.build_sensor import BuildConfig, build_version, ingested_snapshots
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.sensors import INGESTED, new_snapshots
+from corpus_assets.defs.takedown_request import file_takedown
 from corpus_assets.defs.takedown_sensor import pending_takedowns, takedown_job
 from corpus_assets.stages import STAGES
 from corpus_assets.versions.statistics import DRIFT_CHECKS
@@ -231,7 +232,8 @@ def test_a_stage_asked_for_too_early_says_what_to_materialize_first(
             )
 
 
-@pytest.mark.parametrize("fault", [pytest.param("broken", marks=pytest.mark.slow), "gone"])
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["broken", "gone"])
 def test_takedowns_are_carried_out_when_the_recipes_file_is(
     corpus: CorpusResource, tmp_path: Path, fault: str
 ) -> None:
@@ -266,11 +268,11 @@ def test_takedowns_are_carried_out_when_the_recipes_file_is(
     assert {v.name: v.status for v in registry.versions()} == {"v": "revoked", "v.td1": "live"}
 
 
-def test_the_takedown_sensor_starts_one_run_and_the_job_carries_it_out(
-    corpus: CorpusResource, tmp_path: Path
+def test_a_takedown_is_filed_from_the_launchpad_and_the_sensor_has_it_carried_out(
+    place: Place, tmp_path: Path
 ) -> None:
-    home = str(tmp_path / "home")
-    assert main(["build", corpus.recipe, "--home", home, "--version", "v", "--workers", "1"]) == 0
+    home = str(place.home)
+    corpus = CorpusResource(recipe=str(place.recipe), home=home, workers=1)
     registry = Registry(Home.resolve(home).catalog_url)
     with (
         dg.DagsterInstance.ephemeral() as instance,
@@ -280,20 +282,31 @@ def test_the_takedown_sensor_starts_one_run_and_the_job_carries_it_out(
         assert isinstance(quiet, dg.SensorResult)
         assert quiet.skip_reason is not None
         # A page that no shard holds: its text is in the lineage all the same, and must go.
-        target = url_target("http://site-2.example.org/article")
-        request(registry, Store(Home.resolve(home).store_url), target, "asked")
+        asked = {"kind": "url", "value": "http://site-2.example.org/article", "reason": "asked"}
+        for more in ({}, {"dry_run": False}):
+            filed = file_takedown.execute_in_process(
+                {"ops": {"file_request": {"config": asked | more}}},
+                instance=instance,
+                resources={"corpus": corpus},
+            )
+            assert filed.success
+            assert [row.reason for row in registry.takedowns()] == ["asked"] * len(more)
         ticks = [pending_takedowns(context) for _ in range(2)]
         keys = {r.run_key for tick in ticks for r in tick.run_requests or ()}  # type: ignore[union-attr]
         assert len(keys) == 1, "a double tick must not start a second run"
+        place.recipe.unlink()  # what is published holds
         done = takedown_job.execute_in_process(instance=instance, resources={"corpus": corpus})
         assert done.success
         run = instance.get_run_by_id(done.run_id)
         assert run is not None
         tags = [run.tags[f"corpus/{name}"] for name in ("takedowns", "versions", "snapshots")]
-        assert tags == ["1", "v", "crawl-1"]
+        assert tags == ["1", VERSION, "crawl-1"]
     with dg.DagsterInstance.from_config(str(tmp_path / "home" / "dagster")) as inside:
         records = inside.fetch_materializations(
-            dg.AssetRecordsFilter(dg.AssetKey("corpus_version"), asset_partitions=["v.td1"]), 1
+            dg.AssetRecordsFilter(
+                dg.AssetKey("corpus_version"), asset_partitions=[f"{VERSION}.td1"]
+            ),
+            1,
         ).records
         made = records[0].asset_materialization
         assert made is not None
@@ -301,15 +314,18 @@ def test_the_takedown_sensor_starts_one_run_and_the_job_carries_it_out(
         funnel = made.metadata["funnel"]
         assert isinstance(funnel, dg.TableMetadataValue)
         assert next(row.data["stage"] for row in funnel.records) == "documents"
-        versions = inside.get_runs(dg.RunsFilter(tags={"corpus/version": "v.td1"}))
+        versions = inside.get_runs(dg.RunsFilter(tags={"corpus/version": f"{VERSION}.td1"}))
         assert [run.run_id for run in versions] == [records[0].run_id]
         seen = inside.fetch_observations(
-            dg.AssetRecordsFilter(dg.AssetKey("corpus_version"), asset_partitions=["v"]), 1
+            dg.AssetRecordsFilter(dg.AssetKey("corpus_version"), asset_partitions=[VERSION]), 1
         ).records
         observed = seen[0].asset_observation
         assert observed is not None
-        assert observed.metadata["replaced_by"].value == "v.td1"
+        assert observed.metadata["replaced_by"].value == f"{VERSION}.td1"
         tagged = inside.get_runs(dg.RunsFilter(tags={"corpus/takedowns": "1"}))
         assert records[0].run_id in {nested.run_id for nested in tagged}
-    assert {v.name: v.status for v in registry.versions()} == {"v": "revoked", "v.td1": "live"}
+    assert {v.name: v.status for v in registry.versions()} == {
+        VERSION: "revoked",
+        f"{VERSION}.td1": "live",
+    }
     assert [row.status for row in registry.takedowns()] == ["done"]

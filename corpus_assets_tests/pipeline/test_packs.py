@@ -17,13 +17,14 @@ from corpus_assets.graph.plan import CACHED, plan
 from corpus_assets.session import open_session
 from corpus_assets.versions.gc import collect
 from corpus_assets_tests.conftest import Place, as_if_many_parts
+from corpus_assets_tests.homes import copy_home
 from corpus_assets_tests.pipeline.test_damage import AFTER, flip, named, order, problems, take_out
 
 
 @pytest.fixture
 def place(grouped_build: Place, tmp_path: Path) -> Iterator[Place]:
     shutil.copytree(grouped_build.folder / "corpus", tmp_path / "corpus")
-    shutil.copytree(grouped_build.home, tmp_path / "home")
+    copy_home(grouped_build.home, tmp_path / "home")
     with as_if_many_parts():
         yield Place(tmp_path)
 

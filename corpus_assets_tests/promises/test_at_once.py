@@ -1,7 +1,6 @@
 """Two takedown runs and a build at once, as processes of their own on one home."""
 
 import contextlib
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -19,6 +18,7 @@ from catalog.takedown.target import url_target
 from corpus_assets.core.store import open_store
 from corpus_assets.versions.gc import collect
 from corpus_assets_tests.demo_build import corpus_command, environment, version_files
+from corpus_assets_tests.homes import copy_home
 from corpus_assets_tests.small_corpus import make_small_corpus
 
 URL = "http://site-5.example.org/article"
@@ -69,7 +69,7 @@ def _registry(home: Path) -> Registry:
 
 
 def _copy(home: Path, folder: Path) -> Path:
-    shutil.copytree(home, folder / "home")
+    copy_home(home, folder / "home")
     return folder / "home"
 
 

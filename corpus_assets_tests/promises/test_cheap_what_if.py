@@ -1,12 +1,12 @@
 """P5: a threshold or a weight recomputes no text; `corpus plan` says so before anything runs."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from corpus_assets_tests.demo_build import VERSION, hashes, run_corpus
+from corpus_assets_tests.homes import copy_home
 
 EVERYTHING = {
     "source_files", "documents", "eval_index", "classifiers", "perplexity_models", "score_ranks",
@@ -60,7 +60,7 @@ def test_a_new_mix_writes_a_manifest_and_shares_every_shard(
     demo_home: Path, tmp_path: Path
 ) -> None:
     home = tmp_path / "home"
-    shutil.copytree(demo_home, home)
+    copy_home(demo_home, home)
     before = hashes(home / "store" / "artifacts")
     run_corpus(home, "build", "demo", "--version", "mix-2", "--set", "mixture.domains.code=0.3")
     assert hashes(home / "store" / "artifacts") == before
@@ -77,7 +77,7 @@ def test_a_change_that_selects_the_same_documents_finds_all_later_stages_again(
 ) -> None:
     """Identity is by content: a threshold nobody is near changes no cluster, text or shard."""
     home = tmp_path / "home"
-    shutil.copytree(demo_home, home)
+    copy_home(demo_home, home)
     before = set(hashes(home / "store" / "artifacts"))
     run_corpus(
         home,

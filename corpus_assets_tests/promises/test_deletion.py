@@ -1,7 +1,6 @@
 """A takedown whose files cannot be deleted says so, stays open, and ends when they can be."""
 
 import json
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from corpus_assets.core.home import Home
 from corpus_assets.takedown import run as runs
 from corpus_assets.takedown.run import run_pending
 from corpus_assets_tests.conftest import Place
+from corpus_assets_tests.homes import copy_home
 
 PAGE = "http://site-3.example.org/article"
 NEAR = "http://near.example.net/copy"  # the longer one, which is kept for both
@@ -38,7 +38,7 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 def published(small_build: Place, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home whose takedown run died when the new version was published and nothing deleted."""
     home = Home.resolve(str(tmp_path_factory.mktemp("deletion") / "home"))
-    shutil.copytree(small_build.home, home.root)
+    copy_home(small_build.home, home.root)
     registry, store = Registry(home.catalog_url), CatalogStore(home.store_url)
     for url in (PAGE, NEAR, NOWHERE):
         takedown.request(registry, store, url_target(url, set()), "asked")
@@ -56,7 +56,7 @@ def _die(*_: Any, **__: Any) -> Any:
 
 @pytest.fixture
 def home(published: Path, tmp_path: Path) -> Home:
-    shutil.copytree(published, tmp_path / "home")
+    copy_home(published, tmp_path / "home")
     return Home.resolve(str(tmp_path / "home"))
 
 
@@ -64,7 +64,7 @@ def home(published: Path, tmp_path: Path) -> Home:
 def undisturbed(published: Path, tmp_path_factory: pytest.TempPathFactory) -> Home:
     """The same home after a run that nobody disturbed."""
     folder = tmp_path_factory.mktemp("undisturbed") / "home"
-    shutil.copytree(published, folder)
+    copy_home(published, folder)
     run_pending(Home.resolve(str(folder)))
     return Home.resolve(str(folder))
 

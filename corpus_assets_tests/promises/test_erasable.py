@@ -5,7 +5,6 @@ One case of each kind, on a corpus with every stage in it. `test_erasable_random
 
 import json
 import random
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.conftest import Place
 from corpus_assets_tests.demo_build import version_files
+from corpus_assets_tests.homes import copy_home
 from corpus_assets_tests.promises.erasure.build import run_all
 from corpus_assets_tests.registry_states import add_orders
 
@@ -70,7 +70,7 @@ def base(small_build: Place) -> Path:
 def take_out(base: Path, folder: Path, batches: Sequence[Sequence[Order]]) -> Path:
     """Copies the finished home and takes the batches out of it, one rebuild after the other."""
     home = folder / "incremental"
-    shutil.copytree(base / "home", home)
+    copy_home(base / "home", home)
     version = BASE
     for number, orders in enumerate(batches, 1):
         _order(home, orders)
@@ -215,7 +215,7 @@ def test_a_takedown_run_through_dagster_equals_a_build_through_dagster(
 ) -> None:
     lead = next(d for d in all_documents(base) if d["leads"] and d["kept"] and d["host"])
     home = Home.resolve(str(tmp_path / "incremental"))
-    shutil.copytree(base / "home", home.root)
+    copy_home(base / "home", home.root)
     registry, store = Registry(home.catalog_url), CatalogStore(home.store_url)
     takedown.request(registry, store, doc_id_target(lead["doc_id"]), "asked", near_duplicates=True)
     assert run_pending(home, runner=DagsterRuns()) is not None

@@ -1,6 +1,5 @@
 """What killed runs leave: temporary files go, finished work stays for the next run."""
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from corpus_assets.session import open_session
 from corpus_assets.takedown.run import run_pending
 from corpus_assets.versions.gc import collect
 from corpus_assets_tests.conftest import Place
+from corpus_assets_tests.homes import copy_home
 from corpus_assets_tests.killed_writer import kill_while_writing
 from corpus_assets_tests.promises.erasure.build import Abandoned, run_all
 from corpus_assets_tests.registry_states import add_orders, revoke
@@ -39,7 +39,7 @@ PLACES = (
 @pytest.fixture
 def home(small_build: Place, tmp_path: Path) -> Home:
     """A copy of the home in which writers were killed at every kind of place."""
-    shutil.copytree(small_build.home, tmp_path / "home")
+    copy_home(small_build.home, tmp_path / "home")
     for path in PLACES:
         kill_while_writing(tmp_path / "home", path, TEXT)
     assert _holding_text(tmp_path / "home")

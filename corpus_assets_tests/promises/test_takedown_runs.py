@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from catalog.formats.urls import url_key
 from catalog.takedown.certificates import verify_takedown
 from corpus_assets_tests.conftest import Place
 from corpus_assets_tests.demo_build import corpus_command, environment, version_files
+from corpus_assets_tests.homes import copy_home
 
 URL = "http://site-3.example.org/article"
 
@@ -56,15 +56,21 @@ def built(small_build: Place, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The files of the version that an undisturbed run publishes."""
+def afterwards(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home after an undisturbed run."""
     home = _copy(built, tmp_path_factory.mktemp("undisturbed"))
     _run(home, *_catalog("takedown", "run"))
-    return version_files(home, "small-1.td1")
+    return home
+
+
+@pytest.fixture(scope="module")
+def undisturbed(afterwards: Path) -> dict[str, str]:
+    """The files of the version that an undisturbed run publishes."""
+    return version_files(afterwards, "small-1.td1")
 
 
 def _copy(built: Path, folder: Path) -> Path:
-    shutil.copytree(built, folder / "home")
+    copy_home(built, folder / "home")
     return folder / "home"
 
 
@@ -110,11 +116,10 @@ def test_of_two_runs_at_once_one_does_the_work(
 
 
 def test_the_old_version_is_revoked_and_the_certificate_holds_no_text(
-    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    built: Path, afterwards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = _copy(built, tmp_path)
-    (text,) = {row["text"] for row in _texts(home) if row["url_key"] == url_key(URL)}
-    _run(home, *_catalog("takedown", "run"))
+    (text,) = {row["text"] for row in _texts(built) if row["url_key"] == url_key(URL)}
+    home = _copy(afterwards, tmp_path)
     states = {v.name: v.status for v in Registry(f"sqlite:///{home}/catalog.db").versions()}
     assert states == {"small-1": "revoked", "small-1.td1": "live"}
     certificate = json.loads((home / "store" / "certificates" / "00000001.json").read_bytes())
@@ -155,10 +160,9 @@ def test_the_old_version_is_revoked_and_the_certificate_holds_no_text(
 
 
 def test_a_later_build_of_the_recipe_keeps_the_document_out(
-    built: Path, small_build: Place, tmp_path: Path
+    afterwards: Path, small_build: Place, tmp_path: Path
 ) -> None:
-    home = _copy(built, tmp_path)
-    _run(home, *_catalog("takedown", "run"))
+    home = _copy(afterwards, tmp_path)
     build = ["build", str(small_build.recipe), "--version", "small-2", "--workers", "1"]
     _run(home, *corpus_command(*build))
     found = json.loads(

@@ -48,7 +48,7 @@ class TestEachFamily:
     def test_equals_its_reference_on_real_texts(
         self, family: SignalFamily, plain: Callable[[str], dict[str, float]]
     ) -> None:
-        check(family, plain, real_texts())
+        check(family, plain, real_texts()[::4])
 
     def test_equals_its_reference_on_adversarial_texts(
         self, family: SignalFamily, plain: Callable[[str], dict[str, float]]

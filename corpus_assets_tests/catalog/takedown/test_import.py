@@ -185,6 +185,7 @@ def test_batches_that_were_filed_stay_when_a_later_one_fails(
     assert (answer["filed"], answer["already_there"]) == (30, 20)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     registry = Registry(f"sqlite:///{tmp_path / 'catalog.db'}")
     registry.upgrade()
