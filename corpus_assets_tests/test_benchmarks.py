@@ -55,6 +55,17 @@ class Data:
             [{"id": str(n), "benchmark": "made", "text": " ".join(text.split()[5:30]), "answer": "a"}
              for n, text in enumerate(prose)],
         )  # fmt: skip
+        self.pack, self.pool = folder / "pack", folder / "pool"
+        self.pool.mkdir()
+        (self.pool / "docs.jsonl").write_text(
+            "".join(
+                json.dumps(
+                    {"id": str(n), "source": "made", "lang": "en", "text": f"{n} {text * 9}"}
+                )
+                + "\n"
+                for n, text in enumerate(prose)
+            )
+        )
         self.again = self._lines(
             "again",
             [{"id": f"again/{n}", "text": " ".join(reversed(text.split()[5:30]))}
@@ -81,6 +92,11 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
         "--evals", data.evals, "--texts", data.texts, "--planted", 4, "--rounds", 1,
     ],
     "evidence_coverage": lambda data: ["--worlds", 100],
+    "evidence": lambda data: [
+        "pack", data.pack, "--texts", data.pool, "--pages", data.folder, "--shared", data.folder,
+        "--kinds", "shuffled", "repeated", "--doses", 25, "--vocab", 600, "--unique-tokens", 2**14,
+        "--sequence", 128, "--batch", 1024, "--epochs", 1,
+    ],
     "export_readers": lambda data: ["--tokens", 2**15, "--seq-len", 128, "--shards", 2, "--batch", 8],
     "extraction": lambda data: [data.crawl, "--pages", 3, "--rounds", 1, "--turn-seconds", 0],
     "gates": lambda data: [data.crawl, "--hosts", 50, "--entries", 50],

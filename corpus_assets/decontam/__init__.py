@@ -1,3 +1,11 @@
 """Decontamination: documents and spans that hold items of evaluation suites."""
 
-__all__ = ["contamination", "eval_index", "eval_suites", "judgements", "stage", "verdicts"]
+__all__ = [
+    "contamination",
+    "eval_index",
+    "eval_suites",
+    "judgements",
+    "questions",
+    "stage",
+    "verdicts",
+]

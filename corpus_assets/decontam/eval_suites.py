@@ -236,7 +236,7 @@ def read_suites(suites: Sequence[tuple[EvalSuite, Sequence[str | Path]]]) -> lis
         before = len(items)
         for number, path in enumerate(paths, 1):
             prefix = f"{number}/" if len(paths) > 1 else ""
-            for place, row, ordinal in _records(Path(path)):
+            for place, row, ordinal in records(Path(path)):
                 item = _as_item(row, place, suite, f"{prefix}{ordinal}")
                 if suite.split != "train" and item.benchmark in training:
                     raise SourceError(
@@ -255,7 +255,7 @@ def read_suites(suites: Sequence[tuple[EvalSuite, Sequence[str | Path]]]) -> lis
     return items
 
 
-def _records(path: Path) -> Iterator[tuple[str, Any, int]]:
+def records(path: Path) -> Iterator[tuple[str, Any, int]]:
     """(where it stands, the record, its number from 1)"""
     if path.suffix == ".parquet":
         yield from _parquet_rows(path)

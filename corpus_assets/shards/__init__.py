@@ -7,6 +7,7 @@ __all__ = [
     "manifest",
     "mixture",
     "mixture_table",
+    "order",
     "pack",
     "stage",
     "tokens",

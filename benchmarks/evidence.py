@@ -1,0 +1,356 @@
+"""Prove the instrument: does it see damage that we planted, and nothing where there is none?
+
+    python shared/tools/build_big_data.py --out BIG --pages 8000 --text-mb 120
+    python benchmarks/evidence.py pack PACK --texts BIG/text --pages BIG/warc --shared DATA
+    python PACK/run.py                  # on a machine with a GPU; resumes
+    python benchmarks/evidence.py table PACK
+
+Arms are made from one pool of English documents. Of each, 10, 25 or 50% of the tokens are replaced:
+
+    navigation   lines of real pages that extraction leaves out
+    language     pages and manuals in other languages
+    shuffled     the same documents with their words in another order
+    mojibake     the same documents, every letter read in the wrong charset twice
+    repeated     an eighth as many tokens of the pool, eight times
+
+and `same` has the documents of `clean`, laid out in another order (A/A). Every arm has exactly the
+same number of tokens and steps. Documents of the held-out set that stand in the pool are left out
+of the set, by the decontamination stage.
+"""
+
+import argparse
+import gzip
+import hashlib
+import json
+import random
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from machine import machine
+
+from corpus_assets.evidence.arms import Arm, Document
+from corpus_assets.evidence.heldout import (
+    cut_to,
+    encode_heldout,
+    find_contaminated,
+    heldout_digest,
+    make_heldout,
+)
+from corpus_assets.evidence.pack import write_pack
+from corpus_assets.evidence.plan import ArmRef, Plan, Proxy
+from corpus_assets.evidence.results import read_runs
+from corpus_assets.evidence.run import code_digest
+from corpus_assets.shards.tokens import Encoder
+from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
+
+DOSES = (10, 25, 50)
+KINDS = ("navigation", "language", "shuffled", "mojibake", "repeated")
+HELD_OUT = 12  # one document in so many
+GOLD = ("arc_easy", "hellaswag", "piqa", "openbookqa")
+
+
+def place(name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
+
+
+def records(path: Path) -> Iterator[dict[str, str]]:
+    """Records of a file of JSON lines; none where there is no such file."""
+    if not path.exists():
+        return
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def english(texts: Path, shared: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """(domain, record) of the pool."""
+    for row in records(texts / "docs.jsonl"):
+        if row["lang"] == "en":
+            yield "documentation", row
+    for row in records(texts / "source.jsonl"):
+        yield "kernel", row
+    for name in ("prose", "math", "code"):
+        for row in records(shared / "text" / f"{name}.jsonl.gz"):
+            yield name, row
+
+
+def foreign(texts: Path) -> Iterator[str]:
+    rows = [row for name in ("docs", "manpages") for row in records(texts / f"{name}.jsonl")]
+    for row in sorted(rows, key=lambda row: place(row["id"])):
+        if row["lang"] in ("de", "fr", "es", "it", "pl", "nl", "pt", "da"):
+            yield row["text"]
+
+
+def navigation(warcs: Path) -> Iterator[str]:
+    """Lines of a page that its main content does not have."""
+    from fastwarc.warc import ArchiveIterator, WarcRecordType
+    from resiliparse.extract.html2text import extract_plain_text
+
+    for path in sorted(warcs.glob("deb-*.warc.gz")):
+        with path.open("rb") as stream:
+            for record in ArchiveIterator(stream, record_types=WarcRecordType.response):
+                page = record.reader.read().decode("utf-8", "replace")
+                if len(page) > 300_000:
+                    continue
+                main = set(extract_plain_text(page, main_content=True).splitlines())
+                lines = extract_plain_text(page, main_content=False).splitlines()
+                left = [line for line in lines if line.strip() and line not in main]
+                if len(left) > 3:
+                    yield "\n".join(left)
+
+
+def shuffled(text: str) -> str:
+    words = re.split(r"(\s+)", text)
+    own, spaces = words[::2], words[1::2]
+    random.Random(place(text)).shuffle(own)
+    return "".join(w + s for w, s in zip(own, [*spaces, ""], strict=True))
+
+
+def mojibake(text: str) -> str:
+    """Read UTF-16 as Windows-1252, then UTF-8 as Windows-1252: no letter stays by itself."""
+    wide = text.encode("utf-16-le").decode("cp1252", "replace").replace("\x00", "Ã")
+    return wide.encode("utf-8").decode("cp1252", "replace")
+
+
+def encoded(encoder: Encoder, texts: Iterable[str], tokens: int) -> list[np.ndarray]:
+    """Tokens of the first texts, until there are `tokens`; the last one is cut."""
+    found: list[np.ndarray] = []
+    total, waiting = 0, []
+
+    def flush() -> None:
+        nonlocal total
+        batch = encoder.encode_batch(waiting)
+        for i in range(len(batch)):
+            if total < tokens:
+                found.append(batch[i][: tokens - total])
+                total += len(found[-1])
+        waiting.clear()
+
+    for text in texts:
+        waiting.append(text)
+        if len(waiting) == 64:
+            flush()
+            if total >= tokens:
+                break
+    flush()
+    if total < tokens:
+        raise SystemExit(f"{tokens} tokens are needed and there are {total}; build more data")
+    return found
+
+
+def first(pieces: list[np.ndarray], tokens: int) -> list[np.ndarray]:
+    """The first `tokens` tokens of documents, the last one cut."""
+    found, total = [], 0
+    for piece in pieces:
+        if total >= tokens:
+            break
+        found.append(piece[: tokens - total])
+        total += len(found[-1])
+    return found
+
+
+def last(pieces: list[np.ndarray], tokens: int) -> list[np.ndarray]:
+    """The last `tokens` tokens of documents, the first one cut."""
+    return [piece[::-1] for piece in first([p[::-1] for p in pieces[::-1]], tokens)][::-1]
+
+
+def arm_of(pieces: list[np.ndarray], samples: int, key: str) -> Arm:
+    """One group of documents, laid in the order of a hash of their place in the list and `key`."""
+    order = sorted(range(len(pieces)), key=lambda i: place(f"{key}/{i}"))
+    documents = [Document(i.to_bytes(16, "big"), "pool/text/all", pieces[n])
+                 for i, n in enumerate(order)]  # fmt: skip
+    return Arm(documents, {"pool/text/all": samples}, {"pool/text/all": 1.0})
+
+
+def make_pack(options: argparse.Namespace) -> None:
+    pool, held = [], []
+    for domain, row in english(options.texts, options.shared):
+        if place(row["id"]) % HELD_OUT == 0:
+            held.append((domain, row))
+        else:
+            pool.append(row["text"])
+    pool.sort(key=place)
+    print(f"pool: {len(pool)} documents, {sum(map(len, pool)) / 1e6:.1f} M characters", flush=True)
+    tokenizer = train_tokenizer(
+        [text[:20_000] for text in pool[::8]], TokenizerSettings(vocab_size=options.vocab)
+    )
+    encoder = Encoder(tokenizer)
+    print(f"tokenizer: {encoder.vocab_size} ids", flush=True)
+    unique = options.unique_tokens
+    clean = encoded(encoder, pool, unique)
+    samples, half = unique // options.sequence, unique * max(DOSES) // 100
+    used = pool[: len(clean)]
+    texts = {
+        "navigation": navigation(options.pages),
+        "language": foreign(options.texts),
+        "shuffled": map(shuffled, used),
+        "mojibake": map(mojibake, used),
+    }
+    damaged = {kind: encoded(encoder, texts[kind], half) for kind in options.kinds if kind in texts}
+    arms = {"clean": arm_of(clean, samples, "clean"), "same": arm_of(clean, samples, "same")}
+    for kind in options.kinds:
+        for dose in options.doses:
+            bad = unique * dose // 100 // options.sequence * options.sequence
+            if kind == "repeated":
+                once = first(clean, bad // 8)
+                replaced = once * 8
+            else:
+                replaced = first(damaged[kind], bad)
+            total = sum(map(len, replaced))
+            pieces = replaced + last(clean, unique - total)
+            assert sum(map(len, pieces)) == unique
+            arms[f"{kind}-{dose}"] = arm_of(pieces, samples, "clean")
+    print(f"arms: {len(arms)}, {samples} samples of {options.sequence} tokens each", flush=True)
+    heldout = held_out(held, options, used)
+    plan = Plan(
+        baseline="clean",
+        arms={
+            name: ArmRef(
+                version=name,
+                manifest=hashlib.sha256(
+                    b"".join(d.tokens.tobytes() for d in arm.documents)
+                ).hexdigest(),
+            )
+            for name, arm in arms.items()
+        },
+        heldout=heldout_digest(heldout),
+        tokenizer=encoder.sha256,
+        proxy=Proxy(
+            size=options.size,
+            tokens=unique * options.epochs // options.batch * options.batch,
+            unique_tokens=unique,
+            sequence=options.sequence,
+            batch_tokens=options.batch,
+        ),
+        learning_rates=tuple(options.rates),
+        seeds=tuple(range(1, options.seeds + 1)),
+        budgets=tuple(
+            unique * options.epochs // part // options.batch * options.batch
+            for part in options.budgets
+        ),
+        code=code_digest(),
+    )
+    size = write_pack(
+        options.folder, plan, arms, encode_heldout(heldout, encoder), encoder.info, options.max_mib
+    )
+    print(f"{options.folder}: {size / 2**20:.1f} MiB, plan {plan.digest()[:16]}")
+
+
+def cuts(text: str) -> Iterator[str]:
+    """The first pieces of a text, 4 KiB each at most."""
+    for _ in range(8):
+        piece = cut_to(text, 4096)
+        text = text[len(piece) :].lstrip()
+        if len(piece) > 300:
+            yield piece
+
+
+def held_out(
+    held: list[tuple[str, dict[str, str]]], options: argparse.Namespace, used: list[str]
+) -> pa.Table:
+    """The held-out set without what stands in the pool."""
+    rows: dict[str, list[dict[str, str]]] = {}
+    foreign_rows = [("german", row) for row in records(options.texts / "manpages.jsonl")
+                    if row["lang"] == "de" and place(row["id"]) % HELD_OUT == 0]  # fmt: skip
+    for domain, row in [*held, *foreign_rows]:
+        host = row["id"] if domain == "german" else row["id"].rpartition("/")[0] or row["id"]
+        for number, text in enumerate(cuts(row["text"])):
+            rows.setdefault(domain, []).append(
+                {"id": f"{row['id']}#{number}", "domain": domain, "host": host, "url": "",
+                 "licence": row.get("license", ""), "context": "", "text": text}
+            )  # fmt: skip
+    for row in records(options.shared / "web" / "extraction-truth.jsonl.gz"):
+        text = cut_to(row.get("main_content") or "", 4096)
+        if len(text) > 600 and text.isascii():
+            rows.setdefault("web", []).append(
+                {"id": row["record_id"], "domain": "web", "host": row["record_id"], "url": "",
+                 "licence": "", "context": "", "text": text}
+            )  # fmt: skip
+    for name in GOLD:
+        for row in records(options.shared / "evals" / f"{name}.jsonl.gz"):
+            question = row["text"].partition("\n")[0]
+            rows.setdefault(name, []).append(
+                {"id": row["id"], "domain": name, "host": row["id"], "url": "", "licence": "",
+                 "context": question, "text": " " + row["answer"]}
+            )  # fmt: skip
+    chosen = [
+        row
+        for found in rows.values()
+        for row in sorted(found, key=lambda row: place(row["id"]))[: options.documents]
+    ]
+    table = make_heldout(chosen)
+    texts = pa.table({
+        "doc_id": pa.array([place(t).to_bytes(16, "big") for t in used], pa.binary(16)),
+        "text": pa.array(used, pa.large_string()),
+    })  # fmt: skip
+    bad = find_contaminated(table, texts)
+    kept = make_heldout(row for i, row in enumerate(table.to_pylist()) if i not in bad)
+    counts = {name: kept["domain"].to_pylist().count(name) for name in rows}
+    print(f"held out: {len(kept)} documents, {len(bad)} left out as contaminated; {counts}")
+    return kept
+
+
+def show_table(options: argparse.Namespace) -> None:
+    """Bits per byte against the baseline, by seed: the mean over domains of means of documents."""
+    runs = read_runs(options.folder / "runs")
+    for rate in sorted({run.learning_rate for run in runs}, reverse=True):
+        main = max(run.tokens for run in runs)
+        macro = {
+            (run.arm, run.seed): macro_bits(run.table())
+            for run in runs
+            if run.learning_rate == rate and run.tokens == main
+        }
+        print(f"learning rate {rate:g}")
+        for arm in sorted({arm for arm, _ in macro}):
+            seeds = sorted(seed for a, seed in macro if a == arm and ("clean", seed) in macro)
+            gains = [100 * (macro[arm, s] / macro["clean", s] - 1) for s in seeds]
+            if gains:
+                bits = np.mean([macro[arm, s] for s in seeds])
+                spread = np.std(gains, ddof=1) if len(gains) > 1 else float("nan")
+                print(f"  {arm:15} {bits:.4f} bits per byte, {np.mean(gains):+.2f}% "
+                      f"(spread {spread:.2f}, seeds {len(gains)})")  # fmt: skip
+
+
+def macro_bits(table: pa.Table) -> float:
+    bits = table["nats"].to_numpy() / np.log(2) / table["bytes"].to_numpy()
+    domains = np.array(table["domain"].to_pylist())
+    return float(np.mean([bits[domains == name].mean() for name in np.unique(domains)]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(required=True)
+    pack = commands.add_parser("pack")
+    pack.set_defaults(command=make_pack)
+    pack.add_argument("folder", type=Path)
+    pack.add_argument("--texts", type=Path, required=True)
+    pack.add_argument("--pages", type=Path, required=True)
+    pack.add_argument("--shared", type=Path, required=True)
+    pack.add_argument("--size", default="17M")
+    pack.add_argument("--vocab", type=int, default=8192)
+    pack.add_argument("--unique-tokens", type=int, default=6 * 2**20)
+    pack.add_argument("--epochs", type=int, default=4)
+    pack.add_argument("--sequence", type=int, default=1024)
+    pack.add_argument("--batch", type=int, default=2**16)
+    pack.add_argument("--seeds", type=int, default=4)
+    pack.add_argument("--rates", type=float, nargs="+", default=[1e-3, 2.5e-4])
+    pack.add_argument("--budgets", type=int, nargs="*", default=[4, 2], help="parts of all tokens")
+    pack.add_argument("--documents", type=int, default=300, help="held-out, of a domain")
+    pack.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
+    pack.add_argument("--doses", type=int, nargs="+", default=list(DOSES))
+    pack.add_argument("--max-mib", type=float, default=50)
+    table = commands.add_parser("table")
+    table.set_defaults(command=show_table)
+    table.add_argument("folder", type=Path)
+    options = parser.parse_args()
+    print(f"{machine()}\n")
+    options.command(options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""The plan of a comparison: all that decides it, hashed before the first run.
+
+A plan names its arms by the digests of their manifests, the held-out set, tokenizer and code by
+theirs, and the rule by which the result will be read. Each run carries the plan's digest; one that
+is not in the plan, or that another code made, is told apart by `strays`.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from corpus_assets.core.errors import EvidenceError
+from corpus_assets.core.identity import Name, Settings, canonical_json
+from corpus_assets.evidence.results import Run
+from corpus_assets.evidence.run import wanted_runs
+
+Format = Literal["corpus-evidence-plan/1"]
+FORMAT: Format = "corpus-evidence-plan/1"
+
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Share = Annotated[float, Field(ge=0, lt=1)]
+Rate = Annotated[float, Field(gt=0, lt=1)]
+
+
+class Proxy(Settings):
+    """The small model that stands for a large one, and what it is given."""
+
+    size: Literal["nano", "5M", "17M", "59M"] = "17M"
+    tokens: int = Field(default=40 * 2**20, ge=1, description="trained on, repetitions counted")
+    unique_tokens: int = Field(default=10 * 2**20, ge=1)
+    sequence: int = Field(default=1024, ge=16)
+    batch_tokens: int = Field(default=2**17, ge=16)
+    protocol: Literal["unique", "pool"] = Field(
+        default="unique",
+        description="`unique`: every arm has so many unique tokens; `pool`: the baseline has, and "
+        "the other arms what they keep of the same documents",
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> "Proxy":
+        if self.batch_tokens % self.sequence:
+            raise ValueError("batch_tokens must be a multiple of sequence")
+        if self.tokens % self.batch_tokens:
+            raise ValueError("tokens must be a multiple of batch_tokens: steps are whole")
+        if self.unique_tokens % self.sequence:
+            raise ValueError("unique_tokens must be a multiple of sequence: samples are whole")
+        return self
+
+
+class Rule(Settings):
+    """How the result will be read."""
+
+    margin: Share = Field(default=0.005, description="how much worse a domain may be")
+    confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
+    must_not_regress: tuple[str, ...] = Field(default=("all",), description="domains, or all")
+    unless: dict[str, Share] = Field(default={}, description="margins of single domains")
+
+
+class ArmRef(Settings):
+    """A version by name and content."""
+
+    version: str
+    manifest: Digest
+
+
+class Plan(Settings):
+    """Arms, runs and rule of one comparison."""
+
+    format: Format = FORMAT
+    baseline: Name
+    arms: dict[Name, ArmRef]
+    heldout: Digest
+    tokenizer: Digest
+    proxy: Proxy = Proxy()
+    learning_rates: tuple[Rate, ...] = Field(
+        default=(1e-3, 2.5e-4), min_length=1, description="the main one first"
+    )
+    seeds: tuple[Annotated[int, Field(ge=0, lt=2**31)], ...] = Field(
+        default=(1, 2, 3, 4), min_length=1
+    )
+    budgets: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        default=(), description="tokens of further runs of the baseline, for its curve"
+    )
+    rule: Rule = Rule()
+    code: Digest
+
+    @model_validator(mode="after")
+    def _fits(self) -> "Plan":
+        if self.baseline not in self.arms:
+            raise ValueError(f"the baseline {self.baseline} is not one of the arms")
+        if any(tokens % self.proxy.batch_tokens for tokens in self.budgets):
+            raise ValueError("budgets must be multiples of batch_tokens: steps are whole")
+        for what in (self.learning_rates, self.seeds, self.budgets):
+            if len(set(what)) != len(what):
+                raise ValueError("a learning rate, seed or budget is named twice")
+        return self
+
+    def dump(self) -> bytes:
+        """Return the one byte string that stands for this plan."""
+        return canonical_json(self.identity())
+
+    def digest(self) -> str:
+        """Return SHA-256 of `dump()`."""
+        return hashlib.sha256(self.dump()).hexdigest()
+
+    @property
+    def positions(self) -> int:
+        """Samples that the longest run of the plan sees."""
+        return max(self.proxy.tokens, *self.budgets, 0) // self.proxy.sequence
+
+
+def parse_plan(data: bytes | Mapping[str, Any], name: str = "plan.json") -> Plan:
+    """Read a plan's bytes, or plain values; `name` is for the message when it is none."""
+    try:
+        if isinstance(data, bytes):
+            return Plan.model_validate_json(data)
+        return Plan.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(step) for step in first["loc"]) or "plan"
+        raise EvidenceError(f"{name} is no plan at {place}: {first['msg']}; correct it") from error
+
+
+def strays(plan: Plan, runs: Iterable[Run]) -> Iterator[str]:
+    """Yield how results differ from what was planned: one sentence each."""
+    wanted = {
+        (run.arm, run.learning_rate, run.seed, run.tokens) for run in wanted_runs(plan.identity())
+    }
+    seen = set()
+    for run in runs:
+        key = (run.arm, run.learning_rate, run.seed, run.tokens)
+        seen.add(key)
+        if run.plan != plan.digest():
+            yield f"{run.name} was made for another plan, {run.plan[:16]}"
+        elif key not in wanted or run.size != plan.proxy.size:
+            yield f"{run.name} is not in the plan"
+        elif run.code != plan.code:
+            yield f"{run.name} was made by other code, {run.code[:16]}"
+    if wanted - seen:
+        yield f"{len(wanted - seen)} of {len(wanted)} planned runs have no result"

@@ -1,0 +1,172 @@
+"""Train one model on one arm: exact steps, paired seeds, nothing of it left but numbers.
+
+1. The arm's samples lie on the device as one tensor; a step takes the rows that the order names.
+2. The end-of-document token opens the document that follows it, as it does when the held-out set
+   is scored; apart from that, documents are the segments that the loader finds.
+3. AdamW; learning rate: 5% warm-up, flat, linear decay over the last 40%.
+
+Equal tokens are equal steps, whatever an arm has to repeat. The host never waits for a step.
+This file travels with packs: it needs torch and numpy alone.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from corpus_assets.core.errors import EvidenceError
+from corpus_assets.evidence.model import IGNORED, SIZES, Gpt, block_mask, document_mask
+
+WARM_UP = 0.05
+DECAY = 0.4
+WEIGHT_DECAY = 0.1
+CURVE_POINTS = 50
+UNTIMED_STEPS = 5  # the first ones compile
+
+
+@dataclass(frozen=True)
+class Data:
+    """What one run trains on."""
+
+    samples: npt.NDArray[np.int32]  # [samples, sequence], padded
+    order: npt.NDArray[np.int64]  # sample at each position of the run
+    eod_id: int
+    pad_id: int
+
+
+@dataclass(frozen=True)
+class Trained:
+    curve: list[list[float]]  # [tokens so far, mean nats since the last point]
+    tokens_per_second: float
+
+
+def build_model(size: str, vocab_size: int, sequence: int, device: str) -> Gpt:
+    """Return a model without weights worth the name; `reset` gives it those of a seed."""
+    if size not in SIZES:
+        raise EvidenceError(f"there is no proxy of size {size}; choose one of {', '.join(SIZES)}")
+    dtype = torch.bfloat16 if device.startswith("cuda") else torch.float32
+    return Gpt(SIZES[size], vocab_size, sequence, dtype).to(device)
+
+
+@dataclass(frozen=True)
+class Device:
+    """A model where it runs: compiled for one shape on CUDA, with masks that are fast there."""
+
+    model: Gpt
+    forward: Callable[..., Tensor]
+    masks: Callable[[Tensor], Any] = document_mask
+    note: str = ""  # why it is not as fast as it could be
+
+
+def prepare(model: Gpt, rows: int, sequence: int) -> Device:
+    """Choose how a model runs; what a GPU cannot compile is done plainly, and said."""
+    device = next(model.parameters()).device
+    if device.type != "cuda":
+        return Device(model, model)
+    torch.set_float32_matmul_precision("high")
+    compiled = torch.compile(model, dynamic=False)
+    tokens = torch.zeros((rows, sequence), dtype=torch.long, device=device)
+    try:
+        compiled(tokens, tokens, block_mask(tokens)).sum().backward()
+    except Exception as error:  # compilers raise what they like
+        said = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        return Device(model, compiled, document_mask, f"plain masks, no flex attention ({said})")
+    return Device(model, compiled, block_mask)
+
+
+def train(
+    on: Device,
+    data: Data,
+    *,
+    steps: int,
+    rows: int,
+    learning_rate: float,
+    seed: int,
+) -> Trained:
+    """Train `steps` batches of `rows` samples from the weights of `seed`."""
+    if len(data.order) < steps * rows:
+        raise EvidenceError(
+            f"{steps} steps of {rows} samples need {steps * rows} positions, the order has "
+            f"{len(data.order)}; make the pack again"
+        )
+    model = on.model
+    device = next(model.parameters()).device
+    model.reset(seed)
+    samples = torch.from_numpy(data.samples).to(device)
+    order = torch.from_numpy(data.order[: steps * rows].astype(np.int64)).to(device)
+    optimizer = _optimizer(model, device.type == "cuda")
+    losses = torch.zeros(steps, device=device)
+    started = time.perf_counter()
+    for step in range(steps):
+        if step == UNTIMED_STEPS:
+            _wait(device)
+            started = time.perf_counter()
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate * rate_at(step, steps)
+        tokens = samples[order[step * rows : (step + 1) * rows]].long()
+        targets = targets_of(tokens, data.pad_id)
+        nats = on.forward(tokens, targets, on.masks(segments_of(tokens, data.eod_id)))
+        loss = nats.sum() / (targets != IGNORED).sum()
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        losses[step] = loss.detach()
+    _wait(device)
+    seconds = time.perf_counter() - started
+    found = losses.cpu().numpy().astype(np.float64)
+    if not np.isfinite(found).all():
+        raise EvidenceError(
+            f"the loss is not a number from step {int(np.argmin(np.isfinite(found)))} on; "
+            "plan a lower learning rate"
+        )
+    per_step = rows * data.samples.shape[1]
+    timed = steps - UNTIMED_STEPS if steps > UNTIMED_STEPS else steps
+    return Trained(_curve(found, per_step), timed * per_step / seconds)
+
+
+def rate_at(step: int, steps: int) -> float:
+    """Share of the learning rate at a step: up, flat, down."""
+    warm_up = max(1, math.ceil(WARM_UP * steps))
+    return min(1.0, (step + 1) / warm_up, (steps - step) / (DECAY * steps))
+
+
+def targets_of(tokens: Tensor, pad_id: int) -> Tensor:
+    """Return the token after each one; `IGNORED` for padding and at a row's end."""
+    targets = tokens.roll(-1, dims=1)
+    targets[:, -1] = IGNORED
+    return targets.masked_fill(targets == pad_id, IGNORED)
+
+
+def segments_of(tokens: Tensor, eod_id: int) -> Tensor:
+    """Return the number of each token's document in its row."""
+    return (tokens == eod_id).cumsum(dim=1)
+
+
+def _optimizer(model: Gpt, is_fused: bool) -> torch.optim.Optimizer:
+    matrices = [weight for name, weight in model.named_parameters() if "embed" not in name]
+    groups: list[dict[str, Any]] = [
+        {"params": matrices, "weight_decay": WEIGHT_DECAY},
+        {"params": [model.embed.weight], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.95), fused=is_fused)
+
+
+def _curve(losses: npt.NDArray[np.float64], per_step: int) -> list[list[float]]:
+    pieces = np.array_split(losses, min(CURVE_POINTS, len(losses)))
+    ends = np.cumsum([len(piece) for piece in pieces])
+    return [
+        [float(end * per_step), float(piece.mean())]
+        for end, piece in zip(ends, pieces, strict=True)
+    ]
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
