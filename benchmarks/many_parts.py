@@ -41,7 +41,7 @@ from machine import machine
 
 from catalog.db.rows import ArtifactRow, SnapshotRow, SourceRow
 from catalog.formats.store import Store as Reader
-from corpus_assets.build import InProcess, build, pin_sources, resolve_lock
+from corpus_assets.build import build, pin_sources, resolve_lock, run_assets
 from corpus_assets.core.exchange import DIRECT_PARTS
 from corpus_assets.core.home import Home
 from corpus_assets.core.packs import fingerprints
@@ -211,7 +211,7 @@ def build_parts(options: argparse.Namespace) -> dict[str, Any]:
         with build_lease(session):
             pin_sources(session)
             before = cpu()
-            InProcess().run_assets(session)
+            run_assets(session)
             spent = cpu() - before
         store = Path(session.home.store_url)
         found["objects"] = sum(len(names) for _, _, names in os.walk(store / "artifacts"))

@@ -1,22 +1,29 @@
 """Build a corpus version, or resolve a lock: library functions that need no orchestrator.
 
-A `Runner` says how assets are run: in this process (`InProcess`), or as runs that Dagster records
-(`defs.build`). What is complete in the store is found, not computed, so any of them goes on where
+A `Runner` says where the work is recorded: nowhere (`InProcess`), or in a run of Dagster's
+(`defs.runs`). What is complete in the store is found, not computed, so any of them goes on where
 another stopped.
 """
 
 import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
 from catalog.errors import OrdersChanged
-from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.core.lock import check_inputs, check_models
 from corpus_assets.core.store import LocalStore, read_output
 from corpus_assets.dedup.stage import CLUSTERS
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.graph.run import AssetReport, pin_snapshot, run_asset, run_stage, snapshots_of
+from corpus_assets.graph.run import (
+    AssetReport,
+    content_hash,
+    pin_snapshot,
+    run_asset,
+    run_stage,
+    snapshots_of,
+)
 from corpus_assets.ingest.purge import remember
 from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.session import Session, build_lease, refresh_orders
@@ -31,54 +38,55 @@ from corpus_assets.versions.version import (
 )
 
 
+class Record(Protocol):
+    """Where it is written down what a build does."""
+
+    def last(self, asset: str, snapshot: str | None) -> str | None:
+        """Return the content hash of an asset that was recorded last."""
+
+    def ran(self, report: AssetReport) -> None:
+        """Record what running an asset did; ends the build where its checks ask for that."""
+
+    def published(self, version: Version) -> None:
+        """Record a version that is published."""
+
+
+Work = Callable[[Record], Version | None]
+
+
 class Runner(Protocol):
-    """How the assets of a build are run."""
+    """How the work of a build is recorded."""
 
-    def opened(self, session: Session) -> contextlib.AbstractContextManager[None]:
-        """Hold open what the runs of a build need."""
-
-    def run_assets(self, session: Session) -> None:
-        """Run what is missing of every asset that a version is made of."""
-
-    def knows(self, version: str) -> bool:
+    def knows(self, session: Session, version: Version) -> bool:
         """Whether there is nothing to record of a version that is published."""
 
-    def publish(self, session: Session, version: Version) -> None:
-        """Publish a version; `OrdersChanged` where takedowns came in."""
+    def within(self, session: Session, name: str, work: Work) -> Version | None:
+        """Do the work of building a version, with a record of it."""
 
 
 class InProcess:
-    """Assets one after the other, in this process and its workers."""
+    """A build that records nothing."""
 
-    @contextlib.contextmanager
-    def opened(self, session: Session) -> Iterator[None]:
-        yield
+    def knows(self, session: Session, version: Version) -> bool:
+        return False
 
-    def run_assets(self, session: Session) -> None:
-        for asset in session.pipeline.graph.assets.values():
-            tell_before(session, [asset.name])
-            snapshots = session.pipeline.recipe.snapshots if asset.is_by_snapshot else (None,)
-            for snapshot in snapshots:
-                run_asset(
-                    session.pipeline,
-                    session.engine,
-                    session.registry,
-                    session.progress,
-                    asset.name,
-                    snapshot,
-                )
+    def within(self, session: Session, name: str, work: Work) -> Version | None:
+        return work(self)
 
-    def knows(self, version: str) -> bool:
-        return True
+    def last(self, asset: str, snapshot: str | None) -> str | None:
+        return None
 
-    def publish(self, session: Session, version: Version) -> None:
-        publish(session.pipeline, session.registry, version, session.replaces, session.requests)
+    def ran(self, report: AssetReport) -> None:
+        return
+
+    def published(self, version: Version) -> None:
+        return
 
 
-def tell_before(session: Session, assets: Collection[str]) -> None:
-    """Tell what is known to go wrong before some assets are run: of the mixture, as soon as
+def tell_before(session: Session, asset: str) -> None:
+    """Tell what is known to go wrong before an asset is run: of the mixture, as soon as
     selection is done."""
-    line = warning_before_tokens(session.pipeline) if CLUSTERS.asset in assets else None
+    line = warning_before_tokens(session.pipeline) if asset == CLUSTERS.asset else None
     if line is not None:
         session.progress.told(line)
 
@@ -100,9 +108,10 @@ def build_unless(
     """
     runner = runner or InProcess()
     name = version or default_version_name(session.pipeline)
-    with build_lease(session), runner.opened(session):
+
+    def work(record: Record) -> Version | None:
         while True:
-            _run_assets(session, runner)
+            run_assets(session, record)
             made = make_version(session.pipeline, name)
             if same_as is not None and _lineage(session, made) == {
                 (row.table_name, row.sha256) for row in session.registry.lineage_files(same_as)
@@ -110,17 +119,57 @@ def build_unless(
                 return None
             if made.gave_way is not None:
                 session.progress.told(f"mixture: {made.gave_way}")
-            if is_published(session.pipeline, session.registry, made) and runner.knows(name):
-                return made
-            try:
-                runner.publish(session, made)
-            except OrdersChanged:
-                if session.requests:
-                    raise  # a takedown run looks first whose orders they are
-                session.progress.told("takedowns came in: building again without what they name")
-                refresh_orders(session)
-            else:
-                return made
+            if not is_published(session.pipeline, session.registry, made):
+                try:
+                    publish(
+                        session.pipeline,
+                        session.registry,
+                        made,
+                        session.replaces,
+                        session.requests,
+                    )
+                except OrdersChanged:
+                    if session.requests:
+                        raise  # a takedown run looks first whose orders they are
+                    session.progress.told(
+                        "takedowns came in: building again without what they name"
+                    )
+                    refresh_orders(session)
+                    continue
+            record.published(made)
+            return made
+
+    with build_lease(session):
+        pin_sources(session)
+        for line in (*session.pipeline.recipe.caveats(), *session.taken_over.lines()):
+            session.progress.told(line)
+        done = _published(session, name) if same_as is None else None
+        if done is not None and runner.knows(session, done):
+            if done.gave_way is not None:
+                session.progress.told(f"mixture: {done.gave_way}")
+            return done
+        return runner.within(session, name, work)
+
+
+def _published(session: Session, name: str) -> Version | None:
+    """Return a version that is complete and published: there is nothing to do for it."""
+    pipeline = session.pipeline
+    if name not in {row.name for row in session.registry.versions()}:
+        return None
+    try:
+        for asset, snapshot in _assets(pipeline):
+            content_hash(pipeline, asset, snapshot)
+        made = make_version(pipeline, name)
+    except MissingInput:
+        return None
+    return made if is_published(pipeline, session.registry, made) else None
+
+
+def _assets(pipeline: Pipeline) -> Iterator[tuple[str, str | None]]:
+    """Yield the assets in the order in which they run, each for all snapshots or once."""
+    for asset in pipeline.graph.assets.values():
+        for snapshot in pipeline.recipe.snapshots if asset.is_by_snapshot else (None,):
+            yield asset.name, snapshot
 
 
 def resolve_lock(session: Session, folder: Path) -> str:
@@ -181,12 +230,20 @@ def pin_sources(session: Session) -> None:
         check_models(session.lock, models_from_outside(session.pipeline))
 
 
-def _run_assets(session: Session, runner: Runner) -> None:
-    pin_sources(session)
-    for line in (*session.pipeline.recipe.caveats(), *session.taken_over.lines()):
-        session.progress.told(line)
-    runner.run_assets(session)
-    pipeline = session.pipeline
+def run_assets(session: Session, record: Record | None = None) -> None:
+    """Run what is missing of every asset that a version is made of."""
+    record, pipeline, told = record or InProcess(), session.pipeline, set[str]()
+    for asset, snapshot in _assets(pipeline):
+        if asset not in told:
+            told.add(asset)
+            tell_before(session, asset)
+        last = record.last(asset, snapshot)
+        with contextlib.suppress(MissingInput):
+            if last is not None and last == content_hash(pipeline, asset, snapshot):
+                continue
+        record.ran(
+            run_asset(pipeline, session.engine, session.registry, session.progress, asset, snapshot)
+        )
     for snapshot in pipeline.recipe.snapshots:  # parts that no order touched: not compared again
         remember(pipeline.store, pipeline.tasks(DOCUMENTS.name, snapshot), pipeline.suppressions)
 

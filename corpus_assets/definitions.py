@@ -3,7 +3,8 @@
 import dagster as dg
 
 from corpus_assets.defs.assets import ASSETS
-from corpus_assets.defs.build_sensor import build_version, ingested_snapshots
+from corpus_assets.defs.build import build_version
+from corpus_assets.defs.build_sensor import ingested_snapshots
 from corpus_assets.defs.notices import notices
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.schedules import crawl_list_job, weekly_crawl_check

@@ -105,7 +105,7 @@ def build(
     """Build a version of a corpus; what is already there is not computed again."""
     from corpus_assets.build import build as run_build
     from corpus_assets.cli.build_view import summary_lines
-    from corpus_assets.defs.build import DagsterRuns
+    from corpus_assets.defs.runs import DagsterRuns
     from corpus_assets.graph.engine.choice import EngineChoice
     from corpus_assets.session import open_session
 
@@ -125,7 +125,16 @@ def build(
             engine=EngineChoice.resolve(engine, workers, ray_address),
         ) as session,
     ):
-        made = run_build(session, version, DagsterRuns())
+        runs = DagsterRuns(
+            {
+                "recipe": str(Path(recipe).resolve()) if Path(recipe).exists() else recipe,
+                "home": str(place.root),
+                "overrides": overrides_of(settings),
+                "lock": str(Path(lock).resolve()) if lock else "",
+                "recalibrate": "all" in upgrade,
+            }
+        )
+        made = run_build(session, version, runs)
         lines = summary_lines(session.pipeline, made, place, recipe)
     _print(lines)
 

@@ -256,27 +256,3 @@ class Graph:
                     is_across = is_across and other.is_by_snapshot
                     across[other.name] = across.get(other.name, False) or is_across
         return [Edge(name, across[name]) for name in (*self.given, *self.assets) if name in across]
-
-    def waves(self, skipped: Iterable[str] = ()) -> list[list[Asset]]:
-        """Assets that can run together, once for each snapshot or once in all: as few groups as
-        the edges allow. Each needs all snapshots of those before it. `skipped` are left out."""
-        left = [asset for name, asset in self.assets.items() if name not in set(skipped)]
-        waves: list[list[Asset]] = []
-        is_by_snapshot = True
-        while left:
-            wave: list[Asset] = []
-            for asset in left:
-                if asset.is_by_snapshot == is_by_snapshot and self._is_ready(asset, wave, left):
-                    wave.append(asset)
-            left = [asset for asset in left if asset not in wave]
-            waves += [wave] if wave else []
-            is_by_snapshot = not is_by_snapshot
-        return waves
-
-    def _is_ready(self, asset: Asset, wave: Sequence[Asset], left: Sequence[Asset]) -> bool:
-        waiting = {other.name for other in left} - {other.name for other in wave}
-        together = {other.name for other in wave}
-        return not any(
-            edge.asset in waiting or (edge.is_across and edge.asset in together)
-            for edge in self.edges(asset.name)
-        )

@@ -7,8 +7,10 @@ __all__ = [
     "notices",
     "partitions",
     "resources",
+    "runs",
     "schedules",
     "sensors",
     "takedown",
+    "takedown_request",
     "takedown_sensor",
 ]

@@ -4,6 +4,7 @@ after them."""
 import dagster as dg
 
 from corpus_assets.core.stage import Asset, Graph
+from corpus_assets.defs.build import SOURCE_FILES, source_metadata
 from corpus_assets.defs.materialize import check_specs, columns, materialize_stage
 from corpus_assets.defs.partitions import EVERY, SNAPSHOTS
 from corpus_assets.defs.resources import CorpusResource
@@ -26,8 +27,6 @@ GROUPS = {
 """The group of an asset in the UI, by the room of its last stage, or the room itself; calibrations
 have their own."""
 CALIBRATIONS = "calibrations"
-SOURCE_FILES = "source_files"
-CORPUS_VERSION = "corpus_version"
 
 
 @dg.asset(
@@ -42,11 +41,7 @@ def source_files_asset(context: dg.AssetExecutionContext, corpus: CorpusResource
     with corpus.session() as session:
         pinned = pin_snapshot(session.pipeline, session.registry, context.partition_key)
     return dg.MaterializeResult(
-        metadata={
-            "files": len(pinned.files),
-            "bytes": sum(file.size for file in pinned.files),
-            "location": pinned.location,
-        },
+        metadata=source_metadata(pinned),
         data_version=dg.DataVersion(pinned.content_hash),
     )
 

@@ -1,7 +1,7 @@
 """From an asset's run to what Dagster shows of it: metadata that plots, and its checks."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import dagster as dg
 import pyarrow as pa
@@ -11,13 +11,14 @@ from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.stage import Asset
 from corpus_assets.dedup.stage import SIGNATURES
 from corpus_assets.defs.partitions import SNAPSHOTS
-from corpus_assets.defs.progress import Observed, failed_parts
+from corpus_assets.defs.progress import Observed, failure_of
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.graph.checks import CheckOutcome, check_asset
 from corpus_assets.graph.run import AssetReport, StageIncomplete, run_asset
 from corpus_assets.graph.tokenizer_checks import TOKENIZER_CHECKS, tokenizer_checks
 from corpus_assets.scrub.texts import SCRUBBED
 from corpus_assets.select.stage import SELECTION
+from corpus_assets.session import Session
 from corpus_assets.tokenizer.stage import TOKENIZER
 from corpus_assets.versions.statistics import DRIFT_CHECKS, drift_checks
 
@@ -88,34 +89,43 @@ def materialize_stage(
                 session.pipeline, session.engine, session.registry, progress, asset, snapshot
             )
         except StageIncomplete as error:
-            raise dg.Failure(
-                str(error), {"failed_parts": failed_parts(error.aside)}, allow_retries=False
-            ) from error
-        outcomes = check_asset(session.pipeline, report) if snapshot else []
-        if asset == SELECTION.name and snapshot:
-            outcomes += drift_checks(session.pipeline, snapshot)
-        if asset == TOKENIZER.name:
-            outcomes += tokenizer_checks(session.pipeline)
-    blocked = [o for o in outcomes if o.name in BLOCKING and not (o.passed or o.is_warning)]
-    if blocked and corpus.is_shared:  # a build says it in its own words
-        where = f"{asset} of {snapshot}" if snapshot else asset
-        corpus.stop_with(
-            ChecksFailed(
-                "; ".join(f"{where}: {one.name}: {one.message}" for one in blocked)
-                + "; nothing downstream was run and no version published: look into it, or raise "
-                "the bound in the recipe, then run the same command again"
-            )
-        )
-    moved: dict[str, dg.MetadataValue] = {
-        name: dg.MetadataValue.float(float(value))
-        for outcome in outcomes
-        if outcome.name in DRIFT_CHECKS
-        for name, value in outcome.numbers.items()
-    }
+            raise failure_of(error) from error
+        outcomes = outcomes_of(session, report)
     return dg.MaterializeResult(
-        metadata=moved | stage_metadata(report),
+        metadata=stage_metadata(report, outcomes),
         data_version=dg.DataVersion(report.content_hash),
         check_results=[_check_result(outcome) for outcome in outcomes],
+    )
+
+
+def outcomes_of(session: Session, report: AssetReport) -> list[CheckOutcome]:
+    """Return the checks of what an asset left."""
+    outcomes = check_asset(session.pipeline, report) if report.snapshot else []
+    if report.asset == SELECTION.name and report.snapshot:
+        outcomes += drift_checks(session.pipeline, report.snapshot)
+    if report.asset == TOKENIZER.name:
+        outcomes += tokenizer_checks(session.pipeline)
+    return outcomes
+
+
+def blocking(outcomes: Sequence[CheckOutcome]) -> list[CheckOutcome]:
+    """Return those that keep what is downstream from running."""
+    return [o for o in outcomes if o.name in BLOCKING and not (o.passed or o.is_warning)]
+
+
+def check_evaluation(
+    asset: str, partition: str | None, outcome: CheckOutcome
+) -> dg.AssetCheckEvaluation:
+    """Return a check as an event of a run."""
+    return dg.AssetCheckEvaluation(
+        asset_key=dg.AssetKey(asset),
+        check_name=outcome.name,
+        passed=outcome.passed,
+        metadata=dict(outcome.numbers),
+        severity=_severity(outcome),
+        description=outcome.message,
+        blocking=outcome.name in BLOCKING,
+        partition=partition,
     )
 
 
@@ -123,16 +133,28 @@ def _check_result(outcome: CheckOutcome) -> dg.AssetCheckResult:
     return dg.AssetCheckResult(
         check_name=outcome.name,
         passed=outcome.passed,
-        severity=dg.AssetCheckSeverity.WARN if outcome.is_warning else dg.AssetCheckSeverity.ERROR,
+        severity=_severity(outcome),
         description=outcome.message,
         metadata=dict(outcome.numbers),
     )
 
 
-def stage_metadata(report: AssetReport) -> dict[str, dg.MetadataValue]:
+def _severity(outcome: CheckOutcome) -> dg.AssetCheckSeverity:
+    return dg.AssetCheckSeverity.WARN if outcome.is_warning else dg.AssetCheckSeverity.ERROR
+
+
+def stage_metadata(
+    report: AssetReport, outcomes: Sequence[CheckOutcome] = ()
+) -> dict[str, dg.MetadataValue]:
     """Numbers first, since Dagster plots them by partition; then the reasons as a table."""
     dropped = report.documents_in - report.documents_out
-    metadata: dict[str, dg.MetadataValue] = {
+    moved: dict[str, dg.MetadataValue] = {
+        name: dg.MetadataValue.float(float(value))
+        for outcome in outcomes
+        if outcome.name in DRIFT_CHECKS
+        for name, value in outcome.numbers.items()
+    }
+    metadata: dict[str, dg.MetadataValue] = moved | {
         "dagster/row_count": dg.MetadataValue.int(report.documents_out),
         "documents_in": dg.MetadataValue.int(report.documents_in),
         "documents_out": dg.MetadataValue.int(report.documents_out),

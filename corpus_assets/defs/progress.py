@@ -7,6 +7,7 @@ import dagster as dg
 
 from catalog.db.rows import FailedPartRow
 from corpus_assets.core.progress import Progress
+from corpus_assets.graph.run import StageIncomplete
 
 OBSERVED_EVERY_S = 30.0
 SHOWN = 100  # rows of a table: `corpus parts failed` has all
@@ -16,13 +17,21 @@ class Observed:
     """Progress that Dagster sees too: every half minute a line in the run's log, and numbers that
     the asset's page plots."""
 
-    def __init__(self, told: Progress, context: dg.AssetExecutionContext) -> None:
+    def __init__(
+        self, told: Progress, context: dg.AssetExecutionContext | dg.OpExecutionContext
+    ) -> None:
         self._told, self._context = told, context
+        self._begin("", None)
+
+    def _begin(self, asset: str, snapshot: str | None) -> None:
+        self._asset, self._snapshot = asset, snapshot
         self._began = self._seen = time.monotonic()
         self._parts = self._done = self._ran = self._documents = 0
 
     def started(self, asset: str, snapshot: str | None, parts: int) -> None:
         self._told.started(asset, snapshot, parts)
+        if (asset, snapshot) != (self._asset, self._snapshot):
+            self._begin(asset, snapshot)
         self._parts += parts
 
     def advanced(self, asset: str, snapshot: str | None, documents: int, cached: bool) -> None:
@@ -38,8 +47,9 @@ class Observed:
     def _observe(self, seconds: float) -> None:
         left = (self._parts - self._done) * seconds / max(self._ran, 1)
         speed = self._documents / seconds
+        where = f"{self._asset} of {self._snapshot}" if self._snapshot else self._asset
         self._context.log.info(
-            f"{self._done} of {self._parts} parts done, {speed:,.0f} documents/s, "
+            f"{where}: {self._done} of {self._parts} parts done, {speed:,.0f} documents/s, "
             f"{left / 60:,.0f} minutes left"
         )
         numbers: dict[str, int | float] = {
@@ -48,9 +58,8 @@ class Observed:
             "documents_per_second": speed,
             "minutes_left": left / 60,
         }
-        partition = self._context.partition_key if self._context.has_partition_key else None
         self._context.log_event(
-            dg.AssetObservation(self._context.asset_key, metadata=numbers, partition=partition)
+            dg.AssetObservation(self._asset, metadata=numbers, partition=self._snapshot)
         )
 
     def finished(self, asset: str, snapshot: str | None, cached: int, ran: int) -> None:
@@ -61,7 +70,13 @@ class Observed:
         self._context.log.info(line)
 
 
-def failed_parts(aside: Sequence[FailedPartRow]) -> dg.TableMetadataValue:
+def failure_of(error: StageIncomplete) -> dg.Failure:
+    """Return the failure of a step whose parts are set aside; they are its metadata."""
+    parts = _failed_parts(error.aside)
+    return dg.Failure(str(error), {"failed_parts": parts}, allow_retries=False)
+
+
+def _failed_parts(aside: Sequence[FailedPartRow]) -> dg.TableMetadataValue:
     """Return the parts that are set aside as a table."""
     return dg.MetadataValue.table(
         [

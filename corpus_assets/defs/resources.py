@@ -8,7 +8,6 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.progress import Progress
 from corpus_assets.graph.engine.choice import EngineChoice
@@ -76,15 +75,6 @@ class CorpusResource(dg.ConfigurableResource):
                 with build_lease(session):
                     yield session
 
-    @property
-    def is_shared(self) -> bool:
-        """Whether a build of this process runs the step at hand."""
-        return "session" in _RUNNING
-
-    def stop_with(self, error: CorpusError) -> None:
-        """Let the build that runs end with this error, once Dagster has recorded the step."""
-        _STOPPED.append(error)
-
     def book(self) -> Book:
         """Return the recipe with the snapshots that were added to it, and nothing opened: for
         sensors."""
@@ -96,7 +86,6 @@ class CorpusResource(dg.ConfigurableResource):
 
 
 _RUNNING: dict[str, Session] = {}
-_STOPPED: list[CorpusError] = []
 TAKEDOWN_TAG = "corpus/takedowns"
 RECIPE_TAG = "corpus/recipe"
 VERSION_TAG = "corpus/version"
@@ -111,20 +100,6 @@ def share_session(session: Session) -> Iterator[None]:
         yield
     finally:
         del _RUNNING["session"]
-
-
-def stopped_with() -> CorpusError | None:
-    """Return the error that a step asked the build to end with."""
-    return _STOPPED.pop() if _STOPPED else None
-
-
-def running_tags() -> dict[str, str]:
-    """The tags of runs inside the build at work: its recipe, and which takedowns it is for."""
-    session = _RUNNING.get("session")
-    if session is None:
-        return {}
-    tags = {RECIPE_TAG: session.pipeline.recipe.name}
-    return tags | (takedown_tags(session.requests) if session.requests else {})
 
 
 def takedown_tags(requests: Sequence[int]) -> dict[str, str]:

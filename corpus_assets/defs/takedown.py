@@ -1,6 +1,6 @@
 """The entry point behind `catalog takedown run`: takedowns whose runs Dagster records."""
 
-from corpus_assets.defs.build import DagsterRuns
+from corpus_assets.defs.runs import DagsterRuns
 from corpus_assets.takedown.run import command
 
 

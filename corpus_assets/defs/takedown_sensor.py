@@ -29,7 +29,7 @@ from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.identity import digest
 from corpus_assets.core.store import Store
-from corpus_assets.defs.build import DagsterRuns
+from corpus_assets.defs.build import InStep, is_done_by_command
 from corpus_assets.defs.resources import CorpusResource, takedown_tags
 from corpus_assets.recipe.recipe import TakedownSettings
 from corpus_assets.session import open_home
@@ -44,6 +44,8 @@ NAMES_IN_TAG = 10
 @dg.op
 def carry_out_takedowns(context: dg.OpExecutionContext, corpus: CorpusResource) -> None:
     """Build every live version without what the pending requests name."""
+    if is_done_by_command(context):
+        return
 
     def tag(requests: Sequence[int], found: Rematched) -> None:
         tags = takedown_tags(requests) | {
@@ -54,7 +56,7 @@ def carry_out_takedowns(context: dg.OpExecutionContext, corpus: CorpusResource) 
 
     home = Home.resolve(corpus.home or None)
     engine = corpus.chosen_engine(local_workers=1)
-    outcome = run_pending(home, engine, context.log.info, tag, DagsterRuns())
+    outcome = run_pending(home, engine, context.log.info, tag, InStep(context))
     if outcome is None:
         context.log.info("no takedown is pending")
         return

@@ -1,6 +1,7 @@
 """A corpus version: the shards of all snapshots under one manifest."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import dagster as dg
 
@@ -8,17 +9,18 @@ from corpus_assets.core.store import sha256_hex
 from corpus_assets.defs.materialize import check_spec
 from corpus_assets.defs.partitions import EVERY, VERSIONS
 from corpus_assets.defs.resources import CorpusResource
-from corpus_assets.graph.checks import check_version
+from corpus_assets.graph.checks import CheckOutcome, check_version
 from corpus_assets.session import Session
 from corpus_assets.versions.publish import publish
 from corpus_assets.versions.statistics import Step, funnel
-from corpus_assets.versions.version import make_version
+from corpus_assets.versions.version import Version, make_version
 
 Result = dg.MaterializeResult
+CORPUS_VERSION = "corpus_version"
 
 
 @dg.asset(
-    name="corpus_version",
+    name=CORPUS_VERSION,
     partitions_def=VERSIONS,
     group_name="release",
     kinds={"python", "json"},
@@ -26,7 +28,7 @@ Result = dg.MaterializeResult
     code_version="1",
     check_specs=[
         check_spec(
-            "corpus_version",
+            CORPUS_VERSION,
             "conservation",
             "Ingested = in shards + dropped, exactly, for every snapshot.",
             VERSIONS,
@@ -38,31 +40,39 @@ def corpus_version_asset(context: dg.AssetExecutionContext, corpus: CorpusResour
     with corpus.work() as session:
         version = make_version(session.pipeline, context.partition_key)
         publish(session.pipeline, session.registry, version, session.replaces, session.requests)
-        outcome = check_version(session.pipeline, version.manifest)
-        removed = _removed(session, context.partition_key)
-        steps = funnel(session.pipeline)
-        report = f"{session.pipeline.store.url}/versions/{version.name}/report.html"
-    groups = version.manifest.groups
+        metadata, content, outcome = recorded_version(session, version)
     return dg.MaterializeResult(
-        metadata={
-            "documents": sum(group.documents for group in groups),
-            "tokens": sum(group.tokens for group in groups),
-            "samples": sum(group.samples for group in groups),
-            "shards": sum(len(group.shards) for group in groups),
-            "utilisation": version.manifest.utilisation,
-            "tokens_by_group": dg.MetadataValue.json({g.id: g.tokens for g in groups}),
-            "lock_digest": version.lock.digest,
-            "removed_documents": removed,
-            "funnel": _funnel_table(steps),
-            "report": dg.MetadataValue.path(report),
-        },
-        data_version=dg.DataVersion(sha256_hex(version.manifest_bytes)),
+        metadata=metadata,
+        data_version=dg.DataVersion(content),
         check_results=[
             dg.AssetCheckResult(
-                check_name="conservation", passed=outcome.passed, description=outcome.message
+                check_name=outcome.name, passed=outcome.passed, description=outcome.message
             )
         ],
     )
+
+
+def recorded_version(
+    session: Session, version: Version
+) -> tuple[dict[str, Any], str, CheckOutcome]:
+    """Return what Dagster shows of a published version, its data version, and its check."""
+    pipeline, groups = session.pipeline, version.manifest.groups
+    metadata = {
+        "documents": sum(group.documents for group in groups),
+        "tokens": sum(group.tokens for group in groups),
+        "samples": sum(group.samples for group in groups),
+        "shards": sum(len(group.shards) for group in groups),
+        "utilisation": version.manifest.utilisation,
+        "tokens_by_group": dg.MetadataValue.json({g.id: g.tokens for g in groups}),
+        "lock_digest": version.lock.digest,
+        "removed_documents": _removed(session, version.name),
+        "funnel": _funnel_table(funnel(pipeline)),
+        "report": dg.MetadataValue.path(
+            f"{pipeline.store.url}/versions/{version.name}/report.html"
+        ),
+    }
+    outcome = check_version(pipeline, version.manifest)
+    return metadata, sha256_hex(version.manifest_bytes), outcome
 
 
 def _funnel_table(steps: Sequence[Step]) -> dg.TableMetadataValue:

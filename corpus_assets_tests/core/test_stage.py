@@ -52,10 +52,6 @@ def chain(*, across: bool = False) -> Graph:
     )
 
 
-def names(graph: Graph, *skipped: str) -> list[list[str]]:
-    return [[asset.name for asset in wave] for wave in graph.waves(skipped)]
-
-
 def test_a_stage_may_read_only_what_an_earlier_one_writes() -> None:
     with pytest.raises(ValueError, match=r"b reads a\.parquet of a, which comes later"):
         Graph((stage("b", B, reads=(A,)), stage("a", A)))
@@ -71,18 +67,6 @@ def test_names_of_stages_are_their_own() -> None:
         Graph((stage("a", A), stage("a", A)))
 
 
-def test_stages_that_need_no_other_snapshot_share_a_wave() -> None:
-    assert names(chain()) == [["a", "b"], ["c"], ["d"]]
-
-
-def test_a_stage_that_looks_at_several_snapshots_waits_for_all_of_them() -> None:
-    assert names(chain(across=True)) == [["a"], ["b"], ["c"], ["d"]]
-
-
-def test_pinned_calibrations_drop_out_of_the_waves() -> None:
-    assert names(chain(), "c") == [["a", "b", "d"]]
-
-
 def test_steps_of_an_asset_give_it_their_edges() -> None:
     graph = Graph(
         (
@@ -94,7 +78,6 @@ def test_steps_of_an_asset_give_it_their_edges() -> None:
     )
     assert graph.edges("c") == [Edge("a", is_across=True)]
     assert graph.edges("d") == [Edge("c", is_across=False)]
-    assert names(graph) == [["a"], ["c"], ["d"]]
 
 
 def test_upstream_follows_edges_over_steps() -> None:

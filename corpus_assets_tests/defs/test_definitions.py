@@ -1,6 +1,8 @@
 """The graph as Dagster sees it: its assets, partitions, checks and sensors."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import dagster as dg
@@ -15,7 +17,8 @@ from corpus_assets.core.errors import MissingInput, RecipeError
 from corpus_assets.core.home import Home
 from corpus_assets.definitions import defs
 from corpus_assets.defs.assets import ASSETS
-from corpus_assets.defs.build_sensor import BuildConfig, build_version, ingested_snapshots
+from corpus_assets.defs.build import BuildConfig, build_version
+from corpus_assets.defs.build_sensor import ingested_snapshots
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.sensors import INGESTED, new_snapshots
 from corpus_assets.defs.takedown_request import file_takedown
@@ -120,6 +123,48 @@ def test_drift_above_its_error_bound_stops_a_build_in_one_line(
         failed = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE]))
         assert len(failed) == 1
         assert failed[0].tags["corpus/recipe"] == "small"
+
+
+def test_a_build_is_one_run_of_its_job_that_the_ui_can_start_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", str(place.home / "dagster"))
+    with dg.DagsterInstance.from_config(str(place.home / "dagster")) as instance:
+        (run,) = instance.get_runs()
+        assert run.job_name == build_version.name
+        assert {run.tags[f"corpus/{n}"] for n in ("recipe", "version")} == {"small", VERSION}
+        for name in STAGES.assets:
+            partitions = instance.get_materialized_partitions(dg.AssetKey(name))
+            assert partitions == (set(SNAPSHOTS) if name in BY_SNAPSHOT else set())
+            assert instance.get_latest_materialization_event(dg.AssetKey(name)) is not None
+        checks = [(asset.key, spec) for asset in ASSETS for spec in asset.check_specs]
+        for key, spec in checks:
+            found = instance.event_log_storage.get_asset_check_execution_history(spec.key, 10)
+            of = {None} if spec.partitions_def is None else set(SNAPSHOTS)
+            of = {VERSION} if key.to_user_string() == "corpus_version" else of
+            assert {one.partition for one in found} == of
+            assert {one.run_id for one in found} == {run.run_id}
+        before = place.files()
+        config = dict(run.run_config)
+        config["resources"]["corpus"]["config"] |= {
+            "home": str(place.home),
+            "recipe": str(place.recipe),
+        }  # fmt: skip - the fixture's build was made elsewhere
+        again = build_version.execute_in_process(
+            config, instance=instance, resources={"corpus": CorpusResource()}
+        )
+        assert again.success
+    assert place.files() == before
+
+
+def test_a_build_with_nothing_to_do_does_not_load_dagster(place: Place) -> None:
+    build = ["build", str(place.recipe), "--home", str(place.home), "--version", VERSION]
+    code = (
+        f"import sys; from corpus_assets.cli.main import main; code = main({build!r}); "
+        "sys.exit(code or ('dagster' in sys.modules) * 3)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_selection_is_checked_for_drift() -> None:
@@ -269,13 +314,14 @@ def test_takedowns_are_carried_out_when_the_recipes_file_is(
 
 
 def test_a_takedown_is_filed_from_the_launchpad_and_the_sensor_has_it_carried_out(
-    place: Place, tmp_path: Path
+    place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = str(place.home)
+    monkeypatch.setenv("DAGSTER_HOME", f"{home}/dagster")
     corpus = CorpusResource(recipe=str(place.recipe), home=home, workers=1)
     registry = Registry(Home.resolve(home).catalog_url)
     with (
-        dg.DagsterInstance.ephemeral() as instance,
+        dg.DagsterInstance.from_config(f"{home}/dagster") as instance,
         dg.build_sensor_context(instance=instance, resources={"corpus": corpus}) as context,
     ):
         quiet = pending_takedowns(context)
@@ -301,8 +347,7 @@ def test_a_takedown_is_filed_from_the_launchpad_and_the_sensor_has_it_carried_ou
         assert run is not None
         tags = [run.tags[f"corpus/{name}"] for name in ("takedowns", "versions", "snapshots")]
         assert tags == ["1", VERSION, "crawl-1"]
-    with dg.DagsterInstance.from_config(str(tmp_path / "home" / "dagster")) as inside:
-        records = inside.fetch_materializations(
+        records = instance.fetch_materializations(
             dg.AssetRecordsFilter(
                 dg.AssetKey("corpus_version"), asset_partitions=[f"{VERSION}.td1"]
             ),
@@ -314,16 +359,14 @@ def test_a_takedown_is_filed_from_the_launchpad_and_the_sensor_has_it_carried_ou
         funnel = made.metadata["funnel"]
         assert isinstance(funnel, dg.TableMetadataValue)
         assert next(row.data["stage"] for row in funnel.records) == "documents"
-        versions = inside.get_runs(dg.RunsFilter(tags={"corpus/version": f"{VERSION}.td1"}))
-        assert [run.run_id for run in versions] == [records[0].run_id]
-        seen = inside.fetch_observations(
+        versions = instance.get_runs(dg.RunsFilter(tags={"corpus/version": f"{VERSION}.td1"}))
+        assert [run.run_id for run in versions] == [records[0].run_id] == [done.run_id]
+        seen = instance.fetch_observations(
             dg.AssetRecordsFilter(dg.AssetKey("corpus_version"), asset_partitions=[VERSION]), 1
         ).records
         observed = seen[0].asset_observation
         assert observed is not None
         assert observed.metadata["replaced_by"].value == f"{VERSION}.td1"
-        tagged = inside.get_runs(dg.RunsFilter(tags={"corpus/takedowns": "1"}))
-        assert records[0].run_id in {nested.run_id for nested in tagged}
     assert {v.name: v.status for v in registry.versions()} == {
         VERSION: "revoked",
         f"{VERSION}.td1": "live",

@@ -9,8 +9,8 @@ from catalog.takedown.target import url_target
 from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.core.home import Home
 from corpus_assets.defs.assets import ASSETS
-from corpus_assets.defs.build import DagsterRuns
 from corpus_assets.defs.resources import CorpusResource
+from corpus_assets.defs.runs import DagsterRuns
 from corpus_assets.session import open_home
 from corpus_assets.takedown.run import run_pending
 from corpus_assets_tests.conftest import VERSION, Place

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from corpus_assets.build import InProcess, build
+from corpus_assets.build import build, run_assets
 from corpus_assets.cli.main import cli
 from corpus_assets.core.errors import EngineError, RecipeError, SourceError
 from corpus_assets.core.home import Home
@@ -50,7 +50,7 @@ def test_a_failed_part_is_set_aside_listed_and_tried_again_when_told_to(tmp_path
             pin_snapshot(session.pipeline, session.registry, name)
         broken = replace(session, engine=LocalEngine(home.store_url, faulty))
         with pytest.raises(EngineError) as caught:
-            InProcess().run_assets(broken)
+            run_assets(broken)
         message = str(caught.value)
         assert message.startswith("signals of crawl-1: 1 of ")
         assert (
@@ -64,7 +64,7 @@ def test_a_failed_part_is_set_aside_listed_and_tried_again_when_told_to(tmp_path
         assert 1 not in {row.part for row in done}
 
         with pytest.raises(EngineError, match="1 of .* set aside"):  # though nothing is wrong now
-            InProcess().run_assets(session)
+            run_assets(session)
         listed = json.loads(said("failed", place, "--json"))
         assert [(row["stage"], row["snapshot"], row["part"]) for row in listed] == [
             ("signals", "crawl-1", 1)
@@ -76,7 +76,7 @@ def test_a_failed_part_is_set_aside_listed_and_tried_again_when_told_to(tmp_path
 
         assert said("retry", place, "--stage=documents") == "no part was set aside\n"
         assert said("retry", place) == "the next build tries again: 1\n"
-        InProcess().run_assets(session)
+        run_assets(session)
         assert make_version(session.pipeline, "whole")
     assert said("failed", place) == "no part is set aside\n"
 
@@ -88,12 +88,12 @@ def test_a_stage_of_one_task_fails_with_its_own_error_and_sets_nothing_aside(
     with open_session(recipe, home) as session:
         for name in session.pipeline.recipe.snapshots:
             pin_snapshot(session.pipeline, session.registry, name)
-        InProcess().run_assets(session)
+        run_assets(session)
         [tokenizer] = session.pipeline.results("tokenizer")
         shutil.rmtree(Path(home.store_url, artifact_folder("tokenizer", tokenizer.fingerprint)))
         broken = replace(session, engine=LocalEngine(home.store_url, faulty))
         with pytest.raises(SourceError, match="^there is no tokenizer today$"):
-            InProcess().run_assets(broken)
+            run_assets(broken)
     assert said("failed", f"--home={home.root}") == "no part is set aside\n"
 
 
@@ -105,7 +105,7 @@ def set_aside(tmp_path: Path) -> tuple[str, Home]:
         for name in session.pipeline.recipe.snapshots:
             pin_snapshot(session.pipeline, session.registry, name)
         with pytest.raises(EngineError, match="set aside"):
-            InProcess().run_assets(replace(session, engine=LocalEngine(home.store_url, faulty)))
+            run_assets(replace(session, engine=LocalEngine(home.store_url, faulty)))
     return recipe, home
 
 
@@ -134,7 +134,7 @@ def test_a_file_that_is_skipped_is_as_one_that_holds_nothing_and_the_version_say
         assert all(each["documents_in"] for i, each in enumerate(counts) if i != 1)
 
     with reopen_session(home, "mine") as session:  # as a takedown does
-        InProcess().run_assets(session)
+        run_assets(session)
         assert make_version(session.pipeline, "mine").manifest_bytes == made.manifest_bytes
 
     elsewhere = Home.resolve(str(tmp_path / "elsewhere"))

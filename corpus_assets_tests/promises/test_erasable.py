@@ -20,7 +20,7 @@ from catalog.takedown import requests as takedown
 from catalog.takedown.target import doc_id_target
 from corpus_assets.build import build
 from corpus_assets.core.home import Home
-from corpus_assets.defs.build import DagsterRuns
+from corpus_assets.defs.runs import DagsterRuns
 from corpus_assets.graph.run import pin_snapshot
 from corpus_assets.session import Session, open_session, reopen_session
 from corpus_assets.takedown.run import run_pending

@@ -15,7 +15,7 @@ from corpus_assets.build import build
 from corpus_assets.cli.export import LAYOUTS
 from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
-from corpus_assets.defs.build import DagsterRuns
+from corpus_assets.defs.runs import DagsterRuns
 from corpus_assets.session import open_session
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.takedown.home_search import HomeSearch, _Found

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from catalog.db.registry import Registry
 from catalog.db.rows import ArtifactRow
-from corpus_assets.build import InProcess
+from corpus_assets.build import run_assets
 from corpus_assets.core.home import Home
 from corpus_assets.core.identity import digest
 from corpus_assets.core.lock import check_inputs, check_recipe, import_calibrations, load_lock
@@ -142,7 +142,7 @@ def first_session(
 def run_all(session: Session, tasks_left: int | None = None) -> SeenEngine:
     """Every asset in the order of a build; `Abandoned` after that many tasks."""
     engine = SeenEngine(session.engine, tasks_left)
-    InProcess().run_assets(replace(session, engine=engine))
+    run_assets(replace(session, engine=engine))
     return engine
 
 
