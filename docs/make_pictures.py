@@ -1,0 +1,100 @@
+"""Make the pictures of the README anew: `python docs/make_pictures.py HOME`.
+
+HOME is one with the demo built. The pages are opened in Chromium, on a copy in which a takedown
+is carried out; `CHROMIUM` names the program where it is not `chromium`.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+PICTURES = Path(__file__).parent / "pictures"
+BIN = Path(sys.executable).parent
+QUERY = (  # a page that stands for copies
+    "SELECT kept_doc_id AS doc_id FROM cluster_members WHERE kept_doc_id <> doc_id "
+    "GROUP BY kept_doc_id ORDER BY count(*) DESC, kept_doc_id LIMIT 1"
+)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder) / "home"
+        shutil.copytree(sys.argv[1], home)
+        environment = os.environ | {"CORPUS_HOME": str(home), "DAGSTER_HOME": str(home / "dagster")}
+        report = home / "store" / "versions" / "demo-1" / "report.html"
+        picture("report", report.as_uri(), folder)
+        ((found,),) = json.loads(catalog(environment, "sql", QUERY, "--json"))["rows"]
+        port = str(free_port())
+        with running(environment, "catalog", "serve", "--port", port):
+            picture("document", f"http://127.0.0.1:{port}/documents/{found}", folder)
+        port = str(free_port())
+        where = ("-m", "corpus_assets.definitions", "-p", port)
+        with running(environment, "dagster-webserver", *where, patience_s=60):
+            picture("graph", f"http://127.0.0.1:{port}/asset-groups", folder)
+        catalog(environment, "takedown", "request", "--doc-id", found, "--reason", "erasure asked")
+        catalog(environment, "takedown", "run")
+        certificate = home / "store" / "certificates" / "00000001.html"
+        picture("certificate", certificate.as_uri(), folder)
+
+
+def catalog(environment: dict[str, str], *arguments: str) -> str:
+    command = [str(BIN / "catalog"), *arguments]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return done.stdout
+
+
+@contextlib.contextmanager
+def running(environment: dict[str, str], *command: str, patience_s: float = 20) -> Iterator[None]:
+    """Run a server until what is inside is done."""
+    port = int(command[-1])
+    server = subprocess.Popen([str(BIN / command[0]), *command[1:]], env=environment)
+    try:
+        end = time.monotonic() + patience_s
+        while not is_open(port):
+            if server.poll() is not None or time.monotonic() > end:
+                raise SystemExit(f"{command[0]} did not start")
+            time.sleep(0.2)
+        yield
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait()
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as asked:
+        return asked.connect_ex(("127.0.0.1", port)) == 0
+
+
+def free_port() -> int:
+    with socket.socket() as asked:
+        asked.bind(("127.0.0.1", 0))
+        return int(asked.getsockname()[1])
+
+
+def picture(name: str, address: str, folder: str) -> None:
+    path = PICTURES / f"{name}.png"
+    subprocess.run(
+        [
+            os.environ.get("CHROMIUM", "chromium"),
+            *("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"),
+            *("--no-first-run", f"--user-data-dir={folder}/chromium"),
+            *("--window-size=1200,800", "--virtual-time-budget=20000", f"--screenshot={path}"),
+            address,
+        ],
+        check=True,
+        stderr=subprocess.DEVNULL,
+    )
+    print(f"{path.name}: {path.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()
