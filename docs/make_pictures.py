@@ -93,7 +93,6 @@ def picture(name: str, address: str, folder: str) -> None:
         check=True,
         stderr=subprocess.DEVNULL,
     )
-    print(f"{path.name}: {path.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":
