@@ -82,6 +82,10 @@ class VersionExists(CatalogConflict):
     """A version of that name was published before, with another manifest."""
 
 
+class NotReleased(CatalogError):
+    """A version's gates do not let it be released."""
+
+
 class OrdersChanged(CatalogConflict):
     """A version was built under other standing orders than those in force now."""
 

@@ -28,6 +28,7 @@ from corpus_assets.ingest.purge import remember
 from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.session import Session, build_lease, refresh_orders
 from corpus_assets.versions.foreseen import warning_before_tokens
+from corpus_assets.versions.gates import release_if_passed
 from corpus_assets.versions.publish import is_published, lineage_rows, publish
 from corpus_assets.versions.version import (
     Version,
@@ -91,16 +92,26 @@ def tell_before(session: Session, asset: str) -> None:
         session.progress.told(line)
 
 
-def build(session: Session, version: str | None = None, runner: Runner | None = None) -> Version:
-    """Run everything that a version needs, then publish the version."""
-    made = build_unless(session, version, None, runner)
+def build(
+    session: Session,
+    version: str | None = None,
+    runner: Runner | None = None,
+    release: bool = True,
+) -> Version:
+    """Run everything that a version needs, then publish the version; with `release`, release it
+    where all its gates passed."""
+    made = build_unless(session, version, None, runner, release)
     if made is None:
         raise CorpusError("the build gave no version; run it again")
     return made
 
 
 def build_unless(
-    session: Session, version: str | None, same_as: str | None, runner: Runner | None = None
+    session: Session,
+    version: str | None,
+    same_as: str | None,
+    runner: Runner | None = None,
+    release: bool = True,
 ) -> Version | None:
     """Build a version; None, and nothing published, where all it holds is what `same_as` holds.
 
@@ -143,12 +154,15 @@ def build_unless(
         pin_sources(session)
         for line in (*session.pipeline.recipe.caveats(), *session.taken_over.lines()):
             session.progress.told(line)
-        done = _published(session, name) if same_as is None else None
-        if done is not None and runner.knows(session, done):
-            if done.gave_way is not None:
-                session.progress.told(f"mixture: {done.gave_way}")
-            return done
-        return runner.within(session, name, work)
+        made = _published(session, name) if same_as is None else None
+        if made is not None and runner.knows(session, made):
+            if made.gave_way is not None:
+                session.progress.told(f"mixture: {made.gave_way}")
+        else:
+            made = runner.within(session, name, work)
+        if made is not None and release:
+            session.progress.told(release_if_passed(session.registry, name, session.replaces))
+        return made
 
 
 def _published(session: Session, name: str) -> Version | None:

@@ -21,7 +21,7 @@ def resolve(registry: Registry, store: Store, name: str) -> dict[str, Any]:
     recipe = registry.recipe(version.recipe_digest)
     manifest = load_manifest(store, version)
     written = json.loads(manifest.dump())
-    shards = registry.version_shards(name)
+    shards = registry.version_shards(version.name)
     groups: dict[str, dict[str, Any]] = {}
     for row in shards:
         group = groups.setdefault(
@@ -31,15 +31,16 @@ def resolve(registry: Registry, store: Store, name: str) -> dict[str, Any]:
         group["samples"] += row.samples
         group["tokens"] += row.tokens
     return asdict(version) | {
+        "state": version.state,
         "recipe": recipe.name,
         "seed": manifest.seed,
         "seq_len": manifest.seq_len,
         "tokenizer": written["tokenizer"],
         "phases": written["phases"],
-        "inputs": _inputs(registry, name),
+        "inputs": _inputs(registry, version.name),
         "groups": list(groups.values()),
         "shards": [asdict(row) | {"name": row.full_name} for row in shards],
-        "gates": [asdict(gate) for gate in registry.gates(name)],
+        "gates": [asdict(gate) for gate in registry.gates(version.name)],
     }
 
 

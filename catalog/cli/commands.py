@@ -3,6 +3,7 @@
 import sys
 from contextlib import contextmanager
 from dataclasses import asdict
+from getpass import getuser
 from pathlib import Path
 from typing import IO, Any
 
@@ -47,8 +48,8 @@ def upgrade(place: Place, as_json: bool) -> None:
 @main.command()
 @placed
 def versions(place: Place, as_json: bool) -> None:
-    """List the published versions."""
-    rows = [asdict(row) for row in place.registry.versions()]
+    """List the published versions: candidates, released ones, revoked ones."""
+    rows = [asdict(row) | {"state": row.state} for row in place.registry.versions()]
     print_json(rows) if as_json else views.show_versions(rows)
 
 
@@ -56,11 +57,37 @@ def versions(place: Place, as_json: bool) -> None:
 @click.argument("version")
 @placed
 def resolve(place: Place, as_json: bool, version: str) -> None:
-    """Show what a version is made of: recipe, lock, manifest, inputs, groups, shards."""
+    """Show what a version is made of: recipe, lock, manifest, inputs, groups, shards, gates.
+
+    VERSION is a name, or `latest`: the newest released version.
+    """
     from catalog.ask.versions import resolve as resolve_version
 
     answer = resolve_version(place.registry, place.store, version)
     print_json(answer) if as_json else views.show_resolved(answer)
+
+
+@main.command()
+@click.argument("version")
+@click.option("--override", metavar="REASON", help="Release it whatever its gates say.")
+@click.option("--by", default=getuser, help="Who releases it [your user name].")
+@placed
+def release(place: Place, as_json: bool, version: str, override: str | None, by: str) -> None:
+    """Make a candidate a released version, if all its gates have passed.
+
+    `latest` and commands without a version name mean released ones only. Who released it, when and
+    why stands in the catalog.
+    """
+    reason = "its gates passed" if override is None else f"override: {override}"
+    place.registry.release_version(version, by, reason, override is not None)
+    answer = place.registry.version(version)
+    if as_json:
+        print_json(asdict(answer) | {"state": answer.state})
+    else:
+        print_line(
+            f"{version} is released since {answer.released_at} by {answer.released_by}: "
+            f"{answer.release_reason}"
+        )
 
 
 @main.command()

@@ -115,4 +115,6 @@ def placed(command: Command) -> Command:
     return run
 
 
-version_option = click.option("--version", help="The version to ask; the newest live one if none.")
+version_option = click.option(
+    "--version", help="The version to ask; the newest released one if none."
+)

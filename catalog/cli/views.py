@@ -19,7 +19,7 @@ def show_versions(rows: list[dict[str, Any]]) -> None:
         return
     print_records(
         [row | {"manifest": short(row["manifest_sha256"])} for row in rows],
-        *("name=version", "status", "created_at=created"),
+        *("name=version", "state=status", "created_at=created"),
         *("documents", "tokens", "samples", "manifest"),
     )
 
@@ -28,7 +28,8 @@ def show_resolved(answer: dict[str, Any]) -> None:
     """`catalog resolve`"""
     print_fields(
         [
-            ("version", f"{answer['name']} ({answer['status']}, {answer['created_at']})"),
+            ("version", f"{answer['name']} ({answer['state']}, {answer['created_at']})"),
+            ("released", _release(answer)),
             ("recipe", f"{answer['recipe']} {answer['recipe_digest']}"),
             ("lock", answer["lock_digest"]),
             ("manifest", f"{answer['manifest_path']} {answer['manifest_sha256']}"),
@@ -40,6 +41,10 @@ def show_resolved(answer: dict[str, Any]) -> None:
             ("samples", answer["samples"]),
         ]
     )
+    if answer["gates"]:
+        print_line()
+        gates = [gate | {"said": gate["detail"].get("message")} for gate in answer["gates"]]
+        print_records(gates, "name=gate", "passed", "said")
     print_line()
     print_records(answer["inputs"], "snapshot=input snapshot", "source", "files", "bytes")
     print_line()
@@ -47,6 +52,12 @@ def show_resolved(answer: dict[str, Any]) -> None:
     print_line()
     shards = [row | {"bin sha256": short(row["bin_sha256"])} for row in answer["shards"]]
     print_records(shards, "name=shard", "samples", "tokens", "documents", "bin sha256")
+
+
+def _release(answer: dict[str, Any]) -> str | None:
+    if answer["released_at"] is None:
+        return None
+    return f"{answer['released_at']} by {answer['released_by']}: {answer['release_reason']}"
 
 
 def show_history(answer: dict[str, Any]) -> None:

@@ -22,6 +22,7 @@ LINEAGE_TABLES = (
 
 SUPPRESSION_KINDS = ("url_key", "url_prefix", "host", "doc_id", "text_id", "near_text")
 VERSION_STATES = ("live", "revoked")
+LATEST = "latest"  # the newest released version, where a version is named
 TAKEDOWN_KINDS = ("url", "url_prefix", "domain", "doc_id", "text_id", "text_sha256")
 TAKEDOWN_STATES = ("pending", "running", "done", "withdrawn")
 
@@ -148,6 +149,17 @@ class VersionRow:
     created_at: str = ""
     superseded_by: str | None = None  # the version that took its place when it was revoked
     contents_sha256: str | None = None  # of `contents.json`; null where it was published without
+    released_at: str | None = None  # null: a candidate
+    released_by: str | None = None
+    release_reason: str | None = None
+
+    @property
+    def state(self) -> str:
+        """What it is good for: `candidate`, `released`, or `revoked`. `status` tells only whether
+        takedowns still have to reach it."""
+        if self.status == "revoked":
+            return "revoked"
+        return "candidate" if self.released_at is None else "released"
 
 
 @dataclass(frozen=True, slots=True)

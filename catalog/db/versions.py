@@ -19,6 +19,7 @@ from catalog.db.models import (
     values_of,
 )
 from catalog.db.rows import (
+    LATEST,
     ActionRow,
     GateRow,
     KeyRow,
@@ -34,6 +35,7 @@ from catalog.errors import (
     AmbiguousName,
     CatalogConflict,
     ContentDrift,
+    NotReleased,
     UnknownName,
     VersionExists,
 )
@@ -87,8 +89,12 @@ class VersionMethods:
         actions: Sequence[ActionRow] = (),
         keys: Sequence[KeyRow] = (),
         orders_state: str | None = None,
+        gates: Sequence[GateRow] | None = None,
     ) -> bool:
         """Publish a version whole; False when that very one, by its manifest, is published already.
+
+        With `gates`, how its release conditions came out, it is a candidate until
+        `release_version`; without, nothing judges it and it is released at once.
 
         In the same transaction the versions in `revokes` are marked revoked and superseded by
         it, and `actions` of takedowns are recorded: a crash leaves all of it or nothing. With
@@ -101,7 +107,10 @@ class VersionMethods:
             if is_new:
                 _refuse_wrong_rows(connection, version, shards, lineage, keys)
                 values = values_of(version) | {"created_at": version.created_at or timestamp()}
+                if gates is None:
+                    values |= _release("publisher", "published without gates")
                 connection.execute(insert(Version), [values])
+                _put_gates(connection, gates or ())
                 for table, rows in (
                     (VersionShard, shards),
                     (VersionLineage, lineage),
@@ -122,15 +131,45 @@ class VersionMethods:
             return read_rows(connection, VersionRow, wanted)
 
     def version(self, name: str | None = None) -> VersionRow:
-        """Return the version of that name, or the newest live one."""
+        """Return the version of that name; of none, or of `latest`, the newest released one."""
         with self.database.read() as connection:
-            if name is not None:
+            if name not in (None, LATEST):
                 return _version(connection, name)
-            wanted = pick(Version, VersionRow).where(Version.c.status == "live")
-            newest = wanted.order_by(Version.c.id.desc()).limit(1)
-            for found in read_rows(connection, VersionRow, newest):
+            live = pick(Version, VersionRow).where(Version.c.status == "live")
+            newest = live.order_by(Version.c.id.desc()).limit(1)
+            for found in read_rows(
+                connection, VersionRow, newest.where(Version.c.released_at.is_not(None))
+            ):
                 return found
+            for candidate in read_rows(connection, VersionRow, newest):
+                raise UnknownName(
+                    f"no live version is released yet: {candidate.name} is a candidate; name it, "
+                    f"or let `catalog release {candidate.name}` say what is missing"
+                )
         raise UnknownName("no live version is published yet: build one, or name one by --version")
+
+    def release_version(self, name: str, by: str, reason: str, override: bool = False) -> bool:
+        """Make a candidate a released version; False where it is one already.
+
+        Refused while a gate has not passed, unless `override`; the reason stands in the catalog.
+        """
+        with self.database.write() as connection:
+            row = _version(connection, name)
+            if row.status != "live":
+                instead = f"; {row.superseded_by} stands in its place" if row.superseded_by else ""
+                raise NotReleased(f"version {name} is revoked and stays so{instead}")
+            if row.released_at is not None:
+                return False
+            closed = [gate for gate in _gates(connection, name) if not gate.passed]
+            if closed and not override:
+                why = "; ".join(f"{gate.name}: {gate.detail.get('message', '')}" for gate in closed)
+                raise NotReleased(
+                    f"version {name} stays a candidate: {why}; put it right, or release it all the "
+                    "same with --override REASON"
+                )
+            values = _release(by, reason)
+            connection.execute(update(Version).where(Version.c.name == name).values(**values))
+            return True
 
     def version_shards(self, name: str) -> list[ShardRow]:
         """Return the version's shards by group and name."""
@@ -175,16 +214,12 @@ class VersionMethods:
         """Record how a release condition came out; the last outcome stands."""
         with self.database.write() as connection:
             _version(connection, gate.version)
-            known = (Gate.c.version == gate.version, Gate.c.name == gate.name)
-            connection.execute(delete(Gate).where(*known))
-            values = values_of(gate) | {"created_at": gate.created_at or timestamp()}
-            connection.execute(insert(Gate).values(**values))
+            _put_gates(connection, [gate])
 
     def gates(self, version: str) -> list[GateRow]:
         """Return release conditions of a version."""
         with self.database.read() as connection:
-            wanted = pick(Gate, GateRow).where(Gate.c.version == version)
-            return read_rows(connection, GateRow, wanted.order_by(Gate.c.name))
+            return _gates(connection, version)
 
     def add_metrics(self, rows: Sequence[MetricRow]) -> None:
         """Write metrics; the last value of a (name, snapshot, version) stands."""
@@ -215,6 +250,23 @@ class VersionMethods:
             return read_rows(connection, MetricRow, wanted)
 
 
+def _release(by: str, reason: str) -> dict[str, str]:
+    return {"released_at": timestamp(), "released_by": by, "release_reason": reason}
+
+
+def _put_gates(connection: Connection, gates: Sequence[GateRow]) -> None:
+    for gate in gates:
+        known = (Gate.c.version == gate.version, Gate.c.name == gate.name)
+        connection.execute(delete(Gate).where(*known))
+        values = values_of(gate) | {"created_at": gate.created_at or timestamp()}
+        connection.execute(insert(Gate).values(**values))
+
+
+def _gates(connection: Connection, version: str) -> list[GateRow]:
+    wanted = pick(Gate, GateRow).where(Gate.c.version == version)
+    return read_rows(connection, GateRow, wanted.order_by(Gate.c.name))
+
+
 def _put_text(
     connection: Connection, table: Table, row: RecipeRow | LockRow, what: str, text: str
 ) -> None:
@@ -234,6 +286,8 @@ def _put_text(
 def _is_published(connection: Connection, version: VersionRow) -> bool:
     """Return whether that very version is there; `VersionExists` when another one has its name."""
     check_name("version", version.name)
+    if version.name == LATEST:
+        raise VersionExists(f"{LATEST} names the newest released version: choose another --version")
     wanted = select(Version.c.manifest_sha256).where(Version.c.name == version.name)
     known = connection.scalar(wanted)
     if known is not None and known != version.manifest_sha256:

@@ -115,7 +115,7 @@ class Application:
 
     def home(self, request: Request) -> Response:
         waiting = [asdict(row) for row in self.registry.takedowns("pending")]
-        rows = [asdict(row) for row in self.registry.versions()][::-1]
+        rows = [asdict(row) | {"state": row.state} for row in self.registry.versions()][::-1]
         return self.page("home.html", {"versions": rows, "waiting": waiting})
 
     def find(self, request: Request) -> Response:

@@ -292,7 +292,13 @@ def status_lines(home: Home, as_json: bool) -> list[str]:
             "home": str(home.root),
             "store": store.url,
             "versions": [
-                {"name": v.name, "status": v.status, "documents": v.documents, "tokens": v.tokens}
+                {
+                    "name": v.name,
+                    "status": v.status,
+                    "state": v.state,
+                    "documents": v.documents,
+                    "tokens": v.tokens,
+                }
                 for v in versions
             ],
             "snapshots": [
@@ -305,7 +311,7 @@ def status_lines(home: Home, as_json: bool) -> list[str]:
         return [f"{home.root} is empty; `corpus build demo` fills it"]
     lines = [f"home {home.root}", "", "versions:"]
     lines += [
-        f"  {v.name:<28}{v.status:<9}{v.documents:>10,} documents {v.tokens:>14,} tokens"
+        f"  {v.name:<28}{v.state:<11}{v.documents:>10,} documents {v.tokens:>14,} tokens"
         for v in versions
     ] or ["  none yet"]
     lines += ["", "snapshots:"]

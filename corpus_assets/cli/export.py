@@ -67,6 +67,12 @@ def export_command(
     from corpus_assets.shards.export.run import export, open_version
 
     source = open_version(Home.resolve(home), version)
+    if source.is_candidate:
+        click.echo(
+            f"{source.version} is a candidate: no gate has released it (`catalog release` says "
+            "why); `latest` names the newest released version",
+            err=True,
+        )
     plan = make_plan(
         source.manifest,
         source.manifest_sha256,
@@ -94,7 +100,7 @@ def export_command(
     size = sum(file["bytes"] for file in body["files"])
     seeds = ", ".join(str(one["seed"]) for one in body["passes"])
     click.echo(
-        f"exported {version} to {out}: {body['samples']:,} samples of {body['seq_len']} tokens, "
+        f"exported {source.version} to {out}: {body['samples']:,} samples of {body['seq_len']} tokens, "
         f"{body['tokens']:,} without padding, {size / 2**20:.1f} MiB in {len(body['files'])} files"
     )
     click.echo(

@@ -15,6 +15,7 @@ from catalog.errors import CatalogError
 from catalog.formats.ids import check_name
 from catalog.stopping import stoppable
 from corpus_assets.cli.cost import cost, estimate
+from corpus_assets.cli.evidence import evidence
 from corpus_assets.cli.export import (
     check_export_command,
     export_command,
@@ -75,6 +76,7 @@ cli.add_command(mix)
 cli.add_command(parts)
 cli.add_command(cost)
 cli.add_command(estimate)
+cli.add_command(evidence)
 cli.add_command(plan_tokens)
 cli.add_command(export_command)
 cli.add_command(check_export_command)

@@ -8,7 +8,7 @@ from corpus_assets.defs.build import SOURCE_FILES, source_metadata
 from corpus_assets.defs.materialize import check_specs, columns, materialize_stage
 from corpus_assets.defs.partitions import EVERY, SNAPSHOTS
 from corpus_assets.defs.resources import CorpusResource
-from corpus_assets.defs.version_assets import corpus_version_asset
+from corpus_assets.defs.version_assets import corpus_version_asset, release_gate_asset
 from corpus_assets.graph.run import pin_snapshot
 from corpus_assets.ingest import listing as source_files
 from corpus_assets.stages import STAGES
@@ -82,4 +82,5 @@ ASSETS = [
     source_files_asset,
     *(stage_asset(asset) for asset in STAGES.assets.values()),
     corpus_version_asset,
+    release_gate_asset,
 ]

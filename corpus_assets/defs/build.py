@@ -77,13 +77,14 @@ def build_corpus(
     if is_done_by_command(context):
         return
     with corpus.session(_Logged(context)) as session:
-        made = build(session, config.version or None, InStep(context))
+        made = build(session, config.version or None, InStep(context), release=False)
     context.add_output_metadata({"version": made.name, "lock_digest": made.lock.digest})
 
 
 @dg.job(executor_def=dg.in_process_executor)
 def build_version() -> None:
-    """Build and publish a version of the recipe: all assets, in the right order."""
+    """Build and publish a candidate of the recipe: all assets, in the right order. The asset
+    `release_gate`, or `catalog release`, lets it go."""
     build_corpus()
 
 

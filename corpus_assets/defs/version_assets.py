@@ -11,6 +11,7 @@ from corpus_assets.defs.partitions import EVERY, VERSIONS
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.graph.checks import CheckOutcome, check_version
 from corpus_assets.session import Session
+from corpus_assets.versions.gates import release_if_passed
 from corpus_assets.versions.publish import publish
 from corpus_assets.versions.statistics import Step, funnel
 from corpus_assets.versions.version import Version, make_version
@@ -73,6 +74,39 @@ def recorded_version(
     }
     outcome = check_version(pipeline, version.manifest)
     return metadata, sha256_hex(version.manifest_bytes), outcome
+
+
+@dg.asset(
+    name="release_gate",
+    partitions_def=VERSIONS,
+    group_name="release",
+    kinds={"python", "sql"},
+    deps=[corpus_version_asset],
+    code_version="1",
+    check_specs=[
+        check_spec("release_gate", "released", "All gates of the version have passed.", VERSIONS)
+    ],
+)
+def release_gate_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
+    """Release a candidate whose gates have passed, or say why not."""
+    name = context.partition_key
+    with corpus.session() as session:
+        told = release_if_passed(session.registry, name)
+        gates, row = session.registry.gates(name), session.registry.version(name)
+    lines = [
+        f"| {g.name} | {'passed' if g.passed else 'closed'} | {g.detail.get('message', '')} |"
+        for g in gates
+    ]
+    listed = "\n".join(["| gate | outcome | said |", "|---|---|---|", *lines])
+    numbers = {f"gate_{g.name}": g.value for g in gates if g.value is not None}
+    return dg.MaterializeResult(
+        metadata={"state": row.state, "gates": dg.MetadataValue.md(listed), **numbers},
+        check_results=[
+            dg.AssetCheckResult(
+                check_name="released", passed=row.state == "released", description=told
+            )
+        ],
+    )
 
 
 def _funnel_table(steps: Sequence[Step]) -> dg.TableMetadataValue:

@@ -297,7 +297,7 @@ def _satterthwaite(variances: Sequence[float], degrees: Sequence[float]) -> floa
     if total == 0:
         return float(min(degrees))
     parts = zip(variances, degrees, strict=True)
-    return total**2 / sum(variance**2 / degree for variance, degree in parts)
+    return float(total**2 / sum(variance**2 / degree for variance, degree in parts))
 
 
 def _together(variances: Sequence[float], degrees: Sequence[float]) -> float:
@@ -311,7 +311,7 @@ def _together(variances: Sequence[float], degrees: Sequence[float]) -> float:
     if total == 0:
         return float(min(degrees))
     parts = zip(variances, degrees, strict=True)
-    return 1 / sum((variance / total) ** 1.5 / degree for variance, degree in parts)
+    return float(1 / sum((variance / total) ** 1.5 / degree for variance, degree in parts))
 
 
 def _quantile(probability: float, degrees: float) -> float:
@@ -440,12 +440,12 @@ class LossCurve:
     largest: float
 
     def at(self, tokens: float) -> float:
-        return self.floor + self.scale * tokens**-self.power
+        return float(self.floor + self.scale * tokens**-self.power)
 
     def tokens_for(self, loss: float) -> float | None:
         """Return the budget with that loss; None where the curve never comes so low."""
         gain = loss - self.floor
-        return (self.scale / gain) ** (1 / self.power) if gain > 0 else None
+        return float((self.scale / gain) ** (1 / self.power)) if gain > 0 else None
 
 
 def fit_curve(tokens: Sequence[float], losses: Sequence[float]) -> LossCurve:

@@ -83,6 +83,43 @@ class DriftSettings(Settings):
     )
 
 
+class GateSettings(Settings):
+    """What a version must pass, besides the comparison of models, to be released."""
+
+    conservation: bool = Field(default=True, description="every document is in shards or dropped")
+    drift: Literal["errors", "warnings", "off"] = Field(
+        default="errors", description="which outcomes of the `drift` checks hold a version back"
+    )
+    audit: bool = Field(default=True, description="the audit of the tokenizer passed")
+
+
+class ComparisonRule(Settings):
+    """When a comparison with the baseline lets a version be released."""
+
+    margin: float = Field(
+        default=0.005,
+        ge=0,
+        lt=1,
+        description="share of bits per byte by which a domain may be worse",
+    )
+    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="of all intervals")
+    must_not_regress: tuple[str, ...] = Field(
+        default=("all",), description="domains that the margin guards; `all`: every one"
+    )
+    unless: dict[str, Annotated[float, Field(ge=0, lt=1)]] = Field(
+        default={}, description="other margins, by domain"
+    )
+
+
+class EvidenceSettings(Settings):
+    """Models decide: a version stays a candidate until a comparison with the baseline lets it go."""
+
+    baseline: str = Field(description="the version that others are compared with")
+    gate: ComparisonRule = Field(
+        default=ComparisonRule(), description="the rule; a plan that counts has the same"
+    )
+
+
 class TakedownSettings(Settings):
     """How long requests are gathered before a run, and what becomes of revoked versions."""
 
@@ -244,6 +281,13 @@ class Recipe(Settings):
     mixture: MixtureSettings
     survival: dict[DroppingAsset, Bounds] = Field(default={})
     drift: DriftSettings = DriftSettings()
+    gate: GateSettings = Field(
+        default=GateSettings(),
+        description="what makes a candidate a released version; no part of what a version is",
+    )
+    evidence: EvidenceSettings | None = Field(
+        default=None, description="absent: no models are asked for; no part of what a version is"
+    )
     takedowns: TakedownSettings = Field(
         default=TakedownSettings(),
         description="when takedowns are carried out; no part of what a version is",
@@ -493,6 +537,7 @@ class Recipe(Settings):
         if self.use_stand_ins:
             body["stand_ins"] = self.stand_ins_in_use()
         del body["drift"]  # it judges what comes out, and changes nothing of it
+        del body["gate"], body["evidence"]  # as `drift`
         del body["takedowns"]  # when they are carried out, not what comes out
         del body["max_failed_parts"]  # a bound of what `sources` say
         del body["tokenizer"]["audit"]  # it judges, as `drift`

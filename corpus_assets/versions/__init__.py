@@ -2,6 +2,7 @@
 
 __all__ = [
     "foreseen",
+    "gates",
     "gc",
     "pages",
     "pins",

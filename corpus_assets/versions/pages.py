@@ -132,6 +132,82 @@ def _apart(labels: Sequence[tuple[float, str]], least: float = 44) -> list[tuple
     return joined
 
 
+def interval_rows(
+    rows: Sequence[tuple[str, float, float, float, float | None]], title: str = ""
+) -> str:
+    """Draw one interval a row: (label, value, low, high, limit), with a line at 0."""
+    if not rows:
+        return "<p>Nothing to show.</p>"
+    ends = [0.0, *(end for _, _, low, high, limit in rows for end in (low, high, limit or 0.0))]
+    least, most = min(ends), max(ends)
+    scale = (WIDTH - LABEL - 190) / ((most - least) or 1.0)
+
+    def x(value: float) -> float:
+        return LABEL + (value - least) * scale
+
+    height = ROW * len(rows)
+    parts = [_open(height + 28), _line((x(0), 0), (x(0), height), PALE)]
+    for i, (label, value, low, high, limit) in enumerate(rows):
+        y = i * ROW + 12
+        colour = RED if limit is not None and low > limit else BLUE
+        parts.append(svg_text(LABEL - 8, y + 4, label, anchor="end"))
+        parts.append(_line((x(low), y), (x(high), y), colour, 2))
+        parts.append(f'<circle cx="{x(value):.1f}" cy="{y}" r="4" fill="{colour}"/>')
+        if limit is not None:
+            parts.append(_line((x(limit), y - 8), (x(limit), y + 8), ORANGE))
+        told = f"{value:+.2f} [{low:+.2f}, {high:+.2f}]"
+        parts.append(svg_text(WIDTH - 180, y + 4, told))
+    parts.append(svg_text(LABEL, height + 20, title, size=11.5))
+    return "".join(parts) + "</svg>"
+
+
+COLOURS = (BLUE, ORANGE, RED, "#3f8f5f", "#7a5ba6", "#5b6b7c")
+
+
+def line_chart(
+    lines: Sequence[tuple[str, Sequence[tuple[float, float]]]], x_title: str, y_title: str
+) -> str:
+    """Draw lines of points, those of one name in one colour, with a legend."""
+    points = [point for _, line in lines for point in line]
+    if not points:
+        return "<p>Nothing to show.</p>"
+    (left, right), (low, high) = ((min(c), max(c)) for c in zip(*points, strict=True))
+    wide, high_px = WIDTH - 230, 260
+
+    def place(point: tuple[float, float]) -> tuple[float, float]:
+        across = (point[0] - left) / ((right - left) or 1.0)
+        up = (point[1] - low) / ((high - low) or 1.0)
+        return 60 + across * wide, 12 + (1 - up) * high_px
+
+    names = list(dict.fromkeys(name for name, _ in lines))
+    colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
+    parts = [_open(high_px + 52)]
+    for name, line in lines:
+        spots = [place(point) for point in sorted(line)]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
+        parts.append(
+            f'<polyline points="{path}" fill="none" stroke="{colours[name]}" stroke-width="1.6"/>'
+        )
+    for i, name in enumerate(names):
+        parts.append(svg_text(WIDTH - 160, 24 + i * 18, name, colour=colours[name]))
+    for value, y in ((high, 16.0), (low, 12.0 + high_px)):
+        parts.append(svg_text(54, y, f"{value:.3g}", anchor="end", size=11.5))
+    for value, x in ((left, 60.0), (right, 60.0 + wide)):
+        parts.append(svg_text(x, high_px + 28, f"{value:.3g}", anchor="middle", size=11.5))
+    parts.append(svg_text(60 + wide / 2, high_px + 28, x_title, anchor="middle", size=11.5))
+    parts.append(svg_text(60, high_px + 46, f"up: {y_title}", size=11.5))
+    return "".join(parts) + "</svg>"
+
+
+def _line(
+    start: tuple[float, float], end: tuple[float, float], colour: str, width: float = 1
+) -> str:
+    return (
+        f'<line x1="{start[0]:.1f}" y1="{start[1]:.1f}" x2="{end[0]:.1f}" y2="{end[1]:.1f}" '
+        f'stroke="{colour}" stroke-width="{width:g}"/>'
+    )
+
+
 def small_multiples(charts: Sequence[tuple[str, str, str]]) -> str:
     """Set small charts side by side: (title, a line below it, SVG)."""
     figures = "".join(

@@ -46,6 +46,7 @@ from corpus_assets.scrub.text_hashes import hash_list_files
 from corpus_assets.signals.stages.classifiers import outside_classifiers
 from corpus_assets.signals.stages.perplexity import outside_files
 from corpus_assets.signals.stages.signal_models import signal_models
+from corpus_assets.versions.gates import version_gates
 from corpus_assets.versions.published import (
     KEPT,
     KeptFiles,
@@ -194,6 +195,7 @@ def _register(
         actions=actions,
         keys=keys,
         orders_state=pipeline.suppressions.state,
+        gates=version_gates(pipeline, version.name, manifest),
     )
 
 

@@ -12,6 +12,7 @@ from catalog.db.registry import Registry
 from catalog.formats.store import Store
 from catalog.takedown.requests import request
 from catalog.takedown.target import url_target
+from corpus_assets.build import build
 from corpus_assets.cli.main import main
 from corpus_assets.core.errors import MissingInput, RecipeError
 from corpus_assets.core.home import Home
@@ -23,6 +24,7 @@ from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.sensors import INGESTED, new_snapshots
 from corpus_assets.defs.takedown_request import file_takedown
 from corpus_assets.defs.takedown_sensor import pending_takedowns, takedown_job
+from corpus_assets.session import open_session
 from corpus_assets.stages import STAGES
 from corpus_assets.versions.statistics import DRIFT_CHECKS
 from corpus_assets_tests.conftest import VERSION, Place
@@ -45,7 +47,7 @@ def _assets() -> dict[str, dg.AssetsDefinition]:
 
 
 def test_every_declared_asset_is_one_of_dagsters() -> None:
-    assert set(_assets()) == set(STAGES.assets) | {"source_files", "corpus_version"}
+    assert set(_assets()) == set(STAGES.assets) | {"source_files", "corpus_version", "release_gate"}
 
 
 def test_edges_are_those_of_the_declarations() -> None:
@@ -65,7 +67,7 @@ def test_stages_are_partitioned_by_snapshot_and_calibrations_are_not() -> None:
         if asset.partitions_def is not None
     }
     expected = dict.fromkeys({"source_files", *BY_SNAPSHOT}, "snapshot")
-    assert partitions == expected | {"corpus_version": "version"}
+    assert partitions == expected | {"corpus_version": "version", "release_gate": "version"}
 
 
 def test_every_asset_says_what_it_does_and_which_code_made_it() -> None:
@@ -102,7 +104,7 @@ def test_assets_are_grouped_by_subject() -> None:
         "decontaminate": {"contamination"},
         "write": {"clean_text", "shards", "lineage_keys"},
         "calibrations": OVER_ALL,
-        "release": {"corpus_version"},
+        "release": {"corpus_version", "release_gate"},
     }
 
 
@@ -137,7 +139,8 @@ def test_a_build_is_one_run_of_its_job_that_the_ui_can_start_again(
             partitions = instance.get_materialized_partitions(dg.AssetKey(name))
             assert partitions == (set(SNAPSHOTS) if name in BY_SNAPSHOT else set())
             assert instance.get_latest_materialization_event(dg.AssetKey(name)) is not None
-        checks = [(asset.key, spec) for asset in ASSETS for spec in asset.check_specs]
+        built = [asset for asset in ASSETS if asset.key != dg.AssetKey("release_gate")]
+        checks = [(asset.key, spec) for asset in built for spec in asset.check_specs]
         for key, spec in checks:
             found = instance.event_log_storage.get_asset_check_execution_history(spec.key, 10)
             of = {None} if spec.partitions_def is None else set(SNAPSHOTS)
@@ -372,3 +375,27 @@ def test_a_takedown_is_filed_from_the_launchpad_and_the_sensor_has_it_carried_ou
         f"{VERSION}.td1": "live",
     }
     assert [row.status for row in registry.takedowns()] == ["done"]
+
+
+def test_a_version_that_the_job_built_is_a_candidate_until_its_gate_is_run(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", str(place.home / "dagster"))
+    home = Home.resolve(str(place.home))
+    with open_session(str(place.recipe), home) as session:
+        build(session, "scheduled", release=False)
+        assert session.registry.version("scheduled").state == "candidate"
+        assert session.registry.version().name == VERSION, "the newest released one"
+    corpus = CorpusResource(home=str(place.home), recipe=str(place.recipe))
+    with dg.DagsterInstance.from_config(str(place.home / "dagster")) as instance:
+        instance.add_dynamic_partitions("version", ["scheduled"])
+        done = dg.materialize(
+            ASSETS,
+            selection=["release_gate"],
+            partition_key="scheduled",
+            instance=instance,
+            resources={"corpus": corpus},
+        )
+        (check,) = done.get_asset_check_evaluations()
+    assert check.passed
+    assert Registry(home.catalog_url).version().name == "scheduled"

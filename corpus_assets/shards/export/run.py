@@ -40,6 +40,8 @@ class Source:
     manifest_sha256: str
     tokenizer: bytes
     store: Path | Opener
+    version: str
+    is_candidate: bool  # not released: it was asked for by its name
 
 
 def open_version(home: Home, name: str) -> Source:
@@ -54,7 +56,8 @@ def open_version(home: Home, name: str) -> Source:
     manifest = parse_manifest(content, row.manifest_path)
     tokenizer = read_checked(store, manifest.tokenizer.path, manifest.tokenizer.sha256)
     place: Path | Opener = store.root if isinstance(store, LocalStore) else store.local
-    return Source(manifest, content, row.manifest_sha256, tokenizer, place)
+    is_candidate = row.state == "candidate"
+    return Source(manifest, content, row.manifest_sha256, tokenizer, place, row.name, is_candidate)
 
 
 Progress = Callable[[int, int], None]

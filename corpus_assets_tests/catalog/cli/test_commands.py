@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from click.testing import CliRunner, Result
 from catalog.cli.commands import main
 from catalog.cli.terminal import printable
 from catalog.db import schema
+from catalog.db.rows import GateRow
 from corpus_assets_tests.catalog.corpus import PREFERENCE, Corpus, Doc, build
 
 SHARD = "WEB-2024-10/web/high/shard_00001"
@@ -50,8 +52,25 @@ def test_addresses_come_from_the_environment_too(corpus: Corpus) -> None:
 
 
 def test_versions_are_listed(corpus: Corpus) -> None:
-    assert "v1       live" in run(corpus, "versions").stdout
+    assert "v1       released" in run(corpus, "versions").stdout
     assert run_json(corpus, "versions")[0]["documents"] == len(corpus.kept())
+
+
+def test_a_candidate_is_released_by_command_with_who_and_why(tmp_path: Path) -> None:
+    corpus = build(tmp_path / "home")
+    row = corpus.registry.version("v1")
+    closed = GateRow("v2", "drift", False, detail={"message": "quality fell"})
+    candidate = replace(row, name="v2", released_at=None, released_by=None, release_reason=None)
+    corpus.registry.publish_version(candidate, [], [], gates=[closed])
+    assert [v["state"] for v in run_json(corpus, "versions")] == ["released", "candidate"]
+    assert run_json(corpus, "resolve", "latest")["name"] == "v1"
+    refused = run(corpus, "release", "v2")
+    assert refused.exit_code == 2
+    assert "v2 stays a candidate: drift: quality fell" in refused.stderr
+    run(corpus, "release", "v2", "--override", "seen by hand", "--by", "ann")
+    released = run_json(corpus, "versions")[1]
+    assert (released["state"], released["released_by"]) == ("released", "ann")
+    assert released["release_reason"] == "override: seen by hand"
 
 
 def test_resolve_names_everything_a_version_is_made_of(corpus: Corpus) -> None:

@@ -31,6 +31,7 @@ from catalog.errors import (
     ContentDrift,
     LeaseHeld,
     LeaseLost,
+    NotReleased,
     PathRefused,
     SnapshotChanged,
     UnknownName,
@@ -215,7 +216,7 @@ def test_a_version_is_published_whole(registry: Registry) -> None:
         "spans", "S1", "artifacts/s.parquet", "aa", 3, shard="S1/web/high/shard_00000"
     )
     texts = LineageRow("texts", "S1", "artifacts/t.parquet", "bb", 3, part=0)
-    assert ready(registry).publish_version(version(), [shard()], [spans, texts])
+    assert ready(registry).publish_version(version(), [shard()], [spans, texts], gates=[])
     assert dataclasses.replace(registry.version("v1"), created_at="") == version()
     assert registry.version_shards("v1") == [shard()]
     assert registry.lineage_files("v1", "spans") == [spans]
@@ -280,6 +281,43 @@ def test_the_newest_live_version_is_the_default(registry: Registry) -> None:
     revoke(registry, "a")
     assert registry.version().name == "b"
     assert registry.version("a").status == "revoked"
+
+
+def test_a_candidate_is_found_by_its_name_only_until_its_gates_release_it(
+    registry: Registry,
+) -> None:
+    ready(registry).publish_version(version("old"), [], [])
+    closed = GateRow("new", "drift", False, detail={"message": "quality fell"})
+    registry.publish_version(version("new"), [], [], gates=[closed])
+    assert (registry.version("new").state, registry.version("latest").name) == ("candidate", "old")
+    with pytest.raises(NotReleased, match="new stays a candidate: drift: quality fell"):
+        registry.release_version("new", "me", "its gates passed")
+    registry.put_gate(dataclasses.replace(closed, passed=True))
+    assert registry.release_version("new", "me", "its gates passed")
+    row = registry.version()
+    assert (row.name, row.state, row.released_by) == ("new", "released", "me")
+    assert not registry.release_version("new", "you", "again"), "the first release stands"
+    assert registry.version("new").release_reason == "its gates passed"
+
+
+def test_an_override_is_recorded_and_revoked_stays_revoked(registry: Registry) -> None:
+    ready(registry)
+    for name in ("a", "b"):
+        closed = GateRow(name, "models", False, detail={"message": "not compared yet"})
+        registry.publish_version(version(name), [], [], gates=[closed])
+    with pytest.raises(UnknownName, match="no live version is released yet: b is a candidate"):
+        registry.version()
+    registry.release_version("a", "lead", "override: needed for the demo", override=True)
+    assert registry.version().release_reason == "override: needed for the demo"
+    revoke(registry, "a")
+    assert registry.version("a").state == "revoked"
+    with pytest.raises(NotReleased, match="revoked and stays so"):
+        registry.release_version("a", "lead", "override: again", override=True)
+
+
+def test_no_version_is_called_latest(registry: Registry) -> None:
+    with pytest.raises(VersionExists, match="newest released"):
+        ready(registry).publish_version(version("latest"), [], [])
 
 
 def test_an_unknown_version_is_named_in_the_error(registry: Registry) -> None:

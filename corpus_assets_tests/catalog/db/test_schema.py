@@ -101,6 +101,31 @@ def test_an_upgrade_keeps_requests_and_who_holds_their_suppressions(
     assert registry.suppressions() == []
 
 
+def test_versions_from_before_there_were_gates_count_as_released(
+    empty_url: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "before"
+    shutil.copytree(schema.MIGRATIONS, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for later in folder.glob("versions/*.py"):
+        if later.name >= "0011":
+            later.unlink()
+    registry = Registry(empty_url)
+    schema.upgrade(registry.database, folder)
+    with registry.database.write() as connection:
+        connection.execute(text("INSERT INTO recipes VALUES ('r', 'demo', '{}', 'then')"))
+        connection.execute(text("INSERT INTO locks VALUES ('l', '{}', 'then')"))
+        connection.execute(
+            text(
+                "INSERT INTO versions (name, lock_digest, recipe_digest, manifest_path, "
+                "manifest_sha256, documents, tokens, samples, status, created_at) "
+                "VALUES ('v1', 'l', 'r', 'm', 'x', 1, 1, 1, 'live', 'then')"
+            )
+        )
+    assert registry.upgrade() == ("0010", NEWEST)
+    row = registry.version()
+    assert (row.name, row.state, row.released_at) == ("v1", "released", "then")
+
+
 def test_an_empty_database_asks_for_an_upgrade(postgres_schema_url: str, tmp_path: Path) -> None:
     with pytest.raises(SchemaMismatch, match="is empty: run `catalog upgrade`"):
         Registry(postgres_schema_url).check_schema()

@@ -1,0 +1,175 @@
+"""What small models say about versions: the group `corpus evidence`."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from catalog.cli.terminal import print_json, print_line, print_table
+from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION
+from corpus_assets.core.errors import EvidenceError
+from corpus_assets.core.home import Home
+
+RESULTS_OPTION = click.option(
+    "--results",
+    type=click.Path(path_type=Path),
+    help="A pack's folder: plan.json and runs/ [what was imported into the home].",
+)
+
+
+@click.group()
+def evidence() -> None:
+    """Decide by small models: compare versions, open the gate of releases, find mixtures."""
+
+
+@evidence.command()
+@click.argument("baseline")
+@click.argument("arm")
+@RESULTS_OPTION
+@click.option("--page", type=click.Path(path_type=Path), help="Also write an HTML page there.")
+@HOME_OPTION
+@JSON_OPTION
+def compare(
+    baseline: str,
+    arm: str,
+    results: Path | None,
+    page: Path | None,
+    home: str | None,
+    as_json: bool,
+) -> None:
+    """Say whether ARM is better than BASELINE, by domain, with intervals.
+
+    Both are arms of one plan, or versions that are. Below 0 is better: bits per byte fell.
+    """
+    from corpus_assets.evidence.gate import compare_results, described, find_results
+    from corpus_assets.evidence.page import evidence_page
+    from corpus_assets.session import open_home
+
+    found = find_results(results or open_home(Home.resolve(home))[0], baseline, arm)
+    first, second = (found.arm_of(name) or name for name in (baseline, arm))
+    compared = compare_results(found, first, [second])
+    if page is not None:
+        page.write_text(evidence_page(found, compared), encoding="utf-8")
+    if as_json:
+        print_json(described(compared))
+        return
+    (comparison,) = compared.comparisons
+    print_table(
+        ("domain", "baseline bpb", "bpb", "percent", "interval"),
+        [
+            (
+                d.domain,
+                f"{d.baseline_bpb:.4f}",
+                f"{d.bpb:.4f}",
+                f"{d.percent:+.2f}",
+                f"[{d.low:+.2f}, {d.high:+.2f}]",
+            )
+            for d in comparison.main
+        ],
+    )
+    print_line()
+    factor = compared.factors[second]
+    worth = "" if factor is None else f"; worth {factor.factor:.2f} times the compute"
+    print_line(f"{second} against {first}: {comparison.words}{worth}")
+    for line in (*comparison.reasons, *compared.notes):
+        print_line(f"  {line}")
+
+
+@evidence.command()
+@click.argument("version")
+@RESULTS_OPTION
+@HOME_OPTION
+@JSON_OPTION
+def gate(version: str, results: Path | None, home: str | None, as_json: bool) -> None:
+    """Let the comparison of a plan decide the gate `models` of VERSION.
+
+    Where all gates have passed, the version is released.
+    """
+    from corpus_assets.evidence.gate import decide, find_results
+    from corpus_assets.session import open_home
+    from corpus_assets.versions.gates import release_if_passed
+
+    store, registry = open_home(Home.resolve(home))
+    name = registry.version(version).name
+    found = decide(registry, store, name, find_results(results or store, name))
+    told = release_if_passed(registry, name)
+    if as_json:
+        print_json({"version": name, "state": registry.version(name).state, **found.detail})
+        return
+    print_line(f"models: {found.detail['outcome']}: {found.detail['message']}")
+    print_line(told)
+
+
+@evidence.command()
+@click.argument("version")
+@click.option("--budget", type=int, required=True, help="Tokens that the run will train on.")
+@click.option("--max-epochs", type=float, default=4.0, show_default=True)
+@click.option(
+    "--weights",
+    type=click.Path(path_type=Path, exists=True),
+    help="JSON, arm -> domain -> weight: a swarm of mixtures instead of one model a domain.",
+)
+@RESULTS_OPTION
+@HOME_OPTION
+@JSON_OPTION
+def mix(
+    version: str,
+    budget: int,
+    max_epochs: float,
+    weights: Path | None,
+    results: Path | None,
+    home: str | None,
+    as_json: bool,
+) -> None:
+    """Propose weights for the domains of VERSION; nothing is changed.
+
+    Results are those of a plan with one arm a domain, named as the domain, run with token nats
+    (MixMin); with --weights those of arms with other mixtures (log-linear regression).
+    """
+    from corpus_assets.evidence import mixtures
+    from corpus_assets.evidence.gate import find_results
+    from corpus_assets.session import open_home
+
+    store, registry = open_home(Home.resolve(home))
+    row = registry.version(version)
+    tokens: dict[str, int] = {}
+    for shard in registry.version_shards(row.name):
+        tokens[shard.domain] = tokens.get(shard.domain, 0) + shard.tokens
+    groups = sorted(tokens)
+    swarm = None if weights is None else json.loads(weights.read_bytes())
+    found = find_results(results or store, *(swarm or groups))
+    try:
+        if swarm is None:
+            given: Any = mixtures.group_nats(found.runs, groups)
+        else:
+            rows, losses = mixtures.swarm_losses(found, swarm, groups)
+            given = mixtures.fit_swarm(rows, losses)
+        proposal = mixtures.propose(groups, tokens, budget, given, max_epochs)
+    except ValueError as error:
+        raise EvidenceError(str(error)) from error
+    if as_json:
+        print_json(asdict(proposal) | {"gain": proposal.gain, "recipe": proposal.recipe_text()})
+        return
+    print_table(
+        ("domain", "weight", "proportional", "limit"),
+        [
+            (
+                g,
+                *(
+                    f"{by[g]:.4f}"
+                    for by in (proposal.weights, proposal.proportional, proposal.limits)
+                ),
+            )
+            for g in groups
+        ],
+    )
+    print_line()
+    print_line(
+        f"{proposal.method}: {proposal.gain:+.2f}% of the loss of proportional weights, expected"
+    )
+    print_line("To try it, build the recipe with this section under another version name, then")
+    print_line(f"plan a comparison with {row.name} and run `corpus evidence compare`:")
+    print_line()
+    print_line(proposal.recipe_text())

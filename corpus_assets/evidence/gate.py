@@ -1,0 +1,350 @@
+"""From the runs of a plan to comparisons, and from a comparison to the gate `models` of a version.
+
+Results are a folder with `plan.json` and `runs/` (`results`), as a pack is after its runs, or what
+was imported into a store. The rule is the plan's: it was hashed before the first run.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from catalog.db.registry import Registry
+from catalog.db.rows import GateRow, MetricRow
+from corpus_assets.core.errors import EvidenceError
+from corpus_assets.core.store import Store
+from corpus_assets.evidence.compare import (
+    BETTER,
+    WORSE,
+    Bootstrap,
+    Comparison,
+    ComputeFactor,
+    HeldOut,
+    Rule,
+    Scores,
+    compare_arms,
+    compute_factor,
+    fit_curve,
+)
+from corpus_assets.evidence.results import Run, parse_run, read_runs
+from corpus_assets.versions.gates import MODELS
+from corpus_assets.versions.published import load_published_recipe
+
+PASSED, FAILED, UNDECIDED = "passed", "failed", "undecided"
+
+
+@dataclass(frozen=True)
+class Results:
+    """A plan, and the runs that were made for it."""
+
+    plan: Mapping[str, Any]
+    digest: str
+    runs: Sequence[Run]
+    strays: tuple[str, ...]  # how the results differ from the plan, one sentence each
+
+    @property
+    def rule(self) -> Rule:
+        given = dict(self.plan["rule"])
+        return Rule(**given | {"must_not_regress": tuple(given["must_not_regress"])})
+
+    def arm_of(self, name: str) -> str | None:
+        """Return the arm that is called so, or whose version is."""
+        arms = self.plan["arms"]
+        return next((a for a, ref in arms.items() if name in (a, ref["version"])), None)
+
+    @cached_property
+    def held_out(self) -> HeldOut:
+        """The documents of all runs; they must be the same."""
+        if not self.runs:
+            raise EvidenceError("there are no runs yet: run the pack, then import its results")
+        columns = ("document", "domain", "host", "bytes")
+        first = self.runs[0].table().select(columns)
+        for run in self.runs:
+            if not run.table().select(columns).equals(first):
+                raise EvidenceError(
+                    f"{run.name} was scored on other documents than {self.runs[0].name}: runs of "
+                    "two held-out sets cannot be compared"
+                )
+        return HeldOut(
+            first["bytes"].to_numpy(), first["domain"].to_pylist(), first["host"].to_pylist()
+        )
+
+    def scores(self, arm: str, learning_rate: float, tokens: int) -> Scores | None:
+        """Return what the models of an arm lost, by seed; None with fewer than two seeds."""
+        found = sorted(
+            (run.seed, run)
+            for run in self.runs
+            if (run.arm, run.learning_rate, run.tokens) == (arm, learning_rate, tokens)
+        )
+        if len(found) < 2:
+            return None
+        nats = np.stack([run.table()["nats"].to_numpy() for _, run in found])
+        return Scores(tuple(seed for seed, _ in found), nats)
+
+
+def open_results(folder: Path) -> Results:
+    """Read a results folder; runs of another plan are named and left out."""
+    try:
+        data = (folder / "plan.json").read_bytes()
+    except OSError as error:
+        raise EvidenceError(
+            f"{folder} has no plan.json: name the folder of a pack with --results"
+        ) from error
+    return _results(data, read_runs(folder / "runs"), str(folder / "plan.json"))
+
+
+def stored_results(store: Store) -> list[Results]:
+    """Read the results that were imported into a store, in the order of their plans' digests."""
+    found = []
+    for path in store.list("evidence/plans"):
+        digest = Path(path).stem
+        bases = [
+            name.removesuffix(".json")
+            for name in store.list(f"evidence/runs/{digest}")
+            if name.endswith(".json")
+        ]
+        runs = [
+            parse_run(
+                store.read(f"{base}.json"),
+                store.read(f"{base}.parquet"),
+                store.read(nats) if store.exists(nats := f"{base}.nats.npy") else b"",
+                base,
+            )
+            for base in bases
+        ]
+        found.append(_results(store.read(path), runs, path))
+    return found
+
+
+def _results(data: bytes, runs: Sequence[Run], name: str) -> Results:
+    try:
+        plan = json.loads(data)
+        _ = plan["baseline"], plan["arms"], plan["rule"], plan["proxy"]["tokens"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise EvidenceError(f"{name} is no plan: plan the comparison again") from error
+    digest = hashlib.sha256(data).hexdigest()
+    size = plan["proxy"]["size"]
+    own = [run for run in runs if run.plan == digest and run.size == size]
+    strays = [f"{run.name} was made for another plan" for run in runs if run not in own]
+    planned = {
+        (arm, rate, seed)
+        for arm in plan["arms"]
+        for rate in plan["learning_rates"]
+        for seed in plan["seeds"]
+    }
+    tokens = plan["proxy"]["tokens"]
+    there = {(run.arm, run.learning_rate, run.seed) for run in own if run.tokens == tokens}
+    for arm, rate, seed in sorted(there - planned):
+        strays.append(f"{arm} at {rate:g} with seed {seed} was not planned")
+    if planned - there:
+        strays.append(f"{len(planned - there)} of {len(planned)} planned runs have no result")
+    return Results(plan, digest, own, tuple(strays))
+
+
+def find_results(place: Path | Store, *names: str) -> Results:
+    """Return the results in a folder or a store whose plan has these arms or versions; where there
+    are several they must be told apart by their folder."""
+    known = [open_results(place)] if isinstance(place, Path) else stored_results(place)
+    found = [one for one in known if all(one.arm_of(name) is not None for name in names)]
+    with_runs = [one for one in found if one.runs] or found
+    if len(with_runs) == 1:
+        return with_runs[0]
+    what = f"a plan with {' and '.join(names)}"
+    if not found:
+        raise EvidenceError(
+            f"there are no results of {what}: plan, pack, run and import them first, or name a "
+            "pack's folder with --results"
+        )
+    plans = ", ".join(one.digest[:16] for one in with_runs)
+    raise EvidenceError(
+        f"there are {len(with_runs)} results of {what} ({plans}): say which by the folder of its "
+        "pack, with --results"
+    )
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Every arm of a plan against its baseline."""
+
+    comparisons: tuple[Comparison, ...]
+    factors: Mapping[str, ComputeFactor | None]
+    notes: tuple[str, ...]
+
+    def of(self, arm: str) -> Comparison:
+        return next(found for found in self.comparisons if found.arm == arm)
+
+
+def compare_results(
+    results: Results, baseline: str | None = None, arms: Iterable[str] | None = None
+) -> Compared:
+    """Compare the arms of a plan (all, unless some are named) with its baseline."""
+    plan, held_out = results.plan, results.held_out
+    against = baseline or plan["baseline"]
+    named = [arm for arm in (arms or plan["arms"]) if arm != against]
+    main, *others = plan["learning_rates"]
+    tokens = plan["proxy"]["tokens"]
+    bootstrap = Bootstrap(held_out)
+    scores = {
+        arm: (
+            results.scores(arm, main, tokens),
+            results.scores(arm, others[0], tokens) if others else None,
+        )
+        for arm in (against, *named)
+    }
+    for arm, (own, _) in scores.items():
+        if own is None:
+            raise EvidenceError(
+                f"arm {arm} has fewer than two runs at the main learning rate {main:g}: run the "
+                "pack to its end"
+            )
+    found = compare_arms(held_out, against, scores, results.rule, bootstrap)
+    factors: dict[str, ComputeFactor | None] = dict.fromkeys(named)
+    notes = [*results.strays, *bootstrap.notes]
+    losses = {
+        budget: loss
+        for budget in sorted({run.tokens for run in results.runs if run.arm == against})
+        if (loss := _macro(results, bootstrap, against, main, budget)) is not None
+    }
+    if len(losses) < 3:
+        notes.append(f"{against} ran at {len(losses)} budgets: no compute factor without three")
+    else:
+        try:
+            curve = fit_curve(list(losses), list(losses.values()))
+            factors = {c.arm: compute_factor(curve, c.macro, tokens) for c in found}
+        except ValueError as error:
+            notes.append(str(error))
+    return Compared(tuple(found), factors, tuple(notes))
+
+
+def _macro(
+    results: Results, bootstrap: Bootstrap, arm: str, rate: float, tokens: int
+) -> float | None:
+    runs = [r for r in results.runs if (r.arm, r.learning_rate, r.tokens) == (arm, rate, tokens)]
+    if not runs:
+        return None
+    nats = np.stack([run.table()["nats"].to_numpy() for run in runs])
+    return float(bootstrap.means(nats / (np.log(2) * results.held_out.bytes))[:, -1].mean())
+
+
+# The gate.
+
+
+def judge(found: Comparison, rule: Rule) -> tuple[str, str]:
+    """Return what a comparison means for a release: passed, failed or undecided, and why.
+
+    It passes when the version is better, or when the macro interval shows that it is not worse by
+    more than the margin. It fails when it is worse, or when a guarded domain regressed.
+    """
+    said = f"{found.words}, {_interval(found)}"
+    if found.verdict == WORSE or found.regressed:
+        return FAILED, "; ".join([said, *found.reasons])
+    if found.verdict == BETTER:
+        return PASSED, said
+    if found.other and max(found.macro.high, found.other[-1].percent) < 100 * rule.margin:
+        return PASSED, f"not worse by more than {rule.margin:.1%}: {said}"
+    return UNDECIDED, "; ".join([said, *found.reasons])
+
+
+def _interval(found: Comparison) -> str:
+    macro = found.macro
+    return f"macro {macro.percent:+.2f}% [{macro.low:+.2f}, {macro.high:+.2f}]"
+
+
+def decide(registry: Registry, store: Store, version: str, results: Results) -> GateRow:
+    """Write the gate `models` of a version, and its metrics, from the results of a plan."""
+    row = registry.version(version)
+    recipe, _ = load_published_recipe(store, row.recipe_digest)
+    arm = results.arm_of(row.name)
+    if arm is None or results.plan["arms"][arm]["manifest"] != row.manifest_sha256:
+        raise EvidenceError(
+            f"the plan has no arm with the manifest of {row.name}: plan a comparison with it"
+        )
+    compared = compare_results(results)
+    found = compared.of(arm)
+    outcome, message = judge(found, results.rule)
+    asked = recipe.evidence
+    baseline = results.plan["arms"][results.plan["baseline"]]["version"]
+    problems = list(results.strays)
+    if asked is not None and asked.baseline != baseline:
+        problems.append(f"the plan's baseline is {baseline}, the recipe's {asked.baseline}")
+    if asked is not None and asked.gate.identity() != _plain(results.rule):
+        problems.append("the plan has another rule than the recipe")
+    if problems and outcome == PASSED:
+        outcome, message = UNDECIDED, f"{'; '.join(problems)} ({message})"
+    gate = GateRow(
+        row.name,
+        MODELS,
+        outcome == PASSED,
+        found.macro.percent,
+        100 * results.rule.margin,
+        {
+            "outcome": outcome,
+            "message": message,
+            "plan": results.digest,
+            "baseline": baseline,
+            "more_seeds": found.more_seeds,
+            "regressed": list(found.regressed),
+            "notes": list(compared.notes),
+        },
+    )
+    registry.put_gate(gate)
+    factor = compared.factors[arm]
+    metrics = [
+        *(MetricRow(f"bpb_{d.domain}", d.bpb, version=row.name) for d in found.main),
+        *(MetricRow(f"bpb_change_{d.domain}", d.percent, version=row.name) for d in found.main),
+        *([] if factor is None else [MetricRow("compute_factor", factor.factor, version=row.name)]),
+    ]
+    registry.add_metrics(metrics)
+    return gate
+
+
+def _plain(rule: Rule) -> dict[str, Any]:
+    return {
+        "margin": rule.margin,
+        "confidence": rule.confidence,
+        "must_not_regress": list(rule.must_not_regress),
+        "unless": dict(rule.unless),
+    }
+
+
+def described(compared: Compared) -> dict[str, Any]:
+    """Return comparisons as plain values, for --json."""
+
+    def rows(differences: Sequence[Any]) -> list[dict[str, Any]]:
+        names = ("domain", "baseline_bpb", "bpb", "percent", "low", "high", "p", "degrees", "seeds")
+        return [
+            {name: getattr(d, name) for name in names}
+            | {
+                "training_variance": d.training_variance,
+                "evaluation_variance": d.evaluation_variance,
+                "is_paired": d.is_paired,
+            }
+            for d in differences
+        ]
+
+    return {
+        "arms": [
+            {
+                "arm": found.arm,
+                "baseline": found.baseline,
+                "verdict": found.verdict,
+                "words": found.words,
+                "reasons": list(found.reasons),
+                "more_seeds": found.more_seeds,
+                "regressed": list(found.regressed),
+                "macro_confidence": found.confidence,
+                "differences": rows(found.main),
+                "other_rate": rows(found.other),
+                "compute_factor": None
+                if (factor := compared.factors[found.arm]) is None
+                else {"factor": factor.factor, "low": factor.low, "high": factor.high},
+            }
+            for found in compared.comparisons
+        ],
+        "notes": list(compared.notes),
+    }

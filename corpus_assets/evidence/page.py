@@ -1,0 +1,51 @@
+"""Comparisons as a page: forest plot, loss curves, dose and response."""
+
+from collections.abc import Sequence
+
+from catalog.cli.terminal import escape
+from corpus_assets.evidence.compare import Comparison, Difference, Rule
+from corpus_assets.evidence.gate import Compared, Results
+from corpus_assets.evidence.results import Run
+from corpus_assets.versions.pages import interval_rows, line_chart, page, table
+
+
+def evidence_page(results: Results, compared: Compared) -> str:
+    """Return one HTML page that needs nothing else."""
+    parts = [f"<h1>Evidence</h1><p>Plan <code>{escape(results.digest)}</code></p>"]
+    for found in compared.comparisons:
+        factor = compared.factors[found.arm]
+        worth = f", {factor.factor:.2f} times the compute" if factor is not None else ""
+        parts.append(f"<h2>{escape(found.arm)} against {escape(found.baseline)}</h2>")
+        parts.append(f"<p><b>{escape(found.words)}</b>{worth}</p>")
+        parts.append(forest(found, results.rule))
+        parts += [f"<p>{escape(reason)}</p>" for reason in found.reasons]
+        parts.append(_numbers(found.main))
+    parts.append("<h2>Training loss</h2>" + loss_curves(results.runs))
+    parts += [f"<p>{escape(note)}</p>" for note in compared.notes]
+    return page("Evidence", "".join(parts))
+
+
+def forest(found: Comparison, rule: Rule) -> str:
+    """Draw the interval of each domain, the macro average last, with the domain's margin."""
+    margins = rule.margins([d.domain for d in found.main[:-1]])
+    return interval_rows(
+        [(d.domain, d.percent, d.low, d.high, margins.get(d.domain)) for d in found.main],
+        "percent of bits per byte; to the left is better",
+    )
+
+
+def loss_curves(runs: Sequence[Run]) -> str:
+    """Draw nats per token over tokens: one line a run, one colour an arm."""
+    lines = [(run.arm, [(float(x), float(y)) for x, y in run.curve]) for run in runs if run.curve]
+    return line_chart(lines, "tokens", "nats per token")
+
+
+def dose_response(arms: Sequence[tuple[str, Sequence[tuple[float, Difference]]]]) -> str:
+    """Draw differences over doses: (what was planted, [(share of tokens, difference)])."""
+    lines = [(name, [(dose, found.percent) for dose, found in doses]) for name, doses in arms]
+    return line_chart(lines, "share of tokens replaced", "percent of bits per byte")
+
+
+def _numbers(differences: Sequence[Difference]) -> str:
+    rows = [(d.domain, d.baseline_bpb, d.bpb, d.percent, d.low, d.high) for d in differences]
+    return table(("domain", "baseline bpb", "bpb", "percent", "low", "high"), rows)

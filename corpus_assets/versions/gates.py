@@ -1,0 +1,101 @@
+"""What a version must pass to be released, as rows of the catalog; nothing of it is in its files.
+
+A version is published as a candidate with the outcome of each gate. `conservation`, `drift` and
+`audit` are known then; `models` waits for a comparison where the recipe has an `evidence` section
+(`evidence.gate` decides it), and has passed where it has none. Whoever releases looks at these rows.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from catalog.db.registry import Registry
+from catalog.db.rows import GateRow, ShardRow
+from catalog.errors import NotReleased
+from catalog.formats.manifest import Manifest
+from corpus_assets.graph.checks import CheckOutcome, check_version
+from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.graph.tokenizer_checks import tokenizer_checks
+from corpus_assets.versions.statistics import drift_checks
+
+MODELS = "models"
+UNASKED = "no models were asked for"
+INHERITED_SHARE = 0.001
+"""A version that takedowns changed by less than this share of tokens inherits the verdict."""
+
+
+def version_gates(pipeline: Pipeline, version: str, manifest: Manifest) -> list[GateRow]:
+    """Return how the gates of a version come out when it is published."""
+    settings, asked = pipeline.recipe.gate, pipeline.recipe.evidence
+    found = []
+    if settings.conservation:
+        found.append(_gate(version, "conservation", [check_version(pipeline, manifest)]))
+    if settings.drift != "off":
+        drift = [
+            outcome
+            for snapshot in pipeline.recipe.snapshots
+            for outcome in drift_checks(pipeline, snapshot)
+        ]
+        counted = [o for o in drift if settings.drift == "warnings" or not o.is_warning]
+        found.append(_gate(version, "drift", counted, "no snapshot is unlike those before it"))
+    if settings.audit:
+        audit, *_ = tokenizer_checks(pipeline)
+        found.append(_gate(version, "audit", [] if audit.is_warning else [audit], audit.message))
+    message = UNASKED
+    if asked is not None:
+        message = f"not compared with {asked.baseline} yet: `corpus evidence gate {version}`"
+    detail = {"outcome": "passed" if asked is None else "undecided", "message": message}
+    return [*found, GateRow(version, MODELS, asked is None, detail=detail)]
+
+
+def _gate(
+    version: str, name: str, outcomes: Iterable[CheckOutcome], otherwise: str = ""
+) -> GateRow:
+    listed = list(outcomes)
+    failed = [outcome.message for outcome in listed if not outcome.passed]
+    message = "; ".join(failed) or otherwise or "; ".join(o.message for o in listed)
+    detail = {"outcome": "failed" if failed else "passed", "message": message}
+    return GateRow(version, name, not failed, detail=detail)
+
+
+def release_if_passed(registry: Registry, version: str, replaces: Sequence[str] = ()) -> str:
+    """Release a candidate whose gates have passed; return a sentence on what became of it.
+
+    A version that takes the place of others after takedowns inherits their release where less than
+    0.1% of tokens changed. It stays a candidate where one of them was.
+    """
+    row = registry.version(version)
+    if row.state != "candidate":
+        return f"version {version} is {row.state}"
+    for name in replaces:
+        old = registry.version(name)
+        if old.released_at is None:
+            return f"version {version} is a candidate, as {name} was"
+        share = _changed(registry.version_shards(name), registry.version_shards(version))
+        if share < INHERITED_SHARE:
+            told = f"inherits the verdict of {name}: {share:.3%} of tokens changed"
+            for gate in registry.gates(name):
+                if gate.name == MODELS:
+                    detail = {**gate.detail, "message": told, "inherits": name}
+                    registry.put_gate(
+                        GateRow(version, MODELS, gate.passed, gate.value, gate.threshold, detail)
+                    )
+            reason = f"{told} ({old.release_reason})"
+            registry.release_version(version, "gate", reason, override=True)
+            return f"version {version} is released: it {told}"
+    gates = registry.gates(version)
+    unasked = any(gate.detail.get("message") == UNASKED for gate in gates)
+    passed = ", ".join(g.name for g in gates if g.name != MODELS or not unasked)
+    said = f"passed {passed}{f'; {UNASKED}' if unasked else ''}"
+    try:
+        registry.release_version(version, "gate", said)
+    except NotReleased as error:
+        return str(error)
+    return f"version {version} is released: {said}"
+
+
+def _changed(before: Sequence[ShardRow], after: Sequence[ShardRow]) -> float:
+    """Return the share of a version's tokens that went or came, group by group."""
+    groups: dict[str, int] = {}
+    for sign, rows in ((-1, before), (1, after)):
+        for row in rows:
+            groups[row.group_id] = groups.get(row.group_id, 0) + sign * row.tokens
+    return sum(map(abs, groups.values())) / max(sum(row.tokens for row in before), 1)

@@ -1,0 +1,118 @@
+"""Mixture weights, on losses whose best mixture is known."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from catalog.db.registry import Registry
+from corpus_assets.cli.main import cli
+from corpus_assets.evidence.mixtures import (
+    LogLinear,
+    doremi,
+    fit_swarm,
+    mixmin,
+    mixture_loss,
+    propose,
+    swarm,
+    weight_limits,
+)
+from corpus_assets.evidence.results import measured, read_runs, write_run
+from corpus_assets_tests.conftest import VERSION, Place
+from corpus_assets_tests.evidence.test_gate import write_results
+
+FREE = np.ones(3)
+
+
+def drawn(weights: list[float], tokens: int = 60_000) -> np.ndarray:
+    """nats[group, token] of three models of a die each, on a text that mixes their dice."""
+    rng = np.random.default_rng(2)
+    dice = np.array([[0.7, 0.1, 0.1, 0.1], [0.1, 0.7, 0.1, 0.1], [0.1, 0.1, 0.1, 0.7]])
+    text = rng.choice(4, size=tokens, p=np.array(weights) @ dice)
+    return -np.log(dice[:, text])
+
+
+def test_mixmin_finds_the_mixture_that_the_text_was_drawn_from() -> None:
+    truth = [0.5, 0.3, 0.2]
+    found = mixmin(drawn(truth), FREE)
+    assert found == pytest.approx(truth, abs=0.01)
+    assert found.sum() == pytest.approx(1)
+
+
+def test_no_other_mixture_has_less_loss() -> None:
+    nats = drawn([0.8, 0.2, 0.0], 5000)
+    limits = np.array([0.6, 1.0, 1.0])
+    best = mixmin(nats, limits)
+    assert best[0] == pytest.approx(0.6), "it is held at its limit"
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        other = rng.dirichlet(np.ones(3))
+        if (other <= limits).all():
+            assert mixture_loss(nats, best) <= mixture_loss(nats, other) + 1e-6
+
+
+def test_a_swarm_gives_the_law_back_that_its_runs_followed_and_its_minimum() -> None:
+    rng = np.random.default_rng(1)
+    law = LogLinear(np.array([[-1.0, 0.0, 0.5], [0.8, -0.7, 0.4]]))
+    runs = rng.dirichlet(np.ones(3), size=12)
+    fitted = fit_swarm(runs, np.exp(runs @ law.slopes.T))
+    assert fitted.slopes == pytest.approx(law.slopes, abs=1e-4)
+    best = swarm(fitted, FREE)
+    # On the edge between the first two groups both losses are one exponential each.
+    grid = np.linspace(0, 1, 10_001)
+    edge = [law.loss(np.array([a, 1 - a, 0])) for a in grid]
+    assert best == pytest.approx([grid[np.argmin(edge)], 1 - grid[np.argmin(edge)], 0], abs=1e-3)
+    with pytest.raises(ValueError, match="cannot tell 3 groups apart"):
+        fit_swarm(runs[:2], np.ones((2, 1)))
+
+
+def test_groups_are_not_repeated_beyond_their_limit() -> None:
+    tokens = {"web": 1000, "code": 10, "books": 100}
+    limits = weight_limits(tokens, budget=1000, max_epochs=4)
+    assert limits == {"web": 1.0, "code": 0.04, "books": 0.4}
+    found = propose(list(tokens), tokens, 1000, drawn([0.1, 0.8, 0.1]))
+    assert found.weights["code"] == pytest.approx(0.04)
+    assert found.gain < 0
+    assert yaml.safe_load(found.recipe_text())["mixture"]["domains"]["code"] == 0.04
+    with pytest.raises(ValueError, match="do not fill a budget"):
+        weight_limits(tokens, budget=10_000, max_epochs=4)
+
+
+def test_doremi_gives_more_to_what_the_proxy_has_yet_to_learn() -> None:
+    excess = np.tile([0.0, 0.02, -0.5], (200, 1))
+    found = doremi(excess, FREE)
+    assert found[1] > found[0]
+    assert found[0] == pytest.approx(found[2]), "what is learnt already is not taken from"
+    weights = np.full(3, 1 / 3)
+    total = np.zeros(3)
+    for _ in range(200):  # algorithm 1 once more, plainly
+        weights = weights * np.exp([0.0, 0.02, 0.0])
+        weights = 0.999 * weights / weights.sum() + 0.001 / 3
+        total += weights
+    assert found == pytest.approx(total / total.sum())
+
+
+def test_a_proposal_is_printed_and_nothing_is_changed(small_build: Place, tmp_path: Path) -> None:
+    registry = Registry(f"sqlite:///{small_build.home}/catalog.db")
+    domains = sorted({shard.domain for shard in registry.version_shards(VERSION)})
+    arms = {"base": ("v0", "m0", {"x": 0.0, "y": 0.0})}
+    arms |= {name: (name, name, {"x": 0.0, "y": 0.0}) for name in domains}
+    folder = write_results(tmp_path / "results", arms, seeds=2)
+    asked = ["evidence", "mix", VERSION, "--budget", "100", "--home", str(small_build.home)]
+    bare = CliRunner().invoke(cli, [*asked, "--results", str(folder)])
+    assert "run the pack with --token-nats" in str(bare.exception)
+    for number, name in enumerate(domains):  # the first domain's model knows the text best
+        old = next(run for run in read_runs(folder / "runs") if run.arm == name)
+        told = {k: v for k, v in asdict(old).items() if k not in DERIVED}
+        nats = np.full(100, 1.0 + number, dtype=np.float32)
+        write_run(folder / "runs", measured(old.table(), nats, **told))
+    said = CliRunner().invoke(cli, [*asked, "--results", str(folder)])
+    assert said.exit_code == 0, said.output
+    assert f"{domains[0]}: 1.0" in said.stdout
+    assert registry.version(VERSION).state == "released"
+
+
+DERIVED = ("table_sha256", "nats_sha256", "table_bytes", "nats_bytes")
