@@ -8,6 +8,8 @@ WORKERS ?= 2
 # A test module stays in one process, so that what it builds once is built once.
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
 export CORPUS_HOME
+# Where it is set, every process that a test starts would compile four hundred modules anew.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo test test-all check ui docs format lock clean distclean
 

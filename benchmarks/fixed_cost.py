@@ -83,6 +83,7 @@ def command(folder: Path, program: str, *arguments: str) -> float:
     """Return CPU seconds of a command and its children; it must succeed."""
     path = program if "/" in program else Path(sys.executable).parent / program
     env = dict(os.environ, CORPUS_HOME=str(folder / "home"))
+    env.pop("PYTHONDONTWRITEBYTECODE", None)  # else every command compiles our modules anew
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([path, *arguments], cwd=folder, env=env, capture_output=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

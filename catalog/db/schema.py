@@ -33,12 +33,14 @@ def config(migrations: Path = MIGRATIONS) -> "Config":
 
 def upgrade(database: Database, migrations: Path = MIGRATIONS) -> tuple[str | None, str]:
     """Bring the schema to the newest revision; return the revisions before and after."""
-    from alembic import command
-
-    settings = config(migrations)
     with database.write(create=True) as connection:
         before = _revision(connection)
         _refuse_newer(database, before, migrations)
+        if before == newest(migrations):
+            return before, before
+        from alembic import command
+
+        settings = config(migrations)
         settings.attributes["connection"] = connection
         command.upgrade(settings, "head")
         after = _revision(connection)

@@ -330,7 +330,9 @@ class StageResults:
 
     def _check(self) -> None:
         """Refuse entries of which the registry recorded another content."""
-        recorded = self._recorded() if self._recorded is not None else {}
+        if self._recorded is None or not self._files:
+            return
+        recorded = self._recorded()
         hexes = self.columns.prints.tobytes().hex()
         for row, found in enumerate(self.columns.contents() if recorded else ()):
             known = recorded.get(hexes[64 * row : 64 * row + 64])

@@ -123,8 +123,8 @@ def run_stage(
     finished = pipeline.finished(stage.name, snapshot, look_again=True)
     prints = fingerprints(tasks)
     rows = finished.rows(prints)
-    known = {row.fingerprint: row for row in registry.failed_parts(stage.name, snapshot)}
-    known = known if len(tasks) > 1 else {}
+    failed_before = registry.failed_parts(stage.name, snapshot) if len(tasks) > 1 else ()
+    known = {row.fingerprint: row for row in failed_before}
     names = [each.tobytes().hex() for each in prints] if known else []
     aside = [known[name] for name in names if name in known]
     notes = _Notes(registry)
@@ -135,7 +135,7 @@ def run_stage(
         progress.advanced(report.asset, report.snapshot, documents, done.cached)
         _sum_up(report, done, is_last)
 
-    recorded = pipeline.recorded(stage.name) if pipeline.recorded is not None else {}
+    recorded = pipeline.recorded(stage.name) if pipeline.recorded and (rows >= 0).any() else {}
     todo: list[int] = []
     columns = finished.columns
     for part, row in enumerate(rows.tolist()):
@@ -228,7 +228,8 @@ class _Notes:
             self.write()
 
     def write(self) -> None:
-        self._registry.record_artifacts(self._rows)
+        if self._rows:
+            self._registry.record_artifacts(self._rows)
         self._rows, self._written = [], time.monotonic()
 
 
