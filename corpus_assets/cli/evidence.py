@@ -7,11 +7,12 @@ from typing import Any
 
 import click
 
-from catalog.cli.terminal import print_json, print_line, print_table
+from catalog.cli.terminal import print_fields, print_json, print_line, print_table
 from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION
-from corpus_assets.core.errors import EvidenceError
+from corpus_assets.core.errors import CorpusError, EvidenceError
 from corpus_assets.core.home import Home
 
+FOLDER = click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 RESULTS_OPTION = click.option(
     "--results",
     type=click.Path(path_type=Path),
@@ -22,6 +23,109 @@ RESULTS_OPTION = click.option(
 @click.group()
 def evidence() -> None:
     """Decide by small models: compare versions, open the gate of releases, find mixtures."""
+
+
+@evidence.command("plan")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--out", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write it here.")
+@HOME_OPTION
+@JSON_OPTION
+def plan_command(file: Path, out: Path | None, home: str | None, as_json: bool) -> None:
+    """Pin what FILE asks for (arms, held-out set, seeds, rates, rule) before the first run."""
+    from corpus_assets.evidence.home import plan_comparison
+    from corpus_assets.evidence.run import wanted_runs
+    from corpus_assets.session import open_home
+
+    store, registry = open_home(Home.resolve(home))
+    plan = plan_comparison(store, registry, file)
+    if out is not None:
+        try:
+            out.write_bytes(plan.dump())
+        except OSError as error:
+            raise CorpusError(f"cannot write {out}: {error.strerror}") from error
+    if as_json:
+        print_json({"digest": plan.digest(), "plan": plan.identity()})
+        return
+    print_fields(
+        [
+            ("plan", plan.digest()),
+            ("baseline", plan.baseline),
+            ("arms", ", ".join(plan.arms)),
+            ("held-out set", plan.heldout),
+            ("proxy", f"{plan.proxy.size}, {plan.proxy.tokens:,} tokens, {plan.proxy.protocol}"),
+            ("runs", str(len(list(wanted_runs(plan.identity()))))),
+        ]
+    )
+
+
+@evidence.command("pack")
+@FOLDER
+@click.option("--plan", "digest", required=True, metavar="DIGEST", help="Of `evidence plan`.")
+@click.option("--max-mib", type=float, help="Refuse a pack that is larger.")
+@HOME_OPTION
+@JSON_OPTION
+def pack_command(
+    folder: Path, digest: str, max_mib: float | None, home: str | None, as_json: bool
+) -> None:
+    """Write the runs of a plan as a FOLDER that any machine with torch runs alone."""
+    from corpus_assets.evidence.home import pack_plan, stored_plan
+    from corpus_assets.session import open_home
+
+    store, registry = open_home(Home.resolve(home))
+    plan = stored_plan(store, digest)
+    size = pack_plan(store, registry, plan, folder, max_mib)
+    if as_json:
+        print_json({"folder": str(folder), "plan": plan.digest(), "bytes": size})
+    else:
+        print_line(f"{folder}: {size / 2**20:.1f} MiB; run it with: python {folder}/run.py")
+
+
+@evidence.command("run")
+@FOLDER
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="For results.")
+@click.option("--device", help="cuda, cuda:1, cpu [cuda where there is one].")
+@click.option("--part", default="0/1", show_default=True, metavar="I/N", help="Every N-th run.")
+@click.option("--keep-weights", is_flag=True, help="Keep weights; they can hold text.")
+@click.option("--token-nats", is_flag=True, help="Keep nats of every held-out token.")
+def run_command(
+    folder: Path,
+    out: Path | None,
+    device: str | None,
+    part: str,
+    keep_weights: bool,
+    token_nats: bool,
+) -> None:
+    """Train and score what is missing of a pack; stop it at any moment, and start it again."""
+    from corpus_assets.evidence.run import parse_part, run_pack
+
+    run_pack(
+        folder,
+        out,
+        device=device,
+        part=parse_part(part),
+        keep_weights=keep_weights,
+        token_nats=token_nats,
+        say=print_line,
+    )
+
+
+@evidence.command("import")
+@FOLDER
+@HOME_OPTION
+@JSON_OPTION
+def import_command(folder: Path, home: str | None, as_json: bool) -> None:
+    """Bring results of a pack into the store, and say how they stray from its plan."""
+    from corpus_assets.evidence.home import import_runs
+    from corpus_assets.session import open_home
+
+    store, registry = open_home(Home.resolve(home))
+    found = import_runs(store, registry, folder)
+    if as_json:
+        print_json(asdict(found))
+        return
+    print_line(f"{found.runs} runs of plan {found.plan[:16]}")
+    for line in found.strays:
+        print_line(f"  strays: {line}")
 
 
 @evidence.command()

@@ -257,10 +257,20 @@ def run_pack(
             batches=batches_digest(data, steps * rows),
         )
         if keep_weights:
-            torch.save(model.state_dict(), target / f"{result.name}.weights.pt")
+            write_weights(target / f"{result.name}.weights.npz", model)
         write_run(target, result)
         say(_line(number, len(wanted), result, time.monotonic() - started))
     return len(missing)
+
+
+def write_weights(path: Path, model: Any) -> None:
+    """Write a model's weights as float32 arrays by name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.tmp")
+    with temporary.open("wb") as handle:
+        held = {name: weight.cpu().numpy() for name, weight in model.state_dict().items()}
+        np.savez(handle, **held)
+    temporary.replace(path)
 
 
 def _line(number: int, count: int, run: Run, seconds: float) -> str:
@@ -272,6 +282,14 @@ def _line(number: int, count: int, run: Run, seconds: float) -> str:
     )
 
 
+def parse_part(written: str) -> tuple[int, int]:
+    """Read I/N: every N-th run from the I-th on, counted from 0."""
+    first, _, count = written.partition("/")
+    if not (first.isdecimal() and count.isdecimal() and int(first) < int(count)):
+        raise EvidenceError(f"part {written} is not I/N with I below N, like 0/4")
+    return int(first), int(count)
+
+
 def main(arguments: Sequence[str] | None = None, folder: Path | None = None) -> int:
     """Run the pack of `folder` from a command line."""
     parser = argparse.ArgumentParser(description=run_pack.__doc__)
@@ -281,13 +299,12 @@ def main(arguments: Sequence[str] | None = None, folder: Path | None = None) -> 
     parser.add_argument("--keep-weights", action="store_true", help="keep each run's weights")
     parser.add_argument("--token-nats", action="store_true", help="keep nats of every token")
     given = parser.parse_args(arguments)
-    first, count = (int(number) for number in given.part.split("/"))
     try:
         run_pack(
             folder or Path.cwd(),
             given.out,
             device=given.device,
-            part=(first, count),
+            part=parse_part(given.part),
             keep_weights=given.keep_weights,
             token_nats=given.token_nats,
             say=lambda line: sys.stdout.write(f"{line}\n") and sys.stdout.flush(),

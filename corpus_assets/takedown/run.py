@@ -30,6 +30,7 @@ from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.lock import Lock
 from corpus_assets.core.store import Store
+from corpus_assets.evidence.home import forget_heldout
 from corpus_assets.graph.engine.base import Cleared
 from corpus_assets.graph.engine.choice import EngineChoice
 from corpus_assets.graph.leases import collecting, lease_s, owner_name, renewing, takedown_run
@@ -327,7 +328,8 @@ class _Work:
 
     def _redact_imports(self, removed: pa.Table) -> None:
         """Take what annotations of others say about the removed out of all imports: rows by an
-        address that an order names, and by the ids of removed documents and texts."""
+        address that an order names, and by the ids of removed documents and texts; and delete the
+        held-out sets that hold any of it."""
         rows = [(row.kind, row.value) for row in self.registry.suppressions()]
         for kind in ("doc_id", "text_id"):
             rows += [(kind, value.hex()) for value in removed[kind].to_pylist()]
@@ -335,6 +337,8 @@ class _Work:
         n = redact(self.store, lambda kind, keys: covered_keys(kind, keys, orders))
         if n:
             self.tell(f"{n} rows of imported annotations deleted")
+        for path in forget_heldout(self.store, orders):
+            self.tell(f"{path} deleted: a document of this held-out set was taken down")
 
     def _changes(self) -> list[Change]:
         """List the changes made for these requests that are not certified yet."""

@@ -6,7 +6,9 @@
 3. Other artifacts stay when every stored file they were made from is still there, or is a
    calibration that a live version pins.
 4. The rest is deleted, its entries in packs and its result first, so that a killed collection
-   leaves nothing to trust; with it the copies of files that recipes name (`sources/files/`) where no version is left that needs them.
+   leaves nothing to trust; with it the copies of files that
+   recipes name (`sources/files/`) where no version is left that needs them, and the weights of small
+   models that were trained on a version that is not live.
 5. So is what a killed run left before the registry heard of it: folders of artifacts, named by
    stage and fingerprint, and of versions, that are not recorded; and every file in store and
    home under the name that files have while they are written. No build may run meanwhile
@@ -52,6 +54,8 @@ from corpus_assets.stages import STAGES
 from corpus_assets.versions.published import published_files, published_pins
 
 ARTIFACT_FILE = re.compile(r"artifacts/(?P<stage>[a-z_]+)/(?P<fingerprint>[0-9a-f]{64})/[^/]+")
+WEIGHTS = "evidence/weights"
+"""Weights of small models, by the version they were trained on: they can hold its text."""
 NAMED_STAGES = frozenset(stage.name for stage, _ in STAGES.lineage())
 """Stages whose every artifact of a version is in its lineage."""
 
@@ -102,6 +106,7 @@ def collect(
     unused += sorted(held, key=lambda path: "manifest" not in path)
     wanted = _kept_copies(store, (version for version in versions if version.name in kept))
     unused += [path for path in store.list("sources/files") if path not in wanted]
+    unused += [path for path in store.list(WEIGHTS) if path.split("/")[2] not in kept]
     present = [path for path in unused if store.exists(path)]
     temporary = {*store.leftovers(), *_spilled()}
     if home is not None:

@@ -49,7 +49,7 @@ def shuffled(text: str, seed: int) -> str:
     return " ".join(words)
 
 
-def tiny_encoder(vocab_size: int = 512) -> Encoder:
+def tiny_encoder(vocab_size: int = 640) -> Encoder:
     settings = TokenizerSettings(vocab_size=vocab_size)
     return Encoder(train_tokenizer(texts(200, 0), settings))
 

@@ -1,0 +1,260 @@
+"""Evidence of a home: plans and packs of its versions, results and weights in its store.
+
+    evidence/heldout/DIGEST.parquet       held-out sets, by content
+    evidence/plans/DIGEST.json            plans
+    evidence/runs/PLAN/NAME.json, ...     results, as `results` writes them
+    evidence/weights/VERSION/PLAN/NAME.weights.npz   where they were asked for
+
+Weights can spell out what they were trained on: those of a version go when it is revoked
+(`versions.gc`). A held-out set that a takedown covers goes with the takedown (`forget_heldout`).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import yaml
+from pydantic import Field, ValidationError
+from tokenizers import Tokenizer
+
+from catalog.db.registry import Registry
+from catalog.db.rows import MetricRow
+from catalog.formats.manifest import Manifest
+from corpus_assets.core.errors import EvidenceError
+from corpus_assets.core.identity import Settings
+from corpus_assets.core.store import Store, read_checked
+from corpus_assets.evidence.arms import (
+    Arm,
+    Document,
+    choose,
+    highest,
+    make_arm,
+    run_shares,
+    version_documents,
+)
+from corpus_assets.evidence.heldout import (
+    dump_heldout,
+    encode_heldout,
+    heldout_digest,
+    is_taken_down,
+    load_heldout,
+    parse_heldout,
+    refuse_contaminated,
+)
+from corpus_assets.evidence.pack import write_pack
+from corpus_assets.evidence.plan import FORMAT, ArmRef, Plan, Proxy, Rule, parse_plan, strays
+from corpus_assets.evidence.results import Run, read_runs
+from corpus_assets.evidence.run import RUNS, Pack, code_digest
+from corpus_assets.ingest.suppressions import Suppressions
+from corpus_assets.shards.loader import Loader
+from corpus_assets.shards.tokens import Encoder
+from corpus_assets.versions.gc import WEIGHTS
+from corpus_assets.versions.published import published_manifest
+
+HELDOUT = "evidence/heldout"
+PLANS = "evidence/plans"
+STORED_RUNS = "evidence/runs"
+
+
+class ComparisonSettings(Settings):
+    """What `corpus evidence plan` reads: a YAML file."""
+
+    baseline: str = Field(description="a version")
+    arms: tuple[str, ...] = Field(min_length=1, description="versions to compare with it")
+    heldout: str = Field(description="YAML file of the held-out set, from this file's folder")
+    proxy: Proxy = Proxy()
+    learning_rates: tuple[float, ...] = (1e-3, 2.5e-4)
+    seeds: tuple[int, ...] = (1, 2, 3, 4)
+    budgets: tuple[int, ...] = ()
+    rule: Rule = Rule()
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What came back from a machine that trained."""
+
+    plan: str
+    runs: int
+    strays: tuple[str, ...]
+
+
+def plan_comparison(store: Store, registry: Registry, path: Path) -> Plan:
+    """Pin what a YAML file asks for: versions, held-out set, tokenizer and code by their digests."""
+    try:
+        asked = ComparisonSettings.model_validate(yaml.safe_load(path.read_text("utf-8")) or {})
+    except (OSError, yaml.YAMLError, ValidationError) as error:
+        first = error.errors()[0] if isinstance(error, ValidationError) else None
+        said = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else str(error)
+        raise EvidenceError(f"{path} asks for no comparison ({said}); correct it") from error
+    heldout = load_heldout(path.parent / asked.heldout, _orders(registry))
+    own = heldout_digest(heldout)
+    store.write(f"{HELDOUT}/{own}.parquet", dump_heldout(heldout))
+    names = dict.fromkeys((asked.baseline, *asked.arms))
+    arms = {
+        name: ArmRef(version=name, manifest=registry.version(name).manifest_sha256)
+        for name in names
+    }
+    manifest = published_manifest(store, registry.version(asked.baseline))
+    body = asked.model_dump(exclude={"arms", "heldout"}) | {
+        "format": FORMAT,
+        "arms": {name: arm.identity() for name, arm in arms.items()},
+        "heldout": own,
+        "tokenizer": manifest.tokenizer.sha256,
+        "code": code_digest(),
+    }
+    plan = parse_plan(body, path.name)
+    store.write(f"{PLANS}/{plan.digest()}.json", plan.dump())
+    return plan
+
+
+def pack_plan(
+    store: Store, registry: Registry, plan: Plan, folder: Path, max_mib: float | None
+) -> int:
+    """Write the pack of a plan and return its bytes.
+
+    The held-out set must be free of takedowns in force, and no arm may hold a document of it.
+    """
+    heldout = _heldout(store, registry, plan)
+    baseline = _manifest(store, registry, plan, plan.baseline)
+    encoder = _encoder(store, baseline)
+    arms = read_arms(store, registry, plan, encoder)
+    for name, arm in arms.items():
+        refuse_contaminated(heldout, _texts(arm, encoder), name)
+    return write_pack(folder, plan, arms, encode_heldout(heldout, encoder), encoder.info, max_mib)
+
+
+def read_arms(store: Store, registry: Registry, plan: Plan, encoder: Encoder) -> dict[str, Arm]:
+    """Return what each arm of a plan trains on, read from its version's shards.
+
+    `unique`: the first documents by hash that have `unique_tokens`. `pool`: of the baseline so, of
+    the others those that the same part of the pool left; they repeat as they must.
+    """
+    proxy = plan.proxy
+    samples = proxy.unique_tokens // proxy.sequence
+    limit: int | None = None
+    found: dict[str, Arm] = {}
+    for name in sorted(plan.arms, key=lambda one: (one != plan.baseline, one)):
+        manifest = _manifest(store, registry, plan, name)
+        loader = Loader(manifest, store.local, global_batch=1)
+        is_whole = proxy.protocol == "unique" or name == plan.baseline
+        wanted = proxy.unique_tokens if is_whole else None
+        documents = version_documents(loader, wanted, encoder, _encoder(store, manifest))
+        loader.close()
+        chosen = choose(documents, wanted, None if is_whole else limit)
+        if name == plan.baseline:
+            limit = highest(chosen)
+        own = samples if is_whole else _samples(chosen, proxy.sequence)
+        found[name] = make_arm(chosen, run_shares(manifest), own, proxy.sequence)
+    return found
+
+
+def import_runs(store: Store, registry: Registry, folder: Path) -> Imported:
+    """Bring results of a pack into the store, and their means into the catalog's metrics.
+
+    Metrics are bits per byte, documents of a domain weighted equally, by version:
+    `bits_per_byte/DOMAIN/SIZE/lrRATE/seedSEED`, of the longest runs.
+    """
+    pack = Pack(folder)
+    plan = parse_plan(pack.file("plan.json"))
+    runs = [run for run in read_runs(folder / RUNS) if run.plan == plan.digest()]
+    count = len(pack.heldout())
+    for run in runs:
+        if run.table().num_rows != count:
+            raise EvidenceError(
+                f"{run.name} has {run.table().num_rows} documents, the held-out set has {count}; "
+                "run the pack again"
+            )
+    told = tuple(strays(plan, read_runs(folder / RUNS)))
+    store.write(f"{PLANS}/{plan.digest()}.json", plan.dump())
+    for run in runs:
+        for name, data in run.files().items():
+            store.write(f"{STORED_RUNS}/{plan.digest()}/{name}", data)
+        weights = folder / RUNS / f"{run.name}.weights.npz"
+        if weights.exists():
+            version = plan.arms[run.arm].version
+            path = f"{WEIGHTS}/{version}/{plan.digest()}/{weights.name}"
+            store.write(path, weights.read_bytes())
+    registry.add_metrics(
+        [row for run in runs if run.tokens == plan.proxy.tokens for row in _metrics(plan, run)]
+    )
+    return Imported(plan.digest(), len(runs), told)
+
+
+def stored_plan(store: Store, digest: str) -> Plan:
+    """Return a plan by its digest, or by enough of its beginning."""
+    found = [path for path in store.list(PLANS) if Path(path).name.startswith(digest)]
+    if len(found) != 1:
+        raise EvidenceError(f"{len(found)} plans begin with {digest}; give more of the digest")
+    return parse_plan(store.read(found[0]), found[0])
+
+
+def forget_heldout(store: Store, orders: Suppressions) -> list[str]:
+    """Delete held-out sets of which an order covers a document; plans with them end there."""
+    gone = []
+    for path in store.list(HELDOUT):
+        table = parse_heldout(store.read(path), Path(path).stem)
+        if any(is_taken_down(row, orders) for row in table.to_pylist()):
+            store.delete(path)
+            gone.append(path)
+    return gone
+
+
+def _metrics(plan: Plan, run: Run) -> Iterator[MetricRow]:
+    table = run.table()
+    bits = table["nats"].to_numpy() / np.log(2) / np.maximum(table["bytes"].to_numpy(), 1)
+    domains = np.array(table["domain"].to_pylist())
+    for domain in np.unique(domains).tolist():
+        name = f"bits_per_byte/{domain}/{run.size}/lr{run.learning_rate:g}/seed{run.seed}"
+        value = float(bits[domains == domain].mean())
+        yield MetricRow(name, value, version=plan.arms[run.arm].version)
+
+
+def _heldout(store: Store, registry: Registry, plan: Plan) -> pa.Table:
+    path = f"{HELDOUT}/{plan.heldout}.parquet"
+    if not store.exists(path):
+        raise EvidenceError(
+            f"held-out set {plan.heldout[:16]} is not in the store any more; plan anew"
+        )
+    table = parse_heldout(store.read(path), plan.heldout)
+    orders = _orders(registry)
+    gone = [row["id"] for row in table.to_pylist() if is_taken_down(row, orders)]
+    if gone:
+        raise EvidenceError(
+            f"{len(gone)} held-out documents were taken down since the plan was made; plan anew"
+        )
+    return table
+
+
+def _manifest(store: Store, registry: Registry, plan: Plan, arm: str) -> Manifest:
+    row = registry.version(plan.arms[arm].version)
+    if row.manifest_sha256 != plan.arms[arm].manifest:
+        raise EvidenceError(f"version {row.name} is not the one that was planned; plan anew")
+    return published_manifest(store, row)
+
+
+def _encoder(store: Store, manifest: Manifest) -> Encoder:
+    ref = manifest.tokenizer
+    data = read_checked(store, ref.path, ref.sha256)
+    names = Tokenizer.from_str(data.decode())
+    eod, pad = names.id_to_token(ref.eod_id) or "", names.id_to_token(ref.pad_id) or ""
+    return Encoder(data, eod_token=eod, pad_token=pad)
+
+
+def _texts(arm: Arm, encoder: Encoder) -> pa.Table:
+    texts = [encoder.decode_bytes(one.tokens).decode("utf-8", "replace") for one in arm.documents]
+    return pa.table(
+        {
+            "doc_id": pa.array([one.doc_id for one in arm.documents], pa.binary(16)),
+            "text": pa.array(texts, pa.large_string()),
+        }
+    )
+
+
+def _samples(documents: Sequence[Document], sequence: int) -> int:
+    return max(1, sum(len(document.tokens) for document in documents) // sequence)
+
+
+def _orders(registry: Registry) -> Suppressions:
+    return Suppressions.from_rows((row.kind, row.value) for row in registry.suppressions())
