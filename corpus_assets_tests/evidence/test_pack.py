@@ -136,6 +136,7 @@ def test_a_pack_runs_alone_and_a_killed_one_goes_on_without_repeating(
     assert not list(folder.rglob("*.pt"))  # weights can hold text: not kept unless asked for
 
 
+@pytest.mark.slow
 def test_seeds_are_paired_and_runs_repeat_themselves(tmp_path: Path, encoder: Encoder) -> None:
     tiny_pack(tmp_path / "pack", encoder, seeds=(7,))
     run_pack(tmp_path / "pack", tmp_path / "one", device="cpu", say=lambda _: None)
