@@ -183,7 +183,7 @@ def run_pack(
     part: tuple[int, int] = (0, 1),
     keep_weights: bool = False,
     token_nats: bool = False,
-    say: Callable[[str], object] = sys.stdout.write,
+    say: Callable[[str], None] | None = None,
 ) -> int:
     """Run what is missing of a pack and return how many runs that were.
 
@@ -200,6 +200,7 @@ def run_pack(
     from corpus_assets.evidence.score import lay_out, per_document, score_tokens
     from corpus_assets.evidence.train import build_model, prepare, train
 
+    say = say or _say
     pack = Pack(folder)
     plan, proxy = pack.plan, pack.plan["proxy"]
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -282,6 +283,11 @@ def _line(number: int, count: int, run: Run, seconds: float) -> str:
     )
 
 
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()  # a job that is killed has told what it did
+
+
 def parse_part(written: str) -> tuple[int, int]:
     """Read I/N: every N-th run from the I-th on, counted from 0."""
     first, _, count = written.partition("/")
@@ -307,7 +313,7 @@ def main(arguments: Sequence[str] | None = None, folder: Path | None = None) -> 
             part=parse_part(given.part),
             keep_weights=given.keep_weights,
             token_nats=given.token_nats,
-            say=lambda line: sys.stdout.write(f"{line}\n") and sys.stdout.flush(),
+            say=_say,
         )
     except (EvidenceError, MissingExtra) as error:
         sys.stderr.write(f"{error}\n")
