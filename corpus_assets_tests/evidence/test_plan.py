@@ -1,0 +1,91 @@
+"""Plans and arms: what is hashed before the first run, and how documents become samples."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from corpus_assets.core.errors import EvidenceError
+from corpus_assets.evidence.arms import Document, apportion, choose, highest, make_arm
+from corpus_assets.evidence.heldout import make_heldout
+from corpus_assets.evidence.plan import Plan, parse_plan
+from corpus_assets.evidence.run import wanted_runs
+from corpus_assets_tests.evidence.tiny import heldout_rows, tiny_encoder, tiny_plan
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return tiny_plan(("clean", "other"), make_heldout(heldout_rows()), tiny_encoder())
+
+
+def test_a_plan_has_one_form_and_every_change_of_it_another_digest(plan: Plan) -> None:
+    assert parse_plan(plan.dump()) == plan
+    changes: list[dict[str, Any]] = [
+        {"seeds": (1, 2, 3)}, {"learning_rates": (2e-3,)}, {"heldout": "1" * 64},
+        {"code": "1" * 64}, {"budgets": (512,)}, {"rule": plan.rule.model_copy(update={"margin": 0.1})},
+    ]  # fmt: skip
+    digests = {plan.model_copy(update=change).digest() for change in changes}
+    assert len(digests | {plan.digest()}) == len(changes) + 1
+
+
+def test_a_plan_whose_steps_are_not_whole_is_refused(plan: Plan) -> None:
+    body = plan.identity()
+    for change, said in (
+        ({"proxy": body["proxy"] | {"tokens": 2049}}, "steps are whole"),
+        ({"budgets": [100]}, "steps are whole"),
+        ({"baseline": "nobody"}, "not one of the arms"),
+        ({"seeds": [1, 1]}, "named twice"),
+        ({"speed": 1}, "speed"),
+    ):
+        with pytest.raises(EvidenceError, match=said):
+            parse_plan(body | change)
+
+
+def test_runs_of_a_seed_stand_together_and_the_baseline_has_its_budgets(plan: Plan) -> None:
+    more = plan.model_copy(update={"learning_rates": (1e-3, 1e-4), "budgets": (512, 1024)})
+    runs = [
+        (run.seed, run.arm, run.learning_rate, run.tokens) for run in wanted_runs(more.identity())
+    ]
+    assert runs[:4] == [(1, "clean", 1e-3, 2048), (1, "other", 1e-3, 2048),
+                        (1, "clean", 1e-4, 2048), (1, "other", 1e-4, 2048)]  # fmt: skip
+    assert runs[4:6] == [(1, "clean", 1e-3, 512), (1, "clean", 1e-3, 1024)]
+    assert len(runs) == len(set(runs)) == 12
+
+
+def some(count: int, group: str = "s/text/all", size: int = 10) -> list[Document]:
+    return [Document(bytes([i]) * 16, group, np.full(size, i, np.int32)) for i in range(count)]
+
+
+def test_documents_are_chosen_by_their_ids_alone_and_a_filtered_pool_keeps_its_part() -> None:
+    pool = some(200)
+    chosen = choose(pool, 500, None)
+    assert len(chosen) == 50
+    assert choose(pool[::-1], 500, None) == chosen
+    filtered = [document for document in pool if document.doc_id[0] % 2]
+    kept = choose(filtered, None, highest(chosen))
+    assert {d.doc_id for d in kept} == {d.doc_id for d in chosen if d.doc_id[0] % 2}
+    with pytest.raises(EvidenceError, match="plan fewer"):
+        choose(pool, 2001, None)
+
+
+def test_an_arm_has_exactly_its_samples_and_the_shares_of_its_groups() -> None:
+    found = some(60, "a/web/high") + some(20, "b/code/all")
+    arm = make_arm(found, {"a/web/high": 0.5, "b/code/all": 0.5}, 100, 8)
+    assert arm.samples == {"a/web/high": 75, "b/code/all": 25}
+    drawn = arm.sample_numbers(1024, seed=3)
+    is_code = drawn >= 75
+    assert is_code.sum() == 512  # half of the run, from a quarter of the samples
+    counts = np.bincount(drawn, minlength=100)
+    assert counts[75:].max() - counts[75:].min() <= 1
+    order = arm.order(1024, 3)
+    at = order.positions_of("b/code/all", 4)  # and the formula says when a sample was seen
+    assert (drawn[at] == 75 + 4).all()
+    assert len(at) == counts[79]
+    assert (arm.sample_numbers(1024, seed=4) != drawn).any()
+
+
+def test_numbers_are_split_by_weight_with_one_at_least() -> None:
+    assert apportion(10, {"a": 0.999, "b": 0.001}) == {"a": 9, "b": 1}
+    assert sum(apportion(257, {str(i): i + 1 for i in range(9)}).values()) == 257
+    with pytest.raises(EvidenceError):
+        apportion(1, {"a": 1, "b": 1})
