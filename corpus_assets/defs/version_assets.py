@@ -12,6 +12,7 @@ from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.graph.checks import CheckOutcome, check_version
 from corpus_assets.session import Session
 from corpus_assets.versions.gates import release_if_passed
+from corpus_assets.versions.pages import as_image, forest_plot
 from corpus_assets.versions.publish import publish
 from corpus_assets.versions.statistics import Step, funnel
 from corpus_assets.versions.version import Version, make_version
@@ -99,8 +100,14 @@ def release_gate_asset(context: dg.AssetExecutionContext, corpus: CorpusResource
     ]
     listed = "\n".join(["| gate | outcome | said |", "|---|---|---|", *lines])
     numbers = {f"gate_{g.name}": g.value for g in gates if g.value is not None}
+    drawn = [
+        as_image(forest_plot(g.detail["intervals"]), "percent of bits per byte by domain")
+        for g in gates
+        if "intervals" in g.detail
+    ]
+    shown = "\n\n".join([listed, *drawn])
     return dg.MaterializeResult(
-        metadata={"state": row.state, "gates": dg.MetadataValue.md(listed), **numbers},
+        metadata={"state": row.state, "gates": dg.MetadataValue.md(shown), **numbers},
         check_results=[
             dg.AssetCheckResult(
                 check_name="released", passed=row.state == "released", description=told

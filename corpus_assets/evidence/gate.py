@@ -290,6 +290,7 @@ def decide(registry: Registry, store: Store, version: str, results: Results) -> 
             "more_seeds": found.more_seeds,
             "regressed": list(found.regressed),
             "notes": list(compared.notes),
+            "intervals": interval_table(found, results.rule),
         },
     )
     registry.put_gate(gate)
@@ -301,6 +302,12 @@ def decide(registry: Registry, store: Store, version: str, results: Results) -> 
     ]
     registry.add_metrics(metrics)
     return gate
+
+
+def interval_table(found: Comparison, rule: Rule) -> list[list[Any]]:
+    """Return the rows of a forest plot: domain, percent, low, high, margin."""
+    margins = rule.margins([d.domain for d in found.main[:-1]])
+    return [[d.domain, d.percent, d.low, d.high, margins.get(d.domain)] for d in found.main]
 
 
 def _plain(rule: Rule) -> dict[str, Any]:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from catalog.cli.terminal import escape
-from corpus_assets.evidence.compare import Comparison, Difference, Rule
-from corpus_assets.evidence.gate import Compared, Results
+from corpus_assets.evidence.compare import Difference
+from corpus_assets.evidence.gate import Compared, Results, interval_table
 from corpus_assets.evidence.results import Run
-from corpus_assets.versions.pages import interval_rows, line_chart, page, table
+from corpus_assets.versions.pages import forest_plot, line_chart, page, table
 
 
 def evidence_page(results: Results, compared: Compared) -> str:
@@ -17,21 +17,12 @@ def evidence_page(results: Results, compared: Compared) -> str:
         worth = f", {factor.factor:.2f} times the compute" if factor is not None else ""
         parts.append(f"<h2>{escape(found.arm)} against {escape(found.baseline)}</h2>")
         parts.append(f"<p><b>{escape(found.words)}</b>{worth}</p>")
-        parts.append(forest(found, results.rule))
+        parts.append(forest_plot(interval_table(found, results.rule)))
         parts += [f"<p>{escape(reason)}</p>" for reason in found.reasons]
         parts.append(_numbers(found.main))
     parts.append("<h2>Training loss</h2>" + loss_curves(results.runs))
     parts += [f"<p>{escape(note)}</p>" for note in compared.notes]
     return page("Evidence", "".join(parts))
-
-
-def forest(found: Comparison, rule: Rule) -> str:
-    """Draw the interval of each domain, the macro average last, with the domain's margin."""
-    margins = rule.margins([d.domain for d in found.main[:-1]])
-    return interval_rows(
-        [(d.domain, d.percent, d.low, d.high, margins.get(d.domain)) for d in found.main],
-        "percent of bits per byte; to the left is better",
-    )
 
 
 def loss_curves(runs: Sequence[Run]) -> str:

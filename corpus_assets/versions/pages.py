@@ -4,9 +4,11 @@ No scripts, no fonts, no network; equal data gives equal bytes. Every value goes
 which also writes out control characters: a web page chooses its own texts.
 """
 
+import base64
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from catalog.cli.terminal import escape
 
@@ -132,10 +134,9 @@ def _apart(labels: Sequence[tuple[float, str]], least: float = 44) -> list[tuple
     return joined
 
 
-def interval_rows(
-    rows: Sequence[tuple[str, float, float, float, float | None]], title: str = ""
-) -> str:
-    """Draw one interval a row: (label, value, low, high, limit), with a line at 0."""
+def forest_plot(rows: Sequence[Sequence[Any]]) -> str:
+    """Draw one interval a row, in percent of bits per byte: (label, value, low, high, limit or
+    None), with a line at 0."""
     if not rows:
         return "<p>Nothing to show.</p>"
     ends = [0.0, *(end for _, _, low, high, limit in rows for end in (low, high, limit or 0.0))]
@@ -157,6 +158,7 @@ def interval_rows(
             parts.append(_line((x(limit), y - 8), (x(limit), y + 8), ORANGE))
         told = f"{value:+.2f} [{low:+.2f}, {high:+.2f}]"
         parts.append(svg_text(WIDTH - 180, y + 4, told))
+    title = "percent of bits per byte; to the left is better"
     parts.append(svg_text(LABEL, height + 20, title, size=11.5))
     return "".join(parts) + "</svg>"
 
@@ -206,6 +208,13 @@ def _line(
         f'<line x1="{start[0]:.1f}" y1="{start[1]:.1f}" x2="{end[0]:.1f}" y2="{end[1]:.1f}" '
         f'stroke="{colour}" stroke-width="{width:g}"/>'
     )
+
+
+def as_image(svg: str, about: str) -> str:
+    """Return a chart as Markdown that needs no file."""
+    alone = svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+    data = base64.b64encode(alone.encode()).decode()
+    return f"![{about}](data:image/svg+xml;base64,{data})"
 
 
 def small_multiples(charts: Sequence[tuple[str, str, str]]) -> str:

@@ -9,6 +9,7 @@ import dagster as dg
 import pytest
 
 from catalog.db.registry import Registry
+from catalog.db.rows import GateRow
 from catalog.formats.store import Store
 from catalog.takedown.requests import request
 from catalog.takedown.target import url_target
@@ -389,6 +390,10 @@ def test_a_version_that_the_job_built_is_a_candidate_until_its_gate_is_run(
     corpus = CorpusResource(home=str(place.home), recipe=str(place.recipe))
     with dg.DagsterInstance.from_config(str(place.home / "dagster")) as instance:
         instance.add_dynamic_partitions("version", ["scheduled"])
+        rows = [["code", 0.1, -0.2, 0.4, 0.5], ["macro", -0.3, -0.5, -0.1, None]]
+        Registry(home.catalog_url).put_gate(
+            GateRow("scheduled", "models", True, -0.3, detail={"intervals": rows})
+        )
         done = dg.materialize(
             ASSETS,
             selection=["release_gate"],
@@ -397,5 +402,8 @@ def test_a_version_that_the_job_built_is_a_candidate_until_its_gate_is_run(
             resources={"corpus": corpus},
         )
         (check,) = done.get_asset_check_evaluations()
+        (event,) = done.asset_materializations_for_node("release_gate")
+    assert "data:image/svg+xml;base64," in event.metadata["gates"].value
+    assert event.metadata["gate_models"].value == -0.3
     assert check.passed
     assert Registry(home.catalog_url).version().name == "scheduled"
