@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
+from catalog.db.rows import MetricRow
 from catalog.errors import OrdersChanged
 from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.core.lock import check_inputs, check_models
@@ -19,6 +20,7 @@ from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import (
     AssetReport,
     content_hash,
+    metric_rows,
     pin_snapshot,
     run_asset,
     run_stage,
@@ -247,6 +249,7 @@ def pin_sources(session: Session) -> None:
 def run_assets(session: Session, record: Record | None = None) -> None:
     """Run what is missing of every asset that a version is made of."""
     record, pipeline, told = record or InProcess(), session.pipeline, set[str]()
+    metrics: list[MetricRow] = []
     for asset, snapshot in _assets(pipeline):
         if asset not in told:
             told.add(asset)
@@ -255,9 +258,13 @@ def run_assets(session: Session, record: Record | None = None) -> None:
         with contextlib.suppress(MissingInput):
             if last is not None and last == content_hash(pipeline, asset, snapshot):
                 continue
-        record.ran(
-            run_asset(pipeline, session.engine, session.registry, session.progress, asset, snapshot)
+        report = run_asset(
+            pipeline, session.engine, session.registry, session.progress, asset, snapshot
         )
+        metrics += metric_rows(report)
+        record.ran(report)
+    if metrics:
+        session.registry.add_metrics(metrics)
     for snapshot in pipeline.recipe.snapshots:  # parts that no order touched: not compared again
         remember(pipeline.store, pipeline.tasks(DOCUMENTS.name, snapshot), pipeline.suppressions)
 

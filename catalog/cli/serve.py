@@ -26,6 +26,9 @@ MIN_TOKEN = 16
     multiple=True,
     help="A host name that browsers ask by, besides the address itself.",
 )
+@click.option(
+    "--metrics", "with_metrics", is_flag=True, help="Give numbers to Prometheus, at /metrics."
+)
 @placed
 def serve(
     place: Place,
@@ -34,6 +37,7 @@ def serve(
     port: int,
     token_file: Path | None,
     names: tuple[str, ...],
+    with_metrics: bool,
 ) -> None:
     """Show documents, versions, tokens and takedowns in a browser. Nothing can be changed there.
 
@@ -51,7 +55,7 @@ def serve(
             f"{MIN_TOKEN} characters or more, or listen at 127.0.0.1"
         )
     place.registry.versions()  # an absent or older catalog is said before the browser asks
-    app = make_app(place.registry, place.store, token, (*LOOPBACK, host, *names))
+    app = make_app(place.registry, place.store, token, (*LOOPBACK, host, *names), with_metrics)
     server = uvicorn.Server(
         uvicorn.Config(
             app, host=host, port=port, log_level="warning", server_header=False, access_log=False

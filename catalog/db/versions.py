@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, Table, delete, insert, select, update
+from sqlalchemy import Connection, Table, Text, bindparam, delete, insert, select, update
 
 from catalog.db.database import Database, timestamp
 from catalog.db.models import (
@@ -224,18 +224,17 @@ class VersionMethods:
     def add_metrics(self, rows: Sequence[MetricRow]) -> None:
         """Write metrics; the last value of a (name, snapshot, version) stands."""
         final = {(row.name, row.snapshot, row.version): row for row in rows}
+        if not final:
+            return
+        before = delete(Metric).where(
+            Metric.c.name == bindparam("of"),
+            Metric.c.snapshot.is_not_distinct_from(bindparam("at", type_=Text)),
+            Metric.c.version.is_not_distinct_from(bindparam("by", type_=Text)),
+        )
+        values = [values_of(row) | {"created_at": timestamp()} for row in final.values()]
         with self.database.write() as connection:
-            for name, snapshot, version in final:
-                connection.execute(
-                    delete(Metric).where(
-                        Metric.c.name == name,
-                        Metric.c.snapshot.is_not_distinct_from(snapshot),
-                        Metric.c.version.is_not_distinct_from(version),
-                    )
-                )
-            values = [values_of(row) | {"created_at": timestamp()} for row in final.values()]
-            if values:
-                connection.execute(insert(Metric), values)
+            connection.execute(before, [{"of": of, "at": at, "by": by} for of, at, by in final])
+            connection.execute(insert(Metric), values)
 
     def metrics(
         self, name: str | None = None, snapshot: str | None = None, version: str | None = None

@@ -8,7 +8,7 @@ followed. Text of a document under a takedown is not shown, whatever version sti
 import hmac
 import secrets
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict
@@ -215,6 +215,29 @@ class Application:
     def style(self, request: Request) -> Response:
         return FileResponse(FOLDER / "style.css", media_type="text/css")
 
+    def metrics(self, request: Request) -> Response:
+        """Return the catalog's numbers in Prometheus' text format 0.0.4."""
+        registry = self.registry
+        versions = Counter(row.status for row in registry.versions())
+        takedowns = Counter(row.status for row in registry.takedowns())
+        lines = [
+            "# HELP corpus_metric A number of a stage, or of a version's evidence, written last.",
+            "# TYPE corpus_metric gauge",
+            *(
+                _sample("corpus_metric", row.value, name=row.name, snapshot=row.snapshot or "",
+                        version=row.version or "")
+                for row in registry.metrics()
+            ),
+            "# HELP corpus_versions Versions in the catalog.",
+            "# TYPE corpus_versions gauge",
+            *(_sample("corpus_versions", n, status=status) for status, n in versions.items()),
+            "# HELP corpus_takedowns Takedown requests.",
+            "# TYPE corpus_takedowns gauge",
+            *(_sample("corpus_takedowns", n, status=status) for status, n in takedowns.items()),
+        ]  # fmt: skip
+        kind = "text/plain; version=0.0.4; charset=utf-8"
+        return Response("\n".join(lines) + "\n", media_type=kind)
+
     # Errors.
 
     def refused(self, request: Request, error: Exception) -> Response:
@@ -227,11 +250,22 @@ class Application:
         return self.page("error.html", {"said": "there is no such page"}, 404)
 
 
+def _sample(metric: str, value: float, **labels: str) -> str:
+    """Return one line of Prometheus' text format."""
+    quoted = (
+        value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+        for value in labels.values()
+    )
+    named = ",".join(f'{name}="{text}"' for name, text in zip(labels, quoted, strict=True))
+    return f"{metric}{{{named}}} {value!r}"
+
+
 def make_app(
     registry: Registry,
     store: Store,
     token: str | None = None,
     hosts: tuple[str, ...] = LOOPBACK,
+    with_metrics: bool = False,
 ) -> Starlette:
     """Return the application; with a token, nothing is shown to who does not have it. `hosts` are
     the names by which a browser may ask for it: a page of another name gets nothing."""
@@ -251,6 +285,7 @@ def make_app(
             Route("/takedowns", pages.takedowns),
             Route("/takedowns/{number:int}", pages.takedown),
             Route("/takedowns/{number:int}/{file}", pages.certificate),
+            *([Route("/metrics", pages.metrics)] if with_metrics else []),
         ],
         middleware=[
             Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False),

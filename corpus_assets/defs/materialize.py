@@ -14,7 +14,7 @@ from corpus_assets.defs.partitions import SNAPSHOTS
 from corpus_assets.defs.progress import Observed, failure_of
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.graph.checks import CheckOutcome, check_asset
-from corpus_assets.graph.run import AssetReport, StageIncomplete, run_asset
+from corpus_assets.graph.run import AssetReport, StageIncomplete, metric_rows, run_asset
 from corpus_assets.graph.tokenizer_checks import TOKENIZER_CHECKS, tokenizer_checks
 from corpus_assets.scrub.texts import SCRUBBED
 from corpus_assets.select.stage import SELECTION
@@ -90,6 +90,7 @@ def materialize_stage(
             )
         except StageIncomplete as error:
             raise failure_of(error) from error
+        session.registry.add_metrics(metric_rows(report))
         outcomes = outcomes_of(session, report)
     return dg.MaterializeResult(
         metadata=stage_metadata(report, outcomes),

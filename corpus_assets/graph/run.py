@@ -14,6 +14,7 @@ from catalog.db.rows import (
     FailedPartRow,
     FileRow,
     InputRow,
+    MetricRow,
     OutputRow,
     SnapshotRow,
     SourceRow,
@@ -82,6 +83,18 @@ def run_asset(
     report.content_hash = content_hash(pipeline, asset, snapshot)
     progress.finished(asset, snapshot, report.cached, report.parts - report.cached)
     return report
+
+
+def metric_rows(report: AssetReport) -> list[MetricRow]:
+    """Return the numbers of an asset that was computed, for the catalog: `ASSET.NUMBER`."""
+    if report.parts == report.cached:
+        return []
+    work = {"parts": report.parts, "cpu_seconds": report.cpu_seconds, "bytes": report.bytes}
+    numbers = dict(report.counts) | work
+    return [
+        MetricRow(f"{report.asset}.{name}", float(value), report.snapshot)
+        for name, value in sorted(numbers.items())
+    ]
 
 
 def content_hash(pipeline: Pipeline, asset: str, snapshot: str | None) -> str:

@@ -18,7 +18,7 @@ import pytest
 import uvicorn
 
 from catalog.db.registry import Registry
-from catalog.db.rows import SuppressionRow
+from catalog.db.rows import MetricRow, SuppressionRow
 from catalog.formats.store import Store
 from catalog.serve.app import LOOPBACK, make_app
 from catalog.serve.story import kind_of, segments
@@ -64,9 +64,12 @@ class Browser:
 
 
 @contextmanager
-def serving(place: Place, token: str | None = None) -> Iterator[Browser]:
+def serving(
+    place: Place, token: str | None = None, with_metrics: bool = False
+) -> Iterator[Browser]:
     home = Home.resolve(str(place.home))
-    app = make_app(Registry(home.catalog_url), Store(home.store_url), token, LOOPBACK)
+    registry, store = Registry(home.catalog_url), Store(home.store_url)
+    app = make_app(registry, store, token, LOOPBACK, with_metrics)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         server = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
         thread = threading.Thread(target=server.run, args=([listening],))
@@ -298,3 +301,23 @@ def test_edits_are_laid_over_the_text_in_order() -> None:
         ("put", "-"),
         ("same", "ur"),
     ]
+
+
+def test_numbers_of_every_stage_are_given_to_prometheus_where_that_is_asked_for(
+    place: Place,
+) -> None:
+    registry = Registry(Home.resolve(str(place.home)).catalog_url)
+    registry.add_metrics([MetricRow('odd "name"\\', 0.5)])
+    with serving(place, TOKEN, with_metrics=True) as browser:
+        assert browser.get("/metrics").status == 401
+        answer = browser.get("/metrics", Authorization=f"Bearer {TOKEN}")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    lines = answer.body.splitlines()
+    named = 'corpus_metric{name="documents.documents_in",snapshot="crawl-1",version=""} 26.0'
+    assert named in lines
+    assert r'corpus_metric{name="odd \"name\"\\",snapshot="",version=""} 0.5' in lines
+    assert sum(line.startswith("corpus_versions{") for line in lines) == 1
+    stages = {row.name.partition(".")[0] for row in registry.metrics(snapshot="crawl-1")}
+    assert {"documents", "signals", "selection", "clusters", "clean_text", "shards"} <= stages
+    with serving(place) as browser:
+        assert browser.get("/metrics").status == 404
