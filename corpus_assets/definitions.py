@@ -1,5 +1,7 @@
 """The code location: the asset graph, its sensors and its one resource."""
 
+import warnings
+
 import dagster as dg
 
 from corpus_assets.defs.assets import ASSETS
@@ -11,6 +13,9 @@ from corpus_assets.defs.schedules import crawl_list_job, weekly_crawl_check
 from corpus_assets.defs.sensors import ingest_job, new_snapshots
 from corpus_assets.defs.takedown_request import file_takedown
 from corpus_assets.defs.takedown_sensor import pending_takedowns, takedown_job
+
+# Dagster gives this parameter itself, with no value, where it binds resources to a sensor.
+warnings.filterwarnings("ignore", "Parameter `owners` of initializer", dg.BetaWarning)
 
 defs = dg.Definitions(
     assets=ASSETS,

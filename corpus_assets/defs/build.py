@@ -23,6 +23,7 @@ from corpus_assets.defs.materialize import (
     ChecksFailed,
     blocking,
     check_evaluation,
+    cluster_metadata,
     outcomes_of,
     stage_metadata,
 )
@@ -181,7 +182,7 @@ class RunRecord:
 
     def ran(self, report: AssetReport) -> None:
         outcomes = outcomes_of(self._session, report)
-        metadata = stage_metadata(report, outcomes)
+        metadata = stage_metadata(report, outcomes) | cluster_metadata(self._session, report)
         self._materialized(report.asset, report.snapshot, metadata, report.content_hash)
         for one in outcomes:
             self._checked(report.asset, report.snapshot, one)
@@ -207,7 +208,7 @@ class RunRecord:
 
     def _checked(self, asset: str, partition: str | None, outcome: CheckOutcome) -> None:
         evaluation = check_evaluation(asset, partition, outcome)
-        self._context.log_event(evaluation)  # type: ignore[arg-type] - it takes them too
+        self._context.log_event(evaluation)  # type: ignore[arg-type]  # it takes checks too
 
     def _materialized(
         self, asset: str, partition: str | None, metadata: Mapping[str, Any], content: str

@@ -7,7 +7,11 @@ from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.sensors import INGESTED
 
 
-@dg.sensor(job=build_version, minimum_interval_seconds=30)
+@dg.sensor(
+    job=build_version,
+    minimum_interval_seconds=30,
+    description="Builds the recipe as it is now, once, when every snapshot it names is ingested.",
+)
 def ingested_snapshots(
     context: dg.SensorEvaluationContext, corpus: CorpusResource
 ) -> dg.SensorResult:

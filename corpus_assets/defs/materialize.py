@@ -1,6 +1,7 @@
 """From an asset's run to what Dagster shows of it: metadata that plots, and its checks."""
 
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import dagster as dg
@@ -8,8 +9,10 @@ import pyarrow as pa
 
 from corpus_assets.clean.stage import CLEAN_TEXT
 from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.files import MEMBERS
 from corpus_assets.core.stage import Asset
-from corpus_assets.dedup.stage import SIGNATURES
+from corpus_assets.core.task import read_table
+from corpus_assets.dedup.stage import CLUSTERS, SIGNATURES
 from corpus_assets.defs.partitions import SNAPSHOTS
 from corpus_assets.defs.progress import Observed, failure_of
 from corpus_assets.defs.resources import CorpusResource
@@ -42,6 +45,9 @@ MORE_CHECKS: Mapping[str, Mapping[str, str]] = {
     CLEAN_TEXT.name: LOSS_CHECKS,
     TOKENIZER.name: TOKENIZER_CHECKS,
 }
+
+
+COUNTED_FILES = 4096  # of more, a run would wait for the metadata
 
 
 def columns(schema: pa.Schema) -> dict[str, dg.TableSchema]:
@@ -91,9 +97,9 @@ def materialize_stage(
         except StageIncomplete as error:
             raise failure_of(error) from error
         session.registry.add_metrics(metric_rows(report))
-        outcomes = outcomes_of(session, report)
+        outcomes, sizes = outcomes_of(session, report), cluster_metadata(session, report)
     return dg.MaterializeResult(
-        metadata=stage_metadata(report, outcomes),
+        metadata=stage_metadata(report, outcomes) | sizes,
         data_version=dg.DataVersion(report.content_hash),
         check_results=[_check_result(outcome) for outcome in outcomes],
     )
@@ -107,6 +113,36 @@ def outcomes_of(session: Session, report: AssetReport) -> list[CheckOutcome]:
     if report.asset == TOKENIZER.name:
         outcomes += tokenizer_checks(session.pipeline)
     return outcomes
+
+
+def cluster_metadata(session: Session, report: AssetReport) -> dict[str, dg.MetadataValue]:
+    """Return how large the clusters are whose kept document is of the snapshot at hand."""
+    if report.asset != CLUSTERS.name or report.snapshot is None:
+        return {}
+    store, sizes = session.pipeline.store, Counter[int]()
+    results = session.pipeline.results(CLUSTERS.name, report.snapshot)
+    files = [out for r in results for n, out in sorted(r.outputs.items()) if MEMBERS.matches(n)]
+    if not files or len(files) > COUNTED_FILES:
+        return {}
+    for file in files:
+        table = read_table(store, file, columns=["cluster_size", "kept"])
+        sizes.update(table.filter(table["kept"])["cluster_size"].to_pylist())
+    by_power = Counter[int]()
+    for size, count in sizes.items():
+        by_power[size.bit_length() - 1] += count
+    return {
+        "largest_cluster": dg.MetadataValue.int(max(sizes, default=0)),
+        "documents_in_clusters": dg.MetadataValue.int(sum(k * n for k, n in sizes.items())),
+        "cluster_sizes": dg.MetadataValue.table(
+            [
+                dg.TableRecord({"members": f"{2**power} to {2 ** (power + 1) - 1}", "clusters": n})
+                for power, n in sorted(by_power.items())
+            ],
+            schema=dg.TableSchema(
+                [dg.TableColumn("members", "string"), dg.TableColumn("clusters", "int")]
+            ),
+        ),
+    }
 
 
 def blocking(outcomes: Sequence[CheckOutcome]) -> list[CheckOutcome]:
@@ -166,8 +202,8 @@ def stage_metadata(
         "parts": dg.MetadataValue.int(report.parts),
         "parts_cached": dg.MetadataValue.int(report.cached),
     }
-    if "clusters" in report.counts:
-        metadata["clusters"] = dg.MetadataValue.int(report.counts["clusters"])
+    if "clusters" in report.notes:
+        metadata["clusters"] = dg.MetadataValue.int(report.notes["clusters"])
     for name in ("tokens", "samples", "hits", "contaminated", "items", "emptied_documents",
                  "gate_sampled", "gate_false_drops"):  # fmt: skip
         if name in report.counts:

@@ -15,7 +15,11 @@ ingest_job = dg.define_asset_job(
 )
 
 
-@dg.sensor(job=ingest_job, minimum_interval_seconds=60)
+@dg.sensor(
+    job=ingest_job,
+    minimum_interval_seconds=60,
+    description="Adds a partition for every new snapshot of the recipe, and ingests it.",
+)
 def new_snapshots(context: dg.SensorEvaluationContext, corpus: CorpusResource) -> dg.SensorResult:
     """Compare the recipe's snapshots with the partitions there are; ingest what is new.
 

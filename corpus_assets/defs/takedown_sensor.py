@@ -106,6 +106,7 @@ class LastRun:
     job=takedown_job,
     minimum_interval_seconds=30,
     default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Has pending takedowns carried out, after the recipe's `takedowns.window_minutes`.",
 )
 def pending_takedowns(
     context: dg.SensorEvaluationContext, corpus: CorpusResource

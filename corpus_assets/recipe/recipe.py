@@ -5,7 +5,8 @@ from its file.
 """
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal, Self
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
@@ -120,6 +121,9 @@ class EvidenceSettings(Settings):
     )
 
 
+Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+
+
 class TakedownSettings(Settings):
     """How long requests are gathered before a run, and what becomes of revoked versions."""
 
@@ -135,6 +139,17 @@ class TakedownSettings(Settings):
         default=False,
         description="leave revoked versions and their text to `corpus gc` instead of deleting them",
     )
+
+
+class CrawlCheck(Settings):
+    """When the schedule `weekly_crawl_check` looks for crawls that have appeared."""
+
+    weekday: Weekday = Field(default="monday", description="the day of the week")
+    hour: int = Field(default=5, ge=0, le=23, description="from this hour on (UTC)")
+
+    def is_due(self, now: datetime) -> bool:
+        """Return whether this week's look is due, or overdue."""
+        return (now.weekday(), now.hour) >= (get_args(Weekday).index(self.weekday), self.hour)
 
 
 # The recipe, read from a file with dotted keys changed.
@@ -287,6 +302,10 @@ class Recipe(Settings):
     )
     evidence: EvidenceSettings | None = Field(
         default=None, description="absent: no models are asked for; no part of what a version is"
+    )
+    crawl_check: CrawlCheck = Field(
+        default=CrawlCheck(),
+        description="when new crawls are looked for; no part of what a version is",
     )
     takedowns: TakedownSettings = Field(
         default=TakedownSettings(),
@@ -538,6 +557,7 @@ class Recipe(Settings):
             body["stand_ins"] = self.stand_ins_in_use()
         del body["drift"]  # it judges what comes out, and changes nothing of it
         del body["gate"], body["evidence"]  # as `drift`
+        del body["crawl_check"]
         del body["takedowns"]  # when they are carried out, not what comes out
         del body["max_failed_parts"]  # a bound of what `sources` say
         del body["tokenizer"]["audit"]  # it judges, as `drift`

@@ -1,7 +1,7 @@
 """New crawls become snapshots by schedule, partitions and runs by sensor; twice is once."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import dagster as dg
@@ -217,13 +217,26 @@ def test_a_week_has_one_run_and_a_recipe_that_does_not_follow_has_none(
     still = resource(Place(tmp_path / "b", server.base))
     with dg.DagsterInstance.ephemeral() as instance:
 
-        def tick(corpus: CorpusResource) -> object:
+        def tick(corpus: CorpusResource, now: datetime = MONDAY) -> object:
             with dg.build_schedule_context(
-                instance=instance, scheduled_execution_time=MONDAY, resources={"corpus": corpus}
+                instance=instance, scheduled_execution_time=now, resources={"corpus": corpus}
             ) as context:
                 return weekly_crawl_check(context)
 
         asked = [tick(following) for _ in range(2)]
         assert [getattr(each, "run_key", None) for each in asked] == ["crawls/2024-19"] * 2
         assert isinstance(tick(still), dg.SkipReason)
+        # The recipe says when; who was away at that hour catches up in the same week.
+        assert isinstance(tick(following, MONDAY - timedelta(hours=1)), dg.SkipReason)
+        later = tick(following, MONDAY + timedelta(days=5))
+        assert getattr(later, "run_key", None) == "crawls/2024-19"
+        midweek = CorpusResource(
+            recipe=following.recipe,
+            home=following.home,
+            overrides={"crawl_check.weekday": "wednesday", "crawl_check.hour": 9},
+        )
+        assert midweek.book().recipe.digest == following.book().recipe.digest
+        due = MONDAY + timedelta(days=2, hours=4)
+        assert isinstance(tick(midweek, due - timedelta(hours=1)), dg.SkipReason)
+        assert getattr(tick(midweek, due), "run_key", None) == "crawls/2024-19"
     assert server.requests() == 0, "a tick itself asks no server"

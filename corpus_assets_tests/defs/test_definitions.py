@@ -185,6 +185,16 @@ def test_the_code_location_loads_with_its_jobs_and_sensors() -> None:
     assert sensors <= {s.name for s in repository.sensor_defs}
 
 
+def test_what_ticks_is_described_and_loading_it_warns_of_nothing() -> None:
+    code = (
+        "from corpus_assets.definitions import defs; repository = defs.get_repository_def(); "
+        "ticking = [*repository.sensor_defs, *repository.schedule_defs]; "
+        "print(sum(bool(one.description) for one in ticking) == len(ticking))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (loaded.stdout, loaded.stderr) == ("True\n", "")
+
+
 def test_settings_of_the_recipe_are_changed_by_a_mapping(corpus: CorpusResource) -> None:
     changes = {"seed": 77, "clusters.min_similarity": 0.9}
     changed = corpus.model_copy(update={"overrides": changes})
