@@ -86,6 +86,18 @@ class InProcess:
         return
 
 
+def kernels_line(cache: Path | None) -> str | None:
+    """Say that kernels have to be compiled, where the cache holds none."""
+    if cache is None:
+        return (
+            "kernels are compiled in every process, about a minute of CPU time each: no folder for "
+            "them can be written; set NUMBA_CACHE_DIR to one"
+        )
+    if next(cache.rglob("*.nbi"), None) is not None:
+        return None
+    return "kernels are compiled as they are first used: about a minute of CPU time, once"
+
+
 def tell_before(session: Session, asset: str) -> None:
     """Tell what is known to go wrong before an asset is run: of the mixture, as soon as
     selection is done."""

@@ -1,5 +1,7 @@
 """Assets that someone materializes by hand, on a home that has a version."""
 
+from pathlib import Path
+
 import dagster as dg
 import pytest
 
@@ -12,8 +14,10 @@ from corpus_assets.defs.assets import ASSETS
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.runs import DagsterRuns
 from corpus_assets.session import open_home
+from corpus_assets.stages import STAGES
 from corpus_assets.takedown.run import run_pending
 from corpus_assets_tests.conftest import VERSION, Place
+from corpus_assets_tests.demo_build import version_files
 from corpus_assets_tests.small_corpus import SNAPSHOTS
 
 BEHIND_CALIBRATIONS = ["selection", "clusters", "clean_text", "shards"]
@@ -83,3 +87,32 @@ def test_after_a_takedown_new_calibrations_are_reached_by_doing_what_messages_sa
             waiting.append((asset, snapshot or None))
             named.append(waiting[-1])
     assert {"quality_cutoffs", "tokenizer"} <= {asset for asset, _ in named}
+
+
+@pytest.mark.slow
+def test_backfills_of_every_asset_give_the_bytes_of_a_build(place: Place, tmp_path: Path) -> None:
+    """As the UI does it: a run for each partition, one of them tried again after it failed."""
+    home = tmp_path / "by-hand"
+    corpus = CorpusResource(recipe=str(place.recipe), home=str(home), workers=1)
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions("snapshot", list(SNAPSHOTS))
+        instance.add_dynamic_partitions("version", [VERSION])
+
+        def run(asset: str, partition: str | None) -> bool:
+            return dg.materialize(
+                ASSETS,
+                selection=[asset],
+                partition_key=partition,
+                instance=instance,
+                resources={"corpus": corpus},
+                raise_on_error=False,
+            ).success
+
+        assert not run("documents", SNAPSHOTS[0]), "its files are not pinned yet"
+        for snapshot in SNAPSHOTS:
+            assert run("source_files", snapshot)
+        for asset in STAGES.assets.values():
+            for snapshot in SNAPSHOTS if asset.is_by_snapshot else (None,):
+                assert run(asset.name, snapshot), f"{asset.name} of {snapshot}"
+        assert run("corpus_version", VERSION)
+    assert version_files(home, VERSION) == place.files()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import corpus_assets
+from corpus_assets.build import kernels_line
 from corpus_assets.text import compiled
 
 PACKAGE = Path(corpus_assets.__file__).parent
@@ -107,3 +108,11 @@ def test_every_kernel_is_compiled_through_the_one_place() -> None:
         if path.name != "compiled.py" and direct.search(path.read_text("utf-8"))
     ]
     assert found == []
+
+
+def test_a_build_says_that_kernels_are_compiled_only_where_none_is_cached(tmp_path: Path) -> None:
+    assert "once" in (kernels_line(tmp_path) or "")
+    assert "NUMBA_CACHE_DIR" in (kernels_line(None) or "")
+    (tmp_path / "kernels_1").mkdir()
+    (tmp_path / "kernels_1" / "words.nbi").touch()
+    assert kernels_line(tmp_path) is None
