@@ -5,7 +5,8 @@ import dagster as dg
 
 from corpus_assets.core.stage import Asset, Graph
 from corpus_assets.defs.build import SOURCE_FILES, source_metadata
-from corpus_assets.defs.materialize import check_specs, columns, materialize_stage
+from corpus_assets.defs.columns import described_columns
+from corpus_assets.defs.materialize import check_specs, materialize_stage
 from corpus_assets.defs.partitions import EVERY, SNAPSHOTS
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.version_assets import corpus_version_asset, release_gate_asset
@@ -61,7 +62,7 @@ def stage_asset(asset: Asset, graph: Graph = STAGES) -> dg.AssetsDefinition:
             for edge in graph.edges(asset.name)
         ],
         code_version=str(asset.last.version),
-        metadata=columns(schema) if schema is not None else None,
+        metadata=described_columns(asset.name, schema) if schema is not None else None,
         check_specs=check_specs(asset),
     )
     def run(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:

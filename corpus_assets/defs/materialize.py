@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import dagster as dg
-import pyarrow as pa
 
 from corpus_assets.clean.stage import CLEAN_TEXT
 from corpus_assets.core.errors import CorpusError
@@ -48,12 +47,6 @@ MORE_CHECKS: Mapping[str, Mapping[str, str]] = {
 
 
 COUNTED_FILES = 4096  # of more, a run would wait for the metadata
-
-
-def columns(schema: pa.Schema) -> dict[str, dg.TableSchema]:
-    """Return an asset's columns as Dagster shows them."""
-    listed = [dg.TableColumn(field.name, str(field.type)) for field in schema]
-    return {"dagster/column_schema": dg.TableSchema(columns=listed)}
 
 
 def check_specs(asset: Asset) -> list[dg.AssetCheckSpec]:

@@ -78,6 +78,17 @@ def test_every_asset_says_what_it_does_and_which_code_made_it() -> None:
         assert spec.code_version
 
 
+def test_every_column_that_the_ui_shows_is_described() -> None:
+    shown = {
+        name: next(iter(asset.specs)).metadata["dagster/column_schema"].columns
+        for name, asset in _assets().items()
+        if "dagster/column_schema" in next(iter(asset.specs)).metadata
+    }
+    assert {"documents", "selection", "clusters", "shards"} <= set(shown)
+    absent = [(name, c.name) for name, cs in shown.items() for c in cs if not c.description]
+    assert absent == []
+
+
 def test_every_stage_is_checked_for_schema_conservation_and_survival() -> None:
     for name in BY_SNAPSHOT:
         checks = {key.name for key in _assets()[name].check_keys}
