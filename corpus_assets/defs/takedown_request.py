@@ -7,6 +7,7 @@ from pydantic import Field
 
 from catalog.db.rows import TAKEDOWN_KINDS
 from catalog.errors import CatalogError
+from catalog.formats.store import Store
 from catalog.takedown.requests import request
 from catalog.takedown.target import target_of
 from corpus_assets.core.home import Home
@@ -37,12 +38,13 @@ def file_request(
     context: dg.OpExecutionContext, config: TakedownConfig, corpus: CorpusResource
 ) -> None:
     """File a takedown, or try it; the sensor `pending_takedowns` has it carried out."""
-    store, registry = open_home(Home.resolve(corpus.home or None))
+    home = Home.resolve(corpus.home or None)
+    _, registry = open_home(home)
     sources = {source.name for source in registry.sources()}
     try:
         answer = request(
             registry,
-            store,
+            Store(home.store_url),
             target_of(config.kind.value, config.value, sources),
             config.reason,
             near_duplicates=config.near_duplicates,

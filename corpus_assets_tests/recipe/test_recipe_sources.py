@@ -100,6 +100,12 @@ def untold(recipe: dict[str, Any], rows: list[Row]) -> list[str]:
     ]
 
 
+def test_the_recipe_for_crawls_extracts_no_page_that_its_language_rule_would_drop() -> None:
+    raw = recipe_of("commoncrawl")
+    (rule,) = [r for r in raw["selection"]["rules"] if r["name"] == "language"]
+    assert raw["documents"]["gates"]["language_gate"]["languages"] == rule["in"]
+
+
 def test_every_recipe_called_after_a_publication_has_a_table() -> None:
     assert {path.stem for path in (RECIPES / "sources").glob("*.csv")} == set(NAMES)
 
