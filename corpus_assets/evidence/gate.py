@@ -131,6 +131,8 @@ def _results(data: bytes, runs: Sequence[Run], name: str) -> Results:
     size = plan["proxy"]["size"]
     own = [run for run in runs if run.plan == digest and run.size == size]
     strays = [f"{run.name} was made for another plan" for run in runs if run not in own]
+    code = plan.get("code", "")
+    strays += [f"{run.name} was made by other code than planned" for run in own if run.code != code]
     planned = {
         (arm, rate, seed)
         for arm in plan["arms"]

@@ -160,11 +160,12 @@ def test_results_that_stray_from_their_plan_say_so(tmp_path: Path) -> None:
     folder = write_results(tmp_path / "results", arms)
     for path in sorted((folder / "runs").glob("new*seed3*")):
         path.unlink()
-    first = next((folder / "runs").glob("new*.json"))
-    body = json.loads(first.read_text())
-    first.write_text(json.dumps(body | {"plan": "0" * 64}))
+    first, second = sorted((folder / "runs").glob("new*.json"))[:2]
+    for path, change in ((first, {"plan": "0" * 64}), (second, {"code": "other"})):
+        path.write_text(json.dumps(json.loads(path.read_text()) | change))
     said = " ".join(open_results(folder).strays)
     assert "was made for another plan" in said
+    assert "was made by other code" in said
     assert "3 of 16 planned runs have no result" in said
     with pytest.raises(EvidenceError, match="no results of a plan with v9"):
         find_results(folder, "v9")

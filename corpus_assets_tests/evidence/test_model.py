@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from corpus_assets.evidence.gate import compare_results, open_results
 from corpus_assets.evidence.heldout import encode_heldout, make_heldout
 from corpus_assets.evidence.pack import write_pack
 from corpus_assets.evidence.plan import Proxy
@@ -140,3 +141,8 @@ def test_clean_text_beats_half_shuffled_text_with_every_seed(tmp_path: Path) -> 
     assert len({(run.tokens, run.steps) for run in runs}) == 1
     nats = {(run.arm, run.seed): sum(run.table()["nats"].to_pylist()) for run in runs}
     assert all(nats["clean", seed] < nats["damaged", seed] * 0.99 for seed in plan.seeds)
+    results = open_results(tmp_path / "pack")
+    assert (results.digest, results.strays) == (plan.digest(), ())
+    (found,) = compare_results(results).comparisons
+    assert found.macro.low > 0, "worse beyond doubt"
+    assert found.reasons[0] == "nothing ran at the other learning rate"
