@@ -7,8 +7,8 @@
 
 Arms are made from one pool of English documents. Of each, 10, 25 or 50% of the tokens are replaced:
 
-    navigation   lines of real pages that extraction leaves out
-    language     pages and manuals in other languages
+    navigation   lines of real English pages that extraction leaves out
+    language     pages and manuals in languages of which the held-out set has none
     shuffled     the same documents with their words in another order
     mojibake     the same documents, every letter read in the wrong charset twice
     repeated     an eighth as many tokens of the pool, eight times
@@ -49,6 +49,7 @@ from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
 DOSES = (10, 25, 50)
 KINDS = ("navigation", "language", "shuffled", "mojibake", "repeated")
 HELD_OUT = 12  # one document in so many
+ENGLISH = re.compile(r"<html[^>]* (?:xml:)?lang=[\"']?en", re.IGNORECASE)
 GOLD = ("arc_easy", "hellaswag", "piqa", "openbookqa")
 
 
@@ -80,12 +81,12 @@ def english(texts: Path, shared: Path) -> Iterator[tuple[str, dict[str, str]]]:
 def foreign(texts: Path) -> Iterator[str]:
     rows = [row for name in ("docs", "manpages") for row in records(texts / f"{name}.jsonl")]
     for row in sorted(rows, key=lambda row: place(row["id"])):
-        if row["lang"] in ("de", "fr", "es", "it", "pl", "nl", "pt", "da"):
+        if row["lang"] in ("fr", "es", "it", "pl", "nl", "pt", "da"):  # none that is held out
             yield row["text"]
 
 
 def navigation(warcs: Path) -> Iterator[str]:
-    """Lines of a page that its main content does not have."""
+    """Lines of an English page that its main content does not have."""
     from fastwarc.warc import ArchiveIterator, WarcRecordType
     from resiliparse.extract.html2text import extract_plain_text
 
@@ -93,7 +94,7 @@ def navigation(warcs: Path) -> Iterator[str]:
         with path.open("rb") as stream:
             for record in ArchiveIterator(stream, record_types=WarcRecordType.response):
                 page = record.reader.read().decode("utf-8", "replace")
-                if len(page) > 300_000:
+                if len(page) > 300_000 or not ENGLISH.search(page[:2000]):
                     continue
                 main = set(extract_plain_text(page, main_content=True).splitlines())
                 lines = extract_plain_text(page, main_content=False).splitlines()
