@@ -26,12 +26,15 @@ import random
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from machine import machine
 
 from corpus_assets.evidence.arms import Arm, Document
+from corpus_assets.evidence.gate import Results, compare_results, described, open_results
 from corpus_assets.evidence.heldout import (
     cut_to,
     encode_heldout,
@@ -41,7 +44,6 @@ from corpus_assets.evidence.heldout import (
 )
 from corpus_assets.evidence.pack import write_pack
 from corpus_assets.evidence.plan import ArmRef, Plan, Proxy
-from corpus_assets.evidence.results import read_runs
 from corpus_assets.evidence.run import code_digest
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
@@ -295,30 +297,46 @@ def held_out(
 
 
 def show_table(options: argparse.Namespace) -> None:
-    """Bits per byte against the baseline, by seed: the mean over domains of means of documents."""
-    runs = read_runs(options.folder / "runs")
-    for rate in sorted({run.learning_rate for run in runs}, reverse=True):
-        main = max(run.tokens for run in runs)
-        macro = {
-            (run.arm, run.seed): macro_bits(run.table())
-            for run in runs
-            if run.learning_rate == rate and run.tokens == main
-        }
-        print(f"learning rate {rate:g}")
-        for arm in sorted({arm for arm, _ in macro}):
-            seeds = sorted(seed for a, seed in macro if a == arm and ("clean", seed) in macro)
-            gains = [100 * (macro[arm, s] / macro["clean", s] - 1) for s in seeds]
-            if gains:
-                bits = np.mean([macro[arm, s] for s in seeds])
-                spread = np.std(gains, ddof=1) if len(gains) > 1 else float("nan")
-                print(f"  {arm:15} {bits:.4f} bits per byte, {np.mean(gains):+.2f}% "
-                      f"(spread {spread:.2f}, seeds {len(gains)})")  # fmt: skip
+    """Every arm against the baseline: the macro difference at the main learning rate with Holm's
+    interval over all arms, the difference at the other rate, and the verdict."""
+    results = open_results(options.folder)
+    compared = compare_results(results)
+    main, other = results.plan["learning_rates"]
+    print(f"{results.plan['proxy']['size']}, {results.plan['proxy']['tokens']:,} tokens a run, "
+          f"seeds {results.plan['seeds']}; {results.runs[0].hardware}")  # fmt: skip
+    print(f"{'arm':16}{f'percent at {main:g}':>20}{'interval':>18}{f'at {other:g}':>12}  verdict")
+    for found in compared.comparisons:
+        macro = found.macro
+        interval = f"[{macro.low:+.2f}, {macro.high:+.2f}]"
+        beside = f"{found.other[-1].percent:+.2f}" if found.other else ""
+        print(f"{found.arm:16}{macro.percent:+20.2f}{interval:>18}{beside:>12}  {found.words}")
+    print(*compared.notes, sep="\n")
+    if options.save is not None:
+        save(options.save, results, described(compared))
 
 
-def macro_bits(table: pa.Table) -> float:
-    bits = table["nats"].to_numpy() / np.log(2) / table["bytes"].to_numpy()
-    domains = np.array(table["domain"].to_pylist())
-    return float(np.mean([bits[domains == name].mean() for name in np.unique(domains)]))
+def save(path: Path, results: Results, told: dict[str, Any]) -> None:
+    """Keep nats of every run and document in one table, and plan, set and verdicts beside it."""
+    runs = results.runs
+    count = [len(run.table()) for run in runs]
+
+    def column(values: list[object]) -> pa.Array:
+        repeated = [v for v, n in zip(values, count, strict=True) for _ in range(n)]
+        return pa.array(repeated).dictionary_encode()
+
+    table = pa.table({
+        "arm": column([run.arm for run in runs]),
+        "learning_rate": column([run.learning_rate for run in runs]),
+        "seed": column([run.seed for run in runs]),
+        "tokens": column([run.tokens for run in runs]),
+        "document": pa.concat_arrays([run.table()["document"].combine_chunks() for run in runs]),
+        "nats": pa.concat_arrays([run.table()["nats"].combine_chunks() for run in runs]).cast("float"),
+    })  # fmt: skip
+    pq.write_table(table, path.with_suffix(".parquet"), compression="zstd", compression_level=19)
+    documents = runs[0].table().select(["domain", "host", "bytes"]).to_pydict()
+    hardware = sorted({f"{run.hardware}, torch {run.torch}" for run in runs})
+    body = {"plan": results.plan, "hardware": hardware, "heldout": documents} | told
+    path.with_suffix(".json").write_text(json.dumps(body) + "\n")
 
 
 def main() -> None:
@@ -334,12 +352,12 @@ def main() -> None:
     pack.add_argument("--shared", type=Path, required=True)
     pack.add_argument("--size", default="17M")
     pack.add_argument("--vocab", type=int, default=8192)
-    pack.add_argument("--unique-tokens", type=int, default=6 * 2**20)
+    pack.add_argument("--unique-tokens", type=int, default=3 * 2**20)
     pack.add_argument("--epochs", type=int, default=4)
     pack.add_argument("--sequence", type=int, default=1024)
     pack.add_argument("--batch", type=int, default=2**16)
     pack.add_argument("--seeds", type=int, default=4)
-    pack.add_argument("--rates", type=float, nargs="+", default=[1e-3, 2.5e-4])
+    pack.add_argument("--rates", type=float, nargs="+", default=[2.5e-4, 1e-3])
     pack.add_argument("--budgets", type=int, nargs="*", default=[4, 2], help="parts of all tokens")
     pack.add_argument("--documents", type=int, default=300, help="held-out, of a domain")
     pack.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
@@ -348,6 +366,7 @@ def main() -> None:
     table = commands.add_parser("table")
     table.set_defaults(command=show_table)
     table.add_argument("folder", type=Path)
+    table.add_argument("--save", type=Path, help="also write PATH.parquet and PATH.json")
     options = parser.parse_args()
     print(f"{machine()}\n")
     options.command(options)
