@@ -5,7 +5,7 @@
 Builds ten made-up pages, builds them again with nothing to do, and takes one out, each as a command
 of its own with kernels compiled before. Figures are CPU seconds of a whole command, start of Python
 and child processes included, the smallest of some rounds. Beside it, where `--peer-python` has
-datatrove (`requirements-signals.txt`): reading, extraction, its Gopher filters and writing of the
+datatrove (`requirements-fixed-cost.txt`): reading, extraction, its Gopher filters and writing of the
 same pages.
 """
 
