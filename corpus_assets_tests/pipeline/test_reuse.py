@@ -14,10 +14,12 @@ from corpus_assets.clean import stage as clean_stage
 from corpus_assets.core.home import Home
 from corpus_assets.decontam import stage as contamination_tasks
 from corpus_assets.dedup import stage as dedup_stage
+from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import pin_snapshot, run_asset
 from corpus_assets.session import Session, open_session, reopen_session
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.signals.stages import signals as signals_stage
+from corpus_assets.versions import gates
 from corpus_assets.versions.gc import collect
 from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import make_version
@@ -63,11 +65,19 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     counted(dedup_stage, "compute_signatures")
     counted(contamination_tasks, "scan")
     counted(clean_stage, "clean_documents")
-    real_encode = Encoder.encode_batch
+    real_encode, real_checks = Encoder.encode_batch, gates.tokenizer_checks
 
     def encode(self: Encoder, texts: list[str]) -> Any:
         rows["encode_batch"] += len(texts)
         return real_encode(self, texts)
+
+    def audited(pipeline: Pipeline) -> Any:  # its probes are no documents
+        before = rows["encode_batch"]
+        found = real_checks(pipeline)
+        rows["encode_batch"] = before
+        return found
+
+    monkeypatch.setattr(gates, "tokenizer_checks", audited)
 
     monkeypatch.setattr(Encoder, "encode_batch", encode)
     monkeypatch.setattr(Encoder, "_probe", lambda self: None)

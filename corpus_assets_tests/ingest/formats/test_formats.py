@@ -33,6 +33,7 @@ selection:
   rules: [{name: word_count, signal: n_words, min: 3}]
 tokenizer:
   train: {vocab_size: 300, special_slots: 2}
+  audit: {max_unused_share: 0.5}  # of forty short stanzas
 shards:
   pack: {seq_len: 64}
 mixture:
