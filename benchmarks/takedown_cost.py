@@ -171,6 +171,8 @@ def _write_recipe(out: Path, kind: str) -> Path:
     raw["mixture"]["domains"] = {"web": 1.0}
     raw["tokenizer"] = {"train": {"vocab_size": 8192}, "sample": {"max_chars": 5_000_000}}
     raw["shards"]["tokens_per_shard"] = 1_000_000
+    bounds = "unspaced-languages.csv"  # which rules of the demo name
+    (out / bounds).write_bytes((ROOT / "recipes" / bounds).read_bytes())
     recipe = out / "bench.yaml"
     recipe.write_text(yaml.safe_dump(raw, sort_keys=False))
     return recipe
