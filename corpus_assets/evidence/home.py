@@ -44,7 +44,16 @@ from corpus_assets.evidence.heldout import (
     refuse_contaminated,
 )
 from corpus_assets.evidence.pack import write_pack
-from corpus_assets.evidence.plan import FORMAT, ArmRef, Plan, Proxy, Rule, parse_plan, strays
+from corpus_assets.evidence.plan import (
+    FORMAT,
+    LEARNING_RATES,
+    ArmRef,
+    Plan,
+    Proxy,
+    Rule,
+    parse_plan,
+    strays,
+)
 from corpus_assets.evidence.results import Run, read_runs
 from corpus_assets.evidence.run import RUNS, Pack, code_digest
 from corpus_assets.ingest.suppressions import Suppressions
@@ -65,7 +74,7 @@ class ComparisonSettings(Settings):
     arms: tuple[str, ...] = Field(min_length=1, description="versions to compare with it")
     heldout: str = Field(description="YAML file of the held-out set, from this file's folder")
     proxy: Proxy = Proxy()
-    learning_rates: tuple[float, ...] = (1e-3, 2.5e-4)
+    learning_rates: tuple[float, ...] = LEARNING_RATES
     seeds: tuple[int, ...] = (1, 2, 3, 4)
     budgets: tuple[int, ...] = ()
     rule: Rule = Rule()
@@ -185,7 +194,12 @@ def import_runs(store: Store, registry: Registry, folder: Path) -> Imported:
 def stored_plan(store: Store, digest: str) -> Plan:
     """Return a plan by its digest, or by enough of its beginning."""
     found = [path for path in store.list(PLANS) if Path(path).name.startswith(digest)]
-    if len(found) != 1:
+    if not found:
+        raise EvidenceError(
+            f"no plan here begins with {digest}; `corpus evidence plan FILE` makes one and prints "
+            "its digest"
+        )
+    if len(found) > 1:
         raise EvidenceError(f"{len(found)} plans begin with {digest}; give more of the digest")
     return parse_plan(store.read(found[0]), found[0])
 

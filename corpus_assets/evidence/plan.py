@@ -18,6 +18,8 @@ from corpus_assets.evidence.run import wanted_runs
 
 Format = Literal["corpus-evidence-plan/1"]
 FORMAT: Format = "corpus-evidence-plan/1"
+LEARNING_RATES = (2.5e-4, 1e-3)
+"""The main one first: paired seeds spread half as much at it (`benchmarks/evidence.py`)."""
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -75,7 +77,7 @@ class Plan(Settings):
     tokenizer: Digest
     proxy: Proxy = Proxy()
     learning_rates: tuple[Rate, ...] = Field(
-        default=(1e-3, 2.5e-4), min_length=1, description="the main one first"
+        default=LEARNING_RATES, min_length=1, description="the main one first"
     )
     seeds: tuple[Annotated[int, Field(ge=0, lt=2**31)], ...] = Field(
         default=(1, 2, 3, 4), min_length=1

@@ -93,7 +93,8 @@ def release_if_passed(registry: Registry, version: str, replaces: Sequence[str] 
 
 
 def _changed(before: Sequence[ShardRow], after: Sequence[ShardRow]) -> float:
-    """Return the share of a version's tokens that went or came, group by group."""
+    """Return by what share of its tokens a version grew or shrank, summed over groups: a copy that
+    is promoted in a page's place counts by its difference in length."""
     groups: dict[str, int] = {}
     for sign, rows in ((-1, before), (1, after)):
         for row in rows:

@@ -18,6 +18,7 @@ from catalog.takedown import requests as takedown
 from catalog.takedown.target import url_target
 from corpus_assets.build import build
 from corpus_assets.core.home import Home
+from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.session import open_session
 from corpus_assets.takedown.run import run_pending
 from corpus_assets_tests.crawl_server import CrawlServer, crawl_files
@@ -74,6 +75,7 @@ def test_every_gate_met_something(built: Place) -> None:
     wanted = {None, "gate_language", "gate_too_short", "robots_disallowed"}
     assert wanted <= reasons.keys(), reasons
     assert any(str(reason).startswith("index_") for reason in reasons), reasons
+    assert all(DOCUMENTS.is_reason(reason) for reason in reasons if reason), reasons
 
 
 def test_another_number_of_workers_gives_the_same_bytes(
