@@ -7,6 +7,7 @@ import dagster as dg
 from corpus_assets.defs.assets import ASSETS
 from corpus_assets.defs.build import build_version
 from corpus_assets.defs.build_sensor import ingested_snapshots
+from corpus_assets.defs.launched import parts_set_aside, release_version, remove_snapshot
 from corpus_assets.defs.notices import notices
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.schedules import crawl_list_job, weekly_crawl_check
@@ -19,7 +20,16 @@ warnings.filterwarnings("ignore", "Parameter `owners` of initializer", dg.BetaWa
 
 defs = dg.Definitions(
     assets=ASSETS,
-    jobs=[ingest_job, build_version, crawl_list_job, file_takedown, takedown_job],
+    jobs=[
+        ingest_job,
+        build_version,
+        release_version,
+        crawl_list_job,
+        remove_snapshot,
+        parts_set_aside,
+        file_takedown,
+        takedown_job,
+    ],
     schedules=[weekly_crawl_check],
     sensors=[new_snapshots, ingested_snapshots, pending_takedowns, notices],
     resources={"corpus": CorpusResource()},

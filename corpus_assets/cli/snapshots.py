@@ -7,7 +7,6 @@ from dataclasses import asdict
 import click
 
 from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION, overrides_of, recipe_options
-from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 
 PIN_AT_ONCE = 200  # files; more are pinned by the first build, a request each
@@ -132,28 +131,15 @@ def remove(
     Works where the recipe cannot be read any more because of it. What was pinned of it goes too,
     and its partition in Dagster, unless a live version holds documents of it.
     """
-    from corpus_assets.graph.leases import collecting
-    from corpus_assets.ingest.snapshots import forget_snapshot_files
-    from corpus_assets.inspect.snapshots import remove_added
-    from corpus_assets.session import open_home
+    from corpus_assets.inspect.snapshots import remove_whole
 
     place = Home.resolve(home)
-    store, registry = open_home(place)
-    holding = registry.versions_with(name)
-    if holding and not list_only:
-        raise CorpusError(
-            f"the live version {holding[0]} holds documents of {name}; --list-only leaves it as "
-            "it is and keeps the snapshot out of later builds"
-        )
-    gone = remove_added(recipe, place, overrides_of(settings), name)
+    gone, holding = remove_whole(recipe, place, overrides_of(settings), name, list_only, _tell)
     if holding:
         click.echo(f"removed {name} from {gone.source}; {', '.join(holding)} still holds it")
         return
     from corpus_assets.defs.partitions import forget_partition
 
-    with collecting(registry, _tell) as fenced:
-        fenced.forget_snapshot(name)
-        forget_snapshot_files(store, name)
     forget_partition(place, name)
     click.echo(f"removed {name} from {gone.source}; `corpus gc` deletes what was made of it")
 

@@ -4,6 +4,7 @@ __all__ = [
     "assets",
     "build",
     "build_sensor",
+    "launched",
     "notices",
     "partitions",
     "resources",

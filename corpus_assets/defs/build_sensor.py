@@ -17,6 +17,8 @@ def ingested_snapshots(
 ) -> dg.SensorResult:
     """Build the recipe as it is now, once, when every snapshot that it names is ingested."""
     recipe = corpus.book().recipe
+    if not recipe.snapshots:
+        return dg.SensorResult(skip_reason=dg.SkipReason("the recipe has no snapshot yet"))
     for asset in INGESTED:
         ingested = context.instance.get_materialized_partitions(dg.AssetKey(asset))
         waiting = [name for name in recipe.snapshots if name not in ingested]

@@ -1,4 +1,5 @@
-"""Who is told when something happens: a failed run or check, a version, a takedown done or overdue.
+"""Who is told when something happens: a failed run or check, a crawl that is passed over, a version,
+a takedown done or overdue.
 
     CORPUS_NOTIFY_WEBHOOK   https address that takes `{"text": ...}`, as Slack's and others' do
     CORPUS_NOTIFY_MAIL      addresses, with commas; CORPUS_SMTP_URL says by which server
@@ -28,7 +29,9 @@ from dagster import DagsterEventType
 from catalog.db.registry import Registry
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
+from corpus_assets.defs.links import page
 from corpus_assets.defs.resources import CorpusResource
+from corpus_assets.defs.schedules import PASSED_OVER
 from corpus_assets.session import open_home
 
 LOOKED_AT = 200  # events at a time
@@ -41,8 +44,8 @@ RUN_SUCCESS, RUN_FAILURE = DagsterEventType.RUN_SUCCESS, DagsterEventType.RUN_FA
 
 @dataclass(frozen=True)
 class Notice:
-    """Something that happened; `kind` is run_failed, check_failed, version, takedown_done or
-    takedown_overdue."""
+    """Something that happened; `kind` is run_failed, check_failed, crawl_passed_over, version,
+    takedown_done or takedown_overdue."""
 
     kind: str
     subject: str
@@ -141,6 +144,7 @@ class Seen:
     versions: int = 0
     certificates: int = 0
     overdue: list[int] = field(default_factory=list)
+    passed_over: list[str] = field(default_factory=list)
 
     @classmethod
     def now(cls, instance: dg.DagsterInstance, registry: Registry) -> "Seen":
@@ -158,19 +162,24 @@ def news(
     """Yield what happened since the last look, and move `seen` on."""
     for run_id, why in _runs(instance, seen):
         yield from _failed_checks(instance, run_id)
+        for line in _passed_over(instance, run_id):
+            if line not in seen.passed_over:  # a crawl that stays so is news once, not every week
+                seen.passed_over.append(line)
+                yield Notice("crawl_passed_over", "A new crawl was not taken.", {"said": line})
         if why is not None:
             yield _failure(instance, run_id, why)
     versions = registry.versions()
     for row in versions[seen.versions :]:
         seen.versions += 1
-        counts = {"documents": row.documents, "tokens": row.tokens}
-        yield Notice("version", f"Version {row.name} is published.", counts)
+        details: dict[str, str | int] = {"documents": row.documents, "tokens": row.tokens}
+        details |= {"status": row.state} | _linked("versions", row.name)
+        yield Notice("version", f"Version {row.name} is published.", details)
     for certificate in registry.certificates()[seen.certificates :]:
         seen.certificates += 1
         yield Notice(
             "takedown_done",
             f"Takedown {certificate.request_id} is done.",
-            {"certificate": certificate.path},
+            {"certificate": certificate.path} | _linked("takedowns", str(certificate.request_id)),
         )
     for request in registry.takedowns("pending"):
         age = (now - datetime.fromisoformat(request.created_at)).total_seconds() / 86_400
@@ -223,11 +232,25 @@ def _failed_checks(instance: dg.DagsterInstance, run_id: str) -> Iterator[Notice
         yield Notice("check_failed", f"The check {name} failed.", details)
 
 
+def _passed_over(instance: dg.DagsterInstance, run_id: str) -> Iterator[str]:
+    """Yield what a look for new crawls said of those that it did not take."""
+    for entry in instance.all_logs(run_id, of_type=DagsterEventType.STEP_OUTPUT):
+        event = entry.dagster_event
+        found = event.step_output_data.metadata.get(PASSED_OVER) if event is not None else None
+        if isinstance(found, dg.JsonMetadataValue) and isinstance(found.value, list):
+            yield from (str(line)[:ERROR_CHARS] for line in found.value)
+
+
+def _linked(*path: str) -> dict[str, str | int]:
+    address = page(*path)
+    return {"page": address} if address is not None else {}
+
+
 @dg.sensor(
     minimum_interval_seconds=30,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Tells by mail, webhook or command of failed runs and checks, new versions, and "
-    "takedowns that are done or overdue.",
+    description="Tells by mail, webhook or command of failed runs and checks, crawls that are passed "
+    "over, new versions, and takedowns that are done or overdue.",
 )
 def notices(context: dg.SensorEvaluationContext, corpus: CorpusResource) -> dg.SensorResult:
     """Send what happened since the last look."""

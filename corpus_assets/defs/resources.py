@@ -44,6 +44,10 @@ class CorpusResource(dg.ConfigurableResource):
         default=False, description="Resolve all calibrations anew, whatever is pinned."
     )
 
+    @property
+    def chosen_recipe(self) -> str:
+        return self.recipe or os.environ.get("CORPUS_RECIPE") or "demo"
+
     def chosen_engine(self, local_workers: int = 0) -> EngineChoice:
         return EngineChoice.resolve(self.engine, self.workers, self.ray_address, local_workers)
 
@@ -55,7 +59,7 @@ class CorpusResource(dg.ConfigurableResource):
             yield running
             return
         with open_session(
-            self.recipe or os.environ.get("CORPUS_RECIPE") or "demo",
+            self.chosen_recipe,
             Home.resolve(self.home or None),
             overrides=self.overrides,
             lock=self.lock or None,
@@ -78,11 +82,7 @@ class CorpusResource(dg.ConfigurableResource):
     def book(self) -> Book:
         """Return the recipe with the snapshots that were added to it, and nothing opened: for
         sensors."""
-        return Book.open(
-            self.recipe or os.environ.get("CORPUS_RECIPE") or "demo",
-            Home.resolve(self.home or None),
-            self.overrides,
-        )
+        return Book.open(self.chosen_recipe, Home.resolve(self.home or None), self.overrides)
 
 
 _RUNNING: dict[str, Session] = {}

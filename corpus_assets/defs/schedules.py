@@ -11,6 +11,8 @@ import dagster as dg
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.inspect.snapshots import follow
 
+PASSED_OVER = "passed_over"
+
 
 @dg.op
 def look_for_new_crawls(context: dg.OpExecutionContext, corpus: CorpusResource) -> None:
@@ -21,7 +23,7 @@ def look_for_new_crawls(context: dg.OpExecutionContext, corpus: CorpusResource) 
         context.log.warning(line)
     context.log.info(f"{len(added)} new crawls")
     names = [each.snapshot for each in added]
-    context.add_output_metadata({"crawls": names, "passed_over": passed_over})
+    context.add_output_metadata({"crawls": names, PASSED_OVER: passed_over})
 
 
 @dg.job(executor_def=dg.in_process_executor)

@@ -11,6 +11,7 @@ from catalog.formats.store import Store
 from catalog.takedown.requests import request
 from catalog.takedown.target import target_of
 from corpus_assets.core.home import Home
+from corpus_assets.defs.links import takedown_link
 from corpus_assets.defs.resources import CorpusResource, takedown_tags
 from corpus_assets.session import open_home
 
@@ -61,7 +62,7 @@ def file_request(
     context.add_output_metadata(
         {
             "outcome": answer["outcome"],
-            "request": filed["id"] if filed is not None else "none: this was a dry run",
+            "request": "none: this was a dry run" if filed is None else takedown_link(filed["id"]),
             "documents": answer["documents"],
             "standing_order": answer["standing"],
             "asks_for_however_much": answer["needs_yes"] or "no",

@@ -30,6 +30,7 @@ from corpus_assets.core.home import Home
 from corpus_assets.core.identity import digest
 from corpus_assets.core.store import Store
 from corpus_assets.defs.build import InStep, is_done_by_command
+from corpus_assets.defs.links import certificate_links
 from corpus_assets.defs.resources import CorpusResource, takedown_tags
 from corpus_assets.recipe.recipe import TakedownSettings
 from corpus_assets.session import open_home
@@ -72,7 +73,7 @@ def carry_out_takedowns(context: dg.OpExecutionContext, corpus: CorpusResource) 
             "exact_copies_left": residue.exact if residue is not None else 0,
             "bytes_deleted": outcome.freed_bytes,
             "files_not_deleted": len(outcome.deletion.left),
-            "certificates": [f"certificates/{number:08d}.html" for number in outcome.requests[:50]],
+            "certificates": certificate_links(outcome.requests),
         }
     )
     if outcome.deletion.left:

@@ -5,12 +5,15 @@ from typing import Any
 
 import dagster as dg
 
+from catalog.db.registry import Registry
+from corpus_assets.core.home import Home
 from corpus_assets.core.store import sha256_hex
-from corpus_assets.defs.materialize import check_spec
+from corpus_assets.defs.links import certificate_links, version_links
+from corpus_assets.defs.materialize import check_evaluation, check_spec
 from corpus_assets.defs.partitions import EVERY, VERSIONS
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.graph.checks import CheckOutcome, check_version
-from corpus_assets.session import Session
+from corpus_assets.session import Session, open_home
 from corpus_assets.versions.gates import release_if_passed
 from corpus_assets.versions.pages import as_image, forest_plot
 from corpus_assets.versions.publish import publish
@@ -19,6 +22,7 @@ from corpus_assets.versions.version import Version, make_version
 
 Result = dg.MaterializeResult
 CORPUS_VERSION = "corpus_version"
+RELEASE_GATE = "release_gate"
 
 
 @dg.asset(
@@ -59,41 +63,58 @@ def recorded_version(
 ) -> tuple[dict[str, Any], str, CheckOutcome]:
     """Return what Dagster shows of a published version, its data version, and its check."""
     pipeline, groups = session.pipeline, version.manifest.groups
-    metadata = {
+    metadata: dict[str, Any] = version_links(version.name, pipeline.store.url)
+    if session.requests:
+        metadata["certificates"] = certificate_links(session.requests)
+    metadata |= {
         "documents": sum(group.documents for group in groups),
         "tokens": sum(group.tokens for group in groups),
         "samples": sum(group.samples for group in groups),
         "shards": sum(len(group.shards) for group in groups),
+        "funnel": _funnel_table(funnel(pipeline)),
         "utilisation": version.manifest.utilisation,
         "tokens_by_group": dg.MetadataValue.json({g.id: g.tokens for g in groups}),
         "lock_digest": version.lock.digest,
         "removed_documents": _removed(session, version.name),
-        "funnel": _funnel_table(funnel(pipeline)),
-        "report": dg.MetadataValue.path(
-            f"{pipeline.store.url}/versions/{version.name}/report.html"
-        ),
     }
     outcome = check_version(pipeline, version.manifest)
     return metadata, sha256_hex(version.manifest_bytes), outcome
 
 
 @dg.asset(
-    name="release_gate",
+    name=RELEASE_GATE,
     partitions_def=VERSIONS,
     group_name="release",
     kinds={"python", "sql"},
     deps=[corpus_version_asset],
     code_version="1",
     check_specs=[
-        check_spec("release_gate", "released", "All gates of the version have passed.", VERSIONS)
+        check_spec(RELEASE_GATE, "released", "All gates of the version have passed.", VERSIONS)
     ],
 )
 def release_gate_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
     """Release a candidate whose gates have passed, or say why not."""
     name = context.partition_key
-    with corpus.session() as session:
-        told = release_if_passed(session.registry, name)
-        gates, row = session.registry.gates(name), session.registry.version(name)
+    _, registry = open_home(Home.resolve(corpus.home or None))
+    told = release_if_passed(registry, name)
+    metadata, outcome = recorded_gates(registry, name, told)
+    return dg.MaterializeResult(
+        metadata=metadata,
+        check_results=[
+            dg.AssetCheckResult(
+                check_name=outcome.check_name,
+                passed=outcome.passed,
+                description=outcome.description,
+            )
+        ],
+    )
+
+
+def recorded_gates(
+    registry: Registry, name: str, told: str
+) -> tuple[dict[str, Any], dg.AssetCheckEvaluation]:
+    """Return what Dagster shows of a version's gates, and whether it is released."""
+    gates, row = registry.gates(name), registry.version(name)
     lines = [
         f"| {g.name} | {'passed' if g.passed else 'closed'} | {g.detail.get('message', '')} |"
         for g in gates
@@ -106,14 +127,9 @@ def release_gate_asset(context: dg.AssetExecutionContext, corpus: CorpusResource
         if "intervals" in g.detail
     ]
     shown = "\n\n".join([listed, *drawn])
-    return dg.MaterializeResult(
-        metadata={"state": row.state, "gates": dg.MetadataValue.md(shown), **numbers},
-        check_results=[
-            dg.AssetCheckResult(
-                check_name="released", passed=row.state == "released", description=told
-            )
-        ],
-    )
+    metadata = {"state": row.state, "gates": dg.MetadataValue.md(shown), **numbers}
+    outcome = CheckOutcome("released", row.state == "released", told)
+    return metadata, check_evaluation(RELEASE_GATE, name, outcome)
 
 
 def _funnel_table(steps: Sequence[Step]) -> dg.TableMetadataValue:

@@ -4,15 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from catalog.formats.ids import check_name
-from corpus_assets.core.errors import MissingInput, RecipeError
+from corpus_assets.core.errors import CorpusError, MissingInput, RecipeError
 from corpus_assets.core.home import Home
 from corpus_assets.core.stage import Scope
 from corpus_assets.core.store import Store, open_store
+from corpus_assets.graph.leases import collecting
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.ingest.crawl import CrawlPlace, CrawlSettings, Take, choose
 from corpus_assets.ingest.entry import SourceEntry
 from corpus_assets.ingest.locations import Locations
-from corpus_assets.ingest.snapshots import OpenPlace, load_snapshot_files
+from corpus_assets.ingest.snapshots import OpenPlace, forget_snapshot_files, load_snapshot_files
 from corpus_assets.recipe.load import find_recipe, load_recipe, parse_recipe
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.recipe.snapshots import (
@@ -103,7 +104,7 @@ def discover(
 ) -> list[NewCrawl]:
     """List crawls that exist and are not in the recipe, the newest first, at most `limit`.
 
-    Crawls without a list of the wanted files, or that would break the recipe, are skipped.
+    Crawls without a sound list of the wanted files, or that would break the recipe, are skipped.
     """
     have = set(source.snapshots.values())
     found: list[NewCrawl] = []
@@ -130,8 +131,8 @@ def follow(book: Book, tell: Callable[[str], None]) -> list[AddedSnapshot]:
 
     Only crawls after all the source has, and after `crawl.after`: a snapshot's place is its
     rank in deduplication, so an older one is never put at the end by itself. And only crawls
-    with a list of the wanted files, which costs a request for each that would be added, and with
-    which the recipe still holds. `tell` is given those that are passed over, and why.
+    with a sound list of the wanted files, which costs a request for each that would be added, and
+    with which the recipe still holds. `tell` is given those that are passed over, and why.
     """
     fresh: list[AddedSnapshot] = []
     removed = {e.snapshot for e in load_entries(book.store, book.recipe.name) if e.removed}
@@ -166,8 +167,9 @@ def _problem(
 ) -> str | None:
     """Explain why a crawl cannot be taken, or return None; nothing is stored."""
     for listed in (settings.kind, *(("robotstxt",) if settings.robots else ())):
-        if not place.has_list(entry.crawl, listed):
-            return f"passed over {entry.crawl}: it has no {listed}.paths.gz"
+        problem = place.problem_of(entry.crawl, listed)
+        if problem is not None:
+            return f"passed over {entry.crawl}: {problem}"
     try:
         book.with_snapshot(entry)
     except RecipeError as error:
@@ -203,6 +205,34 @@ def remove_added(
         raise RecipeError(f"{snapshot} cannot be removed: {problem}") from problem
     remove_snapshot(store, named[0], added[snapshot])
     return added[snapshot]
+
+
+def remove_whole(
+    recipe: str,
+    home: Home,
+    overrides: dict[str, object],
+    snapshot: str,
+    list_only: bool,
+    tell: Callable[[str], None],
+) -> tuple[AddedSnapshot, list[str]]:
+    """Take an added snapshot off a recipe's list, and what was pinned of it out of the catalog.
+
+    With `list_only`, live versions that hold documents of it are returned and left as they are;
+    else they are a reason to refuse.
+    """
+    store, registry = open_home(home)
+    holding = registry.versions_with(snapshot)
+    if holding and not list_only:
+        raise CorpusError(
+            f"the live version {holding[0]} holds documents of {snapshot}; --list-only "
+            "(`list_only` in the UI) leaves it as it is and keeps the snapshot out of later builds"
+        )
+    gone = remove_added(recipe, home, overrides, snapshot)
+    if not holding:
+        with collecting(registry, tell) as fenced:
+            fenced.forget_snapshot(snapshot)
+            forget_snapshot_files(store, snapshot)
+    return gone, list(holding)
 
 
 def _error_of(load: Callable[[], object]) -> RecipeError | None:

@@ -108,6 +108,22 @@ def test_a_crawl_whose_files_are_not_there_yet_waits_for_the_next_week(
     assert corpus.book().recipe.snapshots == (FIRST, SECOND)
 
 
+def test_a_crawl_whose_list_is_damaged_is_passed_over_and_taken_when_it_is_restored(
+    server: CrawlServer, tmp_path: Path
+) -> None:
+    corpus = resource(Place(tmp_path, server.base, follow="new"))
+    path = f"crawl-data/{SECOND}/warc.paths.gz"
+    whole = server.files[path]
+    for damaged, why in ((whole[:-9], "is cut short"), (b"<html>", "is not gzip")):
+        server.files[path] = damaged
+        told: list[str] = []
+        assert follow(corpus.book(), told.append) == []
+        assert len(told) == 1
+        assert told[0].startswith(f"passed over {SECOND}: {path}: {why}")
+    server.files[path] = whole
+    assert [each.snapshot for each in follow(corpus.book(), print)] == [SECOND]
+
+
 def gated_by_robots(place: Place) -> None:
     """Let the recipe ask for robots.txt, which it has for the first crawl only."""
     raw = yaml.safe_load(place.recipe.read_text())

@@ -29,6 +29,8 @@ from corpus_assets.session import open_session
 from corpus_assets.stages import STAGES
 from corpus_assets.versions.statistics import DRIFT_CHECKS
 from corpus_assets_tests.conftest import VERSION, Place
+from corpus_assets_tests.crawl_server import CrawlServer
+from corpus_assets_tests.ingest.crawl.crawl_corpus import Place as CrawlPlace
 from corpus_assets_tests.small_corpus import SNAPSHOTS, make_small_corpus
 
 BY_SNAPSHOT = {asset.name for asset in STAGES.assets.values() if asset.is_by_snapshot}
@@ -254,6 +256,23 @@ def test_a_build_is_asked_for_once_all_snapshots_are_ingested(corpus: CorpusReso
         keys = [[r.run_key for r in a.run_requests or ()] for a in asked if a]  # type: ignore[union-attr]
         assert keys[0] == keys[1]
         assert len(keys[0]) == 1
+
+
+def test_a_recipe_without_snapshots_is_not_built(tmp_path: Path) -> None:
+    with CrawlServer({}) as server:
+        place = CrawlPlace(tmp_path, server.base, follow="new")
+    text = place.recipe.read_text()
+    place.recipe.write_text(text.replace("snapshots:\n  - CC-MAIN-2024-10", "snapshots: []"))
+    corpus = CorpusResource(recipe=str(place.recipe), home=str(place.home))
+    with (
+        dg.DagsterInstance.ephemeral() as instance,
+        dg.build_sensor_context(instance=instance, resources={"corpus": corpus}) as context,
+    ):
+        assert corpus.book().recipe.snapshots == ()
+        tick = ingested_snapshots(context)
+    assert isinstance(tick, dg.SensorResult)
+    assert not tick.run_requests
+    assert "has no snapshot yet" in str(tick.skip_reason)
 
 
 def test_the_job_builds_a_version_as_the_command_does(place: Place) -> None:

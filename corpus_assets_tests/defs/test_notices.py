@@ -146,6 +146,26 @@ def test_what_happened_is_told_once_and_the_past_is_not(place: Place) -> None:
         assert list(news(instance, registry, seen, 30, now + timedelta(days=32))) == []
 
 
+def test_a_crawl_that_is_passed_over_is_told_once(place: Place) -> None:
+    registry = Registry(Home.resolve(str(place.home)).catalog_url)
+
+    @dg.op
+    def look(context: dg.OpExecutionContext) -> None:
+        context.add_output_metadata({"crawls": [], "passed_over": ["passed over CC-2: it is cut"]})
+
+    @dg.job
+    def looking() -> None:
+        look()
+
+    with dg.DagsterInstance.ephemeral() as instance:
+        seen = Seen.now(instance, registry)
+        for told in (["passed over CC-2: it is cut"], []):
+            looking.execute_in_process(instance=instance)
+            found = list(news(instance, registry, seen, 30, datetime.now(UTC)))
+            assert [one.details["said"] for one in found] == told
+            assert {one.kind for one in found} <= {"crawl_passed_over"}
+
+
 def test_the_sensor_sends_what_is_new_and_tries_again_what_was_not_taken(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,13 +81,15 @@ class RayNodes:
 
 
 class Deployment:
-    """Code location, webserver and daemon on one home."""
+    """Code location, webserver and daemon on one home, with deploy's settings or others."""
 
-    def __init__(self, folder: Path, variables: dict[str, str]) -> None:
+    def __init__(
+        self, folder: Path, variables: dict[str, str], settings: Path = DEPLOY / "dagster.yaml"
+    ) -> None:
         self.home, self._ports = folder / "home", free_ports(2)
         dagster = self.home / "dagster"
         dagster.mkdir(parents=True)
-        shutil.copy(DEPLOY / "dagster.yaml", dagster)
+        shutil.copy(settings, dagster)
         place = yaml.safe_load((DEPLOY / "workspace.yaml").read_text())
         place["load_from"][0]["grpc_server"] |= {"host": "127.0.0.1", "port": self._ports[0]}
         self._workspace = dagster / "workspace.yaml"
@@ -103,21 +105,34 @@ class Deployment:
 
     @property
     def store(self) -> Store:
-        return open_store(self.env["CORPUS_STORE_URL"])
+        return open_store(self.env.get("CORPUS_STORE_URL", str(self.home / "store")))
 
     @property
     def registry(self) -> Registry:
-        return Registry(self.env["CORPUS_CATALOG_URL"])
+        default = f"sqlite:///{self.home}/catalog.db"
+        return Registry(self.env.get("CORPUS_CATALOG_URL", default))
 
-    def start(self) -> None:
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self._ports[1]}"
+
+    def start(self, with_daemon: bool = True) -> None:
         code, web = (str(port) for port in self._ports)
         self._run("dagster", "api", "grpc", "--host=127.0.0.1", f"--port={code}",
                   "--module-name=corpus_assets.definitions")  # fmt: skip
-        self._until(lambda: _listens(self._ports[0]), 120)
+        self.until(lambda: _listens(self._ports[0]), 120)
         self._run("dagster-webserver", "--host=127.0.0.1", f"--port={web}",
                   f"--workspace={self._workspace}")  # fmt: skip
+        if with_daemon:
+            self.start_daemon()
+        self.until(lambda: _listens(self._ports[1]), 120)
+
+    def start_daemon(self) -> None:
         self._run("dagster-daemon", "run", f"--workspace={self._workspace}")
-        self._until(lambda: _listens(self._ports[1]), 120)
+
+    def serve_catalog(self, port: int) -> None:
+        self._run("catalog", "serve", f"--port={port}")
+        self.until(lambda: _listens(port), 60)
 
     def _run(self, *command: str) -> None:
         program = str(Path(sys.executable).with_name(command[0]))
@@ -136,7 +151,7 @@ class Deployment:
         """Ask Dagster's webserver, as its UI does."""
         body = json.dumps({"query": query, "variables": variables}).encode()
         request = urllib.request.Request(
-            f"http://127.0.0.1:{self._ports[1]}/graphql",
+            f"{self.address}/graphql",
             body,
             {"Content-Type": "application/json"},
         )
@@ -163,14 +178,14 @@ class Deployment:
 
     def wait_for(self, version: str, patience_s: float) -> None:
         """Wait until a version is live; a run that failed ends the wait."""
-        self._until(lambda: self._is_live(version), patience_s)
+        self.until(lambda: self._is_live(version), patience_s)
 
     def _is_live(self, version: str) -> bool:
         assert not self.runs("FAILURE"), self.last_words()
         found = self.registry.versions()
         return any(row.name == version and row.status == "live" for row in found)
 
-    def _until(self, is_so: Any, patience_s: float) -> None:
+    def until(self, is_so: Any, patience_s: float) -> None:
         end = time.monotonic() + patience_s
         while not is_so():
             assert time.monotonic() < end, self.last_words()

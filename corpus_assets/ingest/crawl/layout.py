@@ -173,7 +173,7 @@ class CrawlPlace:
         """The names of what may be crawls, in order: the oldest first.
 
         On S3 and in a folder these are all folders beside the crawls, such as CC-NEWS, and a
-        list may name a crawl before its files are there. `has_list` and `paths` tell.
+        list may name a crawl before its files are there. `problem_of` and `paths` tell.
         """
         listed = self.settings.list_url
         if listed is None and self.base == COMMON_CRAWL:
@@ -183,16 +183,18 @@ class CrawlPlace:
         where = listed or self.address("collinfo.json")
         return _crawl_names(self.fetcher.read(where, MAX_LIST_BYTES), where)
 
-    def has_list(self, crawl: str, listed: str) -> bool:
-        """Whether a crawl has a list of such files; one request."""
-        address = self.address(_list_path(crawl, listed))
-        if not self.is_remote:
-            return Path(address).is_file()
+    def problem_of(self, crawl: str, listed: str) -> str | None:
+        """Say why a crawl's list of such files cannot be used, None where it can; one request."""
+        name = _list_path(crawl, listed)
         try:
-            self.fetcher.stat(address)
+            data = self.read(name)
         except AbsentSource:
-            return False
-        return True
+            return f"it has no {listed}.paths.gz"
+        try:
+            parse_paths(data, name, f"crawl-data/{crawl}/")
+        except SourceError as error:
+            return str(error)
+        return None
 
     def paths(self, crawl: str, listed: str, below: str | None = None) -> list[str]:
         """Return the paths that a crawl's list names, in its order; `listed` is warc, wet, ...

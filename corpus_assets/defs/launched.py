@@ -1,0 +1,137 @@
+"""Jobs that people launch, with their fields in the launchpad: releasing a version, removing a
+snapshot, and what is to become of parts that are set aside."""
+
+from enum import Enum
+
+import dagster as dg
+from pydantic import Field
+
+from catalog.errors import CatalogError
+from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.home import Home
+from corpus_assets.defs.partitions import SNAPSHOTS, VERSIONS
+from corpus_assets.defs.resources import VERSION_TAG, CorpusResource
+from corpus_assets.defs.version_assets import RELEASE_GATE, recorded_gates
+from corpus_assets.inspect.snapshots import remove_whole, skip_failed
+from corpus_assets.session import open_home
+
+
+class ReleaseConfig(dg.Config):
+    """Which version, who releases it, and why in spite of its gates."""
+
+    version: str = Field(description="Name of the candidate.")
+    by: str = Field(description="Who releases it; the catalog keeps the name.")
+    override: str = Field(
+        default="",
+        description="Why it is released whatever its gates say; the catalog keeps the reason. "
+        "Empty: it is released if all gates have passed.",
+    )
+
+
+@dg.op
+def release(context: dg.OpExecutionContext, config: ReleaseConfig, corpus: CorpusResource) -> None:
+    """Make a candidate a released version, as `catalog release` does."""
+    _, registry = open_home(Home.resolve(corpus.home or None))
+    reason = f"override: {config.override}" if config.override else "its gates passed"
+    try:
+        registry.release_version(config.version, config.by, reason, bool(config.override))
+    except CatalogError as error:
+        raise dg.Failure(str(error), allow_retries=False) from None
+    row = registry.version(config.version)
+    context.instance.add_dynamic_partitions(VERSIONS.name or "", [config.version])
+    context.instance.add_run_tags(context.run_id, {VERSION_TAG: config.version})
+    metadata, outcome = recorded_gates(registry, config.version, f"released: {row.release_reason}")
+    context.log_event(
+        dg.AssetMaterialization(RELEASE_GATE, partition=config.version, metadata=metadata)
+    )
+    context.log_event(outcome)  # type: ignore[arg-type]  # it takes checks too
+    context.add_output_metadata(
+        {
+            "version": row.name,
+            "released_by": row.released_by or "",
+            "reason": row.release_reason or "",
+        }
+    )
+
+
+@dg.job(executor_def=dg.in_process_executor)
+def release_version() -> None:
+    """Release a candidate whose gates have passed, or any one with a reason."""
+    release()
+
+
+class RemoveConfig(dg.Config):
+    """Which snapshot."""
+
+    snapshot: str = Field(description="Name of a snapshot that a schedule or a command added.")
+    list_only: bool = Field(
+        default=False, description="Leave live versions that hold documents of it as they are."
+    )
+
+
+@dg.op
+def remove(context: dg.OpExecutionContext, config: RemoveConfig, corpus: CorpusResource) -> None:
+    """Take a snapshot that was added out of the recipe again, as `corpus snapshots remove` does."""
+    home = Home.resolve(corpus.home or None)
+    try:
+        gone, holding = remove_whole(
+            corpus.chosen_recipe,
+            home,
+            corpus.overrides,
+            config.snapshot,
+            config.list_only,
+            context.log.info,
+        )
+    except (CatalogError, CorpusError) as error:
+        raise dg.Failure(str(error), allow_retries=False) from None
+    if not holding:
+        context.instance.delete_dynamic_partition(SNAPSHOTS.name or "", config.snapshot)
+    context.add_output_metadata({"source": gone.source, "versions_that_hold_it": holding})
+
+
+@dg.job(executor_def=dg.in_process_executor)
+def remove_snapshot() -> None:
+    """Take a snapshot that was added, a broken crawl for instance, out of the recipe again."""
+    remove()
+
+
+class Remedy(Enum):
+    """What becomes of parts that are set aside."""
+
+    retry = "retry"
+    skip = "skip"
+
+
+class PartsConfig(dg.Config):
+    """Which parts, and what becomes of them."""
+
+    remedy: Remedy = Field(
+        description="`retry`: the next run tries them again. `skip`: the recipe is built without "
+        "their files, as far as its `max_failed_parts` allows."
+    )
+    stage: str = Field(default="", description="Only parts of this stage. Empty: of all.")
+    snapshot: str = Field(default="", description="Only parts of this snapshot. Empty: of all.")
+
+
+@dg.op
+def remedy_parts(
+    context: dg.OpExecutionContext, config: PartsConfig, corpus: CorpusResource
+) -> None:
+    """Let parts that are set aside be tried again, or do without their files."""
+    home = Home.resolve(corpus.home or None)
+    chosen = (config.stage or None, config.snapshot or None)
+    if config.remedy is Remedy.skip:
+        try:
+            skipped = skip_failed(corpus.chosen_recipe, home, *chosen)
+        except CorpusError as error:
+            raise dg.Failure(str(error), allow_retries=False) from None
+        context.add_output_metadata({"skipped": skipped})
+        return
+    _, registry = open_home(home)
+    context.add_output_metadata({"tried_again": registry.forget_failed_parts(*chosen)})
+
+
+@dg.job(executor_def=dg.in_process_executor)
+def parts_set_aside() -> None:
+    """Have parts that failed tried again, or leave their files out; then build again."""
+    remedy_parts()
