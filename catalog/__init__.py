@@ -6,6 +6,7 @@ the registry lists, read by DuckDB) hold a row a document: billions belong there
 imports neither Dagster nor `corpus_assets`; it reads what the pipeline registered.
 
     cli/       the `catalog` command
+    serve/     the catalog's pages, and the look of all pages
     ask/       answers about versions, documents and tokens
     verify/    proof that a version is whole
     takedown/  requests, what they touch, certificates
@@ -14,4 +15,5 @@ imports neither Dagster nor `corpus_assets`; it reads what the pipeline register
     formats/   what lies on disk and what names mean, shared with the pipeline
 """
 
-__all__ = ["ask", "cli", "db", "errors", "formats", "lineage", "stopping", "takedown"]
+__all__ = ["ask", "cli", "db", "errors", "figures", "formats", "lineage", "serve", "stopping",
+           "takedown"]  # fmt: skip

@@ -28,9 +28,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from catalog.ask import documents, tokens, versions
 from catalog.db.registry import Registry
 from catalog.errors import CatalogError, TakedownRefused, UnknownName
+from catalog.figures import size
 from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage
-from catalog.serve import story
+from catalog.plugins import installed, load
+from catalog.serve import STYLE, story
 from catalog.takedown.requests import show as show_takedown
 
 FOLDER = Path(__file__).parent
@@ -99,6 +101,7 @@ class Application:
         )
         self._pages.filters["number"] = lambda value: f"{value:,}"
         self._pages.filters["share"] = _share
+        self._pages.filters["size"] = size
         self._pages.globals["link"] = link
 
     @asynccontextmanager
@@ -173,6 +176,16 @@ class Application:
             {"version": answer, "steps": steps, "row": row, "others": others[::-1]},
         )
 
+    def cost(self, request: Request) -> Response:
+        """Show when a version was computed and what it took, which whoever built it can tell."""
+        row = self.registry.version(request.path_params["name"])
+        points = installed("catalog.version_cost")
+        if not points:
+            raise CatalogError("nothing installed here knows what a version took to build")
+        tell = load(points[0], "account of costs")
+        url = self.registry.database.url.render_as_string(hide_password=False)
+        return self.page("cost.html", {"row": row, "cost": tell(url, self.store.url, row.name)})
+
     def difference(self, request: Request) -> Response:
         before, after = (request.query_params.get(side, "") for side in ("before", "after"))
         answer = versions.diff(self.registry, self.store, before, after)
@@ -213,7 +226,7 @@ class Application:
         return HTMLResponse(self.store.read(path), headers=WRITTEN_PAGE)
 
     def style(self, request: Request) -> Response:
-        return FileResponse(FOLDER / "style.css", media_type="text/css")
+        return FileResponse(STYLE, media_type="text/css")
 
     def metrics(self, request: Request) -> Response:
         """Return the catalog's numbers in Prometheus' text format 0.0.4."""
@@ -280,6 +293,7 @@ def make_app(
             Route("/documents/{left}/beside/{right}", pages.beside),
             Route("/versions/{name}", pages.version),
             Route("/versions/{name}/report", pages.report),
+            Route("/versions/{name}/cost", pages.cost),
             Route("/versions/{name}/shards/{shard:path}", pages.sample),
             Route("/diff", pages.difference),
             Route("/takedowns", pages.takedowns),

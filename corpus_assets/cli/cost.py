@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from catalog.cli.terminal import print_fields, print_json, print_line, print_table
+from catalog.figures import size
 from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
@@ -178,15 +179,6 @@ def show_estimate(answer: Answer, own_prices: bool) -> None:
     )
     if not own_prices:
         print_line(WHATEVER)
-
-
-def size(count: float) -> str:
-    """Return bytes as people read them."""
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if count < 1024:
-            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
-        count /= 1024
-    return f"{count:,.1f} PiB"
 
 
 def money(amount: float) -> str:

@@ -14,7 +14,7 @@ from catalog.cli.terminal import STOPPED, explained, private_files
 from catalog.errors import CatalogError
 from catalog.formats.ids import check_name
 from catalog.stopping import stoppable
-from corpus_assets.cli.cost import cost, estimate
+from corpus_assets.cli.cost import PRICES_OPTION, cost, estimate
 from corpus_assets.cli.evidence import evidence
 from corpus_assets.cli.export import (
     check_export_command,
@@ -268,18 +268,23 @@ def verify(version: str, home: str | None, as_json: bool) -> None:
 @cli.command()
 @click.argument("version")
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Where to write the page.")
+@PRICES_OPTION
 @HOME_OPTION
-def report(version: str, output: Path | None, home: str | None) -> None:
-    """Write a version's report: one self-contained HTML page."""
-    from corpus_assets.core.store import open_store
+def report(version: str, output: Path | None, prices: str | None, home: str | None) -> None:
+    """Write a version's report, with when it was built and at what cost: one self-contained page."""
+    from corpus_assets.inspect.cost import load_prices, version_cost, with_cost
+    from corpus_assets.session import open_home
 
-    store = open_store(Home.resolve(home).store_url)
+    place = Home.resolve(home)
+    store, registry = open_home(place)
     page = f"versions/{version}/report.html"
     if not store.exists(page):
         raise CorpusError(f"there is no version {version} here; `corpus status` lists them")
+    row = registry.version(version)
+    cost = version_cost(place, row, load_prices(prices))
     target = output or Path(f"{version}-report.html")
     try:
-        target.write_bytes(store.read(page))
+        target.write_text(with_cost(store.read(page).decode(), row, cost), encoding="utf-8")
     except OSError as error:
         raise CorpusError(f"cannot write {target}: {error}") from error
     _print([f"report of {version}: {target}"])

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -54,3 +55,10 @@ def part_decisions(
     return pa.table([columns[name] for name in DECISIONS.names], names=DECISIONS.names).cast(
         DECISIONS
     )
+
+
+def id_keys(column: pa.ChunkedArray | pa.Array) -> npt.NDArray[np.uint64]:
+    """Return the first half of each document id as a number; collisions are rare."""
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    raw = np.frombuffer(whole.buffers()[1], "<u8")
+    return raw[2 * whole.offset : 2 * (whole.offset + len(whole)) : 2].copy()

@@ -6,7 +6,7 @@ from catalog.cli.terminal import escape
 from corpus_assets.evidence.compare import Difference
 from corpus_assets.evidence.gate import Compared, Results, interval_table
 from corpus_assets.evidence.results import Run
-from corpus_assets.versions.pages import forest_plot, line_chart, page, table
+from corpus_assets.versions.pages import forest_plot, line_chart, page, table, wide
 
 
 def evidence_page(results: Results, compared: Compared) -> str:
@@ -17,10 +17,10 @@ def evidence_page(results: Results, compared: Compared) -> str:
         worth = f", {factor.factor:.2f} times the compute" if factor is not None else ""
         parts.append(f"<h2>{escape(found.arm)} against {escape(found.baseline)}</h2>")
         parts.append(f"<p><b>{escape(found.words)}</b>{worth}</p>")
-        parts.append(forest_plot(interval_table(found, results.rule)))
+        parts.append(wide(forest_plot(interval_table(found, results.rule))))
         parts += [f"<p>{escape(reason)}</p>" for reason in found.reasons]
         parts.append(_numbers(found.main))
-    parts.append("<h2>Training loss</h2>" + loss_curves(results.runs))
+    parts.append("<h2>Training loss</h2>" + wide(loss_curves(results.runs)))
     parts += [f"<p>{escape(note)}</p>" for note in compared.notes]
     return page("Evidence", "".join(parts))
 

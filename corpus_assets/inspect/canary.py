@@ -16,19 +16,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.cli.terminal import escape
+from corpus_assets.core.decisions import id_keys
 from corpus_assets.ingest.documents import SUPPRESSED
 from corpus_assets.inspect.version_columns import (
     PartFiles,
     VersionColumns,
     draw_order,
-    id_keys,
     read_documents,
     take_rows,
 )
 from corpus_assets.select.columns import Columns
 from corpus_assets.select.requirement import requirement
 from corpus_assets.select.rules import column_of
-from corpus_assets.versions.pages import STYLE, page
+from corpus_assets.versions.pages import page
 
 DECIDED = ("doc_id", "offset", "kept", "stage", "reason", "detail", "failed_rules", "domain",
            "language", "tier")  # fmt: skip
@@ -231,7 +231,7 @@ def render_canary(
         "Look for good pages among the dropped and bad ones among the kept.</p>"
         f"{menu}{''.join(sections)}"
     )
-    return page(title, body, STYLE + PAGE_STYLE, "width=device-width")
+    return page(title, body, PAGE_STYLE)
 
 
 def _article(one: Specimen, max_chars: int) -> str:

@@ -10,20 +10,24 @@ measured one.
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import yaml
 
+from catalog.cli.terminal import escape
 from catalog.db.registry import Registry
 from catalog.db.rows import ArtifactRow, VersionRow
+from catalog.figures import size
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.stage import Scope
 from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.session import open_home, reopen_session
 from corpus_assets.stages import STAGES
+from corpus_assets.versions.pages import table
 
 HOUR_S = 3600.0
 GIB = float(1 << 30)
@@ -142,6 +146,13 @@ def by_stage(rows: Iterable[ArtifactRow]) -> dict[str, list[ArtifactRow]]:
     return {stage: some for stage, some in found.items() if some}
 
 
+def cost_at(catalog_url: str, store_url: str, version: str) -> dict[str, object]:
+    """Return the answer of `corpus cost` for the catalog's pages, at our own prices."""
+    home = replace(Home.resolve(), catalog_url=catalog_url, store_url=store_url)
+    _, registry = open_home(home)
+    return version_cost(home, registry.version(version), Prices())
+
+
 def version_cost(home: Home, version: VersionRow, prices: Prices) -> dict[str, object]:
     """Return the answer of `corpus cost`."""
     rows = artifacts_of(home, version.name)
@@ -154,6 +165,8 @@ def version_cost(home: Home, version: VersionRow, prices: Prices) -> dict[str, o
         "documents_in": ingested,
         "documents": version.documents,
         "tokens": version.tokens,
+        "first_computed_at": min((row.created_at for row in rows), default=None),
+        "last_computed_at": max((row.created_at for row in rows), default=None),
         "prices": asdict(prices),
         "stages": [
             {"stage": stage, **asdict(cost), "money": sum(cost.money(prices).values())}
@@ -164,6 +177,30 @@ def version_cost(home: Home, version: VersionRow, prices: Prices) -> dict[str, o
         "per_1000_documents": _scaled(total, money, 1000 / ingested if ingested else 0.0),
         "per_trillion_tokens": _scaled(total, money, per_token),
     }
+
+
+def with_cost(page: str, version: VersionRow, cost: Mapping[str, Any]) -> str:
+    """Put when a version was built and what it took in front of the sections of its report. The
+    report itself holds no times: two builds give the same one."""
+    total, prices = cost["total"], cost["prices"]
+    rows = [
+        (one["stage"], one["parts"], f"{one['cpu_hours'] * HOUR_S:,.1f} s", size(one["bytes_in"]),
+         size(one["bytes_out"]), f"{one['money']:.6f}")
+        for one in [*cost["stages"], {"stage": "in all"} | total | {"money": sum(total["money"].values())}]
+    ]  # fmt: skip
+    released = f", released {version.released_at}" if version.released_at else ""
+    section = (
+        f'<h2 id="cost">When and at what cost</h2><p>Published {escape(version.created_at)}{released}; '
+        f"computed from {cost['first_computed_at']} to {cost['last_computed_at']}. Everything that "
+        "the version was made of is counted once, by whichever build computed it. Money: "
+        f"{prices['cpu_hour']} a CPU hour, {prices['gib_month']} a GiB stored for a month, "
+        f"{prices['thousand_writes']} and {prices['thousand_reads']} for 1,000 writes and reads.</p>"
+        + table(("stage", "parts", "CPU time", "read", "written", "money"), rows)
+    )
+    head, first, rest = page.partition("<h2 ")
+    linked = head.replace('aria-label="Contents">', 'aria-label="Contents"><a href="#cost">When and '
+                          "at what cost</a>", 1)  # fmt: skip
+    return linked + section + first + rest
 
 
 def _scaled(cost: Cost, money: Mapping[str, float], factor: float) -> dict[str, float]:
@@ -258,8 +295,8 @@ class _Measured:
             if name is not None
             for file in registry.source_files(name)
         }
-        for (name, _), size in files.items():
-            sources[source_of[name]] += size
+        for (name, _), n_bytes in files.items():
+            sources[source_of[name]] += n_bytes
         if not sources:
             raise CorpusError("this home has no measured parts: build a small version first")
         source = max(sources, key=lambda name: (sources[name], name))

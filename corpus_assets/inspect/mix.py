@@ -26,6 +26,7 @@ from corpus_assets.versions.pages import (
     page,
     svg_text,
     table,
+    wide,
 )
 from corpus_assets.versions.published import load_published_recipe, published_manifest
 from corpus_assets.versions.version import make_groups
@@ -202,7 +203,7 @@ def mix_page(mix: Mapping[str, Any], chart: str) -> str:
     return page(
         title,
         f"<h1>{escape(title)}</h1><p>A run of {mix['run_tokens']:,} "
-        f"tokens in blocks of {mix['block_samples']:,} samples.</p>{problem}{chart}"
+        f"tokens in blocks of {mix['block_samples']:,} samples.</p>{problem}{wide(chart)}"
         f"<h2>Groups</h2>{table(heads, rows)}<h2>Phases</h2>{run}",
     )
 

@@ -245,13 +245,6 @@ def columns_of_recipe(pipeline: "Pipeline") -> VersionColumns:
     return found
 
 
-def id_keys(column: pa.ChunkedArray | pa.Array) -> Keys:
-    """Return the first half of each document id as a number; collisions are rare."""
-    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    raw = np.frombuffer(whole.buffers()[1], "<u8")
-    return raw[2 * whole.offset : 2 * (whole.offset + len(whole)) : 2].copy()
-
-
 def draw_order(keys: Keys, seed: int) -> Keys:
     """Compute a keyed order of documents: the smallest come first in samples (splitmix64)."""
     key = np.uint64(int(digest({"draw": seed})[:16], 16))

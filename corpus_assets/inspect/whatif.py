@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from catalog.formats.canonical import changed_keys
+from corpus_assets.core.decisions import id_keys
 from corpus_assets.core.identity import canonical_json
 from corpus_assets.inspect.version_columns import (
     Keys,
@@ -28,7 +29,6 @@ from corpus_assets.inspect.version_columns import (
     Ruling,
     VersionColumns,
     draw_order,
-    id_keys,
     read_documents,
 )
 from corpus_assets.select.columns import Columns, Mask, first_failures, rule_cutoff

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -116,7 +117,7 @@ def run_shard_counts(context: TaskContext) -> None:
 
 def run_tokens(context: TaskContext) -> None:
     labels = [LABELS.name] if LABELS.name in context.task.settings else []
-    final = context.table("final", ["doc_id", "domain", "tier", *labels, "text"])
+    final = context.table("final", ["doc_id", "domain", "tier", "language", *labels, "text"])
     known = _known_tokens(context, final)
     new = pa.array([row for row in range(final.num_rows) if row not in known], pa.int64())
     computed = _encoder(context).encode_batch(final["text"].take(new).to_pylist())
@@ -127,6 +128,10 @@ def run_tokens(context: TaskContext) -> None:
     write_ranges(context, files.TOKENS, slices, final.num_rows)
     count(context, final.num_rows, final.num_rows)
     context.counts["tokens"] = len(batch.flat)
+    lengths = np.diff(batch.offsets)
+    context.notes["tokens_by_language"] = _by_language(final["language"], lengths)
+    powers, documents = np.unique(np.frexp(np.maximum(lengths, 1))[1] - 1, return_counts=True)
+    context.notes["lengths"] = dict(zip(map(str, powers.tolist()), documents.tolist(), strict=True))
 
 
 def run_token_groups(context: TaskContext) -> None:
@@ -161,6 +166,13 @@ def run_shard(context: TaskContext) -> None:
     count(context, len(doc_ids), len(doc_ids))
     for name in ("samples", "tokens", "documents"):
         context.counts[name] = getattr(built.header, name)
+
+
+def _by_language(languages: pa.ChunkedArray, lengths: npt.NDArray[np.int64]) -> dict[str, int]:
+    """Add up the tokens of documents by language."""
+    table = pa.table({"language": pc.fill_null(languages, "unknown"), "tokens": lengths})
+    summed = table.group_by("language", use_threads=False).aggregate([("tokens", "sum")])
+    return dict(sorted(zip(*(column.to_pylist() for column in summed.columns), strict=True)))
 
 
 def _encoder(context: TaskContext) -> Encoder:
@@ -226,7 +238,7 @@ SHARD_COUNTS = Stage(
 
 TOKENS = Stage(
     "tokens",
-    3,
+    4,
     Scope.PART,
     plan_tokens,
     run_tokens,

@@ -199,15 +199,8 @@ HELD = {
     "near_text": "near copies of the text, under any address",
 }
 STYLE = (
-    "body{font:17px/1.55 system-ui,sans-serif;max-width:46rem;margin:2.5rem auto;padding:0 1.2rem;"
-    "color:#1c1c1c;background:#fff}h1{font-size:1.7rem;margin:0 0 .3rem}h2{font-size:1.15rem;"
-    "margin:2rem 0 .5rem}p{margin:.5rem 0}.lead{font-size:1.1rem;border-left:4px solid #2d6a4f;"
-    "padding:.3rem 0 .3rem 1rem}.lead.open{border-color:#b5651d}dl{display:grid;"
-    "grid-template-columns:9rem 1fr;gap:.25rem 1rem;margin:.6rem 0}dt{color:#666}dd{margin:0;"
-    "overflow-wrap:anywhere}code{font-size:.82em;overflow-wrap:anywhere}table{border-collapse:"
-    "collapse;width:100%;font-size:.8rem}td,th{border-bottom:1px solid #ddd;padding:.3rem .5rem "
-    ".3rem 0;text-align:left;vertical-align:top}details{margin:.8rem 0}summary{cursor:pointer}"
-    ".small{color:#666;font-size:.85rem}"
+    ".lead{font-size:1.1rem;border-left:4px solid #2d6a4f;padding:.3rem 0 .3rem 1rem}"
+    ".lead.open{border-color:#b5651d}summary{cursor:pointer}.small{color:#666;font-size:.85rem}"
 )
 SHOWN = 200  # rows of a list on the page; the JSON has all of them
 
@@ -224,8 +217,7 @@ def render_certificate(body: Mapping[str, Any]) -> str:
         f"<h2>From now on</h2>{_from_now_on(body)}"
         f"<h2>Proof</h2>{_proof(body)}"
     )
-    viewport = "width=device-width,initial-scale=1"
-    return page(f"Takedown {request['id']}", sections, STYLE, viewport)
+    return page(f"Takedown {request['id']}", sections, STYLE)
 
 
 def _lead(body: Mapping[str, Any]) -> str:

@@ -1,16 +1,22 @@
-"""Build HTML pages that need nothing else: tables, and charts as inline SVG.
+"""Build HTML pages that need nothing else: tables, bars, and charts as inline SVG.
 
-No scripts, no fonts, no network; equal data gives equal bytes. Every value goes through `escape`,
-which also writes out control characters: a web page chooses its own texts.
+No scripts, no fonts, no network; equal data gives equal bytes. All have the look of the catalog's
+own pages. Bars are HTML and fit a telephone; charts that need their width are scrolled there.
+Every value goes through `escape`, which also writes out control characters: a web page chooses its
+own texts.
 """
 
 import base64
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from catalog.cli.terminal import escape
+from catalog.figures import wilson
+from catalog.serve import STYLE
 
 WIDTH = 760
 LABEL = 250
@@ -21,62 +27,106 @@ PALE = "#c9d8e8"
 ORANGE = "#e08a3c"
 RED = "#b03a2f"
 
-STYLE = """
-body{font:15px/1.5 system-ui,sans-serif;color:#1d2733;max-width:860px;margin:2rem auto;padding:0 1rem}
-h1{font-size:1.6rem;margin-bottom:.2rem} h2{font-size:1.15rem;margin-top:2.2rem;border-bottom:1px solid #dde4ec}
-h3{font-size:1rem;margin-bottom:.3rem} table{border-collapse:collapse;font-size:13.5px;margin:.6rem 0}
-td,th{padding:.18rem .7rem;border-bottom:1px solid #e6ebf1;text-align:left} td:first-child{white-space:nowrap} td.n{text-align:right;font-variant-numeric:tabular-nums}
-code{font-size:12.5px;background:#f2f5f8;padding:.1rem .3rem} .big{display:flex;gap:2.2rem;margin:1rem 0}
-.big div{font-size:12.5px;color:#5b6b7c} .big b{display:block;font-size:1.5rem;color:#1d2733} svg{max-width:100%;height:auto}
-.many{display:flex;flex-wrap:wrap;gap:1rem 1rem} figure{margin:0;width:268px} figcaption{font-size:12.5px;line-height:1.35;color:#5b6b7c;overflow-wrap:anywhere}
-figcaption b{color:#1d2733} .kept{color:#2f6fb0;font-weight:bold} .gone{color:#c8701d;font-weight:bold}
-"""
+FATES = (("kept", BLUE), ("documents", "#8a97a5"), ("selection", ORANGE), ("clusters", "#d9c06a"),
+         ("contamination", RED), ("clean_text", "#a58ac0"))  # fmt: skip
+"""Colours of what becomes of a record: kept, or dropped by a stage."""
 
 
-def page(title: str, body: str, style: str = STYLE, viewport: str = "") -> str:
+@cache
+def _style() -> str:
+    return STYLE.read_text(encoding="utf-8")
+
+
+def page(title: str, body: str, more_style: str = "") -> str:
     """Build a whole page from its body; `title` is plain text."""
-    meta = f'<meta name="viewport" content="{viewport}">' if viewport else ""
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f"{meta}<style>{style}</style></head><body>{body}</body></html>\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>{_style()}{more_style}</style></head><body><main>{body}</main></body></html>\n"
+    )
+
+
+def with_contents(sections: Sequence[tuple[str, str]]) -> str:
+    """Set sections, (title, body), below a list of them; those without a body are left out."""
+    there = [(re.sub(r"\W+", "-", title.lower()), title, body) for title, body in sections if body]
+    links = "".join(f'<a href="#{name}">{escape(title)}</a>' for name, title, _ in there)
+    return f'<nav class="contents" aria-label="Contents">{links}</nav>' + "".join(
+        f'<h2 id="{name}">{escape(title)}</h2>{body}' for name, title, body in there
     )
 
 
 def horizontal_bars(rows: Sequence[tuple[str, float, str]], colour: str = BLUE) -> str:
-    """Draw one bar a row: (label, value, text after the bar)."""
-    if not rows:
-        return "<p>Nothing to show.</p>"
-    top = max(value for _, value, _ in rows) or 1.0
-    room = WIDTH - LABEL - 150
-    parts = [_open(ROW * len(rows) + 6)]
-    for i, (label, value, text) in enumerate(rows):
-        y = i * ROW + 4
-        width = max(1.0, room * value / top) if value else 0.0
-        parts.append(svg_text(LABEL - 8, y + 14, label, anchor="end"))
-        parts.append(
-            f'<rect x="{LABEL}" y="{y}" width="{width:.1f}" height="{ROW - 7}" rx="2" fill="{colour}"/>'
-        )
-        parts.append(svg_text(LABEL + width + 7, y + 14, text))
-    return "".join(parts) + "</svg>"
+    """Draw one bar a row: (label, value, text after the bar); the longest is the largest value."""
+    return layered_bars([(label, ((value, colour),), text) for label, value, text in rows])
 
 
 def funnel_bars(rows: Sequence[tuple[str, int, int]]) -> str:
-    """Draw (stage, documents in, documents left): the rest in dark, dropped ones in pale."""
-    top = max((entered for _, entered, _ in rows), default=0) or 1
-    room = WIDTH - LABEL - 150
-    parts = [_open(ROW * len(rows) + 6)]
-    for i, (stage, entered, left) in enumerate(rows):
-        y = i * ROW + 4
-        parts.append(svg_text(LABEL - 8, y + 14, stage, anchor="end"))
-        for count, colour in ((entered, PALE), (left, BLUE)):
-            width = room * count / top
-            parts.append(
-                f'<rect x="{LABEL}" y="{y}" width="{width:.1f}" height="{ROW - 7}" rx="2" '
-                f'fill="{colour}"/>'
+    """Draw (stage, records in, records left): the rest in dark, dropped ones in pale."""
+    return layered_bars(
+        [
+            (
+                stage,
+                ((left, BLUE), (entered - left, PALE)),
+                f"{left:,} ({left / entered:.1%} of {entered:,})" if entered else "0",
             )
-        share = f"{left:,} ({left / entered:.0%})" if entered else "0"
-        parts.append(svg_text(LABEL + room * entered / top + 7, y + 14, share))
-    return "".join(parts) + "</svg>"
+            for stage, entered, left in rows
+        ]
+    )
+
+
+def layered_bars(rows: Sequence[tuple[str, Sequence[tuple[float, str]], str]]) -> str:
+    """Draw one bar of pieces a row: (label, ((value, colour), ...), text after the bar)."""
+    if not rows:
+        return "<p>Nothing to show.</p>"
+    top = max(sum(value for value, _ in pieces) for _, pieces, _ in rows) or 1.0
+    lines = []
+    for label, pieces, text in rows:
+        bars = "".join(
+            f'<i style="--v:{value / top:.4f};background:{colour}"></i>' for value, colour in pieces
+        )
+        lines.append(f"<dt>{escape(label)}</dt><dd>{bars}<span>{escape(text)}</span></dd>")
+    return f'<dl class="bars">{"".join(lines)}</dl>'
+
+
+@dataclass(frozen=True)
+class Fated:
+    """A group of records: how many, and how many of them had which fate of FATES."""
+
+    name: str
+    total: int
+    fates: Sequence[int]  # in the order of FATES
+    remark: str = ""
+
+
+def fate_bars(groups: Sequence[Fated], overall: float) -> str:
+    """Draw each group as a whole, divided by fate, with the share kept and its interval; a line
+    stands where the share of all groups lies."""
+    rows = []
+    for one in groups:
+        low, high = wilson(one.fates[0], one.total)
+        whole = one.total or 1
+        pieces = "".join(
+            f'<i style="width:{100 * n / whole:.2f}%;background:{colour}"></i>'
+            for n, (_, colour) in zip(one.fates, FATES, strict=True)
+            if n
+        )
+        share = f"<b>{one.fates[0] / whole:.1%}</b> [{low:.1%}, {high:.1%}]"
+        said = f"{one.fates[0]:,} of {one.total:,}: {share}"
+        remark = f"<small>{escape(one.remark)}</small>" if one.remark else ""
+        rows.append(
+            f"<dt>{escape(one.name)}</dt><dd>{pieces}"
+            f'<u style="left:{100 * overall:.2f}%"></u></dd>'
+            f'<dd class="said">{said}{remark}</dd>'
+        )
+    legend = " ".join(
+        f'<span><i style="background:{colour}"></i>{escape(_fate(name))}</span>'
+        for name, colour in FATES
+    )
+    return f'<p class="legend">{legend}</p><dl class="fates">{"".join(rows)}</dl>'
+
+
+def _fate(name: str) -> str:
+    return name if name == "kept" else f"dropped by {name}"
 
 
 @dataclass(frozen=True)
@@ -239,11 +289,28 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
         + "</tr>"
         for row in rows
     )
-    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    is_number = (
+        [isinstance(cell, int | float) for cell in rows[0]] if rows else [False] * len(heads)
+    )
+    head = "".join(
+        f'<th class="n">{escape(name)}</th>' if number else f"<th>{escape(name)}</th>"
+        for name, number in zip(heads, is_number, strict=True)
+    )
+    return wide(f'<table class="fit"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>')
+
+
+def wide(body: str) -> str:
+    """Let what is wider than the page be scrolled by itself."""
+    return f'<div class="wide">{body}</div>'
+
+
+class Percent(float):
+    """A share, which a table writes as such."""
 
 
 def _number(value: int | float) -> str:
+    if isinstance(value, Percent):
+        return f"{value:.1%}"
     return f"{value:,}" if isinstance(value, int) else f"{value:,.3f}"
 
 

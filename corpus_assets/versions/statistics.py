@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from corpus_assets.core import files
 from corpus_assets.core.each import spread
 from corpus_assets.core.errors import MissingInput
+from corpus_assets.core.store import Result
 from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, HELD_BACK, KEEP, NEAR_MISS
 from corpus_assets.graph.checks import CheckOutcome
 from corpus_assets.graph.pipeline import Pipeline
@@ -47,6 +48,11 @@ def funnel(pipeline: Pipeline, snapshots: Sequence[str] | None = None) -> list[S
         steps.append(Step(stage, alive, alive - sum(reasons.values()), reasons))
         alive = steps[-1].left
     return steps
+
+
+def read_columns(pipeline: Pipeline, result: Result, name: str, names: list[str]) -> pa.Table:
+    """Read some columns of a part's table."""
+    return pq.read_table(pipeline.store.local(result.outputs[name].path), columns=names)
 
 
 # Drift: what selection keeps of a snapshot, against the snapshots of its source before it.
@@ -106,16 +112,15 @@ def shape_of(pipeline: Pipeline, snapshot: str, signal: str) -> Shape:
     scores = pipeline.results("signals", snapshot)
     selected = pipeline.results("selection", snapshot)
     for part in spread(len(selected), MEASURED_PARTS):
-        path = pipeline.store.local(selected[part].outputs[files.SELECTION].path)
-        chosen = pq.read_table(path, columns=["kept", "language"])
+        chosen = read_columns(pipeline, selected[part], files.SELECTION, ["kept", "language"])
         kept = chosen.filter(chosen["kept"])
         shape.documents += chosen.num_rows
         shape.kept += kept.num_rows
         for entry in pc.value_counts(kept["language"]).to_pylist():
             shape.languages[entry["values"] or "unknown"] += entry["counts"]
         if signal in pipeline.recipe.signals.columns():
-            path = pipeline.store.local(scores[part].outputs[files.SIGNALS].path)
-            column = pq.read_table(path, columns=[signal])[signal].filter(chosen["kept"])
+            scored = read_columns(pipeline, scores[part], files.SIGNALS, [signal])
+            column = scored[signal].filter(chosen["kept"])
             values = column.drop_null().to_numpy().astype(np.float64)
             values = values[~np.isnan(values)]
             shape.scored += values.size

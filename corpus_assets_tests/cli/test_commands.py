@@ -1,6 +1,7 @@
 """The smaller commands of `corpus`, on the small corpus."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -73,11 +74,25 @@ def test_status_of_an_empty_home_says_how_to_fill_it(tmp_path: Path, capsys: Cap
     assert text == f"{tmp_path / 'new'} is empty; `corpus build demo` fills it\n"
 
 
-def test_a_report_is_copied_out(small_build: Place, tmp_path: Path, capsys: Captured) -> None:
-    page = tmp_path / "page.html"
-    said(capsys, "report", VERSION, "--home", str(small_build.home), "-o", str(page))
+def test_a_report_is_copied_out_with_what_the_version_took(
+    small_build: Place, tmp_path: Path, capsys: Captured
+) -> None:
+    page, home = tmp_path / "page.html", str(small_build.home)
+    said(capsys, "report", VERSION, "--home", home, "-o", str(page))
+    written = page.read_text(encoding="utf-8")
+    section = written[written.index('<h2 id="cost">') : written.index('<h2 id="funnel">')]
+    plain = written.replace(section, "").replace('<a href="#cost">When and at what cost</a>', "")
     stored = small_build.store / "versions" / VERSION / "report.html"
-    assert page.read_bytes() == stored.read_bytes()
+    assert plain == stored.read_text(encoding="utf-8")
+    cost = json.loads(said(capsys, "cost", VERSION, "--home", home, "--json"))
+    rows = re.findall(
+        r"<tr><td>(\w+)</td>.*?<td>([\d.,]+ s)</td>.*?<td>([\d.]+)</td></tr>", section
+    )
+    assert rows == [
+        (one["stage"], f"{one['cpu_hours'] * 3600:,.1f} s", f"{one['money']:.6f}")
+        for one in cost["stages"]
+    ]
+    assert f"computed from {cost['first_computed_at']} to" in section
 
 
 def test_a_report_of_no_version_is_one_line(small_build: Place, capsys: Captured) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,21 @@ def test_a_rule_drops_by_the_label_of_the_source(place: Path) -> None:
         assert reason == ("topic" if is_asked and topic != "law" else None)
     # Two sources give no labels: their texts have no such column, and are there all the same.
     assert labels == [("games", 6), ("law", 6), (None, 24)]
+
+
+def test_the_report_shows_what_became_of_each_topic(place: Path) -> None:
+    page = (place / "home/store/versions/v/report.html").read_text(encoding="utf-8")
+    section = page.partition("By topic, of documents")[2].partition("<h3>")[0]
+    said = re.findall(r'<dt>(\w+)</dt>.*?"said">(\d+ of \d+): <b>', section)
+    dropped = sum(label["meta"]["topic"] == "games" and label["edu"] <= 2 for label in LABELS)
+    assert dict(said) == {
+        "all": f"{36 - dropped} of 36",
+        "games": f"{6 - dropped} of 6",
+        "law": "6 of 6",
+        "unknown": "24 of 24",
+    }
+    assert said[1][0] == "games", "who lies farthest from the share of all comes first"
+    assert f"most: selection/topic {dropped}" in section
 
 
 def test_a_document_is_shown_with_its_labels(

@@ -47,8 +47,11 @@ def test_the_page_stands_alone_and_holds_no_text(page: str) -> None:
     parser = Balanced()
     parser.feed(page)
     assert parser.open == []
-    for word in ("<script", "src=", "href=", "url(", FOOTER[:30], GERMAN[:30], "example.com"):
+    for word in ("<script", "src=", "url(", "//", "/page-", FOOTER[:30], GERMAN[:30]):
         assert word not in page
+    targets = re.findall(r'href="#([^"]+)"', page)
+    assert len(targets) == page.count("href=") >= 15
+    assert targets == re.findall(r'<h2 id="([^"]+)"', page), "contents list every section"
 
 
 def test_rules_are_counted_as_all_first_and_alone(small_build: Place, page: str) -> None:
@@ -120,7 +123,7 @@ def _gate_cells(gate: LanguageGateSettings | None, *parts: tuple[int, int, int])
 
 def test_the_language_gate_s_false_drops_are_shown_by_snapshot() -> None:
     gate = LanguageGateSettings(languages=("en",))
-    assert _gate_cells(gate, (40, 4, 0), (40, 4, 1)) == ["2024-10", "80", "8", "1", "0.125"]
+    assert _gate_cells(gate, (40, 4, 0), (40, 4, 1)) == ["2024-10", "80", "8", "1", "12.5%"]
     assert _gate_cells(gate, (10, 0, 0))[4].startswith("not known")
     assert _gate_cells(gate)[4] == "-"
     assert _gate_cells(None, (40, 4, 0)) == []

@@ -1,6 +1,7 @@
 """The pages of `catalog serve`, asked for over HTTP from a real server."""
 
 import html
+import json
 import re
 import socket
 import threading
@@ -12,23 +13,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, cast
 
 import duckdb
 import pytest
 import uvicorn
 
+from catalog import plugins
 from catalog.db.registry import Registry
 from catalog.db.rows import MetricRow, SuppressionRow
+from catalog.figures import size
 from catalog.formats.store import Store
 from catalog.serve.app import LOOPBACK, make_app
 from catalog.serve.story import kind_of, segments
 from catalog.takedown.requests import request
 from catalog.takedown.target import url_target
 from corpus_assets.core.home import Home
+from corpus_assets.inspect.cost import Prices, version_cost
 from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.registry_states import add_orders
 from corpus_assets_tests.small_corpus import EMAIL, FOOTER, prose
 
+ROOT = Path(__file__).resolve().parents[3]
 TOKEN = "a token of more than sixteen letters & signs"
 
 
@@ -256,6 +263,36 @@ def test_a_hostile_search_is_text(browser: Browser) -> None:
     assert "<script" not in answer.body
     assert "\u202e" not in answer.body
     assert "&lt;script&gt;" in answer.body
+
+
+def test_a_version_tells_when_and_at_what_cost_it_was_built(
+    small_build: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cost = json.loads((ROOT / "pyproject.toml").read_text().partition("version_cost")[2]
+                      .partition("corpus_assets = ")[2].partition("\n")[0])  # fmt: skip
+    with serving(small_build) as browser, monkeypatch.context() as patch:
+        patch.setattr(plugins, "entry_points", lambda **_: ())
+        assert "nothing installed here knows" in browser.get(f"/versions/{VERSION}/cost").text
+    folder = tmp_path / "told-1.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: told\nVersion: 1\n")
+    (folder / "entry_points.txt").write_text(f"[catalog.version_cost]\ntold = {cost}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    home = Home.resolve(str(small_build.home))
+    row = Registry(home.catalog_url).version(VERSION)
+    wanted = version_cost(home, row, Prices())
+    with serving(small_build) as browser:
+        shown = browser.get(f"/versions/{VERSION}/cost")
+        assert f'href="/versions/{VERSION}/cost"' in browser.get(f"/versions/{VERSION}").body
+    assert row.created_at in shown.text
+    assert f"{wanted['first_computed_at']} to {wanted['last_computed_at']}" in shown.text
+    rows = [re.findall(r"<td[^>]*>(.*?)</td>", line) for line in shown.body.split("<tr>")[2:]]
+    stages = cast(list[dict[str, Any]], wanted["stages"])
+    assert [(cells[0], cells[1], cells[2], cells[7], cells[10]) for cells in rows] == [
+        (one["stage"], f"{one['parts']:,}", f"{one['cpu_hours'] * 3600:,.1f}",
+         size(one["bytes_out"]), f"{one['money']:.6f}")
+        for one in stages
+    ]  # fmt: skip
 
 
 def test_nothing_can_be_changed_and_no_other_name_is_answered(browser: Browser) -> None:

@@ -1,0 +1,22 @@
+"""Figures for people: sizes, and intervals of shares that were counted."""
+
+Z = 1.959964  # 95%, two-sided
+
+
+def wilson(part: int, whole: int) -> tuple[float, float]:
+    """Return the 95% score interval of a share (Wilson 1927); (0, 1) where nothing was counted."""
+    if not whole:
+        return 0.0, 1.0
+    share, shrink = part / whole, 1 + Z * Z / whole
+    middle = (share + Z * Z / (2 * whole)) / shrink
+    half = Z / shrink * (share * (1 - share) / whole + (Z / (2 * whole)) ** 2) ** 0.5
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def size(count: float) -> str:
+    """Return bytes as people read them."""
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if count < 1024:
+            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
+        count /= 1024
+    return f"{count:,.1f} PiB"

@@ -1,0 +1,250 @@
+"""The report's sections about selection: what each rule removes, and the signals with their
+thresholds.
+
+Histograms are drawn from at most about two million documents, whole parts evenly spaced over the
+version, so that a report of a large corpus takes seconds; counts of rules are of all documents.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.cli.terminal import escape
+from corpus_assets.core import files
+from corpus_assets.core.store import Result, read_output
+from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.select.columns import Columns, Mask, Numbers, rule_cutoff
+from corpus_assets.select.requirement import Requirement, requirement
+from corpus_assets.select.rules import Rule, column_of
+from corpus_assets.versions.pages import Mark, mirrored_histogram, small_multiples, table
+from corpus_assets.versions.statistics import read_columns
+
+BINS = 40
+MOST_DOCUMENTS = 2_000_000
+MOST_CUTOFFS = 60  # listed; the lock has all
+MOST_LANGUAGES = 6  # whose own thresholds are drawn
+
+
+@dataclass
+class RuleCounts:
+    """Documents that each rule fails, is the first to fail, alone fails."""
+
+    documents: int = 0
+    fails: Counter[str] = field(default_factory=Counter)
+    first: Counter[str] = field(default_factory=Counter)
+    only: Counter[str] = field(default_factory=Counter)
+
+
+def rules_and_signals(pipeline: Pipeline) -> tuple[str, str]:
+    """Build two sections: the rules, and the signals they read."""
+    rules = pipeline.recipe.selection.rules
+    if not rules:
+        return "", ""
+    cutoffs = json.loads(read_output(pipeline.store, pipeline.calibration(files.CUTOFFS)))
+    return _rules(pipeline, cutoffs), _histograms(pipeline, cutoffs)
+
+
+def _rules(pipeline: Pipeline, cutoffs: dict[str, dict[str, float]]) -> str:
+    counts = RuleCounts()
+    for result in pipeline.all_results("selection"):
+        _count(counts, read_columns(pipeline, result, files.SELECTION, ["reason", "failed_rules"]))
+    rows = [
+        (
+            rule.name,
+            rule.signal,
+            _asked(rule, cutoffs),
+            counts.fails[rule.name],
+            counts.first[rule.name],
+            counts.only[rule.name],
+        )
+        for rule in pipeline.recipe.selection.rules
+    ]
+    heads = ("rule", "signal", "asks for", "fails", "first to fail", "alone fails")
+    resolved = [
+        (name, key, value) for name, by in cutoffs.items() for key, value in sorted(by.items())
+    ]
+    more = table(("cutoff", "of", "value"), resolved[:MOST_CUTOFFS]) if resolved else ""
+    return (
+        f"<p>Of {counts.documents:,} documents: how many each rule fails, "
+        "how many it is the first to fail (their reason), and how many it alone fails, which "
+        "would stay without it.</p>" + table(heads, rows) + more
+    )
+
+
+def _count(counts: RuleCounts, chosen: pa.Table) -> None:
+    failed = chosen["failed_rules"].combine_chunks()
+    counts.documents += chosen.num_rows
+    alone = pc.equal(pc.list_value_length(failed), 1)
+    for into, names in (
+        (counts.fails, pc.list_flatten(failed)),
+        (counts.first, chosen["reason"].drop_null()),
+        (counts.only, chosen["reason"].filter(alone)),
+    ):
+        for entry in pc.value_counts(names).to_pylist():
+            into[entry["values"]] += entry["counts"]
+
+
+def _asked(rule: Rule, cutoffs: dict[str, dict[str, float]]) -> str:
+    """Describe what a rule asks for by default, and that languages may differ."""
+    domain = rule.domains[0] if rule.domains else None
+    language = rule.only_languages[0] if rule.only_languages else None
+    words = str(requirement(rule, cutoffs, domain, language))
+    special = len(rule.languages) + len(rule.domain_bounds)
+    if rule.cutoff is not None:
+        special = len(rule_cutoff(rule.cutoff, cutoffs)[0]) - 1
+    where = f" in {', '.join(rule.domains)}" if rule.domains else ""
+    of = f" for {', '.join(rule.only_languages)}" if rule.only_languages else ""
+    return words + where + of + (f"; {special} exceptions" if special > 0 else "")
+
+
+def _histograms(pipeline: Pipeline, cutoffs: dict[str, dict[str, float]]) -> str:
+    numeric = [rule for rule in pipeline.recipe.selection.rules if rule.allowed is None]
+    signals = list(dict.fromkeys(rule.signal for rule in numeric))
+    if not signals:
+        return ""
+    columns, kept, total = _sampled(pipeline, signals)
+    charts = []
+    for signal in signals:
+        rules = [rule for rule in numeric if rule.signal == signal]
+        for domains, asked in _settings_alike(columns, rules, cutoffs).items():
+            chart = _chart(columns, kept, signal, domains, asked)
+            if chart is not None:
+                names = dict.fromkeys(one.rule for one in asked)
+                charts.append((signal, f"{', '.join(domains)}: {', '.join(names)}", chart))
+    some = f" Drawn from {columns.n:,} of {total:,} documents." if columns.n < total else ""
+    return (
+        "<p>Documents by the value of each signal that a "
+        'rule looks at, <span class="up">kept</span> by all rules upward and '
+        '<span class="down">dropped</span> by some rule downward, on a logarithmic scale. '
+        "Dashed: thresholds; pale ones hold for one language. Values beyond the ends are "
+        f"counted in the outermost bars.{escape(some)}</p>" + small_multiples(charts)
+    )
+
+
+def _sampled(pipeline: Pipeline, signals: list[str]) -> tuple[Columns, Mask, int]:
+    """Signals and fates of the version, or of parts that are evenly spaced over it."""
+    parts: list[tuple[str, Result, Result]] = []
+    for snapshot in pipeline.recipe.snapshots:
+        domain = pipeline.recipe.source_of(snapshot).domain
+        pairs = zip(
+            pipeline.results("signals", snapshot),
+            pipeline.results("selection", snapshot),
+            strict=True,
+        )
+        parts += [(domain, *pair) for pair in pairs]
+    total = sum(result.outputs[files.SIGNALS].rows for _, result, _ in parts)
+    take_every = max(1, -(-total // MOST_DOCUMENTS))
+    known = pipeline.recipe.signals.columns()
+    wanted = dict.fromkeys([*map(column_of, signals), "language"])
+    names = [name for name in wanted if name in known]
+    tables, fates = [], []
+    for domain, scored, chosen in parts[::take_every]:
+        values = read_columns(pipeline, scored, files.SIGNALS, names)
+        tables.append(values.append_column("domain", pa.repeat(pa.scalar(domain), values.num_rows)))
+        fates.append(read_columns(pipeline, chosen, files.SELECTION, ["kept"])["kept"].to_numpy())
+    return Columns(pa.concat_tables(tables)), np.concatenate(fates).astype(np.bool_), total
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a rule asks for in a domain: of one language, or of all that have no own bounds."""
+
+    rule: str
+    language: str | None
+    wanted: Requirement
+
+
+def _settings_alike(
+    columns: Columns, rules: list[Rule], cutoffs: dict[str, dict[str, float]]
+) -> dict[tuple[str, ...], tuple[Asked, ...]]:
+    """Domains that the rules treat alike, with what they ask for: one chart each."""
+    _, known_domains = columns.labels("domain")
+    present = {name for name in columns.labels("language")[1] if name}
+    alike: dict[tuple[Asked, ...], list[str]] = {}
+    for domain in known_domains:
+        asked: list[Asked] = []
+        for rule in rules:
+            common = requirement(rule, cutoffs, domain, None)
+            if common is not None:
+                asked.append(Asked(rule.name, None, common))
+            own = {*(rule.only_languages or ()), *rule.languages, *_languages_of(rule, cutoffs)}
+            for language in sorted(own & present):
+                found = requirement(rule, cutoffs, domain, language)
+                if found is not None and found != common:
+                    # A rule for some languages only has no bounds but theirs.
+                    asked.append(Asked(rule.name, language if common else None, found))
+        if asked and domain is not None:
+            alike.setdefault(tuple(dict.fromkeys(asked)), []).append(domain)
+    return {tuple(domains): asked for asked, domains in alike.items()}
+
+
+def _languages_of(rule: Rule, cutoffs: dict[str, dict[str, float]]) -> set[str]:
+    entries = {lang for bounds in rule.domain_bounds.values() for lang in bounds.languages}
+    keys = rule_cutoff(rule.cutoff, cutoffs)[0] if rule.cutoff else {}
+    return entries | {key.rpartition("/")[2] for key in keys} - {"*"}
+
+
+def _chart(
+    columns: Columns, kept: Mask, signal: str, domains: tuple[str, ...], asked: tuple[Asked, ...]
+) -> str | None:
+    here = columns.in_domains(domains) & ~np.isnan(columns.numbers(signal))
+    values = columns.numbers(signal)[here].astype(np.float64)
+    if not values.size:
+        return None
+    special = [one for one in asked if one.language is not None][:MOST_LANGUAGES]
+    bounds = [
+        (end, one.language is None)
+        for one in [*(one for one in asked if one.language is None), *special]
+        for end in (one.wanted.min, one.wanted.max)
+        if end is not None
+    ]
+    axis = _Axis(values, [end for end, _ in bounds])
+    bins = axis.bins(values)
+    counts = [np.bincount(bins[mask], minlength=BINS) for mask in (kept[here], ~kept[here])]
+    marks = [Mark(axis.place(end), _number(end), strong) for end, strong in bounds]
+    return mirrored_histogram(
+        counts[0].tolist(),
+        counts[1].tolist(),
+        marks,
+        (_number(axis.low), _number(axis.high) + (" (log)" if axis.is_log else "")),
+    )
+
+
+class _Axis:
+    """From the 1st to the 99th percentile, wide enough for all thresholds; logarithmic where
+    values spread over a factor of hundreds."""
+
+    def __init__(self, values: Numbers, bounds: list[float]) -> None:
+        low, middle, high = np.percentile(values, [1, 50, 99])
+        self.low, self.high = float(min([low, *bounds])), float(max([high, *bounds]))
+        self.is_log = bool(values.min() >= 0 and self.high > 50 * max(middle, 1.0))
+        self._scale: Callable[[npt.ArrayLike], npt.NDArray[np.float64]] = (
+            (lambda v: np.log1p(v)) if self.is_log else (lambda v: np.asarray(v, np.float64))
+        )
+        if not self.is_log:
+            room = 0.08 * (self.high - self.low)
+            is_share = values.min() >= 0 and values.max() <= 1
+            self.low = max(0.0, self.low - room) if values.min() >= 0 else self.low - room
+            self.high = min(1.0, self.high + room) if is_share else self.high + room
+        if self.high <= self.low:
+            self.high = self.low + 1.0
+
+    def place(self, value: float) -> float:
+        """Return the place of a value on the axis, 0 to 1."""
+        low, high = self._scale(self.low), self._scale(self.high)
+        return float((self._scale(value) - low) / (high - low))
+
+    def bins(self, values: Numbers) -> npt.NDArray[np.int64]:
+        low, high = self._scale(self.low), self._scale(self.high)
+        place = (self._scale(np.clip(values, self.low, self.high)) - low) / (high - low)
+        return np.minimum((place * BINS).astype(np.int64), BINS - 1)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
