@@ -43,10 +43,12 @@ from catalog.db.rows import ArtifactRow, SnapshotRow, SourceRow
 from catalog.formats.store import Store as Reader
 from corpus_assets.build import build, pin_sources, resolve_lock, run_assets
 from corpus_assets.core.exchange import DIRECT_PARTS
+from corpus_assets.core.files import MEMBERS
 from corpus_assets.core.home import Home
 from corpus_assets.core.packs import fingerprints
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import LocalStore, Output, Result, artifact_folder, sealed_json
+from corpus_assets.core.task import Task
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.plan import CACHED, plan
 from corpus_assets.graph.run import snapshots_of
@@ -260,28 +262,25 @@ def record(session: Session) -> None:
 def finish_stage(like: Pipeline, pipeline: Pipeline, stage: Stage, snapshot: str | None) -> None:
     tasks = pipeline.tasks(stage.name, snapshot)
     known = list(like.results(stage.name, snapshot))
-    parts = len(like.tasks("documents", SNAPSHOT)), len(pipeline.tasks("documents", SNAPSHOT))
+    parts = len(pipeline.tasks("documents", SNAPSHOT))
     finished = pipeline.finished(stage.name, snapshot)
     root = Path(pipeline.store.url)
-    is_read = stage.scope is not Scope.PART or parts[1] <= DIRECT_PARTS  # by a plan
+    is_read = stage.scope is not Scope.PART or parts <= DIRECT_PARTS  # by a plan
     for number, print_ in enumerate(fingerprints(tasks)):
         fingerprint, sample = print_.tobytes().hex(), known[number % len(known)]
         folder = artifact_folder(stage.name, fingerprint)
         (root / folder).mkdir(parents=True)
-        names = list(sample.outputs)
-        many = [f for f in stage.writes if "*" in f and sum(map(f.matches, names)) == parts[0]]
         outputs: dict[str, Output] = {}
-        for name, output in sample.outputs.items():
+        for name, output in sample.outputs.items() if MEMBERS not in stage.writes else ():
             path = f"{folder}/{name}"
             if is_read:
                 pipeline.store.write(path, like.store.read(output.path))
             is_own = stage.scope is Scope.PART
             digest = digest_of(path) if is_own else output.sha256
             outputs[name] = Output(path, digest, output.bytes, output.rows)
-        for file in many if stage.scope is not Scope.PART else ():
-            for part in range(parts[1]):
-                path = f"{folder}/{file.numbered(part)}"
-                outputs[file.numbered(part)] = Output(path, digest_of(path), 1000, 1)
+        for part in members_of(tasks[number]) if MEMBERS in stage.writes else ():
+            path = f"{folder}/{MEMBERS.numbered(part)}"
+            outputs[MEMBERS.numbered(part)] = Output(path, digest_of(path), 1000, 1)
         result = Result(stage.name, fingerprint, outputs, sample.counts, sample.notes)
         finished.add(result)
         if is_read:
@@ -290,6 +289,12 @@ def finish_stage(like: Pipeline, pipeline: Pipeline, stage: Stage, snapshot: str
             body |= {"counts": dict(sample.counts), "notes": dict(sample.notes)}
             pipeline.store.write(f"{folder}/result.json", sealed_json(body))
     finished.save()
+
+
+def members_of(task: Task) -> range:
+    """Return the parts of a group of clusters."""
+    first = task.settings["first_part"]
+    return range(first, first + sum(name.endswith("/records") for name in task.inputs))
 
 
 def plan_parts(options: argparse.Namespace) -> dict[str, Any]:
@@ -353,6 +358,13 @@ def count_requests(delay_s: float) -> Counter[str]:
     counted: Counter[str] = Counter()
     asked = threading.local()
 
+    def listed(names: Iterator[str]) -> Iterator[str]:
+        for number, each in enumerate(names, 1):
+            if number % LISTED == 0:
+                counted["folders"] += 1
+                time.sleep(delay_s)
+            yield each
+
     def counting(kind: type, name: str) -> None:
         plain = getattr(kind, name)
 
@@ -365,10 +377,10 @@ def count_requests(delay_s: float) -> Counter[str]:
                 answer = plain(*arguments, **options)
             finally:
                 asked.is_inside = False
-            number = 1 if name not in ("list", "folders") else 1 + len(answer) // LISTED
+            number = 1 if name != "list" else 1 + len(answer) // LISTED
             counted[name] += number
             time.sleep(delay_s * number)
-            return answer
+            return answer if name != "folders" else listed(answer)
 
         setattr(kind, name, request)
 

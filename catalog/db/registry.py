@@ -243,12 +243,12 @@ class Registry(VersionMethods, TakedownMethods, LeaseMethods):
             for row, n in found
         ]
 
-    def artifact_contents(self, stage: str) -> dict[str, str]:
-        """Return content hashes of a stage's artifacts by fingerprint."""
+    def artifact_contents(self, stage: str) -> Iterator[tuple[str, str]]:
+        """Yield fingerprint and content hash of each of a stage's artifacts."""
         wanted = select(Artifact.c.fingerprint, Artifact.c.content_hash)
+        wanted = wanted.where(Artifact.c.stage == stage).execution_options(yield_per=10_000)
         with self.database.read() as connection:
-            found = connection.execute(wanted.where(Artifact.c.stage == stage))
-            return {row.fingerprint: row.content_hash for row in found}
+            yield from connection.execute(wanted).tuples()
 
     def forget_artifacts(self, keys: Sequence[tuple[str, str]]) -> None:
         """Remove the rows of artifacts (stage, fingerprint) whose files were deleted."""

@@ -9,7 +9,7 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from http import HTTPStatus
@@ -243,25 +243,22 @@ class Store:
                 )
         return sorted(found, key=lambda name: name.split("/"))
 
-    def folders(self, prefix: str) -> Iterable[str]:
-        """Return the names of the folders directly below one, in no order; what they hold is not
+    def folders(self, prefix: str) -> Iterator[str]:
+        """Yield the names of the folders directly below one, in no order; what they hold is not
         looked at. A thousand a request on S3."""
         address = self.address(prefix)
         with self.explained("list", prefix):
             if self.is_local:
-                if not os.path.isdir(address):
-                    return []
-                with os.scandir(address) as entries:
-                    return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-            if self._client is not None:
+                if os.path.isdir(address):
+                    with os.scandir(address) as entries:
+                        yield from (e.name for e in entries if e.is_dir(follow_symlinks=False))
+            elif self._client is not None:
                 answer = self.repeated(lambda: self._client.list_with_delimiter(prefix))
-                found = answer["common_prefixes"]
-                return [path.rpartition("/")[2] for path in found]
-            if not self.filesystem.isdir(address):
-                return []
-            listed = self.filesystem.ls(address, detail=True)
-            names = [each["name"] for each in listed if each["type"] == "directory"]
-            return [name.rstrip("/").rpartition("/")[2] for name in names]
+                yield from (path.rpartition("/")[2] for path in answer["common_prefixes"])
+            elif self.filesystem.isdir(address):
+                listed = self.filesystem.ls(address, detail=True)
+                names = (each["name"] for each in listed if each["type"] == "directory")
+                yield from (name.rstrip("/").rpartition("/")[2] for name in names)
 
     def repeated(self, ask: Callable[[], Any]) -> Any:
         """Ask an S3 server, and again where the body of its answer was cut off: of lists and

@@ -58,7 +58,7 @@ def plan_line_counts(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     )
 
 
-def plan_line_groups(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_line_groups(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     if _is_pinned(graph, snapshot):
         return []
     counted = {
@@ -107,7 +107,7 @@ def plan_line_candidates(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     return _part_tasks(graph, snapshot, LINE_CANDIDATES, verdict_settings(graph), inputs)
 
 
-def plan_candidate_groups(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_candidate_groups(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     if _is_pinned(graph, snapshot):
         return []
     found = {"candidates": graph.parts(files.LINE_CANDIDATES, snapshot)}

@@ -46,7 +46,7 @@ def plan_span_prints(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     return _part_tasks(graph, snapshot, SPAN_PRINTS, {})
 
 
-def plan_print_groups(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_print_groups(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     return _group_tasks(graph, snapshot, PRINT_GROUPS, files.SPAN_PRINTS)
 
 
@@ -65,7 +65,7 @@ def plan_span_grams(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     return _part_tasks(graph, snapshot, SPAN_GRAMS, {"prints": prints})
 
 
-def plan_gram_groups(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_gram_groups(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     return _group_tasks(graph, snapshot, GRAM_GROUPS, files.SPAN_GRAMS)
 
 
@@ -127,7 +127,7 @@ def _part_tasks(
     )
 
 
-def _group_tasks(graph: "Pipeline", snapshot: str, stage: Stage, before: File) -> list[Task]:
+def _group_tasks(graph: "Pipeline", snapshot: str, stage: Stage, before: File) -> Sequence[Task]:
     if not _is_asked(graph, snapshot):
         return []
     parts = graph.parts(before, snapshot)

@@ -27,6 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from corpus_assets.core.each import Each
 from corpus_assets.core.store import Output, Result, Store, damaged, sha256_hex
 from corpus_assets.core.task import Task, TaskContext, parquet_bytes
 
@@ -128,7 +129,7 @@ def plan_groups(
     settings: Mapping[str, Any],
     parts: Mapping[str, Sequence[Output]],
     most: int | None = None,
-) -> list[Task]:
+) -> Sequence[Task]:
     """Return a task for each group of parts, none where there are few: `parts` has their files,
     which the tasks read as `00000/NAME`. A group has `most` parts, or so many that their rows are
     about those of a range; what a takedown runs again gives a number that no takedown changes."""
@@ -136,18 +137,12 @@ def plan_groups(
     if most is None:
         rows = sum(output.rows for outputs in parts.values() for output in outputs)
         most = max(1, RANGE_ROWS * count // max(1, rows))
-    return [
-        stage.task(
-            settings,
-            {
-                f"{part:05d}/{name}": outputs[part]
-                for part in run
-                for name, outputs in parts.items()
-            },
-            label=f"{where} parts {run[0]} to {run[-1]}",
-        )
-        for run in group_runs(count, most)
-    ]
+
+    def task(_: int, run: range) -> Task:
+        inputs = {f"{i:05d}/{name}": outputs[i] for i in run for name, outputs in parts.items()}
+        return stage.task(settings, inputs, label=f"{where} parts {run[0]} to {run[-1]}")
+
+    return Each(task, group_runs(count, most))
 
 
 def plan_ranges(

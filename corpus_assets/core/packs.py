@@ -17,10 +17,12 @@ import json
 import re
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -42,13 +44,16 @@ from corpus_assets.core.store import (
     local_checked,
     sha256_hex,
 )
-from corpus_assets.core.task import Task
+from corpus_assets.core.task import FileSpool, Task, unnamed_file
 
 FOLDER = "results"
 ALL = "_all"  # no snapshot's name begins so
 FEW = 64  # results of a stage that are as quickly read one by one
 SEGMENT_ROWS, SEGMENT_S = 1_000, 1.0  # finished tasks, and time, after which a pack is written
-GROUP_ROWS = 2_000
+GROUP_ROWS, GROUP_OUTPUTS = 2_000, 8_000  # that are read at once, at most
+GROUPS_HELD = 2
+SPOOLED_BYTES = 1 << 20  # packs of a stage that is running: what is more waits in a file
+NAMED_AT_ONCE = 4_096
 REQUESTS_AT_ONCE = 32
 FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 
@@ -74,9 +79,9 @@ SCHEMA = pa.schema(
 COLUMNS = ["fingerprint", "outputs"]  # `more` is read where somebody asks for it
 
 Bytes = npt.NDArray[np.uint8]  # (n, 32)
-Numbers = npt.NDArray[np.int64]
-Recorded = Callable[[], Mapping[str, str]]
-"""Content hashes that the registry has of a stage's results, by fingerprint."""
+Numbers = npt.NDArray[np.int32]
+Recorded = Callable[[], Iterable[tuple[str, str]]]
+"""Fingerprints of a stage's results and their content hashes, as the registry has them."""
 
 
 class Identified(Each[Task]):
@@ -94,7 +99,10 @@ def fingerprints(tasks: Sequence[Task]) -> Bytes:
 
 def prints_of(hexes: Iterable[str]) -> Bytes:
     """Return fingerprints as rows of 32 bytes."""
-    return np.frombuffer(bytes.fromhex("".join(hexes)), np.uint8).reshape(-1, 32)
+    names, found = iter(hexes), bytearray()
+    while some := list(itertools.islice(names, NAMED_AT_ONCE)):
+        found += bytes.fromhex("".join(some))
+    return np.frombuffer(found, np.uint8).reshape(-1, 32)
 
 
 def _keys(prints: Bytes) -> npt.NDArray[np.uint64]:
@@ -102,111 +110,112 @@ def _keys(prints: Bytes) -> npt.NDArray[np.uint64]:
     return np.ascontiguousarray(prints[:, :8]).view(np.uint64).ravel()
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Results as columns: about 100 bytes each, and nothing that Python has to look after."""
+class Prints:
+    """Fingerprints that others are looked for among."""
 
-    stage: str
-    prints: Bytes
-    starts: Numbers  # of each result's outputs, and where the last ends
-    names: tuple[str, ...]
-    name: npt.NDArray[np.int32]  # of each output, in `names`
-    sha256: Bytes
-    sizes: Numbers
-    rows: Numbers
-    pieces: "tuple[_Piece, ...]"  # where counts and notes are
+    def __init__(self, prints: Bytes) -> None:
+        keys = _keys(prints)
+        self._prints = prints
+        self._order = np.argsort(keys, kind="stable").astype(np.int32)
+        self._keys = keys[self._order]
 
-    @cached_property
-    def _prints(self) -> bytes:
-        return self.prints.tobytes()
+    def find(self, wanted: Bytes) -> Numbers:
+        """Return the place of each, the first of equal ones, -1 where it is not here."""
+        if not len(self._prints):
+            return np.full(len(wanted), -1, np.int32)
+        places = np.searchsorted(self._keys, _keys(wanted)).clip(max=len(self._keys) - 1)
+        found: Numbers = self._order[places]
+        for first in range(0, len(found), NAMED_AT_ONCE):
+            some = slice(first, first + NAMED_AT_ONCE)
+            is_other = (self._prints[found[some]] != wanted[some]).any(axis=1)
+            found[some][is_other] = -1
+        return found
 
-    @cached_property
-    def _sha256(self) -> bytes:
-        return self.sha256.tobytes()
 
-    @cached_property
-    def _order(self) -> Numbers:
-        return np.argsort(_keys(self.prints), kind="stable")
+class Contents:
+    """What the registry recorded of a stage's results: 64 bytes each."""
 
-    @cached_property
-    def _sorted(self) -> npt.NDArray[np.uint64]:
-        return _keys(self.prints)[self._order]
+    def __init__(self, recorded: Iterable[tuple[str, str]]) -> None:
+        named, contents = bytearray(), bytearray()
+        for fingerprint, content in recorded:
+            if len(fingerprint) == len(content) == 64:  # as those of all results are
+                named += bytes.fromhex(fingerprint)
+                contents += bytes.fromhex(content)
+        self._prints = Prints(np.frombuffer(named, np.uint8).reshape(-1, 32))
+        self._contents = contents
 
-    @cached_property
-    def _firsts(self) -> list[int]:
-        """The first row of each piece."""
-        return list(itertools.accumulate((piece.rows for piece in self.pieces), initial=0))
+    def has(self, prints: Bytes) -> npt.NDArray[np.bool_]:
+        return self._prints.find(prints) >= 0
 
-    def find(self, prints: Bytes) -> Numbers:
-        """Return the row of each fingerprint, -1 where it is not here."""
-        if not len(self.prints):
-            return np.full(len(prints), -1, np.int64)
-        places = np.searchsorted(self._sorted, _keys(prints)).clip(max=len(self.prints) - 1)
-        rows = self._order[places]
-        return np.where((self.prints[rows] == prints).all(axis=1), rows, -1)
+    def of(self, prints: Bytes) -> Iterator[str | None]:
+        """Yield the content hash of each, None where there is none."""
+        for at in self._prints.find(prints).tolist():
+            yield self._contents[32 * at : 32 * at + 32].hex() if at >= 0 else None
 
-    def output(self, row: int, at: int) -> Output:
-        name = self.names[self.name[at]]
-        folder = artifact_folder(self.stage, self._prints[32 * row : 32 * row + 32].hex())
-        digest = self._sha256[32 * at : 32 * at + 32].hex()
-        return Output(f"{folder}/{name}", digest, int(self.sizes[at]), int(self.rows[at]))
 
-    def result(self, row: int) -> Result:
-        piece = bisect_right(self._firsts, row) - 1
-        more = json.loads(self.pieces[piece].more(row - self._firsts[piece]))
-        outputs = (self.output(row, at) for at in range(self.starts[row], self.starts[row + 1]))
-        return Result(
-            self.stage,
-            self.prints[row].tobytes().hex(),
-            {output.path.rpartition("/")[2]: output for output in outputs},
-            more["counts"],
-            more["notes"],
-        )
+class _Group:
+    """Consecutive results, as they are read at once."""
+
+    def __init__(self, stage: str, table: pa.Table) -> None:
+        prints, outputs = (table[name].combine_chunks() for name in COLUMNS)
+        flat = outputs.flatten()
+        coded = pc.dictionary_encode(flat.field("name"))
+        starts = outputs.offsets.to_numpy()
+        self._stage = stage
+        self.prints = _raw(prints)
+        self.starts = starts - starts[0]  # of each result's outputs, and where the last ends
+        self._names: list[str] = coded.dictionary.to_pylist()
+        self._name = coded.indices.to_numpy()
+        self._hexes, self._digests = prints_hex(self.prints), prints_hex(_raw(flat.field("sha256")))
+        self._sizes = flat.field("bytes").to_numpy().tolist()
+        self._rows = flat.field("rows").to_numpy()
+
+    def outputs(self, row: int) -> dict[str, Output]:
+        places = range(self.starts[row], self.starts[row + 1])
+        return {(name := self._names[self._name[at]]): self._output(row, at, name) for at in places}
+
+    def output(self, row: int, name: str) -> Output:
+        """Return one file of a result; KeyError where it has none of that name."""
+        at = int(self.places(name)[row])
+        if at < 0:
+            raise KeyError(name)
+        return self._output(row, at, name)
+
+    def _output(self, row: int, at: int, name: str) -> Output:
+        path = f"{artifact_folder(self._stage, self._hexes[64 * row : 64 * row + 64])}/{name}"
+        digest = self._digests[64 * at : 64 * at + 64]
+        return Output(path, digest, self._sizes[at], int(self._rows[at]))
 
     def places(self, name: str) -> Numbers:
         """Return where each result's output of a name is, -1 where it has none."""
-        found = np.full(len(self.prints), -1, np.int64)
-        if name in self.names:
-            at = np.flatnonzero(self.name == self.names.index(name))
-            found[np.searchsorted(self.starts, at, "right") - 1] = at
-        return found
+        if name not in self._places:
+            found = np.full(len(self.prints), -1, np.int32)
+            if name in self._names:
+                at = np.flatnonzero(self._name == self._names.index(name))
+                found[np.searchsorted(self.starts, at, "right") - 1] = at
+            self._places[name] = found
+        return self._places[name]
+
+    @cached_property
+    def _places(self) -> dict[str, Numbers]:
+        return {}
+
+    def rows(self, name: str) -> npt.NDArray[np.int64]:
+        return np.asarray(self._rows[self.places(name)])
 
     def contents(self) -> Iterator[str]:
         """Yield the content hash of each result, as `Result.content_hash` tells it."""
-        shown = [canonical_text(name) for name in self.names]
-        hexes, names, starts = self.sha256.tobytes().hex(), self.name.tolist(), self.starts.tolist()
-        for first, end in itertools.pairwise(starts):
+        shown = [canonical_text(name) for name in self._names]
+        hexes, names = self._digests, self._name.tolist()
+        for first, end in itertools.pairwise(self.starts.tolist()):
             members = (
                 f'{shown[names[i]]}:"{hexes[64 * i : 64 * i + 64]}"' for i in range(first, end)
             )
             yield hashlib.sha256(f"{{{','.join(members)}}}".encode()).hexdigest()
 
-    def with_piece(self, table: pa.Table, piece: "_Piece") -> "Columns":
-        """Return these and others."""
-        prints, outputs = (table[name].combine_chunks() for name in COLUMNS)
-        flat = outputs.flatten()
-        coded = pc.dictionary_encode(flat.field("name"))
-        names = {name: number for number, name in enumerate(self.names)}
-        said = coded.dictionary.to_pylist()
-        numbers = np.array([names.setdefault(name, len(names)) for name in said], np.int32)
-        starts = outputs.offsets.to_numpy().astype(np.int64)
-        return Columns(
-            self.stage,
-            np.concatenate([self.prints, _raw(prints)]),
-            np.concatenate([self.starts[:-1], starts - starts[0] + self.starts[-1]]),
-            tuple(names),
-            np.concatenate([self.name, numbers[coded.indices.to_numpy()]]).astype(np.int32),
-            np.concatenate([self.sha256, _raw(flat.field("sha256"))]),
-            np.concatenate([self.sizes, flat.field("bytes").to_numpy()]),
-            np.concatenate([self.rows, flat.field("rows").to_numpy()]),
-            (*self.pieces, piece),
-        )
 
-
-def no_columns(stage: str) -> Columns:
-    none, digests = np.empty(0, np.int64), np.empty((0, 32), np.uint8)
-    starts, name = np.zeros(1, np.int64), np.empty(0, np.int32)
-    return Columns(stage, digests, starts, (), name, digests, none, none, ())
+def prints_hex(prints: Bytes) -> str:
+    return prints.tobytes().hex()
 
 
 def _raw(column: pa.FixedSizeBinaryArray) -> Bytes:
@@ -215,38 +224,145 @@ def _raw(column: pa.FixedSizeBinaryArray) -> Bytes:
 
 
 class _Piece:
-    """Results in one table, in memory or in a file."""
+    """Results in one table or file; what is held of it are the groups that were read last."""
 
-    def __init__(self, source: "pa.Table | pq.ParquetFile") -> None:
-        self._source = source
-        groups: list[int]
+    def __init__(
+        self,
+        stage: str,
+        source: "pa.Table | pq.ParquetFile | Callable[[], pq.ParquetFile]",
+        kept: Numbers | None = None,
+    ) -> None:
+        """`kept`: its rows that count, where not all do."""
+        self._stage, self._source, self._kept = stage, source, kept
         if isinstance(source, pa.Table):
             groups = [source.num_rows]
         else:
-            about = source.metadata
+            about = self._file().metadata
             groups = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
         self._firsts = list(itertools.accumulate(groups, initial=0))
-        self._group, self._more = -1, pa.chunked_array([], pa.string())
+        self._groups: OrderedDict[int, _Group] = OrderedDict()
+        self._more: tuple[int, pa.ChunkedArray] = -1, pa.chunked_array([], pa.string())
 
     @property
     def rows(self) -> int:
-        return self._firsts[-1]
+        return self._firsts[-1] if self._kept is None else len(self._kept)
+
+    def prints(self) -> Bytes:
+        """Return all fingerprints."""
+        columns = COLUMNS[:1]
+        found = self._source if isinstance(self._source, pa.Table) else self._file().read(columns)
+        prints = _raw(found[columns[0]].combine_chunks())
+        return prints if self._kept is None else prints[self._kept]
 
     def tables(self) -> Iterator[pa.Table]:
-        for group in range(len(self._firsts) - 1):
-            yield self._read(group, SCHEMA.names)
+        """Yield all rows, some at a time."""
+        for number, first in enumerate(self._firsts[:-1]):
+            table = self._read(number, SCHEMA.names)
+            yield (
+                table if self._kept is None else table.take(pa.array(self._within(number) - first))
+            )
+
+    def groups(self) -> Iterator[tuple[_Group, Numbers]]:
+        """Yield what is read at once, with its rows that count."""
+        for number, first in enumerate(self._firsts[:-1]):
+            yield self._group(number), self._within(number) - first
+
+    def _within(self, number: int) -> Numbers:
+        first, end = self._firsts[number : number + 2]
+        if self._kept is None:
+            return np.arange(first, end, dtype=np.int32)
+        low, high = np.searchsorted(self._kept, [first, end])
+        return self._kept[low:high]
+
+    def at(self, row: int) -> tuple[_Group, int, int]:
+        """Return the group that has a row, the row's place in it, and how many rows behind it are
+        the next in the group."""
+        if self._kept is not None:
+            row = int(self._kept[row])
+        number = bisect_right(self._firsts, row) - 1
+        behind = self._firsts[number + 1] - row - 1 if self._kept is None else 0
+        return self._group(number), row - self._firsts[number], behind
 
     def more(self, row: int) -> str:
         """Return counts and notes as JSON; those of the neighbours come with the same read."""
-        group = bisect_right(self._firsts, row) - 1
-        if group != self._group:
-            self._group, self._more = group, self._read(group, ["more"])["more"]
-        return str(self._more[row - self._firsts[group]].as_py())
+        row = row if self._kept is None else int(self._kept[row])
+        number = bisect_right(self._firsts, row) - 1
+        if number != self._more[0]:
+            self._more = number, self._read(number, ["more"])["more"]
+        return str(self._more[1][row - self._firsts[number]].as_py())
 
-    def _read(self, group: int, columns: list[str]) -> pa.Table:
+    def _group(self, number: int) -> _Group:
+        if number not in self._groups:
+            while len(self._groups) >= GROUPS_HELD:
+                self._groups.popitem(last=False)
+            self._groups[number] = _Group(self._stage, self._read(number, COLUMNS))
+        return self._groups[number]
+
+    def _read(self, number: int, columns: list[str]) -> pa.Table:
         if isinstance(self._source, pa.Table):
             return self._source.select(columns)
-        return self._source.read_row_group(group, columns=columns, use_threads=False)
+        return self._file().read_row_group(number, columns=columns, use_threads=False)
+
+    def _file(self) -> pq.ParquetFile:
+        return self._source() if callable(self._source) else self._source
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Results of a stage by row number. They stay in files: a part costs no memory here."""
+
+    stage: str
+    pieces: tuple[_Piece, ...] = ()
+
+    @cached_property
+    def _firsts(self) -> list[int]:
+        """The first row of each piece, and the end of the last."""
+        return list(itertools.accumulate((piece.rows for piece in self.pieces), initial=0))
+
+    @property
+    def prints(self) -> Bytes:
+        found = [piece.prints() for piece in self.pieces]
+        return (
+            found[0] if len(found) == 1 else np.concatenate([np.empty((0, 32), np.uint8), *found])
+        )
+
+    def find(self, prints: Bytes) -> Numbers:
+        """Return the row of each fingerprint, -1 where it is not here."""
+        return Prints(self.prints).find(prints)
+
+    @cached_property
+    def held(self) -> Prints:
+        """The fingerprints, for those who look for one after another."""
+        return Prints(self.prints)
+
+    def _at(self, row: int) -> tuple[_Piece, int]:
+        piece = bisect_right(self._firsts, row) - 1
+        return self.pieces[piece], row - self._firsts[piece]
+
+    def outputs(self, rows: Numbers, name: str) -> Iterator[Output]:
+        """Yield one file of each of some results; KeyError where one has none of that name."""
+        first = end = 0  # rows that come from `group`
+        for row in map(int, rows):
+            if not first <= row < end:
+                piece, place = self._at(row)
+                group, within, behind = piece.at(place)
+                first, end = row, row + 1 + behind
+            yield group.output(within + row - first, name)
+
+    def result(self, row: int) -> Result:
+        piece, place = self._at(row)
+        more = json.loads(piece.more(place))
+        group, place, _ = piece.at(place)
+        name = group.prints[place].tobytes().hex()
+        return Result(self.stage, name, group.outputs(place), more["counts"], more["notes"])
+
+    def sizes(self, name: str) -> npt.NDArray[np.int64]:
+        """Return how many rows each result's file of a name has, -1 where it has no such file."""
+        sizes = [np.empty(0, np.int64)]
+        for piece in self.pieces:
+            for group, rows in piece.groups():
+                sizes.append(np.where(group.places(name) < 0, -1, group.rows(name))[rows])
+        return np.concatenate(sizes)
 
 
 class Results(Each[Result]):
@@ -256,13 +372,39 @@ class Results(Each[Result]):
         super().__init__(lambda _, row: columns.result(int(row)), rows)
         self._of, self._rows = columns, rows
 
-    def files(self, name: str) -> Each[Output]:
-        """Return one file of each result; KeyError where one has none of that name."""
-        places = self._of.places(name)[self._rows]
-        if (places < 0).any():
+    def files(self, name: str) -> "Files":
+        """Return one file of each result; KeyError where one is looked at that has none of that
+        name."""
+        return Files(self._of, self._rows, name)
+
+    def sizes(self, name: str) -> npt.NDArray[np.int64]:
+        """Return how many rows that file of each result has."""
+        found = self._of.sizes(name)[self._rows]
+        if (found < 0).any():
             raise KeyError(name)
-        columns = self._of
-        return Each(lambda _, row, at: columns.output(row, at), self._rows, places)
+        return found
+
+
+class Files(Sequence[Output]):
+    """One file of each of some results."""
+
+    def __init__(self, columns: Columns, rows: Numbers, name: str) -> None:
+        self._columns, self._rows, self._name = columns, rows, name
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Output]:
+        return self._columns.outputs(self._rows, self._name)
+
+    @overload
+    def __getitem__(self, place: int) -> Output: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Output]: ...
+    def __getitem__(self, place: int | slice) -> Output | list[Output]:
+        if isinstance(place, slice):
+            return list(self._columns.outputs(self._rows[place], self._name))
+        return next(self._columns.outputs(self._rows[[place]], self._name))
 
 
 class StageResults:
@@ -277,9 +419,10 @@ class StageResults:
         self._fresh: dict[str, Result] = {}  # that are not in `columns`
         self._loose: list[pa.Table] = []  # that no file has
         self._files: list[str] = []
+        self._spool = FileSpool(SPOOLED_BYTES)  # packs that were written since
         self._written = time.monotonic()
-        self._present: frozenset[int] | None = None  # keys of folders at the last look
-        self.columns = no_columns(stage)
+        self._present: npt.NDArray[np.uint64] | None = None  # keys of folders at the last look
+        self.columns = Columns(stage)
         self._is_tidy = True  # every entry of every file counts
         self._load()
 
@@ -288,7 +431,7 @@ class StageResults:
     def _load(self) -> None:
         paths = list(self._store.list(self._folder))
         try:
-            pieces = [self._opened(path) for path in paths]
+            files = [self._opened(path) for path in paths]
         except CorruptArtifact:
             raise
         except StoreError:
@@ -299,15 +442,16 @@ class StageResults:
         self._files = paths
         if paths:
             self._look()
-        present = np.fromiter(self._present or (), np.uint64)
-        for file in pieces:
-            table, piece = file.read(columns=COLUMNS, use_threads=False), _Piece(file)
-            is_there = np.isin(_keys(_raw(table["fingerprint"].combine_chunks())), present)
+        pieces: list[_Piece] = []
+        for file in files:
+            piece = _Piece(self._stage, file)
+            is_there = self._is_present(piece.prints())
             if not is_there.all():
                 self._is_tidy = False
-                table = file.read(use_threads=False).filter(pa.array(is_there))
-                piece = _Piece(table)
-            self.columns = self.columns.with_piece(table, piece)
+                piece = _Piece(self._stage, file, np.flatnonzero(is_there).astype(np.int32))
+            pieces.append(piece)
+        self.columns = Columns(self._stage, tuple(pieces))
+        self._present = None  # 8 bytes a task, and rarely asked for again
         self._check()
 
     def _opened(self, path: str) -> pq.ParquetFile:
@@ -326,31 +470,42 @@ class StageResults:
         """List the folders of the stage's tasks."""
         names = self._store.folders(f"artifacts/{self._stage}")
         valid = (name for name in names if FINGERPRINT.fullmatch(name))
-        self._present = frozenset(_keys(prints_of(valid)).tolist())
+        self._present = np.sort(_keys(prints_of(valid)))
+
+    def _is_present(self, prints: Bytes) -> npt.NDArray[np.bool_]:
+        """Say of each task whether its folder was there at the last look."""
+        if self._present is None or not len(self._present):
+            return np.zeros(len(prints), np.bool_)
+        keys = _keys(prints)
+        places = np.searchsorted(self._present, keys).clip(max=len(self._present) - 1)
+        return np.asarray(self._present[places] == keys)
 
     def _check(self) -> None:
         """Refuse entries of which the registry recorded another content."""
         if self._recorded is None or not self._files:
             return
-        recorded = self._recorded()
-        hexes = self.columns.prints.tobytes().hex()
-        for row, found in enumerate(self.columns.contents() if recorded else ()):
-            known = recorded.get(hexes[64 * row : 64 * row + 64])
-            if known not in (None, found):
-                what = f"names content {found}, the registry recorded {known}"
-                raise damaged(self._store, self._files[0], what)
+        contents = Contents(self._recorded())
+        for piece in self.columns.pieces:
+            for group, rows in piece.groups():
+                found = list(group.contents())
+                for row, known in zip(rows.tolist(), contents.of(group.prints[rows]), strict=True):
+                    if known not in (None, found[row]):
+                        what = f"names content {found[row]}, the registry recorded {known}"
+                        raise damaged(self._store, self._files[0], what)
 
     def rows(self, prints: Bytes) -> Numbers:
         """Return the row of each fingerprint in `columns`, -1 where there is no finished result.
 
         Results that are in no pack are read, many at a time, where the task's folder is there.
         """
-        found = self._known(prints)
+        self._settle()
+        found = self.columns.find(prints)
         absent = prints[found < 0]
         if len(absent):
             self._look()
             self._read(absent)
-            found = self._known(prints)
+            self._settle()
+            found = self.columns.find(prints)
         return found
 
     def find(self, fingerprint: str) -> Result | None:
@@ -358,7 +513,7 @@ class StageResults:
         if fingerprint in self._fresh:
             return self._fresh[fingerprint]
         prints = prints_of([fingerprint])
-        (row,) = self.columns.find(prints)
+        (row,) = self.columns.held.find(prints)
         if row < 0:
             if self._present is None:
                 self._look()
@@ -366,38 +521,40 @@ class StageResults:
             return self._fresh.get(fingerprint)
         return self.columns.result(int(row))
 
-    def _known(self, prints: Bytes) -> Numbers:
-        self._settle()
-        return self.columns.find(prints)
-
     def _read(self, prints: Bytes) -> None:
-        present = self._present or frozenset()
-        keys = _keys(prints).tolist()
-        wanted = [prints[i].tobytes().hex() for i, key in enumerate(keys) if key in present]
-        if not wanted:
+        wanted = prints[self._is_present(prints)]
+        if not len(wanted):
             return
 
         def load(fingerprint: str) -> Result | None:
             return load_result(self._store, self._stage, fingerprint)
 
-        recorded = self._recorded() if self._recorded is not None else {}
+        contents = Contents(self._recorded() if self._recorded is not None else ())
         with ThreadPoolExecutor(min(REQUESTS_AT_ONCE, len(wanted))) as pool:
-            for result in pool.map(load, wanted):
-                if result is None:
-                    continue
-                known = recorded.get(result.fingerprint)
-                if known not in (None, result.content_hash):
-                    path = f"{artifact_folder(self._stage, result.fingerprint)}/{RESULT}"
-                    what = f"names content {result.content_hash}, the registry recorded {known}"
-                    raise damaged(self._store, path, what)
-                self._fresh[result.fingerprint] = result
+            for first in range(0, len(wanted), SEGMENT_ROWS):
+                some = wanted[first : first + SEGMENT_ROWS]
+                loaded = pool.map(load, [each.tobytes().hex() for each in some])
+                for result, known in zip(loaded, contents.of(some), strict=True):
+                    if result is None:
+                        continue
+                    if known not in (None, result.content_hash):
+                        path = f"{artifact_folder(self._stage, result.fingerprint)}/{RESULT}"
+                        what = f"names content {result.content_hash}, the registry recorded {known}"
+                        raise damaged(self._store, path, what)
+                    self._fresh[result.fingerprint] = result
+                if len(wanted) > SEGMENT_ROWS:
+                    self._settle()
 
     def _settle(self) -> None:
         if self._fresh:
             table = _table(self._fresh.values())
             self._fresh = {}
             self._loose.append(table)
-            self.columns = self.columns.with_piece(table, _Piece(table))
+            self._add(_Piece(self._stage, table))
+
+    def _add(self, piece: _Piece, instead_of: int = 0) -> None:
+        kept = self.columns.pieces[: len(self.columns.pieces) - instead_of]
+        self.columns = Columns(self._stage, (*kept, piece))
 
     # Writing.
 
@@ -411,9 +568,13 @@ class StageResults:
         self._fresh[result.fingerprint] = result
         if len(self._fresh) >= SEGMENT_ROWS and time.monotonic() - self._written >= SEGMENT_S:
             self._settle()
-            kept = self.columns.pieces[: -len(self._loose)]
-            path, file = self._write(iter(self._loose))
-            self.columns = replace(self.columns, pieces=(*kept, _Piece(file)))
+            path, data = self._write(iter(self._loose))
+            self._spool.add(path, data, 0)
+
+            def file() -> pq.ParquetFile:
+                return pq.ParquetFile(pa.BufferReader(self._spool[path][0]))
+
+            self._add(_Piece(self._stage, file), instead_of=len(self._loose))
             self._files, self._loose = [*self._files, path], []
 
     def save(self, without: Collection[str] = ()) -> None:
@@ -426,13 +587,14 @@ class StageResults:
         is_one = len(self._files) == 1 and not self._loose and self._is_tidy
         if (is_one and kept.all()) or (not self._files and kept.sum() < FEW):
             return
-        before, columns = self._files, no_columns(self._stage)
+        before, columns = self._files, Columns(self._stage)
         self._files = []
         if kept.any():
-            path, file = self._write(self._tables(kept))
-            table = file.read(columns=COLUMNS, use_threads=False)
-            self._files, columns = [path], columns.with_piece(table, _Piece(file))
+            path, data = self._write(self._tables(kept))
+            self._files, columns = [path], Columns(self._stage, (_Piece(self._stage, _kept(data)),))
         self.columns, self._loose, self._is_tidy = columns, [], True
+        self._spool.close()
+        self._spool = FileSpool(SPOOLED_BYTES)
         for path in before:
             if path not in self._files:
                 self._store.delete(path)
@@ -444,17 +606,27 @@ class StageResults:
                 yield table.filter(pa.array(kept[first : first + table.num_rows]))
                 first += table.num_rows
 
-    def _write(self, tables: Iterator[pa.Table]) -> tuple[str, pq.ParquetFile]:
+    def _write(self, tables: Iterator[pa.Table]) -> tuple[str, bytes]:
         sink = io.BytesIO()
         with pq.ParquetWriter(sink, SCHEMA, compression="zstd") as writer:
             for table in tables:
                 if table.num_rows:
-                    writer.write_table(table, GROUP_ROWS)
+                    outputs = pc.sum(pc.list_value_length(table["outputs"])).as_py()
+                    most = GROUP_OUTPUTS * table.num_rows // max(1, outputs)
+                    writer.write_table(table, max(1, min(GROUP_ROWS, most)))
         data = sink.getvalue()
         path = f"{self._folder}/{sha256_hex(data)}.parquet"
         self._store.write(path, data)
         self._written = time.monotonic()
-        return path, pq.ParquetFile(pa.BufferReader(data))
+        return path, data
+
+
+def _kept(data: bytes) -> pq.ParquetFile:
+    """Return a pack that was written; a large one in a temporary file, as another build may delete
+    that in the store."""
+    return pq.ParquetFile(
+        pa.BufferReader(data) if len(data) <= SPOOLED_BYTES else unnamed_file(data)
+    )
 
 
 def _table(results: Iterable[Result]) -> pa.Table:

@@ -12,8 +12,10 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
+from corpus_assets.core.each import Each
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.store import Output, Result
 from corpus_assets.core.task import Task, TaskContext
@@ -54,10 +56,19 @@ class File(str):
     def numbered(self, part: int) -> str:
         return self.replace("*", f"{part:05d}")
 
-    def of_parts(self, results: Iterable[Result]) -> list[Output]:
-        """Return the file of every part, from results that have those of several parts each."""
-        found = {name: output for result in results for name, output in result.outputs.items()}
-        return [found[self.numbered(part)] for part in range(len(found))]
+    def of_parts(self, results: Sequence[Result]) -> Sequence[Output]:
+        """Return the file of every part, from results that have those of consecutive parts each."""
+        ends = np.cumsum([len(result.outputs) for result in results], dtype=np.int64)
+        held: dict[int, Mapping[str, Output]] = {}  # of the result that was asked for last
+
+        def output(part: int, number: int) -> Output:
+            if number not in held:
+                held.clear()
+                held[number] = results[number].outputs
+            return held[number][self.numbered(part)]
+
+        parts = np.arange(ends[-1] if len(ends) else 0)
+        return Each(output, np.searchsorted(ends, parts, "right").astype(np.int32))
 
     def matches(self, name: str) -> bool:
         return fnmatchcase(name, self)

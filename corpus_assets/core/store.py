@@ -245,8 +245,13 @@ def check_files(store: Store, files: Iterable[tuple[str, str]], jobs: int = 4) -
 
 def read_sealed(store: Store, path: str) -> dict[str, Any]:
     """Return what `sealed_json` wrote, refused when it was altered; older files have no checksum."""
+    return unsealed(store, path, store.read(path))
+
+
+def unsealed(store: Store, path: str, data: bytes) -> dict[str, Any]:
+    """Return the body of what `sealed_json` wrote at a path."""
     try:
-        body, found, recorded = unseal(store.read(path))
+        body, found, recorded = unseal(data)
     except ValueError as error:
         raise damaged(store, path, "is not the JSON it was") from error
     _compare(store, path, found, recorded)

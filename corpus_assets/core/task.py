@@ -281,11 +281,7 @@ class FileSpool(Mapping[str, tuple[bytes, int]]):
             at = self._spool.seek(0, 2)
             self._spool.write(data)
         except OSError as error:
-            raise StoreError(
-                f"cannot write {name} to the temporary folder {tempfile.gettempdir()}: "
-                f"{error.strerror}; free some space there or set TMPDIR to a larger disk, then run "
-                "the same command again: finished parts are kept"
-            ) from error
+            raise _no_room(name, error) from error
         self._places[name] = (at, len(data), rows)
 
     def __getitem__(self, name: str) -> tuple[bytes, int]:
@@ -306,6 +302,27 @@ class FileSpool(Mapping[str, tuple[bytes, int]]):
         self._held.clear()
         if "_spool" in self.__dict__:
             self._spool.close()
+
+    __del__ = close
+
+
+def unnamed_file(data: bytes) -> pa.NativeFile:
+    """Return a temporary file with these bytes. It has no name, so it goes with the process."""
+    try:
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(data)
+            file.flush()
+            return pa.OSFile(file.name)
+    except OSError as error:
+        raise _no_room("what is known of many parts", error) from error
+
+
+def _no_room(what: str, error: OSError) -> StoreError:
+    return StoreError(
+        f"cannot write {what} to the temporary folder {tempfile.gettempdir()}: {error.strerror}; "
+        "free some space there or set TMPDIR to a larger disk, then run the same command again: "
+        "finished parts are kept"
+    )
 
 
 # What tasks note about the documents that went through them.

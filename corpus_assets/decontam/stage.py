@@ -150,7 +150,7 @@ def plan_contamination(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     )
 
 
-def plan_item_groups(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_item_groups(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     if not _counts_items(graph) or not graph.learns_from(files.COMMON_ITEMS, snapshot):
         return []
     settings = {"drop_share": graph.recipe.contamination.drop_share}

@@ -13,6 +13,7 @@ import numpy as np
 
 from corpus_assets.core import exchange as ranged
 from corpus_assets.core import files
+from corpus_assets.core.each import Each
 from corpus_assets.core.exchange import (
     by_target,
     range_inputs,
@@ -152,13 +153,10 @@ class ClusterExchange:
 
     def layout(self, graph: "Pipeline", snapshot: str) -> Layout | None:
         tables = len(key_tables(graph.recipe.clusters, graph.recipe.signatures))
-        records = {
-            name: [part.rows for part in graph.parts(files.RECORDS, name)]
-            for name in self.window(graph, snapshot)
-        }
+        records = {name: graph.rows(files.RECORDS, name) for name in self.window(graph, snapshot)}
         return layout(records, tables)
 
-    def _plan_keys(self, graph: "Pipeline", snapshot: str) -> list[Task]:
+    def _plan_keys(self, graph: "Pipeline", snapshot: str) -> Sequence[Task]:
         cut = self.layout(graph, snapshot)
         if cut is None:
             return []
@@ -168,31 +166,30 @@ class ClusterExchange:
             "signatures": graph.recipe.signatures.identity(),
             "ranges": cut.ranges,
         }
-        return [
-            self.stages[0].task(
-                settings,
-                self.inputs(graph, group, files.RECORDS, files.CANDIDATE_KEYS, self.kept),
-                label=_label(snapshot, "group", i),
-            )
-            for i, group in enumerate(cut.groups)
-        ]
+        inputs = self.inputs(graph, snapshot, files.RECORDS, files.CANDIDATE_KEYS, self.kept)
+        return Each(
+            lambda i, group: self.stages[0].task(
+                settings, inputs(group), label=_label(snapshot, "group", i)
+            ),
+            cut.groups,
+        )
 
-    def _plan_pairs(self, graph: "Pipeline", snapshot: str) -> list[Task]:
+    def _plan_pairs(self, graph: "Pipeline", snapshot: str) -> Sequence[Task]:
         cut = self.layout(graph, snapshot)
         if cut is None:
             return []
         settings = {"tables": cut.tables, "firsts": cut.firsts}
         ranges = self._ranges(graph, snapshot, self._keys)
-        return [
-            self.stages[1].task(
+        return Each(
+            lambda i, _: self.stages[1].task(
                 settings,
                 **range_inputs(ranges.get(range_name(i), {})),
                 label=_label(snapshot, "range", i),
-            )
-            for i in range(cut.ranges)
-        ]
+            ),
+            range(cut.ranges),
+        )
 
-    def _plan_labels(self, graph: "Pipeline", snapshot: str) -> list[Task]:
+    def _plan_labels(self, graph: "Pipeline", snapshot: str) -> Sequence[Task]:
         cut = self.layout(graph, snapshot)
         if cut is None:
             return []
@@ -201,7 +198,7 @@ class ClusterExchange:
         inputs = {range_name(i): output for i, output in enumerate(pairs)}
         return [self.stages[2].task(settings, inputs, label=snapshot)]
 
-    def _plan_rows(self, graph: "Pipeline", snapshot: str) -> list[Task]:
+    def _plan_rows(self, graph: "Pipeline", snapshot: str) -> Sequence[Task]:
         cut = self.layout(graph, snapshot)
         if cut is None:
             return []
@@ -212,17 +209,18 @@ class ClusterExchange:
             for group, place in ranges_of(graph.store, result, name).items()
         }
         settings = {"batches": cut.batches, "signatures": graph.recipe.signatures.identity()}
-        return [
-            self.stages[3].task(
+        inputs = self.inputs(graph, snapshot, files.RECORDS, *SIGNED_FILES)
+        return Each(
+            lambda i, group: self.stages[3].task(
                 settings | {"first_part": group.parts.start},
-                self.inputs(graph, group, files.RECORDS, *SIGNED_FILES),
+                inputs(group),
                 **range_inputs(labels.get(range_name(i), {})),
                 label=_label(snapshot, "group", i),
-            )
-            for i, group in enumerate(cut.groups)
-        ]
+            ),
+            cut.groups,
+        )
 
-    def _plan_batches(self, graph: "Pipeline", snapshot: str) -> list[Task]:
+    def _plan_batches(self, graph: "Pipeline", snapshot: str) -> Sequence[Task]:
         cut = self.layout(graph, snapshot)
         if cut is None:
             return []
@@ -234,39 +232,51 @@ class ClusterExchange:
             "first_parts": [group.parts.start for _, group in cut.own],
         }
         ranges = self._ranges(graph, snapshot, self._rows)
-        return [
-            self.stages[4].task(
+        return Each(
+            lambda i, _: self.stages[4].task(
                 settings,
                 **range_inputs(ranges.get(range_name(i), {})),
                 label=_label(snapshot, "batch", i),
-            )
-            for i in range(cut.batches)
-        ]
+            ),
+            range(cut.batches),
+        )
 
     def plan_members(
         self, graph: "Pipeline", snapshot: str, stage: Stage, cut: Layout
-    ) -> list[Task]:
+    ) -> Sequence[Task]:
         """Plan the clusters of a snapshot, by group of parts."""
         ranges = self._ranges(graph, snapshot, self._found)
-        return [
-            stage.task(
+        inputs = self.inputs(graph, snapshot, files.RECORDS, self.kept)
+        return Each(
+            lambda i, group: stage.task(
                 {"snapshot": snapshot, "first_part": group.parts.start},
-                self.inputs(graph, group, files.RECORDS, self.kept),
+                inputs(group),
                 **range_inputs(ranges.get(range_name(i), {})),
                 label=_label(snapshot, "group", i),
-            )
-            for i, (_, group) in enumerate(cut.own)
-        ]
+            ),
+            [group for _, group in cut.own],
+        )
 
-    def inputs(self, graph: "Pipeline", group: Group, *wanted: File) -> dict[str, Output]:
-        """Return files of a group's parts, by the part's place in the group and the file's kind."""
-        return {
-            f"{i:05d}/{self.kind(file)}": output
+    def inputs(
+        self, graph: "Pipeline", snapshot: str, *wanted: File
+    ) -> Callable[[Group], dict[str, Output]]:
+        """Return what gives the files of a group's parts, by the part's place in the group and the
+        file's kind."""
+        parts = {
+            (name, file): graph.parts(file, name)
+            for name in self.window(graph, snapshot)
             for file in wanted
-            for i, output in enumerate(
-                graph.parts(file, group.snapshot)[group.parts.start : group.parts.stop]
-            )
         }
+
+        def of_group(group: Group) -> dict[str, Output]:
+            some = slice(group.parts.start, group.parts.stop)
+            return {
+                f"{i:05d}/{self.kind(file)}": output
+                for file in wanted
+                for i, output in enumerate(parts[group.snapshot, file][some])
+            }
+
+        return of_group
 
     def kind(self, file: File) -> str:
         """Return what a task calls a file of a part."""

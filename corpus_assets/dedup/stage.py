@@ -77,17 +77,17 @@ def _known_signatures(context: TaskContext) -> Signatures | None:
     )
 
 
-def plan_clusters(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_clusters(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     return _plan_window(graph, CLUSTERS, CLUSTER_EXCHANGE, snapshot)
 
 
-def plan_survivor_clusters(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_survivor_clusters(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     return _plan_window(graph, SURVIVOR_CLUSTERS, SURVIVOR_EXCHANGE, snapshot)
 
 
 def _plan_window(
     graph: "Pipeline", stage: Stage, exchange: ClusterExchange, snapshot: str
-) -> list[Task]:
+) -> Sequence[Task]:
     """Plan one task that clusters a window at once, or the last step of an exchange."""
     window = exchange.window(graph, snapshot)
     if not window:

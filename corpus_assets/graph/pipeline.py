@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from corpus_assets.core.errors import MissingInput, ModelError, RecipeError
 from corpus_assets.core.lock import Lock, PinnedFile
 from corpus_assets.core.packs import Bytes, Results, StageResults, fingerprints
 from corpus_assets.core.stage import File, Graph, Stage
 from corpus_assets.core.store import Output, Result, Store
-from corpus_assets.core.task import Task
+from corpus_assets.core.task import FileSpool, Task
 from corpus_assets.ingest.list_stages import site_pins
 from corpus_assets.ingest.locations import Locations
 from corpus_assets.ingest.snapshots import (
@@ -30,7 +33,8 @@ from corpus_assets.models.files import how_to_get, model_at, model_digest
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.stages import STAGES
 
-HELD_STAGES = 8  # whose results stay in memory: more than the inputs of any one stage
+HELD_STAGES = 16  # whose packs stay open: more than the inputs of any one stage
+KNOWN_BYTES = 1 << 20  # of fingerprints in memory; what is more waits in a temporary file
 
 
 @dataclass
@@ -44,12 +48,13 @@ class Pipeline:
     pins: Mapping[str, Output] = field(default_factory=dict)
     is_locked: bool = False  # a lock says what every calibration is: none is resolved
     lock: Lock | None = None  # of the version that is built again
-    recorded: Callable[[str], Mapping[str, str]] | None = None  # a stage's contents by fingerprint
+    recorded: Callable[[str], Iterable[tuple[str, str]]] | None = None
+    """Fingerprints and contents of a stage's results, as the registry has them."""
     graph: Graph = STAGES
 
     def __post_init__(self) -> None:
         self._planned: list[tuple[Stage, str | None]] = []
-        self._known: dict[tuple[str, str | None], Bytes] = {}  # fingerprints of complete stages
+        self._known = FileSpool(KNOWN_BYTES)  # fingerprints of complete stages
         self._finished: OrderedDict[tuple[str, str | None], StageResults] = OrderedDict()
         self._digests: dict[Path, str] = {}
         self._files: dict[str, SnapshotFiles] = {}
@@ -107,8 +112,11 @@ class Pipeline:
     def results(self, name: str, snapshot: str | None = None) -> Sequence[Result]:
         """Return the finished results of all tasks of a stage; MissingInput when any is absent."""
         self._check_declared(name, snapshot)
-        prints = self._known.get((name, snapshot))
-        if prints is None:
+        place = _place(name, snapshot)
+        is_known = place in self._known
+        if is_known:
+            prints = np.frombuffer(self._known[place][0], np.uint8).reshape(-1, 32)
+        else:
             prints = fingerprints(self.tasks(name, snapshot))
         finished = self.finished(name, snapshot)
         rows = finished.rows(prints)
@@ -118,8 +126,12 @@ class Pipeline:
             raise MissingInput(
                 f"{asset.name}{where} is not complete; materialize it first, or run `corpus build`"
             )
-        self._known[name, snapshot] = prints
+        if not is_known:
+            self._keep(place, prints)
         return Results(finished.columns, rows)
+
+    def _keep(self, place: str, prints: Bytes) -> None:
+        self._known.add(place, prints.tobytes(), len(prints))
 
     def all_results(self, name: str) -> Iterator[Result]:
         """Yield the finished results of a stage in all snapshots, in the recipe's order."""
@@ -135,13 +147,24 @@ class Pipeline:
             return found.files(file)
         return [result.outputs[file] for result in found]
 
-    def is_done(self, name: str, snapshot: str | None, tasks: Sequence[Task]) -> list[bool]:
+    def rows(self, file: File, snapshot: str) -> list[int]:
+        """Return how many rows a file of every part has."""
+        found = self.results(file.stage, snapshot)
+        if isinstance(found, Results):
+            sizes: list[int] = found.sizes(file).tolist()
+            return sizes
+        return [result.outputs[file].rows for result in found]
+
+    def is_done(
+        self, name: str, snapshot: str | None, tasks: Sequence[Task]
+    ) -> npt.NDArray[np.bool_]:
         """Say of each task of a stage whether its result is there."""
         prints = fingerprints(tasks)
-        rows = self.finished(name, snapshot).rows(prints)
-        if (rows >= 0).all():
-            self._known[name, snapshot] = prints
-        return [row >= 0 for row in rows.tolist()]
+        is_there = self.finished(name, snapshot).rows(prints) >= 0
+        place = _place(name, snapshot)
+        if is_there.all() and self._known.get(place, (b"", 0))[0] != prints.tobytes():
+            self._keep(place, prints)
+        return is_there
 
     def result_of(self, task: Task, snapshot: str | None = None) -> Result | None:
         return self.load(task.stage, task.fingerprint, snapshot)
@@ -192,7 +215,7 @@ class Pipeline:
     def save_files(self, pinned: SnapshotFiles) -> None:
         """Pin the files of a snapshot."""
         save_snapshot_files(self.store, pinned)
-        self._files[pinned.snapshot] = pinned
+        self._files.pop(pinned.snapshot, None)
 
     def inputs(self) -> dict[str, tuple[PinnedFile, ...]]:
         """Every file that goes in, for the lock."""
@@ -267,3 +290,7 @@ class Pipeline:
 
     def digests_of(self, paths: Sequence[Path]) -> str:
         return "+".join(self.digest_of(path) for path in paths)
+
+
+def _place(name: str, snapshot: str | None) -> str:
+    return f"{name}/{snapshot or ''}"

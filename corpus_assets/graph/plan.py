@@ -85,5 +85,5 @@ def _ask(pipeline: Pipeline, line: PlanLine, stage: str, snapshot: str | None) -
         line.waiting += 1
         return
     done = pipeline.is_done(stage, snapshot, tasks)
-    line.cached += sum(done)
-    line.to_run += len(done) - sum(done)
+    line.cached += int(done.sum())
+    line.to_run += int((~done).sum())

@@ -12,6 +12,8 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from corpus_assets.core.each import Each
 from corpus_assets.core.errors import MissingInput
 from corpus_assets.core.stage import Stage
@@ -60,9 +62,7 @@ def with_reuse(
     """Return the same tasks, told where rows of an earlier result lie. Identity does not change."""
     if not stage.by_row or not graph.suppressions.rows:
         return tasks
-    missing = [
-        i for i, is_done in enumerate(graph.is_done(stage.name, snapshot, tasks)) if not is_done
-    ]
+    missing = np.flatnonzero(~graph.is_done(stage.name, snapshot, tasks)).tolist()
     if not missing:
         return tasks
     before = Before(graph)

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from catalog.db.registry import Registry
 from catalog.db.rows import (
     MEASURED,
@@ -23,7 +25,7 @@ from catalog.errors import CatalogError
 from corpus_assets.core.each import Each
 from corpus_assets.core.errors import EngineError
 from corpus_assets.core.identity import digest
-from corpus_assets.core.packs import fingerprints
+from corpus_assets.core.packs import Contents, fingerprints
 from corpus_assets.core.progress import Progress
 from corpus_assets.core.stage import Stage
 from corpus_assets.core.task import Finished, Task
@@ -148,25 +150,22 @@ def run_stage(
         progress.advanced(report.asset, report.snapshot, documents, done.cached)
         _sum_up(report, done, is_last)
 
-    recorded = pipeline.recorded(stage.name) if pipeline.recorded and (rows >= 0).any() else {}
-    todo: list[int] = []
-    columns = finished.columns
-    for part, row in enumerate(rows.tolist()):
-        if known and names[part] in known:
-            continue
-        if row < 0:
-            todo.append(part)
-            continue
-        found = Finished(columns.result(row), 0.0, cached=True)
-        advance(found)
-        if found.result.fingerprint not in recorded:  # a catalog that was lost is filled again
-            notes.add(_artifact_row(part, tasks[part], found, snapshot))
+    is_open = np.array([name not in known for name in names]) if known else rows == rows
+    todo = np.flatnonzero((rows < 0) & is_open)
+    cached = np.flatnonzero((rows >= 0) & is_open)
+    recorded = Contents(pipeline.recorded(stage.name) if pipeline.recorded and len(cached) else ())
+    is_recorded = recorded.has(prints[cached])
     del recorded
+    for part, is_noted in zip(map(int, cached), is_recorded, strict=True):
+        found = Finished(finished.columns.result(int(rows[part])), 0.0, cached=True)
+        advance(found)
+        if not is_noted:  # a catalog that was lost is filled again
+            notes.add(_artifact_row(part, tasks[part], found, snapshot))
 
     def on_done(number: int, done: Finished) -> None:
         finished.add(done.result)
         advance(done)
-        part = todo[number]
+        part = int(todo[number])
         notes.add(_artifact_row(part, tasks[part], done, snapshot))
 
     try:
@@ -175,7 +174,7 @@ def run_stage(
         notes.write()
         if len(tasks) == 1:  # there is nothing to go on with, so nothing to set aside
             raise error.failures[0].error from None
-        failed = [_failed_row(todo[e.number], e, snapshot) for e in error.failures]
+        failed = [_failed_row(int(todo[e.number]), e, snapshot) for e in error.failures]
         registry.set_aside(failed)
         aside += failed
     except BaseException:

@@ -7,9 +7,9 @@ counted once, whatever state it is in.
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from corpus_assets.core.errors import SourceError
 
@@ -42,6 +42,11 @@ class SourceFile:
             m if isinstance(m, SourceMember) else SourceMember(**m) for m in self.members
         )
         object.__setattr__(self, "members", members)  # as plain JSON they come back as mappings
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        own = {"name": self.name, "uri": self.uri, "size": self.size, "sha256": self.sha256}
+        return own | {"members": tuple(asdict(member) for member in self.members)}
 
 
 @dataclass(frozen=True, slots=True)

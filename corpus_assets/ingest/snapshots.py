@@ -1,17 +1,26 @@
 """Snapshots: find what they consist of, pin it, and read the pinned files."""
 
-from collections.abc import Iterator
+import hashlib
+import json
+import re
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from corpus_assets.core.each import Each
 from corpus_assets.core.errors import MissingInput, SourceError
-from corpus_assets.core.identity import canonical_json, digest
+from corpus_assets.core.identity import canonical_json
 from corpus_assets.core.lock import PinnedFile
-from corpus_assets.core.store import Output, Store, damaged, read_sealed, sealed_json
-from corpus_assets.core.task import TaskContext
+from corpus_assets.core.store import Output, Store, damaged, sealed_json, unsealed
+from corpus_assets.core.task import TaskContext, unnamed_file
 from corpus_assets.ingest.crawl import (
     CrawlPlace,
     CrawlSettings,
@@ -46,9 +55,9 @@ if TYPE_CHECKING:
 class SnapshotFiles:
     snapshot: str
     location: str
-    files: tuple[SourceFile, ...]
-    robots: tuple[SourceFile, ...] = ()  # the crawl's robots.txt records beside the files
-    indexes: tuple[Output, ...] = ()  # rows of the crawl's URL index, one file a part
+    files: Sequence[SourceFile]
+    robots: Sequence[SourceFile] = ()  # the crawl's robots.txt records beside the files
+    indexes: Sequence[Output] = ()  # rows of the crawl's URL index, one file a part
 
     @property
     def pinned(self) -> tuple[PinnedFile, ...]:
@@ -59,11 +68,32 @@ class SnapshotFiles:
     @cached_property
     def content_hash(self) -> str:
         """Identity of the files: names and contents, not where they lie."""
-        files = [[file.name, file.sha256] for file in self.files]
+        lists: list[Iterator[object]] = [
+            ([file.name, file.sha256] for file in self.files),
+            ([file.name, file.sha256] for file in self.robots),
+            (output.sha256 for output in self.indexes),
+        ]
         if not self.robots and not self.indexes:
-            return digest(files)
-        robots = [[file.name, file.sha256] for file in self.robots]
-        return digest([files, robots, [output.sha256 for output in self.indexes]])
+            return _digest(lists[0])
+        return _digest(iter(lists))
+
+
+def _digest(items: Iterator[object]) -> str:
+    """Return the digest of a list, as `digest` tells it, of which no more than an item is held."""
+    whole = hashlib.sha256()
+
+    def add(each: object) -> None:
+        if not isinstance(each, Iterator):
+            whole.update(canonical_json(each))
+            return
+        whole.update(b"[")
+        for number, item in enumerate(each):
+            whole.update(b"," if number else b"")
+            add(item)
+        whole.update(b"]")
+
+    add(items)
+    return whole.hexdigest()
 
 
 def _path(snapshot: str) -> str:
@@ -71,7 +101,9 @@ def _path(snapshot: str) -> str:
 
 
 def save_snapshot_files(store: Store, pinned: SnapshotFiles) -> None:
-    store.write(_path(pinned.snapshot), sealed_json(asdict(pinned)))
+    lists = {name: [asdict(each) for each in getattr(pinned, name)] for name in LISTS}
+    body = {"snapshot": pinned.snapshot, "location": pinned.location} | lists
+    store.write(_path(pinned.snapshot), sealed_json(body))
 
 
 def forget_snapshot_files(store: Store, snapshot: str) -> None:
@@ -85,14 +117,85 @@ def load_snapshot_files(store: Store, snapshot: str) -> SnapshotFiles:
             f"source_files of {snapshot} is not pinned yet; materialize source_files first, or "
             "run `corpus build`"
         )
-    raw = read_sealed(store, _path(snapshot))
+    data = store.read(_path(snapshot))
     try:
-        files = tuple(SourceFile(**file) for file in raw["files"])
-        robots = tuple(SourceFile(**file) for file in raw.get("robots", ()))
-        indexes = tuple(Output(**output) for output in raw.get("indexes", ()))
-        return SnapshotFiles(raw["snapshot"], raw["location"], files, robots, indexes)
+        if (found := _load_long(data)) is not None:
+            return found
+        raw = unsealed(store, _path(snapshot), data)
+        lists = {
+            name: tuple(kind(**each) for each in raw.get(name, ())) for name, kind in LISTS.items()
+        }
+        return SnapshotFiles(raw["snapshot"], raw["location"], **lists)
     except (KeyError, TypeError) as error:
         raise damaged(store, _path(snapshot), "does not list a snapshot's files") from error
+
+
+LISTS: dict[str, Callable[..., Any]] = {
+    "files": SourceFile,
+    "indexes": Output,
+    "robots": SourceFile,
+}
+LONG_BYTES = 1 << 20  # of a list whose entries are read when they are asked for
+
+
+def _load_long(data: bytes) -> SnapshotFiles | None:
+    """Return a long list as it was written, its seal checked: it waits in a temporary file, and 8
+    bytes an entry tell where each is. None for one that is short, or is not as it was written."""
+    head = re.match(rb'\{"checksum":"([0-9a-f]{64})",', data) if len(data) > LONG_BYTES else None
+    if head is None:
+        return None
+    whole = hashlib.sha256(b"{")
+    whole.update(memoryview(data)[head.end() :])
+    if whole.hexdigest().encode() != head[1]:
+        return None
+    kept = unnamed_file(data)
+    found: dict[str, Any] = {}
+    at = head.end()
+    while at < len(data):
+        key, at = _value(data, at)
+        if key in LISTS:
+            starts = _entries(data, at + 2)  # behind the colon and the bracket
+            found[key] = _listed(kept, starts, LISTS[key])
+            at = int(starts[-1]) + (len(starts) == 1)
+        else:
+            found[key], at = _value(data, at + 1)
+        at += 1  # a comma, or the end
+    return SnapshotFiles(**found)
+
+
+def _listed(
+    file: pa.NativeFile, starts: npt.NDArray[np.int64], kind: Callable[..., Any]
+) -> Each[Any]:
+    def entry(_: int, start: int, end: int) -> Any:
+        return kind(**json.loads(file.read_at(end - start - 1, start)))
+
+    return Each(entry, starts[:-1], starts[1:])
+
+
+def _entries(data: bytes, at: int) -> npt.NDArray[np.int64]:
+    """Return where the entries of a list in canonical JSON begin, and the place behind the bracket
+    that ends it; of an empty one that of the bracket."""
+    starts = array("q", [at])
+    while data[at] != ord("]"):
+        _, at = _value(data, at)
+        starts.append(at + 1)  # behind a comma or the bracket
+        at += data[at] == ord(",")
+    return np.frombuffer(starts, np.int64)
+
+
+def _value(data: bytes, at: int, most: int = 1 << 12) -> tuple[Any, int]:
+    """Return the value of canonical JSON at a place, and the place behind it."""
+    text = data[at : at + most].decode("utf-8", "ignore")
+    try:
+        value, end = _DECODER.raw_decode(text)
+    except ValueError:
+        if at + most >= len(data):
+            raise
+        return _value(data, at, 8 * most)
+    return value, at + len(text[:end].encode())
+
+
+_DECODER = json.JSONDecoder()
 
 
 # What a snapshot consists of, looked up where it lies: here, on a server, or in a crawl.
@@ -252,7 +355,7 @@ def _spec(location: str) -> SourceSpec:
     return _ARCHIVE if archives else _FOLDER
 
 
-def _still_there(pinned: tuple[SourceFile, ...], location: str, spec: SourceSpec) -> bool:
+def _still_there(pinned: Sequence[SourceFile], location: str, spec: SourceSpec) -> bool:
     there = [(each.name, each.size) for file in pinned for each in file.members or (file,)]
     here = base_of(location).resolve()
     roots = {Path(file.uri) if file.members else Path(file.uri) / "." for file in pinned}

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -105,7 +104,7 @@ def plan_documents(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
             looked_up | index_input(source, pinned, part),
             extra_inputs={file.name: file.sha256} | lists,
             params={
-                "file": asdict(file),
+                "file": file.plain(),
                 "blocklists": [str(path) for path in blocklists],
                 **model,
                 **reading_params(source, graph.locations, snapshot, file),
@@ -120,25 +119,25 @@ def parts_under_orders(graph: "Pipeline", snapshot: str, bases: Sequence[Task]) 
     """Return the tasks whose results stand for the parts of a snapshot. What orders change is
     looked up once; a part that none touches is its base."""
     prints = fingerprints(bases)
-    hexes = [each.tobytes().hex() for each in prints]
-    standing = standing_parts(graph.store, hexes)
+    planned_prints = prints.copy()
+    standing = standing_parts(graph.store, (each.tobytes().hex() for each in prints))
     touched: dict[int, tuple[list[list[str]], Origin]] = {}
     if standing or graph.suppressions.rows:
         graph.finished(DOCUMENTS.name, snapshot).rows(prints)  # all that are there in one look
         load = partial(graph.load, snapshot=snapshot)
         listed = cache(partial(listed_orders, graph.store, graph.suppressions))
         for part, base in enumerate(bases):
-            note = standing.get(hexes[part])
+            note = standing.get(prints[part].tobytes().hex())
             found = part_task(graph.store, base, graph.suppressions, load, note, listed)
             if found.settings["orders"]:
                 touched[part] = found.settings["orders"], origin_of(found)
-                hexes[part] = found.fingerprint
+                planned_prints[part] = prints_of([found.fingerprint])[0]
 
     def task(part: int, base: Task) -> Task:
         return under_orders(base, *touched.get(part, ([], Origin(base.fingerprint))))
 
     planned = Identified(task, bases)
-    planned.prints = prints_of(hexes)
+    planned.prints = planned_prints
     return planned
 
 

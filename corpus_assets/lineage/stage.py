@@ -5,7 +5,8 @@ a group). A changed part rewrites the keys of its run and of no other, and a loo
 file a run. `catalog.formats.key_files` has the format; the catalog only reads it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from catalog.formats.key_files import (
     surt_hosts,
 )
 from corpus_assets.core import files
+from corpus_assets.core.each import Each
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Output, Result
 from corpus_assets.core.task import Task, TaskContext, count
@@ -104,7 +106,7 @@ def _count_derived(column: pa.ChunkedArray) -> int:
 SUFFIX = ".keys"
 
 
-def plan_lineage_keys(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_lineage_keys(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     """Plan runs of consecutive parts, and of consecutive shards of a group."""
     clusters = graph.results(files.MEMBERS.stage, snapshot)
     tables = {
@@ -112,20 +114,24 @@ def plan_lineage_keys(graph: "Pipeline", snapshot: str) -> list[Task]:
         "texts": graph.parts(files.DOCUMENTS, snapshot),
         "cluster_members": files.MEMBERS.of_parts(clusters),
     }
-    tasks = [
-        _task(table, snapshot, first, list(range(first, first + len(run))), run)
-        for table, listed in tables.items()
-        for first, run in _runs(listed)
-    ]
-    groups: dict[str, list[tuple[str, Output]]] = {}
+    shards: dict[str, list[tuple[str, Output]]] = {}
     for name, spans in shard_spans(snapshot, graph.tasks("shards", snapshot),
                                    graph.results("shards", snapshot)):  # fmt: skip
-        groups.setdefault(name.rpartition("/")[0], []).append((name, spans))
-    for group, shards in sorted(groups.items()):
-        for first, run in _runs(shards):
-            names, outputs = [name for name, _ in run], [output for _, output in run]
-            tasks.append(_task("spans", group, first, names, outputs))
-    return tasks
+        shards.setdefault(name.rpartition("/")[0], []).append((name, spans))
+
+    def of_parts(table: str, first: int) -> Task:
+        outputs = tables[table][first : first + UNITS_PER_RUN]
+        return _task(table, snapshot, first, range(first, first + len(outputs)), outputs)
+
+    def of_shards(group: str, first: int) -> Task:
+        names, outputs = zip(*shards[group][first : first + UNITS_PER_RUN], strict=True)
+        return _task("spans", group, first, names, outputs)
+
+    runs = [partial(of_parts, table, n) for table in tables for n in _firsts(tables[table])]
+    runs += [
+        partial(of_shards, group, n) for group in sorted(shards) for n in _firsts(shards[group])
+    ]
+    return Each(lambda _, run: run(), runs)
 
 
 def shard_spans(
@@ -166,10 +172,8 @@ def key_rows(pipeline: "Pipeline") -> list[KeyRow]:
     ]
 
 
-def _runs(files: Sequence[Any]) -> Iterator[tuple[int, list[Any]]]:
-    step = UNITS_PER_RUN
-    for first in range(0, len(files), step):
-        yield first, list(files[first : first + step])
+def _firsts(units: Sized) -> range:
+    return range(0, len(units), UNITS_PER_RUN)
 
 
 def _task(

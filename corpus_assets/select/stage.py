@@ -100,7 +100,7 @@ CUTOFF_ROWS = 1 << 26
 hashes, come first. A share of so many is known to a few parts in a hundred thousand."""
 
 
-def plan_cutoff_groups(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_cutoff_groups(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     if not graph.learns_from(files.CUTOFFS, snapshot):
         return []
     settings = {
@@ -170,7 +170,7 @@ def _share(graph: "Pipeline") -> dict[str, float]:
     return {"share": CUTOFF_ROWS / rows} if rows > CUTOFF_ROWS else {}
 
 
-def _survivor_members(graph: "Pipeline", snapshot: str) -> list[Output]:
+def _survivor_members(graph: "Pipeline", snapshot: str) -> Sequence[Output]:
     """Return who is a copy of whom among survivors, part by part."""
     return files.SURVIVOR_MEMBERS.of_parts(graph.results(files.SURVIVOR_MEMBERS.stage, snapshot))
 

@@ -66,7 +66,7 @@ def plan_tokens(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     )
 
 
-def plan_token_groups(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_token_groups(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     """Bring the slices of consecutive parts together, where there are many parts."""
     tokens = graph.parts(files.TOKENS, snapshot)
     shards = sum(_shard_counts(graph, snapshot).values()) * graph.recipe.shards.tokens_per_shard

@@ -2,16 +2,25 @@
 
 import hashlib
 import shutil
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from corpus_assets.core import packs
 from corpus_assets.core.each import Each
 from corpus_assets.core.errors import CorruptArtifact
 from corpus_assets.core.packs import Results, StageResults, forget_results
-from corpus_assets.core.store import LocalStore, Result, artifact_folder, commit_result, load_result
+from corpus_assets.core.store import (
+    LocalStore,
+    Output,
+    Result,
+    artifact_folder,
+    commit_result,
+    load_result,
+)
 
 MANY = 100
 
@@ -77,13 +86,17 @@ def test_results_come_back_as_their_own_files_say_in_any_order(store: CountingSt
     packed(store, results)
     assert len(store.list("results")) == 1, "what was written on the way is joined"
     wanted = results[::-2]
-    read = StageResults(store, "demo", "s", lambda: {r.fingerprint: r.content_hash for r in wanted})
+    read = StageResults(
+        store, "demo", "s", lambda: [(r.fingerprint, r.content_hash) for r in wanted]
+    )
     again = Results(read.columns, read.rows(prints(wanted)))
     assert again == [load_result(store, "demo", each.fingerprint) for each in wanted]
     assert again[-1] == again[len(again) - 1] == list(again)[-1]
-    assert again.files("b.bin") == [each.outputs["b.bin"] for each in wanted]
+    files = [each.outputs["b.bin"] for each in wanted]
+    assert list(again.files("b.bin")) == again.files("b.bin")[:] == files
+    assert again.files("b.bin")[-2] == files[-2]
     with pytest.raises(KeyError, match="third"):
-        again.files("third")
+        list(again.files("third"))
 
 
 def test_a_finished_part_is_not_asked_for(store: CountingStore) -> None:
@@ -178,11 +191,11 @@ def test_a_pack_that_names_another_content_than_the_registry_is_refused(
     packed(store, results)
     recorded = {r.fingerprint: r.content_hash for r in results} | {results[7].fingerprint: "0" * 64}
     with pytest.raises(CorruptArtifact, match="the registry recorded 000"):
-        StageResults(store, "demo", "s", lambda: recorded)
+        StageResults(store, "demo", "s", recorded.items)
     (path,) = store.list("results")
     store.delete(path)
     with pytest.raises(CorruptArtifact, match=r"result\.json.*the registry recorded 000"):
-        StageResults(store, "demo", "s", lambda: recorded).rows(prints(results))
+        StageResults(store, "demo", "s", recorded.items).rows(prints(results))
 
 
 def test_a_collection_takes_results_out_of_every_pack(store: CountingStore) -> None:
@@ -215,3 +228,34 @@ def test_items_of_a_lazy_sequence_are_made_when_they_are_asked_for() -> None:
         each[10]
     with pytest.raises(ValueError, match=r"\[2, 3\]"):
         Each(double, [1, 2], [1, 2, 3])
+
+
+def test_what_is_held_of_a_stage_does_not_grow_with_its_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packs, "GROUP_ROWS", 100)
+    monkeypatch.setattr(packs, "SEGMENT_ROWS", 1000)
+
+    def held(number: int) -> int:
+        store = LocalStore(tmp_path / str(number))
+        results = []
+        for name in map(fingerprint, range(number)):
+            folder = artifact_folder("demo", name)
+            (store.root / folder).mkdir(parents=True)
+            outputs = {f: Output(f"{folder}/{f}", name, 1, 2) for f in ("a", "b.bin", "c")}
+            results.append(Result("demo", name, outputs))
+        packed(store, results)
+        wanted = prints(results)
+        tracemalloc.start()
+        before = pa.total_allocated_bytes()
+        read = StageResults(
+            store, "demo", "s", lambda: ((r.fingerprint, r.content_hash) for r in results)
+        )
+        found = Results(read.columns, read.rows(wanted))
+        assert all(file.rows == 2 for file in found.files("b.bin"))
+        size = tracemalloc.get_traced_memory()[0] + pa.total_allocated_bytes() - before
+        tracemalloc.stop()
+        return size
+
+    few, more = held(1000), held(3000)
+    assert more - few < 16 * 2000, "the number of a row, and where groups begin"
