@@ -91,6 +91,26 @@ def release(place: Place, as_json: bool, version: str, override: str | None, by:
 
 
 @main.command()
+@version_option
+@click.option("--list", "listed", is_flag=True, help="List every judgement with its words.")
+@placed
+def judgements(place: Place, as_json: bool, version: str | None, listed: bool) -> None:
+    """Sum up what people said of a version's decisions, by reason, with 95% intervals.
+
+    Judgements are recorded on the pages of `catalog serve --review`.
+    """
+    from catalog.ask.review import summary, told
+    from catalog.lineage.tables import Lineage
+
+    with Lineage(place.registry, place.store, version) as tables:
+        name = tables.version.name
+        answer = {"version": name, "reasons": summary(tables)}
+        if listed:
+            answer["judgements"] = told(tables)
+    print_json(answer) if as_json else views.show_judgements(answer)
+
+
+@main.command()
 @click.argument("doc_id")
 @version_option
 @placed

@@ -29,6 +29,12 @@ MIN_TOKEN = 16
 @click.option(
     "--metrics", "with_metrics", is_flag=True, help="Give numbers to Prometheus, at /metrics."
 )
+@click.option(
+    "--review",
+    "with_review",
+    is_flag=True,
+    help="Let those who have the token record judgements about decisions; needs --token-file.",
+)
 @placed
 def serve(
     place: Place,
@@ -38,8 +44,10 @@ def serve(
     token_file: Path | None,
     names: tuple[str, ...],
     with_metrics: bool,
+    with_review: bool,
 ) -> None:
-    """Show documents, versions, tokens and takedowns in a browser. Nothing can be changed there.
+    """Show documents, versions, tokens and takedowns in a browser. Nothing can be changed there
+    but, with --review, what people say of decisions.
 
     Without a token the pages are for this machine alone. They hold text of the corpus: put TLS in
     front of them where they leave it.
@@ -54,8 +62,13 @@ def serve(
             f"{host} can be reached from other machines: give --token-file FILE with a token of "
             f"{MIN_TOKEN} characters or more, or listen at 127.0.0.1"
         )
+    if token is None and with_review:
+        raise CatalogError(
+            "--review writes to the catalog, for those who have a token: give --token-file FILE"
+        )
     place.registry.versions()  # an absent or older catalog is said before the browser asks
-    app = make_app(place.registry, place.store, token, (*LOOPBACK, host, *names), with_metrics)
+    hosts = (*LOOPBACK, host, *names)
+    app = make_app(place.registry, place.store, token, hosts, with_metrics, with_review)
     server = uvicorn.Server(
         uvicorn.Config(
             app, host=host, port=port, log_level="warning", server_header=False, access_log=False

@@ -266,3 +266,31 @@ def show_verified(answer: dict[str, Any]) -> None:
 def _brief(value: Any, chars: int = 60) -> str:
     text = printable(value)
     return text if len(text) <= chars else text[: chars - 3] + "..."
+
+
+def show_judgements(answer: dict[str, Any]) -> None:
+    """`catalog judgements`"""
+    if not answer["reasons"]:
+        print_line(
+            f"nobody has judged a decision of {answer['version']} yet: `catalog serve --review`"
+        )
+        return
+    rows = [
+        (
+            f"{one['stage']}: {one['reason']}",
+            one["records"],
+            one["judged"],
+            one["disagreed"],
+            f"{one['share']:.1%}",
+            f"{one['low']:.1%} to {one['high']:.1%}",
+        )
+        for one in answer["reasons"]
+    ]
+    heads = ("decision", "records", "judged", "disagree", "share", "95% interval")
+    print_table(heads, rows, numbers_right=True)
+    for row in answer.get("judgements", ()):
+        said = "agrees" if row["agrees"] else "disagrees"
+        print_line(
+            f"{row['doc_id']}  {row['stage']}: {row['reason']}  {printable(row['judged_by'])} {said}"
+            f"{': ' + printable(row['why']) if row['why'] else ''}"
+        )

@@ -296,6 +296,7 @@ def _prepare_sqlite(connection: sqlite3.Connection, is_read_only: bool) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
     if is_read_only:
         return
+    connection.execute("PRAGMA secure_delete = ON")  # words that a takedown deletes are overwritten
     # The mode belongs to the file and is switched once, by whoever comes first. The switch does
     # not wait for its turn: where another connection holds the file it is left to a later one,
     # and the transaction that follows waits, or says who is in the way, as it always does.

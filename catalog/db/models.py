@@ -2,8 +2,8 @@
 
 A table has the columns of its row (`rows.py`), by name and type: a new column is a field there
 and a migration. What a row does not tell (keys, references, indexes, columns that only the
-database needs) is said here. No table has a row for each document: the largest grow with parts
-and shards.
+database needs) is said here. No table has a row for each document: the largest grow with parts,
+shards and what people read.
 """
 
 from collections.abc import Callable, Mapping
@@ -192,6 +192,13 @@ Gate = _table(
     _number(),
     _refers("version", "versions.name"),
     UniqueConstraint("version", "name"),
+)
+Judgement = _table(
+    "judgements",
+    rows.JudgementRow,
+    _number(),
+    _refers("version", "versions.name"),
+    UniqueConstraint("version", "doc_id", "snapshot", "part", "offset", "judged_by"),
 )
 Metric = _table(
     "metrics",

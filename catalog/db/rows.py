@@ -335,6 +335,25 @@ class GateRow:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgementRow:
+    """What a person said of a decision about a record. `why` is free text that may quote the
+    record: it goes with the record when a takedown removes it."""
+
+    version: str
+    doc_id: str  # in hex
+    snapshot: str
+    part: int
+    offset: int
+    stage: str  # that dropped it; `kept`
+    reason: str  # why; of a kept one, domain and tier
+    agrees: bool
+    why: str | None
+    judged_by: str
+    language: str | None = None
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class MetricRow:
     """A number worth plotting; the last one written for (name, snapshot, version) stands."""
 

@@ -1,10 +1,11 @@
 """The registry's methods for recipes, locks and versions, their gates and metrics."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sqlalchemy import Connection, Table, Text, bindparam, delete, insert, select, update
 
 from catalog.db.database import Database, timestamp
+from catalog.db.judgements import hand_on
 from catalog.db.models import (
     Gate,
     Lock,
@@ -90,6 +91,7 @@ class VersionMethods:
         keys: Sequence[KeyRow] = (),
         orders_state: str | None = None,
         gates: Sequence[GateRow] | None = None,
+        removed: Collection[tuple[str, str, int, int]] = (),
     ) -> bool:
         """Publish a version whole; False when that very one, by its manifest, is published already.
 
@@ -97,7 +99,8 @@ class VersionMethods:
         `release_version`; without, nothing judges it and it is released at once.
 
         In the same transaction the versions in `revokes` are marked revoked and superseded by
-        it, and `actions` of takedowns are recorded: a crash leaves all of it or nothing. With
+        it, `actions` of takedowns are recorded, and judgements handed on, less those about records
+        (id, snapshot, part, offset) in `removed`: a crash leaves all of it or nothing. With
         `orders_state` (see `orders`) it is refused when the standing orders have changed since.
         """
         with self.database.write() as connection:
@@ -121,6 +124,7 @@ class VersionMethods:
                         connection.execute(insert(table), listed)
             for old in revokes:
                 _supersede(connection, old, version.name)
+                hand_on(connection, old, version.name, removed)
             record_actions(connection, actions)
             return is_new
 

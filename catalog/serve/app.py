@@ -14,10 +14,11 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qs, quote, urlencode
 
 import jinja2
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
@@ -25,7 +26,7 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from catalog.ask import documents, tokens, versions
+from catalog.ask import documents, review, tokens, versions
 from catalog.db.registry import Registry
 from catalog.errors import CatalogError, TakedownRefused, UnknownName
 from catalog.figures import size
@@ -39,6 +40,7 @@ FOLDER = Path(__file__).parent
 COOKIE = "catalog_token"
 OPEN_VERSIONS = 4
 SHOWN = 50
+MAX_FORM = 1 << 16  # bytes of a judgement
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self'; "
@@ -92,9 +94,10 @@ class Versions:
 class Application:
     """Pages over one catalog and store."""
 
-    def __init__(self, registry: Registry, store: Store) -> None:
+    def __init__(self, registry: Registry, store: Store, with_review: bool = False) -> None:
         self.registry, self.store = registry, store
         self.versions = Versions(registry, store)
+        self._form_token = secrets.token_urlsafe(32) if with_review else ""
         loader = jinja2.FileSystemLoader(FOLDER / "templates")
         self._pages = jinja2.Environment(
             loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, finalize=_shown
@@ -170,10 +173,11 @@ class Application:
         with self.versions.lineage(name) as lineage:
             answer = versions.resolve(self.registry, self.store, name)
             steps = versions.funnel(lineage)
+            sums = review.summary(lineage)
         others = [r.name for r in self.registry.versions() if r.name != name]
         return self.page(
             "version.html",
-            {"version": answer, "steps": steps, "row": row, "others": others[::-1]},
+            {"version": answer, "steps": steps, "row": row, "others": others[::-1], "sums": sums},
         )
 
     def cost(self, request: Request) -> Response:
@@ -190,6 +194,61 @@ class Application:
         before, after = (request.query_params.get(side, "") for side in ("before", "after"))
         answer = versions.diff(self.registry, self.store, before, after)
         return self.page("diff.html", answer)
+
+    def review(self, request: Request) -> Response:
+        """Show the next record that fits a question, for people to judge where that is asked for."""
+        asked = request.query_params
+        by = asked.get("by", "").strip()
+        skip = story.number(asked.get("skip", ""), "skip", 0) or 0
+        wanted = {name: asked.get(name, "") for name in ("stage", "reason", "language")}
+        with self.versions.lineage(asked.get("version")) as lineage:
+            version = lineage.version.name
+            shown = review.next_sample(lineage, wanted, by, skip)
+            rules = list(story.rules_of(lineage, shown)) if shown else []
+            groups, sums = review.groups(lineage), review.summary(lineage)
+        here = {"version": version, "by": by or None} | {k: v or None for k, v in wanted.items()}
+        mine = sum(row.judged_by == by for row in self.registry.judgements(version)) if by else 0
+        values = {
+            "version": version,
+            "wanted": wanted,
+            "by": by,
+            "skip": skip,
+            "mine": mine,
+            "shown": shown,
+            "rules": [rule for rule in rules if rule["failed"]],
+            "groups": groups,
+            "sums": sums,
+            "form_token": self._form_token,
+            "next": link("review", **here, skip=skip + 1),
+        }
+        return self.page("review.html", values)
+
+    async def judge(self, request: Request) -> Response:
+        """Record a judgement; only a form of our own page is listened to."""
+        body = (await request.body()).decode("utf-8", "replace")
+        form = {name: values[0] for name, values in parse_qs(body).items()}
+        given = form.get("form_token", "").encode()
+        origin = request.headers.get("origin")
+        if not hmac.compare_digest(given, self._form_token.encode()) or (
+            origin is not None and origin.partition("://")[2] != request.headers.get("host")
+        ):
+            return Response("this form is not of this page: open it again\n", 403)
+        return await run_in_threadpool(self._judged, form)
+
+    def _judged(self, form: Mapping[str, str]) -> Response:
+        verdict = form.get("verdict")
+        if verdict not in ("agree", "disagree"):
+            raise CatalogError("a judgement says agree or disagree")
+        by, why = form.get("by", ""), form.get("why", "")
+        with self.versions.lineage(form.get("version")) as lineage:
+            row = review.judgement(lineage, form, verdict == "agree", why, by)
+        self.registry.judge(row)
+        asked = {
+            name: form.get(f"asked_{name}") or None for name in ("stage", "reason", "language")
+        }
+        skip = form.get("skip") if form.get("skip") not in (None, "", "0") else None
+        place = link("review", version=row.version, by=row.judged_by, **asked, skip=skip)
+        return RedirectResponse(place, 303)
 
     def sample(self, request: Request) -> Response:
         asked = request.query_params
@@ -279,10 +338,14 @@ def make_app(
     token: str | None = None,
     hosts: tuple[str, ...] = LOOPBACK,
     with_metrics: bool = False,
+    with_review: bool = False,
 ) -> Starlette:
     """Return the application; with a token, nothing is shown to who does not have it. `hosts` are
-    the names by which a browser may ask for it: a page of another name gets nothing."""
-    pages = Application(registry, store)
+    the names by which a browser may ask for it: a page of another name gets nothing. With
+    `with_review`, who has the token may record judgements, and nothing else."""
+    if with_review and token is None:
+        raise CatalogError("judgements are recorded for people who have a token: give one")
+    pages = Application(registry, store, with_review)
     return Starlette(
         routes=[
             Route("/", pages.home),
@@ -296,6 +359,8 @@ def make_app(
             Route("/versions/{name}/cost", pages.cost),
             Route("/versions/{name}/shards/{shard:path}", pages.sample),
             Route("/diff", pages.difference),
+            Route("/review", pages.review),
+            *([Route("/judge", pages.judge, methods=["POST"])] if with_review else []),
             Route("/takedowns", pages.takedowns),
             Route("/takedowns/{number:int}", pages.takedown),
             Route("/takedowns/{number:int}/{file}", pages.certificate),
@@ -303,7 +368,7 @@ def make_app(
         ],
         middleware=[
             Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False),
-            Middleware(Guard, token=token),
+            Middleware(Guard, token=token, with_review=with_review),
         ],
         exception_handlers={CatalogError: pages.refused, 404: pages.missing},
         lifespan=pages.open,
@@ -311,10 +376,13 @@ def make_app(
 
 
 class Guard:
-    """Reading only, for those who know the token; what is said of it stays in this session."""
+    """Reading only, for those who know the token; what is said of it stays in this session.
 
-    def __init__(self, app: ASGIApp, token: str | None) -> None:
-        self._app, self._token = app, token
+    Where judgements are recorded, their form may be sent as well.
+    """
+
+    def __init__(self, app: ASGIApp, token: str | None, with_review: bool = False) -> None:
+        self._app, self._token, self._with_review = app, token, with_review
         self._session = secrets.token_urlsafe(32)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -329,8 +397,11 @@ class Guard:
         """Return what the guard itself says; None lets the question pass."""
         if self._token is not None and request.url.path == "/enter":
             return await self._enter(request)
-        if request.method not in ("GET", "HEAD"):
+        is_judgement = self._with_review and request.url.path == "/judge"
+        if request.method not in ("GET", "HEAD") and not is_judgement:
             return Response("these pages are for reading\n", 405)
+        if is_judgement and int(request.headers.get("content-length") or MAX_FORM) >= MAX_FORM:
+            return Response("a judgement is shorter\n", 413)
         if self._token is None or request.url.path == "/style.css" or self._is_known(request):
             return None
         return HTMLResponse(_ENTER.format(said=""), 401)

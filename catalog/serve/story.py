@@ -155,6 +155,11 @@ def _recipe(lineage: Lineage) -> dict[str, Any]:
     return yaml.safe_load(lineage.registry.recipe(lineage.version.recipe_digest).yaml) or {}
 
 
+def rules_of(lineage: Lineage, sample: Row) -> Iterator[dict[str, Any]]:
+    """Yield the rules of selection with what a sample of a review has."""
+    return rules_and_values(_recipe(lineage), sample["signals"], set(sample["failed_rules"] or ()))
+
+
 def rules_and_values(
     recipe: Mapping[str, Any], signals: Row, failed: set[str]
 ) -> Iterator[dict[str, Any]]:

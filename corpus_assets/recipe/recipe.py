@@ -84,6 +84,19 @@ class DriftSettings(Settings):
     )
 
 
+class ReviewRule(Settings):
+    """When people's judgements let a version be released."""
+
+    min_judged: int = Field(default=100, ge=1, description="so many records have to be judged")
+    max_disagreement: float = Field(
+        default=0.1,
+        ge=0,
+        lt=1,
+        description="of each reason: held back where the 95% interval of the share that is judged "
+        "wrong lies above it",
+    )
+
+
 class GateSettings(Settings):
     """What a version must pass, besides the comparison of models, to be released."""
 
@@ -92,6 +105,9 @@ class GateSettings(Settings):
         default="errors", description="which outcomes of the `drift` checks hold a version back"
     )
     audit: bool = Field(default=True, description="the audit of the tokenizer passed")
+    review: ReviewRule | None = Field(
+        default=None, description="people have judged samples of what was kept and dropped"
+    )
 
 
 class ComparisonRule(Settings):

@@ -1,12 +1,13 @@
 """What a version must pass to be released, as rows of the catalog; nothing of it is in its files.
 
 A version is published as a candidate with the outcome of each gate. `conservation`, `drift` and
-`audit` are known then; `models` waits for a comparison where the recipe has an `evidence` section
+`audit` are known then; `review` waits for people, whose judgements decide it in the catalog; `models` waits for a comparison where the recipe has an `evidence` section
 (`evidence.gate` decides it), and has passed where it has none. Whoever releases looks at these rows.
 """
 
 from collections.abc import Iterable, Sequence
 
+from catalog.db.judgements import REVIEW, decide
 from catalog.db.registry import Registry
 from catalog.db.rows import GateRow, ShardRow
 from catalog.errors import NotReleased
@@ -39,6 +40,11 @@ def version_gates(pipeline: Pipeline, version: str, manifest: Manifest) -> list[
     if settings.audit:
         audit, *_ = tokenizer_checks(pipeline)
         found.append(_gate(version, "audit", [] if audit.is_warning else [audit], audit.message))
+    if settings.review is not None:
+        rule = settings.review
+        empty = GateRow(version, REVIEW, False, None, rule.max_disagreement,
+                        {"min_judged": rule.min_judged})  # fmt: skip
+        found.append(decide(empty, ()))  # counted anew with every judgement
     message = UNASKED
     if asked is not None:
         message = f"not compared with {asked.baseline} yet: `corpus evidence gate {version}`"

@@ -9,9 +9,12 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow.compute as pc
+
 from catalog.db.registry import Registry
 from catalog.db.rows import (
     ActionRow,
+    JudgementRow,
     KeyRow,
     LineageRow,
     LockRow,
@@ -40,6 +43,7 @@ from corpus_assets.decontam.stage import PARAPHRASES, judgement_files, paraphras
 from corpus_assets.graph.checks import check_version
 from corpus_assets.graph.leases import publishing
 from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.ingest.documents import SUPPRESSED
 from corpus_assets.ingest.list_stages import category_files
 from corpus_assets.lineage.stage import key_rows
 from corpus_assets.scrub.text_hashes import hash_list_files
@@ -55,6 +59,7 @@ from corpus_assets.versions.published import (
 )
 from corpus_assets.versions.removed import Change, Held, forget_removed, note_removed
 from corpus_assets.versions.report import render_report
+from corpus_assets.versions.statistics import read_columns
 from corpus_assets.versions.version import Version
 
 
@@ -196,7 +201,29 @@ def _register(
         keys=keys,
         orders_state=pipeline.suppressions.state,
         gates=version_gates(pipeline, version.name, manifest),
+        removed=_removed_judged(
+            pipeline, [r for old in replaces for r in registry.judgements(old)]
+        ),
     )
+
+
+def _removed_judged(
+    pipeline: Pipeline, judged: Sequence[JudgementRow]
+) -> set[tuple[str, str, int, int]]:
+    """Return the places of judged records that takedowns took out, by the ledgers of their parts."""
+    removed = set()
+    for snapshot, part in {(row.snapshot, row.part) for row in judged}:
+        result = pipeline.results("documents", snapshot)[part]
+        records = read_columns(pipeline, result, files.RECORDS, ["doc_id", "offset", "reason"])
+        left = records.filter(pc.fill_null(pc.not_equal(records["reason"], SUPPRESSED), True))
+        known = set(zip(left["doc_id"].to_pylist(), left["offset"].to_pylist(), strict=True))
+        removed |= {
+            (row.doc_id, snapshot, part, row.offset)
+            for row in judged
+            if (row.snapshot, row.part) == (snapshot, part)
+            and (bytes.fromhex(row.doc_id), row.offset) not in known
+        }
+    return removed
 
 
 def _version_row(pipeline: Pipeline, version: Version, path: str, contents: bytes) -> VersionRow:

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from catalog.ask.review import judgement
 from catalog.cli.takedown_views import show_verified
 from catalog.db.registry import Registry
 from catalog.formats.store import Store as CatalogStore
+from catalog.lineage.tables import Lineage
 from catalog.takedown import requests as takedown
 from catalog.takedown.certificates import verify_takedown
 from catalog.takedown.target import domain_target
@@ -117,6 +119,19 @@ def _make_copies(home: Home) -> set[str]:
     return {f"exports/{name}" for name in (*LAYOUTS, "traced", "stopped.partial")} | {PAGE}
 
 
+def _judge_everything(registry: Registry, store: CatalogStore) -> None:
+    """Judge every record of the version, and quote those of the host."""
+    names = {f"http://{HOST}/{address}": name for name, (address, _) in _pages().items()}
+    with Lineage(registry, store, "small-1") as lineage:
+        records = lineage.query(f"SELECT * FROM {lineage.scan('documents')}")
+        for row in records:
+            place = {name: str(row[name]) for name in ("snapshot", "part", "offset")}
+            place["doc_id"] = row["doc_id"].hex()
+            name = names.get(row["url"])
+            why = f"it is about {name}, see above" if name else "nothing of note"
+            registry.judge(judgement(lineage, place, True, why, "ann"))
+
+
 def _corpus(home: Home, *arguments: object) -> None:
     assert main([*map(str, arguments), "--home", str(home.root)]) == 0
 
@@ -127,6 +142,7 @@ def test_no_word_of_a_removed_document_is_left_in_any_file_of_the_home(
     for name in ("CORPUS_HOME", "CORPUS_STORE_URL", "CORPUS_CATALOG_URL"):
         monkeypatch.delenv(name, raising=False)
     recipe = make_small_corpus(tmp_path / "corpus")
+    recipe.write_text(recipe.read_text() + "gate: {review: {min_judged: 30}}\n")
     records = [response(f"http://{HOST}/{address}", page) for address, page in _pages().values()]
     crawl = tmp_path / "corpus" / "web" / "crawl-1" / "part-00002.warc.gz"
     crawl.write_bytes(b"".join(map(stored_member, records)))
@@ -142,11 +158,19 @@ def test_no_word_of_a_removed_document_is_left_in_any_file_of_the_home(
     assert set().union(*before.values()) >= set(_pages()) - {"Fennimartle"}
     registry, store = Registry(home.catalog_url), CatalogStore(home.store_url)
     copies = _make_copies(home)
+    _judge_everything(registry, store)
+    assert set().union(*(v for k, v in _words_left(home, "small-1").items() if "catalog.db" in k))
     takedown.request(registry, store, domain_target(HOST), "asked")
     outcome = run_pending(home, runner=DagsterRuns())
     assert list(home.dagster.rglob("*.db"))  # its records are among what is looked at
     assert outcome is not None
     assert outcome.residue is not None
+    assert registry.judgements("small-1") == []
+    handed_on = registry.judgements("small-1.td1")
+    assert {row.why for row in handed_on} == {"nothing of note"}
+    assert "records judged" in next(
+        gate.detail["message"] for gate in registry.gates("small-1.td1") if gate.name == "review"
+    )
     left = _words_left(home, "small-1.td1")
     assert {_copy_of(path, copies) for path in left} == copies
     assert {held.file for held in outcome.residue.holding} == copies
