@@ -204,11 +204,12 @@ def mean_rows(model: FastTextModel, data: Bytes, offsets: Offsets) -> tuple[Floa
 
 @byte_kernel
 def _longest_word(data: Bytes, offsets: Offsets) -> int:
+    """Bytes of the longest word: the room that words are spelled in, so a word is the same here."""
     longest = 0
     for d in range(len(offsets) - 1):
         start = offsets[d]
         for at in range(offsets[d], offsets[d + 1]):
-            if data[at] <= 32:
+            if _is_space(data[at]):
                 start = at + 1
             longest = max(longest, at + 1 - start)
     return longest

@@ -18,7 +18,7 @@ from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import Settings
 from corpus_assets.core.lock import FOLDER
 from corpus_assets.text.batch import Spans, TextBatch
-from corpus_assets.text.segment import SEGMENTER
+from corpus_assets.text.segment import DEFINITION
 
 __all__ = [
     "FILE",
@@ -93,7 +93,7 @@ class WordBreaks(Settings):
     def identity(self) -> dict[str, Any]:
         """Return settings with whose words they are."""
         is_segmented = self.word_breaks == "segmented"
-        return super().identity() | ({"segmenter": SEGMENTER} if is_segmented else {})
+        return super().identity() | ({"segmenter": DEFINITION} if is_segmented else {})
 
     def words_of(self, batch: TextBatch) -> Spans:
         return batch.segments if self.word_breaks == "segmented" else batch.words

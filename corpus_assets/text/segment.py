@@ -28,8 +28,9 @@ from corpus_assets.text.unicode import (
 )
 
 SEGMENTER = "ICU 78.3"
-"""Whose dictionaries say what a word is. Another release has other words, so it is part of what a
-signal is, and no other is used."""
+"""Whose dictionaries say what a word is. Another release has other words, so no other is used."""
+DEFINITION = f"{SEGMENTER}/2"
+"""Part of what a signal is: the dictionaries, and the version of how their words are used here."""
 
 UNSPACED = ("han", "hiragana", "katakana", "thai", "lao", "khmer", "myanmar", "tibetan")
 """Scripts whose words are found so; a character of theirs takes three bytes or more."""
@@ -83,7 +84,9 @@ def segmented(data: Bytes, spans: Ints, rows: Ints) -> tuple[Ints, Ints]:
     codes, firsts = _code_points(data, spans[chosen])
     breaker = _breaker()(codes.tobytes().decode("utf-32-le", "replace"), "en")
     ends = np.fromiter(chain.from_iterable(breaker.segments()), np.int64)
-    is_cut = _cuts(codes, ends.reshape(-1, 2), _kinds())
+    # ICU counts UTF-16 units: two for a character beyond the first plane.
+    unit = np.repeat(np.arange(codes.shape[0]), 1 + (codes > 0xFFFF))
+    is_cut = _cuts(codes, np.append(unit, codes.shape[0])[ends].reshape(-1, 2), _kinds())
     return _cut(data, spans, rows, chosen, firsts, is_cut)
 
 

@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,12 @@ import pytest
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.models import fasttext_file as fasttext_model
-from corpus_assets.models.fasttext_features import ROWS_AT_ONCE, mean_rows
+from corpus_assets.models.fasttext_features import (
+    LONG_TEXT,
+    ROWS_AT_ONCE,
+    _longest_word,
+    mean_rows,
+)
 from corpus_assets.models.fasttext_file import FastTextModel, load_model, read_model
 from corpus_assets.models.fasttext_labels import identify, label_scores
 from corpus_assets.models.files import find_model
@@ -99,6 +105,19 @@ def test_means_are_exact_but_for_the_last_bits(path: Path) -> None:
 
 def test_labels_and_probabilities_are_fasttext_s_on_hostile_text(path: Path) -> None:
     check(load_model(path), fasttext.load_model(str(path)), [*TRICKY, *ADVERSARIAL])
+
+
+def test_a_word_with_control_characters_has_room_in_a_long_text(path: Path) -> None:
+    marks = "".join(map(chr, range(1, 33)))
+    word = "\x01\x1b[0m\x1fcolour" * LONG_TEXT
+    texts = [f"{'plain words ' * 9} {word}\x0bend", f"{marks}{marks}"]
+    data, offsets = batch(texts)
+    longest = max(len(one) for text in texts for one in re.split("[\0\t-\r ]", text))
+    assert _longest_word(data, offsets) == longest == len(word)
+    alone = [identify(load_model(path), *batch([text])) for text in texts]
+    labels, scores = identify(load_model(path), data, offsets)
+    assert labels.tolist() == [one.tolist()[0] for one, _ in alone]
+    assert scores.tolist() == [one.tolist()[0] for _, one in alone]
 
 
 def test_random_text_in_any_script_is_read_as_fasttext_reads_it(path: Path) -> None:

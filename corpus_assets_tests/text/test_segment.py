@@ -28,6 +28,7 @@ TEXTS = {
     "བོད་ཡིག་ནི་བོད་ཀྱི། །": "བོད་ ཡིག་ ནི་ བོད་ ཀྱི། །",
     "한국어는 대한민국의 plain Ünïcödé слова हिन्दी": "한국어는 대한민국의 plain Ünïcödé слова हिन्दी",
     "。。。 「」 漢": "。。。 「」 漢",
+    "我们😀在𠮷野家，😀😀学习": "我们😀 在 𠮷 野家，😀😀 学习",
     "": "",
 }
 SCRIPTS = "CJK HIRAGANA KATAKANA HALFWIDTH THAI LAO KHMER MYANMAR TIBETAN"
@@ -73,8 +74,8 @@ def segments_of(texts: list[str]) -> list[list[str]]:
 
 def random_texts(seed: int, n: int) -> list[str]:
     draw = random.Random(seed)
-    letters = "我们在北京大学の東京カナー々กขคงขอมภาษาລາວភាសာမြန်བོད་한국abcXY12年½"
-    marks = "，。（）「」“”‘’«»·・!?…—〜\u200b\ufffd'-_@ \n\u3000"
+    letters = "我们在北京大学の東京カナー々กขคงขอมภาษาລາວភាសာမြန်བོད་한국abcXY12年½𠮷𝒜"
+    marks = "，。（）「」“”‘’«»·・!?…—〜\u200b\ufffd'-_@ \n\u3000😀"
     return ["".join(draw.choices(letters + marks, k=draw.randrange(60))) for _ in range(n)]
 
 

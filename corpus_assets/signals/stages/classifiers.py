@@ -46,7 +46,7 @@ from corpus_assets.signals.stages.training_sample import (
     read_page_list,
     read_texts,
 )
-from corpus_assets.text.segment import SEGMENTER
+from corpus_assets.text.segment import DEFINITION
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline
@@ -117,7 +117,7 @@ def plan_classifiers(graph: "Pipeline") -> list[Task]:
         }
         settings = {**entry.identity(), "name": name, "family": family.model_dump(mode="json")}
         if family.word_breaks == "segmented":
-            settings["segmenter"] = SEGMENTER
+            settings["segmenter"] = DEFINITION
         tasks.append(
             CLASSIFIERS.task(
                 settings,
