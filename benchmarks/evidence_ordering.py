@@ -1,0 +1,102 @@
+"""Known order on real pages, and published recipes beside each other, judged by small models.
+
+    python shared/tools/build_big_data.py --out BIG --pages 50000 --text-mb 250
+    python benchmarks/evidence_ordering.py build HOME --pages BIG/warc
+    python benchmarks/evidence_ordering.py pack HOME PACK --texts BIG/text --shared DATA
+    python PACK/run.py                  # on a machine with a GPU; resumes
+    python benchmarks/evidence.py table PACK
+
+Versions of the same English pages, each built by `corpus build`:
+
+    all          all text of a page, navigation with it
+    main         its main text
+    rules        and Gopher's and FineWeb's rules (recipes/commoncrawl.yaml)
+    dedup        and near duplicates (recipes/commoncrawl.yaml as it is)
+    gopher, c4, fineweb    as published, but for the extractor, which is the same here for all
+
+Every arm has the same number of unique tokens, which is what the smallest one has, and the
+same number of steps. Held-out documents that one of the arms holds are left out.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import evidence
+import yaml
+from machine import machine
+
+from corpus_assets.core.home import Home
+from corpus_assets.evidence.heldout import dump_heldout, find_contaminated, make_heldout
+from corpus_assets.evidence.home import arm_texts, plan_comparison, pack_plan
+from corpus_assets.session import open_home
+
+RECIPES = Path(__file__).parents[1] / "recipes"
+ORDER = ("all", "main", "rules", "dedup")
+PUBLISHED = ("gopher", "c4", "fineweb")
+NO_COPIES = {"url": False, "exact": False, "near": False}
+TRAINED = {"train": {"vocab_size": 8192}, "sample": {"max_chars": 20_000_000}}
+
+
+def whole_text(pages: Path, into: Path) -> None:
+    """All text of every page, as JSON lines."""
+    from fastwarc.warc import ArchiveIterator, WarcRecordType
+    from resiliparse.extract.html2text import extract_plain_text
+
+    with into.open("w", encoding="utf-8") as lines:
+        for path in sorted(pages.glob("deb-*.warc.gz")):
+            with path.open("rb") as stream:
+                for record in ArchiveIterator(stream, record_types=WarcRecordType.response):
+                    page = record.reader.read().decode("utf-8", "replace")
+                    text = extract_plain_text(page, main_content=False)
+                    row = {"url": record.headers["WARC-Target-URI"], "text": text}
+                    lines.write(json.dumps(row) + "\n")
+
+
+def recipes(pages: Path, whole: Path) -> dict[str, dict[str, Any]]:
+    """Recipes of all arms by name."""
+    warcs = str(pages.absolute() / "deb-*.warc.gz")
+    source = {"name": "pages", "format": "warc", "domain": "web", "snapshots": {"pages": warcs}}
+    found = {}
+    for name in (*ORDER, *PUBLISHED):
+        origin = name if name in PUBLISHED else "commoncrawl"
+        recipe = yaml.safe_load((RECIPES / f"{origin}.yaml").read_text("utf-8"))
+        recipe |= {"name": name, "sources": [source], "tokenizer": TRAINED}
+        gate = {"language_gate": {"languages": ["en"]}}
+        recipe |= {"documents": {"gates": gate, "extraction": {"engine": "resiliparse"}}}
+        for gone in ("calibrate_on", "survival", "blocklists", "eval_suites", "contamination"):
+            recipe.pop(gone, None)
+        rules = recipe["selection"]["rules"]
+        if name in ("all", "main"):
+            recipe["selection"] = {
+                "rules": [r for r in rules if r["signal"].startswith("language")]
+            }
+        if name in ("all", "main", "rules"):
+            recipe["clusters"] = NO_COPIES
+        if name == "all":
+            own = {"snapshots": {"pages": str(whole.absolute())}, "format": "jsonl"}
+            recipe["sources"] = [source | own]
+        found[name] = recipe
+    return found
+
+
+def build(options: argparse.Namespace) -> None:
+    options.home.mkdir(parents=True, exist_ok=True)
+    whole = options.home / "whole.jsonl"
+    if not whole.exists():
+        whole_text(options.pages, whole)
+    for name, recipe in recipes(options.pages, whole).items():
+        path = options.home / f"{name}.yaml"
+        path.write_text(yaml.safe_dump(recipe, sort_keys=False), "utf-8")
+        command = [sys.executable, "-m", "corpus_assets.cli.main", "build", str(path)]
+        command += ["--version", name, "--home", str(options.home / "home")]
+        print(f"{name}", flush=True)
+        subprocess.run(command, check=True)
+    _, registry = open_home(Home.resolve(str(options.home / "home")))
+    for name in (*ORDER, *PUBLISHED):
+        shards = registry.version_shards(name)
+        print(f"{name:10}{sum(s.documents for s in shards):>10,} documents"
+              f"{sum(s.tokens for s in shards):>14,} tokens")  # fmt: skip
