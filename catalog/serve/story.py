@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from catalog.ask import documents
+from catalog.ask.benchmarks import item_texts
 from catalog.ask.raw import refuse_suppressed
 from catalog.ask.tokens import sample_tokens, trace
 from catalog.errors import CatalogError, TakedownRefused
@@ -17,6 +18,7 @@ from catalog.lineage.tables import Lineage, Row
 
 MAX_CHARS = 200_000  # of a text on a page
 MAX_COMPARED_WORDS = 5_000
+MAX_PASSAGES = 5  # of one item on a page
 LINE_WIDTH = 760
 SHOWN_KINDS = ("boilerplate_line", "repeated_span", "benchmark_item", "text_step", "sentence")
 """Edits whose removed text is shown; others took out personal data, of which only the kind is."""
@@ -96,6 +98,13 @@ def told(lineage: Lineage, doc_id: bytes, history: Mapping[str, Any]) -> dict[st
         said["title"] = texts[0]["title"]
         said["segments"] = list(segments(extracted, final, edits, places))
         said["cut_off"] = len(extracted) > MAX_CHARS
+        items = item_texts(lineage, {(hit["benchmark"], hit["item_id"]) for hit in said["hits"]})
+        for hit in said["hits"]:
+            hit["item"] = items.get((hit["benchmark"], hit["item_id"]))
+            hit["passages"] = [
+                list(segments(extracted, final, edits, places, place["start"], place["end"]))
+                for place in (hit["places"] or ())[:MAX_PASSAGES]
+            ]
     return said
 
 
@@ -106,17 +115,25 @@ def refuse_withheld(lineage: Lineage, doc_id: bytes) -> None:
 
 
 def segments(
-    extracted: str, final: str, edits: Sequence[Row], places: Sequence[Row] = ()
+    extracted: str,
+    final: str,
+    edits: Sequence[Row],
+    places: Sequence[Row] = (),
+    first: int = 0,
+    last: int = MAX_CHARS,
 ) -> Iterator[Segment]:
-    """Yield the extracted text from its beginning in pieces: as it was (`same`, `item` where it is
-    part of a benchmark item), taken out (`cut`) or put in its place (`put`).
+    """Yield a passage of the extracted text in pieces: as it was (`same`, `item` where it is part
+    of a benchmark item), taken out (`cut`) or put in its place (`put`).
 
     Personal data that was taken out is not shown; its kind is.
     """
-    at = moved = 0
+    at, moved = first, 0
     for edit in sorted(edits, key=lambda one: (one["start"], one["end"])):
-        if edit["start"] >= MAX_CHARS:
+        if edit["start"] >= last:
             break
+        if edit["end"] <= first and edit["start"] < first:
+            moved += edit["new_length"] - (edit["end"] - edit["start"])
+            continue
         yield from _marked(extracted, at, edit["start"], places)
         kind = edit["kind"] or "edit"
         removed = extracted[edit["start"] : edit["end"]]
@@ -129,7 +146,7 @@ def segments(
             yield {"how": "put", "kind": kind, "text": final[start : start + edit["new_length"]]}
         moved += edit["new_length"] - (edit["end"] - edit["start"])
         at = edit["end"]
-    yield from _marked(extracted, at, min(len(extracted), max(at, MAX_CHARS)), places)
+    yield from _marked(extracted, at, min(len(extracted), max(at, last)), places)
 
 
 def _marked(text: str, start: int, end: int, places: Sequence[Row]) -> Iterator[Segment]:

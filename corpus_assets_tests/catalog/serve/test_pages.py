@@ -33,7 +33,7 @@ from corpus_assets.core.home import Home
 from corpus_assets.inspect.cost import Prices, version_cost
 from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.registry_states import add_orders
-from corpus_assets_tests.small_corpus import EMAIL, FOOTER, prose
+from corpus_assets_tests.small_corpus import EMAIL, EVAL_TEXT, FOOTER, prose
 
 ROOT = Path(__file__).resolve().parents[3]
 TOKEN = "a token of more than sixteen letters & signs"
@@ -185,6 +185,32 @@ def test_a_document_shows_what_was_taken_out_and_no_personal_data(
     dropped = browser.get("/documents/" + id_of(small_build, "http://spam.example.com/win"))
     assert "dropped by selection" in dropped.text
     assert "failed" in dropped.text
+
+
+def test_a_benchmark_item_stands_beside_the_passage_that_holds_it(place: Place) -> None:
+    doc_id = id_of(place, "http://quiz.example.com/answers")
+    with serving(place) as browser:
+        page = browser.get(f"/documents/{doc_id}")
+        beside = page.body.partition("beside its passage</summary>")[2].partition("</details>")[0]
+        item, passage = beside.split("In this document")
+        assert "a lighthouse lamp turns once every twelve seconds and a second lamp" in item
+        assert f">{EVAL_TEXT[:40]}" in html.unescape(passage)
+        assert prose("quiz").split("\n")[0] not in html.unescape(passage)
+        add_orders(Registry(Home.resolve(str(place.home)).catalog_url),
+                   [SuppressionRow("host", "quiz.example.com")])  # fmt: skip
+        hidden = browser.get(f"/documents/{doc_id}")
+    assert "under a takedown" in hidden.text
+    assert "lighthouse lamp" not in hidden.text.lower()
+
+
+def test_a_passage_of_edited_text_shows_what_was_done_in_it_only() -> None:
+    text, final = "one two 555 three four", "two <NUMBER> three four"
+    edits = [
+        {"start": 0, "end": 4, "new_length": 0, "kind": "boilerplate_line"},
+        {"start": 8, "end": 11, "new_length": 8, "kind": "phone"},
+    ]
+    found = [(p["how"], p["text"]) for p in segments(text, final, edits, (), 4, 17)]
+    assert found == [("same", "two "), ("put", "<NUMBER>"), ("same", " three")]
 
 
 def test_a_token_leads_to_its_document(browser: Browser, small_build: Place) -> None:
