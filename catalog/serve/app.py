@@ -34,6 +34,7 @@ from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage
 from catalog.plugins import installed, load
 from catalog.serve import STYLE, story
+from catalog.serve.thresholds import what_if
 from catalog.takedown.requests import show as show_takedown
 
 FOLDER = Path(__file__).parent
@@ -189,6 +190,10 @@ class Application:
         tell = load(points[0], "account of costs")
         url = self.registry.database.url.render_as_string(hide_password=False)
         return self.page("cost.html", {"row": row, "cost": tell(url, self.store.url, row.name)})
+
+    def what_if(self, request: Request) -> Response:
+        row = self.registry.version(request.path_params["name"])
+        return self.page("what-if.html", what_if(self.store, row, request.query_params))
 
     def difference(self, request: Request) -> Response:
         before, after = (request.query_params.get(side, "") for side in ("before", "after"))
@@ -357,6 +362,7 @@ def make_app(
             Route("/versions/{name}", pages.version),
             Route("/versions/{name}/report", pages.report),
             Route("/versions/{name}/cost", pages.cost),
+            Route("/versions/{name}/what-if", pages.what_if),
             Route("/versions/{name}/shards/{shard:path}", pages.sample),
             Route("/diff", pages.difference),
             Route("/review", pages.review),

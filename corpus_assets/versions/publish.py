@@ -25,7 +25,14 @@ from catalog.db.rows import (
 )
 from catalog.errors import OrdersChanged
 from catalog.formats.manifest import CONTENTS_NAME as CONTENTS
-from catalog.formats.manifest import Group, Manifest, ShardRef, dump_contents, join_labels
+from catalog.formats.manifest import (
+    THRESHOLDS,
+    Group,
+    Manifest,
+    ShardRef,
+    dump_contents,
+    join_labels,
+)
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.identity import canonical_json
@@ -60,6 +67,7 @@ from corpus_assets.versions.published import (
 from corpus_assets.versions.removed import Change, Held, forget_removed, note_removed
 from corpus_assets.versions.report import render_report
 from corpus_assets.versions.statistics import read_columns
+from corpus_assets.versions.thresholds import count_thresholds
 from corpus_assets.versions.version import Version
 
 
@@ -143,7 +151,10 @@ def _publish(
         (KEPT, store.read(listed) if is_known else keep_files(pipeline).to_bytes()),
         ("lock.json", version.lock.to_bytes()),
         ("report.html", render_report(pipeline, version.manifest).encode()),
+        (THRESHOLDS, count_thresholds(pipeline)),
     ):
+        if data is None:
+            continue
         store.write(f"{folder}/{name}", data)
         written[name] = sha256_hex(data)
     written["manifest.json"] = sha256_hex(version.manifest_bytes)

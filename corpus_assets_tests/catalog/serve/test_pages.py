@@ -128,7 +128,14 @@ def test_every_page_is_whole_and_without_scripts(browser: Browser, small_build: 
     page = id_of(small_build, "http://people.example.com/contact")
     near = [id_of(small_build, f"http://near.example.net/{name}") for name in ("original", "copy")]
     for path in (
-        *("/", "/takedowns", f"/versions/{VERSION}", f"/documents/{page}", "/nowhere"),
+        *(
+            "/",
+            "/takedowns",
+            f"/versions/{VERSION}",
+            f"/versions/{VERSION}/what-if",
+            f"/documents/{page}",
+            "/nowhere",
+        ),
         *(f"/documents/{near[0]}/beside/{near[1]}", f"/documents/{page}/exposure?steps=50"),
         *(f"/versions/{VERSION}/shards/crawl-1/web/high/shard_00000?sample=0&token=3",),
         *("/find?q=example.com", f"/diff?before={VERSION}&after={VERSION}"),
@@ -211,6 +218,29 @@ def test_a_passage_of_edited_text_shows_what_was_done_in_it_only() -> None:
     ]
     found = [(p["how"], p["text"]) for p in segments(text, final, edits, (), 4, 17)]
     assert found == [("same", "two "), ("put", "<NUMBER>"), ("same", " three")]
+
+
+def test_a_slider_says_what_selection_keeps_at_its_place(
+    browser: Browser, small_build: Place
+) -> None:
+    address = f"/versions/{VERSION}/what-if"
+    counted = json.loads((small_build.store / f"versions/{VERSION}/thresholds.json").read_bytes())
+    page, names = browser.get(address), []
+    for one in counted["thresholds"]:
+        name, last = f"{one['rule']}.{one['end']}", len(one["values"]) - 1
+        field = f'name="{name}" min="0" max="{last}" value="{one["now"]}"'
+        assert f'<input type="range" id="{name}" {field}>' in page.body
+        moved = browser.get(f"{address}?{name}={last}").text
+        assert f"{one['documents'][last] - counted['kept']:+d}" in moved
+        assert f"now {one['values'][one['now']]:.4g}" in moved
+        names.append(f"{name}={last}")
+        assert browser.get(f"{address}?{name}={last + 1}").status == 400
+        assert browser.get(f"{address}?{name}=-1").status == 400
+    changes = [one["documents"][-1] - counted["kept"] for one in counted["thresholds"]]
+    least, most = max(0, counted["kept"] + sum(changes)), counted["kept"] + min(changes)
+    together = browser.get(f"{address}?{'&'.join(names)}").text
+    assert f"With these {len(names)} moved: from {least} to {most} documents" in together
+    assert f"/versions/{VERSION}/what-if" in browser.get(f"/versions/{VERSION}").body
 
 
 def test_a_token_leads_to_its_document(browser: Browser, small_build: Place) -> None:

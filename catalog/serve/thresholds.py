@@ -1,0 +1,100 @@
+"""What a version's selection would keep with other thresholds, from what was counted when it was
+published: an answer takes a look into a small file, however large the corpus is."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from catalog.db.rows import VersionRow
+from catalog.errors import CatalogError
+from catalog.formats.manifest import (
+    THRESHOLDS,
+    THRESHOLDS_FORMAT,
+    contents_path,
+    parse_contents,
+)
+from catalog.formats.store import Store
+
+ABOVE = {("min", False): "at least", ("min", True): "more than",
+         ("max", False): "at most", ("max", True): "less than"}  # fmt: skip
+
+
+def what_if(store: Store, version: VersionRow, asked: Mapping[str, str]) -> dict[str, Any]:
+    """Return every threshold at the place that was asked for, what it would keep there alone, and
+    what is known of all moved ones together."""
+    path = f"{version.manifest_path.rpartition('/')[0]}/{THRESHOLDS}"
+    digest = None
+    if version.contents_sha256 is not None:
+        listed = contents_path(version)
+        contents = parse_contents(store.read_verified(listed, version.contents_sha256), listed)
+        digest = contents["files"].get(THRESHOLDS)
+    if digest is None:
+        return {"version": version.name, "rows": [], "other_rules": [], "scale": 1.0}
+    counted = json.loads(store.read_verified(path, digest))
+    if counted["format"] != THRESHOLDS_FORMAT:
+        raise CatalogError(
+            f"{path} has format {counted['format']!r}, this package reads {THRESHOLDS_FORMAT!r}"
+        )
+    scale = counted["documents"] / max(1, counted["looked_at"])
+    kept, chars = counted["kept"], counted["kept_chars"]
+    rows = [_row(one, asked.get(f"{one['rule']}.{one['end']}"), scale, kept) for one in
+            counted["thresholds"]]  # fmt: skip
+    moved = [row["change"] for row in rows if row["place"] != row["now"]]
+    return {
+        "version": version.name,
+        "rows": rows,
+        "other_rules": counted["other_rules"],
+        "scale": scale,
+        "documents": counted["documents"],
+        "kept": round(kept * scale),
+        "kept_chars": round(chars * scale),
+        "moved": len(moved),
+        "together": _together(round(kept * scale), moved),
+    }
+
+
+def _row(one: Mapping[str, Any], asked: str | None, scale: float, kept: int) -> dict[str, Any]:
+    name, values = f"{one['rule']}.{one['end']}", one["values"]
+    place = one["now"]
+    if asked is not None:
+        if not asked.isdecimal() or int(asked) >= len(values):
+            raise CatalogError(f"{name} has places from 0 to {len(values) - 1}, not {asked[:40]!r}")
+        place = int(asked)
+    only = [*one["domains"], *one["languages"]]
+    return {
+        "name": name,
+        "rule": one["rule"],
+        "asks": f"{one['signal']} {ABOVE[one['end'], one['exclusive']]}",
+        "only": ", ".join(only),
+        "places": len(values) - 1,
+        "place": place,
+        "now": one["now"],
+        "value": values[place],
+        "value_now": values[one["now"]],
+        "ends": (values[0], values[-1]),
+        "kept": round(one["documents"][place] * scale),
+        "chars": round(one["chars"][place] * scale),
+        "change": round((one["documents"][place] - kept) * scale),
+        "curve": _curve(one["documents"], max(one["documents"])),
+    }
+
+
+def _curve(documents: list[int], most: int) -> str:
+    """Return the points of a line over a box of 100 by 24: what is kept at each place."""
+    last = max(1, len(documents) - 1)
+    return " ".join(
+        f"{100 * k / last:.1f},{24 - 24 * n / max(1, most):.1f}" for k, n in enumerate(documents)
+    )
+
+
+def _together(kept: int, changes: list[int]) -> tuple[int, int | None] | None:
+    """Return the least and the most that is kept with all of them; None for the most that is not
+    known, and None where one alone was moved or none.
+
+    Tightened ones may drop the same documents. What fails two rules comes in only with both.
+    """
+    if len(changes) < 2:
+        return None
+    fewer, more = [c for c in changes if c < 0], [c for c in changes if c > 0]
+    least = max(0, kept + sum(fewer) + (0 if fewer else sum(more)))
+    return least, kept + min(fewer, default=0) if not more else None
