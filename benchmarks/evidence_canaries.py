@@ -100,12 +100,12 @@ def build(options: argparse.Namespace) -> None:
     path = options.home / "canaries.yaml"
     path.write_text(yaml.safe_dump(recipe, sort_keys=False), "utf-8")
     home = ["--home", str(options.home / "home")]
-    for module, *command in (
-        ("corpus_assets.cli.main", "build", str(path), "--version", VERSIONS[0]),
-        ("catalog.cli.main", "takedown", "request", "--domain", HOST, "--reason", "benchmark"),
-        ("catalog.cli.main", "takedown", "run"),
+    for tool, *command in (
+        ("corpus", "build", str(path), "--version", VERSIONS[0]),
+        ("catalog", "takedown", "request", "--domain", HOST, "--reason", "benchmark"),
+        ("catalog", "takedown", "run"),
     ):
-        subprocess.run([sys.executable, "-m", module, *command, *home], check=True)
+        subprocess.run([Path(sys.executable).with_name(tool), *command, *home], check=True)
 
 
 def make_pack(options: argparse.Namespace) -> None:

@@ -25,13 +25,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import evidence
 import yaml
+from evidence import HELD_OUT, english, held_out, place
 from machine import machine
 
 from corpus_assets.core.home import Home
-from corpus_assets.evidence.heldout import dump_heldout, find_contaminated, make_heldout
-from corpus_assets.evidence.home import arm_texts, plan_comparison, pack_plan
+from corpus_assets.evidence.heldout import encode_heldout, heldout_digest
+from corpus_assets.evidence.home import arm_texts, read_arms, version_encoder
+from corpus_assets.evidence.pack import write_pack
+from corpus_assets.evidence.plan import ArmRef, Plan, Proxy
+from corpus_assets.evidence.run import code_digest
 from corpus_assets.session import open_home
 
 RECIPES = Path(__file__).parents[1] / "recipes"
@@ -91,7 +94,7 @@ def build(options: argparse.Namespace) -> None:
     for name, recipe in recipes(options.pages, whole).items():
         path = options.home / f"{name}.yaml"
         path.write_text(yaml.safe_dump(recipe, sort_keys=False), "utf-8")
-        command = [sys.executable, "-m", "corpus_assets.cli.main", "build", str(path)]
+        command = [Path(sys.executable).with_name("corpus"), "build", str(path)]
         command += ["--version", name, "--home", str(options.home / "home")]
         print(f"{name}", flush=True)
         subprocess.run(command, check=True)
@@ -100,3 +103,65 @@ def build(options: argparse.Namespace) -> None:
         shards = registry.version_shards(name)
         print(f"{name:10}{sum(s.documents for s in shards):>10,} documents"
               f"{sum(s.tokens for s in shards):>14,} tokens")  # fmt: skip
+
+
+def make_pack(options: argparse.Namespace) -> None:
+    store, registry = open_home(Home.resolve(str(options.home / "home")))
+    encoder = version_encoder(store, registry, "main")
+    sizes = {
+        name: sum(shard.tokens for shard in registry.version_shards(name)) for name in options.arms
+    }
+    unique = int(0.9 * min(sizes.values())) // 2**10 * 2**10  # tokenizers differ a little
+    print(f"{unique:,} unique tokens an arm, {options.tokens / unique:.1f} epochs", flush=True)
+
+    def planned(heldout: str) -> Plan:
+        return Plan(
+            baseline="main",
+            arms={
+                name: ArmRef(version=name, manifest=registry.version(name).manifest_sha256)
+                for name in options.arms
+            },
+            heldout=heldout,
+            tokenizer=encoder.sha256,
+            proxy=Proxy(tokens=options.tokens, unique_tokens=unique),
+            seeds=tuple(options.seeds),
+            code=code_digest(),
+        )
+
+    arms = read_arms(store, registry, planned("0" * 64), encoder)
+    used = {text for arm in arms.values() for text in arm_texts(arm, encoder)["text"].to_pylist()}
+    rows = english(options.texts, options.shared)
+    held = [(domain, row) for domain, row in rows if place(row["id"]) % HELD_OUT == 0]
+    heldout = held_out(held, options, sorted(used))
+    plan = planned(heldout_digest(heldout))
+    encoded = encode_heldout(heldout, encoder)
+    size = write_pack(options.folder, plan, arms, encoded, encoder.info, 50)
+    print(f"{options.folder}: {size / 2**20:.1f} MiB, plan {plan.digest()[:16]}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(required=True)
+    made = commands.add_parser("build")
+    made.set_defaults(command=build)
+    made.add_argument("home", type=Path)
+    made.add_argument("--pages", type=Path, required=True)
+    pack = commands.add_parser("pack")
+    pack.set_defaults(command=make_pack)
+    pack.add_argument("home", type=Path)
+    pack.add_argument("folder", type=Path)
+    pack.add_argument("--texts", type=Path, required=True)
+    pack.add_argument("--shared", type=Path, required=True)
+    pack.add_argument("--arms", nargs="+", default=[*ORDER, *PUBLISHED])
+    pack.add_argument("--tokens", type=int, default=8 * 2**20)
+    pack.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    pack.add_argument("--documents", type=int, default=300, help="held-out, of a domain")
+    options = parser.parse_args()
+    print(f"{machine()}\n")
+    options.command(options)
+
+
+if __name__ == "__main__":
+    main()

@@ -126,11 +126,10 @@ def pack_plan(
     The held-out set must be free of takedowns in force, and no arm may hold a document of it.
     """
     heldout = _heldout(store, registry, plan)
-    baseline = _manifest(store, registry, plan, plan.baseline)
-    encoder = _encoder(store, baseline)
+    encoder = version_encoder(store, registry, plan.arms[plan.baseline].version)
     arms = read_arms(store, registry, plan, encoder)
     for name, arm in arms.items():
-        refuse_contaminated(heldout, _texts(arm, encoder), name)
+        refuse_contaminated(heldout, arm_texts(arm, encoder), name)
     return write_pack(folder, plan, arms, encode_heldout(heldout, encoder), encoder.info, max_mib)
 
 
@@ -157,6 +156,22 @@ def read_arms(store: Store, registry: Registry, plan: Plan, encoder: Encoder) ->
         own = samples if is_whole else _samples(chosen, proxy.sequence)
         found[name] = make_arm(chosen, run_shares(manifest), own, proxy.sequence)
     return found
+
+
+def arm_texts(arm: Arm, encoder: Encoder) -> pa.Table:
+    """Return `doc_id` and `text` of an arm's documents, spelled from their tokens."""
+    texts = [encoder.decode_bytes(one.tokens).decode("utf-8", "replace") for one in arm.documents]
+    return pa.table(
+        {
+            "doc_id": pa.array([one.doc_id for one in arm.documents], pa.binary(16)),
+            "text": pa.array(texts, pa.large_string()),
+        }
+    )
+
+
+def version_encoder(store: Store, registry: Registry, version: str) -> Encoder:
+    """Return the tokenizer of a version."""
+    return _encoder(store, published_manifest(store, registry.version(version)))
 
 
 def import_runs(store: Store, registry: Registry, folder: Path) -> Imported:
@@ -254,16 +269,6 @@ def _encoder(store: Store, manifest: Manifest) -> Encoder:
     names = Tokenizer.from_str(data.decode())
     eod, pad = names.id_to_token(ref.eod_id) or "", names.id_to_token(ref.pad_id) or ""
     return Encoder(data, eod_token=eod, pad_token=pad)
-
-
-def _texts(arm: Arm, encoder: Encoder) -> pa.Table:
-    texts = [encoder.decode_bytes(one.tokens).decode("utf-8", "replace") for one in arm.documents]
-    return pa.table(
-        {
-            "doc_id": pa.array([one.doc_id for one in arm.documents], pa.binary(16)),
-            "text": pa.array(texts, pa.large_string()),
-        }
-    )
 
 
 def _samples(documents: Sequence[Document], sequence: int) -> int:
