@@ -67,6 +67,7 @@ PART_ROWS = 35_000
 STORED_SKETCHES = 20_000_000
 PEER = Path(__file__).with_name("clustering_peer.py")
 PEER_BANDS = 3
+PIECE_MIB = 2048  # of memory that a piece may take
 ROW_BYTES = 150  # of a row beside its bands and sketch
 
 
@@ -301,8 +302,13 @@ def run_steps(parts: list[MadePart], cut: exchange_stages.Layout, place: Path) -
     by_batch = targets(rows, "rows.zip")
 
     def batch(context: TaskContext) -> None:
-        held = pieces(context, [0] * len(groups))
-        found = exchange.cluster_batch(lambda: held, ["S"], settings, signed.bands)
+        size = sum(length for _, _, length in context.param("ranges").values())
+        is_held = size <= exchange_stages.HELD_BYTES
+        held = pieces(context, [0] * len(groups)) if is_held else []
+        found = exchange.cluster_batch(
+            lambda: held or pieces(context, [0] * len(groups)),
+            ["S"], settings, signed.bands, is_held=is_held,
+        )  # fmt: skip
         starts = [own[0].number for own in groups]
         write_ranges(context, "found.zip", exchange.lay_members(found, starts), found.num_rows)
 
@@ -446,6 +452,9 @@ def report(options: argparse.Namespace, folder: Path) -> None:
     cpu = sum(step["cpu_s"] for step in pieces["steps"].values())
     is_equal = "equal" if pieces["sha256"] == answer["sha256"] else "DIFFERENT"
     print(f"  in pieces: CPU {cpu:.1f} s, {cpu / answer['cpu_s']:.2f} times; members {is_equal}")
+    peak = max(step["peak_mib"] for step in pieces["steps"].values())
+    said = "within" if peak <= PIECE_MIB else "OVER"
+    print(f"  the largest piece takes {peak:,.0f} MiB, {said} the bound of {PIECE_MIB:,}")
     print(f"  {pieces['pairs']:.2f} pairs and {pieces['rows']:.2f} rows a document")
     print("  step      pieces   CPU s  peak MiB  read MiB  written MiB  requests")
     for name, step in pieces["steps"].items():

@@ -29,6 +29,10 @@ class StoreContract:
         store.write("artifacts/x/part-00000.bin", data)
         assert store.read("artifacts/x/part-00000.bin") == data
 
+    def test_pieces_are_one_file(self, store: Store) -> None:
+        store.write("artifacts/x/pieces.zip", [b"some", memoryview(b" "), b"", b"bytes"])
+        assert store.read("artifacts/x/pieces.zip") == b"some bytes"
+
     @pytest.mark.parametrize(
         ("offset", "length"), [(0, 10), (3, 4), (9, 1), (4, 0), (0, 11), (8, 5), (10, 1), (99, 3)]
     )

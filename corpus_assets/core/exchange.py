@@ -97,9 +97,10 @@ def write_ranges(
 ) -> None:
     """Write a task's ranged file, from (name of a range, its bytes); each name once.
 
-    Memory: twice the file. Equal ranges in equal order give equal bytes.
+    What is given is held, and not copied, until the task is done. Equal ranges in equal order give
+    equal bytes.
     """
-    sink = io.BytesIO()
+    sink = _Pieces()
     index: dict[str, list[Any]] = {}
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:
         for name, data in ranges:
@@ -107,12 +108,48 @@ def write_ranges(
                 raise ValueError(f"{file} has two ranges {name}")
             index[name] = _append(archive, sink, name, data)
         listed = _append(archive, sink, INDEX, json.dumps(index, sort_keys=True).encode())
-    context.write_bytes(file, sink.getvalue(), rows)
+    context.write_bytes(file, sink.pieces, rows)
     context.notes.setdefault(_RANGES, {})[str(file)] = listed
 
 
+class _Pieces(io.RawIOBase):
+    """A file in memory that keeps what it is given and copies nothing. What is written again at the
+    place of an earlier piece takes that piece's place, as `zipfile` does with headers."""
+
+    def __init__(self) -> None:
+        self._pieces: dict[int, bytes | memoryview] = {}
+        self._at = self._size = 0
+
+    @property
+    def pieces(self) -> list[bytes | memoryview]:
+        return list(self._pieces.values())
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        known = self._pieces.get(self._at, data if self._at == self._size else b"")
+        if len(known) != len(data):
+            raise io.UnsupportedOperation("only a piece of equal length can take another's place")
+        if data:
+            self._pieces[self._at] = data
+        self._at += len(data)
+        self._size = max(self._size, self._at)
+        return len(data)
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, place: int, whence: int = io.SEEK_SET) -> int:
+        self._at = place
+        return place
+
+
 def _append(
-    archive: zipfile.ZipFile, sink: io.BytesIO, name: str, data: bytes | memoryview
+    archive: zipfile.ZipFile, sink: _Pieces, name: str, data: bytes | memoryview
 ) -> list[Any]:
     info = zipfile.ZipInfo(name, _EPOCH)
     info.create_system = 3

@@ -572,7 +572,7 @@ class StageResults:
             self._spool.add(path, data, 0)
 
             def file() -> pq.ParquetFile:
-                return pq.ParquetFile(pa.BufferReader(self._spool[path][0]))
+                return pq.ParquetFile(pa.BufferReader(self._spool.read(path)))
 
             self._add(_Piece(self._stage, file), instead_of=len(self._loose))
             self._files, self._loose = [*self._files, path], []

@@ -25,6 +25,7 @@ from catalog.formats.store import make_folder, private
 from corpus_assets.core.errors import CorruptArtifact, DriftError, StoreError
 from corpus_assets.core.identity import digest
 from corpus_assets.core.leftovers import is_temporary, leftovers
+from corpus_assets.core.store_s3 import Pieces as Pieces
 from corpus_assets.core.store_s3 import S3Store
 
 RESULT = "result.json"
@@ -68,7 +69,7 @@ class Store(Protocol):
     def read(self, path: str) -> bytes: ...
     def read_range(self, path: str, offset: int, length: int) -> bytes: ...
     def open(self, path: str) -> AbstractContextManager[IO[bytes]]: ...
-    def write(self, path: str, data: bytes) -> None: ...
+    def write(self, path: str, data: bytes | Pieces) -> None: ...
     def exists(self, path: str) -> bool: ...
     def local(self, path: str) -> Path: ...
     def list(self, prefix: str) -> Iterable[str]: ...
@@ -85,14 +86,14 @@ class LocalStore(Reader):
     def __init__(self, root: Path) -> None:
         super().__init__(root)
 
-    def write(self, path: str, data: bytes) -> None:
+    def write(self, path: str, data: bytes | Pieces) -> None:
         """Write under a temporary name, flush to disk, rename: whole or not at all."""
         full = self.place(path)
         temporary = full.with_name(f".{full.name}.{uuid.uuid4().hex}.tmp")
         try:
             make_folder(full.parent)
             with open(temporary, "xb", opener=private) as handle:
-                handle.write(data)
+                handle.writelines([data] if isinstance(data, bytes) else data)
                 handle.flush()
                 os.fsync(handle.fileno())
             os.replace(temporary, full)
@@ -152,6 +153,14 @@ def sha256_hex(data: bytes | memoryview) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def _sha256_and_size(data: bytes | Pieces) -> tuple[str, int]:
+    whole, size = hashlib.sha256(), 0
+    for piece in [data] if isinstance(data, bytes) else data:
+        whole.update(piece)
+        size += len(piece)
+    return whole.hexdigest(), size
+
+
 def artifact_folder(stage: str, fingerprint: str) -> str:
     return f"artifacts/{stage}/{fingerprint}"
 
@@ -175,18 +184,18 @@ def commit_result(
     store: Store,
     stage: str,
     fingerprint: str,
-    files: Mapping[str, tuple[bytes, int]],
+    files: Mapping[str, tuple[bytes | Pieces, int]],
     counts: Mapping[str, int],
     notes: Mapping[str, Any],
 ) -> Result:
     """Write a task's files, then the result that makes them count.
 
-    `files` maps a file name to (bytes, rows). Where another run already committed the same
+    `files` maps a file name to (content, rows). Where another run already committed the same
     fingerprint, the contents must be equal: anything else is a bug worth stopping for.
     """
     folder = artifact_folder(stage, fingerprint)
     outputs = {
-        name: Output(f"{folder}/{name}", sha256_hex(data), len(data), rows)
+        name: Output(f"{folder}/{name}", *_sha256_and_size(data), rows)
         for name, (data, rows) in files.items()
     }
     result = Result(stage, fingerprint, outputs, dict(counts), dict(notes))

@@ -14,7 +14,7 @@ import shutil
 import stat
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,9 @@ from corpus_assets.core.leftovers import is_temporary, leftovers
 MAX_OBJECT_BYTES = 5 << 30  # of one PUT, on Amazon's servers and others
 DOWNLOAD_CHUNK_BYTES = 4 << 20
 UNUSED_S = 3600.0
+
+Pieces = Sequence[bytes | memoryview]
+"""A file's bytes, one piece behind the other. Memory views are of bytes."""
 
 
 def cache_folder() -> Path:
@@ -65,13 +68,14 @@ class S3Store(Reader):
         """Sent to another process, it opens anew there: credentials never travel with it."""
         return S3Store, (self.url, self.retries)
 
-    def write(self, path: str, data: bytes) -> None:
+    def write(self, path: str, data: bytes | Pieces) -> None:
         """One PUT, however large: readers see the whole object or none.
 
         A multipart upload would be faster, but the parts of one that was killed stay in the
         bucket, where no listing shows them, and no takedown would find their text.
         """
         key = relative_path(path, self.refused)
+        data = data if isinstance(data, bytes) else b"".join(data)
         if len(data) > MAX_OBJECT_BYTES:
             raise StoreError(
                 f"{path} has {len(data)} bytes, more than an S3 server takes at once "

@@ -25,6 +25,7 @@ from corpus_assets.core.errors import CorruptArtifact, StoreError
 from corpus_assets.core.identity import Settings, fingerprint
 from corpus_assets.core.store import (
     Output,
+    Pieces,
     Result,
     Store,
     commit_result,
@@ -153,7 +154,7 @@ class TaskContext:
     def write_table(self, name: str, table: pa.Table, row_group_size: int | None = None) -> None:
         self._files.add(str(name), parquet_bytes(table, row_group_size), table.num_rows)
 
-    def write_bytes(self, name: str, data: bytes, rows: int = 0) -> None:
+    def write_bytes(self, name: str, data: bytes | Pieces, rows: int = 0) -> None:
         self._files.add(str(name), data, rows)
 
     def commit(self) -> Result:
@@ -256,12 +257,12 @@ def peak_bytes() -> int:
 HELD_BYTES = 512 << 20
 
 
-class FileSpool(Mapping[str, tuple[bytes, int]]):
-    """File name -> (bytes, rows), in the order in which they were added."""
+class FileSpool(Mapping[str, tuple[bytes | Pieces, int]]):
+    """File name -> (content, rows), in the order in which they were added."""
 
     def __init__(self, held_bytes: int = HELD_BYTES) -> None:
         self._room = held_bytes
-        self._held: dict[str, bytes] = {}
+        self._held: dict[str, bytes | Pieces] = {}
         self._places: dict[str, tuple[int, int, int]] = {}
 
     @cached_property
@@ -269,27 +270,35 @@ class FileSpool(Mapping[str, tuple[bytes, int]]):
         """Made with the first file that is not held."""
         return tempfile.TemporaryFile()
 
-    def add(self, name: str, data: bytes, rows: int) -> None:
+    def add(self, name: str, data: bytes | Pieces, rows: int) -> None:
         """Add a file, or put another in the place of one with its name."""
-        self._room += len(self._held.pop(name, b""))
-        self._places[name] = (0, len(data), rows)
-        if len(data) <= self._room:
-            self._room -= len(data)
+        pieces = [data] if isinstance(data, bytes) else data
+        size = sum(map(len, pieces))
+        if self._held.pop(name, None) is not None:
+            self._room += self._places[name][1]
+        self._places[name] = (0, size, rows)
+        if size <= self._room:
+            self._room -= size
             self._held[name] = data
             return
         try:
             at = self._spool.seek(0, 2)
-            self._spool.write(data)
+            self._spool.writelines(pieces)
         except OSError as error:
             raise _no_room(name, error) from error
-        self._places[name] = (at, len(data), rows)
+        self._places[name] = (at, size, rows)
 
-    def __getitem__(self, name: str) -> tuple[bytes, int]:
+    def __getitem__(self, name: str) -> tuple[bytes | Pieces, int]:
         at, size, rows = self._places[name]
         if name in self._held:
             return self._held[name], rows
         self._spool.seek(at)
         return self._spool.read(size), rows
+
+    def read(self, name: str) -> bytes:
+        """Return a file's content in one piece."""
+        data, _ = self[name]
+        return data if isinstance(data, bytes) else b"".join(data)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)

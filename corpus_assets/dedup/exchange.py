@@ -367,10 +367,15 @@ def _held(
     listed = list(rows)
     if listed:
         table = pa.concat_tables(table for table, _ in listed).combine_chunks()
-        words = np.concatenate([words for _, words in listed])
-        del listed
+        words = [words for _, words in listed]
+        ends = np.cumsum([len(some) for some in words])
         for _, places in runs(numbers):
-            near = words[places]
+            near = np.empty((places.size, words[0].shape[1]), np.uint64)
+            cuts = np.searchsorted(places, ends)
+            for some, begin, start, stop in zip(
+                words, ends - [len(some) for some in words], [0, *cuts], cuts, strict=False
+            ):
+                np.take(some, places[start:stop] - begin, axis=0, out=near[start:stop], mode="clip")
             sketches = near[:, bands:].view(np.uint8)
             yield table.take(pa.array(places)), HeldRows(near[:, :bands], sketches)
 

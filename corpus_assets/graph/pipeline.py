@@ -115,7 +115,7 @@ class Pipeline:
         place = _place(name, snapshot)
         is_known = place in self._known
         if is_known:
-            prints = np.frombuffer(self._known[place][0], np.uint8).reshape(-1, 32)
+            prints = np.frombuffer(self._known.read(place), np.uint8).reshape(-1, 32)
         else:
             prints = fingerprints(self.tasks(name, snapshot))
         finished = self.finished(name, snapshot)
@@ -162,7 +162,8 @@ class Pipeline:
         prints = fingerprints(tasks)
         is_there = self.finished(name, snapshot).rows(prints) >= 0
         place = _place(name, snapshot)
-        if is_there.all() and self._known.get(place, (b"", 0))[0] != prints.tobytes():
+        is_known = place in self._known and self._known.read(place) == prints.tobytes()
+        if is_there.all() and not is_known:
             self._keep(place, prints)
         return is_there
 

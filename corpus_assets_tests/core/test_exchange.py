@@ -2,9 +2,12 @@
 
 import contextlib
 import io
+import tracemalloc
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from corpus_assets.core import exchange
@@ -29,7 +32,7 @@ def store(tmp_path: Path) -> LocalStore:
     return LocalStore(tmp_path)
 
 
-def written(store: LocalStore, ranges: dict[str, bytes], part: int = 0) -> Result:
+def written(store: LocalStore, ranges: Mapping[str, bytes | memoryview], part: int = 0) -> Result:
     context = TaskContext(Task("write", 1, {"part": part}), store)
     with contextlib.closing(context):
         write_ranges(context, FILE, ranges.items(), rows=3)
@@ -60,6 +63,23 @@ def test_a_whole_file_is_an_archive_of_its_ranges(store: LocalStore) -> None:
     data = store.read(written(store, ranges).outputs[FILE].path)
     assert dict(all_ranges(data)) == ranges
     assert zipfile.ZipFile(io.BytesIO(data)).testzip() is None
+
+
+def test_a_ranged_file_is_what_zipfile_writes_and_its_ranges_are_not_copied(
+    store: LocalStore,
+) -> None:
+    large = np.arange(1 << 20, dtype=np.uint64).view(np.uint8).data
+    tracemalloc.start()
+    result = written(store, {"a": b"", "b": large})
+    assert tracemalloc.get_traced_memory()[1] < large.nbytes / 8
+    tracemalloc.stop()
+    data, sink = store.read(result.outputs[FILE].path), io.BytesIO()
+    with zipfile.ZipFile(sink, "w") as archive:
+        for name in ("a", "b", exchange.INDEX):
+            info = zipfile.ZipInfo(name)
+            info.create_system = 3
+            archive.writestr(info, zipfile.ZipFile(io.BytesIO(data)).read(name))
+    assert data == sink.getvalue()
 
 
 def test_equal_ranges_give_equal_bytes(store: LocalStore) -> None:
