@@ -24,6 +24,7 @@ HOST_LOSSES = pa.schema(
 """Sites, by name."""
 
 SHOWN = 10
+SUMMED_AT_ONCE = 64  # parts: what is held are the sites of the snapshot, and not those of each part
 
 
 def host_losses(hosts: pa.ChunkedArray, decisions: pa.Table, final: pa.Table) -> pa.Table:
@@ -61,11 +62,12 @@ def host_losses(hosts: pa.ChunkedArray, decisions: pa.Table, final: pa.Table) ->
 
 def snapshot_losses(graph: "Pipeline", snapshot: str) -> pa.Table:
     """Return schema HOST_LOSSES of a snapshot, the largest losses first."""
-    parts = [
-        read_table(graph.store, part.outputs[files.LOSSES])
-        for part in graph.results("clean_text", snapshot)
-    ]
-    found = _summed(parts)
+    found, waiting = HOST_LOSSES.empty_table(), list[pa.Table]()
+    for part in graph.parts(files.LOSSES, snapshot):
+        waiting.append(read_table(graph.store, part))
+        if len(waiting) == SUMMED_AT_ONCE:
+            found, waiting = _summed([found, *waiting]), []
+    found = _summed([found, *waiting])
     order = [("cut", "descending"), ("host", "ascending")]
     return found.filter(pc.greater(found["cut"], 0)).sort_by(order)
 

@@ -16,6 +16,7 @@ from corpus_assets.select.columns import Mask
 from corpus_assets.select.rules import ANY, SelectionSettings
 
 NOTE = "language_losses"
+RULES = "rules"
 MIN_DOCUMENTS = 20
 """A language with fewer is not judged: a handful of pages may be bad, or of another language."""
 
@@ -50,6 +51,18 @@ def language_losses(
         ):
             out[name][ANY + rule] = n
     return out
+
+
+def rule_counts(chosen: pa.Table) -> dict[str, dict[str, int]]:
+    """How many documents fail each rule, and how many fail it alone; `chosen` has these columns of
+    schema SELECTION: `reason`, `failed_rules`."""
+    failed = chosen["failed_rules"].combine_chunks()
+    is_alone = pc.equal(pc.list_value_length(failed), 1)
+    found = {"fails": pc.list_flatten(failed), "alone": chosen["reason"].filter(is_alone)}
+    return {
+        kind: {entry["values"]: entry["counts"] for entry in pc.value_counts(names).to_pylist()}
+        for kind, names in found.items()
+    }
 
 
 def summed(losses: Iterable[Losses]) -> Losses:

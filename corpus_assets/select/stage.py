@@ -20,7 +20,7 @@ from corpus_assets.core.task import Task, TaskContext, count, part_label, values
 from corpus_assets.select import selection
 from corpus_assets.select.columns import SOURCE_TIER, Columns, failures, with_source
 from corpus_assets.select.groups import GroupBy, group_labels
-from corpus_assets.select.losses import NOTE, language_losses
+from corpus_assets.select.losses import NOTE, RULES, language_losses, rule_counts
 from corpus_assets.select.rules import Rule, SelectionSettings
 from corpus_assets.select.selection import bounded_tiers, resolve_cutoffs, select
 
@@ -253,6 +253,7 @@ def run_selection(context: TaskContext) -> None:
         if rule.where is not None
     }
     context.notes[NOTE] = language_losses(chosen, settings, about)
+    context.notes[RULES] = rule_counts(chosen)
 
 
 SURVIVORS = Stage(

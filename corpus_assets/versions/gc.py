@@ -25,7 +25,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from catalog.db.leases import is_gone
@@ -38,7 +38,7 @@ from corpus_assets.core.exchange import ranges_of
 from corpus_assets.core.home import Home
 from corpus_assets.core.kept import kept_path
 from corpus_assets.core.leftovers import leftovers
-from corpus_assets.core.packs import forget_results
+from corpus_assets.core.packs import StageResults, forget_results
 from corpus_assets.core.store import (
     RESULT,
     Output,
@@ -88,7 +88,7 @@ def collect(
     if not keep_revoked:
         named = _named(registry, live)
         spared = _unpublished(store, registry, artifacts, home or Home)
-        ranges = {row.fingerprint: _ranges(store, row) for row in artifacts}
+        ranges = _ranges(store, artifacts)
         dead = dead_artifacts(artifacts, named, _pinned(store, live), spared, ranges)
     stray = _unrecorded(store, artifacts)
     kept = {version.name for version in (versions if keep_revoked else live)}
@@ -249,17 +249,23 @@ def dead_artifacts(
     return [row for row in rows if (row.stage, row.fingerprint) not in alive]
 
 
-def _ranges(store: Store, row: ArtifactRow) -> frozenset[str]:
-    """Return the digests of the ranges in an artifact's ranged files, where it is in the store."""
-    if not any(output.name.endswith(".zip") for output in row.outputs):
-        return frozenset()
-    found: set[str] = set()
-    with contextlib.suppress(CorruptArtifact, StoreError):  # a damaged one is told when it is read
-        result = load_result(store, row.stage, row.fingerprint)
-        for file in result.outputs if result is not None else ():
-            if result is not None and file.endswith(".zip"):
-                found.update(place.sha256 for place in ranges_of(store, result, file).values())
-    return frozenset(found)
+def _ranges(store: Store, artifacts: Iterable[ArtifactRow]) -> dict[str, frozenset[str]]:
+    """Return the digests of the ranges in the ranged files of artifacts that are in the store, by
+    fingerprint. Where an index lies is known from the stage's packs: one request for each file."""
+
+    @cache
+    def finished(stage: str, snapshot: str | None) -> StageResults:
+        return StageResults(store, stage, snapshot)
+
+    found: dict[str, frozenset[str]] = {}
+    for row in artifacts:
+        names = [output.name for output in row.outputs if output.name.endswith(".zip")]
+        with contextlib.suppress(CorruptArtifact, StoreError):  # that is told when it is read
+            result = finished(row.stage, row.snapshot).find(row.fingerprint) if names else None
+            if result is not None:
+                places = (p for name in names for p in ranges_of(store, result, name).values())
+                found[row.fingerprint] = frozenset(place.sha256 for place in places)
+    return found
 
 
 def _named(registry: Registry, versions: Iterable[VersionRow]) -> set[str]:

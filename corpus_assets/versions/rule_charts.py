@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from catalog.cli.terminal import escape
 from corpus_assets.core import files
-from corpus_assets.core.store import Result, read_output
+from corpus_assets.core.store import read_output
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.select.columns import Columns, Mask, Numbers, rule_cutoff
+from corpus_assets.select.losses import RULES, rule_counts
 from corpus_assets.select.requirement import Requirement, requirement
 from corpus_assets.select.rules import Rule, column_of
 from corpus_assets.versions.pages import Mark, mirrored_histogram, small_multiples, table
-from corpus_assets.versions.statistics import read_columns
+from corpus_assets.versions.statistics import read_columns, sampled_parts
 
 BINS = 40
 MOST_DOCUMENTS = 2_000_000
@@ -53,7 +53,14 @@ def rules_and_signals(pipeline: Pipeline) -> tuple[str, str]:
 def _rules(pipeline: Pipeline, cutoffs: dict[str, dict[str, float]]) -> str:
     counts = RuleCounts()
     for result in pipeline.all_results("selection"):
-        _count(counts, read_columns(pipeline, result, files.SELECTION, ["reason", "failed_rules"]))
+        found = result.notes.get(RULES)
+        if found is None:  # made before rules were counted
+            columns = ["reason", "failed_rules"]
+            found = rule_counts(read_columns(pipeline, result, files.SELECTION, columns))
+        counts.documents += result.counts["documents_in"]
+        counts.fails.update(found["fails"])
+        counts.only.update(found["alone"])
+        counts.first.update(result.notes.get("reasons", {}))
     rows = [
         (
             rule.name,
@@ -75,19 +82,6 @@ def _rules(pipeline: Pipeline, cutoffs: dict[str, dict[str, float]]) -> str:
         "how many it is the first to fail (their reason), and how many it alone fails, which "
         "would stay without it.</p>" + table(heads, rows) + more
     )
-
-
-def _count(counts: RuleCounts, chosen: pa.Table) -> None:
-    failed = chosen["failed_rules"].combine_chunks()
-    counts.documents += chosen.num_rows
-    alone = pc.equal(pc.list_value_length(failed), 1)
-    for into, names in (
-        (counts.fails, pc.list_flatten(failed)),
-        (counts.first, chosen["reason"].drop_null()),
-        (counts.only, chosen["reason"].filter(alone)),
-    ):
-        for entry in pc.value_counts(names).to_pylist():
-            into[entry["values"]] += entry["counts"]
 
 
 def _asked(rule: Rule, cutoffs: dict[str, dict[str, float]]) -> str:
@@ -129,22 +123,12 @@ def _histograms(pipeline: Pipeline, cutoffs: dict[str, dict[str, float]]) -> str
 
 def _sampled(pipeline: Pipeline, signals: list[str]) -> tuple[Columns, Mask, int]:
     """Signals and fates of the version, or of parts that are evenly spaced over it."""
-    parts: list[tuple[str, Result, Result]] = []
-    for snapshot in pipeline.recipe.snapshots:
-        domain = pipeline.recipe.source_of(snapshot).domain
-        pairs = zip(
-            pipeline.results("signals", snapshot),
-            pipeline.results("selection", snapshot),
-            strict=True,
-        )
-        parts += [(domain, *pair) for pair in pairs]
-    total = sum(result.outputs[files.SIGNALS].rows for _, result, _ in parts)
-    take_every = max(1, -(-total // MOST_DOCUMENTS))
+    parts, total = sampled_parts(pipeline, MOST_DOCUMENTS)
     known = pipeline.recipe.signals.columns()
     wanted = dict.fromkeys([*map(column_of, signals), "language"])
     names = [name for name in wanted if name in known]
     tables, fates = [], []
-    for domain, scored, chosen in parts[::take_every]:
+    for domain, scored, chosen in parts:
         values = read_columns(pipeline, scored, files.SIGNALS, names)
         tables.append(values.append_column("domain", pa.repeat(pa.scalar(domain), values.num_rows)))
         fates.append(read_columns(pipeline, chosen, files.SELECTION, ["kept"])["kept"].to_numpy())

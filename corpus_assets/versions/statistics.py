@@ -128,6 +128,24 @@ def shape_of(pipeline: Pipeline, snapshot: str, signal: str) -> Shape:
     return shape
 
 
+def sampled_parts(pipeline: Pipeline, most: int) -> tuple[list[tuple[str, Result, Result]], int]:
+    """Return domain, signals and selection of parts that are evenly spaced over the version and
+    have about `most` documents, and how many documents all parts have."""
+    rows = {name: pipeline.rows(files.SIGNALS, name) for name in pipeline.recipe.snapshots}
+    total = sum(map(sum, rows.values()))
+    every = max(1, -(-total // most))
+    found: list[tuple[str, Result, Result]] = []
+    before = 0
+    for snapshot, counts in rows.items():
+        domain = pipeline.recipe.source_of(snapshot).domain
+        scored = pipeline.results("signals", snapshot)
+        chosen = pipeline.results("selection", snapshot)
+        for part in range(-before % every, len(counts), every):
+            found.append((domain, scored[part], chosen[part]))
+        before += len(counts)
+    return found, total
+
+
 def snapshots_before(pipeline: Pipeline, snapshot: str) -> Sequence[str]:
     """Return the last snapshots of the same source before one, in the order of the recipe."""
     own = list(pipeline.recipe.source_of(snapshot).snapshots)

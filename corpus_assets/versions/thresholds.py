@@ -22,6 +22,7 @@ from corpus_assets.core.store import Result
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.select.columns import Columns, Mask, Numbers
 from corpus_assets.select.rules import CHARACTERS, Rule, column_of
+from corpus_assets.versions.statistics import sampled_parts
 
 STEPS = 50
 MOST_DOCUMENTS = 2_000_000
@@ -126,21 +127,12 @@ def _passes(values: Numbers, bound: Any, is_min: bool, exclusive: bool) -> Mask:
 
 
 def _sample(pipeline: Pipeline, rules: Sequence[Rule]) -> Sample:
-    parts: list[tuple[str, Result, Result]] = []
-    for snapshot in pipeline.recipe.snapshots:
-        domain = pipeline.recipe.source_of(snapshot).domain
-        pairs = zip(
-            pipeline.results("signals", snapshot),
-            pipeline.results("selection", snapshot),
-            strict=True,
-        )
-        parts += [(domain, *pair) for pair in pairs]
-    total = sum(result.outputs[files.SIGNALS].rows for _, result, _ in parts)
+    parts, total = sampled_parts(pipeline, MOST_DOCUMENTS)
     known = {*pipeline.recipe.signals.columns(), CHARACTERS}
     wanted = dict.fromkeys([CHARACTERS, "language", *(column_of(rule.signal) for rule in rules)])
     names = [name for name in wanted if name in known]
     tables, fates = [], []
-    for domain, scored, chosen in parts[:: max(1, -(-total // MOST_DOCUMENTS))]:
+    for domain, scored, chosen in parts:
         values = _read(pipeline, scored, files.SIGNALS, names)
         tables.append(values.append_column("domain", pa.repeat(pa.scalar(domain), values.num_rows)))
         fates.append(_read(pipeline, chosen, files.SELECTION, ["kept", "reason", "failed_rules"]))

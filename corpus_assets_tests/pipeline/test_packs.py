@@ -3,7 +3,9 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from catalog.db.registry import Registry
@@ -15,7 +17,9 @@ from corpus_assets.core.packs import StageResults
 from corpus_assets.core.store import LocalStore
 from corpus_assets.graph.plan import CACHED, plan
 from corpus_assets.session import open_session
+from corpus_assets.versions import gc, rule_charts
 from corpus_assets.versions.gc import collect
+from corpus_assets.versions.statistics import read_columns
 from corpus_assets_tests.conftest import Place, as_if_many_parts
 from corpus_assets_tests.homes import copy_home
 from corpus_assets_tests.pipeline.test_damage import AFTER, flip, named, order, problems, take_out
@@ -89,3 +93,40 @@ def test_what_a_takedown_removes_leaves_the_packs_with_the_collection(place: Pla
         for fingerprint in gone
     )
     assert verify(registry, Store(str(place.store)), AFTER)["problems"] == []
+
+
+def test_a_collection_asks_a_ranged_file_for_its_index_and_its_task_for_nothing(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry, store = Registry(Home.resolve(str(place.home)).catalog_url), LocalStore(place.store)
+    read: list[str] = []
+
+    def noted(self: LocalStore, path: str, *place: int) -> bytes:
+        read.append(path)
+        return (self.root / path).read_bytes()[place[0] :][: place[1]] if place else b""
+
+    monkeypatch.setattr(LocalStore, "read_range", noted)
+    monkeypatch.setattr(gc, "load_result", noted)
+    assert collect(store, registry, dry_run=True).artifacts == 0
+    ranged = [o for row in registry.artifacts() for o in row.outputs if o.name.endswith(".zip")]
+    assert ranged
+    assert sorted(read) == sorted(output.path for output in ranged)
+
+
+def test_a_report_counts_rules_from_results_and_reads_no_selection_for_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[list[str]] = []
+
+    def noted(*given: Any) -> pa.Table:
+        read.append(given[3])
+        return read_columns(*given)
+
+    monkeypatch.setattr(rule_charts, "read_columns", noted)
+    with open_session(str(place.recipe), Home.resolve(str(place.home))) as session:
+        told = rule_charts.rules_and_signals(session.pipeline)
+        assert read
+        assert ["reason", "failed_rules"] not in read
+        monkeypatch.setattr(rule_charts, "RULES", "not noted")
+        assert rule_charts.rules_and_signals(session.pipeline) == told
+        assert ["reason", "failed_rules"] in read
