@@ -5,7 +5,7 @@
 
 Cuts the file to its first pages and runs datatrove (WarcReader and its Trafilatura step, same
 trafilatura, same settings, no deduplication) and our documents stage (reading, gates, extraction,
-tables) in four ways. A machine's speed may change by half from one minute to the next, so in each
+tables) in five ways. A machine's speed may change by half from one minute to the next, so in each
 round everything takes turns: our ways for `--turn-seconds` of CPU time each, `TURNS` times
 over, and datatrove before, in the middle and after. Prints CPU milliseconds a page, the mean of a
 round, all processes counted and start not; the ratio to datatrove in the same round; and what of
@@ -38,11 +38,13 @@ from unittest import mock
 
 from machine import machine
 
+from corpus_assets.core.errors import MissingExtra
 from corpus_assets.core.urls import Blocklist
 from corpus_assets.ingest import documents
 from corpus_assets.ingest import documents as document_names
 from corpus_assets.ingest.documents import IngestSettings, ingest_part
 from corpus_assets.ingest.extract.extractor import ExtractionSettings, Extractor, PageResult
+from corpus_assets.ingest.extractors.engines import engine_version
 from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets.ingest.gates.gates import GateSettings
 from corpus_assets.ingest.gates.language import LanguageGateSettings
@@ -68,6 +70,9 @@ OURS: dict[str, IngestSettings] = {
     ),
     "resiliparse": IngestSettings(
         gates=GateSettings(**GATES), extraction=ExtractionSettings(engine="resiliparse")
+    ),
+    "blocks": IngestSettings(
+        gates=GateSettings(**GATES), extraction=ExtractionSettings(engine="blocks")
     ),
 }
 Texts = dict[str, str]
@@ -283,8 +288,8 @@ def peer(python: Path, file: Path, folder: Path, is_fast: bool) -> tuple[float, 
 
 def is_installed(settings: IngestSettings) -> bool:
     try:
-        __import__(settings.extraction.engine)
-    except ImportError:
+        engine_version(settings.extraction.engine)
+    except MissingExtra:
         print(f"{settings.extraction.engine} is not installed: left out")
         return False
     return True

@@ -21,6 +21,7 @@ from corpus_assets.cli.export import (
     export_command,
     export_signatures_command,
 )
+from corpus_assets.cli.extraction import extraction
 from corpus_assets.cli.inspect import canary, contamination, signals, whatif
 from corpus_assets.cli.mix import mix, plan_tokens
 from corpus_assets.cli.models import models
@@ -72,6 +73,7 @@ cli.add_command(canary)
 cli.add_command(contamination)
 cli.add_command(tokenizer)
 cli.add_command(models)
+cli.add_command(extraction)
 cli.add_command(mix)
 cli.add_command(parts)
 cli.add_command(cost)

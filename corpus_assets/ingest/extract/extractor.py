@@ -10,9 +10,9 @@ import sys
 import weakref
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import IO, Any, Literal, NamedTuple
+from typing import IO, Any, Literal, NamedTuple, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from corpus_assets.core.errors import EngineError
 from corpus_assets.core.identity import Settings
@@ -280,10 +280,11 @@ class ExtractionSettings(Settings):
     `fast` runs trafilatura's own rules only; `precision` also compares with two other
     extractors and keeps less where they disagree, and takes longer. resiliparse has one mode: it
     is several times faster than either, keeps nearly all of the main text and more of what
-    stands around it.
+    stands around it. `blocks` is this project's own: a small model judges the blocks of a page, of
+    any type (a forum's posts are its text); it has one mode, and leaves readers' comments out.
     """
 
-    engine: Literal["trafilatura", "resiliparse"] = "trafilatura"
+    engine: Literal["trafilatura", "resiliparse", "blocks"] = "trafilatura"
     mode: Literal["fast", "precision"] = "fast"
     include_tables: bool = True
     include_comments: bool = False
@@ -293,6 +294,12 @@ class ExtractionSettings(Settings):
     max_memory_mb: int = Field(
         default=1024, ge=64, description="memory the extracting process may hold"
     )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.engine == "blocks" and self.include_comments:
+            raise ValueError("blocks has no include_comments: leave it out, or use another engine")
+        return self
 
 
 class Extractor:

@@ -15,6 +15,10 @@ Engine = Callable[[bytes], str | None]
 
 def make_engine(options: dict[str, Any]) -> Engine:
     """Return the engine of an extraction's options (`ExtractionSettings` as plain values)."""
+    if options["engine"] == "blocks":
+        from corpus_assets.ingest.extractors.blocks import block_engine
+
+        return block_engine(options)
     if options["engine"] == "resiliparse":
         return _resiliparse(options)
     return _trafilatura(trafilatura_arguments(options))
@@ -22,6 +26,10 @@ def make_engine(options: dict[str, Any]) -> Engine:
 
 def engine_version(name: str) -> str:
     """Return the release whose text a recipe with this engine gets; part of a task's identity."""
+    if name == "blocks":
+        from corpus_assets.ingest.extractors.blocks import VERSION, model_digest
+
+        return f"blocks {VERSION} {model_digest()}"
     try:
         return f"{name} {version(name)}"
     except PackageNotFoundError as error:

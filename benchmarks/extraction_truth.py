@@ -1,0 +1,149 @@
+"""How much of the main text extractors find: F1 on truth sets, by type and language of pages.
+
+    python benchmarks/extraction_truth.py --truth TRUTH.jsonl.gz [--truth MANIFEST.jsonl.gz]
+        --warc FILE.warc.gz ... [--folds 5] [--timed 100] [--held-out]
+
+Truth sets are those of `corpus extraction eval` (docs/extraction.md). `blocks` is the model that is
+shipped, which saw none of these pages; `blocks, cross-validated` are models of the same make that
+were trained on these pages, each measured on sites it did not see, and thrown away. trafilatura,
+resiliparse, and jusText and readability-lxml where they are installed, are called as the libraries
+are. F1 is over words, the mean of all pages, a page without text counting 0; in brackets the share
+of pages under .5. `--held-out` prints the figures of one half of the sites, by hash, apart: nothing
+was chosen by looking at them. The first `--timed` pages are timed by turns: CPU milliseconds a page.
+"""
+
+import argparse
+import hashlib
+import logging
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from machine import machine
+
+from corpus_assets.ingest.extraction import (
+    Measure,
+    Truth,
+    cross_validate,
+    evaluate,
+    measures,
+    read_truth,
+)
+from corpus_assets.ingest.extractors.engines import make_engine
+
+Engine = Callable[[bytes], str | None]
+TURNS = 5
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--truth", type=Path, action="append", required=True)
+    parser.add_argument("--warc", type=Path, action="append", default=[])
+    parser.add_argument("--folds", type=int, default=5, help="0: no cross-validation")
+    parser.add_argument("--timed", type=int, default=100, help="pages; 0: no times")
+    parser.add_argument("--held-out", action="store_true")
+    options = parser.parse_args()
+    logging.disable(logging.CRITICAL)
+    rows = read_truth(options.truth, options.warc)
+    engines = all_engines()
+    print(f"{machine()}\n\n{len(rows)} pages of {len({row.site for row in rows})} sites\n")
+    scores = {name: list(evaluate(rows, engine)) for name, engine in engines.items()}
+    if options.folds:
+        scores["blocks, cross-validated"] = cross_validate(rows, options.folds)
+    print_table(rows, scores)
+    if options.held_out:
+        for half, name in ((0, "sites that things were chosen on"), (1, "sites held out")):
+            chosen = [number for number, row in enumerate(rows) if half_of(row.site) == half]
+            print(f"\n{name}\n")
+            print_table(
+                [rows[number] for number in chosen],
+                {name: [its[number] for number in chosen] for name, its in scores.items()},
+            )
+    if options.timed:
+        print_times([row.page for row in rows[: options.timed]], engines)
+
+
+def half_of(site: str) -> int:
+    return int(hashlib.sha256(f"half{site}".encode()).hexdigest()[:8], 16) % 2
+
+
+def all_engines() -> dict[str, Engine]:
+    """The extractors that are installed."""
+    found: dict[str, Engine] = {}
+    for name, engine, mode in (
+        ("trafilatura fast", "trafilatura", "fast"),
+        ("trafilatura precision", "trafilatura", "precision"),
+        ("resiliparse", "resiliparse", "fast"),
+        ("blocks", "blocks", "fast"),
+    ):
+        options = {"engine": engine, "mode": mode}
+        found[name] = make_engine(options | {"include_tables": True, "include_comments": False})
+    for name, make in (("jusText", justext_engine), ("readability-lxml", readability_engine)):
+        try:
+            found[name] = make()
+        except ImportError:
+            print(f"{name} is not installed: left out")
+    return found
+
+
+def justext_engine() -> Engine:
+    import justext
+
+    stop_words = justext.get_stoplist("English")
+
+    def extract(page: bytes) -> str:
+        try:
+            found = justext.justext(page.decode("utf-8", "replace"), stop_words)
+        except Exception:  # it raises on pages without text
+            return ""
+        return "\n".join(each.text for each in found if not each.is_boilerplate)
+
+    return extract
+
+
+def readability_engine() -> Engine:
+    from lxml.html import fromstring
+    from readability import Document
+
+    def extract(page: bytes) -> str:
+        try:
+            summary = Document(page.decode("utf-8", "replace")).summary()
+            return str(fromstring(summary).text_content())
+        except Exception:  # it raises on pages without text
+            return ""
+
+    return extract
+
+
+def print_table(rows: list[Truth], scores: dict[str, list[float]]) -> None:
+    found = {name: measures(rows, its) for name, its in scores.items()}
+    print("| pages of | pages |", " | ".join(found), "|")
+    print("|---|---|" + "---|" * len(found))
+    for group, one in next(iter(found.values())).items():
+        cells = " | ".join(cell(its[group]) for its in found.values())
+        print(f"| {group} | {one.pages} | {cells} |")
+
+
+def cell(measure: Measure) -> str:
+    return f"{measure.f1:.3f} ({measure.failed:.0%})"
+
+
+def print_times(pages: list[bytes], engines: dict[str, Engine]) -> None:
+    """Median over turns of the CPU time of a page, all extractors in each turn."""
+    spent: dict[str, list[float]] = {name: [] for name in engines}
+    for _ in range(TURNS):
+        for name, engine in engines.items():
+            began = time.process_time()
+            for page in pages:
+                engine(page)
+            spent[name].append((time.process_time() - began) / len(pages))
+    print(f"\nCPU ms a page, {len(pages)} pages of {statistics.fmean(map(len, pages)):.0f} bytes\n")
+    for name, runs in spent.items():
+        print(f"| {name} | {1000 * statistics.median(runs):.2f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,157 @@
+"""Models of the block extractor: `corpus extraction train` and `eval`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from catalog.cli.terminal import print_fields, print_json, print_table
+from corpus_assets.cli.options import JSON_OPTION
+from corpus_assets.core.errors import CorpusError
+
+if TYPE_CHECKING:
+    from corpus_assets.ingest.extraction import Truth
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+TRUTH_OPTION = click.option(
+    "--truth",
+    "truths",
+    multiple=True,
+    type=FILE,
+    help="Truth set: JSON lines with main_content and html or record_id.",
+)
+WARC_OPTION = click.option(
+    "--warc", "warcs", multiple=True, type=FILE, help="WARC file with the truth sets' records."
+)
+SEED_OPTION = click.option("--seed", default=1, show_default=True, help="Of all that is drawn.")
+TREES_OPTION = click.option(
+    "--trees", default=80, show_default=True, help="Trees of each of the two models."
+)
+
+
+@click.group()
+def extraction() -> None:
+    """Models of the extractor `blocks`: train them, measure extractors."""
+
+
+@extraction.command("train")
+@click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
+@TRUTH_OPTION
+@WARC_OPTION
+@click.option(
+    "--documentation",
+    multiple=True,
+    type=FILE,
+    help="WARC file of documentation whose generators say where the main content is.",
+)
+@click.option("--per-host", default=60, show_default=True, help="Pages of documentation of a host.")
+@click.option("--made", default=0, metavar="N", help="Pages to make up around --texts.")
+@click.option(
+    "--texts", multiple=True, type=FILE, help="Texts for made-up pages: JSON lines, text and lang."
+)
+@SEED_OPTION
+@TREES_OPTION
+@JSON_OPTION
+def train_command(
+    out: Path,
+    truths: Sequence[Path],
+    warcs: Sequence[Path],
+    documentation: Sequence[Path],
+    per_host: int,
+    made: int,
+    texts: Sequence[Path],
+    seed: int,
+    trees: int,
+    as_json: bool,
+) -> None:
+    """Train a model on all the pages given and write it to OUT.
+
+    Train what you publish on pages that you may: those of --documentation and made-up ones.
+    """
+    from corpus_assets.ingest.extraction import (
+        make_pages,
+        read_documentation,
+        read_texts,
+        read_truth,
+        train,
+    )
+    from corpus_assets.ingest.extractors.blocks import model_digest, write_model
+
+    rows = read_truth(truths, warcs)
+    rows += read_documentation(documentation, per_host)
+    if made:
+        rows += make_pages(read_texts(texts), made, seed)
+    if not rows:
+        raise CorpusError(
+            "no page to train on: give --truth, --documentation, or --made and --texts"
+        )
+    out.write_bytes(write_model(train(rows, seed, trees)))
+    answer = {"model": str(out), "sha256": model_digest(out), "pages": len(rows)}
+    print_json(answer) if as_json else print_fields(answer.items())
+
+
+@extraction.command("eval")
+@TRUTH_OPTION
+@WARC_OPTION
+@click.option(
+    "--engine",
+    "engines",
+    multiple=True,
+    type=click.Choice(["blocks", "fast", "precision", "resiliparse"]),
+    help="Extractors to measure [blocks]; fast and precision are trafilatura.",
+)
+@click.option("--model", type=FILE, help="Measure this model as `blocks`.")
+@click.option(
+    "--cross-validate",
+    "folds",
+    default=0,
+    metavar="FOLDS",
+    help="Also train on the same pages, site by site apart, and measure.",
+)
+@SEED_OPTION
+@TREES_OPTION
+@JSON_OPTION
+def eval_command(
+    truths: Sequence[Path],
+    warcs: Sequence[Path],
+    engines: Sequence[str],
+    model: Path | None,
+    folds: int,
+    seed: int,
+    trees: int,
+    as_json: bool,
+) -> None:
+    """Measure extractors on truth sets: F1 over words, by type and language of pages."""
+    from corpus_assets.ingest.extraction import cross_validate, evaluate, measures, read_truth
+    from corpus_assets.ingest.extractors.blocks import block_engine
+    from corpus_assets.ingest.extractors.engines import make_engine
+
+    rows: list[Truth] = read_truth(truths, warcs)
+    if not rows:
+        raise CorpusError("the truth sets name no page that is there: give --truth and --warc")
+    found: dict[str, Any] = {}
+    for name in engines or ["blocks"]:
+        options = {"mode": name, "include_tables": True, "include_comments": False}
+        options["engine"] = name if name in ("blocks", "resiliparse") else "trafilatura"
+        engine = block_engine(options, model) if name == "blocks" else make_engine(options)
+        found[name] = measures(rows, list(evaluate(rows, engine)))
+    if folds:
+        found["blocks, cross-validated"] = measures(rows, cross_validate(rows, folds, seed, trees))
+    if as_json:
+        print_json(
+            {
+                name: {group: one._asdict() for group, one in its.items()}
+                for name, its in found.items()
+            }
+        )
+        return
+    groups = next(iter(found.values()))
+    print_table(
+        ["pages of", "pages", *(f"{name}: F1 (under .5)" for name in found)],
+        (
+            [group, one.pages]
+            + [f"{its[group].f1:.3f} ({its[group].failed:.0%})" for its in found.values()]
+            for group, one in groups.items()
+        ),
+    )

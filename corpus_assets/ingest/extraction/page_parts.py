@@ -1,0 +1,424 @@
+"""What made-up pages are made of: how designers call things, and all that is not main content."""
+
+import re
+from collections.abc import Callable
+from html import escape
+from random import Random
+
+WIDE = re.compile(r"[\u0e00-\u0e7f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+
+NAMES = {
+    "wrapper": "wrapper container page site wrap outer inner row col grid-12 layout app root l-page",
+    "top": "header site-header masthead top-bar page-header banner branding",
+    "nav": "nav main-nav navbar menu primary-menu navigation site-nav topnav",
+    "crumbs": "breadcrumb breadcrumbs crumbs path you-are-here",
+    "main": "main content main-content primary page-content center col-md-8 content-area site-main",
+    "article": "article post entry story post-content article-body entry-content article__body story-body text",
+    "side": "sidebar aside right-col widget-area secondary rail col-md-4 sidebar-right",
+    "widget": "widget box module panel block side-box",
+    "foot": "footer site-footer bottom foot page-footer colophon",
+    "comments": "comments comment-list disqus comments-area reader-comments responses discussion feedback",
+    "comment": "comment comment-item comment-body reply comment-content",
+    "related": "related related-posts recommended read-more more-stories also-like trending latest popular news top-stories content-list",
+    "share": "share social social-share share-buttons sharing follow-us",
+    "meta": "meta post-meta byline entry-meta date author info timestamp article-info",
+    "reviews": "reviews customer-reviews ratings testimonials product-reviews",
+    "cookie": "cookie-banner cookie-consent gdpr consent modal overlay notice",
+    "news": "newsletter subscribe signup cta mailing-list promo",
+    "ad": "ad advert ad-slot sponsored banner-ad dfp promo",
+    "paging": "pagination pager page-numbers nav-links prev-next",
+    "cards": "cards list grid results items product-list feed archive news latest-news articles stories content",
+    "card": "card item tile teaser result product-card entry list-item article news-item story post content",
+    "tags": "tags tag-list post-tags categories labels",
+    "bio": "author-bio author-box about-author profile",
+    "posts": "thread topic messages posts questions",
+    "post": "post message answer topic-post postbody",
+    "user": "user author username poster profile member user-info",
+    "sig": "signature sig user-signature",
+    "actions": "actions buttons toolbar post-actions controls",
+    "product": "product product-detail item-page pdp",
+    "price": "price product-price amount cost",
+    "text": "description text body copy rte product-description content prose",
+    "specs": "specs specifications details attributes features",
+    "hero": "hero banner jumbotron intro headline-section",
+    "section": "section feature block content-block services about row panel",
+    "quote": "testimonial quote review",
+    "faq": "faq accordion question-answer",
+    "toc": "toc table-of-contents contents on-this-page",
+    "figure": "figure image photo media wp-caption gallery",
+    "title": "title headline entry-title page-title post-title heading",
+    "lead": "lead intro summary standfirst excerpt dek",
+    "form": "form search-form contact-form filter filters login",
+    "hidden": "hidden sr-only visually-hidden skip-link screen-reader-text",
+    "code": "code highlight code-block source",
+}
+"""What designers call the parts of a page."""
+SEMANTIC = {
+    "top": "header", "nav": "nav", "main": "main", "article": "article", "side": "aside",
+    "foot": "footer", "section": "section", "comment": "article", "card": "article",
+    "related": "aside", "figure": "figure", "crumbs": "nav", "paging": "nav", "toc": "nav",
+    "comments": "section",
+}  # fmt: skip
+ROLES = {"nav": "navigation", "top": "banner", "foot": "contentinfo", "main": "main",
+         "side": "complementary", "cookie": "dialog", "form": "search"}  # fmt: skip
+
+
+class PageParts:
+    """Words, markup and surroundings of one made-up page."""
+
+    def __init__(self, random: Random, pool: list[str], lang: str) -> None:
+        self.random, self.pool, self.lang = random, pool, lang
+        self.kept: list[str] = []
+        self.is_wide = sum(len(WIDE.findall(text)) for text in pool[:20]) > 200
+        self.naming = random.choices(
+            ("plain", "none", "prefix", "hash", "module", "utility"), (45, 15, 14, 10, 8, 8)
+        )[0]
+        self.semantic = random.choice((0.0, 0.2, 0.6, 0.95))
+        self.roles = random.random() < 0.3
+        self.prefix = random.choice(("c-", "td-", "wp-", "js-", "o-", "m-", "app-", "sc-"))
+        self.fixed = {role: random.choice(names.split()) for role, names in NAMES.items()}
+        self.paragraph_tag = random.choices(("p", "div", "br", "p span"), (76, 8, 12, 4))[0]
+        self.old = random.random() < 0.2
+        self.portal = random.random() < 0.35
+
+    # words
+
+    def maybe(self, chance: float) -> bool:
+        return self.random.random() < chance
+
+    def words(self, least: int, most: int) -> str:
+        n = self.random.randint(least, most)
+        text = self.random.choice(self.pool)
+        if self.is_wide:
+            at = self.random.randrange(max(1, len(text) - 2 * n))
+            return text[at : at + 2 * n].strip("。，、,. ") or text[:3]
+        parts = text.split()
+        at = self.random.randrange(max(1, len(parts) - n))
+        found = " ".join(parts[at : at + n]).strip(".,;:!?()[]\"'")
+        return found[:1].upper() + found[1:] if found else "Info"
+
+    def paragraph(self, longest: int = 1500) -> str:
+        text = self.random.choice(self.pool)
+        while self.maybe(0.3) and len(text) < 500:
+            text += " " + self.random.choice(self.pool)
+        return text[:longest]
+
+    def sentence(self) -> str:
+        text = self.random.choice(self.pool)
+        found = re.split(r"(?<=[.!?。！？।])\s*", text)
+        return self.random.choice([part for part in found if part] or [text])[:300]
+
+    def date(self) -> str:
+        year, month, day = (
+            self.random.randint(2001, 2025),
+            self.random.randint(1, 12),
+            self.random.randint(1, 28),
+        )
+        return self.random.choice((
+            f"{day}.{month}.{year}", f"{year}-{month:02d}-{day:02d}", f"{month}/{day}/{year}",
+            f"{self.words(1, 1)} {day}, {year}", f"{day} {self.words(1, 1)} {year} {day}:{month + 10}",
+        ))  # fmt: skip
+
+    def keep(self, text: str, chance: float = 1.0) -> str:
+        """Text of the main content; returned as it was."""
+        if self.maybe(chance):
+            self.kept.append(text)
+        return text
+
+    # markup
+
+    def name(self, role: str) -> str:
+        base = self.fixed[role] if self.maybe(0.7) else self.random.choice(NAMES[role].split())
+        if self.naming == "prefix":
+            return self.prefix + base
+        if self.naming == "module":
+            return f"{base.title().replace('-', '')}_{role}__{self.random.randrange(36**4):x}"
+        if self.naming == "hash":
+            return f"css-{self.random.randrange(36**5):x}"
+        if self.naming == "utility":
+            return " ".join(
+                self.random.sample(
+                    [
+                        "flex",
+                        "mt-4",
+                        "px-6",
+                        "text-sm",
+                        "w-full",
+                        "mb-2",
+                        "bg-white",
+                        "rounded",
+                        "p-4",
+                        "max-w-lg",
+                        "grid",
+                    ],
+                    3,
+                )
+            )
+        return base if self.maybe(0.8) else f"{base} {self.random.choice(NAMES['wrapper'].split())}"
+
+    def element(self, role: str, *inside: str, tag: str = "") -> str:
+        if not tag:
+            tag = SEMANTIC[role] if role in SEMANTIC and self.maybe(self.semantic) else "div"
+        marks = ""
+        if self.naming != "none" and self.maybe(0.9):
+            where = (
+                "id"
+                if role in ("top", "main", "side", "foot", "nav", "comments") and self.maybe(0.3)
+                else "class"
+            )
+            marks = f' {where}="{self.name(role)}"'
+        if self.roles and role in ROLES and self.maybe(0.6):
+            marks += f' role="{ROLES[role]}"'
+        made = f"<{tag}{marks}>" + "".join(inside) + f"</{tag}>"
+        return self.wrapped(made) if self.maybe(0.15) else made
+
+    def wrapped(self, inside: str) -> str:
+        for _ in range(self.random.choice((1, 1, 1, 2, 3))):
+            mark = (
+                f' class="{self.name("wrapper")}"'
+                if self.naming != "none" and self.maybe(0.7)
+                else ""
+            )
+            inside = f"<div{mark}>{inside}</div>"
+        return inside
+
+    def link(self, text: str, inline: bool = False) -> str:
+        mark = f' class="{self.name("title")}"' if not inline and self.maybe(0.1) else ""
+        return f'<a href="/{self.random.randrange(10**6)}"{mark}>{escape(text)}</a>'
+
+    def rich(self, text: str) -> str:
+        """Text with a link or an emphasis here and there."""
+        parts = text.split(" ")
+        made = [escape(part) for part in parts]
+        for _ in range(self.random.choice((0, 0, 0, 1, 1, 2, 4)) if len(parts) > 8 else 0):
+            at = self.random.randrange(len(parts) - 3)
+            n = self.random.randint(1, 3)
+            if "<" not in "".join(made[at : at + n]):
+                mark = self.random.choice(("a", "a", "b", "em", "strong", "span", "code"))
+                made[at] = (f'<a href="/{at}">' if mark == "a" else f"<{mark}>") + made[at]
+                made[at + n - 1] += f"</{mark}>"
+        return " ".join(made)
+
+    def block(self, text: str, tag: str = "") -> str:
+        """One paragraph as this page writes them."""
+        tag = tag or self.paragraph_tag
+        if tag == "br":
+            return f"{self.rich(text)}<br><br>\n"
+        if tag == "p span":
+            return f"<p><span>{self.rich(text)}</span></p>\n"
+        return f"<{tag}>{self.rich(text)}</{tag}>\n"
+
+    def links(self, count: int, least: int = 1, most: int = 3) -> str:
+        made = [self.link(self.words(least, most)) for _ in range(count)]
+        style = self.random.choices(("ul", "div", "flat", "bar"), (6, 2, 2, 1))[0]
+        if style == "ul":
+            return "<ul>" + "".join(f"<li>{one}</li>" for one in made) + "</ul>"
+        if style == "div":
+            return "".join(f"<div>{one}</div>" for one in made)
+        return (" | " if style == "bar" else " ").join(made)
+
+    def heading(self, text: str, level: int, role: str = "") -> str:
+        tag = f"h{level}" if self.maybe(0.9) else "div"
+        return self.element(role or "title", escape(text), tag=tag)
+
+    # what stands around
+
+    def menu(self) -> str:
+        size = self.random.choice((2, 3, 4, 6, 8, 12, 20, 60, 120))
+        if size > 12:
+            groups = "".join(
+                f"<li>{self.link(self.words(1, 2))}{self.links(self.random.randint(3, 12))}</li>"
+                for _ in range(size // 8)
+            )
+            return self.element("nav", f"<ul>{groups}</ul>")
+        return self.element("nav", self.links(size))
+
+    def top(self) -> str:
+        parts = [
+            self.element(
+                "title",
+                self.link(self.words(1, 3)),
+                tag=self.random.choice(("div", "h1", "p", "div")),
+            )
+        ]
+        if self.maybe(0.5):
+            parts.append(
+                self.element(
+                    "form",
+                    "<form><label>",
+                    escape(self.words(1, 2)),
+                    "</label><input name=q><button>",
+                    escape(self.words(1, 1)),
+                    "</button></form>",
+                )
+            )
+        if self.maybe(0.3):
+            parts.append(f"<p>{escape(self.words(3, 8))}</p>")
+        parts.append(self.menu())
+        if self.maybe(0.3):
+            parts.append(self.links(self.random.randint(2, 4)))
+        return self.element("top", *parts)
+
+    def cookie(self) -> str:
+        parts = [
+            self.block(self.sentence() + " " + self.sentence(), "p")
+            for _ in range(self.random.choice((1, 1, 2, 4)))
+        ]
+        if self.maybe(0.4):
+            parts.insert(0, self.heading(self.words(2, 5), 2))
+        buttons = "".join(
+            f"<button>{escape(self.words(1, 3))}</button>" for _ in range(self.random.randint(1, 3))
+        )
+        return self.element("cookie", *parts, buttons)
+
+    def newsletter(self) -> str:
+        return self.element("news", self.heading(self.words(2, 6), 3), self.block(self.sentence(), "p"),
+                            f"<form><input name=email><button>{escape(self.words(1, 2))}</button></form>")  # fmt: skip
+
+    def share(self) -> str:
+        sites = self.random.sample(
+            ("Facebook", "Twitter", "X", "WhatsApp", "LinkedIn", "Email", "Reddit", "Telegram"),
+            self.random.randint(2, 5),
+        )
+        made = " ".join(f'<a href="#">{site}</a>' for site in sites)
+        return self.element(
+            "share", f"<span>{escape(self.words(1, 2))}</span>" if self.maybe(0.4) else "", made
+        )
+
+    def meta(self) -> str:
+        parts = []
+        if self.maybe(0.7):
+            parts.append(f"<span>{escape(self.words(1, 1))} {self.link(self.words(2, 2))}</span>")
+        if self.maybe(0.8):
+            parts.append(
+                f"<time>{escape(self.date())}</time>"
+                if self.maybe(0.5)
+                else f"<span>{escape(self.date())}</span>"
+            )
+        if self.maybe(0.2):
+            parts.append(f"<span>{self.random.randint(1, 90)} {escape(self.words(1, 2))}</span>")
+        return self.element("meta", *parts) if parts else ""
+
+    def cards(self, count: int, kept: float = 0.0, teaser: float = 0.5, price: float = 0.0) -> str:
+        made = []
+        for _ in range(count):
+            title = self.keep(self.words(3, 10), kept)
+            parts = [
+                self.random.choice(("<h3>{}</h3>", "<h2>{}</h2>", "{}", "<h4>{}</h4>")).format(
+                    self.link(title)
+                )
+            ]
+            if self.maybe(0.3):
+                parts.insert(0, f'<a href="#"><img src="{self.random.randrange(999)}.jpg"></a>')
+            if self.maybe(teaser):
+                parts.append(
+                    self.block(self.keep(self.paragraph(self.random.randint(60, 300)), kept), "p")
+                )
+            if self.maybe(price):
+                parts.append(
+                    self.element(
+                        "price",
+                        self.keep(
+                            f"${self.random.randint(1, 999)}.{self.random.randint(10, 99)}", kept
+                        ),
+                        tag="span",
+                    )
+                )
+                parts.append(
+                    f"<button>{escape(self.words(1, 2))}</button>" if self.maybe(0.6) else ""
+                )
+            if self.maybe(0.3):
+                parts.append(self.meta())
+            made.append("".join(parts))
+        if self.maybe(0.4):
+            return self.element("cards", *(f"<li>{one}</li>" for one in made), tag="ul")
+        return self.element("cards", *(self.element("card", one) for one in made))
+
+    def related(self) -> str:
+        inside = (
+            self.cards(self.random.randint(3, 10), teaser=self.random.choice((0, 0, 0.5, 1)))
+            if self.maybe(0.6)
+            else self.links(self.random.randint(3, 10), 3, 10)
+        )
+        return self.element(
+            "related", self.heading(self.words(1, 4), self.random.choice((2, 3, 4))), inside
+        )
+
+    def teasers(self) -> str:
+        """Other stories with their beginnings, which look like a listing and are none here."""
+        return self.wrapped(
+            self.cards(self.random.randint(3, 20), teaser=self.random.choice((0.5, 1, 1)))
+        )
+
+    def bio(self) -> str:
+        name, text = self.heading(self.words(2, 3), 4), self.block(self.paragraph(300), "p")
+        return self.element("bio", name, text)
+
+    def comments(self) -> str:
+        made = [self.heading(f"{self.random.randint(1, 99)} {self.words(1, 1)}", 3)]
+        for _ in range(self.random.choice((0, 1, 2, 3, 8, 25))):
+            texts = "".join(
+                self.block(self.paragraph(500), "p")
+                for _ in range(self.random.choice((1, 1, 1, 2)))
+            )
+            made.append(self.element("comment", self.meta(), texts, self.link(self.words(1, 1))))
+        if self.maybe(0.7):
+            made.append(
+                self.element(
+                    "form",
+                    f"<form><label>{escape(self.words(1, 3))}</label><textarea></textarea><button>{escape(self.words(1, 2))}</button></form>",
+                )
+            )
+        return self.element("comments", *made)
+
+    def side(self) -> str:
+        made = []
+        for _ in range(self.random.randint(1, 6)):
+            what: Callable[[], str] = self.random.choice((
+                lambda: self.links(self.random.randint(4, 20), 1, 8), self.newsletter, self.related,
+                lambda: self.block(self.paragraph(400), "p"), lambda: self.cards(self.random.randint(2, 6), teaser=0.4),
+                lambda: self.element("ad", escape(self.words(1, 4))), self.share,
+                lambda: self.element("tags", self.links(12, 1, 1)),
+            ))  # fmt: skip
+            made.append(
+                self.element(
+                    "widget",
+                    self.heading(self.words(1, 4), self.random.choice((2, 3, 4)))
+                    if self.maybe(0.8)
+                    else "",
+                    what(),
+                )
+            )
+        return self.element("side", *made)
+
+    def foot(self) -> str:
+        made = []
+        for _ in range(self.random.choice((0, 0, 0, 1, 2, 3, 4, 5))):
+            made.append(
+                self.element(
+                    "widget",
+                    self.heading(self.words(1, 2), 4),
+                    self.links(self.random.randint(3, 10)),
+                )
+            )
+        if self.maybe(0.35):
+            made.append(self.block(self.paragraph(600), "p"))
+        if self.maybe(0.3):
+            made.append(self.newsletter())
+        if self.maybe(0.4):
+            made.append(self.share())
+        if self.maybe(0.2):
+            made.append(
+                f"<address>{escape(self.words(3, 8))}<br>{self.random.randint(1, 999)} {escape(self.words(1, 3))}</address>"
+            )
+        note = f"© {self.random.randint(2005, 2025)} {escape(self.words(1, 4))}"
+        made.append(f"<p>{note}. {escape(self.words(2, 8)) if self.maybe(0.7) else ''}</p>")
+        if self.maybe(0.5):
+            made.append(self.links(self.random.randint(2, 6)))
+        return self.element("foot", *made)
+
+    def crumbs(self) -> str:
+        return self.element(
+            "crumbs",
+            " › ".join(self.link(self.words(1, 2)) for _ in range(self.random.randint(2, 4))),
+        )

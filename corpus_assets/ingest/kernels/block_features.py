@@ -1,0 +1,384 @@
+"""What a model is told of each block of a page: small integers that mean the same in any language.
+
+First its own measures, then the elements it stands in, the blocks around it, and the page. All of
+them are counts or shares in thousandths; no text and no name of a site gets in. For the second model
+there are the first one's scores of the block, its neighbours and its surroundings (`add_context`).
+"""
+
+from typing import Any
+
+import numpy as np
+
+from corpus_assets.ingest.kernels.blocks import Blocks, Ints
+from corpus_assets.ingest.kernels.page_names import BREAKING, HINTS, TAGS, names_in
+from corpus_assets.text.bytes import byte_kernel
+from corpus_assets.text.compiled import kernel
+from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME
+
+PLACES = names_in(
+    "nav header footer aside main article section form table li blockquote figure noscript "
+    "button details dialog pre"
+)
+"""Elements whose distance above a block counts, as a hint's does."""
+FAR = 15  # the distance of what is not there
+LEVELS = 4
+NEAR = 2
+SCALE = 1000
+GOOD_CHARS = 60
+
+OWN = names_in(
+    "chars words word_length link_share links mark_share digit_share capital_share "
+    "ends_sentence in_link is_pre has_math after_br begins_low tag depth title_share "
+    "title_words copies line_chars"
+)
+LEVEL = names_in("blocks chars link_share good_share page_share")
+AROUND = names_in("chars link_share tag marks")
+PAGE = names_in(
+    "blocks chars link_share good_share main_share main_link_share main_blocks articles title_at"
+)
+PLACE = names_in(
+    "index index_share chars_before_share from_end same_signature signature_chars "
+    "signature_link_share same_parent_signature in_main in_large_main before_main after_main "
+    "main_levels since_heading heading next_is_heading since_title since_good until_good "
+    "good_before good_after siblings sibling_index"
+)
+CONTEXT_NEAR = 3
+CONTEXT = (
+    ["own"]
+    + [f"{side}{n}" for n in range(1, CONTEXT_NEAR + 1) for side in ("before", "after")]
+    + [f"level{n}" for n in range(LEVELS)]
+    + ["page", "signature", "window", "best_share"]
+)
+FEATURES = (
+    [*OWN]
+    + [f"near_{name}" for name in (*HINTS, *(f"<{tag}>" for tag in PLACES))]
+    + [f"level{n}_{name}" for n in range(LEVELS) for name in LEVEL]
+    + [
+        f"{side}{n}_{name}"
+        for n in range(1, NEAR + 1)
+        for side in ("before", "after")
+        for name in AROUND
+    ]
+    + [*PLACE]
+    + [f"page_{name}" for name in PAGE]
+)
+"""Names of the columns, in order; `add_context` puts `CONTEXT` after them."""
+
+_N_HINTS = len(HINTS)
+_N_NEAR = _N_HINTS + len(PLACES)
+_PLACE_OF = np.full(len(BREAKING) + 2, -1, dtype=np.int64)
+for _number, _name in enumerate(PLACES):
+    _PLACE_OF[TAGS[_name]] = _N_HINTS + _number
+_IS_HEADING = np.zeros(len(BREAKING) + 2, dtype=np.int64)
+for _level in range(1, 7):
+    _IS_HEADING[TAGS[f"h{_level}"]] = _level
+_ARTICLE = TAGS["article"]
+
+
+def block_features(page: Blocks) -> Ints:
+    """Features of each block, int32 (n, len(FEATURES)); time linear in blocks times features."""
+    features = np.zeros((len(page.blocks), len(FEATURES)), dtype=np.int32)
+    if len(page.blocks):
+        _fill(page.text, page.blocks, page.elements, page.signatures, features)
+    return features
+
+
+def add_context(page: Blocks, features: Ints, scores: Ints) -> Ints:
+    """Features with what a first model's scores (0 to `SCALE`) say around each block."""
+    n = len(page.blocks)
+    both = np.zeros((n, len(FEATURES) + len(CONTEXT)), dtype=np.int32)
+    both[:, : len(FEATURES)] = features
+    if n:
+        _context(page.blocks, page.elements, page.signatures, scores, both)
+    return both
+
+
+@byte_kernel
+def _share(part: int, whole: int) -> int:
+    return part * SCALE // whole if whole > 0 else 0
+
+
+@kernel
+def _prefixes(blocks: Any) -> Any:
+    """Sums before each block: chars, link chars, chars of good blocks, marks."""
+    n = len(blocks)
+    sums = np.zeros((n + 1, 4), dtype=np.int64)
+    for b in range(n):
+        chars, link_chars, marks = blocks[b, 4], blocks[b, 6], blocks[b, 8]
+        is_good = chars >= GOOD_CHARS and 3 * link_chars < chars and marks > 0
+        sums[b + 1, 0] = sums[b, 0] + chars
+        sums[b + 1, 1] = sums[b, 1] + link_chars
+        sums[b + 1, 2] = sums[b, 2] + (chars if is_good else 0)
+        sums[b + 1, 3] = sums[b, 3] + marks
+    return sums
+
+
+@kernel
+def _group(values: Any) -> Any:
+    """Number of its group for each of uint64 values, equal ones in one, and how many groups."""
+    n = len(values)
+    slots = 16
+    while slots < 2 * n:
+        slots *= 2
+    mask = np.uint64(slots - 1)
+    keys = np.zeros(slots, dtype=np.uint64)
+    numbers = np.full(slots, -1, dtype=np.int64)
+    groups = np.empty(n, dtype=np.int64)
+    count = 0
+    for index in range(n):
+        value = values[index]
+        slot = (value ^ (value >> np.uint64(29))) & mask
+        while numbers[slot] >= 0 and keys[slot] != value:
+            slot = (slot + np.uint64(1)) & mask
+        if numbers[slot] < 0:
+            keys[slot] = value
+            numbers[slot] = count
+            count += 1
+        groups[index] = numbers[slot]
+    return groups, count
+
+
+@byte_kernel
+def _next_level(elements: Ints, element: int) -> int:
+    """The nearest ancestor with more blocks; the page where there is none."""
+    size = elements[element, 5] - elements[element, 4]
+    while element > 0 and elements[element, 5] - elements[element, 4] == size:
+        element = elements[element, 0]
+    return element
+
+
+@kernel
+def _deepest(elements: Any, sums: Any, column: int, numerator: int, denominator: int) -> int:
+    """The deepest element that holds more than such a share of a sum; they form a chain."""
+    total = sums[len(sums) - 1, column]
+    found = 0
+    for e in range(1, len(elements)):
+        held = sums[elements[e, 5], column] - sums[elements[e, 4], column]
+        if held * denominator > total * numerator:
+            found = e
+    return found
+
+
+@kernel
+def _fill(text: Any, blocks: Any, elements: Any, signatures: Any, out: Any) -> None:
+    n, m = len(blocks), len(elements)
+    sums = _prefixes(blocks)
+    chars_in_page, links_in_page, good_in_page = sums[n, 0], sums[n, 1], sums[n, 2]
+    # distances to hints and places, by element
+    near = np.full((m, _N_NEAR), FAR, dtype=np.int32)
+    articles = 0
+    for e in range(m):
+        parent = elements[e, 0]
+        if parent >= 0:
+            for h in range(_N_NEAR):
+                near[e, h] = min(near[parent, h] + 1, FAR)
+        bits = elements[e, 2]
+        for h in range(_N_HINTS):
+            if bits >> h & 1:
+                near[e, h] = 0
+        place = _PLACE_OF[elements[e, 1]]
+        if place >= 0:
+            near[e, place] = 0
+        articles += elements[e, 1] == _ARTICLE
+    # elements of the same signature, and siblings
+    groups, n_groups = _group(signatures)
+    group_size = np.zeros(n_groups, dtype=np.int64)
+    group_chars = np.zeros(n_groups, dtype=np.int64)
+    group_links = np.zeros(n_groups, dtype=np.int64)
+    children = np.zeros(m, dtype=np.int64)
+    order = np.zeros(m, dtype=np.int64)
+    for e in range(m):
+        if elements[e, 5] > elements[e, 4]:
+            group_size[groups[e]] += 1
+            group_chars[groups[e]] += sums[elements[e, 5], 0] - sums[elements[e, 4], 0]
+            group_links[groups[e]] += sums[elements[e, 5], 1] - sums[elements[e, 4], 1]
+            parent = elements[e, 0]
+            if parent >= 0:
+                order[e] = children[parent]
+                children[parent] += 1
+    # equal texts
+    texts = np.empty(n, dtype=np.uint64)
+    for b in range(n):
+        value = FNV_OFFSET
+        for at in range(blocks[b, 0], blocks[b, 1]):
+            value = (value ^ np.uint64(text[at])) * FNV_PRIME
+        texts[b] = value
+    copies, n_texts = _group(texts)
+    copy_count = np.zeros(n_texts, dtype=np.int64)
+    for b in range(n):
+        copy_count[copies[b]] += 1
+    column = 2 if good_in_page > 0 else 0
+    main = _deepest(elements, sums, column, 1, 2)
+    large = _deepest(elements, sums, column, 4, 5)
+    main_from, main_to = elements[main, 4], elements[main, 5]
+    # the heading that repeats the page's title
+    title_at, title_best = -1, 0
+    for b in range(n):
+        level = _IS_HEADING[elements[blocks[b, 2], 1]]
+        if blocks[b, 12] >= 2 and level > 0 and 2 * blocks[b, 12] >= blocks[b, 5]:
+            worth = blocks[b, 12] * 8 + (6 - level)
+            if worth > title_best:
+                title_at, title_best = b, worth
+    levels = np.empty(LEVELS, dtype=np.int64)
+    last_heading, heading_level, last_good = -1, 0, -1
+    for b in range(n):
+        row = out[b]
+        block = blocks[b]
+        element = block[2]
+        tag = elements[element, 1]
+        chars, words, link_chars = block[4], block[5], block[6]
+        flags = block[3]
+        at = 0
+        lines = 1
+        for place in range(block[0], block[1]):
+            lines += text[place] == 10
+        row[at] = chars
+        row[at + 1] = words
+        row[at + 2] = chars * 10 // max(words, 1)
+        row[at + 3] = _share(link_chars, chars)
+        row[at + 4] = block[7]
+        row[at + 5] = _share(block[8], chars)
+        row[at + 6] = _share(block[9], chars)
+        row[at + 7] = _share(block[10], chars)
+        row[at + 8] = flags & 1
+        row[at + 9] = flags >> 1 & 1
+        row[at + 10] = flags >> 2 & 1
+        row[at + 11] = flags >> 3 & 1
+        row[at + 12] = flags >> 4 & 1
+        row[at + 13] = flags >> 5 & 1
+        row[at + 14] = tag
+        row[at + 15] = elements[element, 3]
+        row[at + 16] = _share(block[12], words)
+        row[at + 17] = block[12]
+        row[at + 18] = copy_count[copies[b]]
+        row[at + 19] = chars // lines
+        at += 20
+        for h in range(_N_NEAR):
+            distance = near[element, h]
+            if h < _N_HINTS and block[11] >> h & 1:
+                distance = min(distance, 2)
+            row[at] = distance
+            at += 1
+        level = element
+        for number in range(LEVELS):
+            first, stop = elements[level, 4], elements[level, 5]
+            held = sums[stop, 0] - sums[first, 0]
+            row[at] = stop - first
+            row[at + 1] = held
+            row[at + 2] = _share(sums[stop, 1] - sums[first, 1], held)
+            row[at + 3] = _share(sums[stop, 2] - sums[first, 2], held)
+            row[at + 4] = _share(held, chars_in_page)
+            at += 5
+            levels[number] = level
+            level = _next_level(elements, level)
+        for distance in range(1, NEAR + 1):
+            for side in (-distance, distance):
+                other = b + side
+                if 0 <= other < n:
+                    row[at] = blocks[other, 4]
+                    row[at + 1] = _share(blocks[other, 6], blocks[other, 4])
+                    row[at + 2] = elements[blocks[other, 2], 1]
+                    row[at + 3] = blocks[other, 8]
+                else:
+                    row[at], row[at + 1], row[at + 2], row[at + 3] = -1, -1, -1, -1
+                at += 4
+        group = groups[element]
+        main_levels, chain = 0, main
+        while chain > 0 and not elements[chain, 4] <= b < elements[chain, 5]:
+            chain = elements[chain, 0]
+            main_levels += 1
+        parent = elements[element, 0]
+        outer = levels[1]
+        row[at] = b
+        row[at + 1] = b * SCALE // n
+        row[at + 2] = _share(sums[b, 0], chars_in_page)
+        row[at + 3] = n - b
+        row[at + 4] = group_size[group]
+        row[at + 5] = group_chars[group] // max(group_size[group], 1)
+        row[at + 6] = _share(group_links[group], group_chars[group])
+        row[at + 7] = group_size[groups[parent]] if parent >= 0 else 0
+        row[at + 8] = main_from <= b < main_to
+        row[at + 9] = elements[large, 4] <= b < elements[large, 5]
+        row[at + 10] = max(main_from - b, 0)
+        row[at + 11] = max(b - main_to + 1, 0)
+        row[at + 12] = main_levels
+        row[at + 13] = b - last_heading if last_heading >= 0 else 10_000
+        row[at + 14] = heading_level
+        row[at + 15] = _IS_HEADING[elements[blocks[b + 1, 2], 1]] if b + 1 < n else 0
+        row[at + 16] = b - title_at if title_at >= 0 else -10_000
+        row[at + 17] = b - last_good if last_good >= 0 else 10_000
+        row[at + 18] = 10_000
+        row[at + 19] = _share(sums[b, 2], good_in_page)
+        row[at + 20] = _share(good_in_page - sums[b + 1, 2], good_in_page)
+        row[at + 21] = children[outer]
+        row[at + 22] = order[element]
+        at += 23
+        row[at] = n
+        row[at + 1] = chars_in_page
+        row[at + 2] = _share(links_in_page, chars_in_page)
+        row[at + 3] = _share(good_in_page, chars_in_page)
+        row[at + 4] = _share(sums[main_to, 0] - sums[main_from, 0], chars_in_page)
+        row[at + 5] = _share(
+            sums[main_to, 1] - sums[main_from, 1], sums[main_to, 0] - sums[main_from, 0]
+        )
+        row[at + 6] = main_to - main_from
+        row[at + 7] = articles
+        row[at + 8] = title_at
+        at += 9
+        if _IS_HEADING[tag]:
+            last_heading, heading_level = b, _IS_HEADING[tag]
+        if sums[b + 1, 2] > sums[b, 2]:
+            last_good = b
+    following = -1
+    for back in range(n):
+        b = n - 1 - back
+        if following >= 0:
+            out[b, _UNTIL_GOOD] = following - b
+        if sums[b + 1, 2] > sums[b, 2]:
+            following = b
+
+
+_UNTIL_GOOD = FEATURES.index("until_good")
+
+
+@kernel
+def _context(blocks: Any, elements: Any, signatures: Any, scores: Any, out: Any) -> None:
+    n = len(blocks)
+    base = out.shape[1] - _N_CONTEXT
+    weights = np.zeros(n + 1, dtype=np.int64)
+    scored = np.zeros(n + 1, dtype=np.int64)
+    best = 1
+    for b in range(n):
+        weights[b + 1] = weights[b] + blocks[b, 4]
+        scored[b + 1] = scored[b] + np.int64(blocks[b, 4]) * scores[b]
+        best = max(best, scores[b])
+    groups, n_groups = _group(signatures)
+    group_weight = np.zeros(n_groups, dtype=np.int64)
+    group_score = np.zeros(n_groups, dtype=np.int64)
+    for b in range(n):
+        group_weight[groups[blocks[b, 2]]] += blocks[b, 4]
+        group_score[groups[blocks[b, 2]]] += np.int64(blocks[b, 4]) * scores[b]
+    for b in range(n):
+        at = base
+        row = out[b]
+        row[at] = scores[b]
+        at += 1
+        for distance in range(1, CONTEXT_NEAR + 1):
+            for side in (-distance, distance):
+                row[at] = scores[b + side] if 0 <= b + side < n else -1
+                at += 1
+        level = blocks[b, 2]
+        for _ in range(LEVELS):
+            first, stop = elements[level, 4], elements[level, 5]
+            row[at] = (scored[stop] - scored[first]) // max(weights[stop] - weights[first], 1)
+            at += 1
+            level = _next_level(elements, level)
+        row[at] = scored[n] // max(weights[n], 1)
+        group = groups[blocks[b, 2]]
+        row[at + 1] = group_score[group] // max(group_weight[group], 1)
+        first, stop = max(b - 5, 0), min(b + 6, n)
+        row[at + 2] = (scored[stop] - scored[first]) // max(weights[stop] - weights[first], 1)
+        row[at + 3] = scores[b] * SCALE // best
+
+
+_N_CONTEXT = len(CONTEXT)

@@ -1,0 +1,706 @@
+"""A page as blocks of text in a tree of elements, in one pass over its bytes.
+
+A block is text between two tags that break it (`p`, `div`, `li`, `td` ...; two `br` as well). It
+knows the innermost element it stands in and counts of what it holds; an element knows its parent
+and what its class, id, role and itemprop hint at (`VOCABULARY`). Nothing is judged here.
+
+What a tolerant parser does is done: an end tag closes back to its nearest open namesake, and is
+ignored where there is none or a table cell lies between; `p`, `li`, `td` ... end by their sibling;
+comments, CDATA, scripts, styles, templates, drawings and form fields hold no text; entities become
+characters. Elements beyond `MAX_DEPTH` count as their ancestor there. Time is linear in the page.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from corpus_assets.ingest.kernels.markup import (
+    _after_comment,
+    _after_raw,
+    _is_letter,
+    _read_name,
+    name_hash,
+)
+from corpus_assets.ingest.kernels.page_chars import (
+    code_point,
+    ends_sentence,
+    is_blank,
+    is_mark,
+    is_word,
+    read_entity,
+    write_code,
+)
+from corpus_assets.ingest.kernels.page_names import (
+    ENTITY_CODES,
+    ENTITY_HASHES,
+    HINT_BITS,
+    HINT_HASHES,
+    HINTS,
+    IS_A,
+    IS_BR,
+    IS_BREAKING,
+    IS_HR,
+    IS_INLINE,
+    IS_LEFT_OUT,
+    IS_MATH,
+    IS_RAW,
+    IS_SPAN,
+    IS_VOID,
+    TAG_HASHES,
+    TAG_KINDS,
+    TAG_NUMBERS,
+    TAGS,
+    Words,
+    find_slot,
+    signed,
+)
+from corpus_assets.text.bytes import byte_kernel, find_byte, find_near_byte
+from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME
+
+Bytes = npt.NDArray[np.uint8]
+Ints = npt.NDArray[np.int32]
+
+MAX_DEPTH = 256
+MAX_PAGE_BYTES = 1 << 30  # offsets are int32
+
+BLOCK_COLUMNS = (
+    "start", "end", "element", "flags", "chars", "words", "link_chars", "links", "marks", "digits",
+    "capitals", "hints", "title_words",
+)  # fmt: skip
+"""Of a block: its bytes in the text, its element's number, `FLAGS`, and counts.
+
+`chars` are characters without space, one of a script without spaces counting 3; `words` are runs of
+letters and digits; `marks` punctuation of sentences; `title_words` words that stand in the page's
+title; `hints` those of inline elements inside.
+"""
+(_START, _END, _ELEMENT, _FLAGS, _CHARS, _WORDS, _LINK_CHARS, _LINKS, _MARKS, _DIGITS, _CAPITALS,
+ _INNER, _IN_TITLE) = range(13)  # fmt: skip
+FLAGS = {
+    "ends_sentence": 1,
+    "in_link": 2,
+    "is_pre": 4,
+    "has_math": 8,
+    "after_br": 16,
+    "begins_low": 32,
+}
+ELEMENT_COLUMNS = ("parent", "tag", "hints", "depth", "first_block", "end_block")
+_PARENT, _TAG, _HINTS, _DEPTH, _FIRST, _STOP = range(6)
+
+
+class Blocks(NamedTuple):
+    """A page: text in UTF-8, blocks (n, 13) and elements (m, 6) in page order, and the elements'
+    signatures (m), equal for equal tag and class. Element 0 is the page."""
+
+    text: Bytes
+    blocks: Ints
+    elements: Ints
+    signatures: Words
+
+
+def find_blocks(page: bytes) -> Blocks:
+    """Blocks and elements of a page in UTF-8; about 2 ns a byte."""
+    if len(page) > MAX_PAGE_BYTES:
+        raise ValueError(f"the page has {len(page)} bytes: set the gates' max_bytes lower")
+    data = np.frombuffer(page, dtype=np.uint8)
+    room = page.count(b"<") + 2
+    text = np.empty(len(page) + len(page) // 5 + 64, dtype=np.uint8)  # `&nGt;` becomes six bytes
+    blocks = np.zeros((room, len(BLOCK_COLUMNS)), dtype=np.int32)
+    elements = np.zeros((room, len(ELEMENT_COLUMNS)), dtype=np.int32)
+    signatures = np.zeros(room, dtype=np.uint64)
+    n, m = _parse(
+        data, text, blocks, elements, signatures,
+        np.zeros(272 + MAX_DEPTH + 1, dtype=np.uint64), np.zeros(MAX_DEPTH + 1, dtype=np.int32),
+        TAG_HASHES, TAG_KINDS, TAG_NUMBERS,
+        HINT_HASHES, HINT_BITS, ENTITY_HASHES, ENTITY_CODES,
+    )  # fmt: skip
+    return Blocks(text, blocks[:n], elements[:m], signatures[:m])
+
+
+_P, _LI, _DT, _DD, _TD, _TH, _TR, _PRE, _TABLE, _CAPTION, _OPTION = (
+    TAGS[name]
+    for name in ("p", "li", "dt", "dd", "td", "th", "tr", "pre", "table", "caption", "option")
+)
+_HTML, _HEAD, _BODY, _DIV, _ADDRESS, _CUSTOM = (
+    TAGS[name] for name in ("html", "head", "body", "div", "address", "custom")
+)
+_TITLE_HASH, _SCRIPT, _ANNOTATION = (name_hash(name) for name in ("title", "script", "annotation"))
+_HIDDEN = HINTS["hidden"]
+_TEX = np.frombuffer(b"tex", dtype=np.uint8)
+_NONE = np.frombuffer(b"display:none", dtype=np.uint8)
+
+
+@byte_kernel
+def _hints_of(data: Bytes, at: int, end: int, hashes: Words, bits: npt.NDArray[np.uint32]) -> Any:
+    """Hints of the words in data[at:end]."""
+    found = np.uint32(0)
+    value, n = FNV_OFFSET, 0
+    last_small = False
+    while at < end:
+        byte = data[at]
+        if not _is_letter(byte):
+            value, n, last_small = FNV_OFFSET, 0, False
+            at += 1
+            continue
+        is_capital = byte < 97
+        if is_capital and last_small:
+            value, n = FNV_OFFSET, 0
+        last_small = not is_capital
+        value = (value ^ np.uint64(byte | 32)) * FNV_PRIME
+        n += 1
+        if n >= 2:
+            slot = find_slot(hashes, value)
+            if slot >= 0:
+                is_end = at + 1 >= end or not _is_letter(data[at + 1])
+                is_end = is_end or (last_small and data[at + 1] < 97)
+                if is_end or bits[slot] >> np.uint32(31):
+                    found |= bits[slot] & np.uint32(0x7FFFFFFF)
+        at += 1
+    return signed(found)
+
+
+@byte_kernel
+def _holds_word(data: Bytes, at: int, end: int, word: Bytes) -> bool:
+    """Whether a lower-case word stands in data[at:end], in either case."""
+    while at + len(word) <= end:
+        place = 0
+        while place < len(word) and data[at + place] | 32 == word[place]:
+            place += 1
+        if place == len(word):
+            return True
+        at += 1
+    return False
+
+
+@byte_kernel
+def _after_nested(data: Bytes, at: int, name: np.uint64) -> int:
+    """Place after the end tag that matches a start tag which ended at `at`, inner namesakes
+    counted; -1 where it has none."""
+    n = len(data)
+    depth = 1
+    at = find_byte(data, 60, at)
+    while at + 2 < n:
+        is_end = data[at + 1] == 47
+        first = at + 1 + is_end
+        if _is_letter(data[first]):
+            end, found = _read_name(data, first)
+            if found == name:
+                close = find_near_byte(data, 62, end)
+                if is_end:
+                    depth -= 1
+                elif data[close - 1] != 47:
+                    depth += 1
+                if depth == 0:
+                    return min(close + 1, n)
+            at = end
+        else:
+            at += 1
+        at = find_near_byte(data, 60, at)
+    return -1
+
+
+@byte_kernel
+def _measure(text: Bytes, block: Ints, title: Words) -> None:
+    """Fill in a block's counts from its text."""
+    at, end = signed(block[_START]), signed(block[_END])
+    chars = words = marks = digits = capitals = in_title = 0
+    in_word = False
+    value, last, first = FNV_OFFSET, 0, 0
+    while at < end:
+        byte = text[at]
+        if byte < 128:
+            code = signed(byte)
+            at += 1
+        else:
+            code, at = code_point(text, at)
+        if code <= 32 or is_blank(code):
+            if in_word and title[value & np.uint64(255)] == value:
+                in_title += 1
+            in_word, value = False, FNV_OFFSET
+            continue
+        is_wide = (0x2E80 <= code < 0xFF00 and not 0xAC00 <= code < 0xD7B0) or 0xE00 <= code < 0xE80
+        chars += 3 if is_wide else 1
+        if first == 0:
+            first = code
+        if is_word(code):
+            words += not in_word
+            in_word = True
+            digits += 48 <= code <= 57
+            capitals += 65 <= code <= 90
+            value = (value ^ np.uint64(code | 32)) * FNV_PRIME
+        else:
+            if in_word and title[value & np.uint64(255)] == value:
+                in_title += 1
+            in_word, value = False, FNV_OFFSET
+            marks += is_mark(code)
+        if code not in (34, 39, 41, 93, 0xBB, 0x201D, 0x2019, 0x300D, 0x300F):
+            last = code
+    if in_word and title[value & np.uint64(255)] == value:
+        in_title += 1
+    block[_CHARS], block[_WORDS], block[_MARKS] = chars, words, marks
+    block[_DIGITS], block[_CAPITALS], block[_IN_TITLE] = digits, capitals, in_title
+    if ends_sentence(last):
+        block[_FLAGS] |= 1
+    if 97 <= first <= 122:
+        block[_FLAGS] |= 32
+
+
+@byte_kernel
+def _read_title(data: Bytes, at: int, end: int, title: Words) -> None:
+    """Words of the page's title into a table of 256, the later of two in one slot."""
+    value, n = FNV_OFFSET, 0
+    while at <= end:
+        code = 32
+        if at < end:
+            code, at = code_point(data, at)
+        else:
+            at += 1
+        if is_word(code):
+            value = (value ^ np.uint64(code | 32)) * FNV_PRIME
+            n += 1
+        else:
+            if n:
+                title[value & np.uint64(255)] = value
+            value, n = FNV_OFFSET, 0
+
+
+@byte_kernel
+def _chars_of(text: Bytes, at: int, end: int) -> int:
+    """Characters without space in text[at:end], wide ones thrice, as `_measure` counts them."""
+    chars = 0
+    while at < end:
+        code, at = code_point(text, at)
+        if not is_blank(code):
+            is_wide = (
+                0x2E80 <= code < 0xFF00 and not 0xAC00 <= code < 0xD7B0
+            ) or 0xE00 <= code < 0xE80
+            chars += 3 if is_wide else 1
+    return chars
+
+
+@byte_kernel
+def _has_dash(data: Bytes, at: int, end: int) -> bool:
+    """Whether data[at:end] is the name of a custom element."""
+    return find_near_byte(data[:end], 45, at) < end
+
+
+@byte_kernel
+def _closes(tag: int, open_tag: int) -> bool:
+    """Whether a start tag ends an open sibling."""
+    if tag == _LI:
+        return open_tag == _LI
+    if tag in (_DT, _DD):
+        return open_tag in (_DT, _DD)
+    if tag in (_TD, _TH):
+        return open_tag in (_TD, _TH)
+    if tag == _TR:
+        return open_tag == _TR
+    return tag == _OPTION and open_tag == _OPTION
+
+
+@byte_kernel
+def _looks_past(tag: int, open_tag: int) -> bool:
+    """Whether an open element lets a start tag look for its sibling above it."""
+    if tag == _TR:
+        return open_tag in (_TD, _TH)
+    if tag in (_LI, _DT, _DD):
+        return open_tag in (_P, _DIV, _ADDRESS)
+    return open_tag == _P
+
+
+@byte_kernel
+def _parse(
+    data: Bytes,
+    text: Bytes,
+    blocks: Ints,
+    elements: Ints,
+    signatures: Words,
+    scratch: Words,
+    stack: Ints,  # numbers of open elements
+    tag_hashes: Words,
+    tag_kinds: Bytes,
+    tag_numbers: Bytes,
+    hint_hashes: Words,
+    hint_bits: npt.NDArray[np.uint32],
+    entity_hashes: Words,
+    entity_codes: Words,
+) -> tuple[int, int]:
+    n = len(data)
+    title = scratch[:256]
+    never_ends = scratch[256:272]  # names of left-out elements without an end tag
+    names = scratch[272:]  # of open elements
+    hints, slot, signature, name = 0, -1, np.uint64(0), np.uint64(0)
+    is_closed = False
+    n_never = 0
+    depth = 0  # stack[depth] is the innermost open element
+    n_elements, n_blocks = 1, 0
+    elements[0, _PARENT] = -1
+    size = 0
+    is_open = False  # a block has begun
+    pending = False  # a space to write before the next character
+    breaks = 0  # `br` since the last character
+    pre = 0  # depth of the open `pre`
+    link = -1  # depth at which the open link began
+    link_start = 0
+    comments_end = True
+    has_title = False
+    flags = 0
+    at = 0
+    while True:
+        is_tag = False
+        stop = at >= n
+        flush = stop
+        tag = 0
+        if not stop:
+            byte = data[at]
+            if byte == 60 and at + 1 < n:
+                following = data[at + 1]
+                is_tag = following in (33, 47, 63) or _is_letter(following)
+        if stop:
+            pass
+        elif is_tag:
+            following = data[at + 1]
+            if following == 33 and at + 3 < n and data[at + 2] == 45 and data[at + 3] == 45:
+                place = _after_comment(data, at + 2) if comments_end else -1
+                comments_end = place >= 0
+                at = place if comments_end else at + 4
+                continue
+            if following == 33 or following == 63:
+                at = min(find_near_byte(data, 62, at + 1) + 1, n)
+                continue
+            if following == 47:
+                if at + 2 >= n or not _is_letter(data[at + 2]):
+                    at = min(find_near_byte(data, 62, at + 1) + 1, n)
+                    continue
+                begin = at
+                end, name = _read_name(data, at + 2)
+                at = min(find_near_byte(data, 62, end) + 1, n)
+                slot = find_slot(tag_hashes, name)
+                kind = signed(tag_kinds[slot]) if slot >= 0 else IS_INLINE
+                if kind == IS_A:
+                    if link >= 0 and is_open:
+                        blocks[n_blocks, _LINK_CHARS] += _chars_of(text, link_start, size)
+                    link = -1
+                    continue
+                if kind != IS_BREAKING and (slot >= 0 or not _has_dash(data, begin, end)):
+                    continue
+                place = depth
+                while place > 0 and names[place] != name:
+                    open_tag = elements[stack[place], _TAG]
+                    if open_tag in (_TD, _TH, _TABLE, _CAPTION) and (
+                        slot < 0 or tag_numbers[slot] not in (_TABLE, _TR, _TD, _TH, _HTML, _BODY)
+                    ):
+                        place = 0
+                        break
+                    place -= 1
+                flush = True
+                if place > 0:
+                    tag = -place
+            else:
+                begin = at
+                at, name = _read_name(data, at + 1)
+                slot = find_slot(tag_hashes, name)
+                kind = signed(tag_kinds[slot]) if slot >= 0 else IS_INLINE
+                if slot < 0 and _has_dash(data, begin, at):
+                    kind = IS_BREAKING
+                # attributes
+                hints = 0
+                signature = name
+                has_href = is_katex = is_tex = is_closed = False
+                while at < n:
+                    byte = data[at]
+                    if byte == 62:
+                        is_closed = data[at - 1] == 47
+                        at += 1
+                        break
+                    if byte <= 32 or byte == 47:
+                        at += 1
+                        continue
+                    first = at
+                    at += 1
+                    while at < n and data[at] > 32 and data[at] not in (47, 61, 62):
+                        at += 1
+                    stop_name = at
+                    while at < n and data[at] <= 32:
+                        at += 1
+                    value_from = value_to = at
+                    if at < n and data[at] == 61:
+                        at += 1
+                        while at < n and data[at] <= 32:
+                            at += 1
+                        if at < n and (data[at] == 34 or data[at] == 39):
+                            value_from = at + 1
+                            value_to = find_near_byte(data, data[at], at + 1)
+                            at = min(value_to + 1, n)
+                        else:
+                            value_from = at
+                            while at < n and data[at] > 32 and data[at] != 62:
+                                at += 1
+                            value_to = at
+                    length = stop_name - first
+                    letter = data[first] | 32
+                    if length == 5 and letter == 99 and data[first + 1] | 32 == 108:  # class
+                        hints |= _hints_of(data, value_from, value_to, hint_hashes, hint_bits)
+                        for place in range(value_from, min(value_to, value_from + 64)):
+                            if not 48 <= data[place] <= 57:
+                                signature = (signature ^ np.uint64(data[place])) * FNV_PRIME
+                        if kind == IS_SPAN and value_to - value_from >= 10:
+                            is_katex = (
+                                data[value_from] == 107 and data[value_from + 5] == 45
+                                and data[value_from + 6] == 104 and data[value_from + 1] == 97
+                            )  # fmt: skip
+                    elif (
+                        (length == 2 and letter == 105 and data[first + 1] | 32 == 100)
+                        or (length == 4 and letter == 114 and data[first + 1] | 32 == 111)
+                        or (length == 8 and letter == 105 and data[first + 4] | 32 == 112)
+                    ):  # id
+                        hints |= _hints_of(data, value_from, value_to, hint_hashes, hint_bits)
+                    elif length == 6 and letter == 104 and data[first + 1] | 32 == 105:  # hidden
+                        hints |= 1 << _HIDDEN
+                    elif length == 5 and letter == 115 and data[first + 1] | 32 == 116:  # style
+                        if _holds_word(data, value_from, min(value_to, value_from + 200), _NONE):
+                            hints |= 1 << _HIDDEN
+                    elif (
+                        length == 11 and letter == 97 and data[first + 5] | 32 == 104
+                    ):  # aria-hidden
+                        if value_to > value_from and data[value_from] | 32 == 116:
+                            hints |= 1 << _HIDDEN
+                    elif length == 4 and letter == 104 and kind == IS_A:
+                        has_href = True
+                    elif length == 4 and letter == 116 and name == _SCRIPT:  # type
+                        is_tex = _holds_word(data, value_from, value_to, _TEX)
+                # what the tag does
+                if kind == IS_VOID:
+                    continue
+                if kind == IS_RAW:
+                    place = _after_raw(data, at, name)
+                    if name == _TITLE_HASH and not has_title and depth <= 3:
+                        _read_title(data, at, place, title)
+                        has_title = True
+                    if is_tex and is_open:
+                        if pending:
+                            text[size] = 32
+                            size += 1
+                            pending = False
+                        text[size] = 36
+                        size += 1
+                        for inner in range(at, place):
+                            text[size] = data[inner] if data[inner] > 32 else 32
+                            size += 1
+                        text[size] = 36
+                        size += 1
+                        flags |= 8
+                    at = min(find_near_byte(data, 62, place) + 1, n)
+                    continue
+                if kind in (IS_LEFT_OUT, IS_MATH) or (kind == IS_SPAN and is_katex):
+                    is_known = is_closed and kind != IS_SPAN
+                    for index in range(n_never):
+                        is_known = is_known or never_ends[index] == name
+                    if is_known:
+                        continue
+                    place = _after_nested(data, at, name)
+                    if place < 0:
+                        if n_never < len(never_ends):
+                            never_ends[n_never] = name
+                            n_never += 1
+                        continue
+                    if kind == IS_MATH:
+                        inner = _annotation(data, at, place)
+                        if inner < 0:
+                            continue  # its letters are read as text
+                        if not is_open:
+                            is_open = True
+                            blocks[n_blocks, _START] = size
+                        elif pending:
+                            text[size] = 32
+                            size += 1
+                        pending = False
+                        text[size] = 36
+                        size += 1
+                        last = find_near_byte(data, 60, inner)
+                        while inner < last:
+                            code, second = signed(data[inner]), 0
+                            after = inner
+                            if code == 38:
+                                after, code, second = read_entity(
+                                    data, inner, entity_hashes, entity_codes
+                                )
+                            if after == inner:
+                                text[size] = max(data[inner], np.uint8(32))
+                                size += 1
+                                inner += 1
+                                continue
+                            size = write_code(text, size, code)
+                            if second:
+                                size = write_code(text, size, second)
+                            inner = after
+                        text[size] = 36
+                        size += 1
+                        flags |= 8
+                    at = place
+                    continue
+                if kind == IS_BR:
+                    breaks += 1
+                    if pre > 0 and is_open:
+                        text[size] = 10
+                        size += 1
+                    elif breaks >= 2:
+                        flush = is_open
+                        tag = 0
+                    pending = True
+                    if not flush:
+                        continue
+                elif kind == IS_HR:
+                    flush = True
+                elif kind == IS_A:
+                    if link >= 0 and is_open:
+                        blocks[n_blocks, _LINK_CHARS] += _chars_of(text, link_start, size)
+                    link = depth if has_href else -1
+                    link_start = size
+                    if is_open:
+                        blocks[n_blocks, _INNER] |= hints
+                        blocks[n_blocks, _LINKS] += has_href
+                    continue
+                elif kind != IS_BREAKING:
+                    if is_open:
+                        blocks[n_blocks, _INNER] |= hints
+                    continue
+                else:
+                    flush = True
+                    tag = signed(tag_numbers[slot]) if slot >= 0 else _CUSTOM
+        if flush:
+            if is_open:
+                block = blocks[n_blocks]
+                if link >= 0:
+                    block[_LINK_CHARS] += _chars_of(
+                        text, max(link_start, signed(block[_START])), size
+                    )
+                while size > block[_START] and text[size - 1] <= 32:
+                    size -= 1
+                block[_END] = size
+                block[_ELEMENT] = stack[depth]
+                block[_FLAGS] = flags | (2 if link >= 0 else 0) | (4 if pre > 0 else 0)
+                _measure(text, block, title)
+                if size > block[_START]:
+                    n_blocks += 1
+                else:
+                    block[:] = 0
+            is_open = pending = False
+            flags = 16 if breaks >= 2 and not stop else 0
+            link_start = size
+            if stop:
+                break
+            if tag < 0:  # an end tag: everything from there on is closed
+                place = -tag
+                while depth >= place:
+                    elements[stack[depth], _STOP] = n_blocks
+                    depth -= 1
+                if link > depth:
+                    link = -1
+                if pre > depth:
+                    pre = 0
+            elif tag > 0:
+                if depth > 0 and elements[stack[depth], _TAG] == _P:
+                    elements[stack[depth], _STOP] = n_blocks
+                    depth -= 1
+                place = depth
+                while place > 0 and not _closes(tag, elements[stack[place], _TAG]):
+                    if not _looks_past(tag, elements[stack[place], _TAG]):
+                        place = 0
+                        break
+                    place -= 1
+                if place > 0:
+                    while depth >= place:
+                        elements[stack[depth], _STOP] = n_blocks
+                        depth -= 1
+                if link > depth:
+                    link = -1
+                if pre > depth:
+                    pre = 0
+                if (
+                    depth < MAX_DEPTH
+                    and not is_closed
+                    and not ((tag in (_HTML, _BODY, _HEAD)) and depth > 2)
+                ):
+                    element = elements[n_elements]
+                    element[_PARENT] = stack[depth]
+                    element[_TAG] = tag
+                    element[_HINTS] = hints
+                    element[_FIRST] = n_blocks
+                    depth += 1
+                    element[_DEPTH] = depth
+                    signatures[n_elements] = signature
+                    stack[depth] = n_elements
+                    names[depth] = name
+                    n_elements += 1
+                    if tag == _PRE and pre == 0:
+                        pre = depth
+            breaks = 0
+            continue
+        # text
+        if not is_tag:
+            byte = data[at]
+            code, second, after = signed(byte), 0, at + 1
+            if byte == 38:
+                after, code, second = read_entity(data, at, entity_hashes, entity_codes)
+                if after == at:
+                    code, after = 38, at + 1
+            elif byte >= 0xC2:
+                code, after = code_point(data, at)
+            if code <= 32 or code == 0xA0 or code == 0x3000 or code == 0x200B or code == 0xFEFF:
+                if pre > 0 and is_open and (code == 10 or code == 9 or code == 32 or code == 0xA0):
+                    if pending:
+                        pending = False
+                    text[size] = 32 if code == 0xA0 else code
+                    size += 1
+                else:
+                    pending = True
+                at = after
+                continue
+            if not is_open:
+                is_open = True
+                blocks[n_blocks, _START] = size
+                if pre > 0:  # keep the first line's indent
+                    place = at
+                    while place > 0 and (data[place - 1] == 32 or data[place - 1] == 9):
+                        place -= 1
+                    for inner in range(place, at):
+                        text[size] = data[inner]
+                        size += 1
+                if link >= 0:
+                    blocks[n_blocks, _LINKS] += 1
+            elif pending:
+                text[size] = 10 if breaks > 0 else 32
+                size += 1
+            pending = False
+            breaks = 0
+            if byte == 38:
+                size = write_code(text, size, code)
+                if second:
+                    size = write_code(text, size, second)
+                at = after
+            else:
+                while at < after and at < n:
+                    text[size] = data[at]
+                    size += 1
+                    at += 1
+    while depth >= 0:
+        elements[stack[depth], _STOP] = n_blocks
+        depth -= 1
+    return n_blocks, n_elements
+
+
+@byte_kernel
+def _annotation(data: Bytes, at: int, end: int) -> int:
+    """Where the TeX of a `math` element begins, or -1."""
+    at = find_byte(data[:end], 60, at)
+    while at + 1 < end:
+        if _is_letter(data[at + 1]):
+            at, name = _read_name(data, at + 1)
+            if name == _ANNOTATION:
+                close = find_near_byte(data[:end], 62, at)
+                return close + 1 if _holds_word(data, at, close, _TEX) else -1
+        else:
+            at += 1
+        at = find_near_byte(data[:end], 60, at)
+    return -1

@@ -1,0 +1,152 @@
+"""Characters of a page: UTF-8, entities, and which are words, marks and blanks. Kernels only."""
+
+import numpy as np
+import numpy.typing as npt
+
+from corpus_assets.ingest.kernels.markup import _is_letter
+from corpus_assets.ingest.kernels.page_names import Words, find_slot, signed
+from corpus_assets.text.bytes import byte_kernel
+from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME
+
+Bytes = npt.NDArray[np.uint8]
+
+_WINDOWS = np.array(
+    [ord(bytes([byte]).decode("cp1252", "replace")) for byte in range(128, 160)], dtype=np.int64
+)
+"""What `&#128;` to `&#159;` mean."""
+
+
+@byte_kernel
+def code_point(data: Bytes, at: int) -> tuple[int, int]:
+    """Code point at `at` of UTF-8, and the place after it; a broken one is taken byte by byte."""
+    n = len(data)
+    byte = signed(data[at])
+    if byte < 0xC0 or byte > 0xF7:
+        return byte, at + 1
+    size = 2 if byte < 0xE0 else (3 if byte < 0xF0 else 4)
+    if at + size > n:
+        return byte, at + 1
+    code = byte & (0x7F >> size)
+    for place in range(at + 1, at + size):
+        code = code << 6 | signed(data[place]) & 63
+    return code, at + size
+
+
+@byte_kernel
+def read_entity(data: Bytes, at: int, hashes: Words, codes: Words) -> tuple[int, int, int]:
+    """Place after the entity whose '&' is at `at`, its code point and a second or 0; (at, 0, 0)
+    where it is none."""
+    n = len(data)
+    place = at + 1
+    if place < n and data[place] == 35:
+        place += 1
+        base = 10
+        if place < n and data[place] | 32 == 120:
+            base = 16
+            place += 1
+        first = place
+        code = 0
+        while place < n and place - first < 12:
+            byte = signed(data[place])
+            if 48 <= byte <= 57:
+                digit = byte - 48
+            elif base == 16 and 97 <= byte | 32 <= 102:
+                digit = (byte | 32) - 87
+            else:
+                break
+            code = min(code * base + digit, 0x110000)
+            place += 1
+        if place == first:
+            return at, 0, 0
+        if place < n and data[place] == 59:
+            place += 1
+        if 128 <= code < 160:
+            code = _WINDOWS[code - 128]
+        if code == 0 or code > 0x10FFFF or 0xD800 <= code < 0xE000:
+            code = 0xFFFD
+        return place, code, 0
+    value = FNV_OFFSET
+    while place < n and place - at < 33 and (_is_letter(data[place]) or 48 <= data[place] <= 57):
+        value = (value ^ np.uint64(data[place])) * FNV_PRIME
+        place += 1
+    if place == at + 1:
+        return at, 0, 0
+    slot = -1
+    if place < n and data[place] == 59:
+        slot = find_slot(hashes, (value ^ np.uint64(59)) * FNV_PRIME)
+        if slot >= 0:
+            place += 1
+    if slot < 0:
+        slot = find_slot(hashes, value)
+    if slot < 0:
+        return at, 0, 0
+    return (
+        place,
+        signed(codes[slot] & np.uint64(0xFFFFFFFF)),
+        signed(codes[slot] >> np.uint64(32)),
+    )
+
+
+@byte_kernel
+def write_code(out: Bytes, size: int, code: int) -> int:
+    if code < 0x80:
+        out[size] = code
+        return size + 1
+    if code < 0x800:
+        out[size] = 0xC0 | code >> 6
+        out[size + 1] = 0x80 | code & 63
+        return size + 2
+    if code < 0x10000:
+        out[size] = 0xE0 | code >> 12
+        out[size + 1] = 0x80 | code >> 6 & 63
+        out[size + 2] = 0x80 | code & 63
+        return size + 3
+    out[size] = 0xF0 | code >> 18
+    out[size + 1] = 0x80 | code >> 12 & 63
+    out[size + 2] = 0x80 | code >> 6 & 63
+    out[size + 3] = 0x80 | code & 63
+    return size + 4
+
+
+@byte_kernel
+def is_blank(code: int) -> bool:
+    return (
+        code <= 32 or code == 0xA0 or code == 0x3000 or 0x2000 <= code <= 0x200B or code == 0xFEFF
+    )
+
+
+@byte_kernel
+def is_word(code: int) -> bool:
+    """Letters and digits, roughly `\\w` of Python's `re`."""
+    if code < 128:
+        return 48 <= code <= 57 or 97 <= (code | 32) <= 122 or code == 95
+    if code < 0xC0:
+        return code == 0xAA or code == 0xB5 or code == 0xBA
+    if 0x2000 <= code < 0x2C00:
+        return 0x2070 <= code < 0x20A0 or 0x2100 <= code < 0x2190
+    if (
+        code == 0x387
+        or 0x5BE <= code <= 0x5C6
+        or code in (0x60C, 0x61B, 0x61F, 0x6D4, 0x964, 0x965)
+    ):
+        return False
+    return not (
+        0x3000 <= code < 0x3005 or 0x3008 <= code <= 0x3020 or 0xFF00 <= code < 0xFF10
+        or 0xFF1A <= code < 0xFF21 or 0xFE10 <= code < 0xFE70 or code == 0x30FB
+    )  # fmt: skip
+
+
+@byte_kernel
+def is_mark(code: int) -> bool:
+    """Punctuation of sentences: comma, full stop, colon, semicolon, question and exclamation."""
+    if code < 128:
+        return code in (33, 44, 46, 58, 59, 63)
+    return code in (
+        0x3001, 0x3002, 0xFF01, 0xFF0C, 0xFF0E, 0xFF1A, 0xFF1B, 0xFF1F, 0x60C, 0x61B, 0x61F, 0x6D4,
+        0x964, 0x2026, 0x55D, 0x589, 0x1362,
+    )  # fmt: skip
+
+
+@byte_kernel
+def ends_sentence(code: int) -> bool:
+    return code in (33, 46, 63, 0x3002, 0xFF01, 0xFF1F, 0x61F, 0x6D4, 0x964, 0x2026, 0x589, 0x1362)

@@ -1,0 +1,193 @@
+import re
+from html import unescape
+from random import Random
+
+import pytest
+
+from corpus_assets.ingest.kernels.blocks import (
+    BLOCK_COLUMNS,
+    ELEMENT_COLUMNS,
+    MAX_DEPTH,
+    Blocks,
+    find_blocks,
+)
+from corpus_assets.ingest.kernels.page_names import BREAKING, HINTS
+
+TAG, PARENT, HINT = (ELEMENT_COLUMNS.index(name) for name in ("tag", "parent", "hints"))
+
+
+def texts(markup: str) -> list[str]:
+    return [text for text, _ in placed(markup)]
+
+
+def placed(markup: str) -> list[tuple[str, str]]:
+    """Text of each block and the path of its element."""
+    page = find_blocks(markup.encode())
+    return [
+        (page.text[start:end].tobytes().decode(), path(page, element))
+        for start, end, element in page.blocks[:, :3].tolist()
+    ]
+
+
+def path(page: Blocks, element: int) -> str:
+    names: list[str] = []
+    while element > 0:
+        names.insert(0, BREAKING[page.elements[element, TAG] - 1])
+        element = int(page.elements[element, PARENT])
+    return " ".join(names)
+
+
+def naive_texts(markup: str) -> list[str]:
+    """The rules in plain Python: blocks by tags that break, white space collapsed, entities read."""
+    markup = re.sub(r"<!--.*?-->|<(script|style)\b.*?</\1>", "", markup, flags=re.S)
+    done: list[str] = []
+    block, breaks = "", 0
+    for piece in re.split(r"(</?[a-z][^>]*>)", markup):
+        tag = re.match(r"</?([a-z0-9]+)", piece)
+        if tag is None:
+            block += re.sub(r"[ \t\r\n\f\xa0]+", " ", unescape(piece))
+            breaks = 0 if unescape(piece).strip() else breaks
+        elif tag[1] == "br":
+            block, breaks = block + "\n", breaks + 1
+        if tag is not None and (tag[1] in BREAKING or breaks == 2):
+            done.append(block)
+            block, breaks = "", 0
+    clean = (re.sub(r" *\n *", "\n", re.sub(r" +", " ", each)).strip() for each in [*done, block])
+    return [each for each in clean if each]
+
+
+PIECES = (
+    "<div>", "</div>", "<p>", "</p>", "<li>", "</ul>", "<ul class=nav>", "<td>", "<table>", "</table>",
+    "<b>", "</b>", "<a href=x>", "</a>", "<br>", "<br/>", "<!-- <p> -->", "<script>a<p>b</script>",
+    "one", " two ", "&amp;", "&eacute;t&eacute;", "&#233;", "&nosuch;", "日本語。", " \n ", "<span title='a>b'>",
+    "</nosuch>", "<h2>", "</h2>", "&nbsp;", "&lt;p&gt;", "AT&T", "a < b",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_blocks_are_those_of_the_rules_in_plain_python(seed: int) -> None:
+    random = Random(seed)
+    for _ in range(50):
+        markup = "".join(random.choices(PIECES, k=random.randint(1, 30)))
+        comparable = markup.replace("title='a>b'", "")
+        assert texts(markup) == naive_texts(comparable), markup
+
+
+def test_elements_close_as_in_a_tolerant_parser() -> None:
+    assert placed("<ul><li>a<li>b<ul><li>c</ul>d</ul>e") == [
+        ("a", "ul li"), ("b", "ul li"), ("c", "ul li ul li"), ("d", "ul li"), ("e", ""),
+    ]  # fmt: skip
+    assert placed("<p>a<div>b</div>c") == [("a", "p"), ("b", "div"), ("c", "")]
+    assert placed("<div><table><tr><td>a</div>b<td>c<tr><td>d</table>e") == [
+        ("a", "div table tr td"), ("b", "div table tr td"), ("c", "div table tr td"),
+        ("d", "div table tr td"), ("e", "div"),
+    ]  # fmt: skip
+    assert placed("<dl><dt>a<dd>b<dt>c</dl>") == [("a", "dl dt"), ("b", "dl dd"), ("c", "dl dt")]
+    assert placed("<section>a</div></section>b") == [("a", "section"), ("b", "")]
+    assert placed("<x-card>a<x-text>b</x-text></x-card>c") == [
+        ("a", "custom"),
+        ("b", "custom custom"),
+        ("c", ""),
+    ]
+
+
+def test_what_holds_no_text_gives_none() -> None:
+    assert texts("<svg><title>a</title><svg></svg></svg>b<template><p>c</template>") == ["b"]
+    assert texts("<select><option>a</select><textarea><p>b</textarea>c<![CDATA[d]]>") == ["c"]
+    assert texts("a<script>var x = '<p>'</script> b<!-- c --><style>p{}</style>") == ["a b"]
+    assert texts("<title>a</title><noscript>b</noscript>") == ["b"]
+    assert texts("") == texts("<div><p></p></div>") == []
+
+
+def test_entities_are_characters() -> None:
+    assert texts(
+        "&lt;a&gt; &amp;amp; &copy &#x80; &#0; &#xD800; &CounterClockwiseContourIntegral; &bne;"
+    ) == ["<a> &amp; © € \ufffd \ufffd ∳ =⃥"]
+
+
+def test_preformatted_text_keeps_its_white_space() -> None:
+    assert texts("<pre>\n  if a:\n\n      b  # c\n</pre>") == ["  if a:\n\n      b  # c"]
+    assert texts("<pre>a<br>  b</pre> c  d") == ["a\n  b", "c d"]
+
+
+def test_mathematics_is_its_tex() -> None:
+    annotated = '<annotation encoding="application/x-tex">x^2 &lt; 1</annotation>'
+    assert texts(f"so <math><mi>x</mi>{annotated}</math> holds") == ["so $x^2 < 1$ holds"]
+    assert texts("so <math><mi>x</mi><mo>=</mo><mn>1</mn></math>.") == ["so x=1."]
+    assert texts('so <script type="math/tex">x^2</script>.') == ["so $x^2$."]
+    drawn = '<span class="katex-html" aria-hidden="true"><span>x</span><span>2</span></span>'
+    assert texts(f"<p><math>{annotated}</math>{drawn} y") == ["$x^2 < 1$ y"]
+
+
+def test_links_and_words_are_counted() -> None:
+    page = find_blocks(
+        b"<title>Red Cat</title><h1>The red cat</h1><p>Go <a href=x>to it</a>, <a>now</a>. 12</p>"
+    )
+    names = ("chars", "words", "link_chars", "links", "marks", "digits", "title_words")
+    rows = page.blocks[:, [BLOCK_COLUMNS.index(name) for name in names]].tolist()
+    assert rows == [[9, 3, 0, 0, 0, 0, 2], [13, 5, 4, 1, 2, 2, 0]]
+
+
+@pytest.mark.parametrize(
+    ("marks", "hints"),
+    [
+        ('class="site-nav"', {"navigation"}),
+        ('id="articleBody"', {"article", "content"}),
+        ("role=contentinfo", {"footer", "content"}),
+        ('itemprop="datePublished"', {"meta"}),
+        ("hidden", {"hidden"}),
+        ('style="display:none"', {"hidden"}),
+        ('aria-hidden="true"', {"hidden"}),
+        ('aria-hidden="false" class="gradient addition"', set()),
+        ('data-class="nav" title="footer"', set()),
+    ],
+)  # fmt: skip
+def test_names_hint_at_what_an_element_is(marks: str, hints: set[str]) -> None:
+    page = find_blocks(f"<div {marks}>a</div>".encode())
+    bits = int(page.elements[1, HINT])
+    assert {name for name, bit in HINTS.items() if bits >> bit & 1} == hints
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        b"<div>" * 100_000 + b"a",
+        b"</div>" * 100_000 + b"a",
+        b"<div><td>" + b"</div>" * 100_000 + b"a",
+        b"<!--" * 100_000,
+        b"<svg>" * 50_000 + b"a",
+        b"<math>" * 50_000 + b"a",
+        b"<a " + b"b=c " * 100_000 + b">a",
+        b"<p class='" + b"nav" * 100_000 + b"'>a",
+        b"<script>" * 10_000 + b"a",
+        b"&" * 100_000 + b"&amp" * 1000,
+        b"&nGt;" * 100_000,  # five bytes that become six
+        b"<",
+        b"<a",
+        b"</",
+        b"<p class=",
+        b"<p class='x",
+        b"\xff\xfe<p>\xe3\x81",
+        bytes(range(256)) * 50,
+    ],
+)
+def test_hostile_pages_are_read_to_their_end(page: bytes) -> None:
+    found = find_blocks(page)
+    assert (found.elements[:, ELEMENT_COLUMNS.index("depth")] <= MAX_DEPTH).all()
+    assert (found.blocks[:, 0] < found.blocks[:, 1]).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_any_bytes_give_blocks_that_lie_in_order_inside_their_elements(seed: int) -> None:
+    random = Random(seed)
+    for _ in range(200):
+        pieces = [random.choice(PIECES).encode() for _ in range(40)]
+        page = bytearray(b"".join(pieces))
+        for _ in range(10):
+            page[random.randrange(len(page))] = random.choice(b"<>/\"'&= \xe3\x81")
+        found = find_blocks(bytes(page))
+        for number, (start, end, element) in enumerate(found.blocks[:, :3].tolist()):
+            assert start < end
+            first, stop = found.elements[element, 4:6].tolist()
+            assert first <= number < stop
+        assert (found.blocks[1:, 0] >= found.blocks[:-1, 1]).all()

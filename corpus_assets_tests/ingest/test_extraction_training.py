@@ -1,0 +1,154 @@
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from corpus_assets.cli.extraction import extraction
+from corpus_assets.core.errors import CorpusError
+from corpus_assets.ingest.extraction import (
+    Truth,
+    cross_validate,
+    f1_of,
+    make_pages,
+    measures,
+    read_truth,
+    train,
+)
+from corpus_assets.ingest.extraction.pages import TYPES
+from corpus_assets.ingest.extraction.templates import main_content
+from corpus_assets.ingest.extraction.truth import block_labels, site_of
+from corpus_assets_tests.ingest.extract.test_blocks_engine import texts
+from corpus_assets_tests.ingest.warc_bytes import member, response
+
+
+def test_labels_follow_runs_of_words_over_the_borders_of_blocks() -> None:
+    blocks = ["Home", "The cat", "sat on the mat and slept", "Related: on the mat", "the mat", ""]
+    labels = block_labels(blocks, "The cat sat on the mat and slept.")
+    assert labels.tolist() == [0, 1, 1, 0, 0, 0]
+
+
+def test_of_two_copies_one_is_too_many() -> None:
+    text = "one two three four five"
+    assert block_labels([text, "nothing here at all", text], text).tolist() == [0.5, 0, 0.5]
+
+
+def test_scripts_without_spaces_are_compared_by_characters() -> None:
+    labels = block_labels(["猫が座った。", "首页新闻体育"], "猫が座った")
+    assert labels.tolist() == [1, 0]
+
+
+def test_short_main_content_is_found_too() -> None:
+    assert block_labels(["A b", "c"], "a b").tolist() == [1, 0]
+
+
+def test_f1_counts_words_as_often_as_they_stand() -> None:
+    assert f1_of("a b b", "A b c") == pytest.approx(2 / 3)
+    assert f1_of("", "a") == f1_of("", "") == 0
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ('<div class="related" role="navigation">n</div><div role="main"><h1>a<a class="headerlink">#</a></h1>b</div>', "a b"),
+        ('<meta name="generator" content="DocBook XSL"><div class="navheader">n</div><p>a</p><div class="navfooter">n</div>', "a"),
+        ('<meta name="generator" content="Doxygen 1.9"><div id="top">n</div><div class="contents"><p>a</p><p>b</p></div>', "a b"),
+        ('<div class="n">n</div><div id="DisplayArea">a<script>n</script></div>', "a"),
+        ("<p>a page of nobody knows what</p>", None),
+        ("", None),
+    ],
+)  # fmt: skip
+def test_generators_of_documentation_say_where_the_main_content_is(
+    page: str, text: str | None
+) -> None:
+    found = main_content(page.encode())
+    assert (found if found is None else " ".join(found.split())) == text
+
+
+def test_made_up_pages_are_the_same_for_the_same_seed_and_of_all_types() -> None:
+    pages = list(make_pages(texts(), 60, 1))
+    assert pages == list(make_pages(texts(), 60, 1))
+    assert pages[0] != next(iter(make_pages(texts(), 1, 2)))
+    assert {page.type for page in pages} == set(TYPES)
+    for page in pages:
+        assert page.main_content
+        assert page.page.startswith(b"<!DOCTYPE html>")
+
+
+def test_truth_is_read_from_json_lines_and_records(tmp_path: Path) -> None:
+    rows = [
+        {"record_id": "<urn:uuid:1>", "main_content": "<p>a b</p>", "url": "https://www.x.co.uk/1"},
+        {
+            "html": "<p>c",
+            "main_content": "c",
+            "type": "forum",
+            "lang": "de",
+            "url": "https://a.b.org/",
+        },
+        {"html": "<p>d"},
+        {"record_id": "urn:uuid:9", "main_content": "not there"},
+    ]
+    truth = tmp_path / "truth.jsonl.gz"
+    truth.write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
+    more = tmp_path / "types.jsonl"
+    more.write_text(json.dumps({"record_id": "urn:uuid:1", "page_type": "article"}))
+    pages = tmp_path / "pages.warc.gz"
+    pages.write_bytes(
+        member(response("https://www.x.co.uk/1", b"<p>a b", record_id="<urn:uuid:1>"))
+    )
+    assert read_truth([truth, more], [pages]) == [
+        Truth(b"<p>a b", " a b ", "article", "unknown", "x.co.uk"),
+        Truth(b"<p>c", "c", "forum", "de", "b.org"),
+    ]
+
+
+def test_sites_are_told_apart_by_their_registered_part() -> None:
+    assert site_of("https://a.b.example.com/x") == "example.com"
+    assert site_of("https://www.bbc.co.uk/") == "bbc.co.uk"
+    assert site_of("made-7") == "made-7"
+
+
+def test_a_model_needs_pages_of_several_sites() -> None:
+    with pytest.raises(CorpusError, match="several sites"):
+        train([Truth(b"<p>a b c", "a b c", "other", "en", "one")], n_trees=1)
+
+
+def test_measures_are_of_all_and_of_each_type_and_language() -> None:
+    rows = [Truth(b"", "", "forum", "en", "a"), Truth(b"", "", "article", "en", "b")]
+    found = measures(rows, [1.0, 0.4])
+    assert found["all"] == (0.7, 0.5, 2)
+    assert found["type forum"] == (1.0, 0.0, 1)
+    assert found["lang en"].pages == 2
+
+
+@pytest.mark.slow
+def test_a_model_learns_from_pages_and_keeps_those_of_other_sites(tmp_path: Path) -> None:
+    rows = list(make_pages(texts(), 150, 3))
+    scores = cross_validate(rows, 3, n_trees=15)
+    assert np.mean(scores) > 0.75
+
+
+@pytest.mark.slow
+def test_the_command_trains_a_model_and_measures_it(tmp_path: Path) -> None:
+    rows = [
+        {
+            "html": row.page.decode(),
+            "main_content": row.main_content,
+            "url": f"https://{row.site}.org/",
+        }
+        for row in make_pages(texts(), 40, 5)
+    ]
+    truth, model = tmp_path / "truth.jsonl", tmp_path / "model.json"
+    truth.write_text("\n".join(map(json.dumps, rows)))
+    given = ["--truth", str(truth), "--trees", "5"]
+    done = CliRunner().invoke(extraction, ["train", str(model), *given, "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output)["pages"] == 40
+    done = CliRunner().invoke(
+        extraction, ["eval", *given, "--model", str(model), "--engine", "blocks", "--engine", "resiliparse", "--cross-validate", "2"]
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "cross-validated" in done.output
+    assert "type other" in done.output
