@@ -80,15 +80,33 @@ def test_every_command_is_documented(command: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_relative_link_leads_to_a_file(page: Path) -> None:
+def test_every_relative_link_leads_to_a_file_and_a_heading(page: Path) -> None:
     for target in LINK.findall(without_code(page.read_text(encoding="utf-8"))):
-        path = unquote(target.partition("#")[0])
-        if path and "://" not in target and not target.startswith("mailto:"):
-            assert (page.parent / path).exists(), f"{page.name} links to {target}"
+        path, _, heading = target.partition("#")
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        file = page.parent / unquote(path) if path else page
+        assert file.exists(), f"{page.name} links to {target}"
+        if heading and file.suffix == ".md":
+            assert heading in headings(file), f"{page.name} links to {target}"
+
+
+def headings(page: Path) -> set[str]:
+    """The names by which a page's headings are linked to."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", title.lower().replace("`", "")).strip() for title in titles)
+    return {title.replace(" ", "-") for title in plain}
+
+
+def test_pages_are_short_enough_to_be_read() -> None:
+    made = {"settings.md", "published.md", "tutorial.md"}  # the tutorial is one walk
+    long = {p.name: n for p in DOCS.glob("*.md") if (n := len(p.read_text().splitlines())) > 300}
+    assert set(long) <= made, long
 
 
 def test_the_graph_on_the_page_is_the_graph_in_dagster() -> None:
-    page = (DOCS / "operations.md").read_text(encoding="utf-8")
+    page = (DOCS / "ui.md").read_text(encoding="utf-8")
     section = page.partition("## The Dagster UI\n")[2].partition("\n## ")[0]
     specs = {spec.key.to_user_string(): spec for asset in ASSETS for spec in asset.specs}
     assert set(re.findall(r"the group `(\w+)`", section)) == {s.group_name for s in specs.values()}
@@ -108,7 +126,7 @@ def test_every_drop_reason_is_declared_and_explained() -> None:
     for file in (ROOT / "corpus_assets" / "ingest").rglob("*.py"):
         for found in REFUSAL.findall(file.read_text(encoding="utf-8")):
             assert DOCUMENTS.is_reason(found[0] or found[1]), found
-    explained = (DOCS / "recipes.md").read_text(encoding="utf-8")
+    explained = (DOCS / "drop-reasons.md").read_text(encoding="utf-8")
     named = declared | {drop_reason(kind) for kind in FIELDS.values()}
     assert sorted(reason for reason in named if f"`{reason}`" not in explained) == []
 

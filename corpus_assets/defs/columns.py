@@ -1,4 +1,4 @@
-"""What the columns of assets mean, as the UI shows it. docs/formats.md says more."""
+"""What the columns of assets mean, as the UI shows it. docs/tables.md says more."""
 
 import dagster as dg
 import pyarrow as pa
