@@ -43,8 +43,9 @@ from corpus_assets.evidence.heldout import (
     make_heldout,
 )
 from corpus_assets.evidence.pack import write_pack
-from corpus_assets.evidence.plan import ArmRef, Plan, Proxy
+from corpus_assets.evidence.plan import ArmRef, Plan
 from corpus_assets.evidence.run import code_digest
+from corpus_assets.recipe.evidence import Proxy
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
 
@@ -320,6 +321,7 @@ def show_table(options: argparse.Namespace) -> None:
 
 def save(path: Path, results: Results, told: dict[str, Any]) -> None:
     """Keep nats of every run and document in one table, and plan, set and verdicts beside it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     runs = results.runs
     count = [len(run.table()) for run in runs]
 

@@ -31,8 +31,9 @@ from corpus_assets.evidence.gate import Results, open_results
 from corpus_assets.evidence.heldout import encode_heldout, heldout_digest, make_heldout
 from corpus_assets.evidence.home import read_arms, version_encoder
 from corpus_assets.evidence.pack import write_pack
-from corpus_assets.evidence.plan import ArmRef, Plan, Proxy
+from corpus_assets.evidence.plan import ArmRef, Plan
 from corpus_assets.evidence.run import code_digest
+from corpus_assets.recipe.evidence import Proxy
 from corpus_assets.session import open_home
 
 VERSIONS = ("canaries", "canaries.td1")
@@ -87,15 +88,18 @@ def build(options: argparse.Namespace) -> None:
         "seed": 1,
         "sources": [
             {"name": name, "format": "jsonl", "domain": "web",
-             "snapshots": {"all": str(options.home.absolute() / f"{name}.jsonl")}}
+             "snapshots": {name: str(options.home.absolute() / f"{name}.jsonl")}}
             for name in ("docs", "planted")
         ],
+        "signals": {"families": [{"family": "language"}]},
+        "selection": {"rules": []},
+        "signatures": {},
         "clusters": {"url": False, "exact": False, "near": False},
         "clean_text": {"boilerplate": {"domains": []}, "min_chars": 1},
         "tokenizer": {"train": {"vocab_size": 8192}, "sample": {"max_chars": 20_000_000}},
         "shards": {"pack": {"seq_len": 1024, "packing": "best_fit"}},
         "mixture": {"domains": {"web": 1.0}, "tiers": {"all": 1.0}, "block_samples": 64},
-        "takedown": {"keep_revoked": True},  # so that both can be read
+        "takedowns": {"keep_revoked": True},  # so that both can be read
     }  # fmt: skip
     path = options.home / "canaries.yaml"
     path.write_text(yaml.safe_dump(recipe, sort_keys=False), "utf-8")

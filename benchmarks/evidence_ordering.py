@@ -33,8 +33,9 @@ from corpus_assets.core.home import Home
 from corpus_assets.evidence.heldout import encode_heldout, heldout_digest
 from corpus_assets.evidence.home import arm_texts, read_arms, version_encoder
 from corpus_assets.evidence.pack import write_pack
-from corpus_assets.evidence.plan import ArmRef, Plan, Proxy
+from corpus_assets.evidence.plan import ArmRef, Plan
 from corpus_assets.evidence.run import code_digest
+from corpus_assets.recipe.evidence import Proxy
 from corpus_assets.session import open_home
 
 RECIPES = Path(__file__).parents[1] / "recipes"
@@ -62,7 +63,7 @@ def whole_text(pages: Path, into: Path) -> None:
 def recipes(pages: Path, whole: Path) -> dict[str, dict[str, Any]]:
     """Recipes of all arms by name."""
     warcs = str(pages.absolute() / "deb-*.warc.gz")
-    source = {"name": "pages", "format": "warc", "domain": "web", "snapshots": {"pages": warcs}}
+    source = {"name": "pages", "format": "warc", "domain": "web", "snapshots": {"crawl": warcs}}
     found = {}
     for name in (*ORDER, *PUBLISHED):
         origin = name if name in PUBLISHED else "commoncrawl"

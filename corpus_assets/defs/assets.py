@@ -6,6 +6,7 @@ import dagster as dg
 from corpus_assets.core.stage import Asset, Graph
 from corpus_assets.defs.build import SOURCE_FILES, source_metadata
 from corpus_assets.defs.columns import described_columns
+from corpus_assets.defs.evidence_assets import heldout_set_asset, proxy_runs_asset
 from corpus_assets.defs.materialize import check_specs, materialize_stage
 from corpus_assets.defs.partitions import EVERY, SNAPSHOTS
 from corpus_assets.defs.resources import CorpusResource
@@ -83,5 +84,7 @@ ASSETS = [
     source_files_asset,
     *(stage_asset(asset) for asset in STAGES.assets.values()),
     corpus_version_asset,
+    heldout_set_asset,
+    proxy_runs_asset,
     release_gate_asset,
 ]

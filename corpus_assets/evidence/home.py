@@ -9,7 +9,8 @@ Weights can spell out what they were trained on: those of a version go when it i
 (`versions.gc`). A held-out set that a takedown covers goes with the takedown (`forget_heldout`).
 """
 
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +24,6 @@ from catalog.db.registry import Registry
 from catalog.db.rows import MetricRow
 from catalog.formats.manifest import Manifest
 from corpus_assets.core.errors import EvidenceError
-from corpus_assets.core.identity import Settings
 from corpus_assets.core.store import Store, read_checked
 from corpus_assets.evidence.arms import (
     Arm,
@@ -46,17 +46,15 @@ from corpus_assets.evidence.heldout import (
 from corpus_assets.evidence.pack import write_pack
 from corpus_assets.evidence.plan import (
     FORMAT,
-    LEARNING_RATES,
     ArmRef,
     Plan,
-    Proxy,
-    Rule,
     parse_plan,
     strays,
 )
 from corpus_assets.evidence.results import Run, read_runs
-from corpus_assets.evidence.run import RUNS, Pack, code_digest
+from corpus_assets.evidence.run import RUNS, Pack, code_digest, run_pack
 from corpus_assets.ingest.suppressions import Suppressions
+from corpus_assets.recipe.evidence import ComparisonRule, EvidenceSettings, Runs
 from corpus_assets.shards.loader import Loader
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.versions.gc import WEIGHTS
@@ -67,17 +65,13 @@ PLANS = "evidence/plans"
 STORED_RUNS = "evidence/runs"
 
 
-class ComparisonSettings(Settings):
+class ComparisonSettings(Runs):
     """What `corpus evidence plan` reads: a YAML file."""
 
     baseline: str = Field(description="a version")
     arms: tuple[str, ...] = Field(min_length=1, description="versions to compare with it")
     heldout: str = Field(description="YAML file of the held-out set, from this file's folder")
-    proxy: Proxy = Proxy()
-    learning_rates: tuple[float, ...] = LEARNING_RATES
-    seeds: tuple[int, ...] = (1, 2, 3, 4)
-    budgets: tuple[int, ...] = ()
-    rule: Rule = Rule()
+    rule: ComparisonRule = ComparisonRule()
 
 
 @dataclass(frozen=True)
@@ -97,23 +91,47 @@ def plan_comparison(store: Store, registry: Registry, path: Path) -> Plan:
         first = error.errors()[0] if isinstance(error, ValidationError) else None
         said = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else str(error)
         raise EvidenceError(f"{path} asks for no comparison ({said}); correct it") from error
-    heldout = load_heldout(path.parent / asked.heldout, _orders(registry))
+    return _pinned(store, registry, asked, path.parent, path.name)
+
+
+def plan_version(
+    store: Store, registry: Registry, asked: EvidenceSettings, folder: Path, version: str
+) -> Plan:
+    """Pin what a recipe in `folder` asks of a version: its comparison with the baseline."""
+    if asked.heldout is None:
+        raise EvidenceError(
+            "the recipe names no held-out set: give `evidence.heldout`, or plan the comparison "
+            "with `corpus evidence plan FILE`"
+        )
+    body = asked.model_dump(exclude={"gate"}) | {"arms": (version,), "rule": asked.gate}
+    return _pinned(store, registry, ComparisonSettings.model_validate(body), folder, "the recipe")
+
+
+def store_heldout(store: Store, registry: Registry, path: Path) -> tuple[str, pa.Table]:
+    """Put the held-out set of a YAML file into the store; its digest and what it holds."""
+    heldout = load_heldout(path, _orders(registry))
     own = heldout_digest(heldout)
     store.write(f"{HELDOUT}/{own}.parquet", dump_heldout(heldout))
+    return own, heldout
+
+
+def _pinned(
+    store: Store, registry: Registry, asked: ComparisonSettings, folder: Path, name: str
+) -> Plan:
+    own, _ = store_heldout(store, registry, folder / asked.heldout)
     names = dict.fromkeys((asked.baseline, *asked.arms))
     arms = {
         name: ArmRef(version=name, manifest=registry.version(name).manifest_sha256)
         for name in names
     }
-    manifest = published_manifest(store, registry.version(asked.baseline))
     body = asked.model_dump(exclude={"arms", "heldout"}) | {
         "format": FORMAT,
         "arms": {name: arm.identity() for name, arm in arms.items()},
         "heldout": own,
-        "tokenizer": manifest.tokenizer.sha256,
+        "tokenizer": version_encoder(store, registry, asked.baseline).sha256,
         "code": code_digest(),
     }
-    plan = parse_plan(body, path.name)
+    plan = parse_plan(body, name)
     store.write(f"{PLANS}/{plan.digest()}.json", plan.dump())
     return plan
 
@@ -204,6 +222,26 @@ def import_runs(store: Store, registry: Registry, folder: Path) -> Imported:
         [row for run in runs if run.tokens == plan.proxy.tokens for row in _metrics(plan, run)]
     )
     return Imported(plan.digest(), len(runs), told)
+
+
+def train_missing(
+    store: Store, registry: Registry, plan: Plan, say: Callable[[str], None]
+) -> Imported:
+    """Train what a plan asks for and the store has no result of, on this machine.
+
+    What is finished is stored even if the rest fails, so the next call goes on from there. The
+    pack lies in a temporary folder: it holds text.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "pack"
+        pack_plan(store, registry, plan, folder, None)
+        for path in store.list(f"{STORED_RUNS}/{plan.digest()}"):
+            (folder / RUNS / Path(path).name).write_bytes(store.read(path))
+        try:
+            run_pack(folder, say=say)
+        finally:
+            found = import_runs(store, registry, folder)
+    return found
 
 
 def stored_plan(store: Store, digest: str) -> Plan:

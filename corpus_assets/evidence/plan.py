@@ -15,49 +15,11 @@ from corpus_assets.core.errors import EvidenceError
 from corpus_assets.core.identity import Name, Settings, canonical_json
 from corpus_assets.evidence.results import Run
 from corpus_assets.evidence.run import wanted_runs
+from corpus_assets.recipe.evidence import ComparisonRule, Runs
 
 Format = Literal["corpus-evidence-plan/1"]
 FORMAT: Format = "corpus-evidence-plan/1"
-LEARNING_RATES = (1e-3, 2e-3)
-"""The main one first: paired seeds spread a fifth as much at it (`benchmarks/evidence.py`)."""
-
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Share = Annotated[float, Field(ge=0, lt=1)]
-Rate = Annotated[float, Field(gt=0, lt=1)]
-
-
-class Proxy(Settings):
-    """The small model that stands for a large one, and what it is given."""
-
-    size: Literal["nano", "5M", "17M", "59M"] = "17M"
-    tokens: int = Field(default=40 * 2**20, ge=1, description="trained on, repetitions counted")
-    unique_tokens: int = Field(default=10 * 2**20, ge=1)
-    sequence: int = Field(default=1024, ge=16)
-    batch_tokens: int = Field(default=2**14, ge=16)
-    protocol: Literal["unique", "pool"] = Field(
-        default="unique",
-        description="`unique`: every arm has so many unique tokens; `pool`: the baseline has, and "
-        "the other arms what they keep of the same documents",
-    )
-
-    @model_validator(mode="after")
-    def _fits(self) -> "Proxy":
-        if self.batch_tokens % self.sequence:
-            raise ValueError("batch_tokens must be a multiple of sequence")
-        if self.tokens % self.batch_tokens:
-            raise ValueError("tokens must be a multiple of batch_tokens: steps are whole")
-        if self.unique_tokens % self.sequence:
-            raise ValueError("unique_tokens must be a multiple of sequence: samples are whole")
-        return self
-
-
-class Rule(Settings):
-    """How the result will be read."""
-
-    margin: Share = Field(default=0.005, description="how much worse a domain may be")
-    confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
-    must_not_regress: tuple[str, ...] = Field(default=("all",), description="domains, or all")
-    unless: dict[str, Share] = Field(default={}, description="margins of single domains")
 
 
 class ArmRef(Settings):
@@ -67,7 +29,7 @@ class ArmRef(Settings):
     manifest: Digest
 
 
-class Plan(Settings):
+class Plan(Runs):
     """Arms, runs and rule of one comparison."""
 
     format: Format = FORMAT
@@ -75,17 +37,7 @@ class Plan(Settings):
     arms: dict[Name, ArmRef]
     heldout: Digest
     tokenizer: Digest
-    proxy: Proxy = Proxy()
-    learning_rates: tuple[Rate, ...] = Field(
-        default=LEARNING_RATES, min_length=1, description="the main one first"
-    )
-    seeds: tuple[Annotated[int, Field(ge=0, lt=2**31)], ...] = Field(
-        default=(1, 2, 3, 4), min_length=1
-    )
-    budgets: tuple[Annotated[int, Field(ge=1)], ...] = Field(
-        default=(), description="tokens of further runs of the baseline, for its curve"
-    )
-    rule: Rule = Rule()
+    rule: ComparisonRule = ComparisonRule()
     code: Digest
 
     @model_validator(mode="after")

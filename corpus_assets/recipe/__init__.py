@@ -1,3 +1,3 @@
 """Recipes: the settings of all rooms put together, read and checked."""
 
-__all__ = ["load", "recipe", "snapshots"]
+__all__ = ["evidence", "load", "recipe", "snapshots"]

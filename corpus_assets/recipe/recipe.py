@@ -22,6 +22,7 @@ from corpus_assets.dedup.signatures import SignatureSettings
 from corpus_assets.ingest.documents import IngestSettings
 from corpus_assets.ingest.entry import SourceEntry
 from corpus_assets.ingest.gates import CategoryLists
+from corpus_assets.recipe.evidence import EvidenceSettings
 from corpus_assets.select.groups import GroupBy, values_of
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.shards.format import NARROW_IDS
@@ -107,33 +108,6 @@ class GateSettings(Settings):
     audit: bool = Field(default=True, description="the audit of the tokenizer passed")
     review: ReviewRule | None = Field(
         default=None, description="people have judged samples of what was kept and dropped"
-    )
-
-
-class ComparisonRule(Settings):
-    """When a comparison with the baseline lets a version be released."""
-
-    margin: float = Field(
-        default=0.005,
-        ge=0,
-        lt=1,
-        description="share of bits per byte by which a domain may be worse",
-    )
-    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="of all intervals")
-    must_not_regress: tuple[str, ...] = Field(
-        default=("all",), description="domains that the margin guards; `all`: every one"
-    )
-    unless: dict[str, Annotated[float, Field(ge=0, lt=1)]] = Field(
-        default={}, description="other margins, by domain"
-    )
-
-
-class EvidenceSettings(Settings):
-    """Models decide: a version stays a candidate until a comparison with the baseline lets it go."""
-
-    baseline: str = Field(description="the version that others are compared with")
-    gate: ComparisonRule = Field(
-        default=ComparisonRule(), description="the rule; a plan that counts has the same"
     )
 
 

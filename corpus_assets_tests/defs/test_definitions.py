@@ -35,6 +35,7 @@ from corpus_assets_tests.small_corpus import SNAPSHOTS, make_small_corpus
 
 BY_SNAPSHOT = {asset.name for asset in STAGES.assets.values() if asset.is_by_snapshot}
 OVER_ALL = set(STAGES.assets) - BY_SNAPSHOT
+BY_VERSION = {"corpus_version", "proxy_runs", "release_gate"}
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def _assets() -> dict[str, dg.AssetsDefinition]:
 
 
 def test_every_declared_asset_is_one_of_dagsters() -> None:
-    assert set(_assets()) == set(STAGES.assets) | {"source_files", "corpus_version", "release_gate"}
+    assert set(_assets()) == set(STAGES.assets) | {"source_files", *BY_VERSION, "heldout_set"}
 
 
 def test_edges_are_those_of_the_declarations() -> None:
@@ -70,7 +71,7 @@ def test_stages_are_partitioned_by_snapshot_and_calibrations_are_not() -> None:
         if asset.partitions_def is not None
     }
     expected = dict.fromkeys({"source_files", *BY_SNAPSHOT}, "snapshot")
-    assert partitions == expected | {"corpus_version": "version", "release_gate": "version"}
+    assert partitions == expected | dict.fromkeys(BY_VERSION, "version")
 
 
 def test_every_asset_says_what_it_does_and_which_code_made_it() -> None:
@@ -119,6 +120,7 @@ def test_assets_are_grouped_by_subject() -> None:
         "write": {"clean_text", "shards", "lineage_keys"},
         "calibrations": OVER_ALL,
         "release": {"corpus_version", "release_gate"},
+        "evidence": {"heldout_set", "proxy_runs"},
     }
 
 

@@ -10,9 +10,9 @@ import pytest
 from corpus_assets.evidence.gate import compare_results, open_results
 from corpus_assets.evidence.heldout import encode_heldout, make_heldout
 from corpus_assets.evidence.pack import write_pack
-from corpus_assets.evidence.plan import Proxy
 from corpus_assets.evidence.results import read_runs
 from corpus_assets.evidence.run import run_pack
+from corpus_assets.recipe.evidence import Proxy
 from corpus_assets_tests.evidence.tiny import (
     arm,
     heldout_rows,

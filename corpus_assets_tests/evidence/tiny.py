@@ -11,8 +11,9 @@ import pyarrow as pa
 from corpus_assets.evidence.arms import Arm, Document, make_arm
 from corpus_assets.evidence.heldout import encode_heldout, heldout_digest, make_heldout
 from corpus_assets.evidence.pack import write_pack
-from corpus_assets.evidence.plan import ArmRef, Plan, Proxy
+from corpus_assets.evidence.plan import ArmRef, Plan
 from corpus_assets.evidence.run import code_digest
+from corpus_assets.recipe.evidence import Proxy
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
 

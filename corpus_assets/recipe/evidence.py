@@ -1,0 +1,87 @@
+"""How small models decide about versions: the section `evidence` of a recipe."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from corpus_assets.core.identity import Settings
+
+LEARNING_RATES = (1e-3, 2e-3)
+"""The main one first: paired seeds spread a fifth as much at it (`benchmarks/evidence.py`)."""
+
+Share = Annotated[float, Field(ge=0, lt=1)]
+Rate = Annotated[float, Field(gt=0, lt=1)]
+Seed = Annotated[int, Field(ge=0, lt=2**31)]
+
+
+class Proxy(Settings):
+    """The small model that stands for a large one, and what it is given."""
+
+    size: Literal["nano", "5M", "17M", "59M"] = Field(
+        default="17M", description="parameters, with a vocabulary of 8,192"
+    )
+    tokens: int = Field(
+        default=40 * 2**20, ge=1, description="what a model is trained on, repetitions counted"
+    )
+    unique_tokens: int = Field(
+        default=10 * 2**20, ge=1, description="how many of these are different ones"
+    )
+    sequence: int = Field(default=1024, ge=16, description="tokens of a sample")
+    batch_tokens: int = Field(default=2**14, ge=16, description="tokens of a step")
+    protocol: Literal["unique", "pool"] = Field(
+        default="unique",
+        description="`unique`: every arm has so many unique tokens; `pool`: the baseline has, and "
+        "the other arms what they keep of the same documents",
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> "Proxy":
+        if self.batch_tokens % self.sequence:
+            raise ValueError("batch_tokens must be a multiple of sequence")
+        if self.tokens % self.batch_tokens:
+            raise ValueError("tokens must be a multiple of batch_tokens: steps are whole")
+        if self.unique_tokens % self.sequence:
+            raise ValueError("unique_tokens must be a multiple of sequence: samples are whole")
+        return self
+
+
+class ComparisonRule(Settings):
+    """When a comparison with the baseline lets a version be released."""
+
+    margin: Share = Field(
+        default=0.005, description="share of bits per byte by which a domain may be worse"
+    )
+    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="of all intervals")
+    must_not_regress: tuple[str, ...] = Field(
+        default=("all",), description="domains that the margin guards; `all`: every one"
+    )
+    unless: dict[str, Share] = Field(default={}, description="other margins, by domain")
+
+
+class Runs(Settings):
+    """Which models are trained of every arm."""
+
+    proxy: Proxy = Field(default=Proxy(), description="the small model and its tokens")
+    learning_rates: tuple[Rate, ...] = Field(
+        default=LEARNING_RATES, min_length=1, description="the main one first; two decide, one not"
+    )
+    seeds: tuple[Seed, ...] = Field(
+        default=(1, 2, 3, 4), min_length=1, description="one model each, the same for every arm"
+    )
+    budgets: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        default=(), description="tokens of further runs of the baseline, for its curve"
+    )
+
+
+class EvidenceSettings(Runs):
+    """Models decide: a version stays a candidate until a comparison with the baseline lets it go."""
+
+    baseline: str = Field(description="the version that others are compared with")
+    heldout: str | None = Field(
+        default=None,
+        description="YAML file of the held-out set, from the recipe's folder; with it the asset "
+        "`proxy_runs` plans and trains by itself",
+    )
+    gate: ComparisonRule = Field(
+        default=ComparisonRule(), description="the rule; a plan that counts has the same"
+    )
