@@ -50,6 +50,11 @@ class Data:
             [{"record_id": str(n), "language": "eng", "main_content": f"{n} {n * n} {text * 3}"}
              for n, text in enumerate(prose)],
         )  # fmt: skip
+        self.pages = self._lines(
+            "pages",
+            [{"html": page(text).decode(), "main_content": text * 12, "url": f"http://site{n}.org/"}
+             for n, text in enumerate(prose)],
+        )  # fmt: skip
         self.evals = self._lines(
             "evals",
             [{"id": str(n), "benchmark": "made", "text": " ".join(text.split()[5:30]), "answer": "a"}
@@ -99,6 +104,7 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     ],
     "export_readers": lambda data: ["--tokens", 2**15, "--seq-len", 128, "--shards", 2, "--batch", 8],
     "extraction": lambda data: [data.crawl, "--pages", 3, "--rounds", 1, "--turn-seconds", 0],
+    "extraction_truth": lambda data: ["--truth", data.pages, "--folds", 2, "--timed", 2, "--held-out"],
     "fixed_cost": lambda data: ["--rounds", 1],
     "gates": lambda data: [data.crawl, "--hosts", 50, "--entries", 50],
     "learned_filters": lambda data: [data.crawl, "--rounds", 1],
@@ -138,6 +144,7 @@ SLOW = {
         "capacity",
         "clustering",
         "extraction",
+        "extraction_truth",
         "fixed_cost",
         "many_parts",
         "recipe_yields",

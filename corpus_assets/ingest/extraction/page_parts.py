@@ -79,7 +79,7 @@ class PageParts:
         self.fixed = {role: random.choice(names.split()) for role, names in NAMES.items()}
         self.paragraph_tag = random.choices(("p", "div", "br", "p span"), (76, 8, 12, 4))[0]
         self.old = random.random() < 0.2
-        self.portal = random.random() < 0.35
+        self.portal = random.random() < 0.25
 
     # words
 

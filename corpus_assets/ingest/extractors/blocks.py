@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.errors import ModelError
 from corpus_assets.ingest.kernels.block_features import (
     CONTEXT,
     FEATURES,
@@ -42,10 +42,6 @@ from corpus_assets.ingest.kernels.page_names import TAGS
 MODEL = Path(__file__).with_name("blocks.json")
 VERSION = 1  # raise it whenever the same model could give another text
 _WARM = b"<p>a<pre>b</pre><table><tr><td>c</table>"
-
-
-class ModelError(CorpusError):
-    """A model file of the block extractor cannot be used."""
 
 
 class BlockModel(NamedTuple):
@@ -156,7 +152,7 @@ _ITEM, _ROW, _TABLE = TAGS["li"], TAGS["tr"], TAGS["table"]
 def text_of(page: Blocks, kept: npt.NDArray[np.bool_], include_tables: bool = True) -> str:
     """Write the kept blocks: one a line, cells of a row on one line, `- ` before list items."""
     text = page.text
-    elements = page.elements
+    parents, tags = page.elements[:, 0].tolist(), page.elements[:, 1].tolist()
     lines: list[str] = []
     last_item = last_row = -1
     for start, end, element in page.blocks[kept, :3].tolist():
@@ -164,7 +160,7 @@ def text_of(page: Blocks, kept: npt.NDArray[np.bool_], include_tables: bool = Tr
         item = row = -1
         above, depth = element, 0
         while above > 0 and depth < 6:  # a block stands close to its item or row
-            tag = elements[above, 1]
+            tag = tags[above]
             if tag == _ITEM and item < 0 and row < 0:
                 item = above
             elif tag == _ROW:
@@ -172,7 +168,7 @@ def text_of(page: Blocks, kept: npt.NDArray[np.bool_], include_tables: bool = Tr
                 break
             elif tag == _TABLE:
                 break
-            above, depth = elements[above, 0], depth + 1
+            above, depth = parents[above], depth + 1
         if row >= 0:
             if not include_tables and _is_data(page, row):
                 continue

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from corpus_assets.core.errors import ModelError
 from corpus_assets.ingest.extract import ExtractionSettings, Extractor, extractor_version
 from corpus_assets.ingest.extraction.pages import Texts
 from corpus_assets.ingest.extractors.blocks import (
     MODEL,
     VERSION,
-    ModelError,
     block_engine,
     model_digest,
     read_model,
