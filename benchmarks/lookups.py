@@ -51,6 +51,7 @@ from catalog.db.rows import (
     VersionRow,
 )
 from catalog.formats.key_files import TABLE_OF
+from catalog.formats.manifest import CONTENTS_NAME, FUNNEL, FUNNEL_FORMAT, dump_contents
 from catalog.formats.store import Store
 from catalog.formats.urls import host_key
 from catalog.lineage.lookups import records_by_host, records_by_id, records_by_url
@@ -200,11 +201,17 @@ def register(
     (folder / "tokenizer.json").write_bytes(tokenizer_json()[0])
     manifest = manifest_bytes(VERSION, shards, f"versions/{VERSION}/tokenizer.json")
     (folder / "manifest.json").write_bytes(manifest)
+    funnel = {"format": FUNNEL_FORMAT, "records": 1, "dropped": {}}
+    (folder / FUNNEL).write_text(json.dumps(funnel))
+    listed = {FUNNEL: sha256_hex((folder / FUNNEL).read_bytes())}
+    contents = dump_contents(VERSION, listed, lineage, keys)
+    (folder / CONTENTS_NAME).write_bytes(contents)
     registry.publish_version(
         VersionRow(
             VERSION, "l" * 64, "r" * 64, f"versions/{VERSION}/manifest.json",
             sha256_hex(manifest), sum(s.documents for s in shards),
             sum(s.tokens for s in shards), sum(s.samples for s in shards),
+            contents_sha256=sha256_hex(contents),
         ),
         shards,
         lineage,

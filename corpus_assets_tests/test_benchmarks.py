@@ -112,6 +112,7 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     "lookups": lambda data: [
         "--documents", 2000, "--lookups", 5, "--workers", 1, "--without", "postgresql", "--out", data.folder / "out",
     ],
+    "serve": lambda data: ["--documents", 2000, "--answers", 2, "--workers", 1, "--out", data.folder / "out"],
     "import_annotations": lambda data: ["--rows", 2000],
     "near_copies": lambda data: ["--orders", 50, "--texts", 50],
     "near_dedup": lambda data: [data.truth, "--most", 8, "--rounds", 1],

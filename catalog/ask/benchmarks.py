@@ -19,10 +19,12 @@ Item = tuple[str, str]  # benchmark, id
 def item_texts(lineage: Lineage, wanted: Collection[Item]) -> dict[Item, str]:
     """Return the words of items, with their code where they have any; those not known are left
     out."""
+    if not wanted:
+        return {}
     row = lineage.version
     lock = json.loads(lineage.registry.lock(row.lock_digest).json)
     pin = lock["calibrations"].get(EVAL_INDEX)
-    if pin is None or not wanted:
+    if pin is None:
         return {}
     folder = row.manifest_path.rpartition("/")[0]
     forms = _forms(lineage.store, f"{folder}/calibrations/{pin['sha256']}", pin["sha256"])

@@ -6,18 +6,20 @@ refused, also before the takedown was carried out.
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from catalog.db.rows import FileRow
+from catalog.db.rows import FileRow, SuppressionRow
 from catalog.errors import SourceUnavailable, TakedownRefused, UnknownName
 from catalog.formats.ids import MIN_AGREEING, NEAR_TEXT, agreeing, ordered_sketch
 from catalog.formats.urls import current_key, current_order
-from catalog.lineage.lookups import records_of
+from catalog.lineage.lookups import records_by_id, records_of
 from catalog.lineage.tables import Lineage, Row
 from catalog.plugins import installed, load
 
 READER_GROUP = "catalog.source_records"
+RECORD = ("doc_id", "url_key", "host")
 
 
 @dataclass(frozen=True)
@@ -107,27 +109,67 @@ def refuse_suppressed(lineage: Lineage, doc_id: bytes, record: Row) -> None:
 
 
 def _is_covered(lineage: Lineage, doc_id: bytes, record: Row) -> bool:
+    orders = _Orders(lineage.registry.suppressions())
     texts = lineage.documents_in("texts", [doc_id], record["snapshot"], [record["part"]])
-    key, host = current_key(str(record["url_key"] or "")), str(record["host"] or "")
-    labels = host.split(".")
-    hosts = {".".join(labels[i:]) for i in range(len(labels))} if host else set()
-    text_ids = {bytes(row["text_id"]).hex() for row in texts}
-    sketches = [bytes(row["sketch"]) for row in texts if row.get("sketch") is not None]
-    for order in lineage.registry.suppressions():
-        value = current_order(order.kind, order.value)
-        if (
-            (order.kind == "doc_id" and value == doc_id.hex())
-            or (order.kind == "url_key" and value == key)
-            or (order.kind == "url_prefix" and key.startswith(value))
-            or (order.kind == "host" and value in hosts)
-            or (order.kind == "text_id" and value in text_ids)
-            or (
-                order.kind == NEAR_TEXT
-                and any(agreeing(ordered_sketch(value), each) >= MIN_AGREEING for each in sketches)
-            )
+    return orders.cover(doc_id, record, texts)
+
+
+def withheld(lineage: Lineage, doc_ids: Sequence[bytes]) -> set[bytes]:
+    """Return which of some documents a standing order covers: orders are read once, and each part
+    that has some of the documents."""
+    orders = _Orders(lineage.registry.suppressions())
+    if not orders:
+        return set()
+    ids = list(dict.fromkeys(doc_ids))
+    places: dict[tuple[str, int], list[bytes]] = {}
+    for row in records_by_id(lineage, ids, 1 << 62)[1]:
+        places.setdefault((row["snapshot"], row["part"]), []).append(row["doc_id"])
+    found: set[bytes] = set()
+    for (snapshot, part), there in places.items():
+        texts: dict[bytes, list[Row]] = {}
+        for row in (
+            lineage.documents_in("texts", there, snapshot, [part]) if orders.of_texts else ()
         ):
-            return True
-    return False
+            texts.setdefault(row["doc_id"], []).append(row)
+        for record in lineage.documents_in("documents", there, snapshot, [part], RECORD):
+            doc_id = record["doc_id"]
+            if orders.cover(doc_id, record, texts.get(doc_id, ())):
+                found.add(doc_id)
+    return found
+
+
+class _Orders:
+    """Standing orders, by what they name."""
+
+    def __init__(self, rows: Sequence[SuppressionRow]) -> None:
+        self._values: dict[str, set[str]] = {}
+        for row in rows:
+            self._values.setdefault(row.kind, set()).add(current_order(row.kind, row.value))
+        self._sketches = [ordered_sketch(value) for value in self._values.get(NEAR_TEXT, ())]
+        self.of_texts = bool(self._values.keys() & {"text_id", NEAR_TEXT})
+
+    def __bool__(self) -> bool:
+        return bool(self._values)
+
+    def cover(self, doc_id: bytes, record: Row, texts: Sequence[Row]) -> bool:
+        """Return whether one of them is about a record of a document, or about its text."""
+        key, host = current_key(str(record["url_key"] or "")), str(record["host"] or "")
+        labels = host.split(".") if host else []
+        hosts = (".".join(labels[i:]) for i in range(len(labels)))
+        text_ids = (bytes(row["text_id"]).hex() for row in texts)
+        return (
+            doc_id.hex() in self._values.get("doc_id", ())
+            or key in self._values.get("url_key", ())
+            or any(key.startswith(prefix) for prefix in self._values.get("url_prefix", ()))
+            or not self._values.get("host", set()).isdisjoint(hosts)
+            or not self._values.get("text_id", set()).isdisjoint(text_ids)
+            or any(
+                agreeing(sketch, bytes(row["sketch"])) >= MIN_AGREEING
+                for sketch in self._sketches
+                for row in texts
+                if row.get("sketch") is not None
+            )
+        )
 
 
 def _file(lineage: Lineage, record: Row) -> FileRow:

@@ -9,7 +9,7 @@ import yaml
 from catalog.db.registry import Registry
 from catalog.db.rows import LineageRow, ShardRow
 from catalog.formats.canonical import changed_keys
-from catalog.formats.manifest import load_manifest
+from catalog.formats.manifest import FUNNEL, FUNNEL_FORMAT, load_counts, load_manifest
 from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage, deletion, require_present
 
@@ -50,18 +50,29 @@ STAGES = ("documents", "selection", "clusters", "contamination", "clean_text")
 
 def funnel(lineage: Lineage) -> list[dict[str, Any]]:
     """Return how many records entered each stage and left it, and the reasons of those it dropped
-    as (number, reason), most frequent first. Reads three columns of every decision."""
-    rows = lineage.query(
-        f"SELECT kept, stage, reason, count(*) AS n FROM {lineage.scan('decisions')} GROUP BY ALL"
-    )
-    left = sum(row["n"] for row in rows)
+    as (number, reason), most frequent first. They were counted when the version was published; of
+    one that an earlier release published, three columns of every decision are read."""
+    counted = load_counts(lineage.store, lineage.version, FUNNEL, FUNNEL_FORMAT)
+    left, dropped = (counted["records"], counted["dropped"]) if counted else _dropped(lineage)
     steps = []
     for stage in STAGES:
-        lost = [row for row in rows if not row["kept"] and row["stage"] == stage]
-        reasons = sorted(((row["n"], row["reason"]) for row in lost), key=lambda r: (-r[0], r[1]))
+        lost = dropped.get(stage, {})
+        reasons = sorted(((n, reason) for reason, n in lost.items()), key=lambda r: (-r[0], r[1]))
         entered, left = left, left - sum(n for n, _ in reasons)
         steps.append({"stage": stage, "entered": entered, "left": left, "reasons": reasons})
     return steps
+
+
+def _dropped(lineage: Lineage) -> tuple[int, dict[str, dict[str, int]]]:
+    """Count all records, and those that were dropped by stage and reason."""
+    rows = lineage.query(
+        f"SELECT kept, stage, reason, count(*) AS n FROM {lineage.scan('decisions')} GROUP BY ALL"
+    )
+    found: dict[str, dict[str, int]] = {}
+    for row in rows:
+        if not row["kept"]:
+            found.setdefault(row["stage"], {})[row["reason"]] = row["n"]
+    return sum(row["n"] for row in rows), found
 
 
 def _inputs(registry: Registry, name: str) -> list[dict[str, Any]]:

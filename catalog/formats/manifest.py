@@ -244,6 +244,9 @@ CONTENTS_NAME = "contents.json"
 THRESHOLDS = "thresholds.json"
 THRESHOLDS_FORMAT = "corpus-assets/thresholds/1"
 """A file in a version's folder: what each threshold of its selection would keep at other values."""
+FUNNEL = "funnel.json"
+FUNNEL_FORMAT = "corpus-assets/funnel/1"
+"""Another: how many records came in, and how many each stage dropped, by reason."""
 
 Contents = Mapping[str, Any]
 
@@ -275,6 +278,27 @@ def parse_contents(data: bytes, path: str) -> Contents:
         return {name: dict(body[name]) for name in ("files", "rows")}
     except (KeyError, TypeError, ValueError) as error:
         raise StoreFileError(f"{path} does not list a version's contents: {error!r}") from error
+
+
+def load_counts(
+    store: Store, version: "VersionRow", name: str, expected: str
+) -> dict[str, Any] | None:
+    """Read a JSON file that was published with a version, in the format that is expected; None
+    where it was published without."""
+    if version.contents_sha256 is None:
+        return None
+    path = contents_path(version)
+    listed = parse_contents(store.read_verified(path, version.contents_sha256), path)["files"]
+    if name not in listed:
+        return None
+    path = f"{path.rpartition('/')[0]}/{name}"
+    body: dict[str, Any] = json.loads(store.read_verified(path, listed[name]))
+    if body["format"] != expected:
+        raise StoreFileError(
+            f"{path} has format {body['format']!r}, this package reads {expected!r}: use the "
+            "corpus-assets that wrote it"
+        )
+    return body
 
 
 def altered_rows(

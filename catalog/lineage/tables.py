@@ -287,7 +287,7 @@ class Lineage(DuckTables):
         return (
             f"(SELECT data.* EXCLUDE (filename), {PLACED_BY_REGISTRY[table]} "
             f"FROM read_parquet([{listed}], filename = true{by_name}) AS data "
-            f"JOIN lineage_paths AS place ON {' AND '.join(conditions)})"
+            f"JOIN {self._paths} AS place ON {' AND '.join(conditions)})"
         )
 
     def create_views(self) -> None:
@@ -301,9 +301,12 @@ class Lineage(DuckTables):
                 f"CREATE VIEW {table} AS SELECT * REPLACE ({shown}) FROM {rows}"
             )
 
-    def _fill(self, connection: duckdb.DuckDBPyConnection) -> None:
+    @cached_property
+    def _paths(self) -> str:
+        """The table that says of which part or shard each file is; made when a query needs it: a
+        large version has ten thousand files."""
         rows = [row for table in PLACED_BY_REGISTRY for row in self.files[table]]
-        connection.register(
+        self.connection.register(
             "lineage_paths",
             pa.table(
                 {
@@ -315,6 +318,7 @@ class Lineage(DuckTables):
                 }
             ),
         )
+        return "lineage_paths"
 
 
 def quoted(text: str) -> str:

@@ -10,7 +10,7 @@ import yaml
 
 from catalog.ask import documents
 from catalog.ask.benchmarks import item_texts
-from catalog.ask.raw import refuse_suppressed
+from catalog.ask.raw import refuse_suppressed, withheld
 from catalog.ask.tokens import sample_tokens, trace
 from catalog.errors import CatalogError, TakedownRefused
 from catalog.lineage.lookups import records_of
@@ -253,12 +253,8 @@ def _text(lineage: Lineage, doc_id: bytes) -> str:
 def sample(lineage: Lineage, shard: str, number: int, token: int | None) -> dict[str, Any]:
     """Return the tokens of a sample with the documents they are of, and the story of one token."""
     found = sample_tokens(lineage, shard, number)
-    hidden = set()
-    for doc_id in {piece["doc_id"] for piece in found["pieces"] if piece["doc_id"]}:
-        try:
-            refuse_withheld(lineage, bytes.fromhex(doc_id))
-        except TakedownRefused:
-            hidden.add(doc_id)
+    shown = [bytes.fromhex(piece["doc_id"]) for piece in found["pieces"] if piece["doc_id"]]
+    hidden = {doc_id.hex() for doc_id in withheld(lineage, shown)}
     for piece in found["pieces"]:
         if piece["doc_id"] in hidden:
             piece["tokens"] = ["·" for _ in piece["tokens"]]

@@ -1,18 +1,12 @@
 """What a version's selection would keep with other thresholds, from what was counted when it was
 published: an answer takes a look into a small file, however large the corpus is."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from catalog.db.rows import VersionRow
 from catalog.errors import CatalogError
-from catalog.formats.manifest import (
-    THRESHOLDS,
-    THRESHOLDS_FORMAT,
-    contents_path,
-    parse_contents,
-)
+from catalog.formats.manifest import THRESHOLDS, THRESHOLDS_FORMAT, load_counts
 from catalog.formats.store import Store
 
 ABOVE = {("min", False): "at least", ("min", True): "more than",
@@ -22,19 +16,9 @@ ABOVE = {("min", False): "at least", ("min", True): "more than",
 def what_if(store: Store, version: VersionRow, asked: Mapping[str, str]) -> dict[str, Any]:
     """Return every threshold at the place that was asked for, what it would keep there alone, and
     what is known of all moved ones together."""
-    path = f"{version.manifest_path.rpartition('/')[0]}/{THRESHOLDS}"
-    digest = None
-    if version.contents_sha256 is not None:
-        listed = contents_path(version)
-        contents = parse_contents(store.read_verified(listed, version.contents_sha256), listed)
-        digest = contents["files"].get(THRESHOLDS)
-    if digest is None:
+    counted = load_counts(store, version, THRESHOLDS, THRESHOLDS_FORMAT)
+    if counted is None:
         return {"version": version.name, "rows": [], "other_rules": [], "scale": 1.0}
-    counted = json.loads(store.read_verified(path, digest))
-    if counted["format"] != THRESHOLDS_FORMAT:
-        raise CatalogError(
-            f"{path} has format {counted['format']!r}, this package reads {THRESHOLDS_FORMAT!r}"
-        )
     scale = counted["documents"] / max(1, counted["looked_at"])
     kept, chars = counted["kept"], counted["kept_chars"]
     rows = [_row(one, asked.get(f"{one['rule']}.{one['end']}"), scale, kept) for one in

@@ -26,6 +26,7 @@ from catalog.db.rows import (
 from catalog.errors import OrdersChanged
 from catalog.formats.manifest import CONTENTS_NAME as CONTENTS
 from catalog.formats.manifest import (
+    FUNNEL,
     THRESHOLDS,
     Group,
     Manifest,
@@ -66,7 +67,7 @@ from corpus_assets.versions.published import (
 )
 from corpus_assets.versions.removed import Change, Held, forget_removed, note_removed
 from corpus_assets.versions.report import render_report
-from corpus_assets.versions.statistics import read_columns
+from corpus_assets.versions.statistics import funnel_bytes, read_columns
 from corpus_assets.versions.thresholds import count_thresholds
 from corpus_assets.versions.version import Version
 
@@ -151,6 +152,7 @@ def _publish(
         (KEPT, store.read(listed) if is_known else keep_files(pipeline).to_bytes()),
         ("lock.json", version.lock.to_bytes()),
         ("report.html", render_report(pipeline, version.manifest).encode()),
+        (FUNNEL, funnel_bytes(pipeline)),
         (THRESHOLDS, count_thresholds(pipeline)),
     ):
         if data is None:

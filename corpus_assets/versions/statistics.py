@@ -9,9 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from catalog.formats.manifest import FUNNEL_FORMAT
 from corpus_assets.core import files
 from corpus_assets.core.each import spread
 from corpus_assets.core.errors import MissingInput
+from corpus_assets.core.identity import canonical_json
 from corpus_assets.core.store import Result
 from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, HELD_BACK, KEEP, NEAR_MISS
 from corpus_assets.graph.checks import CheckOutcome
@@ -48,6 +50,17 @@ def funnel(pipeline: Pipeline, snapshots: Sequence[str] | None = None) -> list[S
         steps.append(Step(stage, alive, alive - sum(reasons.values()), reasons))
         alive = steps[-1].left
     return steps
+
+
+def funnel_bytes(pipeline: Pipeline) -> bytes:
+    """Return the funnel as it is stored with a version."""
+    steps = funnel(pipeline)
+    body = {
+        "format": FUNNEL_FORMAT,
+        "records": steps[0].entered,
+        "dropped": {step.stage: dict(step.reasons) for step in steps},
+    }
+    return canonical_json(body)
 
 
 def read_columns(pipeline: Pipeline, result: Result, name: str, names: list[str]) -> pa.Table:

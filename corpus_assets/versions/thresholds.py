@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from catalog.formats.manifest import THRESHOLDS_FORMAT
 from corpus_assets.core import files
@@ -22,10 +21,11 @@ from corpus_assets.core.store import Result
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.select.columns import Columns, Mask, Numbers
 from corpus_assets.select.rules import CHARACTERS, Rule, column_of
-from corpus_assets.versions.statistics import sampled_parts
+from corpus_assets.versions.statistics import read_columns, sampled_parts
 
 STEPS = 50
 MOST_DOCUMENTS = 2_000_000
+FATE = ["kept", "reason", "failed_rules"]
 
 Counts = npt.NDArray[np.int64]
 
@@ -44,7 +44,8 @@ class Sample:
     def decided_by(self, rule: str) -> Mask:
         """bool[n]: who is kept, or would be without this rule."""
         alone = pa.compute.fill_null(pa.compute.equal(self.failed, rule), False)
-        return self.kept | alone.to_numpy(zero_copy_only=False)
+        decided: Mask = self.kept | alone.to_numpy(zero_copy_only=False)
+        return decided
 
 
 def count_thresholds(pipeline: Pipeline) -> bytes | None:
@@ -121,9 +122,9 @@ def _counted(sample: Sample, rule: Rule, end: str) -> list[dict[str, Any]]:
 
 
 def _passes(values: Numbers, bound: Any, is_min: bool, exclusive: bool) -> Mask:
-    if is_min:
-        return values > bound if exclusive else values >= bound
-    return values < bound if exclusive else values <= bound
+    low, high = (bound, values) if is_min else (values, bound)
+    passed: Mask = low < high if exclusive else low <= high
+    return passed
 
 
 def _sample(pipeline: Pipeline, rules: Sequence[Rule]) -> Sample:
@@ -133,9 +134,9 @@ def _sample(pipeline: Pipeline, rules: Sequence[Rule]) -> Sample:
     names = [name for name in wanted if name in known]
     tables, fates = [], []
     for domain, scored, chosen in parts:
-        values = _read(pipeline, scored, files.SIGNALS, names)
+        values = read_columns(pipeline, scored, files.SIGNALS, names)
         tables.append(values.append_column("domain", pa.repeat(pa.scalar(domain), values.num_rows)))
-        fates.append(_read(pipeline, chosen, files.SELECTION, ["kept", "reason", "failed_rules"]))
+        fates.append(read_columns(pipeline, chosen, files.SELECTION, FATE))
     table, fate = pa.concat_tables(tables), pa.concat_tables(fates)
     columns = Columns(table)
     number = pa.compute.list_value_length(fate["failed_rules"])
@@ -147,7 +148,3 @@ def _sample(pipeline: Pipeline, rules: Sequence[Rule]) -> Sample:
         alone.combine_chunks(),
         total,
     )
-
-
-def _read(pipeline: Pipeline, result: Result, name: str, columns: list[str]) -> pa.Table:
-    return pq.read_table(pipeline.store.local(result.outputs[name].path), columns=columns)

@@ -1,5 +1,6 @@
 """The pages of `catalog serve`, asked for over HTTP from a real server."""
 
+import dataclasses
 import html
 import json
 import re
@@ -21,12 +22,17 @@ import pytest
 import uvicorn
 
 from catalog import plugins
+from catalog.ask.raw import withheld
+from catalog.ask.versions import funnel
 from catalog.db.registry import Registry
 from catalog.db.rows import MetricRow, SuppressionRow
+from catalog.errors import TakedownRefused
 from catalog.figures import size
+from catalog.formats.ids import near_text_order
 from catalog.formats.store import Store
+from catalog.lineage.tables import Lineage
 from catalog.serve.app import LOOPBACK, make_app
-from catalog.serve.story import kind_of, segments
+from catalog.serve.story import kind_of, refuse_withheld, segments
 from catalog.takedown.requests import request
 from catalog.takedown.target import url_target
 from corpus_assets.core.home import Home
@@ -243,6 +249,21 @@ def test_a_slider_says_what_selection_keeps_at_its_place(
     assert f"/versions/{VERSION}/what-if" in browser.get(f"/versions/{VERSION}").body
 
 
+def test_the_funnel_that_was_counted_is_that_of_the_decisions(place: Place) -> None:
+    home = Home.resolve(str(place.home))
+    with Lineage(Registry(home.catalog_url), Store(home.store_url), VERSION) as lineage:
+        counted = funnel(lineage)
+        older = dataclasses.replace(lineage.version, contents_sha256=None)
+        lineage.version = older  # as of a release that published none
+        assert funnel(lineage) == counted
+    assert [step["stage"] for step in counted if step["reasons"]][:2] == ["documents", "selection"]
+    stored = place.store / "versions" / VERSION / "funnel.json"
+    stored.chmod(0o600)
+    stored.write_bytes(stored.read_bytes().replace(b"1", b"2"))
+    with serving(place) as browser:
+        assert "funnel.json has SHA-256" in browser.get(f"/versions/{VERSION}").text
+
+
 def test_a_token_leads_to_its_document(browser: Browser, small_build: Place) -> None:
     doc_id = id_of(small_build, "http://people.example.com/contact")
     story = browser.get(f"/documents/{doc_id}")
@@ -297,6 +318,41 @@ def test_text_under_a_takedown_is_not_shown_whatever_version_still_has_it(place:
         tokens = browser.get(html.unescape(sample[1]))
         assert "·····" in tokens.text
         assert "The harbour notebook" not in tokens.text
+
+
+@pytest.mark.parametrize(
+    ("kind", "column"),
+    [("doc_id", "doc_id"), ("url_key", "url_key"), ("host", "host"), ("url_prefix", "url_key"),
+     ("text_id", "text_id"), ("near_text", "sketch")],
+)  # fmt: skip
+def test_documents_under_takedowns_are_known_many_at_once_as_one_by_one(
+    place: Place, kind: str, column: str
+) -> None:
+    home = Home.resolve(str(place.home))
+    registry = Registry(home.catalog_url)
+    with duckdb.connect() as connection:
+        places = [str(place.store / f"artifacts/documents/*/{name}.parquet") for name in
+                  ("records", "documents")]  # fmt: skip
+        ids = [row[0] for row in connection.execute(
+            "SELECT DISTINCT doc_id FROM read_parquet(?)", [places[0]]).fetchall()]  # fmt: skip
+        (value,) = connection.execute(
+            f"SELECT text.{column} FROM read_parquet(?) AS record JOIN read_parquet(?) AS text "
+            "USING (doc_id) WHERE record.url = 'http://site-3.example.org/article'",
+            places,
+        ).fetchone() or (None,)
+    with Lineage(registry, Store(home.store_url), VERSION) as lineage:
+        assert withheld(lineage, ids) == set()
+        written = value.hex() if isinstance(value, bytes) else value
+        order = near_text_order(value) if column == "sketch" else (kind, written)
+        add_orders(registry, [SuppressionRow(*order)])
+        alone = set()
+        for doc_id in ids:
+            try:
+                refuse_withheld(lineage, doc_id)
+            except TakedownRefused:
+                alone.add(doc_id)
+        assert alone
+        assert withheld(lineage, ids) == alone
 
 
 def test_what_is_not_there_is_said(browser: Browser) -> None:

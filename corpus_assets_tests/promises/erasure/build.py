@@ -33,6 +33,7 @@ from corpus_assets.session import Session
 from corpus_assets.stages import STAGES, function_of
 from corpus_assets.versions.publish import lineage_rows
 from corpus_assets.versions.report import render_report
+from corpus_assets.versions.statistics import funnel_bytes
 from corpus_assets.versions.thresholds import count_thresholds
 from corpus_assets.versions.version import Version, make_version
 
@@ -157,6 +158,7 @@ def build(session: Session, name: str, with_report: bool = False) -> Built:
     files = _files(pipeline, version)
     if with_report:
         files["report.html"] = sha256_hex(render_report(pipeline, version.manifest).encode())
+        files["funnel.json"] = sha256_hex(funnel_bytes(pipeline))
         files["thresholds.json"] = sha256_hex(count_thresholds(pipeline) or b"")
     return Built(pipeline, version, engine, files)
 
