@@ -17,7 +17,6 @@ import pyarrow as pa
 from catalog.formats.manifest import THRESHOLDS_FORMAT
 from corpus_assets.core import files
 from corpus_assets.core.identity import canonical_json
-from corpus_assets.core.store import Result
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.select.columns import Columns, Mask, Numbers
 from corpus_assets.select.rules import CHARACTERS, Rule, column_of

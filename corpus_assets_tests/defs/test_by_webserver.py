@@ -1,0 +1,108 @@
+"""What the UI's buttons do, asked of the webserver as the UI asks: the whole graph materialized by
+one backfill, a build that is terminated in the middle and executed again."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from catalog.db.registry import Registry
+from corpus_assets.defs.assets import ASSETS
+from corpus_assets_tests.conftest import VERSION, Place
+from corpus_assets_tests.demo_build import version_files
+from corpus_assets_tests.deploy.services import Deployment
+from corpus_assets_tests.small_corpus import SNAPSHOTS
+
+SETTINGS = Path(__file__).resolve().parents[2] / "dagster.yaml"
+PATIENCE_S = 1500.0
+HERE = {"repositoryName": "__repository__", "repositoryLocationName": "corpus_assets"}
+ADD = """mutation($where: RepositorySelector!, $of: String!, $key: String!) {
+  addDynamicPartition(repositorySelector: $where, partitionsDefName: $of, partitionKey: $key) {
+    __typename } }"""
+BACKFILL = """mutation($params: LaunchBackfillParams!) { launchPartitionBackfill(backfillParams: $params) {
+    __typename ... on LaunchBackfillSuccess { backfillId } ... on PythonError { message } } }"""
+STATE = """query($id: String!) { partitionBackfillOrError(backfillId: $id) {
+    ... on PartitionBackfill { status error { message } } } }"""
+LAUNCH = """mutation($params: ExecutionParams!) { launchRun(executionParams: $params) {
+    __typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message } } }"""
+AGAIN = """mutation($params: ReexecutionParams!) { launchRunReexecution(reexecutionParams: $params) {
+    __typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message } } }"""
+TERMINATE = "mutation($id: String!) { terminateRun(runId: $id) { __typename } }"
+
+
+@pytest.fixture
+def services(small_build: Place, tmp_path: Path) -> Iterator[Deployment]:
+    """The services on an empty home, for the recipe that `corpus build` has built elsewhere."""
+    running = Deployment(tmp_path, {"CORPUS_RECIPE": str(small_build.recipe)}, SETTINGS)
+    running.start()
+    try:
+        yield running
+    finally:
+        running.stop()
+
+
+def status_of(services: Deployment, run: str) -> str:
+    return {each["runId"]: each["status"] for each in services.runs()}.get(run, "")
+
+
+def contents(registry: Registry) -> dict[str, str]:
+    return {row.fingerprint: row.content_hash for row in registry.artifacts()}
+
+
+def until(services: Deployment, is_so: Callable[[], bool]) -> None:
+    """Wait for something, without a pause in which it could be over."""
+    end = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < end, services.last_words()
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2400)
+def test_one_backfill_of_the_whole_graph_gives_the_bytes_of_a_build(
+    services: Deployment, small_build: Place
+) -> None:
+    keys = [("snapshot", name) for name in SNAPSHOTS] + [("version", VERSION)]
+    for of, key in keys:
+        added = services.ask(ADD, where=HERE, of=of, key=key)
+        assert added["addDynamicPartition"]["__typename"] == "AddDynamicPartitionSuccess"
+    chosen = [{"path": asset.key.path} for asset in ASSETS]
+    params = {"assetSelection": chosen, "allPartitions": True}
+    launched = services.ask(BACKFILL, params=params)["launchPartitionBackfill"]
+    assert launched["__typename"] == "LaunchBackfillSuccess", launched
+
+    def is_done() -> bool:
+        state = services.ask(STATE, id=launched["backfillId"])["partitionBackfillOrError"]
+        assert not state["error"], state
+        assert not services.runs("FAILURE"), services.last_words()
+        return bool(state["status"] == "COMPLETED_SUCCESS")
+
+    services.until(is_done, PATIENCE_S)
+    assert version_files(services.home, VERSION) == small_build.files()
+    assert services.registry.version(VERSION).state == "released"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2400)
+def test_a_build_that_is_terminated_leaves_nothing_claimed_and_goes_on_when_executed_again(
+    services: Deployment, small_build: Place
+) -> None:
+    config = {"ops": {"build_corpus": {"config": {"version": VERSION}}}}
+    job: dict[str, Any] = {"selector": HERE | {"jobName": "build_version"}, "runConfigData": config}
+    run = services.ask(LAUNCH, params=job)["launchRun"]["run"]["runId"]
+    registry = services.registry
+    until(services, lambda: (services.home / "catalog.db").exists())
+    until(services, lambda: bool(registry.leases("")) and bool(registry.artifacts("documents")))
+    assert services.ask(TERMINATE, id=run)["terminateRun"]["__typename"] == "TerminateRunSuccess"
+    services.until(lambda: status_of(services, run) == "CANCELED", PATIENCE_S)
+    assert registry.versions() == [], "it was terminated too late"
+    assert registry.leases("") == []
+    made = contents(registry)
+    params = {"parentRunId": run, "strategy": "ALL_STEPS"}
+    again = services.ask(AGAIN, params=params)["launchRunReexecution"]["run"]["runId"]
+    services.until(lambda: status_of(services, again) == "SUCCESS", PATIENCE_S)
+    assert version_files(services.home, VERSION) == small_build.files()
+    assert made.items() <= contents(registry).items(), "what was finished is found"
+    assert registry.leases("") == []
