@@ -4,7 +4,7 @@ import warnings
 
 import dagster as dg
 
-from corpus_assets.defs.assets import ASSETS
+from corpus_assets.defs.assets import ASSETS, owned
 from corpus_assets.defs.build import build_version
 from corpus_assets.defs.build_sensor import ingested_snapshots
 from corpus_assets.defs.launched import parts_set_aside, release_version, remove_snapshot
@@ -19,7 +19,7 @@ from corpus_assets.defs.takedown_sensor import pending_takedowns, takedown_job
 warnings.filterwarnings("ignore", "Parameter `owners` of initializer", dg.BetaWarning)
 
 defs = dg.Definitions(
-    assets=ASSETS,
+    assets=owned(ASSETS),
     jobs=[
         ingest_job,
         build_version,

@@ -1,6 +1,9 @@
 """All assets of the graph: one for each declared asset, the source files before them, the version
 after them."""
 
+import os
+from collections.abc import Sequence
+
 import dagster as dg
 
 from corpus_assets.core.stage import Asset, Graph
@@ -88,3 +91,12 @@ ASSETS = [
     proxy_runs_asset,
     release_gate_asset,
 ]
+
+
+def owned(assets: Sequence[dg.AssetsDefinition]) -> list[dg.AssetsDefinition]:
+    """Return assets with the owners of CORPUS_OWNERS: addresses and `team:NAME`, with commas."""
+    named = [name.strip() for name in os.environ.get("CORPUS_OWNERS", "").split(",")]
+    owners = [name for name in named if name]
+    if not owners:
+        return list(assets)
+    return list(dg.map_asset_specs(lambda spec: spec.replace_attributes(owners=owners), assets))
