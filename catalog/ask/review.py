@@ -12,7 +12,7 @@ from catalog.errors import CatalogError, TakedownRefused, UnknownName
 from catalog.lineage.tables import Lineage, Row
 
 KEPT = "kept"
-MOST_FILES = 64  # of decisions that a sample is drawn from
+MOST_RECORDS = 500_000  # that a sample is drawn from, in whole files
 DRAWN = 50
 MAX_CHARS = 6_000  # of a text on a page
 
@@ -143,9 +143,14 @@ def judgement(
 
 
 def _scan(lineage: Lineage) -> str:
-    """Read all decisions, or those of files that are drawn by their names."""
-    files = lineage.files["decisions"]
-    drawn = sorted(files, key=_drawn)[:MOST_FILES]
+    """Read all decisions, or those of files that are drawn by their names: a page waits for it."""
+    drawn: list[LineageRow] = []
+    records = 0
+    for file in sorted(lineage.files["decisions"], key=_drawn):
+        if drawn and records + file.rows > MOST_RECORDS:
+            break
+        drawn.append(file)
+        records += file.rows
     return lineage.scan("decisions", files=drawn)
 
 

@@ -273,9 +273,14 @@ def verify(version: str, home: str | None, as_json: bool) -> None:
 @PRICES_OPTION
 @HOME_OPTION
 def report(version: str, output: Path | None, prices: str | None, home: str | None) -> None:
-    """Write a version's report, with when it was built and at what cost: one self-contained page."""
-    from corpus_assets.inspect.cost import load_prices, version_cost, with_cost
+    """Write a version's report: one self-contained page.
+
+    When it was built, at what cost, and what people said of its decisions come first.
+    """
+    from corpus_assets.inspect.canary import judgements_section
+    from corpus_assets.inspect.cost import cost_section, load_prices, version_cost
     from corpus_assets.session import open_home
+    from corpus_assets.versions.pages import put_first
 
     place = Home.resolve(home)
     store, registry = open_home(place)
@@ -283,10 +288,13 @@ def report(version: str, output: Path | None, prices: str | None, home: str | No
     if not store.exists(page):
         raise CorpusError(f"there is no version {version} here; `corpus status` lists them")
     row = registry.version(version)
-    cost = version_cost(place, row, load_prices(prices))
+    added = [
+        cost_section(row, version_cost(place, row, load_prices(prices))),
+        judgements_section(registry.judgements(version)),
+    ]
     target = output or Path(f"{version}-report.html")
     try:
-        target.write_text(with_cost(store.read(page).decode(), row, cost), encoding="utf-8")
+        target.write_text(put_first(store.read(page).decode(), added), encoding="utf-8")
     except OSError as error:
         raise CorpusError(f"cannot write {target}: {error}") from error
     _print([f"report of {version}: {target}"])

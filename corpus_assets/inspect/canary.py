@@ -7,7 +7,7 @@ question gives the same page.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.cli.terminal import escape
+from catalog.db.judgements import summed
+from catalog.db.rows import JudgementRow
 from corpus_assets.core.decisions import id_keys
 from corpus_assets.ingest.documents import SUPPRESSED
 from corpus_assets.inspect.version_columns import (
@@ -28,7 +30,7 @@ from corpus_assets.inspect.version_columns import (
 from corpus_assets.select.columns import Columns
 from corpus_assets.select.requirement import requirement
 from corpus_assets.select.rules import column_of
-from corpus_assets.versions.pages import page
+from corpus_assets.versions.pages import Percent, page, table
 
 DECIDED = ("doc_id", "offset", "kept", "stage", "reason", "detail", "failed_rules", "domain",
            "language", "tier")  # fmt: skip
@@ -264,3 +266,18 @@ def _lines(text: str) -> str:
     out."""
     parts = KEPT.split(text)
     return "".join(part if place % 2 else escape(part) for place, part in enumerate(parts))
+
+
+# What people said of such samples, on the pages of `catalog serve --review`.
+
+
+def judgements_section(rows: Sequence[JudgementRow]) -> tuple[str, str]:
+    """Return a section of a report: judgements by reason, without their words."""
+    found = [
+        (one.stage, one.reason, one.judged, one.disagreed, Percent(one.share),
+         f"{one.interval[0]:.1%} to {one.interval[1]:.1%}")
+        for one in summed(rows)
+    ]  # fmt: skip
+    heads = ("stage", "reason", "judged", "disagree", "share", "95% interval")
+    about = "<p>Of samples that people have read: how many they would have decided otherwise.</p>"
+    return "What people said", about + table(heads, found) if found else ""

@@ -179,28 +179,25 @@ def version_cost(home: Home, version: VersionRow, prices: Prices) -> dict[str, o
     }
 
 
-def with_cost(page: str, version: VersionRow, cost: Mapping[str, Any]) -> str:
-    """Put when a version was built and what it took in front of the sections of its report. The
-    report itself holds no times: two builds give the same one."""
+def cost_section(version: VersionRow, cost: Mapping[str, Any]) -> tuple[str, str]:
+    """Return a section of a report: when a version was built and what it took. The report in the
+    store holds no times: two builds give the same one."""
     total, prices = cost["total"], cost["prices"]
+    everything = {"stage": "in all"} | total | {"money": sum(total["money"].values())}
     rows = [
         (one["stage"], one["parts"], f"{one['cpu_hours'] * HOUR_S:,.1f} s", size(one["bytes_in"]),
          size(one["bytes_out"]), f"{one['money']:.6f}")
-        for one in [*cost["stages"], {"stage": "in all"} | total | {"money": sum(total["money"].values())}]
+        for one in [*cost["stages"], everything]
     ]  # fmt: skip
     released = f", released {version.released_at}" if version.released_at else ""
-    section = (
-        f'<h2 id="cost">When and at what cost</h2><p>Published {escape(version.created_at)}{released}; '
+    return "When and at what cost", (
+        f"<p>Published {escape(version.created_at)}{released}; "
         f"computed from {cost['first_computed_at']} to {cost['last_computed_at']}. Everything that "
         "the version was made of is counted once, by whichever build computed it. Money: "
         f"{prices['cpu_hour']} a CPU hour, {prices['gib_month']} a GiB stored for a month, "
         f"{prices['thousand_writes']} and {prices['thousand_reads']} for 1,000 writes and reads.</p>"
         + table(("stage", "parts", "CPU time", "read", "written", "money"), rows)
     )
-    head, first, rest = page.partition("<h2 ")
-    linked = head.replace('aria-label="Contents">', 'aria-label="Contents"><a href="#cost">When and '
-                          "at what cost</a>", 1)  # fmt: skip
-    return linked + section + first + rest
 
 
 def _scaled(cost: Cost, money: Mapping[str, float], factor: float) -> dict[str, float]:

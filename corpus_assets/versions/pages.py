@@ -48,10 +48,23 @@ def page(title: str, body: str, more_style: str = "") -> str:
 
 def with_contents(sections: Sequence[tuple[str, str]]) -> str:
     """Set sections, (title, body), below a list of them; those without a body are left out."""
+    links, bodies = _linked(sections)
+    return f'<nav class="contents" aria-label="Contents">{links}</nav>{bodies}'
+
+
+def put_first(page: str, sections: Sequence[tuple[str, str]]) -> str:
+    """Put more sections in front of those that a page has, and of its contents."""
+    links, bodies = _linked(sections)
+    head, heading, rest = page.partition("<h2 ")
+    return head.replace('"Contents">', f'"Contents">{links}', 1) + bodies + heading + rest
+
+
+def _linked(sections: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    """Return links to sections, and the sections."""
     there = [(re.sub(r"\W+", "-", title.lower()), title, body) for title, body in sections if body]
-    links = "".join(f'<a href="#{name}">{escape(title)}</a>' for name, title, _ in there)
-    return f'<nav class="contents" aria-label="Contents">{links}</nav>' + "".join(
-        f'<h2 id="{name}">{escape(title)}</h2>{body}' for name, title, body in there
+    return (
+        "".join(f'<a href="#{name}">{escape(title)}</a>' for name, title, _ in there),
+        "".join(f'<h2 id="{name}">{escape(title)}</h2>{body}' for name, title, body in there),
     )
 
 

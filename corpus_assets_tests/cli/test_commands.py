@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from catalog.db.registry import Registry
+from catalog.db.rows import JudgementRow
 from corpus_assets.cli.main import main
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.home import Home
@@ -80,8 +82,10 @@ def test_a_report_is_copied_out_with_what_the_version_took(
     page, home = tmp_path / "page.html", str(small_build.home)
     said(capsys, "report", VERSION, "--home", home, "-o", str(page))
     written = page.read_text(encoding="utf-8")
-    section = written[written.index('<h2 id="cost">') : written.index('<h2 id="funnel">')]
-    plain = written.replace(section, "").replace('<a href="#cost">When and at what cost</a>', "")
+    name = "when-and-at-what-cost"
+    section = written[written.index(f'<h2 id="{name}">') : written.index('<h2 id="funnel">')]
+    link = f'<a href="#{name}">When and at what cost</a>'
+    plain = written.replace(section, "").replace(link, "")
     stored = small_build.store / "versions" / VERSION / "report.html"
     assert plain == stored.read_text(encoding="utf-8")
     cost = json.loads(said(capsys, "cost", VERSION, "--home", home, "--json"))
@@ -93,6 +97,23 @@ def test_a_report_is_copied_out_with_what_the_version_took(
         for one in cost["stages"]
     ]
     assert f"computed from {cost['first_computed_at']} to" in section
+
+
+def test_a_report_has_what_people_said_of_the_version(
+    place: Place, tmp_path: Path, capsys: Captured
+) -> None:
+    registry = Registry(Home.resolve(str(place.home)).catalog_url)
+    for number in range(4):
+        row = JudgementRow(VERSION, f"{number:032x}", "crawl-1", 0, number, "selection", "language",
+                           number > 0, "a word of the page", "ann")  # fmt: skip
+        registry.judge(row)
+    page = tmp_path / "page.html"
+    said(capsys, "report", VERSION, "--home", str(place.home), "-o", str(page))
+    written = page.read_text(encoding="utf-8")
+    section = written.partition('<h2 id="what-people-said">')[2].partition("<h2 ")[0]
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", section)
+    assert cells == ["selection", "language", "4", "1", "25.0%", "4.6% to 69.9%"]
+    assert "a word of the page" not in written
 
 
 def test_a_report_of_no_version_is_one_line(small_build: Place, capsys: Captured) -> None:
