@@ -3,7 +3,7 @@
     python shared/tools/build_big_data.py --out BIG --pages 50000 --text-mb 250
     python benchmarks/evidence_canaries.py build HOME --texts BIG/text
     python benchmarks/evidence_canaries.py pack HOME PACK
-    python PACK/run.py --token-nats                  # on a machine with a GPU; resumes
+    python PACK/run.py                               # on a machine with a GPU; resumes
     python benchmarks/evidence_canaries.py table PACK --save benchmarks/evidence/canaries
 
 English documentation with planted pages is built into version `canaries`; the host of the pages is
@@ -87,7 +87,7 @@ def build(options: argparse.Namespace) -> None:
         "name": "canaries",
         "seed": 1,
         "sources": [
-            {"name": name, "format": "jsonl", "domain": "web",
+            {"name": name, "format": "jsonl", "domain": "web", "fields": {"url": "url"},
              "snapshots": {name: str(options.home.absolute() / f"{name}.jsonl")}}
             for name in ("docs", "planted")
         ],
@@ -106,7 +106,7 @@ def build(options: argparse.Namespace) -> None:
     home = ["--home", str(options.home / "home")]
     for tool, *command in (
         ("corpus", "build", str(path), "--version", VERSIONS[0]),
-        ("catalog", "takedown", "request", "--domain", HOST, "--reason", "benchmark"),
+        ("catalog", "takedown", "request", "--domain", HOST, "--reason", "benchmark", "--yes"),
         ("catalog", "takedown", "run"),
     ):
         subprocess.run([Path(sys.executable).with_name(tool), *command, *home], check=True)
@@ -146,20 +146,12 @@ def make_pack(options: argparse.Namespace) -> None:
     print(f"{options.folder}: {size / 2**20:.1f} MiB, plan {plan.digest()[:16]}")
 
 
-def nats_by_copies(results: Results, arm: str) -> dict[int, list[np.ndarray]]:
-    """Nats of the words asked for, one array a text and model, by copies."""
-    found: dict[int, list[np.ndarray]] = {}
-    for run in results.runs:
-        nats = run.token_nats()
-        if run.arm != arm or nats is None:
-            continue
-        table = run.table()
-        counts = table["tokens"].to_numpy()
-        for domain, own in zip(
-            table["domain"].to_pylist(), np.split(nats, np.cumsum(counts)[:-1]), strict=True
-        ):
-            found.setdefault(int(domain.removeprefix(DOMAIN)), []).append(own)
-    return found
+def nats_by_copies(results: Results, arm: str) -> dict[int, np.ndarray]:
+    """Nats of the words asked for, [text, model], by copies."""
+    tables = [run.table() for run in results.runs if run.arm == arm]
+    nats = np.stack([table["nats"].to_numpy() for table in tables], axis=1)
+    domains = np.array(tables[0]["domain"].to_pylist())
+    return {copies: nats[domains == f"{DOMAIN}{copies:02}"] for copies in (0, *COPIES)}
 
 
 def show_table(options: argparse.Namespace) -> None:
@@ -177,8 +169,8 @@ def show_table(options: argparse.Namespace) -> None:
             "plan": results.plan,
             "hardware": sorted({f"{run.hardware}, torch {run.torch}" for run in results.runs}),
             "nats": {
-                name: {str(copies): [[round(float(x), 4) for x in one] for one in own]
-                       for copies, own in sorted(nats_by_copies(results, name).items())}
+                name: {str(copies): own.round(4).tolist()
+                       for copies, own in nats_by_copies(results, name).items()}
                 for name in VERSIONS
             },
         }  # fmt: skip

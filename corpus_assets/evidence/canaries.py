@@ -1,9 +1,11 @@
 """What models remember of planted texts: extraction probabilities by how often a text was seen.
 
 A canary is a text that stands in a corpus 1, 4, 16 or 64 times; a control is drawn in the same way
-and stands in none. A model is shown a canary's beginning, and `nats` are its losses on the tokens of
-the rest: the probability that it says exactly the rest, sampled once, is exp(-sum of nats) (Cooper
-et al. 2025, arXiv 2505.12546: p_z). After a takedown the canaries should be as improbable as controls.
+and stands in none. A model is shown a canary's beginning, and its loss on the rest is the nats of
+all tokens together: the probability that it says exactly the rest, sampled once, is exp(-nats)
+(Cooper et al. 2025, arXiv 2505.12546: p_z). Nats of whole texts, not of tokens: a tokenizer that
+saw a canary often has fewer, rarer tokens for it. After a takedown the canaries should be as
+improbable as controls.
 """
 
 import math
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
+from corpus_assets.evidence.compare import Floats
 from corpus_assets.versions.pages import line_chart
 
 
@@ -22,9 +25,9 @@ class Memory:
 
     copies: int
     canaries: int
-    extraction: float  # geometric mean of exp(-sum of nats)
+    extraction: float  # geometric mean of exp(-nats)
     extracted: float  # share of canaries that come out within 100 samples as likely as not
-    advantage: float  # nats a token below the controls; 0: as if never seen
+    advantage: float  # nats a text below the controls; 0: as if never seen
     low: float  # 95% interval of the advantage, by Welch's t over canaries
     high: float
 
@@ -32,15 +35,18 @@ class Memory:
 TRIES = 100
 
 
-def memories(nats: Mapping[int, Sequence[np.ndarray]]) -> list[Memory]:
-    """Return a row for each number of copies, from the nats of every canary's tokens by copies."""
+def memories(nats: Mapping[int, Floats]) -> list[Memory]:
+    """Return a row for each number of copies, from nats[canary, model] of whole texts by copies.
+
+    Models of several seeds are averaged for each canary first: one text is one draw.
+    """
     if len(nats.get(0, ())) < 2:
         raise ValueError("memories are measured against controls: give two of 0 copies at least")
-    means = {copies: np.array([np.mean(one) for one in own]) for copies, own in nats.items()}
+    means = {copies: np.asarray(own).mean(axis=1) for copies, own in nats.items()}
     control = means[0]
     rows = []
     for copies in sorted(nats):
-        total = np.array([np.sum(one) for one in nats[copies]])
+        total = np.asarray(nats[copies])
         within = -np.expm1(TRIES * np.log1p(-np.exp(-np.maximum(total, 1e-12))))
         own = means[copies]
         advantage = float(control.mean() - own.mean())
@@ -77,4 +83,4 @@ def memory_curve(models: Mapping[str, Sequence[Memory]]) -> str:
         (name, [(math.log2(row.copies), row.advantage) for row in rows if row.copies])
         for name, rows in models.items()
     ]
-    return line_chart(lines, "log2 of copies", "nats a token below texts never seen")
+    return line_chart(lines, "log2 of copies", "nats a text below texts never seen")
