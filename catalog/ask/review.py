@@ -1,11 +1,12 @@
 """Samples of decisions for people to judge, and what they said."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 
 from catalog.ask.raw import refuse_suppressed
-from catalog.ask.versions import STAGES
+from catalog.ask.versions import STAGES, funnel
 from catalog.db.judgements import Judged, summed
 from catalog.db.rows import JudgementRow, LineageRow
 from catalog.errors import CatalogError, TakedownRefused, UnknownName
@@ -71,12 +72,12 @@ def summary(lineage: Lineage) -> list[Row]:
     rows = lineage.registry.judgements(lineage.version.name)
     if not rows:
         return []
-    counts = lineage.query(
-        f"SELECT {STAGE} AS stage, {REASON} AS reason, count(*) AS n "
-        f"FROM {lineage.scan('decisions')} GROUP BY ALL"
+    totals = Counter(
+        {(step["stage"], reason): n for step in funnel(lineage) for n, reason in step["reasons"]}
     )
-    totals = {(row["stage"], row["reason"]): row["n"] for row in counts}
-    return [_row(one, totals.get((one.stage, one.reason), 0)) for one in summed(rows)]
+    for shard in lineage.registry.version_shards(lineage.version.name):
+        totals[KEPT, f"{shard.domain} / {shard.tier}"] += shard.documents
+    return [_row(one, totals[one.stage, one.reason]) for one in summed(rows)]
 
 
 def told(lineage: Lineage) -> list[Row]:

@@ -20,6 +20,7 @@ from catalog.db.registry import Registry
 from catalog.db.rows import GateRow, SuppressionRow
 from catalog.errors import CatalogError
 from catalog.formats.store import Store
+from catalog.lineage.tables import Lineage
 from catalog.serve.app import LOOPBACK, make_app
 from corpus_assets.core.home import Home
 from corpus_assets_tests.catalog.serve.test_pages import TOKEN, Answer, Browser
@@ -112,6 +113,11 @@ def test_a_judgement_is_recorded_and_the_next_sample_shown(place: Place) -> None
     assert sum(row["disagreed"] for row in answer["reasons"]) == 1
     assert all(row["low"] <= row["share"] <= row["high"] for row in answer["reasons"])
     assert len(answer["judgements"]) == 3
+    with Lineage(registry, Store(str(place.store)), VERSION) as tables:
+        counted = tables.query("SELECT concat_ws(' / ', domain, tier) AS name, count(*) AS n FROM "
+                               f"{tables.scan('decisions')} WHERE kept GROUP BY ALL")  # fmt: skip
+    records = {row["name"]: row["n"] for row in counted}
+    assert all(row["records"] == records[row["reason"]] for row in answer["reasons"])
     told = CliRunner().invoke(main, [*command, "--list"]).stdout
     assert "ann disagrees: a list <b>of links" in told
     add_orders(registry, [SuppressionRow("doc_id", first["doc_id"])])
