@@ -131,7 +131,7 @@ class Page:
 
 
 @contextmanager
-def chromium(folder: Path, patience_s: float = 120.0) -> Iterator[Page]:
+def chromium(folder: Path, patience_s: float = 300.0) -> Iterator[Page]:
     """Open a browser with a profile of its own."""
     program = shutil.which(PROGRAM)
     if program is None:
