@@ -278,7 +278,7 @@ def report(version: str, output: Path | None, prices: str | None, home: str | No
     When it was built, at what cost, and what people said of its decisions come first.
     """
     from corpus_assets.inspect.canary import judgements_section
-    from corpus_assets.inspect.cost import cost_section, load_prices, version_cost
+    from corpus_assets.inspect.cost import cost_section, load_prices
     from corpus_assets.session import open_home
     from corpus_assets.versions.pages import put_first
 
@@ -289,7 +289,7 @@ def report(version: str, output: Path | None, prices: str | None, home: str | No
         raise CorpusError(f"there is no version {version} here; `corpus status` lists them")
     row = registry.version(version)
     added = [
-        cost_section(row, version_cost(place, row, load_prices(prices))),
+        cost_section(place, row, load_prices(prices)),
         judgements_section(registry.judgements(version)),
     ]
     target = output or Path(f"{version}-report.html")

@@ -20,6 +20,7 @@ import yaml
 from catalog.cli.terminal import escape
 from catalog.db.registry import Registry
 from catalog.db.rows import ArtifactRow, VersionRow
+from catalog.errors import CatalogError
 from catalog.figures import size
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
@@ -150,7 +151,10 @@ def cost_at(catalog_url: str, store_url: str, version: str) -> dict[str, object]
     """Return the answer of `corpus cost` for the catalog's pages, at our own prices."""
     home = replace(Home.resolve(), catalog_url=catalog_url, store_url=store_url)
     _, registry = open_home(home)
-    return version_cost(home, registry.version(version), Prices())
+    try:
+        return version_cost(home, registry.version(version), Prices())
+    except CorpusError as error:
+        raise CatalogError(f"what {version} took cannot be told: {error}") from error
 
 
 def version_cost(home: Home, version: VersionRow, prices: Prices) -> dict[str, object]:
@@ -179,9 +183,18 @@ def version_cost(home: Home, version: VersionRow, prices: Prices) -> dict[str, o
     }
 
 
-def cost_section(version: VersionRow, cost: Mapping[str, Any]) -> tuple[str, str]:
+def cost_section(home: Home, version: VersionRow, prices: Prices) -> tuple[str, str]:
     """Return a section of a report: when a version was built and what it took. The report in the
     store holds no times: two builds give the same one."""
+    title, released = "When and at what cost", f", released {version.released_at}"
+    when = f"Published {version.created_at}{released if version.released_at else ''}"
+    try:
+        return title, f"<p>{escape(when)}; {_cost(version_cost(home, version, prices))}"
+    except CorpusError as error:  # it was built by another release, or some of it is deleted
+        return title, f"<p>{escape(when)}. What it took cannot be told: {escape(error)}</p>"
+
+
+def _cost(cost: Mapping[str, Any]) -> str:
     total, prices = cost["total"], cost["prices"]
     everything = {"stage": "in all"} | total | {"money": sum(total["money"].values())}
     rows = [
@@ -189,9 +202,7 @@ def cost_section(version: VersionRow, cost: Mapping[str, Any]) -> tuple[str, str
          size(one["bytes_out"]), f"{one['money']:.6f}")
         for one in [*cost["stages"], everything]
     ]  # fmt: skip
-    released = f", released {version.released_at}" if version.released_at else ""
-    return "When and at what cost", (
-        f"<p>Published {escape(version.created_at)}{released}; "
+    return (
         f"computed from {cost['first_computed_at']} to {cost['last_computed_at']}. Everything that "
         "the version was made of is counted once, by whichever build computed it. Money: "
         f"{prices['cpu_hour']} a CPU hour, {prices['gib_month']} a GiB stored for a month, "

@@ -9,9 +9,11 @@ import pytest
 
 from catalog.db.registry import Registry
 from catalog.db.rows import JudgementRow
+from catalog.errors import CatalogError
 from corpus_assets.cli.main import main
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.home import Home
+from corpus_assets.inspect.cost import cost_at
 from corpus_assets.session import open_session
 from corpus_assets_tests.conftest import VERSION, Place
 
@@ -97,6 +99,20 @@ def test_a_report_is_copied_out_with_what_the_version_took(
         for one in cost["stages"]
     ]
     assert f"computed from {cost['first_computed_at']} to" in section
+
+
+def test_a_report_of_a_version_whose_cost_is_lost_is_written_all_the_same(
+    place: Place, tmp_path: Path, capsys: Captured
+) -> None:
+    shutil.rmtree(place.store / "artifacts" / "signals")
+    shutil.rmtree(place.store / "results", ignore_errors=True)
+    page, home = tmp_path / "page.html", Home.resolve(str(place.home))
+    said(capsys, "report", VERSION, "--home", str(place.home), "-o", str(page))
+    written = page.read_text(encoding="utf-8")
+    assert "What it took cannot be told: signals of crawl-1 is not complete" in written
+    assert '<h2 id="funnel">' in written
+    with pytest.raises(CatalogError, match="cannot be told"):
+        cost_at(home.catalog_url, home.store_url, VERSION)
 
 
 def test_a_report_has_what_people_said_of_the_version(
