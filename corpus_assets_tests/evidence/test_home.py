@@ -29,7 +29,7 @@ from corpus_assets.shards.loader import Loader
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.takedown.run import run_pending
 from corpus_assets_tests.conftest import Place
-from corpus_assets_tests.evidence.tiny import texts
+from corpus_assets_tests.evidence.tiny import texts, tiny_encoder
 
 PROXY = "{size: nano, tokens: 4096, unique_tokens: 2048, sequence: 64, batch_tokens: 512"
 
@@ -93,6 +93,22 @@ def test_an_arm_holds_whole_documents_of_its_version_and_exactly_the_planned_tok
         pieces = spelled[document.doc_id]
         assert document.tokens.tolist() == [t for at in sorted(pieces) for t in pieces[at]]
         assert document.tokens[-1] == encoder.eod_id
+
+
+def test_under_another_tokenizer_an_arm_has_the_same_texts(
+    opened: tuple[Store, Registry],
+) -> None:
+    from corpus_assets.evidence.arms import version_documents
+
+    _, loader, own = version_text(*opened)
+    other = tiny_encoder()
+    before = version_documents(loader, None, own, own)
+    after = version_documents(loader, None, other, own)
+    assert [one.doc_id for one in before] == [one.doc_id for one in after]
+    for one, anew in zip(before, after, strict=True):
+        assert other.decode_bytes(anew.tokens) == own.decode_bytes(one.tokens)
+        assert anew.tokens[-1] == other.eod_id
+        assert anew.tokens.tolist() != one.tokens.tolist()
 
 
 def test_a_pack_has_the_batches_of_the_store_hash_by_hash(
