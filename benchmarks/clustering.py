@@ -41,8 +41,7 @@ from machine import machine
 from numba import njit
 
 from corpus_assets.core.exchange import (
-    Range,
-    by_target,
+    Targets,
     range_inputs,
     ranges_of,
     read_ranges,
@@ -264,9 +263,9 @@ def run_steps(parts: list[MadePart], cut: exchange_stages.Layout, place: Path) -
         task = Task(step, 1, {"number": number}, inputs, **range_inputs(ranges))
         return steps[step].run(task, store, function)
 
-    def targets(results: list[Result], file: str) -> dict[str, dict[str, Range]]:
+    def targets(results: list[Result], file: str) -> Targets:
         places = (ranges_of(store, result, file) for result in results)
-        return by_target((f"{i:05d}", found) for i, found in enumerate(places))
+        return Targets((f"{i:05d}", found) for i, found in enumerate(places))
 
     def pieces(context: TaskContext, values: list[int]) -> list[tuple[int, bytes]]:
         numbers = map(int, sorted(context.task.extra_inputs))

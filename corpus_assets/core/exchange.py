@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 
 from corpus_assets.core.each import Each
 from corpus_assets.core.store import Output, Result, Store, damaged, sha256_hex
-from corpus_assets.core.task import Task, TaskContext, parquet_bytes
+from corpus_assets.core.task import FileSpool, Task, TaskContext, parquet_bytes
 
 if TYPE_CHECKING:
     from corpus_assets.core.stage import Stage
@@ -195,7 +195,7 @@ def plan_ranges(
     where there are no groups."""
     if not groups:
         return []
-    found = by_target(
+    found = Targets(
         (f"{number:05d}/{name}", ranges_of(store, result, name))
         for number, result in enumerate(groups)
         for name in result.notes[_RANGES]
@@ -219,13 +219,45 @@ def ranges_of(store: Store, result: Result, file: str) -> dict[str, Range]:
     return {name: Range(path, *place) for name, place in index.items()}
 
 
-def by_target(files: Iterable[tuple[str, Mapping[str, Range]]]) -> dict[str, dict[str, Range]]:
-    """Return, for each target, its range of every file that has one, by the file's name."""
-    found: dict[str, dict[str, Range]] = {}
-    for name, ranges in files:
-        for target, place in ranges.items():
-            found.setdefault(target, {})[name] = place
-    return found
+class Targets(Mapping[str, dict[str, Range]]):
+    """For each target, its range of every file that has one, by the file's name.
+
+    A snapshot of a crawl has ten million ranges: 48 bytes of each wait in a temporary file, where
+    they are many.
+    """
+
+    def __init__(self, files: Iterable[tuple[str, Mapping[str, Range]]]) -> None:
+        self._numbers: dict[str, int] = {}
+        self._paths: dict[str, str] = {}
+        self._places = FileSpool(SPOOLED_BYTES)
+        for name, ranges in files:
+            numbers = [self._numbers.setdefault(each, len(self._numbers)) for each in ranges]
+            places = np.zeros(max(numbers, default=-1) + 1, _PLACE)
+            places["offset"] = -1  # of those that the file has no range for
+            for number, place in zip(numbers, ranges.values(), strict=True):
+                places[number] = place.offset, place.length, bytes.fromhex(place.sha256)
+                self._paths[name] = place.path
+            self._places.add(name, places.tobytes(), len(places))
+
+    def __getitem__(self, target: str) -> dict[str, Range]:
+        at = self._numbers[target] * _PLACE.itemsize
+        found = {}
+        for name, path in self._paths.items():
+            data = self._places.read(name, at, _PLACE.itemsize)
+            offset, length, sha256 = np.frombuffer(data, _PLACE)[0] if data else (-1, 0, b"")
+            if offset >= 0:
+                found[name] = Range(path, int(offset), int(length), bytes(sha256).hex())
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+
+_PLACE = np.dtype([("offset", np.int64), ("length", np.int64), ("sha256", "V32")])
+SPOOLED_BYTES = 1 << 22
 
 
 class RangeInputs(TypedDict):

@@ -295,10 +295,15 @@ class FileSpool(Mapping[str, tuple[bytes | Pieces, int]]):
         self._spool.seek(at)
         return self._spool.read(size), rows
 
-    def read(self, name: str) -> bytes:
-        """Return a file's content in one piece."""
-        data, _ = self[name]
-        return data if isinstance(data, bytes) else b"".join(data)
+    def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
+        """Return a file's content in one piece, or some of it, as far as it goes."""
+        at, size, _ = self._places[name]
+        end = size if length is None else min(size, offset + length)
+        if name not in self._held:
+            self._spool.seek(at + offset)
+            return self._spool.read(max(0, end - offset))
+        data = self._held[name]
+        return (data if isinstance(data, bytes) else b"".join(data))[offset:end]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)

@@ -7,7 +7,7 @@ the same, byte by byte.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from corpus_assets.core import exchange as ranged
 from corpus_assets.core import files
 from corpus_assets.core.each import Each
 from corpus_assets.core.exchange import (
-    by_target,
+    Targets,
     range_inputs,
     range_name,
     ranges_of,
@@ -282,9 +282,9 @@ class ClusterExchange:
         """Return what a task calls a file of a part."""
         return "selection" if file is self.kept else file.partition(".")[0]
 
-    def _ranges(self, graph: "Pipeline", snapshot: str, file: File) -> dict[str, dict[str, Any]]:
+    def _ranges(self, graph: "Pipeline", snapshot: str, file: File) -> Targets:
         """Return the ranges of a step's files by target, named by the number of their file."""
-        return by_target(
+        return Targets(
             (range_name(i), ranges_of(graph.store, result, file))
             for i, result in enumerate(graph.results(file.stage, snapshot))
         )

@@ -15,8 +15,8 @@ from corpus_assets.core import files
 from corpus_assets.core.each import Each
 from corpus_assets.core.earlier import Earlier
 from corpus_assets.core.exchange import (
+    Targets,
     all_ranges,
-    by_target,
     plan_groups,
     range_inputs,
     ranges_of,
@@ -80,7 +80,7 @@ def plan_shards(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     inputs = {"tokenizer": graph.calibration(files.TOKENIZER)}
     grouped = graph.results(files.TOKEN_GROUPS.stage, snapshot)
     written = grouped or graph.results(files.TOKENS.stage, snapshot)
-    slices = by_target(
+    slices = Targets(
         (f"{number:05d}", ranges_of(graph.store, result, files.TOKENS))
         for number, result in enumerate(written)
     )

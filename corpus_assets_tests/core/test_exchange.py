@@ -13,8 +13,9 @@ import pytest
 from corpus_assets.core import exchange
 from corpus_assets.core.errors import CorruptArtifact
 from corpus_assets.core.exchange import (
+    Range,
+    Targets,
     all_ranges,
-    by_target,
     group_runs,
     range_inputs,
     ranges_of,
@@ -41,7 +42,7 @@ def written(store: LocalStore, ranges: Mapping[str, bytes | memoryview], part: i
 
 def target(store: LocalStore, results: list[Result], name: str) -> TaskContext:
     files = ((f"{i:05d}", ranges_of(store, result, FILE)) for i, result in enumerate(results))
-    task = Task("read", 1, {}, **range_inputs(by_target(files).get(name, {})))
+    task = Task("read", 1, {}, **range_inputs(Targets(files).get(name, {})))
     return TaskContext(task, store)
 
 
@@ -56,6 +57,32 @@ def test_each_target_reads_its_range_of_every_file(store: LocalStore) -> None:
     assert list(read_ranges(target(store, results, "web/high/é"))) == [b""]
     assert list(read_ranges(target(store, results, "nowhere"))) == []
     assert results[0].outputs[FILE].rows == 3
+
+
+@pytest.mark.parametrize("held_bytes", [0, 1 << 20])
+def test_ranges_of_many_files_are_told_by_target_and_wait_in_a_file(
+    monkeypatch: pytest.MonkeyPatch, held_bytes: int
+) -> None:
+    monkeypatch.setattr(exchange, "SPOOLED_BYTES", held_bytes)
+    told = {
+        str(file): {
+            f"t{n}": Range(f"path {file}", n, file * n, f"{n:02x}" * 31 + "00")
+            for n in range(300)
+            if (n + file) % 3
+        }
+        for file in range(200)
+    }
+    tracemalloc.start()
+    found = Targets((name, ranges) for name, ranges in told.items())
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held_bytes or held < 100_000, "of 40,000 ranges"
+    assert sorted(found) == sorted(f"t{n}" for n in range(300))
+    for n in (0, 1, 77, 299):
+        by_file = {name: ranges[f"t{n}"] for name, ranges in told.items() if f"t{n}" in ranges}
+        assert found[f"t{n}"] == by_file
+        assert list(found[f"t{n}"]) == list(by_file)
+    assert found.get("elsewhere") is None
 
 
 def test_a_whole_file_is_an_archive_of_its_ranges(store: LocalStore) -> None:
