@@ -146,6 +146,8 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
         print(f"{parts:10,}{found['peak_mib']:10,.0f}{found['wall_s']:9,.1f}", end="")
         print(f"{1000 * found['overhead_s'] / parts:24.2f}", end="")
         print(f"{found['requests'] / parts:17.1f}{found['objects'] / parts:16.1f}", flush=True)
+        some = {k: n / parts for k, n in found["kinds"].items() if n >= parts}
+        print("  objects a part:", ", ".join(f"{k} {n:.1f}" for k, n in some.items()), flush=True)
     print(
         f"\n{'finished':>10}{'ms a request':>14}{'peak MiB':>10}{'plan s':>9}{'CPU s':>8}", end=""
     )
@@ -216,7 +218,11 @@ def build_parts(options: argparse.Namespace) -> dict[str, Any]:
             run_assets(session)
             spent = cpu() - before
         store = Path(session.home.store_url)
-        found["objects"] = sum(len(names) for _, _, names in os.walk(store / "artifacts"))
+        kinds = Counter(
+            Path(path).parent.name for path, _, names in os.walk(store / "artifacts") for _ in names
+        )
+        found["kinds"] = kinds
+        found["objects"] = kinds.total()
         found["objects"] += sum(len(names) for _, _, names in os.walk(store / "results"))
         rows = session.registry.artifacts()
         found["overhead_s"] = spent - sum(row.cpu_seconds or 0.0 for row in rows)

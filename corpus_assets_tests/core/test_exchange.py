@@ -66,7 +66,7 @@ def test_ranges_of_many_files_are_told_by_target_and_wait_in_a_file(
     monkeypatch.setattr(exchange, "SPOOLED_BYTES", held_bytes)
     told = {
         str(file): {
-            f"t{n}": Range(f"path {file}", n, file * n, f"{n:02x}" * 31 + "00")
+            f"t{n}": Range(f"path {file}", n, file * n, f"{n % 256:02x}" * 31 + "00")
             for n in range(300)
             if (n + file) % 3
         }
