@@ -1,5 +1,6 @@
 """Packs of results: a stage of many parts is known from one read, and nothing stale is trusted."""
 
+import gc
 import hashlib
 import shutil
 import tracemalloc
@@ -246,6 +247,7 @@ def test_what_is_held_of_a_stage_does_not_grow_with_its_parts(
             results.append(Result("demo", name, outputs))
         packed(store, results)
         wanted = prints(results)
+        gc.collect()
         tracemalloc.start()
         before = pa.total_allocated_bytes()
         read = StageResults(
@@ -257,5 +259,5 @@ def test_what_is_held_of_a_stage_does_not_grow_with_its_parts(
         tracemalloc.stop()
         return size
 
-    few, more = held(1000), held(3000)
-    assert more - few < 16 * 2000, "the number of a row, and where groups begin"
+    _, few, more = held(100), held(1000), held(3000)  # the first loads what is loaded once
+    assert more - few < 64 * 2000, "the number of a row, where groups begin, and no column of them"
