@@ -59,7 +59,6 @@ class Desk:
         self.page.click("Launch Run", "button")
         self.page.until(lambda: "/runs/" in self.page.address, "no run was launched")
         self.page.until(lambda: "Success" in self.page.text, f"{job} does not succeed")
-        self.page.shows("STEP_OUTPUT")
         self.page.picture(f"run-{job}")
 
     def links(self, words: str) -> list[str]:
