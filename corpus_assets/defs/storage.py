@@ -18,6 +18,7 @@ from dagster._core.storage.schedules import SqliteScheduleStorage
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from dagster._serdes import ConfigurableClassData
 from sqlalchemy import Connection, Engine, create_engine, event
+from watchdog.events import PatternMatchingEventHandler
 
 BUSY_TIMEOUT_S = 60
 
@@ -75,9 +76,28 @@ class _Events(ConsolidatedSqliteEventLogStorage):
             self._tables.add(table_name)
         return table_name in self._tables
 
+    def watch(self, run_id: str, cursor: str | None, callback: Any) -> None:
+        """Call back for every event: a page that shows a run follows it by this."""
+        is_first = not self._obs
+        super().watch(run_id, cursor, callback)  # type: ignore[no-untyped-call]
+        if is_first:
+            self._obs.schedule(_Commits(self), self._base_dir, recursive=True)
+
     def dispose(self) -> None:
         super().dispose()  # type: ignore[no-untyped-call]
         self._pool.dispose()
+
+
+class _Commits(PatternMatchingEventHandler):
+    """Writes of an event log: the parent looks at the database alone, and commits go to the file
+    beside it."""
+
+    def __init__(self, events: _Events) -> None:
+        super().__init__(patterns=[f"{events.get_db_path()}-wal"])
+        self._events = events
+
+    def on_modified(self, _: object) -> None:
+        self._events.on_modified()  # type: ignore[no-untyped-call]
 
 
 def _pooled(url: str) -> Engine:

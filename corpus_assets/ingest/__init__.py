@@ -4,6 +4,8 @@ __all__ = [
     "crawl",
     "documents",
     "entry",
+    "extraction",
+    "extractors",
     "fetch",
     "gates",
     "list_stages",

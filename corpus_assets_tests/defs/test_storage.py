@@ -1,6 +1,9 @@
 """Dagster's records in a home: one file for all runs, the same to every process."""
 
+import queue
 import shutil
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -38,6 +41,28 @@ def test_a_build_is_recorded_in_one_file_and_read_back_by_threads_and_by_referen
         with dg.DagsterInstance.from_ref(instance.get_ref()) as other:  # as a launched run does
             assert len(other.get_runs()) == len(runs)
             assert other.get_materialized_partitions(CLUSTERS) == {"books-1", "crawl-1", "crawl-2"}
+
+
+def test_who_watches_a_run_hears_of_events_that_another_process_writes(tmp_path: Path) -> None:
+    heard: queue.Queue[str] = queue.Queue()
+    here = storage.PooledSqliteStorage(str(tmp_path)).event_log_storage
+    here.watch("run-1", None, lambda entry, cursor: heard.put(entry.user_message))
+    write = (
+        "import sys, time\n"
+        "from dagster._core.events.log import EventLogEntry\n"
+        "from corpus_assets.defs.storage import PooledSqliteStorage\n"
+        "log = PooledSqliteStorage(sys.argv[1]).event_log_storage\n"
+        "for text in ('one', 'two'):\n"
+        "    log.store_event(EventLogEntry(None, 10, text, 'run-1', time.time()))\n"
+        "time.sleep(60)\n"  # a run holds its records open: nothing moves them to the database
+    )
+    writer = subprocess.Popen([sys.executable, "-c", write, str(tmp_path)])
+    try:
+        assert [heard.get(timeout=50) for _ in range(2)] == ["one", "two"]
+    finally:
+        writer.kill()
+        writer.wait()
+        here.dispose()
 
 
 @pytest.mark.slow
