@@ -47,9 +47,10 @@ def main() -> None:
     parser.add_argument("--held-out", action="store_true")
     options = parser.parse_args()
     logging.disable(logging.CRITICAL)
+    print(f"{machine()}\n")
     rows = read_truth(options.truth, options.warc)
     engines = all_engines()
-    print(f"{machine()}\n\n{len(rows)} pages of {len({row.site for row in rows})} sites\n")
+    print(f"{len(rows)} pages of {len({row.site for row in rows})} sites\n")
     scores = {name: list(evaluate(rows, engine)) for name, engine in engines.items()}
     if options.folds:
         scores["blocks, cross-validated"] = cross_validate(rows, options.folds)
