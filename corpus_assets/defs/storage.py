@@ -81,7 +81,8 @@ class _Events(ConsolidatedSqliteEventLogStorage):
         is_first = not self._obs
         super().watch(run_id, cursor, callback)  # type: ignore[no-untyped-call]
         if is_first:
-            self._obs.schedule(_Commits(self), self._base_dir, recursive=True)
+            observer: Any = self._obs
+            observer.schedule(_Commits(self), self._base_dir, recursive=True)
 
     def dispose(self) -> None:
         super().dispose()  # type: ignore[no-untyped-call]
@@ -93,7 +94,7 @@ class _Commits(PatternMatchingEventHandler):
     beside it."""
 
     def __init__(self, events: _Events) -> None:
-        super().__init__(patterns=[f"{events.get_db_path()}-wal"])
+        super().__init__(patterns=[f"{Path(events._base_dir)}/*.db-wal"])
         self._events = events
 
     def on_modified(self, _: object) -> None:
