@@ -33,6 +33,9 @@ _numbers = itertools.count()
 settings.register_profile("compiles", deadline=None)  # the first call of a kernel compiles it
 settings.load_profile("compiles")
 
+_CONFIG = tempfile.TemporaryDirectory()
+os.environ["XDG_CONFIG_HOME"] = _CONFIG.name  # no signing key of the user's
+
 
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:

@@ -21,7 +21,7 @@ def environment(home: Path) -> dict[str, str]:
     for name in ("CORPUS_MODELS", "CORPUS_SHARED_DATA"):
         if name in os.environ:
             kept[name] = os.environ[name]
-    return kept | {"CORPUS_HOME": str(home)}
+    return kept | {"CORPUS_HOME": str(home), "XDG_CONFIG_HOME": str(home.parent / "config")}
 
 
 def run_corpus(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

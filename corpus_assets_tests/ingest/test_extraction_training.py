@@ -11,7 +11,6 @@ from corpus_assets.core.errors import CorpusError
 from corpus_assets.ingest.extraction import (
     Truth,
     cross_validate,
-    f1_of,
     make_pages,
     measures,
     read_truth,
@@ -19,7 +18,7 @@ from corpus_assets.ingest.extraction import (
 )
 from corpus_assets.ingest.extraction.pages import TYPES
 from corpus_assets.ingest.extraction.templates import main_content
-from corpus_assets.ingest.extraction.truth import block_labels, site_of
+from corpus_assets.ingest.extraction.truth import block_labels, f1_of, site_of
 from corpus_assets_tests.ingest.extract.test_blocks_engine import texts
 from corpus_assets_tests.ingest.warc_bytes import member, response
 

@@ -73,4 +73,4 @@ def test_whose_words_are_counted_is_part_of_what_a_signal_is() -> None:
         assert isinstance(family, WordBreaks)
     spaces = GopherQuality(word_breaks="white_space").identity()
     assert "segmenter" not in spaces
-    assert GopherQuality(word_breaks="segmented").identity()["segmenter"] == "ICU 78.3"
+    assert GopherQuality(word_breaks="segmented").identity()["segmenter"] == "ICU 78.3/2"
