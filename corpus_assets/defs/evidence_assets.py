@@ -13,7 +13,12 @@ from corpus_assets.defs.partitions import EVERY, VERSIONS
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.version_assets import corpus_version_asset
 from corpus_assets.evidence.gate import Results, decide, stored_results
-from corpus_assets.evidence.home import plan_version, store_heldout, train_missing
+from corpus_assets.evidence.home import (
+    missing_runs,
+    plan_version,
+    store_heldout,
+    train_missing,
+)
 from corpus_assets.evidence.page import loss_curves
 from corpus_assets.session import open_home
 from corpus_assets.versions.pages import as_image, forest_plot
@@ -67,18 +72,18 @@ def proxy_runs_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) 
     store, registry = open_home(Home.resolve(corpus.home or None))
     folder = book.locations.recipe_folder
     plan = plan_version(store, registry, asked, folder, registry.version(name).name)
-    found = _of(stored_results(store), plan.digest())
-    if any("have no result" in line for line in found.strays):
+    missing = missing_runs(store, plan)
+    if missing:
         if find_spec("torch") is None:
             raise dg.Failure(
-                f"runs of plan {plan.digest()[:16]} are missing, and torch is not installed here: "
+                f"{missing} runs of plan {plan.digest()[:16]} are missing, and torch is not installed here: "
                 f"`corpus evidence pack DIR --plan {plan.digest()[:16]}`, run it on a machine with "
                 "a GPU, `corpus evidence import DIR`, then materialize this again; or install "
                 "corpus-assets[evidence]",
                 allow_retries=False,
             )
         train_missing(store, registry, plan, context.log.info)
-        found = _of(stored_results(store), plan.digest())
+    found = next(one for one in stored_results(store) if one.digest == plan.digest())
     gate = decide(registry, store, registry.version(name).name, found)
     return dg.MaterializeResult(
         metadata={
@@ -97,10 +102,6 @@ def proxy_runs_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) 
         },
         data_version=dg.DataVersion(plan.digest()),
     )
-
-
-def _of(results: list[Results], digest: str) -> Results:
-    return next(one for one in results if one.digest == digest)
 
 
 def _domains(table: pa.Table) -> list[dg.TableRecord]:

@@ -51,8 +51,8 @@ from corpus_assets.evidence.plan import (
     parse_plan,
     strays,
 )
-from corpus_assets.evidence.results import Run, read_runs
-from corpus_assets.evidence.run import RUNS, Pack, code_digest, run_pack
+from corpus_assets.evidence.results import Run, read_runs, run_name
+from corpus_assets.evidence.run import RUNS, Pack, code_digest, run_pack, wanted_runs
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.recipe.evidence import ComparisonRule, EvidenceSettings, Runs
 from corpus_assets.shards.loader import Loader
@@ -222,6 +222,16 @@ def import_runs(store: Store, registry: Registry, folder: Path) -> Imported:
         [row for run in runs if run.tokens == plan.proxy.tokens for row in _metrics(plan, run)]
     )
     return Imported(plan.digest(), len(runs), told)
+
+
+def missing_runs(store: Store, plan: Plan) -> int:
+    """Return how many runs of a plan the store has no result of."""
+    wanted = {
+        run_name(run.arm, plan.proxy.size, run.learning_rate, run.seed, run.tokens)
+        for run in wanted_runs(plan.identity())
+    }
+    folder = f"{STORED_RUNS}/{plan.digest()}"
+    return len(wanted - {Path(path).stem for path in store.list(folder) if path.endswith(".json")})
 
 
 def train_missing(

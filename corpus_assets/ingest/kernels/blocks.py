@@ -16,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from corpus_assets.ingest.kernels.markup import (
-    _after_comment,
-    _after_raw,
-    _is_letter,
-    _read_name,
+    after_comment,
+    after_raw,
+    is_letter,
     name_hash,
+    read_name,
+    write_code,
 )
 from corpus_assets.ingest.kernels.page_chars import (
     code_point,
@@ -29,7 +30,6 @@ from corpus_assets.ingest.kernels.page_chars import (
     is_mark,
     is_word,
     read_entity,
-    write_code,
 )
 from corpus_assets.ingest.kernels.page_names import (
     ENTITY_CODES,
@@ -138,7 +138,7 @@ def _hints_of(data: Bytes, at: int, end: int, hashes: Words, bits: npt.NDArray[n
     last_small = False
     while at < end:
         byte = data[at]
-        if not _is_letter(byte):
+        if not is_letter(byte):
             value, n, last_small = FNV_OFFSET, 0, False
             at += 1
             continue
@@ -151,7 +151,7 @@ def _hints_of(data: Bytes, at: int, end: int, hashes: Words, bits: npt.NDArray[n
         if n >= 2:
             slot = find_slot(hashes, value)
             if slot >= 0:
-                is_end = at + 1 >= end or not _is_letter(data[at + 1])
+                is_end = at + 1 >= end or not is_letter(data[at + 1])
                 is_end = is_end or (last_small and data[at + 1] < 97)
                 if is_end or bits[slot] >> np.uint32(31):
                     found |= bits[slot] & np.uint32(0x7FFFFFFF)
@@ -182,8 +182,8 @@ def _after_nested(data: Bytes, at: int, name: np.uint64) -> int:
     while at + 2 < n:
         is_end = data[at + 1] == 47
         first = at + 1 + is_end
-        if _is_letter(data[first]):
-            end, found = _read_name(data, first)
+        if is_letter(data[first]):
+            end, found = read_name(data, first)
             if found == name:
                 close = find_near_byte(data, 62, end)
                 if is_end:
@@ -355,13 +355,13 @@ def _parse(
             byte = data[at]
             if byte == 60 and at + 1 < n:
                 following = data[at + 1]
-                is_tag = following in (33, 47, 63) or _is_letter(following)
+                is_tag = following in (33, 47, 63) or is_letter(following)
         if stop:
             pass
         elif is_tag:
             following = data[at + 1]
             if following == 33 and at + 3 < n and data[at + 2] == 45 and data[at + 3] == 45:
-                place = _after_comment(data, at + 2) if comments_end else -1
+                place = after_comment(data, at + 2) if comments_end else -1
                 comments_end = place >= 0
                 at = place if comments_end else at + 4
                 continue
@@ -369,11 +369,11 @@ def _parse(
                 at = min(find_near_byte(data, 62, at + 1) + 1, n)
                 continue
             if following == 47:
-                if at + 2 >= n or not _is_letter(data[at + 2]):
+                if at + 2 >= n or not is_letter(data[at + 2]):
                     at = min(find_near_byte(data, 62, at + 1) + 1, n)
                     continue
                 begin = at
-                end, name = _read_name(data, at + 2)
+                end, name = read_name(data, at + 2)
                 at = min(find_near_byte(data, 62, end) + 1, n)
                 slot = find_slot(tag_hashes, name)
                 kind = signed(tag_kinds[slot]) if slot >= 0 else IS_INLINE
@@ -398,7 +398,7 @@ def _parse(
                     tag = -place
             else:
                 begin = at
-                at, name = _read_name(data, at + 1)
+                at, name = read_name(data, at + 1)
                 slot = find_slot(tag_hashes, name)
                 kind = signed(tag_kinds[slot]) if slot >= 0 else IS_INLINE
                 if slot < 0 and _has_dash(data, begin, at):
@@ -473,7 +473,7 @@ def _parse(
                 if kind == IS_VOID:
                     continue
                 if kind == IS_RAW:
-                    place = _after_raw(data, at, name)
+                    place = after_raw(data, at, name)
                     if name == _TITLE_HASH and not has_title and depth <= 3:
                         _read_title(data, at, place, title)
                         has_title = True
@@ -695,8 +695,8 @@ def _annotation(data: Bytes, at: int, end: int) -> int:
     """Where the TeX of a `math` element begins, or -1."""
     at = find_byte(data[:end], 60, at)
     while at + 1 < end:
-        if _is_letter(data[at + 1]):
-            at, name = _read_name(data, at + 1)
+        if is_letter(data[at + 1]):
+            at, name = read_name(data, at + 1)
             if name == _ANNOTATION:
                 close = find_near_byte(data[:end], 62, at)
                 return close + 1 if _holds_word(data, at, close, _TEX) else -1

@@ -83,12 +83,12 @@ def _is_space(byte: int) -> bool:
 
 
 @byte_kernel
-def _is_letter(byte: int) -> bool:
+def is_letter(byte: int) -> bool:
     return 97 <= (byte | 32) <= 122
 
 
 @byte_kernel
-def _read_name(data: Bytes, at: int) -> tuple[int, np.uint64]:
+def read_name(data: Bytes, at: int) -> tuple[int, np.uint64]:
     """End of the element name at `at` and its hash, upper case folded."""
     value = FNV_OFFSET
     while at < len(data):
@@ -137,7 +137,7 @@ def _read_attributes(data: Bytes, at: int, limit: int) -> tuple[int, int, bool]:
 
 
 @byte_kernel
-def _after_comment(data: Bytes, at: int) -> int:
+def after_comment(data: Bytes, at: int) -> int:
     """Place after the comment whose two dashes begin at `at`; -1 where it never ends."""
     n = len(data)
     if at + 2 < n and data[at + 2] == 62:  # "<!-->"
@@ -151,13 +151,13 @@ def _after_comment(data: Bytes, at: int) -> int:
 
 
 @byte_kernel
-def _after_raw(data: Bytes, at: int, name: np.uint64) -> int:
+def after_raw(data: Bytes, at: int, name: np.uint64) -> int:
     """Place of the end tag that closes a raw element, or the end of the page."""
     n = len(data)
     at = find_byte(data, 60, at)
     while at + 2 < n:
-        if data[at + 1] == 47 and _is_letter(data[at + 2]):
-            _, found = _read_name(data, at + 2)
+        if data[at + 1] == 47 and is_letter(data[at + 2]):
+            _, found = read_name(data, at + 2)
             if found == name:
                 return at
         at = find_byte(data, 60, at + 1)
@@ -181,25 +181,25 @@ def _extent(data: Bytes, stack: npt.NDArray[np.uint64], max_attributes: int) -> 
     while at + 1 < n:
         following = data[at + 1]
         if following == 33 and at + 3 < n and data[at + 2] == 45 and data[at + 3] == 45:
-            place = _after_comment(data, at + 2) if comments_end else -1
+            place = after_comment(data, at + 2) if comments_end else -1
             comments_end = place >= 0  # asked once only: else "<!--<!--<!--" takes for ever
             at = place if comments_end else at + 4
-        elif following == 47 and at + 2 < n and _is_letter(data[at + 2]):
-            at, name = _read_name(data, at + 2)
+        elif following == 47 and at + 2 < n and is_letter(data[at + 2]):
+            at, name = read_name(data, at + 2)
             place = depth - 1
             while place >= 0 and stack[place] != name:
                 place -= 1
             if place >= 0:
                 depth = place
-        elif _is_letter(following):
-            at, name = _read_name(data, at + 1)
+        elif is_letter(following):
+            at, name = read_name(data, at + 1)
             at, count, is_closed = _read_attributes(data, at, max_attributes)
             most = max(most, count)
             if count > max_attributes:
                 return deepest, most
             kind = 0 if is_closed else _kind(name)
             if kind == _RAW:
-                at = _after_raw(data, at, name)
+                at = after_raw(data, at, name)
             elif kind == 0 and not is_closed:
                 stack[depth] = name
                 depth += 1
@@ -262,8 +262,8 @@ def _after_element(data: Bytes, at: int, name: np.uint64) -> int:
     n = len(data)
     at = find_byte(data, 60, at)
     while at + 2 < n:
-        if data[at + 1] == 47 and _is_letter(data[at + 2]):
-            end, found = _read_name(data, at + 2)
+        if data[at + 1] == 47 and is_letter(data[at + 2]):
+            end, found = read_name(data, at + 2)
             if found == name:
                 return _after_tag(data, end)
         at = find_byte(data, 60, at + 1)
@@ -303,7 +303,7 @@ def _read_entity(data: Bytes, at: int) -> tuple[int, int]:
         valid = 32 < code < 0xD800 or 0xDFFF < code < 0x110000
         return place, code if valid and code != 160 else 32
     first = place
-    while place < n and place - first < 32 and (_is_letter(data[place]) or 48 <= data[place] <= 57):
+    while place < n and place - first < 32 and (is_letter(data[place]) or 48 <= data[place] <= 57):
         place += 1
     if place > first and place < n and data[place] == 59:
         return place + 1, 32
@@ -311,7 +311,7 @@ def _read_entity(data: Bytes, at: int) -> tuple[int, int]:
 
 
 @byte_kernel
-def _write(out: Bytes, size: int, code: int) -> int:
+def write_code(out: Bytes, size: int, code: int) -> int:
     """Append a code point in UTF-8."""
     if code < 0x80:
         out[size] = code
@@ -350,7 +350,7 @@ def _strip(
         if byte == 60 and at + 1 < n:
             following = data[at + 1]
             if following == 33 and at + 3 < n and data[at + 2] == 45 and data[at + 3] == 45:
-                place = _after_comment(data, at + 2) if comments_end else -1
+                place = after_comment(data, at + 2) if comments_end else -1
                 comments_end = place >= 0  # asked once only: else "<!--<!--" takes for ever
                 at = place if comments_end else at + 4
                 pending = True
@@ -363,8 +363,8 @@ def _strip(
                 at = _after_tag(data, at + 2)
                 pending = True
                 continue
-            if _is_letter(following):
-                at, name = _read_name(data, at + 1)
+            if is_letter(following):
+                at, name = read_name(data, at + 1)
                 at = _after_tag(data, at)
                 pending = True
                 for index in range(len(skipped)):
@@ -391,7 +391,7 @@ def _strip(
             size += 1
         pending = False
         if code >= 0:
-            size = _write(out, size, code)
+            size = write_code(out, size, code)
             chars += 1
         else:
             out[size] = byte

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.ingest.kernels.markup import _is_letter
+from corpus_assets.ingest.kernels.markup import is_letter
 from corpus_assets.ingest.kernels.page_names import Words, find_slot, signed
 from corpus_assets.text.bytes import byte_kernel
 from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME
@@ -66,7 +66,7 @@ def read_entity(data: Bytes, at: int, hashes: Words, codes: Words) -> tuple[int,
             code = 0xFFFD
         return place, code, 0
     value = FNV_OFFSET
-    while place < n and place - at < 33 and (_is_letter(data[place]) or 48 <= data[place] <= 57):
+    while place < n and place - at < 33 and (is_letter(data[place]) or 48 <= data[place] <= 57):
         value = (value ^ np.uint64(data[place])) * FNV_PRIME
         place += 1
     if place == at + 1:
@@ -85,27 +85,6 @@ def read_entity(data: Bytes, at: int, hashes: Words, codes: Words) -> tuple[int,
         signed(codes[slot] & np.uint64(0xFFFFFFFF)),
         signed(codes[slot] >> np.uint64(32)),
     )
-
-
-@byte_kernel
-def write_code(out: Bytes, size: int, code: int) -> int:
-    if code < 0x80:
-        out[size] = code
-        return size + 1
-    if code < 0x800:
-        out[size] = 0xC0 | code >> 6
-        out[size + 1] = 0x80 | code & 63
-        return size + 2
-    if code < 0x10000:
-        out[size] = 0xE0 | code >> 12
-        out[size + 1] = 0x80 | code >> 6 & 63
-        out[size + 2] = 0x80 | code & 63
-        return size + 3
-    out[size] = 0xF0 | code >> 18
-    out[size + 1] = 0x80 | code >> 12 & 63
-    out[size + 2] = 0x80 | code >> 6 & 63
-    out[size + 3] = 0x80 | code & 63
-    return size + 4
 
 
 @byte_kernel

@@ -4,22 +4,17 @@ import dataclasses
 import html
 import json
 import re
-import socket
-import threading
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, cast
 
 import duckdb
 import pytest
-import uvicorn
 
 from catalog import plugins
 from catalog.ask.raw import withheld
@@ -37,43 +32,12 @@ from catalog.takedown.requests import request
 from catalog.takedown.target import url_target
 from corpus_assets.core.home import Home
 from corpus_assets.inspect.cost import Prices, version_cost
+from corpus_assets_tests.catalog.serve.browser import TOKEN, Browser, served
 from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.registry_states import add_orders
 from corpus_assets_tests.small_corpus import EMAIL, EVAL_TEXT, FOOTER, prose
 
 ROOT = Path(__file__).resolve().parents[3]
-TOKEN = "a token of more than sixteen letters & signs"
-
-
-@dataclass(frozen=True)
-class Answer:
-    status: int
-    body: str
-    headers: dict[str, str]
-
-    @property
-    def text(self) -> str:
-        """What a reader sees, markup taken away."""
-        return html.unescape(re.sub(r"<[^>]*>", "", self.body))
-
-
-@dataclass(frozen=True)
-class Browser:
-    address: str
-
-    def get(
-        self, path: str, method: str = "GET", data: bytes | None = None, **headers: str
-    ) -> Answer:
-        asked = urllib.request.Request(self.address + path, data, headers, method=method)
-        try:
-            with urllib.request.urlopen(asked) as answer:
-                return Answer(answer.status, answer.read().decode(), dict(answer.headers))
-        except urllib.error.HTTPError as answer:
-            with answer:
-                return Answer(answer.code, answer.read().decode(), dict(answer.headers))
-
-    def find(self, asked: str, **more: str) -> Answer:
-        return self.get("/find?" + urllib.parse.urlencode({"q": asked, **more}))
 
 
 @contextmanager
@@ -83,15 +47,8 @@ def serving(
     home = Home.resolve(str(place.home))
     registry, store = Registry(home.catalog_url), Store(home.store_url)
     app = make_app(registry, store, token, LOOPBACK, with_metrics)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
-        thread = threading.Thread(target=server.run, args=([listening],))
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        yield Browser(f"http://127.0.0.1:{listening.getsockname()[1]}")
-        server.should_exit = True
-        thread.join()
+    with served(app) as browser:
+        yield browser
 
 
 @pytest.fixture(scope="module")

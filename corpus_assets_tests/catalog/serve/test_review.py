@@ -3,16 +3,12 @@
 import html
 import json
 import re
-import socket
-import threading
-import time
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-import uvicorn
 from click.testing import CliRunner
 
 from catalog.cli.commands import main
@@ -23,7 +19,7 @@ from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage
 from catalog.serve.app import LOOPBACK, make_app
 from corpus_assets.core.home import Home
-from corpus_assets_tests.catalog.serve.test_pages import TOKEN, Answer, Browser
+from corpus_assets_tests.catalog.serve.browser import TOKEN, Answer, Browser, served
 from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.registry_states import add_orders
 from corpus_assets_tests.small_corpus import GERMAN
@@ -35,15 +31,8 @@ AUTH = {"Authorization": f"Bearer {TOKEN}"}
 def reviewing(place: Place, with_review: bool = True) -> Iterator[Browser]:
     app = make_app(registry_of(place), Store(str(place.store)), TOKEN, LOOPBACK,
                    with_review=with_review)  # fmt: skip
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
-        thread = threading.Thread(target=server.run, args=([listening],))
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        yield Browser(f"http://127.0.0.1:{listening.getsockname()[1]}")
-        server.should_exit = True
-        thread.join()
+    with served(app) as browser:
+        yield browser
 
 
 def registry_of(place: Place) -> Registry:
