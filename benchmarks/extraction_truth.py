@@ -22,14 +22,14 @@ from pathlib import Path
 
 from machine import machine
 
-from corpus_assets.ingest.extraction import (
+from corpus_assets.ingest.extractor_training import (
     Truth,
     cross_validate,
     evaluate,
     measures,
     read_truth,
 )
-from corpus_assets.ingest.extraction.training import Measure
+from corpus_assets.ingest.extractor_training.training import Measure
 from corpus_assets.ingest.extractors.engines import make_engine
 
 Engine = Callable[[bytes], str | None]

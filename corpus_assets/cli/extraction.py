@@ -11,7 +11,7 @@ from corpus_assets.cli.options import JSON_OPTION
 from corpus_assets.core.errors import CorpusError
 
 if TYPE_CHECKING:
-    from corpus_assets.ingest.extraction import Truth
+    from corpus_assets.ingest.extractor_training import Truth
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 TRUTH_OPTION = click.option(
@@ -69,7 +69,7 @@ def train_command(
 
     Train what you publish on pages that you may: those of --documentation and made-up ones.
     """
-    from corpus_assets.ingest.extraction import (
+    from corpus_assets.ingest.extractor_training import (
         make_pages,
         read_documentation,
         read_texts,
@@ -123,7 +123,12 @@ def eval_command(
     as_json: bool,
 ) -> None:
     """Measure extractors on truth sets: F1 over words, by type and language of pages."""
-    from corpus_assets.ingest.extraction import cross_validate, evaluate, measures, read_truth
+    from corpus_assets.ingest.extractor_training import (
+        cross_validate,
+        evaluate,
+        measures,
+        read_truth,
+    )
     from corpus_assets.ingest.extractors.blocks import block_engine
     from corpus_assets.ingest.extractors.engines import make_engine
 

@@ -4,7 +4,7 @@ __all__ = [
     "crawl",
     "documents",
     "entry",
-    "extraction",
+    "extractor_training",
     "extractors",
     "fetch",
     "gates",

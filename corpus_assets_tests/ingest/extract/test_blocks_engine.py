@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.ingest.extract import ExtractionSettings, Extractor, extractor_version
-from corpus_assets.ingest.extraction.pages import Texts
+from corpus_assets.ingest.extractor_training.pages import Texts
 from corpus_assets.ingest.extractors.blocks import (
     MODEL,
     VERSION,

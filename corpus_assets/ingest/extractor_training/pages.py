@@ -14,8 +14,8 @@ from html import escape
 from pathlib import Path
 from random import Random  # made-up pages, no secrets
 
-from corpus_assets.ingest.extraction.page_parts import WIDE, PageParts
-from corpus_assets.ingest.extraction.truth import Truth
+from corpus_assets.ingest.extractor_training.page_parts import WIDE, PageParts
+from corpus_assets.ingest.extractor_training.truth import Truth
 
 TYPES = ("article", "forum", "product", "listing", "collection", "documentation", "service")
 WEIGHTS = (12, 4, 2, 3, 2, 2, 4)

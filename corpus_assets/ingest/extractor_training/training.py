@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpus_assets.core.errors import CorpusError
-from corpus_assets.ingest.extraction.truth import Truth, block_labels, block_texts, f1_of
+from corpus_assets.ingest.extractor_training.truth import Truth, block_labels, block_texts, f1_of
 from corpus_assets.ingest.extractors.blocks import BlockModel, judge, text_of
 from corpus_assets.ingest.kernels.block_features import add_context, block_features
 from corpus_assets.ingest.kernels.block_trees import (

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from corpus_assets.cli.extraction import extraction
 from corpus_assets.core.errors import CorpusError
-from corpus_assets.ingest.extraction import (
+from corpus_assets.ingest.extractor_training import (
     Truth,
     cross_validate,
     make_pages,
@@ -16,9 +16,9 @@ from corpus_assets.ingest.extraction import (
     read_truth,
     train,
 )
-from corpus_assets.ingest.extraction.pages import TYPES
-from corpus_assets.ingest.extraction.templates import main_content
-from corpus_assets.ingest.extraction.truth import block_labels, f1_of, site_of
+from corpus_assets.ingest.extractor_training.pages import TYPES
+from corpus_assets.ingest.extractor_training.templates import main_content
+from corpus_assets.ingest.extractor_training.truth import block_labels, f1_of, site_of
 from corpus_assets_tests.ingest.extract.test_blocks_engine import texts
 from corpus_assets_tests.ingest.warc_bytes import member, response
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpus_assets.ingest.extract import PageText, read_page
-from corpus_assets.ingest.extraction.templates import main_content
+from corpus_assets.ingest.extractor_training.templates import main_content
 from corpus_assets.ingest.formats import read_warc
 from corpus_assets.ingest.kernels.blocks import Blocks
 

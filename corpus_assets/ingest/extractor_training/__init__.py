@@ -1,13 +1,13 @@
 """Training and measuring the block extractor: truth sets, made-up pages, models."""
 
-from corpus_assets.ingest.extraction.pages import make_pages, read_texts
-from corpus_assets.ingest.extraction.training import (
+from corpus_assets.ingest.extractor_training.pages import make_pages, read_texts
+from corpus_assets.ingest.extractor_training.training import (
     cross_validate,
     evaluate,
     measures,
     train,
 )
-from corpus_assets.ingest.extraction.truth import Truth, read_documentation, read_truth
+from corpus_assets.ingest.extractor_training.truth import Truth, read_documentation, read_truth
 
 __all__ = [
     "Truth",
