@@ -93,9 +93,9 @@ COMMENT_TAGS = ("div", "list", "section", "details", "ol", "ul")
 APPENDED_TAGS = ("div", "section", "aside")
 
 (
-    DISCARD, HIDE, COOKIE, REPLY, HIDDEN, TEASER, CAPTION, BOTTOM, COMMENT, COMMENT_LIST,
+    DISCARD, HIDE, COOKIE, REPLY, HIDDEN, COMMENT, COMMENT_LIST,
     APPENDED, APPENDED_NAMED, SHARE_BUTTONS, BANNER, FOOTER, BODY_0, BODY_2, BODY_3, BODY_4,
-) = (1 << n for n in range(19))  # fmt: skip
+) = (1 << n for n in range(16))  # fmt: skip
 SELDOM = COOKIE | REPLY | HIDDEN  # of the attribute that the source writes first only
 BODIES = {0: BODY_0, 2: BODY_2, 3: BODY_3}
 
@@ -146,19 +146,15 @@ class Rules:
 
     def __init__(self, xpaths: Any, settings: Any) -> None:
         body, discard = xpaths.BODY_XPATH, xpaths.OVERALL_DISCARD_XPATH
-        endless, precise = xpaths.RAW_TREE_PRUNE_XPATH[0], xpaths.PRECISION_DISCARD_XPATH[1]
+        endless = xpaths.RAW_TREE_PRUNE_XPATH[0]
         comments = xpaths.REMOVE_COMMENTS_AND_LISTS_XPATH[0]
         both = [
             *_search(COOKIE, discard[0], "@id|@class"),
-            *_search(BOTTOM, precise, "@id|@class"),
-            *_search(BOTTOM, precise, "@id|@class", 1),
             *_search(APPENDED, endless, "@id"),
             *_search(APPENDED_NAMED, endless, "@id", 1),
             *_search(BANNER, settings.BASIC_CLEAN_XPATH, "@id", flags=re.IGNORECASE),
             _starts(REPLY, "reply-"),
             _starts(BODY_4, "main"),
-            _holds(TEASER, "teaser", "T"),
-            _holds(CAPTION, "caption"),
             _holds(FOOTER, "footer"),
         ]
         self.classes = Masks(
@@ -291,26 +287,6 @@ class Rules:
                 or (is_section and _names_itself(element))
             ) and (outer is None or all(up is not outer for up in element.iterancestors())):
                 outer = element
-                found.append(element)
-        return found
-
-    def marked(self, tree: _Element, bit: int) -> list[_Element]:
-        """Sections whose class or id has `bit`: `TEASER_...`, `DISCARD_IMAGE_...`."""
-        found: list[_Element] = []
-        for element in tree.iterdescendants(SECTIONS):
-            name, label = element.get("class"), element.get("id")
-            if (name is not None and self.classes[name] & bit) or (
-                label is not None and self.ids[label] & bit
-            ):
-                found.append(element)
-        return found
-
-    def imprecise(self, tree: _Element) -> list[_Element]:
-        """`PRECISION_DISCARD_XPATH`'s second expression."""
-        found: list[_Element] = []
-        for element in tree.iterdescendants(SECTIONS):
-            first = first_of(element, "id", "class")
-            if (first and self.classes[first] & BOTTOM) or "border" in element.get("style", ""):
                 found.append(element)
         return found
 

@@ -15,7 +15,7 @@ from corpus_assets.ingest.extract.charset import decode
 from corpus_assets.ingest.extractors import trafilatura_fast
 from corpus_assets.ingest.extractors.engines import make_engine
 from corpus_assets.ingest.extractors.trafilatura_fast import fast_extract
-from corpus_assets.ingest.extractors.trafilatura_rules import CAPTION, TEASER, Rules, stems_of
+from corpus_assets.ingest.extractors.trafilatura_rules import Rules, stems_of
 from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets.ingest.gates.gates import media_type
 from corpus_assets_tests.shared_data import shared_data
@@ -98,9 +98,6 @@ def test_every_rule_finds_what_trafilatura_s_expression_finds() -> None:
             (rules.appended_articles, xpaths.RAW_TREE_PRUNE_XPATH),
             (lambda t: rules.comments(t, with_lists=True), xpaths.REMOVE_COMMENTS_AND_LISTS_XPATH),
             (lambda t: rules.comments(t, with_lists=False), xpaths.REMOVE_COMMENTS_XPATH),
-            (lambda t: rules.marked(t, TEASER), xpaths.TEASER_DISCARD_XPATH),
-            (lambda t: rules.marked(t, CAPTION), xpaths.DISCARD_IMAGE_ELEMENTS),
-            (rules.imprecise, xpaths.PRECISION_DISCARD_XPATH[1:]),
             (rules.basic, [settings.BASIC_CLEAN_XPATH]),
         ):
             expected = [element for expression in expressions for element in expression(tree)]
