@@ -21,12 +21,14 @@ of the set, by the decontamination stage.
 import argparse
 import gzip
 import hashlib
+import itertools
 import json
 import random
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pyarrow as pa
@@ -84,8 +86,15 @@ def english(texts: Path, shared: Path) -> Iterator[tuple[str, dict[str, str]]]:
 def foreign(texts: Path) -> Iterator[str]:
     rows = [row for name in ("docs", "manpages") for row in records(texts / f"{name}.jsonl")]
     for row in sorted(rows, key=lambda row: place(row["id"])):
-        if row["lang"] in ("ja", "ru", "zh", "uk", "ko", "sr"):  # not German, nor like it
+        is_foreign = row["lang"] in ("ja", "ru", "zh", "uk", "ko", "sr")  # not German, nor like it
+        if is_foreign and is_translated(row["text"]):
             yield row["text"]
+
+
+def is_translated(text: str) -> bool:
+    """Whether most letters are not Latin: packages of translations hold English pages too."""
+    letters = [letter > "\u024f" for letter in text if letter.isalpha()]
+    return sum(letters) > len(letters) / 2
 
 
 def navigation(warcs: Path) -> Iterator[str]:
@@ -119,28 +128,21 @@ def mojibake(text: str) -> str:
     return wide.encode("utf-8").decode("cp1252", "replace")
 
 
-def encoded(encoder: Encoder, texts: Iterable[str], tokens: int) -> list[np.ndarray]:
-    """Tokens of the first texts, until there are `tokens`; the last one is cut."""
+def taken(encoder: Encoder, texts: Iterable[str], tokens: int) -> list[np.ndarray]:
+    """Tokens of the first texts that have `tokens` together, or of all."""
     found: list[np.ndarray] = []
-    total, waiting = 0, []
+    total, rest = 0, iter(texts)
+    while total < tokens and (some := list(itertools.islice(rest, 64))):
+        batch = encoder.encode_batch(some)
+        found += [batch[i] for i in range(len(batch))]
+        total += sum(map(len, found[-len(batch) :]))
+    return found
 
-    def flush() -> None:
-        nonlocal total
-        batch = encoder.encode_batch(waiting)
-        for i in range(len(batch)):
-            if total < tokens:
-                found.append(batch[i][: tokens - total])
-                total += len(found[-1])
-        waiting.clear()
 
-    for text in texts:
-        waiting.append(text)
-        if len(waiting) == 64:
-            flush()
-            if total >= tokens:
-                break
-    flush()
-    if total < tokens:
+def encoded(encoder: Encoder, texts: Iterable[str], tokens: int) -> list[np.ndarray]:
+    """Tokens of the first texts, `tokens` together; the last one is cut."""
+    found = first(taken(encoder, texts, tokens), tokens)
+    if (total := sum(map(len, found))) < tokens:
         raise SystemExit(f"{tokens} tokens are needed and there are {total}; build more data")
     return found
 
@@ -255,34 +257,54 @@ def cuts(text: str) -> Iterator[str]:
             yield piece
 
 
+def judged_pages(shared: Path) -> Iterator[tuple[str, str, str, str]]:
+    """(domain, id, host, text) of English web pages, their main text as people marked it."""
+    pages = {row["record_id"]: row for row in records(shared / "web" / "manifest.jsonl.gz")}
+    for row in records(shared / "web" / "extraction-truth.jsonl.gz"):
+        text = re.sub(r"</?p>", "", row.get("main_content") or "")  # one source marks paragraphs
+        if len(text) > 600 and row["lang"] == "en":
+            page = pages[row["record_id"]]
+            domain = "forum" if page.get("page_type") == "forum" else "web"
+            yield domain, row["record_id"], urlsplit(page["url"]).hostname or "", text
+
+
+def passages(shared: Path) -> dict[str, str]:
+    """Paragraphs of Wikipedia that BoolQ asks about, each once: text -> id."""
+    found: dict[str, str] = {}
+    for row in records(shared / "evals" / "boolq.jsonl.gz"):
+        found.setdefault(
+            row["text"].removeprefix("Passage: ").partition("\nQuestion:")[0], row["id"]
+        )
+    return found
+
+
 def held_out(
     held: list[tuple[str, dict[str, str]]], options: argparse.Namespace, used: list[str]
 ) -> pa.Table:
     """The held-out set without what stands in the pool."""
     rows: dict[str, list[dict[str, str]]] = {}
+
+    def add(name: str, domain: str, host: str, text: str, context: str = "", own: str = "") -> None:
+        rows.setdefault(domain, []).append(
+            {"id": name, "domain": domain, "host": host, "url": "", "licence": own,
+             "context": context, "text": text}
+        )  # fmt: skip
+
     foreign_rows = [("german", row) for row in records(options.texts / "manpages.jsonl")
                     if row["lang"] == "de" and place(row["id"]) % HELD_OUT == 0]  # fmt: skip
     for domain, row in [*held, *foreign_rows]:
         host = row["id"] if domain == "german" else row["id"].rpartition("/")[0] or row["id"]
         for number, text in enumerate(cuts(row["text"])):
-            rows.setdefault(domain, []).append(
-                {"id": f"{row['id']}#{number}", "domain": domain, "host": host, "url": "",
-                 "licence": row.get("license", ""), "context": "", "text": text}
-            )  # fmt: skip
-    for row in records(options.shared / "web" / "extraction-truth.jsonl.gz"):
-        text = cut_to(row.get("main_content") or "", 4096)
-        if len(text) > 600 and text.isascii():
-            rows.setdefault("web", []).append(
-                {"id": row["record_id"], "domain": "web", "host": row["record_id"], "url": "",
-                 "licence": "", "context": "", "text": text}
-            )  # fmt: skip
-    for name in GOLD:
-        for row in records(options.shared / "evals" / f"{name}.jsonl.gz"):
+            add(f"{row['id']}#{number}", domain, host, text, own=row.get("license", ""))
+    for domain, name, host, text in judged_pages(options.shared):
+        for number, piece in enumerate(cuts(text)):
+            add(f"{name}#{number}", domain, host, piece)
+    for text, name in passages(options.shared).items():
+        add(name, "encyclopedia", name, text)
+    for domain in GOLD:
+        for row in records(options.shared / "evals" / f"{domain}.jsonl.gz"):
             question = row["text"].partition("\n")[0]
-            rows.setdefault(name, []).append(
-                {"id": row["id"], "domain": name, "host": row["id"], "url": "", "licence": "",
-                 "context": question, "text": " " + row["answer"]}
-            )  # fmt: skip
+            add(row["id"], domain, row["id"], " " + row["answer"], context=question)
     chosen = [
         row
         for found in rows.values()

@@ -215,6 +215,17 @@ def gate(version: str, results: Path | None, home: str | None, as_json: bool) ->
     type=click.Path(path_type=Path, exists=True),
     help="JSON, arm -> domain -> weight: a swarm of mixtures instead of one model a domain.",
 )
+@click.option(
+    "--compare",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the comparison that validates the proposal, for `corpus evidence plan`.",
+)
+@click.option(
+    "--heldout",
+    default="heldout.yaml",
+    show_default=True,
+    help="Its held-out set, from its folder; better not the documents of the search.",
+)
 @RESULTS_OPTION
 @HOME_OPTION
 @JSON_OPTION
@@ -223,6 +234,8 @@ def mix(
     budget: int,
     max_epochs: float,
     weights: Path | None,
+    compare: Path | None,
+    heldout: str,
     results: Path | None,
     home: str | None,
     as_json: bool,
@@ -246,13 +259,17 @@ def mix(
     found = find_results(results or store, *(swarm or groups))
     try:
         if swarm is None:
-            given: Any = mixtures.group_nats(found.runs, groups)
+            given: Any = mixtures.group_predictions(found.runs, groups)
         else:
             rows, losses = mixtures.swarm_losses(found, swarm, groups)
             given = mixtures.fit_swarm(rows, losses)
         proposal = mixtures.propose(groups, tokens, budget, given, max_epochs)
     except ValueError as error:
         raise EvidenceError(str(error)) from error
+    arm = f"{row.name}-{proposal.method}"
+    if compare is not None:
+        text = mixtures.comparison_text(found, row.name, arm, heldout)
+        compare.write_text(text, encoding="utf-8")
     if as_json:
         print_json(asdict(proposal) | {"gain": proposal.gain, "recipe": proposal.recipe_text()})
         return
@@ -273,7 +290,7 @@ def mix(
     print_line(
         f"{proposal.method}: {proposal.gain:+.2f}% of the loss of proportional weights, expected"
     )
-    print_line("To try it, build the recipe with this section under another version name, then")
-    print_line(f"plan a comparison with {row.name} and run `corpus evidence compare`:")
+    print_line(f"To try it, build the recipe with this section as version {arm}, then compare it")
+    print_line(f"with {row.name}: corpus evidence plan {compare or 'FILE (--compare writes it)'}")
     print_line()
     print_line(proposal.recipe_text())

@@ -2,8 +2,8 @@
 
     mixmin    one model a group: weights of the mixture of their predictions with the least loss
               (Thudi et al. 2025, arXiv 2502.10510); convex
-    swarm     models of many mixtures: a log-linear regression of the loss on the weights, and its
-              minimum (the form of Ye et al. 2024, arXiv 2403.16952, without a floor)
+    swarm     models of many mixtures: a log-linear law of the loss over a floor, and its minimum
+              (Olmix, arXiv 2602.12237; the law is that of Ye et al. 2024, arXiv 2403.16952)
     doremi    weights that follow the excess loss of a proxy over a reference, step by step, averaged
               (Xie et al. 2023, arXiv 2305.10429, algorithm 1)
 
@@ -11,17 +11,22 @@ All of them keep to upper bounds of the weights: a group is not repeated more of
 `max_epochs` in a run of `budget` tokens.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 import yaml
+from scipy.optimize import least_squares
 
 from corpus_assets.core.errors import EvidenceError
 from corpus_assets.evidence.compare import Floats
 from corpus_assets.evidence.gate import Results
 from corpus_assets.evidence.results import Run
+from corpus_assets.recipe.evidence import LEARNING_RATES
 
+SEEDS = 4  # of a validating comparison
 EPOCHS = 4.0  # up to four repetitions count as fresh text (Muennighoff et al., arXiv 2305.16264)
 
 
@@ -31,7 +36,7 @@ class Proposal:
 
     method: str
     weights: Mapping[str, float]
-    loss: float  # expected, in the unit of the input
+    loss: float  # expected, in bits per byte
     proportional: Mapping[str, float]  # weights by available tokens
     proportional_loss: float
     limits: Mapping[str, float]
@@ -47,6 +52,23 @@ class Proposal:
         return yaml.safe_dump({"mixture": {"domains": domains}}, sort_keys=False)
 
 
+def comparison_text(results: Results, version: str, arm: str, heldout: str) -> str:
+    """What `corpus evidence plan` reads to validate a proposal: the search's models, other seeds.
+
+    `arm` is the version with the proposed weights, `heldout` the file of a held-out set.
+    """
+    seeds, rates = results.plan["seeds"], results.plan["learning_rates"]
+    body = {
+        "baseline": version,
+        "arms": [arm],
+        "heldout": heldout,
+        "proxy": dict(results.plan["proxy"]),
+        "learning_rates": list(rates if len(rates) > 1 else LEARNING_RATES),
+        "seeds": list(range(max(seeds) + 1, max(seeds) + 1 + SEEDS)),
+    }
+    return yaml.safe_dump(body, sort_keys=False)
+
+
 def weight_limits(
     tokens: Mapping[str, int], budget: int, max_epochs: float = EPOCHS
 ) -> dict[str, float]:
@@ -60,52 +82,94 @@ def weight_limits(
     return limits
 
 
-def mixmin(nats: Floats, limits: Floats, tolerance: float = 1e-6, rounds: int = 20_000) -> Floats:
-    """Return the weights w that minimise the mean over tokens of -log sum_g w_g exp(-nats[g, token]).
+@dataclass(frozen=True)
+class Predictions:
+    """What one model a group says of the same text."""
+
+    nats: Floats  # [group, token]
+    shares: Floats  # of each token in the loss
+
+    def loss(self, weights: Floats) -> float:
+        """Return the loss of a mixture of predictions: -log sum_g w_g exp(-nats[g]), by shares."""
+        least = self.nats.min(axis=0)
+        return float((least - np.log(weights @ np.exp(least - self.nats))) @ self.shares)
+
+
+def mixmin(given: Predictions, limits: Floats, tolerance: float = 1e-6) -> Floats:
+    """Return the weights of the mixture of predictions with the least loss.
 
     Expectation maximisation, whose maximisation step keeps to the limits: the loss never rises, and
-    it is within `tolerance` nats of the least one when it stops.
+    it is within `tolerance` of the least one when it stops.
     """
+    nats = given.nats
     likelihood = np.exp(nats.min(axis=0) - nats)  # [group, token]; a token's scale cancels out
     weights = _within(np.ones(len(nats)), limits)
-    for _ in range(rounds):
-        slope = (likelihood / (weights @ likelihood)).mean(axis=1)  # of -loss
+    for _ in range(20_000):
+        slope = (likelihood / (weights @ likelihood)) @ given.shares  # of -loss
         if _gap(slope, weights, limits) <= tolerance:
             break
         weights = _within(weights * slope, limits)
     return weights
 
 
-def mixture_loss(nats: Floats, weights: Floats) -> float:
-    """Return the loss of a mixture of predictions, in nats per token."""
-    least = nats.min(axis=0)
-    return float((least - np.log(weights @ np.exp(least - nats))).mean())
-
-
 @dataclass(frozen=True)
 class LogLinear:
-    """Expected losses of a mixture: exp(slopes @ weights), one a target."""
+    """Expected losses of a mixture: floor + exp(slopes @ weights), one a target."""
 
+    floors: Floats  # [target]
     slopes: Floats  # [target, group]
 
-    def losses(self, weights: Floats) -> Floats:
+    def over_floor(self, weights: Floats) -> Floats:
         return np.exp(self.slopes @ weights)
 
     def loss(self, weights: Floats) -> float:
-        return float(self.losses(weights).mean())
+        return float((self.floors + self.over_floor(weights)).mean())
 
 
-def fit_swarm(weights: Floats, losses: Floats, ridge: float = 1e-6) -> LogLinear:
-    """Fit log losses[run, target] linearly to weights[run, group]; weights of a run sum to 1, so
-    there is no intercept. Needs as many runs as groups at least."""
-    if len(weights) < weights.shape[1]:
+FLOORS = (0.0, 0.3, 0.6, 0.9, 0.99)
+"""Where searches for a floor begin, as shares of the least loss seen."""
+HUBER = 0.02  # beyond so many bits per byte a residual counts linearly, as in Olmix
+
+
+def fit_swarm(weights: Floats, losses: Floats) -> LogLinear:
+    """Fit losses[run, target] = c + exp(t . weights[run]) for every target, with Huber's loss.
+
+    Weights of a run sum to 1, so a constant in the exponent would say nothing new. Needs more runs
+    than groups: the floor is one number more.
+    """
+    if len(weights) <= weights.shape[1]:
         raise ValueError(
-            f"{len(weights)} runs cannot tell {weights.shape[1]} groups apart: run as many mixtures "
-            "as there are groups at least, better three times as many"
+            f"{len(weights)} runs cannot tell {weights.shape[1]} groups and a floor apart: run more "
+            "mixtures than there are groups, better three times as many"
         )
-    square = weights.T @ weights + ridge * np.eye(weights.shape[1])
-    slopes: Floats = np.linalg.solve(square, weights.T @ np.log(losses)).T.astype(np.float64)
-    return LogLinear(slopes)
+    found = [_fit_target(weights, target) for target in losses.T]
+    return LogLinear(np.array([c for c, _ in found]), np.array([t for _, t in found]))
+
+
+def _fit_target(weights: Floats, losses: Floats) -> tuple[float, Floats]:
+    """Return floor and slopes: the best of searches from several floors."""
+    least = float(losses.min())
+
+    def residuals(given: Floats) -> Floats:
+        miss: Floats = given[0] + np.exp(weights @ given[1:]) - losses
+        return miss
+
+    def slopes(given: Floats) -> Floats:
+        over = np.exp(weights @ given[1:])
+        return np.column_stack([np.ones(len(losses)), over[:, None] * weights])
+
+    groups = weights.shape[1]
+    bounds = (np.r_[0.0, np.full(groups, -np.inf)], np.r_[least, np.full(groups, np.inf)])
+    searches = []
+    for share in FLOORS:
+        start, *_ = np.linalg.lstsq(weights, np.log(losses - share * least), rcond=None)
+        first = np.r_[share * least, start]
+        searches.append(
+            least_squares(residuals, first, slopes, bounds, loss="huber", f_scale=HUBER, xtol=1e-12,
+                          ftol=1e-12, gtol=1e-12)
+        )  # fmt: skip
+    best = min(searches, key=lambda search: float(search.cost))
+    return float(best.x[0]), best.x[1:]
 
 
 def swarm(fitted: LogLinear, limits: Floats, tolerance: float = 1e-7) -> Floats:
@@ -113,14 +177,14 @@ def swarm(fitted: LogLinear, limits: Floats, tolerance: float = 1e-7) -> Floats:
     steps that are halved until they go down; convex, so what it finds is the minimum."""
     weights, step = _within(np.ones(len(limits)), limits), 1.0
     for _ in range(20_000):
-        losses = fitted.losses(weights)
-        slope = -(losses[:, None] * fitted.slopes).mean(axis=0)
+        loss = fitted.loss(weights)
+        slope = -(fitted.over_floor(weights)[:, None] * fitted.slopes).mean(axis=0)
         if _gap(slope, weights, limits) <= tolerance:
             break
         step *= 2
         while step > 1e-12:
             tried = _within(weights * np.exp(step * (slope - slope.max())), limits)
-            if fitted.loss(tried) < losses.mean():
+            if fitted.loss(tried) < loss:
                 weights = tried
                 break
             step /= 2
@@ -168,42 +232,53 @@ def _gap(slope: Floats, weights: Floats, limits: Floats) -> float:
 
 
 def propose(
-    groups: Sequence[str], tokens: Mapping[str, int], budget: int, given: Floats | LogLinear,
+    groups: Sequence[str], tokens: Mapping[str, int], budget: int, given: Predictions | LogLinear,
     max_epochs: float = EPOCHS,
 ) -> Proposal:  # fmt: skip
-    """Return the proposal of MixMin from nats[group, token], or of a swarm from its fit."""
+    """Return the proposal of MixMin from predictions of the groups' models, or of a swarm's fit."""
     limits = weight_limits({group: tokens[group] for group in groups}, budget, max_epochs)
     bounds = np.array([limits[group] for group in groups])
     share = np.array([tokens[group] for group in groups], dtype=np.float64)
     base = share / share.sum()
-    if not isinstance(given, LogLinear):
-        weights = mixmin(given, bounds)
-        losses = mixture_loss(given, weights), mixture_loss(given, base)
-    else:
-        weights = swarm(given, bounds)
-        losses = given.loss(weights), given.loss(base)
+    is_swarm = isinstance(given, LogLinear)
+    weights = swarm(given, bounds) if isinstance(given, LogLinear) else mixmin(given, bounds)
     named = [dict(zip(groups, map(float, row), strict=True)) for row in (weights, base)]
-    method = "swarm" if isinstance(given, LogLinear) else "mixmin"
-    return Proposal(method, named[0], losses[0], named[1], losses[1], limits)
+    method = "swarm" if is_swarm else "mixmin"
+    return Proposal(method, named[0], given.loss(weights), named[1], given.loss(base), limits)
 
 
-def group_nats(runs: Sequence[Run], groups: Sequence[str]) -> Floats:
-    """Return nats[group, token] from one run of each group, whose arm has the group's name."""
-    rows = []
+def group_predictions(runs: Sequence[Run], groups: Sequence[str]) -> Predictions:
+    """Return what one run of each group says, whose arm has the group's name.
+
+    Tokens have the shares that make the loss bits per byte as `compare` has them: documents of a
+    domain count equally, and so do domains.
+    """
+    rows, table = [], None
     for group in groups:
         own = min((run for run in runs if run.arm == group), key=lambda run: run.seed, default=None)
         nats = None if own is None else own.token_nats()
-        if nats is None:
+        if own is None or nats is None:
             raise EvidenceError(
                 f"no run of an arm {group} has nats of single tokens: plan one arm a group, and run "
                 "the pack with --token-nats"
             )
         rows.append(nats.astype(np.float64))
-    if len({len(row) for row in rows}) != 1:
-        raise EvidenceError(
-            "the groups' runs were scored on different tokens: use one held-out set"
-        )
-    return np.stack(rows)
+        columns = own.table().select(["domain", "bytes", "tokens"])
+        table = table or columns
+        if not columns.equals(table) or len(nats) != np.sum(columns["tokens"].to_numpy()):
+            raise EvidenceError(
+                "the groups' runs were scored on different tokens: use one held-out set"
+            )
+    return Predictions(np.stack(rows), _token_shares(table))
+
+
+def _token_shares(table: pa.Table) -> Floats:
+    """Return each token's share of the macro average of bits per byte."""
+    names, domain = np.unique(table["domain"].to_numpy(zero_copy_only=False), return_inverse=True)
+    documents = np.bincount(domain)[domain]
+    bits = 1 / (math.log(2) * table["bytes"].to_numpy() * documents * len(names))
+    shares: Floats = np.repeat(bits, table["tokens"].to_numpy())
+    return shares
 
 
 def swarm_losses(

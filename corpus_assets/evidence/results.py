@@ -65,7 +65,9 @@ class Run:
 
     def table(self) -> pa.Table:
         """Return the rows of `TABLE`."""
-        return pq.read_table(pa.BufferReader(self.table_bytes), schema=TABLE)
+        # One thread: a worker that still holds Python's bytes when the interpreter ends aborts the
+        # process (apache/arrow#34314), and a table has a few thousand rows.
+        return pq.read_table(pa.BufferReader(self.table_bytes), schema=TABLE, use_threads=False)
 
     def token_nats(self) -> npt.NDArray[np.float32] | None:
         """Return nats of every scored token, or None where they were not kept."""

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpus_assets.core.errors import EvidenceError, MissingExtra
@@ -134,9 +135,9 @@ class Pack:
         sequence, pad = self.plan["proxy"]["sequence"], self.body["pad_id"]
         parts = []
         for group, count in sorted(self.body["arms"][arm]["groups"].items()):
-            is_own = pa.compute.and_(
-                pa.compute.equal(self._arms["arm"], arm),
-                pa.compute.equal(self._arms["group"], group),
+            is_own = pc.and_(
+                pc.equal(self._arms["arm"], arm),
+                pc.equal(self._arms["group"], group),
             )
             documents = self._arms.filter(is_own)["document"].to_numpy()
             pieces = [self.tokens[self._edges[d] : self._edges[d + 1]] for d in documents]

@@ -1,5 +1,6 @@
 """Mixture weights, on losses whose best mixture is known."""
 
+import json
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,10 +13,10 @@ from catalog.db.registry import Registry
 from corpus_assets.cli.main import cli
 from corpus_assets.evidence.mixtures import (
     LogLinear,
+    Predictions,
     doremi,
     fit_swarm,
     mixmin,
-    mixture_loss,
     propose,
     swarm,
     weight_limits,
@@ -27,12 +28,12 @@ from corpus_assets_tests.evidence.test_gate import write_results
 FREE = np.ones(3)
 
 
-def drawn(weights: list[float], tokens: int = 60_000) -> np.ndarray:
-    """nats[group, token] of three models of a die each, on a text that mixes their dice."""
+def drawn(weights: list[float], tokens: int = 60_000) -> Predictions:
+    """What three models of a die each say of a text that mixes their dice."""
     rng = np.random.default_rng(2)
     dice = np.array([[0.7, 0.1, 0.1, 0.1], [0.1, 0.7, 0.1, 0.1], [0.1, 0.1, 0.1, 0.7]])
     text = rng.choice(4, size=tokens, p=np.array(weights) @ dice)
-    return -np.log(dice[:, text])
+    return Predictions(-np.log(dice[:, text]), np.full(tokens, 1 / tokens))
 
 
 def test_mixmin_finds_the_mixture_that_the_text_was_drawn_from() -> None:
@@ -43,30 +44,50 @@ def test_mixmin_finds_the_mixture_that_the_text_was_drawn_from() -> None:
 
 
 def test_no_other_mixture_has_less_loss() -> None:
-    nats = drawn([0.8, 0.2, 0.0], 5000)
+    given = drawn([0.8, 0.2, 0.0], 5000)
     limits = np.array([0.6, 1.0, 1.0])
-    best = mixmin(nats, limits)
+    best = mixmin(given, limits)
     assert best[0] == pytest.approx(0.6), "it is held at its limit"
     rng = np.random.default_rng(0)
     for _ in range(500):
         other = rng.dirichlet(np.ones(3))
         if (other <= limits).all():
-            assert mixture_loss(nats, best) <= mixture_loss(nats, other) + 1e-6
+            assert given.loss(best) <= given.loss(other) + 1e-6
+
+
+def test_tokens_count_by_their_share() -> None:
+    """A third of the text, of which one model knows all, counts for as much as the rest."""
+    nats = np.array([[0.1] * 10 + [3.0] * 20, [3.0] * 10 + [0.1] * 20])
+    shares = np.array([1 / 20] * 10 + [1 / 40] * 20)
+    assert mixmin(Predictions(nats, shares), np.ones(2)) == pytest.approx([0.5, 0.5], abs=1e-3)
 
 
 def test_a_swarm_gives_the_law_back_that_its_runs_followed_and_its_minimum() -> None:
     rng = np.random.default_rng(1)
-    law = LogLinear(np.array([[-1.0, 0.0, 0.5], [0.8, -0.7, 0.4]]))
+    law = LogLinear(np.array([0.0, 0.6]), np.array([[-1.0, 0.0, 0.5], [0.8, -0.7, 0.4]]))
     runs = rng.dirichlet(np.ones(3), size=12)
-    fitted = fit_swarm(runs, np.exp(runs @ law.slopes.T))
-    assert fitted.slopes == pytest.approx(law.slopes, abs=1e-4)
+    fitted = fit_swarm(runs, law.floors + np.exp(runs @ law.slopes.T))
+    assert fitted.floors == pytest.approx(law.floors, abs=1e-3)
+    assert fitted.slopes == pytest.approx(law.slopes, abs=1e-3)
     best = swarm(fitted, FREE)
     # On the edge between the first two groups both losses are one exponential each.
     grid = np.linspace(0, 1, 10_001)
     edge = [law.loss(np.array([a, 1 - a, 0])) for a in grid]
     assert best == pytest.approx([grid[np.argmin(edge)], 1 - grid[np.argmin(edge)], 0], abs=1e-3)
-    with pytest.raises(ValueError, match="cannot tell 3 groups apart"):
-        fit_swarm(runs[:2], np.ones((2, 1)))
+    with pytest.raises(ValueError, match="cannot tell 3 groups and a floor apart"):
+        fit_swarm(runs[:3], np.ones((3, 1)))
+
+
+def test_one_run_that_went_wrong_does_not_move_the_law() -> None:
+    rng = np.random.default_rng(1)
+    runs = rng.dirichlet(np.ones(3), size=12)
+    losses = 0.5 + np.exp(runs @ [-0.3, 0.2, -0.8])
+    spoilt = losses.copy()
+    spoilt[4] += 1.0
+    fits = [fit_swarm(runs, given[:, None]) for given in (losses, spoilt)]
+    at = rng.dirichlet(np.ones(3), size=50)
+    good, bad = ([fit.loss(row) for row in at] for fit in fits)
+    assert bad == pytest.approx(good, abs=0.01)
 
 
 def test_groups_are_not_repeated_beyond_their_limit() -> None:
@@ -107,11 +128,17 @@ def test_a_proposal_is_printed_and_nothing_is_changed(small_build: Place, tmp_pa
     for number, name in enumerate(domains):  # the first domain's model knows the text best
         old = next(run for run in read_runs(folder / "runs") if run.arm == name)
         told = {k: v for k, v in asdict(old).items() if k not in DERIVED}
-        nats = np.full(100, 1.0 + number, dtype=np.float32)
+        nats = np.full(old.table()["tokens"].to_numpy().sum(), 1.0 + number, dtype=np.float32)
         write_run(folder / "runs", measured(old.table(), nats, **told))
-    said = CliRunner().invoke(cli, [*asked, "--results", str(folder)])
+    plan = tmp_path / "compare.yaml"
+    said = CliRunner().invoke(cli, [*asked, "--results", str(folder), "--compare", str(plan)])
     assert said.exit_code == 0, said.output
+    wanted = yaml.safe_load(plan.read_text("utf-8"))
+    assert (wanted["baseline"], wanted["arms"]) == (VERSION, [f"{VERSION}-mixmin"])
+    assert wanted["seeds"] == [2, 3, 4, 5], "none that the search had"
     assert f"{domains[0]}: 1.0" in said.stdout
+    told = json.loads(CliRunner().invoke(cli, [*asked, "--results", str(folder), "--json"]).stdout)
+    assert told["loss"] == pytest.approx(250 / 1000 / np.log(2), abs=1e-5), "nats of 1,000 bytes"
     assert registry.version(VERSION).state == "released"
 
 
