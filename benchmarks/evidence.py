@@ -8,7 +8,7 @@
 Arms are made from one pool of English documents. Of each, 10, 25 or 50% of the tokens are replaced:
 
     navigation   lines of real English pages that extraction leaves out
-    language     pages and manuals in languages of other scripts, none of them held out
+    language     pages in languages of other scripts, none of them held out
     shuffled     the same documents with their words in another order
     mojibake     the same documents, every letter read in the wrong charset twice
     repeated     an eighth as many tokens of the pool, eight times
@@ -84,10 +84,10 @@ def english(texts: Path, shared: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def foreign(texts: Path) -> Iterator[str]:
-    rows = [row for name in ("docs", "manpages") for row in records(texts / f"{name}.jsonl")]
+    """Pages in other scripts; of the same kind as those of the pool, so that only language differs."""
+    rows = [row for row in records(texts / "docs.jsonl") if row["lang"] not in ("en", "de")]
     for row in sorted(rows, key=lambda row: place(row["id"])):
-        is_foreign = row["lang"] in ("ja", "ru", "zh", "uk", "ko", "sr")  # not German, nor like it
-        if is_foreign and is_translated(row["text"]):
+        if is_translated(row["text"]):
             yield row["text"]
 
 
@@ -290,7 +290,7 @@ def held_out(
              "context": context, "text": text}
         )  # fmt: skip
 
-    foreign_rows = [("german", row) for row in records(options.texts / "manpages.jsonl")
+    foreign_rows = [("german", row) for row in records(options.texts / "docs.jsonl")
                     if row["lang"] == "de" and place(row["id"]) % HELD_OUT == 0]  # fmt: skip
     for domain, row in [*held, *foreign_rows]:
         host = row["id"] if domain == "german" else row["id"].rpartition("/")[0] or row["id"]

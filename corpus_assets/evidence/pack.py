@@ -53,7 +53,9 @@ def write_pack(
     if set(arms) != set(plan.arms):
         raise EvidenceError(f"the plan has arms {sorted(plan.arms)}, given were {sorted(arms)}")
     dtype = "<u2" if tokenizer.vocab_size <= 1 << 16 else "<i4"
-    files: dict[str, bytes] = {"plan.json": plan.dump()}
+    root = Path(run.__file__).parents[2]  # read first: what follows takes minutes
+    files = {name: (root / name).read_bytes() for name in run.SOURCES}
+    files |= {"plan.json": plan.dump(), "run.py": STARTER.encode()}
     described, chosen, pool = {}, [], _Pool()
     for name, arm in sorted(arms.items()):
         numbers = [pool.number(document.tokens) for document in arm.documents]
@@ -74,9 +76,6 @@ def write_pack(
     files["documents.npy"] = _npy(edges)
     files["arms.parquet"] = _parquet(pa.concat_tables(chosen))
     files["heldout.parquet"] = _parquet(heldout)
-    root = Path(run.__file__).parents[2]
-    files |= {name: (root / name).read_bytes() for name in run.SOURCES}
-    files["run.py"] = STARTER.encode()
     body: dict[str, Any] = {
         "format": run.FORMAT,
         "dtype": dtype,
