@@ -65,7 +65,7 @@ def train_command(
     trees: int,
     as_json: bool,
 ) -> None:
-    """Train a model on all the pages given and write it to OUT.
+    """Train a model on all the pages given and write it to OUT, with the digests of its files.
 
     Train what you publish on pages that you may: those of --documentation and made-up ones.
     """
@@ -77,6 +77,7 @@ def train_command(
         train,
     )
     from corpus_assets.ingest.extractors.blocks import model_digest, write_model
+    from corpus_assets.ingest.records import file_sha256
 
     rows = read_truth(truths, warcs)
     rows += read_documentation(documentation, per_host)
@@ -86,7 +87,14 @@ def train_command(
         raise CorpusError(
             "no page to train on: give --truth, --documentation, or --made and --texts"
         )
-    out.write_bytes(write_model(train(rows, seed, trees)))
+    given = {"truth": truths, "warc": warcs, "documentation": documentation, "texts": texts}
+    trained_on: dict[str, Any] = {
+        option: {file.name: file_sha256(str(file))[1] for file in files}
+        for option, files in given.items()
+        if files
+    }
+    trained_on |= {"per_host": per_host, "made": made, "seed": seed, "trees": trees}
+    out.write_bytes(write_model(train(rows, seed, trees), trained_on))
     answer = {"model": str(out), "sha256": model_digest(out), "pages": len(rows)}
     print_json(answer) if as_json else print_fields(answer.items())
 

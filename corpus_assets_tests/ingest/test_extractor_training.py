@@ -1,4 +1,5 @@
 import gzip
+import hashlib
 import json
 from pathlib import Path
 
@@ -145,6 +146,10 @@ def test_the_command_trains_a_model_and_measures_it(tmp_path: Path) -> None:
     done = CliRunner().invoke(extraction, ["train", str(model), *given, "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.output)["pages"] == 40
+    digest = hashlib.sha256(truth.read_bytes()).hexdigest()
+    assert json.loads(model.read_bytes())["trained_on"] == {
+        "truth": {"truth.jsonl": digest}, "per_host": 60, "made": 0, "seed": 1, "trees": 5,
+    }  # fmt: skip
     done = CliRunner().invoke(
         extraction, ["eval", *given, "--model", str(model), "--engine", "blocks", "--engine", "resiliparse", "--cross-validate", "2"]
     )  # fmt: skip

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from html import escape
 from random import Random
 
+from corpus_assets.ingest.kernels.page_names import names_in
+
 WIDE = re.compile(r"[\u0e00-\u0e7f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
 NAMES = {
@@ -53,6 +55,14 @@ NAMES = {
     "code": "code highlight code-block source",
 }
 """What designers call the parts of a page."""
+UTILITIES = names_in(
+    "flex mt-4 px-6 text-sm w-full mb-2 bg-white rounded p-4 max-w-lg grid hidden md:block"
+)
+LOOKS = names_in(
+    "item list box row col clearfix left right content main text title data block module js-view "
+    "hidden-xs active first last inner wrap section page c1 even odd top small table menu-item link"
+)
+"""Words that stand in classes anywhere and say little."""
 SEMANTIC = {
     "top": "header", "nav": "nav", "main": "main", "article": "article", "side": "aside",
     "foot": "footer", "section": "section", "comment": "article", "card": "article",
@@ -73,13 +83,15 @@ class PageParts:
         self.naming = random.choices(
             ("plain", "none", "prefix", "hash", "module", "utility"), (45, 15, 14, 10, 8, 8)
         )[0]
+        self.candour = random.choice((0.3, 0.6, 0.8, 0.95, 1.0))
         self.semantic = random.choice((0.0, 0.2, 0.6, 0.95))
         self.roles = random.random() < 0.3
         self.prefix = random.choice(("c-", "td-", "wp-", "js-", "o-", "m-", "app-", "sc-"))
-        self.fixed = {role: random.choice(names.split()) for role, names in NAMES.items()}
+        self.classes = {role: self.class_of(role) for role in NAMES}
         self.paragraph_tag = random.choices(("p", "div", "br", "p span"), (76, 8, 12, 4))[0]
         self.old = random.random() < 0.2
-        self.portal = random.random() < 0.25
+        self.portal = random.random() < 0.35
+        self.terse = random.random() < 0.35  # paragraphs of a sentence or two
 
     # words
 
@@ -99,6 +111,8 @@ class PageParts:
 
     def paragraph(self, longest: int = 1500) -> str:
         text = self.random.choice(self.pool)
+        if self.terse:
+            return (self.sentence() + " " + self.sentence())[:longest]
         while self.maybe(0.3) and len(text) < 500:
             text += " " + self.random.choice(self.pool)
         return text[:longest]
@@ -127,34 +141,26 @@ class PageParts:
 
     # markup
 
-    def name(self, role: str) -> str:
-        base = self.fixed[role] if self.maybe(0.7) else self.random.choice(NAMES[role].split())
+    def class_of(self, role: str) -> str:
+        """What this page calls a part: what it is, or what its place or looks are."""
+        called = role if self.maybe(self.candour) else self.random.choice(("wrapper", *NAMES))
+        base = self.random.choice(NAMES[called].split())
         if self.naming == "prefix":
-            return self.prefix + base
-        if self.naming == "module":
-            return f"{base.title().replace('-', '')}_{role}__{self.random.randrange(36**4):x}"
-        if self.naming == "hash":
-            return f"css-{self.random.randrange(36**5):x}"
-        if self.naming == "utility":
-            return " ".join(
-                self.random.sample(
-                    [
-                        "flex",
-                        "mt-4",
-                        "px-6",
-                        "text-sm",
-                        "w-full",
-                        "mb-2",
-                        "bg-white",
-                        "rounded",
-                        "p-4",
-                        "max-w-lg",
-                        "grid",
-                    ],
-                    3,
-                )
-            )
-        return base if self.maybe(0.8) else f"{base} {self.random.choice(NAMES['wrapper'].split())}"
+            base = self.prefix + base
+        elif self.naming == "module":
+            base = f"{base.title().replace('-', '')}_{called}__{self.random.randrange(36**4):x}"
+        elif self.naming == "hash":
+            base = f"css-{self.random.randrange(36**5):x}"
+        elif self.naming == "utility":
+            base = " ".join(self.random.sample(UTILITIES, 3))
+        if self.naming in ("plain", "prefix") and self.maybe(0.3):
+            base += " " + " ".join(self.random.sample(LOOKS, self.random.randint(1, 3)))
+        return base
+
+    def name(self, role: str) -> str:
+        """A part's class: the same for all of its kind, but for those that differ in looks."""
+        base = self.classes[role]
+        return base if self.maybe(0.92) else f"{base} {self.random.choice(LOOKS)}"
 
     def element(self, role: str, *inside: str, tag: str = "") -> str:
         if not tag:
@@ -167,6 +173,10 @@ class PageParts:
                 else "class"
             )
             marks = f' {where}="{self.name(role)}"'
+        if role == "cookie" and self.maybe(0.3):
+            marks += self.random.choice(
+                (" hidden", ' style="display: none"', ' aria-hidden="true"')
+            )
         if self.roles and role in ROLES and self.maybe(0.6):
             marks += f' role="{ROLES[role]}"'
         made = f"<{tag}{marks}>" + "".join(inside) + f"</{tag}>"
@@ -337,17 +347,84 @@ class PageParts:
     def related(self) -> str:
         inside = (
             self.cards(self.random.randint(3, 10), teaser=self.random.choice((0, 0, 0.5, 1)))
-            if self.maybe(0.6)
+            if self.maybe(0.5)
             else self.links(self.random.randint(3, 10), 3, 10)
+            if self.maybe(0.6)
+            else self.headlines()
         )
+        head = self.heading(self.words(1, 4), self.random.choice((2, 3, 4)))
+        return self.element("related", head if self.maybe(0.8) else "", inside)
+
+    def headlines(self) -> str:
+        """Dated titles of other pages, each a link and some with a line of text."""
+        style = self.random.choice((
+            "<dt>{}</dt><dd>{}</dd>", "<li><span>{}</span> {}</li>", "<div>{} {}</div>",
+            "<tr><td>{}</td><td>{}</td></tr>", "<p>{}<br>{}</p>", "<h5>{}</h5>{}",
+        ))  # fmt: skip
+        told = self.random.choice((0.0, 0.0, 0.5, 1.0))
+        clock = self.maybe(0.5)
+        rows = []
+        for _ in range(self.random.choice((4, 6, 10, 20, 40))):
+            hour = f"{self.random.randint(0, 23)}:{self.random.randint(10, 59)}"
+            text = self.link(self.words(3, 12))
+            if self.maybe(told):
+                line = escape(self.sentence())
+                text += self.random.choice((f"<p>{line}</p>", f"<div>{line}</div>", f"<br>{line}"))
+            rows.append(style.format(hour if clock else escape(self.date()), text))
+        around = {"<dt>": "dl", "<li>": "ul", "<tr>": "table"}.get(style[:4], "div")
+        return self.element("cards", *rows, tag=around)
+
+    def figures(self) -> str:
+        """Weather, rates, results: names and numbers."""
+        style = self.random.choice((
+            "<tr><td>{}</td><td>{}</td></tr>", "<div>{}</div><div>{}</div>", "<li>{} <b>{}</b></li>",
+        ))  # fmt: skip
+        rows = [
+            style.format(
+                escape(self.words(1, 2)),
+                f"{self.random.uniform(-20, 900):.{self.random.randint(0, 2)}f}",
+            )
+            for _ in range(self.random.randint(3, 12))
+        ]
+        around = {"<tr>": "table", "<li>": "ul"}.get(style[:4], "div")
         return self.element(
-            "related", self.heading(self.words(1, 4), self.random.choice((2, 3, 4))), inside
+            "widget", self.heading(self.words(1, 3), 3), self.element("widget", *rows, tag=around)
+        )
+
+    def note(self) -> str:
+        """What only some readers see: old browsers, no scripts, those who are not signed in."""
+        text = self.block(self.sentence() + " " + self.sentence(), self.random.choice(("p", "div")))
+        return f"<noscript>{text}</noscript>" if self.maybe(0.4) else self.element("cookie", text)
+
+    def choices(self) -> str:
+        """A choice of languages, countries or places."""
+        made = [self.words(1, 2) for _ in range(self.random.choice((8, 20, 60, 200)))]
+        style = self.random.choice(
+            ("<li>{}</li>", "<li><a href=#>{}</a></li>", "<label>{}</label>", "{} ")
+        )
+        return self.element("form", *(style.format(escape(one)) for one in made))
+
+    def dialog(self) -> str:
+        """A window that opens later: to sign in, to choose, to report."""
+        tag = "dialog" if self.maybe(0.2) else ""
+        return self.element(
+            "cookie",
+            self.heading(self.words(2, 5), self.random.choice((1, 2, 3))),
+            *(self.block(self.sentence(), "p") for _ in range(self.random.randint(0, 3))),
+            self.choices() if self.maybe(0.2) else "",
+            self.element(
+                "form",
+                f"<form><label>{escape(self.words(1, 3))}</label><input><button>{escape(self.words(1, 2))}</button></form>",
+            ),
+            tag=tag,
         )
 
     def teasers(self) -> str:
         """Other stories with their beginnings, which look like a listing and are none here."""
         return self.wrapped(
             self.cards(self.random.randint(3, 20), teaser=self.random.choice((0.5, 1, 1)))
+            if self.maybe(0.7)
+            else self.headlines()
         )
 
     def bio(self) -> str:
@@ -355,21 +432,44 @@ class PageParts:
         return self.element("bio", name, text)
 
     def comments(self) -> str:
+        """What readers wrote under a page: often more than the page itself has."""
         made = [self.heading(f"{self.random.randint(1, 99)} {self.words(1, 1)}", 3)]
+        title = self.random.choice(("", "", "<h4>{}</h4>", "<h5>{}</h5>", "<b>{}</b><br>"))
+        tag = self.random.choice(("p", "p", "div", "blockquote", "br"))
+        longest = self.random.choice((150, 500, 1500))
         for _ in range(self.random.choice((0, 1, 2, 3, 8, 25))):
             texts = "".join(
-                self.block(self.paragraph(500), "p")
-                for _ in range(self.random.choice((1, 1, 1, 2)))
+                self.block(self.paragraph(longest), tag)
+                for _ in range(self.random.choice((1, 1, 1, 2, 4)))
             )
-            made.append(self.element("comment", self.meta(), texts, self.link(self.words(1, 1))))
+            one = self.element(
+                "comment",
+                title.format(escape(self.words(1, 5))),
+                self.meta(),
+                texts,
+                self.link(self.words(1, 1)),
+            )
+            made.append(self.wrapped(one) if self.maybe(0.2) else one)
         if self.maybe(0.7):
-            made.append(
-                self.element(
-                    "form",
-                    f"<form><label>{escape(self.words(1, 3))}</label><textarea></textarea><button>{escape(self.words(1, 2))}</button></form>",
-                )
-            )
+            made.append(self.comment_form())
         return self.element("comments", *made)
+
+    def comment_form(self) -> str:
+        fields = "".join(
+            f"<tr><td>{escape(self.words(1, 3))}</td><td><input></td></tr>" for _ in range(4)
+        )
+        rules = "".join(
+            self.block(self.sentence(), self.random.choice(("p", "li")))
+            for _ in range(self.random.choice((0, 0, 0, 1, 3, 8)))
+        )
+        label, button = escape(self.words(1, 3)), escape(self.words(1, 2))
+        return self.element(
+            "form",
+            self.heading(self.words(1, 3), 3) if self.maybe(0.4) else "",
+            rules,
+            f"<form><table>{fields}</table></form>" if self.maybe(0.3) else "",
+            f"<form><label>{label}</label><textarea></textarea><button>{button}</button></form>",
+        )
 
     def side(self) -> str:
         made = []
@@ -378,7 +478,7 @@ class PageParts:
                 lambda: self.links(self.random.randint(4, 20), 1, 8), self.newsletter, self.related,
                 lambda: self.block(self.paragraph(400), "p"), lambda: self.cards(self.random.randint(2, 6), teaser=0.4),
                 lambda: self.element("ad", escape(self.words(1, 4))), self.share,
-                lambda: self.element("tags", self.links(12, 1, 1)),
+                lambda: self.element("tags", self.links(12, 1, 1)), self.headlines, self.figures,
             ))  # fmt: skip
             made.append(
                 self.element(

@@ -18,7 +18,7 @@ from corpus_assets.ingest.extractor_training.page_parts import WIDE, PageParts
 from corpus_assets.ingest.extractor_training.truth import Truth
 
 TYPES = ("article", "forum", "product", "listing", "collection", "documentation", "service")
-WEIGHTS = (12, 4, 2, 3, 2, 2, 4)
+WEIGHTS = (12, 4, 2, 5, 3, 2, 4)
 MIN_PARAGRAPH_CHARS = 60
 MIN_PARAGRAPHS, MAX_PARAGRAPHS = 200, 4000  # of a language
 
@@ -96,8 +96,9 @@ class _Page(PageParts):
                     "code",
                     "one",
                     "links",
+                    "slides",
                 ),
-                (6, 2, 1, 4, 2, 2, 1, 1, 3, 1),
+                (6, 2, 1, 4, 2, 2, 1, 1, 3, 1, 1),
             )[0]
             if extra == "list":
                 long = self.maybe(0.5)
@@ -153,6 +154,9 @@ class _Page(PageParts):
                     for _ in range(self.random.randint(2, 9))
                 )
                 made.append(f"<pre><code>{escape(self.keep(code))}</code></pre>")
+            elif extra == "slides":
+                slides = self.cards(self.random.randint(3, 9), teaser=1.0, price=0.3)
+                made.append(self.element("related", slides))
             elif extra == "one":
                 made.append(self.block(self.keep(self.words(3, 9) + ".")))
             else:
@@ -179,7 +183,8 @@ class _Page(PageParts):
                     f'<img src="a.jpg"><figcaption>{escape(self.keep(self.words(4, 20), 0.3))}</figcaption>',
                 )
             )
-        body = self.element("article", self.prose(self.random.choice((2, 3, 4, 5, 8, 12, 20, 30))))
+        lengths = (1, 1, 2, 3, 4, 6, 10) if self.portal else (2, 3, 4, 5, 8, 12, 20, 30)
+        body = self.element("article", self.prose(self.random.choice(lengths)))
         tail = []
         ends: tuple[tuple[float, Callable[[], str]], ...] = (
             (0.4, lambda: self.element("tags", self.links(self.random.randint(2, 8), 1, 2))),
@@ -187,9 +192,10 @@ class _Page(PageParts):
             (0.3, self.bio),
             (0.5, self.related),
             (0.3, self.newsletter),
-            (0.5, self.comments),
+            (0.7 if self.portal else 0.4, self.comments),
             (0.4, self.related),
             (0.7 if self.portal else 0.1, self.teasers),
+            (0.5 if self.portal else 0.1, self.headlines),
             (0.3, lambda: self.element("paging", self.links(2, 3, 9))),
         )
         for chance, what in ends:
@@ -293,18 +299,66 @@ class _Page(PageParts):
             made.append(self.block(self.keep(self.paragraph(400)), "p"))
         if self.maybe(0.4):
             made.append(self.element("form", self.links(self.random.randint(3, 12))))
-        made.append(
-            self.cards(
-                self.random.choice((5, 10, 20, 40)),
-                kept=1.0,
-                teaser=self.random.choice((0.0, 0.5, 1.0)),
-            )
-        )
+        shape: Callable[[], str] = self.random.choice((
+            lambda: self.cards(self.random.choice((5, 10, 20, 40)), kept=1.0, teaser=self.random.choice((0.0, 0.5, 1.0))),
+            self.threads, self.directory, self.sections,
+        ))  # fmt: skip
+        made.append(shape())
         made.append(
             self.element("paging", self.links(self.random.randint(2, 8), 1, 1))
             if self.maybe(0.6)
             else ""
         )
+        return "".join(made)
+
+    def threads(self) -> str:
+        """What a board has: titles with who began, when, how many answered."""
+        row = self.random.choice((
+            "<tr><td>{}</td><td>{}</td><td>{}</td></tr>", "<li>{} <ul><li>{}</li><li>{}</li></ul></li>",
+            "<div>{}<div>{}</div><dl><dt>{}</dt></dl></div>",
+        ))  # fmt: skip
+        keeps = self.random.choice((0.0, 1.0))
+        labels = self.words(1, 1), self.words(1, 1)
+        rows = []
+        for _ in range(self.random.choice((8, 15, 30))):
+            title = self.link(self.keep(self.words(3, 12)))
+            who = escape(self.keep(f"{self.words(1, 2)} {self.date()}", keeps))
+            counts = self.random.randint(0, 999), self.random.randint(0, 9999)
+            told = self.keep(f"{labels[0]} {counts[0]} {labels[1]} {counts[1]}", keeps)
+            rows.append(row.format(title, who, escape(told)))
+        return self.element("cards", *rows, tag={"<tr>": "table", "<li>": "ul"}.get(row[:4], "div"))
+
+    def directory(self) -> str:
+        """Sections of links, as of a catalogue of courses or a site's archive."""
+        made = []
+        for _ in range(self.random.randint(2, 10)):
+            made.append(self.heading(self.keep(self.words(1, 5)), self.random.choice((2, 3, 4))))
+            items = [self.keep(self.words(2, 9)) for _ in range(self.random.randint(3, 15))]
+            linked = self.maybe(0.7)
+            made.append(
+                self.element(
+                    "cards",
+                    *(f"<li>{self.link(one) if linked else escape(one)}</li>" for one in items),
+                    tag="ul",
+                )
+            )
+        return "".join(made)
+
+    def sections(self) -> str:
+        """A home page's or a catalogue's: headings, each with entries under it."""
+        made = []
+        for _ in range(self.random.randint(2, 6)):
+            made.append(
+                self.element(
+                    "section",
+                    self.heading(self.keep(self.words(1, 5)), 2),
+                    self.cards(
+                        self.random.randint(2, 9),
+                        kept=1.0,
+                        teaser=self.random.choice((0.0, 0.5, 1.0, 1.0)),
+                    ),
+                )
+            )
         return "".join(made)
 
     def collection(self) -> str:
@@ -483,7 +537,15 @@ class _Page(PageParts):
             for _ in range(self.random.randint(0, 3)):
                 before.append(
                     self.random.choice(
-                        (self.menu, self.related, self.teasers, self.crumbs, self.share)
+                        (
+                            self.menu,
+                            self.related,
+                            self.teasers,
+                            self.headlines,
+                            self.figures,
+                            self.crumbs,
+                            self.share,
+                        )
                     )()
                 )
         main = self.element("main", getattr(self, kind)())
@@ -506,6 +568,14 @@ class _Page(PageParts):
             self.random.choice((self.related, self.teasers))()
             for _ in range(self.random.randint(0, 5 if self.portal else 1))
         ]
+        for chance, what in (
+            (0.15, self.note),
+            (0.15, self.choices),
+            (0.2, self.dialog),
+            (0.1, self.dialog),
+        ):
+            if self.maybe(chance):
+                (before if self.maybe(0.5) else after).append(what())
         after.append(self.foot())
         if self.maybe(0.3):
             after.append(self.cookie())

@@ -12,7 +12,7 @@ All of it is integers: the text is the same on every processor.
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,7 +40,7 @@ from corpus_assets.ingest.kernels.blocks import Blocks, find_blocks
 from corpus_assets.ingest.kernels.page_names import TAGS
 
 MODEL = Path(__file__).with_name("blocks.json")
-VERSION = 1  # raise it whenever the same model could give another text
+VERSION = 2  # raise it whenever the same model could give another text
 _WARM = b"<p>a<pre>b</pre><table><tr><td>c</table>"
 
 
@@ -58,8 +58,8 @@ def model_digest(path: Path = MODEL) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def write_model(model: BlockModel) -> bytes:
-    """Return a model as a file: JSON of names and integers."""
+def write_model(model: BlockModel, trained_on: Mapping[str, Any] | None = None) -> bytes:
+    """Return a model as a file: JSON of names and integers, and what it was trained on."""
 
     def lists(trees: Trees) -> dict[str, Any]:
         return {
@@ -68,6 +68,7 @@ def write_model(model: BlockModel) -> bytes:
         }
 
     content = {
+        "trained_on": dict(trained_on or {}),
         "depth": DEPTH,
         "features": [*FEATURES, *CONTEXT],
         "first": lists(model.first),

@@ -25,6 +25,7 @@ LEVELS = 4
 NEAR = 2
 SCALE = 1000
 GOOD_CHARS = 60
+BOX_CHARS = 400
 
 OWN = names_in(
     "chars words word_length link_share links mark_share digit_share capital_share "
@@ -34,13 +35,14 @@ OWN = names_in(
 LEVEL = names_in("blocks chars link_share good_share page_share")
 AROUND = names_in("chars link_share tag marks")
 PAGE = names_in(
-    "blocks chars link_share good_share main_share main_link_share main_blocks articles title_at"
+    "blocks chars link_share good_share main_share main_link_share main_blocks articles title_at "
+    "box_share box_link_share box_blocks"
 )
 PLACE = names_in(
     "index index_share chars_before_share from_end same_signature signature_chars "
     "signature_link_share same_parent_signature in_main in_large_main before_main after_main "
     "main_levels since_heading heading next_is_heading since_title since_good until_good "
-    "good_before good_after siblings sibling_index"
+    "good_before good_after siblings sibling_index box_share in_box before_box after_box box_levels"
 )
 CONTEXT_NEAR = 3
 CONTEXT = (
@@ -160,6 +162,28 @@ def _deepest(elements: Any, sums: Any, column: int, numerator: int, denominator:
 
 
 @kernel
+def _boxes(blocks: Any, elements: Any, sums: Any) -> Any:
+    """How much each element is a box of paragraphs, as readers' modes of browsers count it: a good
+    block's length, up to a bound, goes to its element and the one above, half of it to the next, and
+    an element's links count against it."""
+    worth = np.zeros(len(elements), dtype=np.int64)
+    for b in range(len(blocks)):
+        if sums[b + 1, 2] == sums[b, 2]:
+            continue
+        value = min(blocks[b, 4], BOX_CHARS)
+        element = blocks[b, 2]
+        for part in (2, 2, 1):
+            if element > 0:
+                worth[element] += value * part
+                element = elements[element, 0]
+    for e in range(len(elements)):
+        held = sums[elements[e, 5], 0] - sums[elements[e, 4], 0]
+        linked = sums[elements[e, 5], 1] - sums[elements[e, 4], 1]
+        worth[e] = worth[e] * (held - linked) // max(held, 1)
+    return worth
+
+
+@kernel
 def _fill(text: Any, blocks: Any, elements: Any, signatures: Any, out: Any) -> None:
     n, m = len(blocks), len(elements)
     sums = _prefixes(blocks)
@@ -211,6 +235,15 @@ def _fill(text: Any, blocks: Any, elements: Any, signatures: Any, out: Any) -> N
     main = _deepest(elements, sums, column, 1, 2)
     large = _deepest(elements, sums, column, 4, 5)
     main_from, main_to = elements[main, 4], elements[main, 5]
+    # the element that holds most paragraphs directly
+    boxes = _boxes(blocks, elements, sums)
+    box, all_worth = 0, 0
+    for e in range(m):
+        all_worth += boxes[e]
+        if boxes[e] >= max(boxes[box], 1):
+            box = e
+    box_from, box_to = elements[box, 4], elements[box, 5]
+    box_chars = sums[box_to, 0] - sums[box_from, 0]
     # the heading that repeats the page's title
     title_at, title_best = -1, 0
     for b in range(n):
@@ -312,7 +345,20 @@ def _fill(text: Any, blocks: Any, elements: Any, signatures: Any, out: Any) -> N
         row[at + 20] = _share(good_in_page - sums[b + 1, 2], good_in_page)
         row[at + 21] = children[outer]
         row[at + 22] = order[element]
-        at += 23
+        best, up = 0, element
+        for _ in range(3):
+            best = max(best, boxes[up])
+            up = max(elements[up, 0], 0)
+        box_levels, chain = 0, box
+        while chain > 0 and not elements[chain, 4] <= b < elements[chain, 5]:
+            chain = elements[chain, 0]
+            box_levels += 1
+        row[at + 23] = _share(best, boxes[box])
+        row[at + 24] = box_from <= b < box_to
+        row[at + 25] = max(box_from - b, 0)
+        row[at + 26] = max(b - box_to + 1, 0)
+        row[at + 27] = box_levels
+        at += 28
         row[at] = n
         row[at + 1] = chars_in_page
         row[at + 2] = _share(links_in_page, chars_in_page)
@@ -324,7 +370,10 @@ def _fill(text: Any, blocks: Any, elements: Any, signatures: Any, out: Any) -> N
         row[at + 6] = main_to - main_from
         row[at + 7] = articles
         row[at + 8] = title_at
-        at += 9
+        row[at + 9] = _share(boxes[box], all_worth)
+        row[at + 10] = _share(sums[box_to, 1] - sums[box_from, 1], box_chars)
+        row[at + 11] = box_to - box_from
+        at += 12
         if _IS_HEADING[tag]:
             last_heading, heading_level = b, _IS_HEADING[tag]
         if sums[b + 1, 2] > sums[b, 2]:

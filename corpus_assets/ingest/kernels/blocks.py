@@ -10,7 +10,7 @@ comments, CDATA, scripts, styles, templates, drawings and form fields hold no te
 characters. Elements beyond `MAX_DEPTH` count as their ancestor there. Time is linear in the page.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,6 @@ from corpus_assets.ingest.kernels.page_names import (
     ENTITY_HASHES,
     HINT_BITS,
     HINT_HASHES,
-    HINTS,
     IS_A,
     IS_BR,
     IS_BREAKING,
@@ -54,6 +53,15 @@ from corpus_assets.ingest.kernels.page_names import (
     Words,
     find_slot,
     signed,
+)
+from corpus_assets.ingest.kernels.start_tags import (
+    HAS_HREF,
+    IS_CLOSED,
+    IS_KATEX,
+    IS_TEX,
+    TEX,
+    after_word,
+    read_attributes,
 )
 from corpus_assets.text.bytes import byte_kernel, find_byte, find_near_byte
 from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME
@@ -124,52 +132,7 @@ _P, _LI, _DT, _DD, _TD, _TH, _TR, _PRE, _TABLE, _CAPTION, _OPTION = (
 _HTML, _HEAD, _BODY, _DIV, _ADDRESS, _CUSTOM = (
     TAGS[name] for name in ("html", "head", "body", "div", "address", "custom")
 )
-_TITLE_HASH, _SCRIPT, _ANNOTATION = (name_hash(name) for name in ("title", "script", "annotation"))
-_HIDDEN = HINTS["hidden"]
-_TEX = np.frombuffer(b"tex", dtype=np.uint8)
-_NONE = np.frombuffer(b"display:none", dtype=np.uint8)
-
-
-@byte_kernel
-def _hints_of(data: Bytes, at: int, end: int, hashes: Words, bits: npt.NDArray[np.uint32]) -> Any:
-    """Hints of the words in data[at:end]."""
-    found = np.uint32(0)
-    value, n = FNV_OFFSET, 0
-    last_small = False
-    while at < end:
-        byte = data[at]
-        if not is_letter(byte):
-            value, n, last_small = FNV_OFFSET, 0, False
-            at += 1
-            continue
-        is_capital = byte < 97
-        if is_capital and last_small:
-            value, n = FNV_OFFSET, 0
-        last_small = not is_capital
-        value = (value ^ np.uint64(byte | 32)) * FNV_PRIME
-        n += 1
-        if n >= 2:
-            slot = find_slot(hashes, value)
-            if slot >= 0:
-                is_end = at + 1 >= end or not is_letter(data[at + 1])
-                is_end = is_end or (last_small and data[at + 1] < 97)
-                if is_end or bits[slot] >> np.uint32(31):
-                    found |= bits[slot] & np.uint32(0x7FFFFFFF)
-        at += 1
-    return signed(found)
-
-
-@byte_kernel
-def _holds_word(data: Bytes, at: int, end: int, word: Bytes) -> bool:
-    """Whether a lower-case word stands in data[at:end], in either case."""
-    while at + len(word) <= end:
-        place = 0
-        while place < len(word) and data[at + place] | 32 == word[place]:
-            place += 1
-        if place == len(word):
-            return True
-        at += 1
-    return False
+_TITLE_HASH, _ANNOTATION = name_hash("title"), name_hash("annotation")
 
 
 @byte_kernel
@@ -309,6 +272,75 @@ def _looks_past(tag: int, open_tag: int) -> bool:
 
 
 @byte_kernel
+def _close(elements: Ints, stack: Ints, depth: int, place: int, n_blocks: int) -> int:
+    """End the open elements from the innermost back to the one at `place`; the depth after it."""
+    while depth >= place:
+        elements[stack[depth], _STOP] = n_blocks
+        depth -= 1
+    return depth
+
+
+@byte_kernel
+def _namesake(
+    elements: Ints, stack: Ints, names: Words, depth: int, name: np.uint64, tag: int
+) -> int:
+    """Place of the open element that an end tag closes; 0 where there is none, or a table's part
+    lies between."""
+    is_of_table = tag in (_TABLE, _TR, _TD, _TH, _HTML, _BODY)
+    while depth > 0 and names[depth] != name:
+        if not is_of_table and elements[stack[depth], _TAG] in (_TD, _TH, _TABLE, _CAPTION):
+            return 0
+        depth -= 1
+    return depth
+
+
+@byte_kernel
+def _sibling(elements: Ints, stack: Ints, depth: int, tag: int) -> int:
+    """Place of the open element that a start tag ends; 0 where there is none."""
+    while depth > 0 and not _closes(tag, elements[stack[depth], _TAG]):
+        if not _looks_past(tag, elements[stack[depth], _TAG]):
+            return 0
+        depth -= 1
+    return depth
+
+
+@byte_kernel
+def _write_formula(data: Bytes, at: int, end: int, text: Bytes, size: int) -> int:
+    """Write data[at:end] between dollar signs; the text's size after it."""
+    text[size] = 36
+    size += 1
+    for place in range(at, end):
+        text[size] = data[place] if data[place] > 32 else 32
+        size += 1
+    text[size] = 36
+    return size + 1
+
+
+@byte_kernel
+def _write_annotation(
+    data: Bytes, at: int, end: int, text: Bytes, size: int, hashes: Words, codes: Words
+) -> int:
+    """Write data[at:end], its entities read, between dollar signs; the text's size after it."""
+    text[size] = 36
+    size += 1
+    while at < end:
+        code, second, after = signed(data[at]), 0, at
+        if code == 38:
+            after, code, second = read_entity(data, at, hashes, codes)
+        if after == at:
+            text[size] = max(data[at], np.uint8(32))
+            size += 1
+            at += 1
+            continue
+        size = write_code(text, size, code)
+        if second:
+            size = write_code(text, size, second)
+        at = after
+    text[size] = 36
+    return size + 1
+
+
+@byte_kernel
 def _parse(
     data: Bytes,
     text: Bytes,
@@ -331,6 +363,7 @@ def _parse(
     names = scratch[272:]  # of open elements
     hints, slot, signature, name = 0, -1, np.uint64(0), np.uint64(0)
     is_closed = False
+    marks = 0
     n_never = 0
     depth = 0  # stack[depth] is the innermost open element
     n_elements, n_blocks = 1, 0
@@ -384,15 +417,8 @@ def _parse(
                     continue
                 if kind != IS_BREAKING and (slot >= 0 or not _has_dash(data, begin, end)):
                     continue
-                place = depth
-                while place > 0 and names[place] != name:
-                    open_tag = elements[stack[place], _TAG]
-                    if open_tag in (_TD, _TH, _TABLE, _CAPTION) and (
-                        slot < 0 or tag_numbers[slot] not in (_TABLE, _TR, _TD, _TH, _HTML, _BODY)
-                    ):
-                        place = 0
-                        break
-                    place -= 1
+                number = signed(tag_numbers[slot]) if slot >= 0 else _CUSTOM
+                place = _namesake(elements, stack, names, depth, name, number)
                 flush = True
                 if place > 0:
                     tag = -place
@@ -403,72 +429,10 @@ def _parse(
                 kind = signed(tag_kinds[slot]) if slot >= 0 else IS_INLINE
                 if slot < 0 and _has_dash(data, begin, at):
                     kind = IS_BREAKING
-                # attributes
-                hints = 0
-                signature = name
-                has_href = is_katex = is_tex = is_closed = False
-                while at < n:
-                    byte = data[at]
-                    if byte == 62:
-                        is_closed = data[at - 1] == 47
-                        at += 1
-                        break
-                    if byte <= 32 or byte == 47:
-                        at += 1
-                        continue
-                    first = at
-                    at += 1
-                    while at < n and data[at] > 32 and data[at] not in (47, 61, 62):
-                        at += 1
-                    stop_name = at
-                    while at < n and data[at] <= 32:
-                        at += 1
-                    value_from = value_to = at
-                    if at < n and data[at] == 61:
-                        at += 1
-                        while at < n and data[at] <= 32:
-                            at += 1
-                        if at < n and (data[at] == 34 or data[at] == 39):
-                            value_from = at + 1
-                            value_to = find_near_byte(data, data[at], at + 1)
-                            at = min(value_to + 1, n)
-                        else:
-                            value_from = at
-                            while at < n and data[at] > 32 and data[at] != 62:
-                                at += 1
-                            value_to = at
-                    length = stop_name - first
-                    letter = data[first] | 32
-                    if length == 5 and letter == 99 and data[first + 1] | 32 == 108:  # class
-                        hints |= _hints_of(data, value_from, value_to, hint_hashes, hint_bits)
-                        for place in range(value_from, min(value_to, value_from + 64)):
-                            if not 48 <= data[place] <= 57:
-                                signature = (signature ^ np.uint64(data[place])) * FNV_PRIME
-                        if kind == IS_SPAN and value_to - value_from >= 10:
-                            is_katex = (
-                                data[value_from] == 107 and data[value_from + 5] == 45
-                                and data[value_from + 6] == 104 and data[value_from + 1] == 97
-                            )  # fmt: skip
-                    elif (
-                        (length == 2 and letter == 105 and data[first + 1] | 32 == 100)
-                        or (length == 4 and letter == 114 and data[first + 1] | 32 == 111)
-                        or (length == 8 and letter == 105 and data[first + 4] | 32 == 112)
-                    ):  # id
-                        hints |= _hints_of(data, value_from, value_to, hint_hashes, hint_bits)
-                    elif length == 6 and letter == 104 and data[first + 1] | 32 == 105:  # hidden
-                        hints |= 1 << _HIDDEN
-                    elif length == 5 and letter == 115 and data[first + 1] | 32 == 116:  # style
-                        if _holds_word(data, value_from, min(value_to, value_from + 200), _NONE):
-                            hints |= 1 << _HIDDEN
-                    elif (
-                        length == 11 and letter == 97 and data[first + 5] | 32 == 104
-                    ):  # aria-hidden
-                        if value_to > value_from and data[value_from] | 32 == 116:
-                            hints |= 1 << _HIDDEN
-                    elif length == 4 and letter == 104 and kind == IS_A:
-                        has_href = True
-                    elif length == 4 and letter == 116 and name == _SCRIPT:  # type
-                        is_tex = _holds_word(data, value_from, value_to, _TEX)
+                at, hints, signature, marks = read_attributes(
+                    data, at, kind, name, hint_hashes, hint_bits
+                )
+                is_closed = marks & IS_CLOSED != 0
                 # what the tag does
                 if kind == IS_VOID:
                     continue
@@ -477,22 +441,16 @@ def _parse(
                     if name == _TITLE_HASH and not has_title and depth <= 3:
                         _read_title(data, at, place, title)
                         has_title = True
-                    if is_tex and is_open:
+                    if marks & IS_TEX and is_open:
                         if pending:
                             text[size] = 32
                             size += 1
                             pending = False
-                        text[size] = 36
-                        size += 1
-                        for inner in range(at, place):
-                            text[size] = data[inner] if data[inner] > 32 else 32
-                            size += 1
-                        text[size] = 36
-                        size += 1
+                        size = _write_formula(data, at, place, text, size)
                         flags |= 8
                     at = min(find_near_byte(data, 62, place) + 1, n)
                     continue
-                if kind in (IS_LEFT_OUT, IS_MATH) or (kind == IS_SPAN and is_katex):
+                if kind in (IS_LEFT_OUT, IS_MATH) or (kind == IS_SPAN and marks & IS_KATEX):
                     is_known = is_closed and kind != IS_SPAN
                     for index in range(n_never):
                         is_known = is_known or never_ends[index] == name
@@ -515,27 +473,10 @@ def _parse(
                             text[size] = 32
                             size += 1
                         pending = False
-                        text[size] = 36
-                        size += 1
                         last = find_near_byte(data, 60, inner)
-                        while inner < last:
-                            code, second = signed(data[inner]), 0
-                            after = inner
-                            if code == 38:
-                                after, code, second = read_entity(
-                                    data, inner, entity_hashes, entity_codes
-                                )
-                            if after == inner:
-                                text[size] = max(data[inner], np.uint8(32))
-                                size += 1
-                                inner += 1
-                                continue
-                            size = write_code(text, size, code)
-                            if second:
-                                size = write_code(text, size, second)
-                            inner = after
-                        text[size] = 36
-                        size += 1
+                        size = _write_annotation(
+                            data, inner, last, text, size, entity_hashes, entity_codes
+                        )
                         flags |= 8
                     at = place
                     continue
@@ -555,11 +496,11 @@ def _parse(
                 elif kind == IS_A:
                     if link >= 0 and is_open:
                         blocks[n_blocks, _LINK_CHARS] += _chars_of(text, link_start, size)
-                    link = depth if has_href else -1
+                    link = depth if marks & HAS_HREF else -1
                     link_start = size
                     if is_open:
                         blocks[n_blocks, _INNER] |= hints
-                        blocks[n_blocks, _LINKS] += has_href
+                        blocks[n_blocks, _LINKS] += marks & HAS_HREF
                     continue
                 elif kind != IS_BREAKING:
                     if is_open:
@@ -591,28 +532,17 @@ def _parse(
             if stop:
                 break
             if tag < 0:  # an end tag: everything from there on is closed
-                place = -tag
-                while depth >= place:
-                    elements[stack[depth], _STOP] = n_blocks
-                    depth -= 1
+                depth = _close(elements, stack, depth, -tag, n_blocks)
                 if link > depth:
                     link = -1
                 if pre > depth:
                     pre = 0
             elif tag > 0:
                 if depth > 0 and elements[stack[depth], _TAG] == _P:
-                    elements[stack[depth], _STOP] = n_blocks
-                    depth -= 1
-                place = depth
-                while place > 0 and not _closes(tag, elements[stack[place], _TAG]):
-                    if not _looks_past(tag, elements[stack[place], _TAG]):
-                        place = 0
-                        break
-                    place -= 1
+                    depth = _close(elements, stack, depth, depth, n_blocks)
+                place = _sibling(elements, stack, depth, tag)
                 if place > 0:
-                    while depth >= place:
-                        elements[stack[depth], _STOP] = n_blocks
-                        depth -= 1
+                    depth = _close(elements, stack, depth, place, n_blocks)
                 if link > depth:
                     link = -1
                 if pre > depth:
@@ -684,9 +614,7 @@ def _parse(
                     text[size] = data[at]
                     size += 1
                     at += 1
-    while depth >= 0:
-        elements[stack[depth], _STOP] = n_blocks
-        depth -= 1
+    _close(elements, stack, depth, 0, n_blocks)
     return n_blocks, n_elements
 
 
@@ -699,7 +627,7 @@ def _annotation(data: Bytes, at: int, end: int) -> int:
             at, name = read_name(data, at + 1)
             if name == _ANNOTATION:
                 close = find_near_byte(data[:end], 62, at)
-                return close + 1 if _holds_word(data, at, close, _TEX) else -1
+                return close + 1 if after_word(data, at, close, TEX) > 0 else -1
         else:
             at += 1
         at = find_near_byte(data[:end], 60, at)

@@ -82,6 +82,19 @@ def naive_features(page: Blocks) -> list[dict[str, int]]:
     everything = total(blocks, "chars")
     held = good if good(blocks) else (lambda group: total(group, "chars"))
     main = max(e for e in range(len(elements)) if e == 0 or 2 * held(inside(e)) > held(blocks))
+    worth = [0] * len(elements)
+    for block in filter(is_good, blocks):
+        element = block["element"]
+        for part in (2, 2, 1):
+            if element > 0:
+                worth[element] += min(block["chars"], 400) * part
+                element = elements[element][0]
+    for element in range(len(elements)):
+        held_chars = total(inside(element), "chars")
+        unlinked = held_chars - total(inside(element), "link_chars")
+        worth[element] = worth[element] * unlinked // max(held_chars, 1)
+    box = max(range(len(elements)), key=lambda e: (worth[e], e)) if any(worth) else 0
+    box_from, box_to = bounds(box)
     rows = []
     for number, block in enumerate(blocks):
         element = block["element"]
@@ -99,6 +112,12 @@ def naive_features(page: Blocks) -> list[dict[str, int]]:
             "in_main": int(elements[main][4] <= number < elements[main][5]),
             "page_good_share": share(good(blocks), everything),
             "page_blocks": len(blocks),
+            "box_share": share(max(worth[e] for e in [*above, 0, 0][:3]), worth[box]),
+            "in_box": int(box_from <= number < box_to),
+            "before_box": max(box_from - number, 0),
+            "after_box": max(number - box_to + 1, 0),
+            "page_box_share": share(worth[box], sum(worth)),
+            "page_box_blocks": box_to - box_from,
             "since_heading": 10_000,
             "until_good": 10_000,
         }

@@ -115,6 +115,7 @@ def test_mathematics_is_its_tex() -> None:
     assert texts(f"so <math><mi>x</mi>{annotated}</math> holds") == ["so $x^2 < 1$ holds"]
     assert texts("so <math><mi>x</mi><mo>=</mo><mn>1</mn></math>.") == ["so x=1."]
     assert texts('so <script type="math/tex">x^2</script>.') == ["so $x^2$."]
+    assert texts('so <script type="text/javascript">x = 2</script>.') == ["so ."]
     drawn = '<span class="katex-html" aria-hidden="true"><span>x</span><span>2</span></span>'
     assert texts(f"<p><math>{annotated}</math>{drawn} y") == ["$x^2 < 1$ y"]
 
@@ -137,6 +138,8 @@ def test_links_and_words_are_counted() -> None:
         ('itemprop="datePublished"', {"meta"}),
         ("hidden", {"hidden"}),
         ('style="display:none"', {"hidden"}),
+        ('style="color: red; Display : None;"', {"hidden"}),
+        ('style="display: nonesuch; display-none: 1"', set()),
         ('aria-hidden="true"', {"hidden"}),
         ('aria-hidden="false" class="gradient addition"', set()),
         ('data-class="nav" title="footer"', set()),
