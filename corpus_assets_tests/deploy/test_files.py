@@ -49,7 +49,7 @@ def pins(path: Path) -> dict[str, str]:
 
 
 def objects() -> Iterator[dict[str, Any]]:
-    for name in ("ray-cluster.yaml", "settings.example.yaml"):
+    for name in ("ray-cluster.yaml", "settings.example.yaml", "pages.yaml"):
         yield from load(KUBERNETES / name)
 
 
@@ -65,7 +65,7 @@ def below(value: Any, key: str) -> Iterator[Any]:
 
 
 def test_every_file_parses() -> None:
-    assert len(YAML) == 6
+    assert len(YAML) == 7
     for path in YAML:
         assert load(path)
 
@@ -147,9 +147,11 @@ def test_every_variable_of_the_compose_file_is_in_the_example_or_has_a_default()
     example = (DEPLOY / ".env.example").read_text()
     given = set(re.findall(r"^([A-Z_]+)=", example, re.MULTILINE))
     assert given
+    secrets = {each["environment"] for each in yaml.safe_load(text)["secrets"].values()}
+    assert secrets <= given
     for name, default in VARIABLE.findall(text):
         assert name in given or default == ":-", name
-    assert given <= {name for name, _ in VARIABLE.findall(text)}
+    assert given <= secrets | {name for name, _ in VARIABLE.findall(text)}
 
 
 def test_every_variable_of_ours_is_one_that_something_reads() -> None:
@@ -157,7 +159,9 @@ def test_every_variable_of_ours_is_one_that_something_reads() -> None:
     sources = [p.read_text() for p in (ROOT / "corpus_assets").rglob("*.py")]
     sources += [p.read_text() for p in (ROOT / "catalog").rglob("*.py")]
     sources += [(DEPLOY / name).read_text() for name in ("join-ray", "prepare", "dagster.yaml")]
-    interpolated = {name for name, _ in VARIABLE.findall((DEPLOY / "compose.yaml").read_text())}
+    compose = (DEPLOY / "compose.yaml").read_text()
+    interpolated = {name for name, _ in VARIABLE.findall(compose)}
+    interpolated |= {each["environment"] for each in yaml.safe_load(compose)["secrets"].values()}
     for name in named - interpolated:
         assert any(f'"{name}"' in text or f"${name}" in text or f"${{{name}" in text
                    or f"env: {name}" in text for text in sources), name  # fmt: skip
@@ -166,6 +170,7 @@ def test_every_variable_of_ours_is_one_that_something_reads() -> None:
 def _command(words: list[str]) -> click.Command:
     """The command that some words name, of a program of the image."""
     doors = {
+        "catalog": "catalog.cli.commands:main",
         "dagster": "dagster._cli:cli",
         "dagster-daemon": "dagster._daemon.cli:cli",
         "dagster-webserver": "dagster_webserver.cli:cli",
@@ -190,6 +195,7 @@ def test_every_command_exists_with_its_options(services: dict[str, dict[str, Any
     assert joining is not None
     asked.append(shlex.split(joining[0]))
     asked += below(list(objects()), "command")
+    asked += below(load(KUBERNETES / "pages.yaml"), "args")
     seen = 0
     for words in asked:
         if words[0] in ("server", "pg_isready", "wget", "prepare"):
@@ -229,14 +235,15 @@ def test_services_find_each_other(services: dict[str, dict[str, Any]]) -> None:
 def test_copies_of_text_on_nodes_end_with_them(services: dict[str, dict[str, Any]]) -> None:
     cache = re.search(r"CORPUS_CACHE=(\S+)", (DEPLOY / "Containerfile").read_text())
     assert cache is not None
-    for name in ("ray-worker", "code-location"):
+    for name in ("ray-worker", "code-location", "pages"):
         assert services[name]["tmpfs"][0].startswith(f"{cache[1]}:uid=1000")
     pod = load(KUBERNETES / "ray-cluster.yaml")[0]["spec"]["workerGroupSpecs"][0]["template"][
         "spec"
     ]
-    mount = pod["containers"][0]["volumeMounts"][0]
-    assert mount["mountPath"] == cache[1]
-    assert "emptyDir" in {v["name"]: v for v in pod["volumes"]}[mount["name"]]
+    pages = load(KUBERNETES / "pages.yaml")[0]["spec"]["template"]["spec"]
+    for each in (pod, pages):
+        mounts = {m["mountPath"]: m["name"] for m in each["containers"][0]["volumeMounts"]}
+        assert "emptyDir" in {v["name"]: v for v in each["volumes"]}[mounts[cache[1]]]
 
 
 def test_dagster_takes_its_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,9 +334,46 @@ def test_what_kubernetes_objects_refer_to_is_in_the_settings() -> None:
         named |= {each["name"] for list_ in below(values, key) for each in list_}
     ray = load(KUBERNETES / "ray-cluster.yaml")[0]
     named |= {ray["spec"]["authOptions"]["secretName"]}
+    pages = load(KUBERNETES / "pages.yaml")
     for key in ("configMapRef", "secretRef"):
-        named |= {each["name"] for each in below(ray, key)}
+        named |= {each["name"] for each in below([ray, pages], key)}
+    named |= {each["secretName"] for each in below(pages, "secret")}
     assert named == known
+
+
+def test_the_pages_are_shown_to_those_with_the_token_where_the_settings_say(
+    services: dict[str, dict[str, Any]],
+) -> None:
+    compose = load(DEPLOY / "compose.yaml")
+    asked = services["pages"]["command"]
+    [secret] = services["pages"]["secrets"]
+    assert secret in compose["secrets"]
+    assert f"--token-file=/run/secrets/{secret}" in asked
+    [port] = services["pages"]["ports"]
+    assert f"--port={port.rpartition(':')[2]}" in asked
+    linked = services["code-location"]["environment"]["CORPUS_PAGES_URL"]
+    assert linked.removesuffix("}").endswith(f"http://{port.rpartition(':')[0]}")
+
+    deployment, service = load(KUBERNETES / "pages.yaml")
+    pod = deployment["spec"]["template"]
+    [container] = pod["spec"]["containers"]
+    assert deployment["spec"]["replicas"] == 1, "who has entered is known to one process"
+    assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
+    [port] = container["ports"]
+    assert service["spec"]["ports"][0]["targetPort"] == port["name"]
+    assert f"--port={port['containerPort']}" in container["args"]
+    mounts = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+    keys = {each["metadata"]["name"]: each for each in objects() if each["kind"] == "Secret"}
+    for volume in pod["spec"]["volumes"]:
+        if "secret" in volume:
+            [key] = keys[volume["secret"]["secretName"]]["stringData"]
+            assert f"--token-file={mounts[volume['name']]}/{key}" in container["args"]
+    [name] = [w.partition("=")[2] for w in container["args"] if w.startswith("--name=")]
+    settings = load(KUBERNETES / "settings.example.yaml")[0]["data"]
+    assert settings["CORPUS_PAGES_URL"] == f"https://{name}"
+    assert container["securityContext"]["allowPrivilegeEscalation"] is False
+    assert "--host=0.0.0.0" in asked
+    assert "--host=0.0.0.0" in container["args"]
 
 
 def test_the_ray_cluster_takes_no_tasks_on_its_head_and_admits_members_only() -> None:
