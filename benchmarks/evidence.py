@@ -326,6 +326,9 @@ def show_table(options: argparse.Namespace) -> None:
     """Every arm against the baseline: the macro difference at the main learning rate with Holm's
     interval over all arms, the difference at the other rate, and the verdict."""
     results = open_results(options.folder)
+    if options.plain:
+        show_plain(results, options.save)
+        return
     compared = compare_results(results)
     main, other = results.plan["learning_rates"]
     print(f"{results.plan['proxy']['size']}, {results.plan['proxy']['tokens']:,} tokens a run, "
@@ -339,6 +342,25 @@ def show_table(options: argparse.Namespace) -> None:
     print(*compared.notes, sep="\n")
     if options.save is not None:
         save(options.save, results, described(compared))
+
+
+def show_plain(results: Results, path: Path | None) -> None:
+    """Percent of the baseline's macro average by arm, rate and seed: what single seeds say."""
+    domain = np.array(results.held_out.domain)
+    means = {}
+    for run in results.runs:
+        bits = run.table()["nats"].to_numpy() / results.held_out.bytes
+        own = [bits[domain == name].mean() for name in results.held_out.domains]
+        means[run.arm, run.learning_rate, run.seed, run.tokens] = float(np.mean(own))
+    told = []
+    for (arm, *which), mean in sorted(means.items()):
+        base = means.get((results.plan["baseline"], *which))
+        if base is not None and arm != results.plan["baseline"]:
+            told.append({"arm": arm, "learning_rate": which[0], "seed": which[1],
+                         "percent": 100 * (mean / base - 1)})  # fmt: skip
+            print(f"{arm:16} at {which[0]:g}, seed {which[1]}: {told[-1]['percent']:+.2f}")
+    if path is not None:
+        save(path, results, {"plain": told, "notes": list(results.strays)})
 
 
 def save(path: Path, results: Results, told: dict[str, Any]) -> None:
@@ -393,6 +415,7 @@ def main() -> None:
     table = commands.add_parser("table")
     table.set_defaults(command=show_table)
     table.add_argument("folder", type=Path)
+    table.add_argument("--plain", action="store_true", help="single seeds, no intervals")
     table.add_argument("--save", type=Path, help="also write PATH.parquet and PATH.json")
     options = parser.parse_args()
     print(f"{machine()}\n")

@@ -84,7 +84,9 @@ class Pool:
     def half(self, number: int) -> pa.Table:
         """Held-out documents of one half of the hosts."""
         hosts = self.heldout["host"].to_pylist()
-        return self.heldout.filter(pa.array([place(host) % 2 == number for host in hosts]))
+        return self.heldout.filter(
+            pa.array([place(f"half/{host}") % 2 == number for host in hosts])
+        )
 
     def arm(self, weights: Mapping[str, float], part: float = 1.0) -> Arm:
         """Groups with these shares of the run; each has that part of its documents' tokens."""
