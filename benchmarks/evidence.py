@@ -36,6 +36,7 @@ import pyarrow.parquet as pq
 from machine import machine
 
 from corpus_assets.evidence.arms import Arm, Document
+from corpus_assets.evidence.compare import Difference
 from corpus_assets.evidence.gate import Results, compare_results, described, open_results
 from corpus_assets.evidence.heldout import (
     cut_to,
@@ -45,6 +46,7 @@ from corpus_assets.evidence.heldout import (
     make_heldout,
 )
 from corpus_assets.evidence.pack import write_pack
+from corpus_assets.evidence.page import dose_response
 from corpus_assets.evidence.plan import ArmRef, Plan
 from corpus_assets.evidence.run import code_digest
 from corpus_assets.recipe.evidence import Proxy
@@ -342,6 +344,13 @@ def show_table(options: argparse.Namespace) -> None:
     print(*compared.notes, sep="\n")
     if options.save is not None:
         save(options.save, results, described(compared))
+        kinds: dict[str, list[tuple[float, Difference]]] = {}
+        for found in compared.comparisons:
+            kind, _, dose = found.arm.rpartition("-")
+            if kind in KINDS:
+                kinds.setdefault(kind, []).append((int(dose) / 100, found.macro))
+        if kinds:
+            options.save.with_suffix(".svg").write_text(dose_response(list(kinds.items())), "utf-8")
 
 
 def show_plain(results: Results, path: Path | None) -> None:
@@ -416,7 +425,7 @@ def main() -> None:
     table.set_defaults(command=show_table)
     table.add_argument("folder", type=Path)
     table.add_argument("--plain", action="store_true", help="single seeds, no intervals")
-    table.add_argument("--save", type=Path, help="also write PATH.parquet and PATH.json")
+    table.add_argument("--save", type=Path, help="also write PATH.parquet, .json and .svg")
     options = parser.parse_args()
     print(f"{machine()}\n")
     options.command(options)
