@@ -9,10 +9,12 @@ a hot band with all others like it and nothing more, and one text in ten thousan
 again and again. Candidate keys and sketches are written as the pipeline writes them; above 20
 million documents a sketch is computed when it is asked for, to save the disk.
 
-A process of its own then clusters the window at once: its peak resident memory and CPU time are
-printed, and of that the time for grouping keys alone (reading the tables included). Another does
-it in the pieces of the exchange, which a build takes for windows of more than one group, through a
-store in a folder: CPU time and the largest piece of each step, and whether the members are equal.
+A process of its own then clusters the window at once, as one task of a store in a folder: its peak
+resident memory and CPU time are printed, and of that the time for grouping keys alone (reading the
+tables included). Another does it in the pieces of the exchange, which a build takes for windows of
+more than one group: CPU time and the largest piece of each step, and whether the members are equal.
+Every task checks the files that it reads and hashes those that it writes; how long SHA-256 takes of
+it all is printed too, because processors differ in that by a factor of ten.
 The peers group the same keys, from memory, band by band: `group by key having count(*) > 1`.
 
     python benchmarks/clustering.py --table 3_000_000_000 100_000_000_000
@@ -22,14 +24,14 @@ of pairs and rows a document that were measured (`--rates`).
 """
 
 import argparse
-import hashlib
 import json
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,7 @@ import pyarrow.compute as pc
 from machine import machine
 from numba import njit
 
+from corpus_assets.core import store as stored
 from corpus_assets.core.exchange import (
     Targets,
     range_inputs,
@@ -47,6 +50,7 @@ from corpus_assets.core.exchange import (
     read_ranges,
     write_ranges,
 )
+from corpus_assets.core.identity import digest
 from corpus_assets.core.store import LocalStore, Result
 from corpus_assets.core.task import (
     LOOKUP_ROWS,
@@ -54,7 +58,6 @@ from corpus_assets.core.task import (
     Task,
     TaskContext,
     execute,
-    parquet_bytes,
 )
 from corpus_assets.dedup import exchange, exchange_stages, window
 from corpus_assets.dedup.candidate_keys import CandidateKeys, pack_candidate_keys
@@ -128,6 +131,7 @@ class MadePart:
         self.first = number * PART_ROWS
         self.n_rows = self.n_records = min(PART_ROWS, total - self.first)
         self._folder, self._total, self._bands = folder, total, bands
+        self._is_checked = False
 
     def write(self) -> None:
         keys, sketches = self._made(with_sketches=self._total <= STORED_SKETCHES)
@@ -142,13 +146,18 @@ class MadePart:
         return np.arange(self.n_rows, dtype=np.uint32)
 
     def candidate_keys(self) -> CandidateKeys:
+        if not self._is_checked:
+            stored.sha256_hex(
+                self._file("ties").read_bytes()
+            )  # as the pipeline checks, once a task
+            self._is_checked = True
         return CandidateKeys.open(self._file("ties"))
 
     def sketches(self) -> npt.NDArray[np.uint8]:
         if self._total > STORED_SKETCHES:
             return self._made(with_sketches=True)[1]
         data = self._file("npy").read_bytes()
-        hashlib.sha256(data).hexdigest()  # as the pipeline checks what it reads
+        stored.sha256_hex(data)
         return parse_sketches(data)
 
     def members(self) -> pa.Table:
@@ -203,33 +212,70 @@ def cluster(folder: Path, total: int) -> dict[str, Any]:
         return found
 
     window._connected_components = timed
-    small = parts_of(folder, total)[:1]
-    window.cluster_window(small, ["S"], ClusterSettings(), SignatureSettings()).parts()
+    hashing = hashing_time()
+    settings, signed = ClusterSettings(), SignatureSettings()
+    store = LocalStore(folder / "store")
+
+    def run(parts: list[MadePart]) -> Finished:
+        def at_once(context: TaskContext) -> None:
+            with window.cluster_window(parts, ["S"], settings, signed) as found:
+                write_members(context, found)
+
+        return execute(Task("clusters", 1, {"parts": len(parts)}), store, at_once)
+
+    run(parts_of(folder, total)[:1])
     grouping.clear()
-    began, wall = time.process_time(), time.monotonic()
-    rows = dropped = size = 0
-    seal = hashlib.sha256()
-    with window.cluster_window(
-        parts_of(folder, total), ["S"], ClusterSettings(), SignatureSettings()
-    ) as found:
-        for _, table in found.parts():
-            rows += table.num_rows
-            dropped += table.num_rows - (pc.sum(table["kept"]).as_py() or 0)
-            data = parquet_bytes(table, LOOKUP_ROWS)
-            seal.update(data)
-            size += len(data)
-        clusters = found.n_clusters
+    hashing.clear()
+    found = run(parts_of(folder, total))
+    counts = found.result.counts
     return {
-        "cpu_s": time.process_time() - began,
-        "wall_s": time.monotonic() - wall,
+        "cpu_s": found.cpu_seconds,
+        "wall_s": found.wall_seconds,
         "grouping_cpu_s": grouping[0],
-        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "clusters": clusters,
-        "members": rows,
-        "dropped": dropped,
-        "output_mb": size / 1e6,
-        "sha256": seal.hexdigest(),
+        "hashing_cpu_s": sum(hashing),
+        "peak_mib": found.peak_bytes / 2**20,
+        "clusters": counts["clusters"],
+        "members": counts["members"],
+        "dropped": counts["dropped"],
+        "output_mb": found.result.bytes / 1e6,
+        "sha256": members_digest([found.result]),
     }
+
+
+def write_members(
+    context: TaskContext, found: window.WindowClusters | exchange.GroupClusters
+) -> None:
+    """Write the members of each part, as the stage does."""
+    rows = dropped = 0
+    for part, table in found.parts():
+        context.write_table(f"members-{part:05d}.parquet", table, LOOKUP_ROWS)
+        rows += table.num_rows
+        dropped += table.num_rows - (pc.sum(table["kept"]).as_py() or 0)
+    context.counts |= {"clusters": found.n_clusters, "members": rows, "dropped": dropped}
+
+
+def members_digest(results: list[Result]) -> str:
+    outputs = {name: out.sha256 for result in results for name, out in result.outputs.items()}
+    return digest(outputs)
+
+
+def hashing_time() -> list[float]:
+    """Note the CPU time of every SHA-256 that tasks ask for, from now on."""
+    spent: list[float] = []
+
+    def timed(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def call(*given: Any) -> Any:
+            began = time.process_time()
+            found = function(*given)
+            spent.append(time.process_time() - began)
+            return found
+
+        return call
+
+    stored.sha256_hex = timed(stored.sha256_hex)
+    stored._sha256_and_size = timed(stored._sha256_and_size)
+    return spent
 
 
 TABLES = len(window.key_tables(ClusterSettings(), SignatureSettings()))
@@ -239,10 +285,12 @@ STEPS = ("keys", "pairs", "labels", "rows", "batches", "members")
 def exchange_steps(folder: Path, total: int) -> dict[str, Any]:
     """The same window in pieces: what each step took, and the digest of its members."""
     parts = parts_of(folder, total)
-    run_steps(parts[:1], one_group(parts[:1]), folder / "store")
+    run_steps(lambda: parts_of(folder, total), one_group(parts[:1]), folder / "store")
     shutil.rmtree(folder / "store")
     cut = exchange_stages.layout({"S": [part.n_records for part in parts]}, TABLES)
-    return run_steps(parts, cut or one_group(parts), folder / "store")
+    hashing = hashing_time()
+    found = run_steps(lambda: parts_of(folder, total), cut or one_group(parts), folder / "store")
+    return found | {"hashing_cpu_s": sum(hashing)}
 
 
 def one_group(parts: list[MadePart]) -> exchange_stages.Layout:
@@ -252,12 +300,18 @@ def one_group(parts: list[MadePart]) -> exchange_stages.Layout:
     return exchange_stages.Layout([group], TABLES, ranges=2, batches=1)
 
 
-def run_steps(parts: list[MadePart], cut: exchange_stages.Layout, place: Path) -> dict[str, Any]:
+def run_steps(
+    made: Callable[[], list[MadePart]], cut: exchange_stages.Layout, place: Path
+) -> dict[str, Any]:
     settings, signed, tables = ClusterSettings(), SignatureSettings(), cut.tables
-    store, seal = LocalStore(place), hashlib.sha256()
+    store = LocalStore(place)
     steps = {name: Step() for name in STEPS}
-    groups = [parts[group.parts.start : group.parts.stop] for group in cut.groups]
     bits = cut.ranges.bit_length() - 1
+
+    def groups() -> list[list[MadePart]]:
+        """Parts of tasks that have read nothing yet."""
+        parts = made()
+        return [parts[group.parts.start : group.parts.stop] for group in cut.groups]
 
     def run(step: str, number: int, ranges: Any, function: Any, **inputs: Any) -> Result:
         task = Task(step, 1, {"number": number}, inputs, **range_inputs(ranges))
@@ -274,7 +328,7 @@ def run_steps(parts: list[MadePart], cut: exchange_stages.Layout, place: Path) -
     laid = [
         run("keys", i, {}, lambda c, own=own: write_ranges(
             c, "keys.zip", exchange.lay_keys(own, settings, signed, bits)))
-        for i, own in enumerate(groups)
+        for i, own in enumerate(groups())
     ]  # fmt: skip
     by_range = targets(laid, "keys.zip")
 
@@ -296,19 +350,19 @@ def run_steps(parts: list[MadePart], cut: exchange_stages.Layout, place: Path) -
     rows = [
         run("rows", i, places.get(f"{i:05d}", {}), lambda c, own=own: write_ranges(
             c, "rows.zip", exchange.lay_rows(own, b"".join(read_ranges(c)), cut.batches, signed.bands)))
-        for i, own in enumerate(groups)
+        for i, own in enumerate(groups())
     ]  # fmt: skip
     by_batch = targets(rows, "rows.zip")
 
     def batch(context: TaskContext) -> None:
         size = sum(length for _, _, length in context.param("ranges").values())
         is_held = size <= exchange_stages.HELD_BYTES
-        held = pieces(context, [0] * len(groups)) if is_held else []
+        held = pieces(context, [0] * len(cut.groups)) if is_held else []
         found = exchange.cluster_batch(
-            lambda: held or pieces(context, [0] * len(groups)),
+            lambda: held or pieces(context, [0] * len(cut.groups)),
             ["S"], settings, signed.bands, is_held=is_held,
         )  # fmt: skip
-        starts = [own[0].number for own in groups]
+        starts = [group.parts.start for group in cut.groups]
         write_ranges(context, "found.zip", exchange.lay_members(found, starts), found.num_rows)
 
     found = [run("batches", i, by_batch.get(f"{i:05d}", {}), batch) for i in range(cut.batches)]
@@ -316,18 +370,17 @@ def run_steps(parts: list[MadePart], cut: exchange_stages.Layout, place: Path) -
 
     def members(context: TaskContext, own: list[MadePart]) -> None:
         with exchange.GroupClusters(own, read_ranges(context), "S") as some:
-            for part, table in some.parts():
-                data = parquet_bytes(table, LOOKUP_ROWS)
-                seal.update(data)
-                context.write_bytes(f"members-{part:05d}.parquet", data)
+            write_members(context, some)
 
-    for i, own in enumerate(groups):
+    written = [
         run("members", i, by_group.get(f"{i:05d}", {}), lambda c, own=own: members(c, own))
+        for i, own in enumerate(groups())
+    ]
     return {
         "steps": {name: step.told() for name, step in steps.items()},
         "pairs": sum(result.outputs["pairs.bin"].rows for result in pairs) / cut.firsts[-1],
         "rows": sum(output.rows for output in labels.outputs.values()) / cut.firsts[-1],
-        "sha256": seal.hexdigest(),
+        "sha256": members_digest(written),
     }
 
 
@@ -440,6 +493,7 @@ def report(options: argparse.Namespace, folder: Path) -> None:
     print(f"  peak resident memory    {answer['peak_mib']:.0f} MiB")
     print(f"  CPU {answer['cpu_s']:.1f} s, wall {answer['wall_s']:.1f} s")
     rate = keys / answer["grouping_cpu_s"] / 1e6
+    print(f"  of it SHA-256           {answer['hashing_cpu_s']:.1f} s")
     print(f"  of it grouping          {answer['grouping_cpu_s']:.1f} s, {rate:.1f} M keys a CPU s")
     print(
         f"  {answer['clusters']:,.0f} clusters, {answer['members']:,.0f} members, "
@@ -449,8 +503,13 @@ def report(options: argparse.Namespace, folder: Path) -> None:
     pieces = measure(options, folder, "exchange")
     shutil.rmtree(folder / "store")
     cpu = sum(step["cpu_s"] for step in pieces["steps"].values())
+    plain = cpu - pieces["hashing_cpu_s"]
+    less = plain / (answer["cpu_s"] - answer["hashing_cpu_s"])
     is_equal = "equal" if pieces["sha256"] == answer["sha256"] else "DIFFERENT"
     print(f"  in pieces: CPU {cpu:.1f} s, {cpu / answer['cpu_s']:.2f} times; members {is_equal}")
+    print(
+        f"  of it SHA-256 {pieces['hashing_cpu_s']:.1f} s; without it on both sides {less:.2f} times"
+    )
     peak = max(step["peak_mib"] for step in pieces["steps"].values())
     said = "within" if peak <= PIECE_MIB else "OVER"
     print(f"  the largest piece takes {peak:,.0f} MiB, {said} the bound of {PIECE_MIB:,}")

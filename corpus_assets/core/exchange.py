@@ -2,8 +2,9 @@
 
 A *ranged file* has a range for every target. It is a zip archive whose members are not compressed
 (what they hold is): any tool opens it, and so does the search of a takedown. The last member is
-the index: where each range lies, and its SHA-256. The task's result names the index by digest, so
-a reader asks for the index and for its range, and trusts neither before it is checked.
+the index: where each range lies, and its BLAKE3 digest, which costs little beside the SHA-256 that
+every file has. The task's result names the index by digest, so a reader asks for the index and for
+its range, and trusts neither before it is checked.
 
 M parts with ranges for R targets are M x R requests. Beyond `DIRECT_PARTS` parts, tasks over
 *groups* of consecutive parts bring their ranges together first: M + groups x R requests. Where
@@ -26,9 +27,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
+from blake3 import blake3
 
 from corpus_assets.core.each import Each
-from corpus_assets.core.store import Output, Result, Store, damaged, sha256_hex
+from corpus_assets.core.store import Output, Result, Store, damaged
 from corpus_assets.core.task import FileSpool, Task, TaskContext, parquet_bytes
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ class Range:
     path: str
     offset: int
     length: int
-    sha256: str
+    digest: str
 
 
 def group_runs(parts: int, most: int | None = None) -> list[range]:
@@ -154,7 +156,11 @@ def _append(
     info = zipfile.ZipInfo(name, _EPOCH)
     info.create_system = 3
     archive.writestr(info, data)
-    return [sink.tell() - len(data), len(data), sha256_hex(data)]
+    return [sink.tell() - len(data), len(data), _digest(data)]
+
+
+def _digest(data: bytes | memoryview) -> str:
+    return blake3(data).hexdigest()
 
 
 # Planning.
@@ -214,8 +220,7 @@ def plan_ranges(
 def ranges_of(store: Store, result: Result, file: str) -> dict[str, Range]:
     """Return the ranges of a finished task's file by name: one request, for the index."""
     path = result.outputs[file].path
-    offset, length, sha256 = result.notes[_RANGES][str(file)]
-    index = json.loads(read_range(store, Range(path, offset, length, sha256)))
+    index = json.loads(read_range(store, Range(path, *result.notes[_RANGES][str(file)])))
     return {name: Range(path, *place) for name, place in index.items()}
 
 
@@ -235,7 +240,7 @@ class Targets(Mapping[str, dict[str, Range]]):
             places = np.zeros(max(numbers, default=-1) + 1, _PLACE)
             places["offset"] = -1  # of those that the file has no range for
             for number, place in zip(numbers, ranges.values(), strict=True):
-                places[number] = place.offset, place.length, bytes.fromhex(place.sha256)
+                places[number] = place.offset, place.length, bytes.fromhex(place.digest)
                 self._paths[name] = place.path
             self._places.add(name, places.tobytes(), len(places))
 
@@ -244,9 +249,9 @@ class Targets(Mapping[str, dict[str, Range]]):
         found = {}
         for name, path in self._paths.items():
             data = self._places.read(name, at, _PLACE.itemsize)
-            offset, length, sha256 = np.frombuffer(data, _PLACE)[0] if data else (-1, 0, b"")
+            offset, length, digest = np.frombuffer(data, _PLACE)[0] if data else (-1, 0, b"")
             if offset >= 0:
-                found[name] = Range(path, int(offset), int(length), bytes(sha256).hex())
+                found[name] = Range(path, int(offset), int(length), bytes(digest).hex())
         return found
 
     def __iter__(self) -> Iterator[str]:
@@ -256,7 +261,7 @@ class Targets(Mapping[str, dict[str, Range]]):
         return len(self._numbers)
 
 
-_PLACE = np.dtype([("offset", np.int64), ("length", np.int64), ("sha256", "V32")])
+_PLACE = np.dtype([("offset", np.int64), ("length", np.int64), ("digest", "V32")])
 SPOOLED_BYTES = 1 << 22
 
 
@@ -270,7 +275,7 @@ class RangeInputs(TypedDict):
 def range_inputs(ranges: Mapping[str, Range]) -> RangeInputs:
     """Return the arguments of `Stage.task` for a target that reads these ranges."""
     return {
-        "extra_inputs": {name: place.sha256 for name, place in ranges.items()},
+        "extra_inputs": {name: place.digest for name, place in ranges.items()},
         "params": {
             _RANGES: {
                 name: [place.path, place.offset, place.length] for name, place in ranges.items()
@@ -305,7 +310,7 @@ def group_tables(context: TaskContext, name: str) -> Iterator[pa.Table]:
 def read_range(store: Store, place: Range) -> bytes:
     """Return a range's bytes, refused when they are not what was written."""
     data = store.read_range(place.path, place.offset, place.length)
-    if sha256_hex(data) != place.sha256:
+    if _digest(data) != place.digest:
         where = f"bytes {place.offset} to {place.offset + place.length}"
         raise damaged(store, place.path, f"does not have what was written at {where}")
     return data

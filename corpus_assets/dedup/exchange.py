@@ -17,7 +17,7 @@ through its groups.
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import IO, Protocol, Self
+from typing import IO, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -60,7 +60,7 @@ from corpus_assets.dedup.window import (
 from corpus_assets.text.hashing import GOLDEN
 from corpus_assets.text.minhash import BINS
 
-VERSION = 1
+VERSION = 2
 """Of the stages between signatures and clusters."""
 
 LABEL_BYTES = 12
@@ -250,7 +250,7 @@ def lay_rows(
     parts: Sequence[NumberedPart], labelled: bytes, batches: int, bands: int
 ) -> Iterator[tuple[str, memoryview]]:
     """Yield the name of each batch that a group has documents in, and what clustering looks at: the
-    number of rows and of bytes of their table, bands and sketches, the table."""
+    number of rows and of bytes of their table, the bands, the sketches, the table."""
     known = np.frombuffer(labelled, "<u4", len(labelled) // LABEL_BYTES)
     labels = np.frombuffer(labelled, np.uint8)[4 * known.size :].view("<u8")
     batch_of = batch_numbers(labels, batches)
@@ -272,31 +272,46 @@ def lay_rows(
     used = np.flatnonzero(counts)
     cuts = np.cumsum(counts)
     texts = [table_bytes(table.slice(cuts[i] - counts[i], counts[i])) for i in used]
-    width = bands + _SKETCH_WORDS
     sizes = np.zeros(batches, np.int64)
-    sizes[used] = _HEAD + width * counts[used] + np.array([len(text) // 8 for text in texts])
+    sizes[used] = _HEAD + (bands + _SKETCH_WORDS) * counts[used]
+    sizes[used] += np.array([len(text) // 8 for text in texts])
     ends = np.cumsum(sizes)
     words = np.empty(int(ends[-1]), np.uint64)
     begins = ends - sizes
-    places = np.empty(known.size, np.int64)
-    behind = np.arange(known.size) - (cuts - counts)[batch_of[order]]
-    places[order] = begins[batch_of[order]] + _HEAD + width * behind
+    behind = np.empty(known.size, np.int64)
+    behind[order] = np.arange(known.size) - (cuts - counts)[batch_of[order]]
+    bands_at = (begins + _HEAD)[batch_of] + bands * behind
+    sketches_at = (begins + _HEAD + bands * counts)[batch_of] + _SKETCH_WORDS * behind
     for part, rows, some, _ in chosen:
-        sketches = part.sketches().view(np.uint64)
-        place_rows(words, places[some], rows, part.candidate_keys().band_keys(), sketches)
+        place_rows(words, bands_at[some], rows, part.candidate_keys().band_keys())
+        place_rows(words, sketches_at[some], rows, part.sketches().view(np.uint64))
     for i, text in zip(used.tolist(), texts, strict=True):
         words[begins[i] : begins[i] + _HEAD] = counts[i], len(text)
         words[ends[i] - len(text) // 8 : ends[i]] = np.frombuffer(text, np.uint64)
         yield range_name(i), _as_bytes(words[begins[i] : ends[i]])
 
 
-def _parse_rows(data: Data, bands: int) -> tuple[pa.Table, Numbers]:
-    """Return a group's rows in a batch: their table, and uint64[rows, words] of bands and sketch."""
+class _Rows(NamedTuple):
+    """A group's rows in a batch: their table, and uint64[rows, words] of bands and of sketches."""
+
+    table: pa.Table
+    bands: Numbers
+    sketches: Numbers
+
+
+def _parse_rows(data: Data, bands: int, rank: int) -> _Rows:
+    """Return rows as `lay_rows` gave them, of a group whose snapshot has this rank."""
     words = np.frombuffer(data, np.uint64)
-    rows, size = words[:_HEAD].tolist()
-    near = words[_HEAD : _HEAD + rows * (bands + _SKETCH_WORDS)]
-    table = read_table_bytes(memoryview(data)[len(data) - size :])
-    return table, near.reshape(rows, bands + _SKETCH_WORDS)
+    rows, _ = words[:_HEAD].tolist()
+    keys, sketches, _ = np.split(words[_HEAD:], [rows * bands, rows * (bands + _SKETCH_WORDS)])
+    ranks = pa.repeat(pa.scalar(rank, pa.int32()), rows)
+    table = _parse_table(data).append_column("snapshot_rank", ranks).select(MEMBERS.names)
+    return _Rows(table, keys.reshape(rows, bands), sketches.reshape(rows, _SKETCH_WORDS))
+
+
+def _parse_table(data: Data) -> pa.Table:
+    size = int(np.frombuffer(data, np.uint64, _HEAD)[-1])
+    return read_table_bytes(memoryview(data)[len(data) - size :])
 
 
 def _shipped(members: pa.Table, records: npt.NDArray[np.uint32], labels: Labels) -> pa.Table:
@@ -313,12 +328,12 @@ def batch_numbers(labels: Labels, batches: int) -> npt.NDArray[np.int64]:
     return ((labels * GOLDEN >> np.uint64(32)) % np.uint64(batches)).astype(np.int64)
 
 
-def table_bytes(table: pa.Table) -> bytes:
+def table_bytes(table: pa.Table) -> memoryview:
     """Return a table as an Arrow stream, its length a multiple of 8."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    return bytes(sink.getvalue().to_pybytes())
+    return memoryview(sink.getvalue())
 
 
 def read_table_bytes(data: Data) -> pa.Table:
@@ -338,50 +353,43 @@ def cluster_batch(
     `pieces` gives the rank of each group's snapshot and what the group has in the batch, and is
     asked twice, first for the labels. A batch that is not held goes through temporary files.
     """
-    labels = [_parse_rows(data, bands)[0]["label"].to_numpy() for _, data in pieces()]
-    _, first, inverse = np.unique(
-        np.concatenate([np.empty(0, np.uint64), *labels]), return_index=True, return_inverse=True
-    )
-    numbers = first[inverse].astype(np.uint32)
+    labels = [np.array(_parse_table(data)["label"]) for _, data in pieces()]  # a copy: data may go
+    codes, is_first = _distinct(pa.array(np.concatenate([np.empty(0, np.uint64), *labels])))
+    numbers = np.flatnonzero(is_first)[codes].astype(np.uint32)
     sizes = number_batches(numbers, batch_rows)
-    rows = ((_ranked(rank, *_parse_rows(data, bands))) for rank, data in pieces())
-    some = (
-        _held(rows, numbers, bands)
-        if is_held
-        else _spilled(rows, numbers, sizes, bands, batch_rows)
-    )
+    rows = (_parse_rows(data, bands, rank) for rank, data in pieces())
+    some = _held(rows, numbers) if is_held else _spilled(rows, numbers, sizes, bands, batch_rows)
     found = [find_clusters(members, near, settings, snapshots) for members, near in some]
     own = [each.filter(pc.equal(each["snapshot"], snapshots[-1])) for each in found]
     return _counted(pa.concat_tables([CLUSTER_MEMBERS.empty_table(), *own]))
 
 
-def _ranked(rank: int, table: pa.Table, near: Numbers) -> tuple[pa.Table, Numbers]:
-    ranks = pa.repeat(pa.scalar(rank, pa.int32()), table.num_rows)
-    return table.append_column("snapshot_rank", ranks).select(MEMBERS.names), near
-
-
 def _held(
-    rows: Iterable[tuple[pa.Table, Numbers]], numbers: npt.NDArray[np.uint32], bands: int
+    rows: Iterable[_Rows], numbers: npt.NDArray[np.uint32]
 ) -> Iterator[tuple[pa.Table, SketchedRows]]:
     """Yield the rows of one number after the other."""
     listed = list(rows)
     if listed:
-        table = pa.concat_tables(table for table, _ in listed).combine_chunks()
-        words = [words for _, words in listed]
-        ends = np.cumsum([len(some) for some in words])
+        table = pa.concat_tables(some.table for some in listed).combine_chunks()
         for _, places in runs(numbers):
-            near = np.empty((places.size, words[0].shape[1]), np.uint64)
-            cuts = np.searchsorted(places, ends)
-            for some, begin, start, stop in zip(
-                words, ends - [len(some) for some in words], [0, *cuts], cuts, strict=False
-            ):
-                np.take(some, places[start:stop] - begin, axis=0, out=near[start:stop], mode="clip")
-            sketches = near[:, bands:].view(np.uint8)
-            yield table.take(pa.array(places)), HeldRows(near[:, :bands], sketches)
+            keys = _take([some.bands for some in listed], places)
+            sketches = _take([some.sketches for some in listed], places)
+            yield table.take(pa.array(places)), HeldRows(keys, sketches.view(np.uint8))
+
+
+def _take(pieces: Sequence[Numbers], places: npt.NDArray[np.int64]) -> Numbers:
+    """Return rows of pieces that follow one another, by their places in all, ascending."""
+    found = np.empty((places.size, pieces[0].shape[1]), np.uint64)
+    begin = start = 0
+    for piece in pieces:
+        stop = int(np.searchsorted(places, begin + len(piece)))
+        np.take(piece, places[start:stop] - begin, axis=0, out=found[start:stop], mode="clip")
+        begin, start = begin + len(piece), stop
+    return found
 
 
 def _spilled(
-    rows: Iterable[tuple[pa.Table, Numbers]],
+    rows: Iterable[_Rows],
     numbers: npt.NDArray[np.uint32],
     sizes: npt.NDArray[np.int64],
     bands: int,
@@ -390,25 +398,29 @@ def _spilled(
     """Do the same through temporary files; what is larger than `batch_rows` stays there, mapped."""
     with RowSpill(sizes, bands) as spill:
         begin = 0
-        for table, words in rows:
-            own = numbers[begin : begin + len(words)]
-            spill.add(own, table, words[:, :bands], words[:, bands:].view(np.uint8))
-            begin += len(words)
+        for table, keys, sketches in rows:
+            own = numbers[begin : begin + len(keys)]
+            spill.add(own, table, keys, sketches.view(np.uint8))
+            begin += len(keys)
         spill.flush()
         for number in range(sizes.size):
             yield spill.batch(number, is_held=bool(sizes[number] <= batch_rows))
 
 
 def _counted(found: pa.Table) -> pa.Table:
-    order = np.lexsort((found["row"].to_numpy(), found["part"].to_numpy()))
-    found = found.take(pa.array(order))
-    clusters = found["cluster_id"].combine_chunks().dictionary_encode().indices.to_numpy()
-    is_first = np.zeros(found.num_rows, np.bool_)
-    is_first[np.unique(clusters, return_index=True)[1]] = True
+    places = found["part"].to_numpy().astype(np.int64) << 32 | found["row"].to_numpy()
+    found = found.take(pa.array(np.argsort(places, kind="stable")))  # a few runs: they are merged
+    _, is_first = _distinct(found["cluster_id"].combine_chunks())
     return found.append_column("is_first", pa.array(is_first)).select(FOUND.names)
 
 
-def lay_members(found: pa.Table, firsts: Sequence[int]) -> Iterator[tuple[str, bytes]]:
+def _distinct(values: pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+    """Return a number for each value, in the order in which they first come, and where they do."""
+    codes = values.dictionary_encode().indices.to_numpy()
+    return codes, np.diff(np.maximum.accumulate(codes), prepend=np.int32(-1)) > 0
+
+
+def lay_members(found: pa.Table, firsts: Sequence[int]) -> Iterator[tuple[str, memoryview]]:
     """Yield the name of each group of parts that has members, and those; `firsts` are the numbers
     of the groups' first parts."""
     groups = np.searchsorted(np.array(firsts), found["part"].to_numpy(), side="right") - 1

@@ -238,7 +238,7 @@ SHARD_COUNTS = Stage(
 
 TOKENS = Stage(
     "tokens",
-    4,
+    5,
     Scope.PART,
     plan_tokens,
     run_tokens,
@@ -250,7 +250,7 @@ TOKENS = Stage(
 
 TOKEN_GROUPS = Stage(
     "token_groups",
-    1,
+    2,
     Scope.SNAPSHOT,
     plan_token_groups,
     run_token_groups,

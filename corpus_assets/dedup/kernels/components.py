@@ -292,15 +292,12 @@ def equal_pairs(packed: Any, firsts: Any) -> Any:
 
 
 @kernel
-def place_rows(words: Any, starts: Any, rows: Any, keys: Any, sketches: Any) -> None:
-    """Copy the bands and the sketch of each row to `words` from the row's start on; all uint64."""
+def place_rows(words: Any, starts: Any, rows: Any, values: Any) -> None:
+    """Copy each of the `rows` of `values` to `words`, from its start on; both uint64."""
     for i in range(rows.size):
         at, row = starts[i], rows[i]
-        for k in range(keys.shape[1]):
-            words[at + k] = keys[row, k]
-        at += keys.shape[1]
-        for k in range(sketches.shape[1]):
-            words[at + k] = sketches[row, k]
+        for k in range(values.shape[1]):
+            words[at + k] = values[row, k]
 
 
 @kernel
