@@ -7,6 +7,7 @@ came to be are left out, so that equal inputs always meet the same result (ADR 0
 
 import hashlib
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -66,7 +67,7 @@ def fingerprint(
     """
     text = (
         f'{{"inputs":{_hashes(inputs)},"settings":{_WHOLE.text(settings)},'
-        f'"stage":{canonical_text(stage)},"version":{version}}}'
+        f'"stage":{_name(stage)},"version":{version}}}'
     )
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
@@ -75,7 +76,11 @@ def _hashes(inputs: Mapping[str, str]) -> str:
     """Return canonical JSON; of a few inputs, as most tasks have, in a third of the time."""
     if len(inputs) > 16:
         return canonical_text(dict(inputs))
-    return f"{{{','.join(f'{_plain(n)}:{_plain(inputs[n])}' for n in sorted(inputs))}}}"
+    return f"{{{','.join([f'{_name(n)}:{_plain(inputs[n])}' for n in sorted(inputs)])}}}"
+
+
+_name = lru_cache(1024)(canonical_text)
+"""Names of stages and inputs, which tasks of a stage share."""
 
 
 def _plain(text: str) -> str:
@@ -101,7 +106,7 @@ class _Rendered:
 
 
 def _by_keys(settings: Mapping[str, Any]) -> str:
-    return f"{{{','.join(f'{canonical_text(n)}:{_value(settings[n])}' for n in sorted(settings))}}}"
+    return f"{{{','.join([f'{_name(n)}:{_value(settings[n])}' for n in sorted(settings)])}}}"
 
 
 def _value(value: object) -> str:

@@ -169,6 +169,8 @@ class _Group:
         self._hexes, self._digests = prints_hex(self.prints), prints_hex(_raw(flat.field("sha256")))
         self._sizes = flat.field("bytes").to_numpy().tolist()
         self._rows = flat.field("rows").to_numpy()
+        self._row_list = self._rows.tolist()
+        self._listed: dict[str, list[int]] = {}  # `places`, for those who ask for one at a time
 
     def outputs(self, row: int) -> dict[str, Output]:
         places = range(self.starts[row], self.starts[row + 1])
@@ -176,7 +178,9 @@ class _Group:
 
     def output(self, row: int, name: str) -> Output:
         """Return one file of a result; KeyError where it has none of that name."""
-        at = int(self.places(name)[row])
+        if name not in self._listed:
+            self._listed[name] = self.places(name).tolist()
+        at = self._listed[name][row]
         if at < 0:
             raise KeyError(name)
         return self._output(row, at, name)
@@ -184,7 +188,7 @@ class _Group:
     def _output(self, row: int, at: int, name: str) -> Output:
         path = f"{artifact_folder(self._stage, self._hexes[64 * row : 64 * row + 64])}/{name}"
         digest = self._digests[64 * at : 64 * at + 64]
-        return Output(path, digest, self._sizes[at], int(self._rows[at]))
+        return Output(path, digest, self._sizes[at], self._row_list[at])
 
     def places(self, name: str) -> Numbers:
         """Return where each result's output of a name is, -1 where it has none."""
@@ -342,7 +346,7 @@ class Columns:
     def outputs(self, rows: Numbers, name: str) -> Iterator[Output]:
         """Yield one file of each of some results; KeyError where one has none of that name."""
         first = end = 0  # rows that come from `group`
-        for row in map(int, rows):
+        for row in rows.tolist():
             if not first <= row < end:
                 piece, place = self._at(row)
                 group, within, behind = piece.at(place)
@@ -411,10 +415,18 @@ class StageResults:
     """The finished results of a stage, of one snapshot or over all."""
 
     def __init__(
-        self, store: Store, stage: str, snapshot: str | None, recorded: Recorded | None = None
+        self,
+        store: Store,
+        stage: str,
+        snapshot: str | None,
+        recorded: Recorded | None = None,
+        checked: set[str] | None = None,
     ) -> None:
+        """`checked` has the packs all of whose entries were found to count, and is added to: who
+        asks again for results that were let go pays for no second look."""
         self._store, self._stage = store, stage
         self._recorded = recorded
+        self._checked = set() if checked is None else checked
         self._folder = f"{FOLDER}/{stage}/{snapshot or ALL}"
         self._fresh: dict[str, Result] = {}  # that are not in `columns`
         self._loose: list[pa.Table] = []  # that no file has
@@ -440,19 +452,21 @@ class StageResults:
             self._load()  # another build has joined them just now
             return
         self._files = paths
-        if paths:
+        new = [path not in self._checked for path in paths]
+        if any(new):
             self._look()
         pieces: list[_Piece] = []
-        for file in files:
+        for file, is_new in zip(files, new, strict=True):
             piece = _Piece(self._stage, file)
-            is_there = self._is_present(piece.prints())
-            if not is_there.all():
+            if is_new and not (is_there := self._is_present(piece.prints())).all():
                 self._is_tidy = False
                 piece = _Piece(self._stage, file, np.flatnonzero(is_there).astype(np.int32))
             pieces.append(piece)
         self.columns = Columns(self._stage, tuple(pieces))
         self._present = None  # 8 bytes a task, and rarely asked for again
-        self._check()
+        self._check([piece for piece, is_new in zip(pieces, new, strict=True) if is_new])
+        if self._is_tidy:
+            self._checked.update(paths)
 
     def _opened(self, path: str) -> pq.ParquetFile:
         """Open a pack; its name says what it has to hold."""
@@ -480,12 +494,12 @@ class StageResults:
         places = np.searchsorted(self._present, keys).clip(max=len(self._present) - 1)
         return np.asarray(self._present[places] == keys)
 
-    def _check(self) -> None:
+    def _check(self, pieces: Sequence[_Piece]) -> None:
         """Refuse entries of which the registry recorded another content."""
-        if self._recorded is None or not self._files:
+        if self._recorded is None or not pieces:
             return
         contents = Contents(self._recorded())
-        for piece in self.columns.pieces:
+        for piece in pieces:
             for group, rows in piece.groups():
                 found = list(group.contents())
                 for row, known in zip(rows.tolist(), contents.of(group.prints[rows]), strict=True):

@@ -56,6 +56,7 @@ class Pipeline:
         self._planned: list[tuple[Stage, str | None]] = []
         self._known = FileSpool(KNOWN_BYTES)  # fingerprints of complete stages
         self._finished: OrderedDict[tuple[str, str | None], StageResults] = OrderedDict()
+        self._checked: dict[tuple[str, str | None], set[str]] = {}  # packs, of what was let go too
         self._digests: dict[Path, str] = {}
         self._files: dict[str, SnapshotFiles] = {}
         self._document_tasks: dict[tuple[str, str, str], Sequence[Task]] = {}
@@ -178,9 +179,12 @@ class Pipeline:
         """Return what is known of a stage's results. Those of stages that nobody asked for of late
         are let go, where a pack has them."""
         key = (name, snapshot)
+        if look_again:
+            self._checked.pop(key, None)
         if look_again or key not in self._finished:
             recorded = partial(self.recorded, name) if self.recorded is not None else None
-            self._finished[key] = StageResults(self.store, name, snapshot, recorded)
+            checked = self._checked.setdefault(key, set())
+            self._finished[key] = StageResults(self.store, name, snapshot, recorded, checked)
         self._finished.move_to_end(key)
         for other in list(self._finished)[:-HELD_STAGES]:
             if self._finished[other].is_written:

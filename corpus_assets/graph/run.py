@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,8 @@ from corpus_assets.ingest.snapshots import (
 from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.signals.stages.classifiers import CLASSIFIERS, classifier_files
 from corpus_assets.tokenizer.stage import TOKENIZER, refuse_failed
+
+TASKS_HELD = 512  # of those handed out last: their results are noted when they come
 
 
 @dataclass
@@ -162,14 +165,16 @@ def run_stage(
         if not is_noted:  # a catalog that was lost is filled again
             notes.add(_artifact_row(part, tasks[part], found, snapshot))
 
+    task_of = lru_cache(TASKS_HELD)(lambda part: tasks[part])
+
     def on_done(number: int, done: Finished) -> None:
         finished.add(done.result)
         advance(done)
         part = int(todo[number])
-        notes.add(_artifact_row(part, tasks[part], done, snapshot))
+        notes.add(_artifact_row(part, task_of(part), done, snapshot))
 
     try:
-        engine.run(Each(lambda _, part: tasks[part], todo), on_done)
+        engine.run(Each(lambda _, part: task_of(int(part)), todo), on_done)
     except PartsFailed as error:
         notes.write()
         if len(tasks) == 1:  # there is nothing to go on with, so nothing to set aside

@@ -264,7 +264,7 @@ def _ranges(store: Store, artifacts: Iterable[ArtifactRow]) -> dict[str, frozens
             result = finished(row.stage, row.snapshot).find(row.fingerprint) if names else None
             if result is not None:
                 places = (p for name in names for p in ranges_of(store, result, name).values())
-                found[row.fingerprint] = frozenset(place.sha256 for place in places)
+                found[row.fingerprint] = frozenset(place.digest for place in places)
     return found
 
 
