@@ -30,7 +30,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -321,9 +321,9 @@ def run_steps(
         places = (ranges_of(store, result, file) for result in results)
         return Targets((f"{i:05d}", found) for i, found in enumerate(places))
 
-    def pieces(context: TaskContext, values: list[int]) -> list[tuple[int, bytes]]:
+    def pieces(context: TaskContext, values: list[int]) -> Iterator[tuple[int, bytes]]:
         numbers = map(int, sorted(context.task.extra_inputs))
-        return [(values[i], data) for i, data in zip(numbers, read_ranges(context), strict=True)]
+        return ((values[i], data) for i, data in zip(numbers, read_ranges(context), strict=True))
 
     laid = [
         run("keys", i, {}, lambda c, own=own: write_ranges(
@@ -357,7 +357,7 @@ def run_steps(
     def batch(context: TaskContext) -> None:
         size = sum(length for _, _, length in context.param("ranges").values())
         is_held = size <= exchange_stages.HELD_BYTES
-        held = pieces(context, [0] * len(cut.groups)) if is_held else []
+        held = list(pieces(context, [0] * len(cut.groups))) if is_held else []
         found = exchange.cluster_batch(
             lambda: held or pieces(context, [0] * len(cut.groups)),
             ["S"], settings, signed.bands, is_held=is_held,

@@ -155,7 +155,7 @@ def connect(pairs: Iterable[Pairs], firsts: Sequence[int]) -> Iterator[tuple[int
     `firsts` cut the window's numbers into intervals; its last is their end. From the last interval
     to the first, the pairs that lead out of one are moved to those before it: what is connected
     stays so, and there are never more pairs. Then labels are handed from the first to the last.
-    Memory: 13 bytes a number of one interval.
+    Memory: 13 bytes a number of one interval, and 24 more where it is in a pair.
     """
     starts = np.array(firsts[:-1], np.uint64)
     waiting, inside, asked, answered = (_PairSpill() for _ in range(4))
@@ -203,7 +203,9 @@ def _interval(starts: Numbers, numbers: Numbers) -> Numbers:
 
 
 def _pairs(left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> Pairs:
-    return np.stack([left.astype(np.uint64), right.astype(np.uint64)], axis=1)
+    found = np.empty((left.size, 2), np.uint64)
+    found[:, 0], found[:, 1] = left, right
+    return found
 
 
 class _PairSpill:
@@ -235,7 +237,12 @@ class _PairSpill:
                 yield np.frombuffer(data, np.uint64).reshape(-1, 2)
 
     def read(self, key: int) -> Pairs:
-        return np.concatenate([np.empty((0, 2), np.uint64), *self.pieces(key)])
+        found = np.empty((sum(size for _, size in self._places.get(key, ())) // 16, 2), np.uint64)
+        filled = 0
+        for some in self.pieces(key):
+            found[filled : filled + len(some)] = some
+            filled += len(some)
+        return found
 
     def close(self) -> None:
         self._file.close()
@@ -309,6 +316,11 @@ def _parse_rows(data: Data, bands: int, rank: int) -> _Rows:
     return _Rows(table, keys.reshape(rows, bands), sketches.reshape(rows, _SKETCH_WORDS))
 
 
+def _labels(data: Data) -> Labels:
+    """Return a copy of the labels of a group's rows, which does not keep the rest."""
+    return np.concatenate([chunk.to_numpy() for chunk in _parse_table(data)["label"].chunks])
+
+
 def _parse_table(data: Data) -> pa.Table:
     size = int(np.frombuffer(data, np.uint64, _HEAD)[-1])
     return read_table_bytes(memoryview(data)[len(data) - size :])
@@ -353,7 +365,7 @@ def cluster_batch(
     `pieces` gives the rank of each group's snapshot and what the group has in the batch, and is
     asked twice, first for the labels. A batch that is not held goes through temporary files.
     """
-    labels = [np.array(_parse_table(data)["label"]) for _, data in pieces()]  # a copy: data may go
+    labels = [_labels(data) for _, data in pieces()]
     codes, is_first = _distinct(pa.array(np.concatenate([np.empty(0, np.uint64), *labels])))
     numbers = np.flatnonzero(is_first)[codes].astype(np.uint32)
     sizes = number_batches(numbers, batch_rows)

@@ -42,8 +42,8 @@ RANGE_KEYS = 1 << 26
 """Candidate keys of a range, about: 8 bytes each."""
 BATCH_RECORDS = 1 << 20
 """Records of the window for each batch: where all match, 800 bytes each."""
-INTERVAL_RECORDS = 1 << 26
-"""Records of the window that are connected at a time: 13 bytes each."""
+INTERVAL_RECORDS = 1 << 25
+"""Records of the window that are connected at a time: some 40 bytes of each that has a label."""
 HELD_BYTES = 1 << 29
 """Of a batch; a larger one is read twice, and goes through temporary files."""
 
