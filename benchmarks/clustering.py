@@ -216,17 +216,17 @@ def cluster(folder: Path, total: int) -> dict[str, Any]:
     settings, signed = ClusterSettings(), SignatureSettings()
     store = LocalStore(folder / "store")
 
-    def run(parts: list[MadePart]) -> Finished:
+    def run(name: str, parts: list[MadePart]) -> Finished:
         def at_once(context: TaskContext) -> None:
             with window.cluster_window(parts, ["S"], settings, signed) as found:
                 write_members(context, found)
 
-        return execute(Task("clusters", 1, {"parts": len(parts)}), store, at_once)
+        return execute(Task("clusters", 1, {"name": name}), store, at_once)
 
-    run(parts_of(folder, total)[:1])
+    run("warm", parts_of(folder, total)[:1])
     grouping.clear()
     hashing.clear()
-    found = run(parts_of(folder, total))
+    found = run("all", parts_of(folder, total))
     counts = found.result.counts
     return {
         "cpu_s": found.cpu_seconds,
