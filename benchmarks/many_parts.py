@@ -298,8 +298,10 @@ def finish_stage(like: Pipeline, pipeline: Pipeline, stage: Stage, snapshot: str
 
 
 def members_of(task: Task) -> range:
-    """Return the parts of a group of clusters."""
-    first = task.settings["first_part"]
+    """Return the parts of a group of clusters, or of a window that is clustered at once."""
+    first = task.settings.get("first_part")
+    if first is None:
+        return range(task.settings["parts"])
     return range(first, first + sum(name.endswith("/records") for name in task.inputs))
 
 
