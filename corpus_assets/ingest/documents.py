@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from blake3 import blake3
 from pydantic import Field
 
 from corpus_assets.core.identity import Settings
-from corpus_assets.core.schemas import DOCUMENTS, RECORDS, SOURCE_LABELS
+from corpus_assets.core.schemas import DOCUMENTS, PAGE_NOTES, RECORDS, SOURCE_LABELS
 from corpus_assets.core.urls import Address, Blocklist, address_of
 from corpus_assets.ingest.extract import (
     ExtractionSettings,
@@ -155,6 +155,12 @@ class IngestSettings(Settings):
     gates: GateSettings = Field(default_factory=GateSettings)
     extraction: ExtractionSettings = ExtractionSettings()
 
+    def identity(self) -> dict[str, Any]:
+        """Return what can change a byte: not where a model lies."""
+        body = super().identity()
+        body["extraction"].pop("model", None)
+        return body
+
 
 SUPPRESSED = "suppressed"
 
@@ -191,6 +197,7 @@ class _Text:
     title: str | None = None
     language: str | None = None
     published_at: str | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)
 
 
 class _Waiting(NamedTuple):
@@ -216,16 +223,20 @@ def ingest_part(
     records: Iterable[RawRecord] | None = None,
     lists: UrlLists | None = None,
     lid: Path | None = None,
+    model: Path | None = None,
     on_cost: Callable[[float], None] | None = None,
 ) -> tuple[pa.Table, pa.Table]:
     """Return RECORDS and DOCUMENTS of one file, both sorted by (doc_id, offset).
 
     `on_progress` is told the number of records done, now and then and at the end. `records` are
     the file's, where it has to be fetched or an index tells which are worth it. `lid` is the
-    language model, which only a language gate needs. `on_cost` is told the CPU seconds that the
+    language model, which only a language gate needs, `model` that of the extractor, where the
+    settings name one. `on_cost` is told the CPU seconds that the
     extracting process took.
     """
-    ingest = _Ingest(spec, snapshot, part, file, settings, blocklist, suppressions, lists, lid)
+    ingest = _Ingest(
+        spec, snapshot, part, file, settings, blocklist, suppressions, lists, lid, model
+    )
     done = 0
     if records is None:
         records = read_records(spec, file, settings.gates.max_bytes)
@@ -261,6 +272,7 @@ class _Ingest:
         suppressions: Suppressions,
         lists: UrlLists | None = None,
         lid: Path | None = None,
+        model: Path | None = None,
     ) -> None:
         self._spec = spec
         self._snapshot = snapshot
@@ -271,7 +283,8 @@ class _Ingest:
         self._blocklist = blocklist.with_hosts(settings.gates.blocked_hosts)
         self._lists = lists
         self._suppressions = suppressions
-        self._extractor = Extractor(settings.extraction)
+        self._extractor = Extractor(settings.extraction, model)
+        self._notes = settings.extraction.notes()
         rough = settings.gates.language_gate
         self._language_gate = None if rough is None else LanguageGate(rough, lid)
         self._extracted: dict[tuple[str, str, str], _Text] = {}
@@ -354,6 +367,7 @@ class _Ingest:
                     "text_id": found.text_id,
                     "text": found.text,
                     "labels": record.labels,
+                    **found.notes,
                 }
             )
 
@@ -364,10 +378,12 @@ class _Ingest:
 
     def tables(self) -> tuple[pa.Table, pa.Table]:
         self._add_sketches()
+        documents = DOCUMENTS
+        for name in self._notes:
+            documents = documents.append(PAGE_NOTES.field(name))
         labels = self._spec.fields.label_type()
-        documents = (
-            DOCUMENTS if labels is None else DOCUMENTS.append(pa.field(SOURCE_LABELS, labels))
-        )
+        if labels is not None:
+            documents = documents.append(pa.field(SOURCE_LABELS, labels))
         return _table(self._records, RECORDS), _table(self._documents, documents)
 
     def _add_sketches(self) -> None:
@@ -461,7 +477,8 @@ def _text_of(page: _Page, result: PageResult) -> _Text:
     if result.reason is not None:
         return _Text(Refusal(result.reason, result.detail))
     published = page_date(page.markup, page.landmarks)
-    return _as_text(result.text, page_title(page.html), page_language(page.html), published)
+    found = _as_text(result.text, page_title(page.html), page_language(page.html), published)
+    return replace(found, notes=result.notes)
 
 
 def _as_text(

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from corpus_assets.core import files, schemas
 from corpus_assets.core.each import Each
+from corpus_assets.core.errors import ModelError
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.packs import Identified, fingerprints, prints_of
 from corpus_assets.core.stage import Scope, Stage
@@ -48,6 +49,8 @@ from corpus_assets.ingest.snapshots import (
 )
 from corpus_assets.ingest.source import SourceSpec
 from corpus_assets.ingest.suppressions import Suppressions
+
+EXTRACTION_MODEL = "documents.extraction.model"
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline
@@ -92,6 +95,9 @@ def plan_documents(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     if gate is not None and gate.languages:
         path, lists["lid"] = graph.language_model()
         model["lid"] = str(path)
+    own_model = extraction_model(graph)
+    if own_model is not None:
+        model["model"], lists["extraction_model"] = str(own_model[0]), own_model[1]
     looked_up = list_inputs(graph, snapshot)
     pinned = graph.snapshot_files(snapshot)
 
@@ -113,6 +119,23 @@ def plan_documents(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
         )
 
     return parts_under_orders(graph, snapshot, Each(base, pinned.files))
+
+
+def extraction_model(graph: "Pipeline") -> tuple[Path, str] | None:
+    """Return file and digest of the extractor's model; None where that of the package is used."""
+    setting = graph.recipe.documents.extraction
+    if setting.model_sha256 is None:
+        return None
+    copies = graph.locations.copies(EXTRACTION_MODEL)
+    if copies is None and setting.model is None:
+        raise ModelError("documents.extraction: `model_sha256` is given; say in `model` which file")
+    (path,) = copies or graph.locations.files((setting.model or "",), EXTRACTION_MODEL)
+    if graph.digest_of(path) != setting.model_sha256:
+        raise ModelError(
+            f"{EXTRACTION_MODEL}: {path} has SHA-256 {graph.digest_of(path)}, the recipe says "
+            f"{setting.model_sha256}: restore the file, or correct the recipe"
+        )
+    return path, setting.model_sha256
 
 
 def parts_under_orders(graph: "Pipeline", snapshot: str, bases: Sequence[Task]) -> Sequence[Task]:
@@ -191,9 +214,14 @@ def _ingest(context: TaskContext, orders: Suppressions) -> tuple[pa.Table, pa.Ta
             orders,
             records=records,
             lists=url_lists(context),
-            lid=Path(context.param("lid")) if "lid" in context.task.params else None,
+            lid=_model(context, "lid"),
+            model=_model(context, "model"),
             on_cost=context.spend,
         )
+
+
+def _model(context: TaskContext, name: str) -> Path | None:
+    return Path(context.param(name)) if name in context.task.params else None
 
 
 def _inputs(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:

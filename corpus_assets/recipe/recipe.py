@@ -32,6 +32,7 @@ from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD
 from corpus_assets.signals.base import INSTALLED, SignalFamily
 from corpus_assets.signals.classifier import Name as ClassifierName
 from corpus_assets.signals.imported import Imported
+from corpus_assets.signals.page_notes import PageNotes
 from corpus_assets.signals.perplexity import MODEL
 from corpus_assets.signals.source_labels import SourceLabels
 from corpus_assets.signals.stages.classifier_training import ClassifierEntry, check_classifiers
@@ -410,6 +411,13 @@ class Recipe(Settings):
                         f"signals.families (source_labels): no source has {unknown[0]!r} under "
                         f"`fields.{kind}`; known: {', '.join(sorted(given)) or 'none'}"
                     )
+            if isinstance(family, PageNotes):
+                absent = sorted(set(family.notes) - set(self.documents.extraction.notes()))
+                if absent:
+                    raise ValueError(
+                        f"signals.families (page_notes): documents.extraction does not note "
+                        f"{absent[0]!r} (docs/extraction.md says when it does)"
+                    )
 
     def _check_conditions(self) -> None:
         known = sorted({tier for tiers in self._tiers().values() for tier in tiers})
@@ -552,6 +560,7 @@ class Recipe(Settings):
         del body["max_failed_parts"]  # a bound of what `sources` say
         del body["tokenizer"]["audit"]  # it judges, as `drift`
         body["sources"] = [source.identity() for source in self.sources]
+        body["documents"] = self.documents.identity()
         body["classifiers"] = {name: entry.identity() for name, entry in self.classifiers.items()}
         del body["language_model"]["path"]
         body["eval_suites"] = [suite.identity() for suite in self.suites]  # not where they lie

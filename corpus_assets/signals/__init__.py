@@ -33,6 +33,7 @@ __all__ = [
     "base",
     "classifier",
     "imported",
+    "page_notes",
     "perplexity",
     "sentences",
     "source_labels",

@@ -23,6 +23,7 @@ from corpus_assets.core.store import Result
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.ingest.documents import SUPPRESSED
 from corpus_assets.signals.classifier import Label
+from corpus_assets.signals.page_notes import PageNotes
 from corpus_assets.signals.source_labels import SourceLabels
 from corpus_assets.versions.statistics import read_columns
 
@@ -74,6 +75,8 @@ def label_columns(pipeline: Pipeline) -> list[str]:
             found.append(family.name)
         elif isinstance(family, SourceLabels):
             found += family.labels
+        elif isinstance(family, PageNotes):
+            found += (name for name, kind in family.columns().items() if kind == pa.string())
     return found
 
 

@@ -53,6 +53,7 @@ from corpus_assets.graph.leases import publishing
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.ingest.documents import SUPPRESSED
 from corpus_assets.ingest.list_stages import category_files
+from corpus_assets.ingest.stage import EXTRACTION_MODEL, extraction_model
 from corpus_assets.lineage.stage import key_rows
 from corpus_assets.scrub.text_hashes import hash_list_files
 from corpus_assets.signals.stages.classifiers import outside_classifiers
@@ -362,6 +363,8 @@ def _named(graph: Pipeline) -> dict[str, Sequence[Path]]:
     models |= {name: path for name, (path, _) in outside_classifiers(graph).items()}
     if (paraphrases := paraphrase_model(graph)) is not None:
         models[PARAPHRASES] = paraphrases[1]
+    if (extraction := extraction_model(graph)) is not None:
+        models[EXTRACTION_MODEL] = extraction[0]
     models |= outside_files(graph)  # those that no family reads are in the lock all the same
     return {
         "language_model": [graph.language_model()[0]],

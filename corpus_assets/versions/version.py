@@ -23,6 +23,7 @@ from corpus_assets.core.lock import Lock, PinnedFile, calibration_path
 from corpus_assets.core.store import Output, Result, read_output
 from corpus_assets.decontam.stage import paraphrase_model
 from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.ingest.stage import EXTRACTION_MODEL, extraction_model
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.shards.format import parse_header, token_dtype
 from corpus_assets.shards.mixture import fitted
@@ -63,6 +64,8 @@ def models_from_outside(pipeline: Pipeline) -> dict[str, str]:
     """Digests of all models that are not trained here, by their names in a lock."""
     paraphrases = paraphrase_model(pipeline)
     named = {} if paraphrases is None else {f"{MODEL}{paraphrases[0]}": paraphrases[2]}
+    if (extraction := extraction_model(pipeline)) is not None:
+        named[EXTRACTION_MODEL] = extraction[1]
     return {
         "language": pipeline.language_model()[1],
         **outside_models(pipeline),

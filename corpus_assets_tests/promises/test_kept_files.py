@@ -25,6 +25,7 @@ from corpus_assets.core.lock import load_lock
 from corpus_assets.core.store import open_store
 from corpus_assets.decontam import embedders
 from corpus_assets.graph.run import pin_snapshot
+from corpus_assets.ingest.extractors.blocks import MODEL
 from corpus_assets.models.files import add_model, copy_model, find_model, model_digest
 from corpus_assets.session import Session, open_session, reopen_session
 from corpus_assets.signals import embedding_score
@@ -99,6 +100,12 @@ def _make_recipe(data: Path, folder: Path) -> Path:
     }
     lid = _write(folder / "lid.ftz", find_model("lid.176").read_bytes())
     recipe["language_model"] = {"path": "lid.ftz", "sha256": lid}
+    extractor = _write(folder / "extractor.json", MODEL.read_bytes() + b"\n")  # one of its own
+    recipe.setdefault("documents", {})["extraction"] = {
+        "engine": "blocks",
+        "model": "extractor.json",
+        "model_sha256": extractor,
+    }
     recipe["classifiers"]["english"] = {"pinned": "lid.ftz", "sha256": lid}
     _install("named-lid", folder / "lid.ftz")
     _install("named-scorer", folder / "model")

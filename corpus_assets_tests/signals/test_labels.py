@@ -11,6 +11,7 @@ import pytest
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.classifier import Label
+from corpus_assets.signals.page_notes import PageNotes
 from corpus_assets.signals.source_labels import SourceLabels
 from corpus_assets.signals.stages.classifier_training import TrainSettings, train_labels
 from corpus_assets.signals.stages.signals import SignalSettings, compute_signals
@@ -125,3 +126,22 @@ def test_ambiguous_texts_and_rare_labels_are_left_out_and_told() -> None:
     assert backwards.model == made.model, "whatever the order of documents"
     with pytest.raises(RecipeError, match="1 labels have 5 texts or more .*, needed: 2"):
         train_labels(texts, ["law"] * len(texts), READING, SMALL)
+
+
+def test_notes_of_extraction_are_signals_and_null_where_there_are_none() -> None:
+    family = PageNotes(notes=("agreement", "extracted_by"))
+    documents = pa.table(
+        {
+            "doc_id": pa.array([b"a" * 16, b"b" * 16], pa.binary(16)),
+            "domain": ["web", "web"],
+            "text": pa.array(["one", "two"], pa.large_string()),
+            "extracted_by": ["blocks", None],
+            "agreement": pa.array([875, None], pa.int16()),
+        }
+    )
+    settings = SignalSettings(families=(family,))
+    found = compute_signals(documents, settings, {})
+    assert found["agreement"].to_pylist() == [0.875, None]
+    assert found["extracted_by"].to_pylist() == ["blocks", None]
+    plain = compute_signals(documents.drop_columns(["extracted_by", "agreement"]), settings, {})
+    assert plain["agreement"].to_pylist() == plain["extracted_by"].to_pylist() == [None, None]

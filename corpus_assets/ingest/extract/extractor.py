@@ -2,22 +2,25 @@
 
 import contextlib
 import json
+import operator
 import os
 import select
 import signal
 import subprocess
 import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from corpus_assets.core.errors import EngineError
-from corpus_assets.core.identity import Settings
+from corpus_assets.core.errors import EngineError, ModelError
+from corpus_assets.core.identity import Settings, file_digest, is_absent
 from corpus_assets.ingest.extract.charset import normalise
-from corpus_assets.ingest.extractors.engines import engine_version
+from corpus_assets.ingest.extractors.engines import Extracted, engine_version
 from corpus_assets.ingest.extractors.page_child import ANSWER, FAILED, MEMORY, SIZE
 
 # Pages handed to a process that can be ended: no page stops a part, whatever C code it hangs in.
@@ -41,17 +44,19 @@ START_TIME_LIMIT_S = 300
 PIPE_BYTES = 1 << 20
 PAGES_PER_CHILD = 20_000  # libxml2 keeps every name it has ever seen
 TRIES = 2
-Answer = tuple[int, bytes, float]  # status, content, CPU seconds
+Answer = tuple[int, bytes, bytes, float]  # status, content, notes, CPU seconds
+NOTES = Extracted._fields[1:]
 OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class PageResult(NamedTuple):
-    """A page's text, or the reason why there is none."""
+    """A page's text, or the reason why there is none; what is noted of it by name."""
 
     text: str
     reason: str | None
     detail: str | None
     cpu_seconds: float
+    notes: Mapping[str, Any] = MappingProxyType({})
 
 
 class _Died(Exception):
@@ -91,7 +96,7 @@ class PageWorker:
                 self.close()
                 raise
             else:
-                if not any(status == MEMORY for status, _, _ in answers):
+                if not any(status == MEMORY for status, *_ in answers):
                     return [_result(*answer) for answer in answers]
                 self.close()
         return [self.extract(page) for page in pages]
@@ -103,11 +108,11 @@ class PageWorker:
         """
         page = html if isinstance(html, bytes) else html.encode("utf-8", "surrogatepass")
         cpu_seconds = 0.0
-        status, content, reason, detail = FAILED, b"", None, None
+        status, content, notes, reason, detail = FAILED, b"", b"", None, None
         killed_outside = False
         for attempt in range(TRIES):
             try:
-                [(status, content, spent)] = self._ask([page], is_alone=attempt > 0)
+                [(status, content, notes, spent)] = self._ask([page], is_alone=attempt > 0)
             except _Died as death:
                 killed_outside = -death.how in OUTSIDE
                 reason, detail = self._reason(death.how)
@@ -128,7 +133,7 @@ class PageWorker:
                     "memory runs out: run the same command again with fewer --workers"
                 )
             return PageResult("", reason, detail, cpu_seconds)
-        return _result(status, content, cpu_seconds)
+        return _result(status, content, notes, cpu_seconds)
 
     def close(self) -> None:
         """End the child now; the next page starts another."""
@@ -155,11 +160,13 @@ class PageWorker:
         return "extraction_crashed", f"exit {how}"
 
 
-def _result(status: int, content: bytes, cpu_seconds: float) -> PageResult:
+def _result(status: int, content: bytes, notes: bytes, cpu_seconds: float) -> PageResult:
     if status == FAILED:
         name = content.decode("utf-8", "replace")
         return PageResult("", "extraction_failed", name, cpu_seconds)
-    return PageResult(content.decode("utf-8", "surrogatepass"), None, None, cpu_seconds)
+    text = content.decode("utf-8", "surrogatepass")
+    noted = dict(zip(NOTES, json.loads(notes), strict=True)) if notes else {}
+    return PageResult(text, None, None, cpu_seconds, noted)
 
 
 class _Child:
@@ -206,11 +213,11 @@ class _Child:
         head = stdout.read(ANSWER.size)
         if len(head) < ANSWER.size:
             raise self._death()
-        status, size, cpu_microseconds = ANSWER.unpack(head)
-        content = stdout.read(size)
-        if len(content) < size:
+        status, size, notes_size, cpu_microseconds = ANSWER.unpack(head)
+        content, notes = stdout.read(size), stdout.read(notes_size)
+        if len(content) < size or len(notes) < notes_size:
             raise self._death()
-        return status, content, cpu_microseconds / 1e6
+        return status, content, notes, cpu_microseconds / 1e6
 
     def end(self) -> None:
         self._finalizer()
@@ -282,12 +289,42 @@ class ExtractionSettings(Settings):
     is several times faster than either, keeps nearly all of the main text and more of what
     stands around it. `blocks` is this project's own: a small model judges the blocks of a page, of
     any type (a forum's posts are its text); it has one mode, and leaves readers' comments out.
+    `agreement` asks blocks and resiliparse, and trafilatura (in `mode`) where the two disagree.
     """
 
-    engine: Literal["trafilatura", "resiliparse", "blocks"] = "trafilatura"
+    engine: Literal["trafilatura", "resiliparse", "blocks", "agreement"] = "trafilatura"
     mode: Literal["fast", "precision"] = "fast"
     include_tables: bool = True
     include_comments: bool = False
+    min_agreement: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        exclude_if=is_absent,
+        description="`agreement`: F1 over words between the texts of blocks and resiliparse from "
+        "which blocks is believed; below it trafilatura is asked as well",
+    )
+    format: Literal["text", "markdown"] = Field(
+        default="text",
+        exclude_if=lambda format: format == "text",
+        description="`markdown` has headings, lists, quotes, tables and fenced code as such; "
+        "blocks only",
+    )
+    model: str | None = Field(
+        default=None,
+        exclude_if=is_absent,
+        description="a model of your own for blocks (`corpus extraction train`), as a path from "
+        "the recipe; `model_sha256` must be given",
+    )
+    model_sha256: str | None = Field(
+        default=None, exclude_if=is_absent, description="SHA-256 of the file `model`"
+    )
+    page_type: bool = Field(
+        default=False,
+        exclude_if=operator.not_,
+        description="note the type of each page: article, forum, product, listing, documentation, "
+        "home_page or other",
+    )
     max_seconds: int = Field(
         default=20, ge=1, description="CPU seconds a page may take, in two tries"
     )
@@ -297,17 +334,35 @@ class ExtractionSettings(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.engine == "blocks" and self.include_comments:
+        if self.engine in ("blocks", "agreement") and self.include_comments:
             raise ValueError("blocks has no include_comments: leave it out, or use another engine")
+        if (self.engine == "agreement") != (self.min_agreement is not None):
+            raise ValueError("`engine: agreement` and `min_agreement` go together, as in 0.8")
+        if self.format == "markdown" and self.engine != "blocks":
+            raise ValueError("`format: markdown` is for `engine: blocks`")
+        if self.model is not None and self.model_sha256 is None:
+            raise ValueError("a model by path needs its `model_sha256`")
+        if self.model_sha256 is not None and self.engine not in ("blocks", "agreement"):
+            raise ValueError("a model is for blocks: set `engine: blocks` or `engine: agreement`")
         return self
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what is noted of each page: columns of documents."""
+        found = ("extracted_by", "agreement") if self.engine == "agreement" else ()
+        return (*found, "page_type") if self.page_type else found
 
 
 class Extractor:
     """The extractor of one part. Pages of all parts of a process go through one child."""
 
-    def __init__(self, settings: ExtractionSettings) -> None:
-        engine_version(settings.engine)  # a missing package is said now
-        options = json.dumps(engine_options(settings), sort_keys=True)
+    def __init__(self, settings: ExtractionSettings, model: Path | None = None) -> None:
+        """`model` is the file of the model that settings name by digest, where they do."""
+        extractor_version(settings)  # a missing package is said now
+        if settings.model_sha256 is not None and (
+            model is None or file_digest(model) != settings.model_sha256
+        ):
+            raise ModelError(f"extraction needs the model {settings.model_sha256}, not {model}")
+        options = json.dumps(engine_options(settings, model), sort_keys=True)
         self._spec = WorkerSpec(options, settings.max_seconds, settings.max_memory_mb)
         self.cpu_seconds = 0.0  # spent elsewhere
 
@@ -327,11 +382,12 @@ class Extractor:
         return found
 
 
-def engine_options(settings: ExtractionSettings) -> dict[str, Any]:
+def engine_options(settings: ExtractionSettings, model: Path | None = None) -> dict[str, Any]:
     """Return what the engine has to know; the limits are not its business."""
-    return settings.model_dump(mode="json", exclude={"max_seconds", "max_memory_mb"})
+    options = settings.model_dump(mode="json", exclude={"max_seconds", "max_memory_mb", "model"})
+    return options if model is None else options | {"model": str(model)}
 
 
 def extractor_version(settings: ExtractionSettings) -> str:
     """Package and release that the text comes from: identity, as settings are."""
-    return engine_version(settings.engine)
+    return engine_version(settings.engine, settings.model_sha256)

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpus_assets.core.errors import ModelError
+from corpus_assets.ingest.extractors.markdown import markdown_of
 from corpus_assets.ingest.kernels.block_features import (
     CONTEXT,
     FEATURES,
@@ -138,10 +139,11 @@ def kept_blocks(model: BlockModel, page: Blocks) -> npt.NDArray[np.bool_]:
 def block_engine(options: dict[str, Any], path: Path | None = None) -> Callable[[bytes], str]:
     """Return the extractor of a recipe's options, compiled; with another model where one is given."""
     model, include_tables = read_model(path or MODEL), options["include_tables"]
+    write = markdown_of if options.get("format") == "markdown" else text_of
 
     def extract(markup: bytes) -> str:
         page = find_blocks(markup)
-        return text_of(page, kept_blocks(model, page), include_tables)
+        return write(page, kept_blocks(model, page), include_tables)
 
     extract(_WARM)  # compiled before a page's limits count
     return extract

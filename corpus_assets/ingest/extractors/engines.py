@@ -6,36 +6,103 @@ A page is UTF-8, lone surrogates passed through, so that an extractor that wants
 import logging
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from corpus_assets.core.errors import MissingExtra
 
 Engine = Callable[[bytes], str | None]
+AGREEING = ("blocks", "resiliparse", "trafilatura")
+"""The engines of `agreement`: the first two have to agree, the third is asked where they do not."""
+
+WARMING = b"<p>a"
+
+
+class Extracted(NamedTuple):
+    """A page's text, and what is noted of it where a recipe asks for that."""
+
+    text: str
+    extracted_by: str | None = None  # whose text it is, where several engines are asked
+    agreement: int | None = None  # of the first two, in thousandths
+    page_type: str | None = None
+
+
+def make_reader(options: dict[str, Any]) -> Callable[[bytes], Extracted]:
+    """Return what reads pages by an extraction's options (`ExtractionSettings` as plain values)."""
+    read = _agreeing(options) if options["engine"] == "agreement" else _plain(make_engine(options))
+    if not options.get("page_type"):
+        return read
+    from corpus_assets.ingest.extractors.page_types import page_type
+
+    page_type(WARMING)
+    return lambda page: read(page)._replace(page_type=page_type(page))
+
+
+def _plain(engine: "Engine") -> Callable[[bytes], Extracted]:
+    return lambda page: Extracted(engine(page) or "")
 
 
 def make_engine(options: dict[str, Any]) -> Engine:
-    """Return the engine of an extraction's options (`ExtractionSettings` as plain values)."""
+    """Return the engine of an extraction's options, for its text alone."""
+    if options["engine"] == "agreement":
+        read = _agreeing(options)
+        return lambda page: read(page).text
     if options["engine"] == "blocks":
         from corpus_assets.ingest.extractors.blocks import block_engine
 
-        return block_engine(options)
+        return block_engine(options, Path(options["model"]) if "model" in options else None)
     if options["engine"] == "resiliparse":
         return _resiliparse(options)
     return _trafilatura(trafilatura_arguments(options))
 
 
-def engine_version(name: str) -> str:
-    """Return the release whose text a recipe with this engine gets; part of a task's identity."""
+def engine_version(name: str, model_sha256: str | None = None) -> str:
+    """Return the release whose text a recipe with this engine gets; part of a task's identity.
+    A recipe's own model of blocks takes the place of the one of the package."""
+    if name == "agreement":
+        return ", ".join(engine_version(each, model_sha256) for each in AGREEING)
     if name == "blocks":
         from corpus_assets.ingest.extractors.blocks import VERSION, model_digest
 
-        return f"blocks {VERSION} {model_digest()}"
+        return f"blocks {VERSION} {model_sha256 or model_digest()}"
     try:
         return f"{name} {version(name)}"
     except PackageNotFoundError as error:
         raise MissingExtra(
             f"the recipe asks for {name}: install it (pip install {name})"
         ) from error
+
+
+def _agreeing(options: dict[str, Any]) -> Callable[[bytes], Extracted]:
+    """Where the first two engines agree as far as the recipe asks, the first one's text; elsewhere
+    that one of all three which agrees most with the other two, the earlier one of equals."""
+    from corpus_assets.ingest.kernels.agreement import SCALE, agreement
+
+    first, second, third = (make_engine(options | {"engine": name}) for name in AGREEING)
+    enough = round(options["min_agreement"] * SCALE)
+
+    def read(page: bytes) -> Extracted:
+        texts = [first(page) or "", second(page) or ""]
+        written = [text.encode("utf-8", "surrogatepass") for text in texts]
+        between = agreement(*written)
+        if between >= enough:
+            return Extracted(texts[0], AGREEING[0], between)
+        texts.append(third(page) or "")
+        best = choose(between, [*written, texts[2].encode("utf-8", "surrogatepass")])
+        return Extracted(texts[best], AGREEING[best], between)
+
+    read(WARMING)  # compiled before a page's limits count
+    return read
+
+
+def choose(between: int, texts: list[bytes]) -> int:
+    """Return which of three texts agrees most with the other two, the first of equals; `between`
+    is what the first two agree."""
+    from corpus_assets.ingest.kernels.agreement import agreement
+
+    with_third = [agreement(text, texts[2]) for text in texts[:2]]
+    sums = (between + with_third[0], between + with_third[1], sum(with_third))
+    return sums.index(max(sums))
 
 
 def trafilatura_arguments(options: dict[str, Any]) -> dict[str, Any]:

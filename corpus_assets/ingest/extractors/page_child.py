@@ -3,8 +3,8 @@
 Started by `ingest.extract`, which sends some pages and waits for their texts:
 
 1. first message: the extractor's options and the limits, as JSON; answered when all is loaded;
-2. every other message: pages in UTF-8; answered, when all are done, with the text of each, or with
-   what went wrong.
+2. every other message: pages in UTF-8; answered, when all are done, with the text of each and what
+   is noted of it, or with what went wrong.
 
 CPU time is limited anew for each page (RLIMIT_CPU: the kernel ends the process whatever it is
 doing, C code included). Memory is limited by the address space, and a page that took more
@@ -21,12 +21,13 @@ import struct
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from corpus_assets.ingest.extractors.engines import Engine, make_engine
+from corpus_assets.ingest.extractors.engines import Extracted, make_reader
 
 SIZE = struct.Struct("<Q")  # how many pages, and of each how many bytes
-ANSWER = struct.Struct("<BQQ")  # status, bytes that follow, CPU microseconds
+ANSWER = struct.Struct("<BQIQ")  # status, bytes of text and of notes, CPU microseconds
 TEXT, FAILED, MEMORY = 0, 1, 2
 MIB = 1 << 20
 RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # of `ru_maxrss`
@@ -43,31 +44,34 @@ def main() -> None:
         return
     start: dict[str, Any] = json.loads(first[0])
     threading.Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()
-    engine = make_engine(json.loads(start["options"]))
+    read = make_reader(json.loads(start["options"]))
     max_memory = int(start["max_memory_mb"]) * MIB
     limit_memory(max_memory)
-    _send(answers, [_answer(TEXT, b"", 0.0)])
+    _send(answers, [_answer(TEXT, b"", b"", 0.0)])
     counted = time.process_time()
     while (pages := _receive(source)) is not None:
         done = []
         for page in pages:
             limit_cpu(time.process_time(), start["max_seconds"])
-            status, content = _extract(engine, page)
+            status, content, notes = _extract(read, page)
             if may_have_held(max_memory) and peak_memory() > max_memory:
-                status, content = MEMORY, b""
+                status, content, notes = MEMORY, b"", b""
             spent = time.process_time() - counted  # receiving the pages included
             counted += spent
-            done.append(_answer(status, content, spent))
+            done.append(_answer(status, content, notes, spent))
         _send(answers, done)
 
 
-def _extract(engine: Engine, page: bytes) -> tuple[int, bytes]:
+def _extract(read: Callable[[bytes], Extracted], page: bytes) -> tuple[int, bytes, bytes]:
+    """Status, text, and as JSON the notes, nothing where there are none."""
     try:
-        return TEXT, (engine(page) or "").encode("utf-8", "surrogatepass")
+        text, *notes = read(page)
+        noted = json.dumps(notes).encode() if any(note is not None for note in notes) else b""
+        return TEXT, text.encode("utf-8", "surrogatepass"), noted
     except MemoryError:
-        return MEMORY, b""
+        return MEMORY, b"", b""
     except Exception as error:  # one page must not stop a part, whatever it does inside
-        return FAILED, type(error).__name__.encode("utf-8", "replace")
+        return FAILED, type(error).__name__.encode("utf-8", "replace"), b""
 
 
 def limit_cpu(used_seconds: float, allowed_seconds: int) -> None:
@@ -132,8 +136,9 @@ def _receive(source: BinaryIO) -> list[bytes] | None:
     return pages if is_whole else None
 
 
-def _answer(status: int, content: bytes, cpu_seconds: float) -> bytes:
-    return ANSWER.pack(status, len(content), int(cpu_seconds * 1e6)) + content
+def _answer(status: int, content: bytes, notes: bytes, cpu_seconds: float) -> bytes:
+    head = ANSWER.pack(status, len(content), len(notes), int(cpu_seconds * 1e6))
+    return head + content + notes
 
 
 def _send(answers: BinaryIO, done: list[bytes]) -> None:

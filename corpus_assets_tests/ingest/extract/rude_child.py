@@ -8,6 +8,7 @@ import re
 import signal
 
 from corpus_assets.ingest.extractors import page_child
+from corpus_assets.ingest.extractors.engines import Extracted
 
 
 def rude(page: bytes) -> str:
@@ -32,5 +33,5 @@ def rude(page: bytes) -> str:
 
 
 if __name__ == "__main__":
-    page_child.make_engine = lambda options: rude
+    page_child.make_reader = lambda options: lambda page: Extracted(rude(page))
     page_child.main()

@@ -1,0 +1,68 @@
+"""A model of blocks that a recipe brings along."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from corpus_assets.core.errors import ModelError
+from corpus_assets.ingest.documents import IngestSettings
+from corpus_assets.ingest.extract import ExtractionSettings, Extractor, extractor_version
+from corpus_assets.ingest.extractors.blocks import block_engine, read_model, write_model
+from corpus_assets_tests.ingest.extract.test_blocks_engine import ARTICLE
+
+ANY = "0" * 64
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """The model of the package, but for what it begins with: it keeps everything."""
+    shipped = read_model()
+    first, second = (trees._replace(start=10**6) for trees in (shipped.first, shipped.second))
+    path = tmp_path / "own.json"
+    path.write_bytes(write_model(shipped._replace(first=first, second=second)))
+    return path
+
+
+def settings_of(model: Path) -> ExtractionSettings:
+    sha256 = hashlib.sha256(model.read_bytes()).hexdigest()
+    return ExtractionSettings(engine="blocks", model="own.json", model_sha256=sha256)
+
+
+def test_pages_are_extracted_by_the_model_that_is_named(model: Path) -> None:
+    found = Extractor(settings_of(model), model).extract(ARTICLE)
+    assert found.text == block_engine({"include_tables": True}, model)(ARTICLE.encode())
+    assert "All rights reserved" in found.text
+    assert "All rights reserved" not in block_engine({"include_tables": True})(ARTICLE.encode())
+
+
+def test_its_digest_is_identity_and_its_place_is_not(model: Path) -> None:
+    settings = settings_of(model)
+    elsewhere = settings.model_copy(update={"model": "/other/own.json"})
+    assert settings.model_sha256 is not None
+    assert settings.model_sha256 in extractor_version(settings)
+    one, other = (IngestSettings(extraction=each).identity() for each in (settings, elsewhere))
+    assert one == other
+    assert one["extraction"]["model_sha256"] == settings.model_sha256
+    assert "model_sha256" not in IngestSettings().identity()["extraction"]
+
+
+def test_another_file_than_the_one_named_is_refused(model: Path) -> None:
+    settings = settings_of(model)
+    model.write_bytes(model.read_bytes() + b" ")
+    for given in (model, None):
+        with pytest.raises(ModelError, match="extraction needs the model"):
+            Extractor(settings, given)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"engine": "blocks", "model": "own.json"}, "needs its `model_sha256`"),
+        ({"model": "own.json", "model_sha256": ANY}, "a model is for blocks"),
+    ],
+)
+def test_settings_say_what_is_missing(settings: dict[str, str], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        ExtractionSettings.model_validate(settings)
