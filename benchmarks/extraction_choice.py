@@ -1,7 +1,7 @@
 """What asking more engines is worth, and how often the type of a page is told right.
 
     python benchmarks/extraction_choice.py --truth TRUTH.jsonl.gz [--truth MANIFEST.jsonl.gz]
-        --warc FILE.warc.gz ...
+        --warc FILE.warc.gz ... [--mode fast --mode precision]
 
 Truth sets are those of `corpus extraction eval` (docs/extraction.md). Pages are in two halves by a
 hash of their site: thresholds and rules were chosen by looking at the first, the second was held out.
@@ -31,6 +31,7 @@ from corpus_assets.ingest.extractors.page_types import PAGE_TYPES, page_type
 from corpus_assets.ingest.kernels.agreement import agreement
 
 THRESHOLDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+MODES = ("fast", "precision")
 HALVES = ("sites that things were chosen on", "sites held out")
 
 
@@ -49,11 +50,12 @@ def main() -> None:
     )
     parser.add_argument("--truth", type=Path, action="append", required=True)
     parser.add_argument("--warc", type=Path, action="append", default=[])
+    parser.add_argument("--mode", choices=MODES, action="append", help="of trafilatura [both]")
     options = parser.parse_args()
     logging.disable(logging.CRITICAL)
     print(f"{machine()}; model of blocks {model_digest()[:16]}\n")
     rows = read_truth(options.truth, options.warc)
-    for mode in ("fast", "precision"):
+    for mode in options.mode or MODES:
         asked = ask_all(rows, mode)
         for half, name in enumerate(HALVES):
             chosen = [one for one, row in zip(asked, rows, strict=True) if half_of(row) == half]

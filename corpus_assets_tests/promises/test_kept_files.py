@@ -231,6 +231,7 @@ def test_what_calibrations_were_made_from_is_not_copied(base: Path, home: Home) 
     by_path = next(n for n in names if n.startswith("folder:") and n.endswith(":model"))
     assert names == {
         "language_model": 1,
+        "documents.extraction.model": 1,
         "blocklists": 2,
         "blocked_categories/gambling": 1,
         "text_hashes/0000": 2,
