@@ -72,12 +72,15 @@ def keep(chances: Ints, words: Ints) -> npt.NDArray[np.bool_]:
 
 @kernel
 def _score(features: Any, thresholds: Any, leaves: Any, rows: Any, scores: Any) -> None:
+    # Places are unsigned: of a signed one it is asked each time whether it counts from the end.
     for tree in range(len(features)):
+        wanted, bounds, worth = features[tree], thresholds[tree], leaves[tree]
         for row in range(len(rows)):
-            node = 0
+            values, node = rows[row], np.uint64(0)
             for _ in range(DEPTH):
-                node = 2 * node + 1 + (rows[row, features[tree, node]] > thresholds[tree, node])
-            scores[row] += leaves[tree, node - NODES]
+                is_above = values[np.uint64(wanted[node])] > bounds[node]
+                node = np.uint64(2) * node + np.uint64(1) + np.uint64(is_above)
+            scores[row] += worth[node - np.uint64(NODES)]
 
 
 @kernel
