@@ -69,6 +69,7 @@ def train_command(
 
     Train what you publish on pages that you may: those of --documentation and made-up ones.
     """
+    from corpus_assets.core.identity import file_digest
     from corpus_assets.ingest.extractor_training import (
         make_pages,
         read_documentation,
@@ -77,7 +78,6 @@ def train_command(
         train,
     )
     from corpus_assets.ingest.extractors.blocks import model_digest, write_model
-    from corpus_assets.ingest.records import file_sha256
 
     rows = read_truth(truths, warcs)
     rows += read_documentation(documentation, per_host)
@@ -89,7 +89,7 @@ def train_command(
         )
     given = {"truth": truths, "warc": warcs, "documentation": documentation, "texts": texts}
     trained_on: dict[str, Any] = {
-        option: {file.name: file_sha256(str(file))[1] for file in files}
+        option: {file.name: file_digest(file) for file in files}
         for option, files in given.items()
         if files
     }

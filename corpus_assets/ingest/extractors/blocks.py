@@ -158,6 +158,7 @@ def text_of(page: Blocks, kept: npt.NDArray[np.bool_], include_tables: bool = Tr
     parents, tags = page.elements[:, 0].tolist(), page.elements[:, 1].tolist()
     lines: list[str] = []
     last_item = last_row = -1
+    data: dict[int, bool] = {}  # a row is looked at once, however many cells it has
     for start, end, element in page.blocks[kept, :3].tolist():
         written = text[start:end].tobytes().decode("utf-8", "surrogatepass")
         item = row = -1
@@ -173,8 +174,11 @@ def text_of(page: Blocks, kept: npt.NDArray[np.bool_], include_tables: bool = Tr
                 break
             above, depth = parents[above], depth + 1
         if row >= 0:
-            if not include_tables and _is_data(page, row):
-                continue
+            if not include_tables:
+                if row not in data:
+                    data[row] = _is_data(page, row)
+                if data[row]:
+                    continue
             if row == last_row and "\n" not in written and _is_short_row(lines[-1]):
                 lines[-1] += f" | {written}"
             else:
