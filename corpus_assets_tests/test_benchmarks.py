@@ -16,7 +16,7 @@ from corpus_assets_tests.ingest.warc_bytes import members, page, response
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 PARTS_OF_OTHERS = {"machine", "page_frames", "row_tables", "synthetic_lineage"}
-FOR_A_GPU = {"evidence_canaries", "evidence_ordering"}
+FOR_A_GPU = {"evidence_canaries", "evidence_mix", "evidence_ordering"}
 """Whole corpora of real pages, minutes of building before models are trained: not run here."""
 WORDS = [
     "river",

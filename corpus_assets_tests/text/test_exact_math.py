@@ -79,7 +79,10 @@ def test_no_operation_is_fused_and_no_function_of_a_library_rounds(tmp_path: Pat
     ).stdout
     assert re.search(r"\b(fmul|v?mulsd)", code)
     assert not re.search(r"\b(fn?m(add|sub)|v?fn?m(add|sub)\w*|fml[as])\b", code)
-    assert not re.search(r"\b(bl|callq?|movabsq)\s+\S*\b(exp|log|pow)\w*", code)
+    # Not `.const.exp`: the name of our own function, for its errors.
+    called = r"\b(bl|callq?|movabsq)\s+\S*(?<!\.const\.)\b(exp|log|pow)\w*"
+    assert re.search(called, "\tmovabsq\t$exp, %rax")
+    assert not re.search(called, code)
 
 
 @pytest.mark.parametrize("module", [fasttext_labels, fasttext_train, ngram_score, redpajama])
