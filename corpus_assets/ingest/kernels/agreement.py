@@ -53,9 +53,18 @@ def _next_word(text: Bytes, at: int) -> tuple[int, Any]:
 
 
 @byte_kernel
+def _slot(keys: Words, value: Any) -> Any:
+    """Place of a hash in an open table, or the free one where it belongs."""
+    mask = np.uint64(len(keys) - 1)
+    slot = (value ^ (value >> np.uint64(29))) & mask
+    while keys[slot] != 0 and keys[slot] != value:
+        slot = (slot + np.uint64(1)) & mask
+    return slot
+
+
+@byte_kernel
 def _shared(one: Bytes, other: Bytes, keys: Words, counts: Counts) -> tuple[int, int]:
     """Words that both have, and words of both; `keys` has room for twice the words of `one`."""
-    mask = np.uint64(len(keys) - 1)
     total = shared = 0
     at = 0
     while at < len(one):
@@ -63,9 +72,7 @@ def _shared(one: Bytes, other: Bytes, keys: Words, counts: Counts) -> tuple[int,
         if value == 0:
             break
         total += 1
-        slot = (value ^ (value >> np.uint64(29))) & mask
-        while keys[slot] != 0 and keys[slot] != value:
-            slot = (slot + np.uint64(1)) & mask
+        slot = _slot(keys, value)
         keys[slot] = value
         counts[slot] += 1
     at = 0
@@ -74,9 +81,7 @@ def _shared(one: Bytes, other: Bytes, keys: Words, counts: Counts) -> tuple[int,
         if value == 0:
             break
         total += 1
-        slot = (value ^ (value >> np.uint64(29))) & mask
-        while keys[slot] != 0 and keys[slot] != value:
-            slot = (slot + np.uint64(1)) & mask
+        slot = _slot(keys, value)
         if keys[slot] == value and counts[slot] > 0:
             counts[slot] -= 1
             shared += 1
