@@ -17,3 +17,8 @@ def test_files_come_back_as_they_went_in_memory_or_not(held_bytes: int) -> None:
     with pytest.raises(KeyError):
         spool["c"]
     spool.close()
+
+
+def test_what_was_never_filled_is_let_go_in_silence() -> None:
+    """A stop signal within `__init__` leaves such an object behind."""
+    FileSpool.__new__(FileSpool).__del__()
