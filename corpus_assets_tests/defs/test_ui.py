@@ -61,6 +61,15 @@ class Desk:
         self.page.until(lambda: "Success" in self.page.text, f"{job} does not succeed")
         self.page.picture(f"run-{job}")
 
+    def both_sizes(self, name: str) -> None:
+        """Take a picture on a desktop and on a telephone, where nothing may stick out."""
+        self.page.picture(name)
+        self.page.size(390, 844)
+        self.page.picture(f"{name}-telephone")
+        wide = self.page.value("document.documentElement.scrollWidth")
+        self.page.size(1400, 900)
+        assert wide <= 390, f"{name} is {wide} px wide on a telephone"
+
     def links(self, words: str) -> list[str]:
         """Where the links on the page lead whose text has these words."""
         found: list[str] = self.page.value(
@@ -149,20 +158,23 @@ def test_from_a_new_crawl_to_a_release_and_a_certificate_without_a_command(desk:
     assert version.state == "candidate"
     services.serve_catalog(int(desk.pages_url.rpartition(":")[2]))
 
-    # It is looked at, and released by its gate.
+    # It is looked at, on a telephone too, and released by a person.
     page.open(f"{services.address}/assets/corpus_version")
     page.shows("most dropped as")
     page.picture("corpus-version")
     (report,) = [link for link in desk.links("/report") if link.startswith(desk.pages_url)]
     page.open(report)
     page.shows(version.name)
-    page.picture("report")
-    page.open(f"{services.address}/assets/release_gate")
-    page.click("Materialize…", "button")
-    page.click("Missing", "button")
-    page.picture("release-dialog")
-    page.click("Launch 1 run", "button")
-    services.until(lambda: desk.versions()[0].state == "released", PATIENCE_S)
+    desk.both_sizes("report")
+    page.open(f"{desk.pages_url}/versions/{version.name}/what-if")
+    page.shows("Other thresholds")
+    desk.both_sizes("what-if")
+    desk.launch("release_version", "release", {"version": version.name, "by": "Ada"})
+    (released,) = desk.versions()
+    assert (released.state, released.released_by) == ("released", "Ada")
+    page.open(f"{services.address}/assets/release_gate?partition={version.name}")
+    page.shows("no models were asked for")
+    page.picture("release-gate")
 
     # A takedown is filed; the sensor has it carried out; its certificate is opened.
     asked = {"kind": "url", "value": TAKEN, "reason": "the owner of the page asks"}
@@ -176,10 +188,7 @@ def test_from_a_new_crawl_to_a_release_and_a_certificate_without_a_command(desk:
     page.picture("version-after-takedown")
     page.open(desk.links("00000001.html")[0])
     page.shows(TAKEN)
-    page.picture("certificate")
-    page.size(390, 844)
-    page.picture("certificate-telephone")
-    page.size(1400, 900)
+    desk.both_sizes("certificate")
     page.open(f"{desk.pages_url}/find?q={TAKEN}")
     page.shows("dropped by documents: suppressed")
 
