@@ -21,8 +21,7 @@ def what_if(store: Store, version: VersionRow, asked: Mapping[str, str]) -> dict
         return {"version": version.name, "rows": [], "other_rules": [], "scale": 1.0}
     scale = counted["documents"] / max(1, counted["looked_at"])
     kept, chars = counted["kept"], counted["kept_chars"]
-    rows = [_row(one, asked.get(f"{one['rule']}.{one['end']}"), scale, kept) for one in
-            counted["thresholds"]]  # fmt: skip
+    rows = [_row(one, asked.get(_name(one)), scale, kept) for one in counted["thresholds"]]
     moved = [row["change"] for row in rows if row["place"] != row["now"]]
     return {
         "version": version.name,
@@ -38,18 +37,18 @@ def what_if(store: Store, version: VersionRow, asked: Mapping[str, str]) -> dict
 
 
 def _row(one: Mapping[str, Any], asked: str | None, scale: float, kept: int) -> dict[str, Any]:
-    name, values = f"{one['rule']}.{one['end']}", one["values"]
+    name, values = _name(one), one["values"]
     place = one["now"]
     if asked is not None:
         if not asked.isdecimal() or int(asked) >= len(values):
             raise CatalogError(f"{name} has places from 0 to {len(values) - 1}, not {asked[:40]!r}")
         place = int(asked)
-    only = [*one["domains"], *one["languages"]]
+    own = [of for of in (one["domain"], one["language"]) if of is not None]
     return {
         "name": name,
         "rule": one["rule"],
         "asks": f"{one['signal']} {ABOVE[one['end'], one['exclusive']]}",
-        "only": ", ".join(only),
+        "only": ", ".join(own or [*one["domains"], *one["languages"]]),
         "places": len(values) - 1,
         "place": place,
         "now": one["now"],
@@ -61,6 +60,13 @@ def _row(one: Mapping[str, Any], asked: str | None, scale: float, kept: int) -> 
         "change": round((one["documents"][place] - kept) * scale),
         "curve": _curve(one["documents"], max(one["documents"])),
     }
+
+
+def _name(one: Mapping[str, Any]) -> str:
+    """Return where a threshold stands in its rule, as `corpus whatif --set` takes it."""
+    inside = [("domain_bounds", one["domain"]), ("languages", one["language"])]
+    keys = [key for kind, of in inside if of is not None for key in (kind, of)]
+    return ".".join([one["rule"], *keys, one["end"]])
 
 
 def _curve(documents: list[int], most: int) -> str:

@@ -175,18 +175,25 @@ class Rule(LanguageBounds):
     def bounds_for(self, domain: str | None, language: str | None) -> Bounds:
         """Return what holds for a document. Each end is the closest one that is given: of its
         language in its domain, of its domain, of its language, of the rule."""
-        own = self.domain_bounds.get(domain) if domain is not None else None
-        levels: list[Bounds | None] = [
-            own.languages.get(language) if own is not None and language is not None else None,
-            own,
-            self.languages.get(language) if language is not None else None,
-            self,
-        ]
-        given = [level for level in levels if level is not None]
+        given = [level for _, level in self.levels(domain, language)]
         return Bounds(
             min=next((level.min for level in given if level.min is not None), None),
             max=next((level.max for level in given if level.max is not None), None),
         )
+
+    def levels(
+        self, domain: str | None, language: str | None
+    ) -> list[tuple[tuple[str | None, str | None], Bounds]]:
+        """Return the bounds that are given for a document, the closest first, each with the domain
+        and the language that they are of."""
+        own = self.domain_bounds.get(domain) if domain is not None else None
+        levels: list[tuple[tuple[str | None, str | None], Bounds | None]] = [
+            ((domain, language), own.languages.get(language or "") if own is not None else None),
+            ((domain, None), own),
+            ((None, language), self.languages.get(language or "")),
+            ((None, None), self),
+        ]
+        return [(of, level) for of, level in levels if level is not None]
 
     def holds_for(self, domain: str | None, language: str | None) -> bool:
         """Whether the rule is about such a document at all."""

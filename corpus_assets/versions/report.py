@@ -220,21 +220,30 @@ def _hosts(counted: Counted) -> str:
         return "<p>No kept document has a host.</p>"
     heads = ("host", "records", "kept", "share kept", "characters of kept documents, as extracted")
     return (
-        f"<p>The {len(rows):,} with most kept documents, of {counted.n_hosts:,} that have any.</p>"
+        f"<p>The {len(rows):,} with most kept documents, of {counted.n_hosts:,} that have any. "
+        "Bars are their kept documents, of the records that they have.</p>"
+        + funnel_bars([(host.name, host.records, host.kept) for host in counted.hosts])
         + table(heads, rows)
     )
 
 
 def _licences(counted: Counted) -> str:
     parts = []
-    for kind, about in (
-        ("licence", "Licences as pages and sources state them."),
-        ("preference", "What pages and sites say about training, where the recipe listens."),
+    for kind, title, about in (
+        ("licence", "Licences, of records", "As pages and sources state them."),
+        (
+            "preference",
+            "Opt-outs, of records",
+            "What pages and sites say about training, where the recipe listens.",
+        ),
     ):
         rows: list[tuple[object, ...]] = []
+        whole: Fates = {}
         for dimension, fates in counted.by.items():
             if not dimension.startswith(f"{kind} of "):
                 continue
+            for group, fated in fates.items():
+                whole.setdefault(group, Counter()).update(fated)
             source = dimension.removeprefix(f"{kind} of ")
             if dimension in counted.crowded:
                 rows.append((source, f"more than {MOST_GROUPS:,} values", "", "", "", ""))
@@ -243,7 +252,8 @@ def _licences(counted: Counted) -> str:
                 most = "" if one.most is None else f"{one.most[0]} {one.most[1]:,}"
                 rows.append((source, one.group, one.records, one.kept, Percent(one.share), most))
         heads = ("source", kind, "records", "kept", "share kept", "most dropped for")
-        parts.append(f"<p>{about}</p>" + table(heads, rows))
+        chart = _fates(whole, "others") if whole else ""
+        parts.append(f"<h3>{title}</h3><p>{about}</p>{chart}" + table(heads, rows))
     return "".join(parts)
 
 

@@ -1,14 +1,16 @@
 """What each threshold of a version's selection would keep at other values, counted when the version is
 published: for pages on which it is moved, with no column read.
 
-A threshold moves alone: counted are documents that fail no other rule. From at most about two
-million documents, whole parts evenly spaced over the version; a pure function of the version, and
-numbers only.
+A threshold moves alone: counted are documents that fail no other rule. A rule has one for each of
+its bounds: its own, and those of a language, a domain, a language in a domain. From at most about
+two million documents, whole parts evenly spaced over the version; a pure function of the version,
+and numbers only.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +21,52 @@ from corpus_assets.core import files
 from corpus_assets.core.identity import canonical_json
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.select.columns import Columns, Mask, Numbers
-from corpus_assets.select.rules import CHARACTERS, Rule, column_of
+from corpus_assets.select.rules import CHARACTERS, Bounds, Rule, column_of
 from corpus_assets.versions.statistics import read_columns, sampled_parts
 
 STEPS = 50
+MOST_BOUNDS = 12  # of one rule: tables of bounds name hundreds of languages
 MOST_DOCUMENTS = 2_000_000
 FATE = ["kept", "reason", "failed_rules"]
 
 Counts = npt.NDArray[np.int64]
+End = Literal["min", "max"]
+ENDS: tuple[End, End] = ("min", "max")
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """One end of one of a rule's bounds, where the recipe has it: its own, or those that `domain`
+    and `language` name."""
+
+    rule: Rule
+    end: End
+    now: float
+    domain: str | None = None
+    language: str | None = None
+
+    def is_of(self, domain: str | None, language: str | None) -> bool:
+        """Whether it is this end that such a document is held to."""
+        return self.rule.holds_for(domain, language) and (self.domain, self.language) == next(
+            (
+                of
+                for of, bounds in self.rule.levels(domain, language)
+                if getattr(bounds, self.end) is not None
+            ),
+            None,
+        )
+
+
+def thresholds(rule: Rule) -> Iterator[Threshold]:
+    """Yield every threshold of a rule that could be moved."""
+    for domain in (None, *rule.domain_bounds):
+        around = rule if domain is None else rule.domain_bounds[domain]
+        levels: list[tuple[str | None, Bounds]] = [(None, around), *around.languages.items()]
+        for language, bounds in levels:
+            for end in ENDS:
+                now = getattr(bounds, end)
+                if now is not None:
+                    yield Threshold(rule, end, now, domain, language)
 
 
 @dataclass(frozen=True)
@@ -46,6 +86,10 @@ class Sample:
         decided: Mask = self.kept | alone.to_numpy(zero_copy_only=False)
         return decided
 
+    def held_to(self, one: Threshold) -> Mask:
+        """bool[n]: whom a threshold is about."""
+        return np.broadcast_to(self.columns.spread(one.is_of, np.bool_), self.columns.n)
+
 
 def count_thresholds(pipeline: Pipeline) -> bytes | None:
     """Return the counts of a version's thresholds, as they are stored with it; None where it has
@@ -63,52 +107,61 @@ def count_thresholds(pipeline: Pipeline) -> bytes | None:
             "looked_at": sample.columns.n,
             "kept": int(kept.sum()),
             "kept_chars": int(sample.chars[kept].sum()),
-            "thresholds": [
-                counted
-                for rule in moved
-                for end in ("min", "max")
-                if getattr(rule, end) is not None
-                for counted in _counted(sample, rule, end)
-            ],
+            "thresholds": [counted for rule in moved for counted in _most(sample, rule)],
             "other_rules": [rule.name for rule in rules if rule not in moved],
         }
     )
 
 
 def _can_move(rule: Rule) -> bool:
-    """Whether a rule has one value for all documents that it is about."""
-    has_bounds = rule.min is not None or rule.max is not None
-    return has_bounds and not (rule.languages or rule.domain_bounds or rule.where)
+    """Whether a rule compares with bounds, whatever else a document is."""
+    return rule.where is None and next(thresholds(rule), None) is not None
 
 
-def _counted(sample: Sample, rule: Rule, end: str) -> list[dict[str, Any]]:
-    """Count what passes at values of one end, the other end as it is; none where no document has
-    the signal."""
-    values = sample.columns.numbers(rule.signal)
-    about = np.broadcast_to(sample.columns.spread(rule.holds_for, np.bool_), sample.columns.n)
+def _most(sample: Sample, rule: Rule) -> list[dict[str, Any]]:
+    """Count the thresholds of a rule: those that most documents are held to, in the recipe's
+    order."""
+    found = [(one, sample.held_to(one)) for one in thresholds(rule)]
+    sizes = sorted((int(about.sum()) for _, about in found), reverse=True)
+    least = max(1, sizes[MOST_BOUNDS - 1] if len(sizes) >= MOST_BOUNDS else 1)
+    chosen = [(one, about) for one, about in found if about.sum() >= least][:MOST_BOUNDS]
+    return [counted for one, about in chosen for counted in _counted(sample, one, about)]
+
+
+def _counted(sample: Sample, one: Threshold, about: Mask) -> list[dict[str, Any]]:
+    """Count what passes at values of a threshold, all others as they are; none where no document
+    has the signal."""
+    rule, values = one.rule, sample.columns.numbers(one.rule.signal)
     decided = sample.decided_by(rule.name) & about & ~np.isnan(values)
-    other = rule.max if end == "min" else rule.min
-    if other is not None:
-        decided &= _passes(values, values.dtype.type(other), end == "max", rule.exclusive)
+    is_min = one.end == "min"
+    end: End = "max" if is_min else "min"
+    other = np.broadcast_to(
+        sample.columns.spread(partial(_other_end, rule, end), values.dtype), sample.columns.n
+    )
+    decided &= _passes(values, other, not is_min, rule.exclusive)
     if not decided.any():
         return []
     free = sample.kept & ~(about & ~np.isnan(values))
-    now = values.dtype.type(getattr(rule, end))
+    now = values.dtype.type(one.now)
     order = np.argsort(values[decided], kind="stable")
     ordered, chars = values[decided][order], sample.chars[decided][order]
     at = np.linspace(0, ordered.size - 1, STEPS + 1).round().astype(np.int64)
     edges = np.unique(np.append(ordered[at], now))
+    # A recipe whose `min` is above a `max` is refused, be it that of one language only.
+    edges = edges[edges <= other[about].min() if is_min else edges >= other[about].max()]
     # How many pass at each edge: those at or behind it (min), at or before it (max).
-    is_before = (end == "max") != rule.exclusive
+    is_before = is_min == rule.exclusive
     cut = np.searchsorted(ordered, edges, side="right" if is_before else "left")
     below = np.concatenate([[0], np.cumsum(chars)])
-    documents = cut if end == "max" else ordered.size - cut
-    characters = below[cut] if end == "max" else below[-1] - below[cut]
+    documents = ordered.size - cut if is_min else cut
+    characters = below[-1] - below[cut] if is_min else below[cut]
     return [
         {
             "rule": rule.name,
             "signal": rule.signal,
-            "end": end,
+            "end": one.end,
+            "domain": one.domain,
+            "language": one.language,
             "exclusive": rule.exclusive,
             "domains": list(rule.domains or ()),
             "languages": list(rule.only_languages or ()),
@@ -118,6 +171,14 @@ def _counted(sample: Sample, rule: Rule, end: str) -> list[dict[str, Any]]:
             "chars": (characters + int(sample.chars[free].sum())).tolist(),
         }
     ]
+
+
+def _other_end(rule: Rule, end: End, domain: str | None, language: str | None) -> float:
+    """Return what a document is held to at an end; where that is nothing, what all pass."""
+    bound: float | None = getattr(rule.bounds_for(domain, language), end)
+    if bound is not None:
+        return bound
+    return -np.inf if end == "min" else np.inf
 
 
 def _passes(values: Numbers, bound: Any, is_min: bool, exclusive: bool) -> Mask:

@@ -52,9 +52,11 @@ class Report:
         pairs = re.findall(r"<dt>(.*?)</dt><dd>.*?<span>(.*?)</span>", body)
         return {html.unescape(label): text for label, text in pairs}
 
-    def groups(self, heading: str) -> dict[str, tuple[int, int, list[float]]]:
+    def groups(
+        self, heading: str, section: str = "Kept beside dropped"
+    ) -> dict[str, tuple[int, int, list[float]]]:
         """Kept, of how many, and the widths of all pieces in percent."""
-        section = self.sections["Kept beside dropped"].partition(heading)[2].partition("<h3>")[0]
+        section = self.sections[section].partition(heading)[2].partition("<h3>")[0]
         rows = re.findall(r'<dt>(.*?)</dt><dd>(.*?)<u .*?"said">([\d,]+) of ([\d,]+): <b>', section)
         return {
             html.unescape(name): (
@@ -177,9 +179,17 @@ def test_hosts_licences_and_opt_outs(report: Report, tables: Lineage) -> None:
     (shown,) = report.tables("Hosts")
     assert shown == [[h, n, k, percent(k, n), chars] for h, n, k, chars in hosts[: fates.TOP_HOSTS]]
     assert f"of {len(hosts)} that have any" in report.sections["Hosts"]
-    for column, table in zip(
-        ("licence", "preference"), report.tables("Licences and opt-outs"), strict=True
+    assert report.bars("Hosts") == {
+        h: f"{k:,} ({percent(k, n)} of {n:,})" for h, n, k, _ in hosts[: fates.TOP_HOSTS]
+    }
+    section = "Licences and opt-outs"
+    for column, heading, table in zip(
+        ("licence", "preference"), ("Licences", "Opt-outs"), report.tables(section), strict=True
     ):
+        drawn = report.groups(f"<h3>{heading}", section)
+        whole = ask(tables, f"SELECT {column}, count(*) FILTER (kept), count(*) FROM records "
+                            "GROUP BY ALL")  # fmt: skip
+        assert {name: drawn[name][:2] for name, *_ in whole} == {n: (k, of) for n, k, of in whole}
         rows = ask(tables, f"SELECT source, {column}, count(*), count(*) FILTER (kept) "
                            "FROM records GROUP BY ALL")  # fmt: skip
         assert sorted(row[:5] for row in table) == sorted(

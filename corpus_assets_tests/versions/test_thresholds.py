@@ -7,8 +7,15 @@ import pyarrow as pa
 import pytest
 
 from corpus_assets.select.columns import Columns, failures
-from corpus_assets.select.rules import SelectionSettings
-from corpus_assets.versions.thresholds import Sample, _counted
+from corpus_assets.select.rules import Rule, SelectionSettings
+from corpus_assets.versions.thresholds import (
+    MOST_BOUNDS,
+    Sample,
+    Threshold,
+    _counted,
+    _most,
+    thresholds,
+)
 from corpus_assets_tests.cli.test_commands import said
 from corpus_assets_tests.conftest import VERSION, Place
 
@@ -17,6 +24,14 @@ RULES = (
     {"name": "repeats", "signal": "share", "max": 0.2, "exclusive": True},
     {"name": "score", "signal": "score", "min": 0.35, "exclusive": True, "domains": ["web"]},
     {"name": "marks", "signal": "score", "max": 0.9, "only_languages": ["en"]},
+    {
+        "name": "long",
+        "signal": "n_chars",
+        "min": 1000,
+        "max": 8000,
+        "languages": {"de": {"min": 700}, "fr": {"min": 4000, "max": 7000}, "it": {"min": 5}},
+        "domain_bounds": {"books": {"min": 500, "languages": {"de": {"max": 6000}}}},
+    },
 )
 
 
@@ -33,7 +48,7 @@ def drawn(seed: int) -> pa.Table:
             "share": pa.array(share),
             "score": pa.array(score, from_pandas=True),
             "domain": pa.array(draw.choice(["web", "books"], n)),
-            "language": pa.array(draw.choice(["en", "de"], n)),
+            "language": pa.array(draw.choice(["en", "de", "fr"], n)),
         }
     )
 
@@ -48,20 +63,51 @@ def test_every_place_of_every_threshold_counts_what_the_rules_keep_there(seed: i
     alone = [str(names[row][0]) if row.sum() == 1 else None for row in failed.T]
     kept = ~failed.any(axis=0)
     sample = Sample(columns, chars, kept, pa.array(alone, pa.string()), columns.n)
-    ends = [(k, end) for k, rule in enumerate(RULES) for end in ("min", "max") if end in rule]
-    assert len(ends) == 5
-    for k, end in ends:
-        rule = settings.rules[k]
-        (counted,) = _counted(sample, rule, end)
-        assert counted["values"][counted["now"]] == RULES[k][end]
-        assert counted["documents"][counted["now"]] == kept.sum()
-        for at, value in enumerate(counted["values"]):
-            other = rule.model_copy(update={end: value})
-            rules = [*settings.rules[:k], other, *settings.rules[k + 1 :]]
-            changed = settings.model_copy(update={"rules": tuple(rules)})
-            passing = ~failures(columns, changed, {}).any(axis=0)
-            assert counted["documents"][at] == passing.sum(), (rule.name, end, value)
-            assert counted["chars"][at] == chars[passing].sum(), (rule.name, end, value)
+    moved = [(k, one) for k, rule in enumerate(settings.rules) for one in thresholds(rule)]
+    assert len(moved) == 5 + 8
+    nobody = [one for _, one in moved if not _counted(sample, one, sample.held_to(one))]
+    assert [one.language for one in nobody] == ["it"]
+    for k, one in moved:
+        for counted in _counted(sample, one, sample.held_to(one)):
+            assert counted["values"][counted["now"]] == one.now
+            assert counted["documents"][counted["now"]] == kept.sum()
+            for at, value in enumerate(counted["values"]):
+                other = moved_to(one, value)
+                rules = [*settings.rules[:k], other, *settings.rules[k + 1 :]]
+                changed = settings.model_copy(update={"rules": tuple(rules)})
+                passing = ~failures(columns, changed, {}).any(axis=0)
+                assert counted["documents"][at] == passing.sum(), (one, value)
+                assert counted["chars"][at] == chars[passing].sum(), (one, value)
+
+
+def moved_to(one: Threshold, value: float) -> Rule:
+    """Return the rule with one of its thresholds at another place."""
+    around = one.rule if one.domain is None else one.rule.domain_bounds[one.domain]
+    inner = around if one.language is None else around.languages[one.language]
+    inner = inner.model_copy(update={one.end: value})
+    if one.language is not None:
+        inner = around.model_copy(update={"languages": {**around.languages, one.language: inner}})
+    if one.domain is not None:
+        bounds = {**one.rule.domain_bounds, one.domain: inner}
+        return one.rule.model_copy(update={"domain_bounds": bounds})
+    assert isinstance(inner, Rule)
+    return inner
+
+
+def test_of_many_bounds_those_are_counted_that_most_documents_are_held_to() -> None:
+    spoken = [f"l{k:02d}" for k in range(20)]
+    rule = {"name": "short", "signal": "n_chars", "min": 5,
+            "languages": {name: {"min": 3} for name in spoken}}  # fmt: skip
+    settings = SelectionSettings.model_validate({"rules": [rule]})
+    language = [name for k, name in enumerate(spoken) for _ in range(k + 1)]
+    n = len(language)
+    columns = Columns(
+        pa.table({"n_chars": pa.array([9] * n), "domain": ["web"] * n, "language": language})
+    )
+    kept = np.ones(n, np.bool_)
+    sample = Sample(columns, np.full(n, 9), kept, pa.nulls(n, pa.string()), n)
+    counted = _most(sample, settings.rules[0])
+    assert [one["language"] for one in counted] == spoken[-MOST_BOUNDS:]
 
 
 def test_a_published_version_has_the_counts_that_whatif_gives(
