@@ -19,6 +19,9 @@ from pathlib import Path
 
 PICTURES = Path(__file__).parent / "pictures"
 BIN = Path(sys.executable).parent
+GROUPS = ("ingest", "filter", "deduplicate", "decontaminate", "write", "release")  # unfolded
+GRAPH = (555, 112, 1620, 790)  # where Dagster draws it in a window of 2200 by 1100
+CORNERS = "0 0,100% 0,100% 80%,98% 80%,98% 100%,0 100%"  # without the bar that zooms
 QUERY = (  # a page that stands for copies
     "SELECT kept_doc_id AS doc_id FROM cluster_members WHERE kept_doc_id <> doc_id "
     "GROUP BY kept_doc_id ORDER BY count(*) DESC, kept_doc_id LIMIT 1"
@@ -38,8 +41,16 @@ def main() -> None:
             picture("document", f"http://127.0.0.1:{port}/documents/{found}", folder)
         port = str(free_port())
         where = ("-m", "corpus_assets.definitions", "-p", port)
-        with running(environment, "dagster-webserver", *where, patience_s=60):
-            picture("graph", f"http://127.0.0.1:{port}/asset-groups", folder)
+        with running(environment, "dagster-webserver", *where):
+            unfolded = ",".join(f"global@global:{name}" for name in GROUPS)
+            address = f"http://127.0.0.1:{port}/asset-groups?expanded={unfolded}"
+            whole = Path(folder) / "graph.png"
+            shoot(whole, address, folder, (2200, 1100))
+            left, top, *size = GRAPH
+            cut = Path(folder) / "graph.html"
+            style = f"position:fixed;inset:0;background:url({whole.as_uri()}) -{left}px -{top}px"
+            cut.write_text(f"<body><div style='{style};clip-path:polygon({CORNERS})'></div>")
+            picture("graph", cut.as_uri(), folder, (size[0], size[1]))
         catalog(environment, "takedown", "request", "--doc-id", found, "--reason", "erasure asked")
         catalog(environment, "takedown", "run")
         certificate = home / "store" / "certificates" / "00000001.html"
@@ -53,7 +64,7 @@ def catalog(environment: dict[str, str], *arguments: str) -> str:
 
 
 @contextlib.contextmanager
-def running(environment: dict[str, str], *command: str, patience_s: float = 20) -> Iterator[None]:
+def running(environment: dict[str, str], *command: str, patience_s: float = 120) -> Iterator[None]:
     """Run a server until what is inside is done."""
     port = int(command[-1])
     server = subprocess.Popen([str(BIN / command[0]), *command[1:]], env=environment)
@@ -80,15 +91,19 @@ def free_port() -> int:
         return int(asked.getsockname()[1])
 
 
-def picture(name: str, address: str, folder: str) -> None:
-    path = PICTURES / f"{name}.png"
+def picture(name: str, address: str, folder: str, window: tuple[int, int] = (1200, 800)) -> None:
+    shoot(PICTURES / f"{name}.png", address, folder, window)
+
+
+def shoot(path: Path, address: str, folder: str, window: tuple[int, int]) -> None:
+    """Write what a browser shows of an address in a window of a size."""
     subprocess.run(
         [
             os.environ.get("CHROMIUM", "chromium"),
             *("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"),
             *("--no-first-run", f"--user-data-dir={folder}/chromium"),
-            *("--window-size=1200,800", "--virtual-time-budget=20000", f"--screenshot={path}"),
-            address,
+            f"--window-size={window[0]},{window[1]}",
+            *("--virtual-time-budget=20000", f"--screenshot={path}", address),
         ],
         check=True,
         stderr=subprocess.DEVNULL,
