@@ -311,20 +311,24 @@ def read_page(payload: bytes, content_type: str = "") -> PageText | Decoded:
         if payload.startswith(mark):
             body = payload[len(mark) :]
             return _checked(body.decode(charset, "replace"), body, charset)
-    claims = _claims(payload, content_type)
-    seven_bit = claims[:1] in (["iso2022_jp"], ["utf-16-le"], ["utf-16-be"])
-    if not seven_bit:  # single-byte charsets cannot fail, UTF-8 can: ask it first
+    of_header = _claim_of_header(payload, content_type)
+    first = of_header or _claim_of_markup(payload)  # what is trusted most
+    # single-byte charsets cannot fail, UTF-8 can: ask it first
+    if first not in ("iso2022_jp", "utf-16-le", "utf-16-be"):
         counts = utf8_counts(payload)
         if counts.is_valid and not counts.non_ascii and _turns_to_jis(payload):
             text = _strict(payload, "iso2022_jp")
             if text is not None:
                 return _checked(text, payload, "iso2022_jp")
-        is_foreign = claims and claims[0] in MULTI_BYTE and claims[0] != "utf-8"
+        is_foreign = first in MULTI_BYTE and first != "utf-8"
         if counts.is_valid and not (is_foreign and counts.non_ascii < FEW_CHARS):
             if counts.controls + counts.replacements > MAX_BAD_SHARE * counts.chars:
                 return Decoded(None, "utf-8")
             text = payload.decode("utf-8").replace("\0", "") if counts.nuls else None
             return PageText(payload, "utf-8", text)
+    # only now: what the markup says does not matter where the header's claim is not doubted
+    second = None if of_header is None else _claim_of_markup(payload)
+    claims = [claim for claim in dict.fromkeys((first, second)) if claim is not None]
     for charset in claims:
         text = _strict(payload, charset)
         if text is not None:
@@ -368,19 +372,19 @@ def _non_ascii(text: str) -> int:
     return len(text) - len(text.encode("ascii", "ignore"))
 
 
-def _claims(payload: bytes, content_type: str) -> list[str]:
-    """Charsets the header and the page name, most trusted first."""
-    claims: list[str] = []
+def _claim_of_header(payload: bytes, content_type: str) -> str | None:
     header = _PARAMETER.search(content_type)
     charset = charset_of_label(header[1]) if header else None
-    has_nul = b"\0" in payload[:SCAN_BYTES]  # as UTF-16 of any script's markup has
-    if charset is not None and (has_nul or not charset.startswith("utf-16")):
-        claims.append(charset)
+    if charset is None or not charset.startswith("utf-16"):
+        return charset
+    return charset if b"\0" in payload[:SCAN_BYTES] else None  # as its markup of any script has
+
+
+def _claim_of_markup(payload: bytes) -> str | None:
     known = map(charset_of_label, declared_labels(payload[:SCAN_BYTES]))
-    if (charset := next(filter(None, known), None)) is not None:
-        # markup that could be read as ASCII to find this is not UTF-16, whatever it says
-        claims.append("utf-8" if charset.startswith("utf-16") else charset)
-    return list(dict.fromkeys(claims))
+    charset = next(filter(None, known), None)
+    # markup that could be read as ASCII to find this is not UTF-16, whatever it says
+    return "utf-8" if charset is not None and charset.startswith("utf-16") else charset
 
 
 def _checked(text: str, payload: bytes, charset: str) -> PageText | Decoded:
