@@ -1,5 +1,8 @@
-"""Models of the block extractor: `corpus extraction train` and `eval`."""
+"""Models of the block extractor: `corpus extraction train`, `eval` and `label`."""
 
+import gzip
+import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +16,7 @@ from corpus_assets.core.errors import CorpusError
 if TYPE_CHECKING:
     from corpus_assets.ingest.extractor_training import Truth
 
+MODES = ("fast", "precision")  # of trafilatura; agreement asks it in the second
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 TRUTH_OPTION = click.option(
     "--truth",
@@ -32,7 +36,7 @@ TREES_OPTION = click.option(
 
 @click.group()
 def extraction() -> None:
-    """Models of the extractor `blocks`: train them, measure extractors."""
+    """Models of the extractor `blocks`: train them, measure extractors, take labels from others."""
 
 
 @extraction.command("train")
@@ -106,8 +110,15 @@ def train_command(
     "--engine",
     "engines",
     multiple=True,
-    type=click.Choice(["blocks", "fast", "precision", "resiliparse"]),
+    type=click.Choice(["blocks", "fast", "precision", "resiliparse", "agreement"]),
     help="Extractors to measure [blocks]; fast and precision are trafilatura.",
+)
+@click.option(
+    "--min-agreement",
+    default=0.8,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="Of agreement: below it trafilatura is asked as well.",
 )
 @click.option("--model", type=FILE, help="Measure this model as `blocks`.")
 @click.option(
@@ -124,6 +135,7 @@ def eval_command(
     truths: Sequence[Path],
     warcs: Sequence[Path],
     engines: Sequence[str],
+    min_agreement: float,
     model: Path | None,
     folds: int,
     seed: int,
@@ -137,7 +149,6 @@ def eval_command(
         measures,
         read_truth,
     )
-    from corpus_assets.ingest.extractors.blocks import block_engine
     from corpus_assets.ingest.extractors.engines import make_engine
 
     rows: list[Truth] = read_truth(truths, warcs)
@@ -145,10 +156,12 @@ def eval_command(
         raise CorpusError("the truth sets name no page that is there: give --truth and --warc")
     found: dict[str, Any] = {}
     for name in engines or ["blocks"]:
-        options = {"mode": name, "include_tables": True, "include_comments": False}
-        options["engine"] = name if name in ("blocks", "resiliparse") else "trafilatura"
-        engine = block_engine(options, model) if name == "blocks" else make_engine(options)
-        found[name] = measures(rows, list(evaluate(rows, engine)))
+        options: dict[str, Any] = {"include_tables": True, "include_comments": False}
+        options |= {"mode": name if name in MODES else "precision", "min_agreement": min_agreement}
+        options["engine"] = "trafilatura" if name in MODES else name
+        if model is not None:
+            options["model"] = str(model)
+        found[name] = measures(rows, list(evaluate(rows, make_engine(options))))
     if folds:
         found["blocks, cross-validated"] = measures(rows, cross_validate(rows, folds, seed, trees))
     if as_json:
@@ -168,3 +181,65 @@ def eval_command(
             for group, one in groups.items()
         ),
     )
+
+
+@extraction.command("label")
+@click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.option(
+    "--warc", "warcs", multiple=True, required=True, type=FILE, help="WARC file of pages."
+)
+@click.option("--count", type=click.IntRange(1), help="Pages to label [all].")
+@click.option("--workers", default=1, show_default=True, type=click.IntRange(1))
+@click.option(
+    "--time-limit-s",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(0, min_open=True),
+    help="Seconds that the command may take for a page.",
+)
+@click.option(
+    "--max-output-bytes",
+    default=10_000_000,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Bytes that it may write for a page.",
+)
+@JSON_OPTION
+def label_command(
+    out: Path,
+    command: Sequence[str],
+    warcs: Sequence[Path],
+    count: int | None,
+    workers: int,
+    time_limit_s: float,
+    max_output_bytes: int,
+    as_json: bool,
+) -> None:
+    """Make a truth set of what another extractor finds, for `train` and `eval`.
+
+    COMMAND, a program and its arguments after `--`, is started for each page without a shell, reads
+    the page in UTF-8 from standard input and writes its main text to standard output. Pages for
+    which it fails are counted and left out.
+    """
+    from corpus_assets.ingest.extractor_training import LabelLimits, label_pages
+
+    limits = LabelLimits(time_limit_s, max_output_bytes)
+    counts: Counter[str] = Counter()
+    part = out.with_name(f"{out.name}.part")  # so that OUT is whole, or not there
+    opened = gzip.open if out.suffix == ".gz" else open
+    with opened(part, "wt", encoding="utf-8") as lines:
+        for label in label_pages(warcs, command, count, workers, limits):
+            counts[label.reason or "labelled"] += 1
+            if label.reason is None:
+                row = {"record_id": label.record_id, "url": label.url}
+                lines.write(json.dumps(row | {"main_content": label.main_content}) + "\n")
+    if not counts["labelled"]:
+        part.unlink()
+        raise CorpusError(
+            f"{command[0]} found text on none of {counts.total()} pages "
+            f"({', '.join(f'{n} {why}' for why, n in counts.most_common()) or 'no page read'})"
+        )
+    part.replace(out)
+    answer = {"truth": str(out), **dict(counts.most_common())}
+    print_json(answer) if as_json else print_fields(answer.items())

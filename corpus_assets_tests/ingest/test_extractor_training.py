@@ -1,6 +1,9 @@
 import gzip
 import hashlib
 import json
+import os
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +20,12 @@ from corpus_assets.ingest.extractor_training import (
     read_truth,
     train,
 )
+from corpus_assets.ingest.extractor_training.labels import LabelLimits, run_extractor
 from corpus_assets.ingest.extractor_training.pages import TYPES
 from corpus_assets.ingest.extractor_training.templates import main_content
 from corpus_assets.ingest.extractor_training.truth import block_labels, f1_of, site_of
 from corpus_assets_tests.ingest.extract.test_blocks_engine import texts
-from corpus_assets_tests.ingest.warc_bytes import member, response
+from corpus_assets_tests.ingest.warc_bytes import member, members, response
 
 
 def test_labels_follow_runs_of_words_over_the_borders_of_blocks() -> None:
@@ -156,3 +160,72 @@ def test_the_command_trains_a_model_and_measures_it(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "cross-validated" in done.output
     assert "type other" in done.output
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("import sys; sys.exit(3)", "failed"),
+        ("import time; time.sleep(60)", "timeout"),
+        ("import os\nwhile True: os.write(1, b'a' * 65536)", "too_long"),
+        ("import os; os.write(1, b'\\xff\\xfe')", "not_text"),
+        ("print()", "empty"),
+        ("import os, time; os.close(1); time.sleep(60)", "timeout"),
+        ("import sys; sys.stdin.close(); print('ok')", None),
+    ],
+)
+def test_a_program_that_misbehaves_gives_a_reason_and_no_text(
+    program: str, reason: str | None
+) -> None:
+    limits = LabelLimits(time_limit_s=3, max_output_bytes=1_000_000)
+    text, found = run_extractor([sys.executable, "-c", program], b"<p>a" * 100_000, limits)
+    assert found == reason
+    assert text.strip() == ("" if reason else "ok")
+
+
+def test_what_a_program_started_is_ended_with_it(tmp_path: Path) -> None:
+    noted = tmp_path / "pid"
+    program = (
+        "import subprocess, sys; child = subprocess.Popen([sys.executable, '-c', "
+        f"'import time; time.sleep(60)']); open({str(noted)!r}, 'w').write(str(child.pid))"
+    )
+    run_extractor([sys.executable, "-c", program], b"", LabelLimits(time_limit_s=20))
+    left = Path("/proc") / noted.read_text() / "stat"
+    for _ in range(100):  # it is ended, but may not be cleared away yet
+        if not left.exists() or left.read_text().split(") ")[1][0] == "Z":
+            return
+        time.sleep(0.05)
+    os.kill(int(noted.read_text()), 9)
+    pytest.fail("a program's child outlived it")
+
+
+def test_labels_of_a_program_are_a_truth_set(tmp_path: Path) -> None:
+    warc, out = tmp_path / "pages.warc.gz", tmp_path / "labels.jsonl.gz"
+    records = [
+        response(f"https://{n}.org/", body, record_id=f"<urn:uuid:{n}>")
+        for n, body in (("a", b"<p>one"), ("b", b"<p> "), ("c", "<p>drei Übel; $(x)".encode()))
+    ]
+    warc.write_bytes(members(*records))
+    program = "import sys; t = sys.stdin.read()[3:]; sys.stdout.write(t.upper())"
+    given = ["label", str(out), "--warc", str(warc), "--workers", "2", "--json"]
+    done = CliRunner().invoke(extraction, [*given, "--", sys.executable, "-c", program])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output) == {"truth": str(out), "labelled": 2, "empty": 1}
+    assert read_truth([out], [warc]) == [
+        Truth(b"<p>one", "ONE", "other", "unknown", "a.org"),
+        Truth("<p>drei Übel; $(x)".encode(), "DREI ÜBEL; $(X)", "other", "unknown", "c.org"),
+    ]
+
+
+def test_a_program_that_is_not_there_or_finds_nothing_is_told(tmp_path: Path) -> None:
+    warc, out = tmp_path / "pages.warc.gz", tmp_path / "labels.jsonl"
+    warc.write_bytes(members(response("https://a.org/", b"<p>one")))
+    given = ["label", str(out), "--warc", str(warc), "--"]
+    done = CliRunner().invoke(extraction, [*given, "no-such-extractor"])
+    assert isinstance(done.exception, CorpusError)
+    assert "cannot run no-such-extractor" in str(done.exception)
+    assert not out.exists()
+    done = CliRunner().invoke(extraction, [*given, sys.executable, "-c", ""])
+    assert isinstance(done.exception, CorpusError)
+    assert "none of 1 pages (1 empty)" in str(done.exception)
+    assert not out.exists()

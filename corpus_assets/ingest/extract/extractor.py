@@ -20,7 +20,12 @@ from pydantic import Field, model_validator
 from corpus_assets.core.errors import EngineError, ModelError
 from corpus_assets.core.identity import Settings, file_digest, is_absent
 from corpus_assets.ingest.extract.charset import normalise
-from corpus_assets.ingest.extractors.engines import Extracted, engine_version
+from corpus_assets.ingest.extractors.engines import (
+    PAGE_TYPES_VERSION,
+    Extracted,
+    PageType,
+    engine_version,
+)
 from corpus_assets.ingest.extractors.page_child import ANSWER, FAILED, MEMORY, SIZE
 
 # Pages handed to a process that can be ended: no page stops a part, whatever C code it hangs in.
@@ -281,6 +286,26 @@ def give_back(worker: PageWorker) -> None:
 # uniform.
 
 
+class TypeSettings(Settings):
+    """What is different for the pages of one type; the rest is as for all pages."""
+
+    engine: Literal["trafilatura", "resiliparse", "blocks"] | None = Field(
+        default=None, exclude_if=is_absent, description="the extractor of these pages"
+    )
+    mode: Literal["fast", "precision"] | None = Field(
+        default=None, exclude_if=is_absent, description="of trafilatura"
+    )
+    include_tables: bool | None = Field(
+        default=None, exclude_if=is_absent, description="keep tables of data"
+    )
+    include_comments: bool | None = Field(
+        default=None, exclude_if=is_absent, description="keep what readers wrote; not with blocks"
+    )
+    min_chance: float | None = Field(
+        default=None, ge=0, le=1, exclude_if=is_absent, description="of a block that is kept"
+    )
+
+
 class ExtractionSettings(Settings):
     """How text is taken from pages.
 
@@ -304,6 +329,14 @@ class ExtractionSettings(Settings):
         description="`agreement`: F1 over words between the texts of blocks and resiliparse from "
         "which blocks is believed; below it trafilatura is asked as well",
     )
+    min_chance: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        exclude_if=is_absent,
+        description="blocks: keep every block with this chance of being main content or more, "
+        "instead of those with the best expected F1; higher keeps less",
+    )
     format: Literal["text", "markdown"] = Field(
         default="text",
         exclude_if=lambda format: format == "text",
@@ -325,6 +358,12 @@ class ExtractionSettings(Settings):
         description="note the type of each page: article, forum, product, listing, documentation, "
         "home_page or other",
     )
+    by_type: dict[PageType, TypeSettings] = Field(
+        default_factory=dict,
+        exclude_if=operator.not_,
+        description="what is different for pages of a type: `engine`, `mode`, `include_tables`, "
+        "`include_comments`, `min_chance`",
+    )
     max_seconds: int = Field(
         default=20, ge=1, description="CPU seconds a page may take, in two tries"
     )
@@ -342,9 +381,25 @@ class ExtractionSettings(Settings):
             raise ValueError("`format: markdown` is for `engine: blocks`")
         if self.model is not None and self.model_sha256 is None:
             raise ValueError("a model by path needs its `model_sha256`")
-        if self.model_sha256 is not None and self.engine not in ("blocks", "agreement"):
+        engines = {self.engine, *(own.engine for own in self.by_type.values())}
+        if self.model_sha256 is not None and not engines & {"blocks", "agreement"}:
             raise ValueError("a model is for blocks: set `engine: blocks` or `engine: agreement`")
+        if self.min_chance is not None and self.engine not in ("blocks", "agreement"):
+            raise ValueError("min_chance is for blocks: set `engine: blocks` or leave it out")
+        for kind in self.by_type:
+            self.for_type(kind)  # what is wrong for one type is said now
         return self
+
+    def for_type(self, kind: PageType) -> "ExtractionSettings":
+        """Return the settings of pages of a type."""
+        common = self.model_dump(exclude={"by_type"})
+        own = self.by_type[kind].model_dump() if kind in self.by_type else {}
+        if own.get("engine", self.engine) not in ("blocks", "agreement"):  # it has none of these
+            for name in ("min_agreement", "min_chance", "model", "model_sha256"):
+                common.pop(name, None)
+        elif own.get("engine", self.engine) == "blocks":
+            common.pop("min_agreement", None)
+        return ExtractionSettings.model_validate(common | own)
 
     def notes(self) -> tuple[str, ...]:
         """Return what is noted of each page: columns of documents."""
@@ -390,4 +445,8 @@ def engine_options(settings: ExtractionSettings, model: Path | None = None) -> d
 
 def extractor_version(settings: ExtractionSettings) -> str:
     """Package and release that the text comes from: identity, as settings are."""
-    return engine_version(settings.engine, settings.model_sha256)
+    engines = [settings.engine, *(own.engine for own in settings.by_type.values() if own.engine)]
+    found = [engine_version(name, settings.model_sha256) for name in dict.fromkeys(engines)]
+    if settings.page_type or settings.by_type:
+        found.append(f"page types {PAGE_TYPES_VERSION}")
+    return ", ".join(found)

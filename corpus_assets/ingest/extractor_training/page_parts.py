@@ -21,7 +21,7 @@ NAMES = {
     "foot": "footer site-footer bottom foot page-footer colophon",
     "comments": "comments comment-list disqus comments-area reader-comments responses discussion feedback",
     "comment": "comment comment-item comment-body reply comment-content",
-    "related": "related related-posts recommended read-more more-stories also-like trending latest popular news top-stories content-list",
+    "related": "related related-products upsells similar-items related-posts recommended read-more more-stories also-like trending latest popular news top-stories content-list",
     "share": "share social social-share share-buttons sharing follow-us",
     "meta": "meta post-meta byline entry-meta date author info timestamp article-info",
     "reviews": "reviews customer-reviews ratings testimonials product-reviews",
@@ -34,8 +34,8 @@ NAMES = {
     "tags": "tags tag-list post-tags categories labels",
     "bio": "author-bio author-box about-author profile",
     "posts": "thread topic messages posts questions",
-    "post": "post message answer topic-post postbody",
-    "user": "user author username poster profile member user-info",
+    "post": "post message answer topic-post postbody message-cell reply",
+    "user": "user author username poster profile member user-info message-user",
     "sig": "signature sig user-signature",
     "actions": "actions buttons toolbar post-actions controls",
     "product": "product product-detail item-page pdp",
@@ -55,6 +55,8 @@ NAMES = {
     "code": "code highlight code-block source",
 }
 """What designers call the parts of a page."""
+NEUTRAL = names_in("wrapper wrapper section widget cards card main text title figure")
+"""Parts whose names say where something stands or how it looks, and not what it is."""
 UTILITIES = names_in(
     "flex mt-4 px-6 text-sm w-full mb-2 bg-white rounded p-4 max-w-lg grid hidden md:block"
 )
@@ -143,7 +145,9 @@ class PageParts:
 
     def class_of(self, role: str) -> str:
         """What this page calls a part: what it is, or what its place or looks are."""
-        called = role if self.maybe(self.candour) else self.random.choice(("wrapper", *NAMES))
+        called = role
+        if not self.maybe(self.candour):  # mostly by looks, rarely by what another part is
+            called = self.random.choice(tuple(NAMES) if self.maybe(0.3) else NEUTRAL)
         base = self.random.choice(NAMES[called].split())
         if self.naming == "prefix":
             base = self.prefix + base
@@ -295,22 +299,23 @@ class PageParts:
             "share", f"<span>{escape(self.words(1, 2))}</span>" if self.maybe(0.4) else "", made
         )
 
-    def meta(self) -> str:
+    def meta(self, kept: float = 0.0) -> str:
         parts = []
         if self.maybe(0.7):
-            parts.append(f"<span>{escape(self.words(1, 1))} {self.link(self.words(2, 2))}</span>")
+            by, name = self.keep(self.words(1, 1), kept), self.keep(self.words(2, 2), kept)
+            parts.append(f"<span>{escape(by)} {self.link(name)}</span>")
         if self.maybe(0.8):
-            parts.append(
-                f"<time>{escape(self.date())}</time>"
-                if self.maybe(0.5)
-                else f"<span>{escape(self.date())}</span>"
-            )
+            date = escape(self.keep(self.date(), kept))
+            parts.append(f"<time>{date}</time>" if self.maybe(0.5) else f"<span>{date}</span>")
         if self.maybe(0.2):
-            parts.append(f"<span>{self.random.randint(1, 90)} {escape(self.words(1, 2))}</span>")
+            count = self.keep(f"{self.random.randint(1, 90)} {self.words(1, 2)}", kept)
+            parts.append(f"<span>{escape(count)}</span>")
         return self.element("meta", *parts) if parts else ""
 
     def cards(self, count: int, kept: float = 0.0, teaser: float = 0.5, price: float = 0.0) -> str:
         made = []
+        dated = self.random.choice((0.0, 0.3, 1.0))
+        keeps_meta = kept if self.maybe(0.6) else 0.0
         for _ in range(count):
             title = self.keep(self.words(3, 10), kept)
             parts = [
@@ -337,8 +342,8 @@ class PageParts:
                 parts.append(
                     f"<button>{escape(self.words(1, 2))}</button>" if self.maybe(0.6) else ""
                 )
-            if self.maybe(0.3):
-                parts.append(self.meta())
+            if self.maybe(dated):
+                parts.append(self.meta(keeps_meta))
             made.append("".join(parts))
         if self.maybe(0.4):
             return self.element("cards", *(f"<li>{one}</li>" for one in made), tag="ul")
@@ -354,6 +359,11 @@ class PageParts:
         )
         head = self.heading(self.words(1, 4), self.random.choice((2, 3, 4)))
         return self.element("related", head if self.maybe(0.8) else "", inside)
+
+    def shelf(self) -> str:
+        """Other products with their prices: bought together, looked at, alike."""
+        cards = self.cards(self.random.randint(2, 8), teaser=0.1, price=1.0)
+        return self.element("related", self.heading(self.words(1, 4), 2), cards)
 
     def headlines(self) -> str:
         """Dated titles of other pages, each a link and some with a line of text."""
@@ -395,6 +405,16 @@ class PageParts:
         """What only some readers see: old browsers, no scripts, those who are not signed in."""
         text = self.block(self.sentence() + " " + self.sentence(), self.random.choice(("p", "div")))
         return f"<noscript>{text}</noscript>" if self.maybe(0.4) else self.element("cookie", text)
+
+    def leftover(self) -> str:
+        """What nobody sees: data for scripts, names for machines, states of a window."""
+        items = "".join(
+            f"<li>{escape(self.words(1, 5))}</li>" for _ in range(self.random.randint(2, 6))
+        )
+        hidden = self.random.choice((
+            "hidden", 'style="display:none !important"', 'class="hidden"', 'style="display: none"',
+        ))  # fmt: skip
+        return f"<ul {hidden}>{items}</ul>"
 
     def choices(self) -> str:
         """A choice of languages, countries or places."""

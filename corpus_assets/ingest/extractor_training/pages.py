@@ -18,7 +18,7 @@ from corpus_assets.ingest.extractor_training.page_parts import WIDE, PageParts
 from corpus_assets.ingest.extractor_training.truth import Truth
 
 TYPES = ("article", "forum", "product", "listing", "collection", "documentation", "service")
-WEIGHTS = (12, 4, 2, 5, 3, 2, 4)
+WEIGHTS = (12, 6, 4, 6, 3, 2, 4)
 MIN_PARAGRAPH_CHARS = 60
 MIN_PARAGRAPHS, MAX_PARAGRAPHS = 200, 4000  # of a language
 
@@ -211,51 +211,88 @@ class _Page(PageParts):
     def forum(self) -> str:
         made = [self.crumbs(), self.heading(self.title, 1)]
         self.keep(self.title, 0.7)
-        names = [self.words(1, 1) for _ in range(5)]
-        shows_names = self.maybe(0.5)
-        tag = self.random.choice(("div", "div", "li", "tr"))
-        posts = []
-        for _ in range(self.random.choice((2, 4, 8, 15, 25))):
-            name = self.keep(self.random.choice(names), 1.0 if shows_names else 0.0)
-            user = [f"<h4>{self.link(name)}</h4>" if self.maybe(0.5) else self.link(name)]
-            if self.maybe(0.5):
-                user += [
-                    f"<div>{escape(self.words(1, 2))}</div>",
-                    f"<dl><dt>{escape(self.words(1, 1))}</dt><dd>{self.random.randint(1, 9999)}</dd><dt>{escape(self.words(1, 1))}</dt><dd>{self.date()}</dd></dl>",
-                ]
-            when = self.element("meta", escape(self.date()), f" #{self.random.randint(1, 99)}")
-            texts = []
-            if self.maybe(0.2):
-                texts.append(
-                    f"<blockquote><div>{escape(self.words(1, 2))}:</div>{self.block(self.keep(self.paragraph(200), 0.5), 'p')}</blockquote>"
-                )
-            texts += [
-                self.block(self.keep(self.paragraph(700) if self.maybe(0.6) else self.sentence()))
-                for _ in range(self.random.choice((1, 1, 2, 3)))
-            ]
-            if self.maybe(0.1):
-                texts.append(f"<pre>{escape(self.keep(self.words(3, 12)))}</pre>")
-            body = self.element("text", *texts)
-            sig = self.element("sig", escape(self.words(3, 12))) if self.maybe(0.2) else ""
-            actions = self.element(
-                "actions",
-                *(
-                    f"<button>{escape(self.words(1, 1))}</button>"
-                    if self.maybe(0.5)
-                    else self.link(self.words(1, 1))
-                    for _ in range(self.random.randint(1, 4))
-                ),
-            )
-            parts = (self.element("user", *user), when, body, sig, actions)
-            if tag == "tr":
-                posts.append(f"<tr><td>{parts[0]}</td><td>{''.join(parts[1:])}</td></tr>")
-            else:
-                posts.append(self.element("post", *parts, tag=tag))
+        if self.maybe(0.3):
+            made.append(self.element("meta", self.link(self.words(1, 2)), escape(self.date())))
+        tag = self.random.choice(("div", "div", "article", "li", "tr"))
+        write = self._post_writer(tag)
+        posts = [write(number) for number in range(self.random.choice((2, 4, 8, 15, 25)))]
         made.append(self.element("posts", *posts, tag={"tr": "table", "li": "ol"}.get(tag, "div")))
         if self.maybe(0.5):
             made.append(self.element("form", f"<p>{escape(self.words(3, 9))}</p>", self.links(2)))
         made.append(self.related() if self.maybe(0.5) else "")
         return "".join(made)
+
+    def _post_writer(self, tag: str) -> Callable[[int], str]:
+        """What writes the posts of a board: software gives all of them one form."""
+        names = [self.words(1, 1) for _ in range(self.random.choice((2, 5, 9)))]
+        ranks = {name: self.words(1, 2) for name in names}
+        labels = [self.words(1, 1) for _ in range(self.random.randint(0, 4))]
+        signed = {name: self.words(3, 12) for name in names if self.maybe(0.3)}
+        shows_names, shows_quotes = (float(self.maybe(chance)) for chance in (0.35, 0.7))
+        quotes = self.random.choice((0.0, 0.2, 0.5))
+        name_tag, rank_tag = self.random.choice((("h4", "h5"), ("div", "div"), ("span", "em")))
+        body_tag = "article" if tag == "article" and self.maybe(0.5) else ""
+        line = self.random.choice(("br", "br", "p", self.paragraph_tag))
+        foot = self.random.choice((0.2, 0.9))
+        nested = self.maybe(0.5)
+        said: list[tuple[str, str]] = []
+
+        def user(name: str) -> str:
+            told = f"<{name_tag}>{self.link(name)}</{name_tag}>"
+            told += f"<{rank_tag}>{escape(ranks[name])}</{rank_tag}>" if labels else ""
+            pairs = [
+                f"<dl><dt>{escape(label)}</dt><dd>{self.date() if self.maybe(0.3) else self.random.randint(1, 9999)}</dd></dl>"
+                for label in labels
+            ]
+            return self.element("user", told, *pairs)
+
+        def quote() -> str:
+            whom, text = self.random.choice(said)
+            head, more = self.words(1, 1), self.words(2, 3)
+            self.keep(f"{whom} {head}:", shows_quotes)
+            self.keep(text, shows_quotes)
+            inside = f"<div>{escape(whom)} {escape(head)}:</div>"
+            inside += f"<div>{self.block(text, line)}</div>"
+            inside += f"<div>{escape(more)}...</div>" if nested else ""
+            return f"<blockquote>{inside}</blockquote>"
+
+        def write(number: int) -> str:
+            name = self.keep(self.random.choice(names), shows_names)
+            texts = [quote()] if said and self.maybe(quotes) else []
+            for _ in range(self.random.choice((1, 1, 2, 3, 5))):
+                draw = self.random.random()
+                text = (
+                    self.paragraph(700)
+                    if draw < 0.5
+                    else self.sentence()
+                    if draw < 0.85
+                    else self.words(1, 6) + "!"
+                )
+                said.append((name, text))
+                texts.append(self.block(self.keep(text), line))
+            if self.maybe(0.1):
+                texts.append(f"<pre>{escape(self.keep(self.words(3, 12)))}</pre>")
+            when = self.element("meta", escape(self.date()), f" #{number + 1}")
+            body = self.element("text", *texts, tag=body_tag)
+            after = self.element("sig", escape(signed[name])) if name in signed else ""
+            if self.maybe(foot):
+                after += self.element("actions", *(self._action() for _ in range(3)))
+            if self.maybe(0.2):
+                liked = ", ".join(self.link(one) for one in self.random.sample(names, 2))
+                after += self.element("share", escape(self.words(1, 2)), liked)
+            if tag == "tr":
+                return f"<tr><td>{user(name)}</td><td>{when}{body}{after}</td></tr>"
+            if nested:
+                return self.element(
+                    "post", user(name), self.element("wrapper", when, body, after), tag=tag
+                )
+            return self.element("post", user(name), when, body, after, tag=tag)
+
+        return write
+
+    def _action(self) -> str:
+        word = self.words(1, 1)
+        return f"<button>{escape(word)}</button>" if self.maybe(0.5) else self.link(word)
 
     def product(self) -> str:
         made = [self.crumbs(), self.element("figure", '<img src="p.jpg">'), self.heading(self.keep(self.title), 1),
@@ -263,7 +300,13 @@ class _Page(PageParts):
                 self.element("actions", f"<form><select><option>1</option></select><button>{escape(self.words(2, 3))}</button></form>")]  # fmt: skip
         if self.maybe(0.5):
             made.append(self.links(3, 2, 5))
-        made.append(self.element("text", self.prose(self.random.choice((1, 2, 4)), 0.4)))
+        if self.maybe(0.4):
+            made.append(self.choices())
+        rest = (self.shelf, self.dialog, self.note, self.leftover)
+        made += [what() for what in rest if self.maybe(0.2)]
+        if self.maybe(0.4):
+            made.append(self.element("nav", self.links(self.random.randint(2, 4), 1, 3)))
+        made.append(self.element("text", self.prose(self.random.choice((1, 1, 2, 4)), 0.4)))
         if self.maybe(0.7):
             rows = [
                 (self.keep(self.words(1, 3)), self.keep(self.words(1, 5)))
@@ -290,7 +333,8 @@ class _Page(PageParts):
                 for _ in range(self.random.randint(1, 6))
             ]
             made.append(self.element("reviews", self.heading(self.words(1, 3), 3), *reviews))
-        made.append(self.related())
+        made += [self.shelf() for _ in range(self.random.choice((0, 1, 1, 2)))]
+        made.append(self.related() if self.maybe(0.3) else "")
         return self.element("product", *made)
 
     def listing(self) -> str:
@@ -301,7 +345,7 @@ class _Page(PageParts):
             made.append(self.element("form", self.links(self.random.randint(3, 12))))
         shape: Callable[[], str] = self.random.choice((
             lambda: self.cards(self.random.choice((5, 10, 20, 40)), kept=1.0, teaser=self.random.choice((0.0, 0.5, 1.0))),
-            self.threads, self.directory, self.sections,
+            self.threads, self.threads, self.directory, self.sections,
         ))  # fmt: skip
         made.append(shape())
         made.append(
@@ -314,18 +358,24 @@ class _Page(PageParts):
     def threads(self) -> str:
         """What a board has: titles with who began, when, how many answered."""
         row = self.random.choice((
-            "<tr><td>{}</td><td>{}</td><td>{}</td></tr>", "<li>{} <ul><li>{}</li><li>{}</li></ul></li>",
-            "<div>{}<div>{}</div><dl><dt>{}</dt></dl></div>",
+            "<tr><td>{0}<br>{1}</td><td>{2}</td><td>{3}</td></tr>",
+            "<tr><td>{0}</td><td>{1}</td><td>{2} {3}</td></tr>",
+            "<li>{0} <ul><li>{1}</li><li>{2} {3}</li></ul></li>",
+            "<div>{0}<div>{1}</div><dl><dt>{2}</dt></dl><dl><dt>{3}</dt></dl></div>",
+            "<div><div>{0}<ul><li>{1}</li></ul></div><div><dl>{2}</dl><dl>{3}</dl></div></div>",
+            "<article><h3>{0}</h3><div>{1} - {2} - {3}</div></article>",
         ))  # fmt: skip
-        keeps = self.random.choice((0.0, 1.0))
+        keeps = float(self.maybe(0.7))
         labels = self.words(1, 1), self.words(1, 1)
         rows = []
         for _ in range(self.random.choice((8, 15, 30))):
             title = self.link(self.keep(self.words(3, 12)))
             who = escape(self.keep(f"{self.words(1, 2)} {self.date()}", keeps))
-            counts = self.random.randint(0, 999), self.random.randint(0, 9999)
-            told = self.keep(f"{labels[0]} {counts[0]} {labels[1]} {counts[1]}", keeps)
-            rows.append(row.format(title, who, escape(told)))
+            counts = [
+                escape(self.keep(f"{label} {self.random.randint(0, 9999)}", keeps))
+                for label in labels
+            ]
+            rows.append(row.format(title, who, *counts))
         return self.element("cards", *rows, tag={"<tr>": "table", "<li>": "ul"}.get(row[:4], "div"))
 
     def directory(self) -> str:
@@ -570,6 +620,7 @@ class _Page(PageParts):
         ]
         for chance, what in (
             (0.15, self.note),
+            (0.15, self.leftover),
             (0.15, self.choices),
             (0.2, self.dialog),
             (0.1, self.dialog),

@@ -102,7 +102,7 @@ def read_truth(files: Iterable[Path], warcs: Iterable[Path]) -> list[Truth]:
                 rows.setdefault(key, {}).update(row)
     pages: dict[str, tuple[bytes, str | None]] = {}
     for warc in warcs:
-        for key, page, url in _records(warc):
+        for key, page, url in read_pages(warc):
             if key in rows:
                 pages[key] = page, url
     found = []
@@ -127,7 +127,7 @@ def read_documentation(warcs: Iterable[Path], per_site: int) -> Iterator[Truth]:
     """Truth from the templates of documentation, at most so many pages of a host."""
     taken: Counter[str] = Counter()
     for warc in warcs:
-        for key, page, url in _records(warc):
+        for key, page, url in read_pages(warc):
             host = urlsplit(url or key).hostname or key
             text = main_content(page) if taken[host] < per_site else None
             if text is not None and len(text) >= MIN_DOCUMENTATION_CHARS:
@@ -142,8 +142,8 @@ def site_of(url: str) -> str:
     return ".".join(labels[-3 if is_short else -2 :])
 
 
-def _records(warc: Path) -> Iterator[tuple[str, bytes, str | None]]:
-    """Key, page in UTF-8 and URL of the pages of a WARC file."""
+def read_pages(warc: Path) -> Iterator[tuple[str, bytes, str | None]]:
+    """Yield record id, page in UTF-8 and URL of the pages of a WARC file."""
     with warc.open("rb") as stream:
         for record in read_warc(stream, warc.name, MAX_PAGE_BYTES):
             if record.http_status is None or not record.payload:

@@ -12,10 +12,10 @@ All of it is integers: the text is the same on every processor.
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ from corpus_assets.ingest.kernels.block_features import (
 from corpus_assets.ingest.kernels.block_trees import (
     DEPTH,
     NODES,
+    SCALE,
     Ints,
     Trees,
     chances_of,
@@ -131,19 +132,31 @@ def judge(model: BlockModel, page: Blocks, features: Ints) -> Ints:
     return (first + second) // 2  # on sites unlike those it was trained on, better than either
 
 
-def kept_blocks(model: BlockModel, page: Blocks) -> npt.NDArray[np.bool_]:
-    """Choose the blocks of the main content."""
-    return keep(judge(model, page, block_features(page)), page.blocks[:, 5])
+def kept_blocks(
+    model: BlockModel, page: Blocks, min_chance: int | None = None
+) -> npt.NDArray[np.bool_]:
+    """Choose the blocks of the main content: those with the best expected F1, or those with a
+    chance, of 0 to 1000, of so much."""
+    chances = judge(model, page, block_features(page))
+    return keep(chances, page.blocks[:, 5]) if min_chance is None else chances >= min_chance
 
 
-def block_engine(options: dict[str, Any], path: Path | None = None) -> Callable[[bytes], str]:
+class BlockEngine(Protocol):
+    """From a page, and its blocks where they are there already, to its text."""
+
+    def __call__(self, markup: bytes, parsed: Blocks | None = None, /) -> str: ...
+
+
+def block_engine(options: dict[str, Any], path: Path | None = None) -> BlockEngine:
     """Return the extractor of a recipe's options, compiled; with another model where one is given."""
     model, include_tables = read_model(path or MODEL), options["include_tables"]
     write = markdown_of if options.get("format") == "markdown" else text_of
+    lowest = options.get("min_chance")
+    min_chance = None if lowest is None else round(lowest * SCALE)
 
-    def extract(markup: bytes) -> str:
-        page = find_blocks(markup)
-        return write(page, kept_blocks(model, page), include_tables)
+    def extract(markup: bytes, parsed: Blocks | None = None, /) -> str:
+        page = find_blocks(markup) if parsed is None else parsed
+        return write(page, kept_blocks(model, page, min_chance), include_tables)
 
     extract(_WARM)  # compiled before a page's limits count
     return extract

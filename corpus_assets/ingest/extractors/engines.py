@@ -7,11 +7,17 @@ import logging
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from corpus_assets.core.errors import MissingExtra
 
+if TYPE_CHECKING:
+    from corpus_assets.ingest.extractors.blocks import BlockEngine
+    from corpus_assets.ingest.kernels.blocks import Blocks
+
 Engine = Callable[[bytes], str | None]
+PageType = Literal["article", "forum", "product", "listing", "documentation", "home_page", "other"]
+PAGE_TYPES_VERSION = 1  # raise it whenever a page could be of another type
 AGREEING = ("blocks", "resiliparse", "trafilatura")
 """The engines of `agreement`: the first two have to agree, the third is asked where they do not."""
 
@@ -27,33 +33,61 @@ class Extracted(NamedTuple):
     page_type: str | None = None
 
 
+_Read = Callable[[bytes, "Blocks | None"], Extracted]
+
+
 def make_reader(options: dict[str, Any]) -> Callable[[bytes], Extracted]:
-    """Return what reads pages by an extraction's options (`ExtractionSettings` as plain values)."""
-    read = _agreeing(options) if options["engine"] == "agreement" else _plain(make_engine(options))
-    if not options.get("page_type"):
-        return read
+    """Return what reads pages by an extraction's options (`ExtractionSettings` as plain values):
+    each page by those of its type, where the options have some."""
+    read = _make_read(options)
+    by_type = {kind: _make_read(options | own) for kind, own in options.get("by_type", {}).items()}
+    is_noted = bool(options.get("page_type"))
+    if not by_type and not is_noted:
+        return lambda page: read(page, None)
     from corpus_assets.ingest.extractors.page_types import page_type
+    from corpus_assets.ingest.kernels.blocks import find_blocks
 
-    page_type(WARMING)
-    return lambda page: read(page)._replace(page_type=page_type(page))
+    def read_by_type(page: bytes) -> Extracted:
+        parsed = find_blocks(page)  # once, for the type and for blocks
+        kind = page_type(page, parsed)
+        found = by_type.get(kind, read)(page, parsed)
+        return found._replace(page_type=kind) if is_noted else found
+
+    read_by_type(WARMING)  # compiled before a page's limits count
+    return read_by_type
 
 
-def _plain(engine: "Engine") -> Callable[[bytes], Extracted]:
-    return lambda page: Extracted(engine(page) or "")
+def _make_read(options: dict[str, Any]) -> _Read:
+    if options["engine"] == "agreement":
+        return _agreeing(options)
+    engine = with_parse(options)
+    return lambda page, parsed: Extracted(engine(page, parsed) or "")
+
+
+def with_parse(options: dict[str, Any]) -> Callable[[bytes, "Blocks | None"], str | None]:
+    """Return the engine of options as one that may be given the page's blocks."""
+    if options["engine"] == "blocks":
+        return _blocks(options)
+    engine = make_engine(options)
+    return lambda page, parsed: engine(page)
 
 
 def make_engine(options: dict[str, Any]) -> Engine:
     """Return the engine of an extraction's options, for its text alone."""
     if options["engine"] == "agreement":
         read = _agreeing(options)
-        return lambda page: read(page).text
+        return lambda page: read(page, None).text
     if options["engine"] == "blocks":
-        from corpus_assets.ingest.extractors.blocks import block_engine
-
-        return block_engine(options, Path(options["model"]) if "model" in options else None)
+        return _blocks(options)
     if options["engine"] == "resiliparse":
         return _resiliparse(options)
     return _trafilatura(trafilatura_arguments(options))
+
+
+def _blocks(options: dict[str, Any]) -> "BlockEngine":
+    from corpus_assets.ingest.extractors.blocks import block_engine
+
+    return block_engine(options, Path(options["model"]) if "model" in options else None)
 
 
 def engine_version(name: str, model_sha256: str | None = None) -> str:
@@ -73,25 +107,25 @@ def engine_version(name: str, model_sha256: str | None = None) -> str:
         ) from error
 
 
-def _agreeing(options: dict[str, Any]) -> Callable[[bytes], Extracted]:
+def _agreeing(options: dict[str, Any]) -> _Read:
     """Where the first two engines agree as far as the recipe asks, the first one's text; elsewhere
     that one of all three which agrees most with the other two, the earlier one of equals."""
     from corpus_assets.ingest.kernels.agreement import SCALE, agreement
 
-    first, second, third = (make_engine(options | {"engine": name}) for name in AGREEING)
+    first, second, third = (with_parse(options | {"engine": name}) for name in AGREEING)
     enough = round(options["min_agreement"] * SCALE)
 
-    def read(page: bytes) -> Extracted:
-        texts = [first(page) or "", second(page) or ""]
+    def read(page: bytes, parsed: "Blocks | None") -> Extracted:
+        texts = [first(page, parsed) or "", second(page, parsed) or ""]
         written = [text.encode("utf-8", "surrogatepass") for text in texts]
         between = agreement(*written)
         if between >= enough:
             return Extracted(texts[0], AGREEING[0], between)
-        texts.append(third(page) or "")
+        texts.append(third(page, parsed) or "")
         best = choose(between, [*written, texts[2].encode("utf-8", "surrogatepass")])
         return Extracted(texts[best], AGREEING[best], between)
 
-    read(WARMING)  # compiled before a page's limits count
+    read(WARMING, None)  # compiled before a page's limits count
     return read
 
 

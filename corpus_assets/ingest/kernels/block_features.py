@@ -25,6 +25,7 @@ LEVELS = 4
 NEAR = 2
 SCALE = 1000
 GOOD_CHARS = 60
+RUN_ITEMS = 10
 BOX_CHARS = 400
 
 OWN = names_in(
@@ -36,20 +37,22 @@ LEVEL = names_in("blocks chars link_share good_share page_share")
 AROUND = names_in("chars link_share tag marks")
 PAGE = names_in(
     "blocks chars link_share good_share main_share main_link_share main_blocks articles title_at "
-    "box_share box_link_share box_blocks"
+    "box_share box_link_share box_blocks run_items run_share run_good run_before"
 )
 PLACE = names_in(
     "index index_share chars_before_share from_end same_signature signature_chars "
     "signature_link_share same_parent_signature in_main in_large_main before_main after_main "
     "main_levels since_heading heading next_is_heading since_title since_good until_good "
-    "good_before good_after siblings sibling_index box_share in_box before_box after_box box_levels"
+    "good_before good_after siblings sibling_index box_share in_box before_box after_box box_levels "
+    "in_run run_items run_share run_good run_before run_link_share run_item_blocks run_item "
+    "run_place run_copies"
 )
 CONTEXT_NEAR = 3
 CONTEXT = (
     ["own"]
     + [f"{side}{n}" for n in range(1, CONTEXT_NEAR + 1) for side in ("before", "after")]
     + [f"level{n}" for n in range(LEVELS)]
-    + ["page", "signature", "window", "best_share"]
+    + ["page", "signature", "window", "best_share", "run", "run_first"]
 )
 FEATURES = (
     [*OWN]
@@ -116,8 +119,8 @@ def _prefixes(blocks: Any) -> Any:
 
 
 @kernel
-def _group(values: Any) -> Any:
-    """Number of its group for each of uint64 values, equal ones in one, and how many groups."""
+def group_equal(values: Any) -> Any:
+    """Return the number of its group for each of uint64 values, equal ones in one, and how many groups."""
     n = len(values)
     slots = 16
     while slots < 2 * n:
@@ -184,6 +187,65 @@ def _boxes(blocks: Any, elements: Any, sums: Any) -> Any:
 
 
 @kernel
+def _runs(elements: Any, sums: Any) -> Any:
+    """Entries of one make: siblings with one tag and the same hints, two blocks or more in each on
+    the average, none of which holds more than three quarters: posts, cards, rows.
+
+    Gives what runs have, int64 (runs, 6): items, blocks, chars, link chars, good chars, first
+    block; the run of each element, -1 for none; and which of its items an element is.
+    """
+    m = len(elements)
+    keys = np.zeros(m, dtype=np.uint64)
+    for e in range(1, m):
+        key = FNV_OFFSET
+        for value in (elements[e, 0], elements[e, 1], elements[e, 2]):
+            key = (key ^ np.uint64(value)) * FNV_PRIME
+        keys[e] = key
+    found, n_runs = group_equal(keys)
+    runs = np.zeros((n_runs, 6), dtype=np.int64)
+    largest = np.zeros(n_runs, dtype=np.int64)
+    order = np.zeros(m, dtype=np.int64)
+    for e in range(1, m):
+        first, stop = elements[e, 4], elements[e, 5]
+        if stop > first:
+            run = runs[found[e]]
+            if run[0] == 0:
+                run[5] = first
+            order[e] = run[0]
+            run[0] += 1
+            run[1] += stop - first
+            for column in range(3):
+                run[2 + column] += sums[stop, column] - sums[first, column]
+            held = sums[stop, 0] - sums[first, 0]
+            largest[found[e]] = max(largest[found[e]], held)
+    for e in range(m):
+        run = runs[found[e]]
+        is_run = run[0] >= 2 and run[1] >= 2 * run[0] and 4 * largest[found[e]] <= 3 * run[2]
+        if e == 0 or not is_run:
+            found[e] = -1
+    return runs, found, order
+
+
+@byte_kernel
+def _run_worth(runs: Any, run: int) -> int:
+    """How much a run is one: its characters, times its items up to a bound."""
+    return runs[run, 2] * min(runs[run, 0], RUN_ITEMS) if run >= 0 else 0
+
+
+@kernel
+def _entries(elements: Any, sums: Any) -> Any:
+    """Runs as of `_runs`, and the entry that each element stands in: of those around it the one
+    whose run is most, the outer of equals; 0 for none."""
+    runs, run_of, order = _runs(elements, sums)
+    item_of = np.zeros(len(elements), dtype=np.int64)
+    for e in range(1, len(elements)):
+        above = item_of[elements[e, 0]]
+        is_more = _run_worth(runs, run_of[e]) > _run_worth(runs, run_of[above])
+        item_of[e] = e if is_more else above
+    return runs, run_of, order, item_of
+
+
+@kernel
 def _fill(text: Any, blocks: Any, elements: Any, signatures: Any, out: Any) -> None:
     n, m = len(blocks), len(elements)
     sums = _prefixes(blocks)
@@ -205,7 +267,7 @@ def _fill(text: Any, blocks: Any, elements: Any, signatures: Any, out: Any) -> N
             near[e, place] = 0
         articles += elements[e, 1] == _ARTICLE
     # elements of the same signature, and siblings
-    groups, n_groups = _group(signatures)
+    groups, n_groups = group_equal(signatures)
     group_size = np.zeros(n_groups, dtype=np.int64)
     group_chars = np.zeros(n_groups, dtype=np.int64)
     group_links = np.zeros(n_groups, dtype=np.int64)
@@ -227,7 +289,7 @@ def _fill(text: Any, blocks: Any, elements: Any, signatures: Any, out: Any) -> N
         for at in range(blocks[b, 0], blocks[b, 1]):
             value = (value ^ np.uint64(text[at])) * FNV_PRIME
         texts[b] = value
-    copies, n_texts = _group(texts)
+    copies, n_texts = group_equal(texts)
     copy_count = np.zeros(n_texts, dtype=np.int64)
     for b in range(n):
         copy_count[copies[b]] += 1
@@ -244,6 +306,11 @@ def _fill(text: Any, blocks: Any, elements: Any, signatures: Any, out: Any) -> N
             box = e
     box_from, box_to = elements[box, 4], elements[box, 5]
     box_chars = sums[box_to, 0] - sums[box_from, 0]
+    runs, run_of, item_order, item_of = _entries(elements, sums)
+    page_run = -1
+    for e in range(1, m):
+        if _run_worth(runs, run_of[e]) > _run_worth(runs, page_run):
+            page_run = run_of[e]
     # the heading that repeats the page's title
     title_at, title_best = -1, 0
     for b in range(n):
@@ -358,7 +425,23 @@ def _fill(text: Any, blocks: Any, elements: Any, signatures: Any, out: Any) -> N
         row[at + 25] = max(box_from - b, 0)
         row[at + 26] = max(b - box_to + 1, 0)
         row[at + 27] = box_levels
-        at += 28
+        item = item_of[element]
+        run = run_of[item]
+        if run >= 0:
+            row[at + 28] = run == page_run
+            row[at + 29] = runs[run, 0]
+            row[at + 30] = _share(runs[run, 2], chars_in_page)
+            row[at + 31] = _share(runs[run, 4], good_in_page)
+            row[at + 32] = _share(sums[runs[run, 5], 2], good_in_page)
+            row[at + 33] = _share(runs[run, 3], runs[run, 2])
+            row[at + 34] = runs[run, 1] * 10 // runs[run, 0]
+            row[at + 35] = item_order[item]
+            row[at + 36] = b - elements[item, 4]
+            row[at + 37] = group_size[group] * 10 // runs[run, 0]
+        else:
+            for place in range(28, 38):
+                row[at + place] = -1
+        at += 38
         row[at] = n
         row[at + 1] = chars_in_page
         row[at + 2] = _share(links_in_page, chars_in_page)
@@ -373,7 +456,14 @@ def _fill(text: Any, blocks: Any, elements: Any, signatures: Any, out: Any) -> N
         row[at + 9] = _share(boxes[box], all_worth)
         row[at + 10] = _share(sums[box_to, 1] - sums[box_from, 1], box_chars)
         row[at + 11] = box_to - box_from
-        at += 12
+        if page_run >= 0:
+            row[at + 12] = runs[page_run, 0]
+            row[at + 13] = _share(runs[page_run, 2], chars_in_page)
+            row[at + 14] = _share(runs[page_run, 4], good_in_page)
+            row[at + 15] = _share(sums[runs[page_run, 5], 2], good_in_page)
+        else:
+            row[at + 12], row[at + 13], row[at + 14], row[at + 15] = -1, -1, -1, -1
+        at += 16
         if _IS_HEADING[tag]:
             last_heading, heading_level = b, _IS_HEADING[tag]
         if sums[b + 1, 2] > sums[b, 2]:
@@ -401,12 +491,22 @@ def _context(blocks: Any, elements: Any, signatures: Any, scores: Any, out: Any)
         weights[b + 1] = weights[b] + blocks[b, 4]
         scored[b + 1] = scored[b] + np.int64(blocks[b, 4]) * scores[b]
         best = max(best, scores[b])
-    groups, n_groups = _group(signatures)
+    groups, n_groups = group_equal(signatures)
     group_weight = np.zeros(n_groups, dtype=np.int64)
     group_score = np.zeros(n_groups, dtype=np.int64)
     for b in range(n):
         group_weight[groups[blocks[b, 2]]] += blocks[b, 4]
         group_score[groups[blocks[b, 2]]] += np.int64(blocks[b, 4]) * scores[b]
+    runs, run_of, order, item_of = _entries(elements, _prefixes(blocks))
+    run_sums = np.zeros((len(runs), 4), dtype=np.int64)  # of all entries, and of the first
+    for e in range(1, len(elements)):
+        if run_of[e] >= 0:
+            sums = run_sums[run_of[e]]
+            first, stop = elements[e, 4], elements[e, 5]
+            for at in (0, 2):
+                if at == 0 or order[e] == 0:
+                    sums[at] += weights[stop] - weights[first]
+                    sums[at + 1] += scored[stop] - scored[first]
     for b in range(n):
         at = base
         row = out[b]
@@ -428,6 +528,12 @@ def _context(blocks: Any, elements: Any, signatures: Any, scores: Any, out: Any)
         first, stop = max(b - 5, 0), min(b + 6, n)
         row[at + 2] = (scored[stop] - scored[first]) // max(weights[stop] - weights[first], 1)
         row[at + 3] = scores[b] * SCALE // best
+        run = run_of[item_of[blocks[b, 2]]]
+        if run >= 0:
+            row[at + 4] = run_sums[run, 1] // max(run_sums[run, 0], 1)
+            row[at + 5] = run_sums[run, 3] // max(run_sums[run, 2], 1)
+        else:
+            row[at + 4], row[at + 5] = -1, -1
 
 
 _N_CONTEXT = len(CONTEXT)

@@ -51,15 +51,15 @@ def test_where_two_disagree_the_text_that_the_others_agree_with_most_is_taken(
 def made_of(monkeypatch: pytest.MonkeyPatch, **texts: str | None) -> Callable[[bytes], Any]:
     """A reader whose engines have these texts for any page; None: one that must not be asked."""
 
-    def engine(options: dict[str, Any]) -> Callable[[bytes], str]:
-        def extract(page: bytes) -> str:
+    def engine(options: dict[str, Any]) -> Callable[[bytes, object], str]:
+        def extract(page: bytes, parsed: object) -> str:
             text = texts[options["engine"]]
             assert text is not None or page == b"<p>a", "asked for nothing"
             return text or ""
 
         return extract
 
-    monkeypatch.setattr(engines, "make_engine", engine)
+    monkeypatch.setattr(engines, "with_parse", engine)
     return make_reader(OPTIONS)
 
 

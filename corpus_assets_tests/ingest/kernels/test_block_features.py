@@ -1,6 +1,7 @@
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from corpus_assets.ingest.kernels.block_features import (
@@ -95,6 +96,37 @@ def naive_features(page: Blocks) -> list[dict[str, int]]:
         worth[element] = worth[element] * unlinked // max(held_chars, 1)
     box = max(range(len(elements)), key=lambda e: (worth[e], e)) if any(worth) else 0
     box_from, box_to = bounds(box)
+
+    def run_of(element: int) -> list[int]:
+        """Siblings of one make that hold text, where they are entries; else none."""
+        made = elements[element][:3]
+        run = [e for e in range(1, len(elements)) if elements[e][:3] == made and inside(e)]
+        held = [total(inside(e), "chars") for e in run]
+        blocks_held = sum(len(inside(e)) for e in run)
+        is_run = len(run) > 1 and blocks_held >= 2 * len(run) and 4 * max(held) <= 3 * sum(held)
+        return run if is_run and element else []
+
+    def all_of(run: list[int]) -> list[dict[str, Any]]:
+        return [each for e in run for each in inside(e)]
+
+    def run_worth(run: list[int]) -> int:
+        return total(all_of(run), "chars") * min(len(run), 10)
+
+    runs = [run_of(e) for e in range(len(elements))]
+    page_run = max(runs, key=run_worth)  # the first of equals
+
+    def of_run(run: list[int], prefix: str) -> dict[str, int]:
+        names = ("items", "share", "good", "before")
+        if not run:
+            return {f"{prefix}run_{name}": -1 for name in names}
+        values = (
+            len(run),
+            share(total(all_of(run), "chars"), everything),
+            share(good(all_of(run)), good(blocks)),
+            share(good(blocks[: bounds(run[0])[0]]), good(blocks)),
+        )
+        return {f"{prefix}run_{name}": value for name, value in zip(names, values, strict=True)}
+
     rows = []
     for number, block in enumerate(blocks):
         element = block["element"]
@@ -121,6 +153,12 @@ def naive_features(page: Blocks) -> list[dict[str, int]]:
             "since_heading": 10_000,
             "until_good": 10_000,
         }
+        item = max(reversed(above), key=lambda e: run_worth(runs[e]))  # the outer of equals
+        run = runs[item]
+        row |= of_run(run, "") | of_run(page_run, "page_")
+        row["in_run"] = int(run == page_run) if run else -1
+        row["run_item"] = run.index(item) if run else -1
+        row["run_place"] = number - bounds(item)[0] if run else -1
         for hint, bit in HINTS.items():
             near = [at for at, e in enumerate(above) if elements[e][2] >> bit & 1]
             row[f"near_{hint}"] = min([*near, FAR, *([2] if block["hints"] >> bit & 1 else [])])
@@ -143,6 +181,16 @@ def naive_features(page: Blocks) -> list[dict[str, int]]:
         ahead = [at for at in range(number + 1, len(blocks)) if is_good(blocks[at])]
         if ahead:
             row["until_good"] = ahead[0] - number
+        if run:
+            row["run_item_blocks"] = len(all_of(run)) * 10 // len(run)
+            links = total(all_of(run), "link_chars")
+            row["run_link_share"] = share(links, total(all_of(run), "chars"))
+            alike = [
+                e
+                for e in range(len(elements))
+                if page.signatures[e] == page.signatures[element] and inside(e)
+            ]
+            row["run_copies"] = len(alike) * 10 // len(run)
         rows.append(row)
     return rows
 
@@ -159,8 +207,6 @@ def test_features_are_what_their_names_say(seed: int) -> None:
 
 
 def test_scores_of_the_surroundings_are_means_by_length() -> None:
-    import numpy as np
-
     page = find_blocks(b"<div class=a><p>four<p>eight888</div><div class=b>six666</div>")
     scores = np.array([100, 400, 1000], dtype=np.int32)
     both = add_context(page, block_features(page), scores)
@@ -172,6 +218,28 @@ def test_scores_of_the_surroundings_are_means_by_length() -> None:
     assert {row["page"] for row in rows} == {(400 + 3200 + 6000) // 18}
     assert [row["signature"] for row in rows] == [300, 300, 1000]
     assert [row["best_share"] for row in rows] == [100, 400, 1000]
+
+
+def test_scores_of_a_run_are_those_of_its_entries() -> None:
+    entries = "".join(f"<div class=post><h4>u{n}</h4><p>text of {n}</div>" for n in range(3))
+    page = find_blocks(f"<h1>title</h1><div>{entries}</div>".encode())
+    scores = np.array([900, 100, 300, 200, 600, 0, 400], dtype=np.int32)
+    both = add_context(page, block_features(page), scores)
+    rows = [dict(zip(CONTEXT, row, strict=True)) for row in both[:, len(FEATURES) :].tolist()]
+    assert [row["run"] for row in rows] == [-1] + [(3 * 2 * 100 + 3 * 7 * 1300 // 3) // 27] * 6
+    assert [row["run_first"] for row in rows] == [-1] + [(2 * 100 + 7 * 300) // 9] * 6
+
+
+def test_posts_of_a_board_are_a_run_and_its_layout_is_none() -> None:
+    posts = "".join(
+        f"<article class=post><b>{n}</b><p>says</p><p>more</p></article>" for n in "abc"
+    )
+    around = "<div id=x>one</div><div id=y><h1>The board</h1>{}</div><div id=z>two</div>"
+    page = find_blocks(around.format(posts).encode())
+    rows = [dict(zip(FEATURES, row, strict=True)) for row in block_features(page).tolist()]
+    assert [row["run_items"] for row in rows] == [-1, -1, *[3] * 9, -1]
+    assert [row["run_item"] for row in rows[2:11]] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert [row["run_place"] for row in rows[2:11]] == [0, 1, 2] * 3
 
 
 def test_a_page_without_text_has_no_rows() -> None:

@@ -1,0 +1,85 @@
+"""Types of pages in a build: a rule asks for them, groups and the mixture know them, and pages of a
+type are extracted as the recipe says for it."""
+
+from pathlib import Path
+from typing import Any
+
+from catalog.db.registry import Registry
+from catalog.formats.store import Store as CatalogStore
+from catalog.lineage.tables import Lineage
+from corpus_assets.build import build
+from corpus_assets.core.home import Home
+from corpus_assets.session import open_session
+from corpus_assets_tests.ingest.warc_bytes import members, response
+from corpus_assets_tests.pipeline.test_groups import RECIPE, write
+from corpus_assets_tests.small_corpus import prose
+
+GENERATORS = {"forum": "phpBB 3", "documentation": "Sphinx 7.2"}
+CHANGES: dict[str, Any] = {
+    "sources": [
+        {"name": "forum", "format": "warc", "domain": "web",
+         "snapshots": {"forum-1": "pages.warc.gz"}},
+        RECIPE["sources"][2],
+    ],
+    "documents": {"extraction": {
+        "engine": "blocks", "page_type": True,
+        "by_type": {"documentation": {"engine": "trafilatura", "include_tables": False}},
+    }},
+    "signals.families": [{"family": "gopher_quality"}, {"family": "page_notes"}],
+    "selection.rules": [
+        {"name": "kind", "signal": "page_type", "in": ["forum", "documentation"],
+         "only_languages": None},
+    ],
+    "selection.tiers": None,
+    "selection.single_tier": "low",
+    "mixture.tiers": {"low": 1},
+    "clusters": {"near": False},
+    "shards.group_by": {"page_type": ["forum"]},
+    "mixture.labels": {"page_type": {"forum": 3}},
+    "mixture.block_samples": 2000,
+}  # fmt: skip
+
+
+def page(kind: str, number: int) -> bytes:
+    text = "".join(f"<p>{prose(f'{kind} {n}', number)}</p>" for n in range(4))
+    table = f"<table><tr><td>cell {number}</td><td>of a table</td></tr></table>"
+    named = f"<meta name=generator content='{GENERATORS.get(kind, '')}'>"
+    said = '<meta property="og:type" content="article">' if kind == "article" else named
+    made = f"<html><head>{said}<title>{kind} {number}</title></head><body><h1>{kind} {number}</h1>"
+    return f"{made}<article>{text}{table}{text}</article></body></html>".encode()
+
+
+def test_types_of_pages_decide_in_selection_mixture_and_extraction(tmp_path: Path) -> None:
+    recipe = write(tmp_path / "in", CHANGES)
+    pages = [
+        response(f"https://a.test/{kind}/{number}", page(kind, number))
+        for kind in ("forum", "documentation", "article")
+        for number in range(6)
+    ]
+    (recipe.parent / "pages.warc.gz").write_bytes(members(*pages))
+    home = Home.resolve(str(tmp_path / "home"))
+    with open_session(str(recipe), home, workers=1) as session:
+        made = build(session, "v").manifest
+    with Lineage(Registry(home.catalog_url), CatalogStore(home.store_url), "v") as tables:
+        rows = tables.connection.execute(
+            f"SELECT s.page_type, d.reason, contains(t.text, 'of a table') "
+            f"FROM {tables.scan('signals')} AS s "
+            f"JOIN {tables.scan('decisions')} AS d USING (doc_id) "
+            f"JOIN {tables.scan('texts')} AS t USING (doc_id) "
+            "WHERE s.page_type IS NOT NULL"
+        ).fetchall()
+    found = {(kind, reason): 0 for kind, reason, _ in rows}
+    for kind, reason, _ in rows:
+        found[kind, reason] += 1
+    assert found == {("forum", None): 6, ("documentation", None): 6, ("article", "kind"): 6}
+    assert {(kind, has_table) for kind, _, has_table in rows if kind != "article"} == {
+        ("forum", True),
+        ("documentation", False),  # trafilatura without tables, by the recipe
+    }
+    of_pages = {
+        group.labels["page_type"]: group for group in made.groups if group.snapshot == "forum-1"
+    }
+    assert {kind: group.documents for kind, group in of_pages.items()} == {"forum": 6, "other": 6}
+    [phase] = made.phases
+    rates = {kind: phase.counts[group.id] / group.samples for kind, group in of_pages.items()}
+    assert 2.7 < rates["forum"] / rates["other"] < 3.3
