@@ -141,8 +141,14 @@ def pack_plan(
 ) -> int:
     """Write the pack of a plan and return its bytes.
 
-    The held-out set must be free of takedowns in force, and no arm may hold a document of it.
+    The held-out set must be free of takedowns in force, and no arm may hold a document of it. A
+    pack holds the code that is here: that of the plan, or the plan is refused.
     """
+    if (here := code_digest()) != plan.code:
+        raise EvidenceError(
+            f"the plan was made by other code ({plan.code[:16]}) than is here ({here[:16]}): its "
+            "runs would stray from it; plan the comparison again, or pack where it was planned"
+        )
     heldout = _heldout(store, registry, plan)
     encoder = version_encoder(store, registry, plan.arms[plan.baseline].version)
     arms = read_arms(store, registry, plan, encoder)
