@@ -33,7 +33,13 @@ def folder(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return tmp_path
 
 
-@pytest.mark.parametrize("page", EXAMPLES.PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=() if page.name == "README.md" else pytest.mark.slow, id=page.name)
+        for page in EXAMPLES.PAGES
+    ],
+)
 def test_the_outputs_on_the_page_are_those_of_a_run(page: Path, folder: Path) -> None:
     examples = EXAMPLES.run_page(page, folder)
     assert len(examples) >= 5

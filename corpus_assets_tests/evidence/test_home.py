@@ -152,9 +152,7 @@ def test_a_contaminated_held_out_set_is_refused_by_the_document_and_not_its_text
     assert not (tmp_path / "pack").exists()
 
 
-def test_a_plan_of_other_code_is_not_packed(
-    opened: tuple[Store, Registry], tmp_path: Path
-) -> None:
+def test_a_plan_of_other_code_is_not_packed(opened: tuple[Store, Registry], tmp_path: Path) -> None:
     store, registry = opened
     plan = plan_comparison(store, registry, write_settings(tmp_path, texts(4, 5)))
     other = plan.model_copy(update={"code": "0" * 64})

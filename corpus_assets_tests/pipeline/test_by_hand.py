@@ -66,6 +66,7 @@ def test_after_a_takedown_everything_is_materialized_under_the_lock_of_the_live_
     assert "another partition of corpus_version" in str(refused.value)
 
 
+@pytest.mark.slow
 def test_after_a_takedown_new_calibrations_are_reached_by_doing_what_messages_say(
     place: Place,
 ) -> None:

@@ -72,6 +72,7 @@ def test_a_new_mix_writes_a_manifest_and_shares_every_shard(
     assert old["groups"] == new["groups"]
 
 
+@pytest.mark.slow
 def test_a_change_that_selects_the_same_documents_finds_all_later_stages_again(
     demo_home: Path, tmp_path: Path
 ) -> None:

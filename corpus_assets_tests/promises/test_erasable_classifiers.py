@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 from catalog.db.rows import SuppressionRow
 from corpus_assets.core.home import Home
@@ -82,6 +83,7 @@ def _stored_samples(store: Store) -> set[bytes]:
     return found
 
 
+@pytest.mark.slow
 def test_a_document_that_was_taken_down_is_in_no_sample_and_in_no_later_training(
     tmp_path: Path,
 ) -> None:

@@ -27,6 +27,7 @@ def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+@pytest.mark.slow
 def test_erasing_under_a_pinned_table_equals_never_having_read(tmp_path: Path) -> None:
     make_small_corpus(tmp_path)
     recipe = yaml.safe_load(RECIPE)

@@ -1,5 +1,7 @@
 """P4 with a language model: it is pinned, so erasing a document changes no one else's perplexity."""
 
+import pytest
+
 from corpus_assets_tests.promises.erasure.case import Erasure, Kit
 from corpus_assets_tests.promises.test_erasable_random import kit  # noqa: F401, a fixture
 
@@ -15,6 +17,7 @@ def _with_a_model(shared: Kit) -> Erasure:
     raise AssertionError("no recipe has a language model")
 
 
+@pytest.mark.slow
 def test_erasing_under_a_pinned_model_equals_never_having_read(kit: Kit) -> None:  # noqa: F811
     """`run` compares each takedown with a build from scratch under the same lock, file by file."""
     case = _with_a_model(kit)

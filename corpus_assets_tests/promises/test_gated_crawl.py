@@ -78,6 +78,7 @@ def test_every_gate_met_something(built: Place) -> None:
     assert all(DOCUMENTS.is_reason(reason) for reason in reasons if reason), reasons
 
 
+@pytest.mark.slow
 def test_another_number_of_workers_gives_the_same_bytes(
     built: Place, server: CrawlServer, tmp_path: Path
 ) -> None:

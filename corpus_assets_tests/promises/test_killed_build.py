@@ -2,48 +2,47 @@
 
 import json
 import os
-import random
 import signal
 import subprocess
 import time
 from pathlib import Path
 
-from corpus_assets_tests.demo_build import (
-    VERSION,
-    build_demo,
-    corpus_command,
-    environment,
-    version_files,
-)
+from corpus_assets_tests.conftest import VERSION, Place
+from corpus_assets_tests.demo_build import corpus_command, environment, run_corpus, version_files
+
+MOMENTS = (0.0, 0.3, 0.7)  # shares of all results that are stored when it is killed
+RESULTS = "artifacts/*/*/result.json"
 
 
 def test_a_build_killed_at_several_points_ends_with_the_same_version(
-    demo_home: Path, tmp_path: Path
+    small_build: Place, tmp_path: Path
 ) -> None:
     home = tmp_path / "killed"
-    moments = random.Random(7)
-    kills = 0
-    for attempt in range(3):
-        # Later attempts live longer, so that kills fall into early and late stages alike.
-        kills += _build_and_kill(home, after_s=moments.uniform(3, 5) + 3 * attempt)
-    assert kills >= 2, "the build ended before it could be killed; shorten the moments"
-    build_demo(home, workers=2)
-    assert version_files(home) == version_files(demo_home)
+    build = ["build", str(small_build.recipe), "--version", VERSION, "--workers", "2"]
+    in_all = _results(small_build.home)
+    for share in MOMENTS:
+        assert _build_and_kill(home, build, int(share * in_all)), "it ended before it was killed"
+    run_corpus(home, *build)
+    assert version_files(home, VERSION) == small_build.files()
     assert _every_result_has_its_files(home)
 
 
-def _build_and_kill(home: Path, after_s: float) -> bool:
-    """Start a build in its own process group and SIGKILL the whole group; True if it was alive."""
+def _results(home: Path) -> int:
+    return sum(1 for _ in (home / "store").glob(RESULTS))
+
+
+def _build_and_kill(home: Path, build: list[str], results: int) -> bool:
+    """Start a build in its own process group and SIGKILL the whole group once it has stored more
+    than so many results; True if it was alive."""
     process = subprocess.Popen(
-        corpus_command("build", "demo", "--version", VERSION, "--workers", "2"),
+        corpus_command(*build),
         env=environment(home),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    deadline = time.monotonic() + after_s
-    while time.monotonic() < deadline and process.poll() is None:
-        time.sleep(0.05)
+    while _results(home) <= results and process.poll() is None:
+        time.sleep(0.01)
     alive = process.poll() is None
     if alive:
         os.killpg(process.pid, signal.SIGKILL)
@@ -53,7 +52,7 @@ def _build_and_kill(home: Path, after_s: float) -> bool:
 
 def _every_result_has_its_files(home: Path) -> bool:
     """Leftover temporary files are harmless; a result that names an absent file is not."""
-    for result in (home / "store" / "artifacts").rglob("result.json"):
+    for result in (home / "store").glob(RESULTS):
         outputs = json.loads(result.read_bytes())["outputs"].values()
         if not all((home / "store" / out["path"]).is_file() for out in outputs):
             return False

@@ -136,6 +136,7 @@ def _corpus(home: Home, *arguments: object) -> None:
     assert main([*map(str, arguments), "--home", str(home.root)]) == 0
 
 
+@pytest.mark.slow
 def test_no_word_of_a_removed_document_is_left_in_any_file_of_the_home(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -84,6 +84,7 @@ def _requests(home: Path) -> list[Any]:
     return list(Registry(f"sqlite:///{home}/catalog.db").takedowns())
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_several_moments_ends_like_an_undisturbed_one(
     built: Path, undisturbed: dict[str, str], tmp_path: Path
 ) -> None:

@@ -23,9 +23,9 @@ LEARNED = {"fineweb-edu": "not_educational", "dclm": "low_quality"}
 
 
 @pytest.fixture(scope="module")
-def built(sliced: Slice) -> dict[str, dict[str, dict[str, Any]]]:  # noqa: F811
+def built(sliced: Slice) -> Built:  # noqa: F811
     """Recipe -> URL -> decision."""
-    return {name: fates(sliced, name) for name in NAMES}
+    return Built(sliced)
 
 
 def of_kind(built: Built, slice_: Slice, name: str, kinds: set[str]) -> list[dict[str, Any]]:

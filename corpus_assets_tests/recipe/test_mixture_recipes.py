@@ -63,6 +63,7 @@ def darkforest(home: Home) -> dict[str, Any]:
     return {"manifest": load_manifest(folder / "manifest.json"), "tokenizer": tokenizer}
 
 
+@pytest.mark.slow
 def test_sources_have_the_tiers_that_were_given_by_hand(darkforest: dict[str, Any]) -> None:
     tiers = {group.snapshot: group.tier for group in darkforest["manifest"].groups}
     assert tiers == {
@@ -75,6 +76,7 @@ def test_sources_have_the_tiers_that_were_given_by_hand(darkforest: dict[str, An
     }
 
 
+@pytest.mark.slow
 def test_the_cooldown_is_the_last_stretch_and_has_no_low_tier(darkforest: dict[str, Any]) -> None:
     manifest = darkforest["manifest"]
     main_phase, cooldown = manifest.phases
@@ -86,6 +88,7 @@ def test_the_cooldown_is_the_last_stretch_and_has_no_low_tier(darkforest: dict[s
     assert "low" not in {tier[group] for group in cooldown.counts}
 
 
+@pytest.mark.slow
 def test_thirty_of_256_slots_have_names_and_the_rest_are_reserved(
     darkforest: dict[str, Any],
 ) -> None:

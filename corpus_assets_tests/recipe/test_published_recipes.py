@@ -27,6 +27,7 @@ from corpus_assets_tests.small_corpus import stored_member
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 NAMES = ("c4", "gopher", "fineweb", "fineweb2", "dolma", "redpajama-v2")
+QUICK = {"c4", "fineweb"}  # of which the others' rules are the most; each takes a build
 SNAPSHOT = "CC-DEMO-2024-10"
 FILE = f"web/{SNAPSHOT}/part-00000.warc.gz"
 UNTOUCHED = {"licence_cc", "boilerplate_lines"}  # planted, but nothing that a rule looks at
@@ -195,16 +196,30 @@ def decisions(pipeline: Pipeline) -> dict[str, dict[str, Any]]:
 ENGLISH = [name for name in NAMES if name not in ("fineweb2", "redpajama-v2")]
 
 
+class Built(dict[str, dict[str, dict[str, Any]]]):
+    """Recipe -> URL -> decision, built when it is asked for."""
+
+    def __init__(self, sliced: Slice) -> None:
+        self._sliced = sliced
+
+    def __missing__(self, name: str) -> dict[str, dict[str, Any]]:
+        self[name] = fates(self._sliced, name)
+        return self[name]
+
+
 @pytest.fixture(scope="module")
-def built(sliced: Slice) -> dict[str, dict[str, dict[str, Any]]]:
-    """Recipe -> URL -> decision."""
-    return {name: fates(sliced, name) for name in NAMES}
+def built(sliced: Slice) -> Built:
+    return Built(sliced)
 
 
-Built = dict[str, dict[str, dict[str, Any]]]
+def by_recipe(*names: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(
+        "name",
+        [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in names],
+    )
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "fineweb2"])
+@by_recipe(*(name for name in NAMES if name != "fineweb2"))
 @pytest.mark.parametrize("page", PAGES)
 def test_a_planted_page_meets_its_fate(built: Built, name: str, page: str) -> None:
     decision = built[name][url_of(page)]
@@ -216,7 +231,7 @@ def test_a_planted_page_meets_its_fate(built: Built, name: str, page: str) -> No
         assert decision["reason"] in (first, "tail")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@by_recipe(*NAMES)
 def test_spam_and_thin_pages_go_and_ordinary_ones_stay(
     built: Built, sliced: Slice, name: str
 ) -> None:
@@ -230,14 +245,14 @@ def test_spam_and_thin_pages_go_and_ordinary_ones_stay(
             assert decision["kept"] or decision["reason"] == "tail", (url, decision["reason"])
 
 
-@pytest.mark.parametrize("name", ENGLISH)
+@by_recipe(*ENGLISH)
 def test_other_languages_go(built: Built, sliced: Slice, name: str) -> None:
     for url, what in sliced.planted.items():
         if what & {"wrong_language", "de", "fr", "es"}:
             assert not built[name][url]["kept"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@by_recipe(*NAMES)
 def test_lines_that_a_text_step_cuts_are_not_in_the_final_text(built: Built, name: str) -> None:
     decision = built[name][url_of("script_line")]
     text = decision["text"]

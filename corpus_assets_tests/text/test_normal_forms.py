@@ -40,8 +40,8 @@ def in_order(text: str, apart: Apart) -> str:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("bait", ["\u0315\u0300", "\u0f73", "\uff9e\u0334", "\u0344\u0323"])
 def test_very_many_marks_are_put_in_order(bait: str) -> None:
-    """The library alone would take minutes for each."""
-    half = 200_000
+    """The library alone takes a time that grows with the square: minutes for ten times as many."""
+    half = 50_000
     for text in ("q" + bait * half, "q" + bait[0] * half + bait[-1] * half):
         assert nfc(text) == in_order(text, "NFD")
         assert nfkc(text) == in_order(text, "NFKD")

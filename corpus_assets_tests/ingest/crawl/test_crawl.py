@@ -289,6 +289,7 @@ def test_the_original_of_a_streamed_page_is_fetched_again_by_its_range(
     assert len(server.seen) == 1
 
 
+@pytest.mark.slow
 def test_the_shipped_recipe_runs_from_two_files(
     server: CrawlServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
