@@ -8,7 +8,6 @@ with 130, SIGTERM with 143, as shells expect.
 """
 
 import contextlib
-import gc
 import html
 import json
 import math
@@ -21,7 +20,6 @@ import click
 
 from catalog.errors import is_full
 
-ALLOCATIONS = 100_000  # of containers, between two looks for garbage
 EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
@@ -160,18 +158,6 @@ def short(digest: str | None) -> str:
 
 STOPPED = "stopped; finished parts are kept, run the same command to go on"
 FULL = "the disk is full; free some space and run the same command again: finished parts are kept"
-
-
-@contextlib.contextmanager
-def rare_collections() -> Iterator[None]:
-    """Look for garbage less often. A command imports thousands of modules, whose objects all stay;
-    going through them again and again took a tenth of a short one's time."""
-    before = gc.get_threshold()
-    gc.set_threshold(ALLOCATIONS, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 @contextlib.contextmanager

@@ -1,6 +1,5 @@
 """The `catalog` command as people and scripts meet it."""
 
-import gc
 import json
 import os
 import subprocess
@@ -14,8 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from catalog.cli.commands import main
-from catalog.cli.options import OneLineErrors
-from catalog.cli.terminal import ALLOCATIONS, printable
+from catalog.cli.terminal import printable
 from catalog.db import schema
 from catalog.db.rows import GateRow
 from corpus_assets_tests.catalog.corpus import PREFERENCE, Corpus, Doc, build
@@ -307,16 +305,3 @@ def test_the_command_line_alone_loads_no_numeric_library() -> None:
     code = f"import sys, catalog.cli.commands; print(sorted(set(sys.modules) & {heavy}))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "[]"
-
-
-def test_garbage_is_looked_for_less_often_while_a_command_runs() -> None:
-    before, seen = gc.get_threshold(), []
-
-    @click.command()
-    def look() -> None:
-        seen.append(gc.get_threshold())
-
-    group = OneLineErrors(commands={"look": look})
-    assert CliRunner().invoke(group, ["look"]).exit_code == 0
-    assert seen == [(ALLOCATIONS, *before[1:])]
-    assert gc.get_threshold() == before
