@@ -8,14 +8,12 @@ the page's declarations and a few sums; the parse is that of the engine `blocks`
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from corpus_assets.ingest.extractors.engines import PageType
 from corpus_assets.ingest.kernels.blocks import Blocks, find_blocks
 from corpus_assets.ingest.kernels.page_form import MANY_ITEMS, PageForm, measure_form
 
-PAGE_TYPES = get_args(PageType)
 MAX_BYTES = 2_000_000
 """The beginning of a page that is looked at."""
 _BY_RANK = ("forum", "product", "documentation", "listing", "home_page", "article")
@@ -85,8 +83,8 @@ class _Said(NamedTuple):
 
 
 def page_type(page: bytes, parsed: Blocks | None = None) -> str:
-    """Return the type of a page in UTF-8, one of `PAGE_TYPES`; `parsed` are its blocks where they
-    are there already."""
+    """Return the type of a page in UTF-8, a `PageType`; `parsed` are its blocks where they are
+    there already."""
     if parsed is None or len(page) > MAX_BYTES:
         page = page[:MAX_BYTES]
         parsed = find_blocks(page)
@@ -94,7 +92,7 @@ def page_type(page: bytes, parsed: Blocks | None = None) -> str:
     prices = _prices(parsed) if form.product_names >= MANY_PRODUCT_NAMES else 0
     points = _points(_said(page), form, prices)
     best = max(_BY_RANK, key=lambda name: points[name])  # the first of equals
-    return best if points[best] >= ENOUGH else PAGE_TYPES[-1]
+    return best if points[best] >= ENOUGH else "other"
 
 
 def _points(said: _Said, form: PageForm, prices: int) -> Counter[str]:

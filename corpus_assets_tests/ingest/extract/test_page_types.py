@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from pydantic import ValidationError
@@ -12,7 +12,8 @@ from corpus_assets.ingest.documents import IngestSettings, ingest_part
 from corpus_assets.ingest.extract import ExtractionSettings, Extractor, extractor_version
 from corpus_assets.ingest.extract.extractor import TypeSettings
 from corpus_assets.ingest.extractors.blocks import VERSION
-from corpus_assets.ingest.extractors.page_types import MAX_BYTES, PAGE_TYPES, page_type
+from corpus_assets.ingest.extractors.engines import PageType
+from corpus_assets.ingest.extractors.page_types import MAX_BYTES, page_type
 from corpus_assets.ingest.kernels.blocks import find_blocks
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets_tests.ingest.extract.test_blocks_engine import ARTICLE, POST, SENTENCE
@@ -64,9 +65,9 @@ def test_any_page_has_a_type_and_always_the_same() -> None:
     for seed in range(60):
         page = random_page(Random(seed))
         assert page_type(page) == page_type(bytes(page))
-        assert page_type(page) in PAGE_TYPES
+        assert page_type(page) in get_args(PageType)
     for page in (b"<", b"\0" * 50, b"<div>" * 3000, b"\xff" * 99, b"<meta" * 9999, b"</p>"):
-        assert page_type(page) in PAGE_TYPES
+        assert page_type(page) in get_args(PageType)
 
 
 def test_the_end_of_a_very_long_page_is_not_looked_at() -> None:
