@@ -228,18 +228,21 @@ def label_command(
     counts: Counter[str] = Counter()
     part = out.with_name(f"{out.name}.part")  # so that OUT is whole, or not there
     opened = gzip.open if out.suffix == ".gz" else open
-    with opened(part, "wt", encoding="utf-8") as lines:
-        for label in label_pages(warcs, command, count, workers, limits):
-            counts[label.reason or "labelled"] += 1
-            if label.reason is None:
-                row = {"record_id": label.record_id, "url": label.url}
-                lines.write(json.dumps(row | {"main_content": label.main_content}) + "\n")
-    if not counts["labelled"]:
-        part.unlink()
-        raise CorpusError(
-            f"{command[0]} found text on none of {counts.total()} pages "
-            f"({', '.join(f'{n} {why}' for why, n in counts.most_common()) or 'no page read'})"
-        )
-    part.replace(out)
+    try:
+        with opened(part, "wt", encoding="utf-8") as lines:
+            for label in label_pages(warcs, command, count, workers, limits):
+                counts[label.reason or "labelled"] += 1
+                if label.reason is None:
+                    row = {"record_id": label.record_id, "url": label.url}
+                    lines.write(json.dumps(row | {"main_content": label.main_content}) + "\n")
+        if not counts["labelled"]:
+            raise CorpusError(
+                f"{command[0]} found text on none of {counts.total()} pages "
+                f"({', '.join(f'{n} {why}' for why, n in counts.most_common()) or 'no page read'})"
+                "; try it by hand on one of them"
+            )
+        part.replace(out)
+    finally:
+        part.unlink(missing_ok=True)
     answer = {"truth": str(out), **dict(counts.most_common())}
     print_json(answer) if as_json else print_fields(answer.items())

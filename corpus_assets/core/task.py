@@ -314,12 +314,12 @@ class FileSpool(Mapping[str, tuple[bytes | Pieces, int]]):
     def close(self) -> None:
         """Forget all files."""
         self._held.clear()
-        self.__del__()
-
-    def __del__(self) -> None:
-        # A stop signal can end __init__ halfway: nothing it sets is taken for granted here.
         if "_spool" in self.__dict__:
             self._spool.close()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError):  # a stop signal ended __init__ halfway
+            self.close()
 
 
 def unnamed_file(data: bytes) -> pa.NativeFile:

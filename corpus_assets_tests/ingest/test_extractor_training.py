@@ -241,8 +241,8 @@ def test_a_program_that_is_not_there_or_finds_nothing_is_told(tmp_path: Path) ->
     done = CliRunner().invoke(extraction, [*given, "no-such-extractor"])
     assert isinstance(done.exception, CorpusError)
     assert "cannot run no-such-extractor" in str(done.exception)
-    assert not out.exists()
+    assert list(tmp_path.iterdir()) == [warc]
     done = CliRunner().invoke(extraction, [*given, sys.executable, "-c", ""])
     assert isinstance(done.exception, CorpusError)
     assert "none of 1 pages (1 empty)" in str(done.exception)
-    assert not out.exists()
+    assert list(tmp_path.iterdir()) == [warc]
