@@ -1,11 +1,10 @@
 """The `catalog` command: what is in a version, where it came from, and whether it is whole."""
 
 import sys
-from contextlib import contextmanager
 from dataclasses import asdict
 from getpass import getuser
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import click
 
@@ -13,7 +12,7 @@ from catalog.cli import views
 from catalog.cli.options import BROKEN_EXIT, OneLineErrors, Place, placed, version_option
 from catalog.cli.serve import serve
 from catalog.cli.takedown import takedown
-from catalog.cli.terminal import print_json, print_line, print_table
+from catalog.cli.terminal import print_json, print_line, print_table, progress_line
 from catalog.errors import CatalogError
 
 
@@ -296,8 +295,14 @@ def verify(place: Place, as_json: bool, version: str, jobs: int) -> int:
     """
     from catalog.verify.version import verify as check
 
-    with _progress() as tell:
-        answer = check(place.registry, place.store, version, jobs, tell)
+    with progress_line("checking") as tell:
+        answer = check(
+            place.registry,
+            place.store,
+            version,
+            jobs,
+            lambda what, done, total: tell(f"{what}: {done} of {total}"),
+        )
     print_json(answer) if as_json else views.show_verified(answer)
     return 0 if answer["ok"] else BROKEN_EXIT
 
@@ -332,15 +337,3 @@ def sql(place: Place, as_json: bool, query: str, limit: int, version: str | None
     print_table(answer["columns"], answer["rows"])
     if answer["truncated"]:
         click.echo(f"catalog: only the first {limit} rows are shown (see --limit)", err=True)
-
-
-@contextmanager
-def _progress() -> Any:
-    """A line that tells how far a long check is, on a terminal only."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("checking") as status:
-        yield lambda what, done, total: status.update(f"checking {what}: {done} of {total}")

@@ -13,7 +13,8 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -21,6 +22,8 @@ import click
 from catalog.errors import is_full
 
 EIGHTHS = " ▏▎▍▌▋▊▉"
+PROGRESS_EVERY_S = 30.0
+"""How often a long command tells how far it is, where no terminal shows it all the time."""
 
 
 def printable(value: Any) -> str:
@@ -60,6 +63,27 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | str):
         return value
     return str(value)
+
+
+@contextlib.contextmanager
+def progress_line(what: str) -> Iterator[Callable[[str], None]]:
+    """Yield what tells on stderr how far a long command is: one line that changes on a terminal,
+    elsewhere a line every `PROGRESS_EVERY_S` seconds."""
+    if sys.stderr.isatty():
+        from rich.console import Console
+
+        with Console(stderr=True).status(what) as status:
+            yield lambda done: status.update(f"{what} {done}")
+        return
+    told = time.monotonic()
+
+    def tell(done: str) -> None:
+        nonlocal told
+        if time.monotonic() - told >= PROGRESS_EVERY_S:
+            click.echo(f"{what} {done}", err=True)
+            told = time.monotonic()
+
+    yield tell
 
 
 def print_json(value: Any) -> None:

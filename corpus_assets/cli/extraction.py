@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from catalog.cli.terminal import print_fields, print_json, print_table
+from catalog.cli.terminal import print_fields, print_json, print_table, progress_line
 from corpus_assets.cli.options import JSON_OPTION
 from corpus_assets.core.errors import CorpusError
 
@@ -229,9 +229,13 @@ def label_command(
     part = out.with_name(f"{out.name}.part")  # so that OUT is whole, or not there
     opened = gzip.open if out.suffix == ".gz" else open
     try:
-        with opened(part, "wt", encoding="utf-8") as lines:
+        with opened(part, "wt", encoding="utf-8") as lines, progress_line("labelling") as tell:
             for label in label_pages(warcs, command, count, workers, limits):
                 counts[label.reason or "labelled"] += 1
+                tell(
+                    f"{counts.total():,} {f'of {count:,} ' if count else ''}pages: "
+                    f"{', '.join(f'{n:,} {why}' for why, n in counts.most_common())}"
+                )
                 if label.reason is None:
                     row = {"record_id": label.record_id, "url": label.url}
                     lines.write(json.dumps(row | {"main_content": label.main_content}) + "\n")

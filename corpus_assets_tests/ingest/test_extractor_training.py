@@ -246,3 +246,18 @@ def test_a_program_that_is_not_there_or_finds_nothing_is_told(tmp_path: Path) ->
     assert isinstance(done.exception, CorpusError)
     assert "none of 1 pages (1 empty)" in str(done.exception)
     assert list(tmp_path.iterdir()) == [warc]
+
+
+def test_labelling_tells_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    warc, out = tmp_path / "pages.warc.gz", tmp_path / "labels.jsonl"
+    pages = [response(f"https://a.org/{text}", f"<p>{text}".encode()) for text in ("one", "two")]
+    warc.write_bytes(members(*pages))
+    given = ["label", str(out), "--warc", str(warc), "--count", "2", "--"]
+    echo = [sys.executable, "-c", "import sys; print(sys.stdin.read())"]
+    assert "labelling" not in CliRunner().invoke(extraction, [*given, *echo]).stderr
+    monkeypatch.setattr("catalog.cli.terminal.PROGRESS_EVERY_S", 0)
+    told = CliRunner().invoke(extraction, [*given, *echo]).stderr.splitlines()
+    assert told == [
+        "labelling 1 of 2 pages: 1 labelled",
+        "labelling 2 of 2 pages: 2 labelled",
+    ]
