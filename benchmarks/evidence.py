@@ -4,6 +4,7 @@
     python benchmarks/evidence.py pack PACK --texts BIG/text --pages BIG/warc --shared DATA
     python PACK/run.py                  # on a machine with a GPU; resumes
     python benchmarks/evidence.py table PACK
+    python benchmarks/evidence.py pairs PACK    # the baseline against itself, sets of its seeds
 
 Arms are made from one pool of English documents. Of each, 10, 25 or 50% of the tokens are replaced:
 
@@ -36,7 +37,7 @@ import pyarrow.parquet as pq
 from machine import machine
 
 from corpus_assets.evidence.arms import Arm, Document
-from corpus_assets.evidence.compare import Difference
+from corpus_assets.evidence.compare import NOT_DECIDED, Bootstrap, Difference, compare_arms
 from corpus_assets.evidence.gate import Results, compare_results, described, open_results
 from corpus_assets.evidence.heldout import (
     cut_to,
@@ -372,6 +373,40 @@ def show_plain(results: Results, path: Path | None) -> None:
         save(path, results, {"plain": told, "notes": list(results.strays)})
 
 
+def show_pairs(options: argparse.Namespace) -> None:
+    """One version against itself: of models that differ by seed alone, sets are drawn that share
+    no seed, and compared as two arms are. How often the interval misses 0, and is it decided?"""
+    results = open_results(options.folder)
+    arm, held_out = results.plan["baseline"], results.held_out
+    tokens = results.plan["proxy"]["tokens"]
+    rates = [results.scores(arm, rate, tokens) for rate in results.plan["learning_rates"]]
+    scores = [found for found in rates if found is not None]
+    if len(scores) < 2:
+        raise SystemExit("both learning rates need runs: run the pack to its end")
+    seeds, bootstrap = scores[0].seeds, Bootstrap(held_out)
+    rng, told = np.random.default_rng(0), {}
+    for count in options.seeds_each:
+        missed, decided, domains = 0, 0, 0
+        for _ in range(options.pairs):
+            drawn = [int(seed) for seed in rng.permutation(seeds)[: 2 * count]]
+            arms = {"a": [rate.of(drawn[:count]) for rate in scores],
+                    "b": [rate.of(drawn[count:]) for rate in scores]}  # fmt: skip
+            (found,) = compare_arms(held_out, "a", arms, results.rule, bootstrap)
+            missed += not found.macro.low <= 0 <= found.macro.high
+            decided += found.verdict != NOT_DECIDED
+            domains += sum(not one.low <= 0 <= one.high for one in found.main[:-1])
+        shares = [missed / options.pairs, domains / options.pairs / len(held_out.domains),
+                  decided / options.pairs]  # fmt: skip
+        told[count] = dict(
+            zip(("macro_misses_0", "domains_miss_0", "decided"), shares, strict=True)
+        )
+        print(f"{options.pairs} pairs of {count} seeds each, of {len(seeds)}: 0 outside of "
+              f"{shares[0]:.1%} of macro intervals and {shares[1]:.1%} of those of domains; "
+              f"{shares[2]:.1%} decided")  # fmt: skip
+    if options.save is not None:
+        save(options.save, results, {"pairs": told, "notes": list(results.strays)})
+
+
 def save(path: Path, results: Results, told: dict[str, Any]) -> None:
     """Keep nats of every run and document in one table, and plan, set and verdicts beside it."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -426,6 +461,12 @@ def main() -> None:
     table.add_argument("folder", type=Path)
     table.add_argument("--plain", action="store_true", help="single seeds, no intervals")
     table.add_argument("--save", type=Path, help="also write PATH.parquet, .json and .svg")
+    pairs = commands.add_parser("pairs")
+    pairs.set_defaults(command=show_pairs)
+    pairs.add_argument("folder", type=Path)
+    pairs.add_argument("--pairs", type=int, default=200)
+    pairs.add_argument("--seeds-each", type=int, nargs="+", default=[3, 4])
+    pairs.add_argument("--save", type=Path, help="also write PATH.parquet and .json")
     options = parser.parse_args()
     print(f"{machine()}\n")
     options.command(options)

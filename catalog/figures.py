@@ -13,6 +13,11 @@ def wilson(part: int, whole: int) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
+def short(value: float) -> str:
+    """Return a number with four digits, or with all of those before the point."""
+    return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
 def size(count: float) -> str:
     """Return bytes as people read them."""
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):

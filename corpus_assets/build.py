@@ -53,6 +53,9 @@ class Record(Protocol):
     def published(self, version: Version) -> None:
         """Record a version that is published."""
 
+    def gated(self, version: Version, told: str) -> None:
+        """Record whether a version was released, and why."""
+
 
 Work = Callable[[Record], Version | None]
 
@@ -83,6 +86,9 @@ class InProcess:
         return
 
     def published(self, version: Version) -> None:
+        return
+
+    def gated(self, version: Version, told: str) -> None:
         return
 
 
@@ -162,6 +168,8 @@ def build_unless(
                     refresh_orders(session)
                     continue
             record.published(made)
+            if release:
+                _release(session, made, record)
             return made
 
     with build_lease(session):
@@ -172,11 +180,17 @@ def build_unless(
         if made is not None and runner.knows(session, made):
             if made.gave_way is not None:
                 session.progress.told(f"mixture: {made.gave_way}")
-        else:
-            made = runner.within(session, name, work)
-        if made is not None and release:
-            session.progress.told(release_if_passed(session.registry, name, session.replaces))
-        return made
+            if release:
+                _release(session, made, InProcess())
+            return made
+        return runner.within(session, name, work)
+
+
+def _release(session: Session, version: Version, record: Record) -> None:
+    """Release a version whose gates have passed, and tell what became of it."""
+    told = release_if_passed(session.registry, version.name, session.replaces)
+    record.gated(version, told)
+    session.progress.told(told)
 
 
 def _published(session: Session, name: str) -> Version | None:

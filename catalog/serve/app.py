@@ -29,7 +29,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from catalog.ask import documents, review, tokens, versions
 from catalog.db.registry import Registry
 from catalog.errors import CatalogError, TakedownRefused, UnknownName
-from catalog.figures import size
+from catalog.figures import short, size
 from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage
 from catalog.plugins import installed, load
@@ -468,7 +468,7 @@ def _shown(value: Any) -> Any:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return short(value)
     if not isinstance(value, str) or hasattr(value, "__html__") or value.isprintable():
         return value
     return "".join(

@@ -35,7 +35,7 @@ from corpus_assets.defs.resources import (
     CorpusResource,
     takedown_tags,
 )
-from corpus_assets.defs.version_assets import CORPUS_VERSION, recorded_version
+from corpus_assets.defs.version_assets import CORPUS_VERSION, gate_events, recorded_version
 from corpus_assets.graph.checks import CheckOutcome
 from corpus_assets.graph.run import AssetReport, StageIncomplete
 from corpus_assets.ingest.snapshots import SnapshotFiles
@@ -205,6 +205,10 @@ class RunRecord:
         for old in self._session.replaces:
             if old in known:
                 self._context.log_event(_revoked(old, version.name))
+
+    def gated(self, version: Version, told: str) -> None:
+        for event in gate_events(self._session.registry, version.name, told):
+            self._context.log_event(event)  # type: ignore[arg-type]  # it takes checks too
 
     def _checked(self, asset: str, partition: str | None, outcome: CheckOutcome) -> None:
         evaluation = check_evaluation(asset, partition, outcome)

@@ -11,7 +11,7 @@ from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.defs.partitions import SNAPSHOTS, VERSIONS
 from corpus_assets.defs.resources import VERSION_TAG, CorpusResource
-from corpus_assets.defs.version_assets import RELEASE_GATE, recorded_gates
+from corpus_assets.defs.version_assets import gate_events
 from corpus_assets.inspect.snapshots import remove_whole, skip_failed
 from corpus_assets.session import open_home
 
@@ -40,11 +40,8 @@ def release(context: dg.OpExecutionContext, config: ReleaseConfig, corpus: Corpu
     row = registry.version(config.version)
     context.instance.add_dynamic_partitions(VERSIONS.name or "", [config.version])
     context.instance.add_run_tags(context.run_id, {VERSION_TAG: config.version})
-    metadata, outcome = recorded_gates(registry, config.version, f"released: {row.release_reason}")
-    context.log_event(
-        dg.AssetMaterialization(RELEASE_GATE, partition=config.version, metadata=metadata)
-    )
-    context.log_event(outcome)  # type: ignore[arg-type]  # it takes checks too
+    for event in gate_events(registry, config.version, f"released: {row.release_reason}"):
+        context.log_event(event)  # type: ignore[arg-type]  # it takes checks too
     context.add_output_metadata(
         {
             "version": row.name,

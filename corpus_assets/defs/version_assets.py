@@ -132,6 +132,14 @@ def recorded_gates(
     return metadata, check_evaluation(RELEASE_GATE, name, outcome)
 
 
+def gate_events(
+    registry: Registry, name: str, told: str
+) -> tuple[dg.AssetMaterialization, dg.AssetCheckEvaluation]:
+    """Return the asset `release_gate` of a version and its check as events of a run."""
+    metadata, outcome = recorded_gates(registry, name, told)
+    return dg.AssetMaterialization(RELEASE_GATE, partition=name, metadata=metadata), outcome
+
+
 def _funnel_table(steps: Sequence[Step]) -> dg.TableMetadataValue:
     """Show what each stage left of the records, and the reasons it gave most often."""
     return dg.MetadataValue.table(

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from catalog.cli.terminal import escape
 from catalog.db.judgements import summed
 from catalog.db.rows import JudgementRow
+from catalog.figures import short
 from corpus_assets.core.decisions import id_keys
 from corpus_assets.ingest.documents import SUPPRESSED
 from corpus_assets.inspect.version_columns import (
@@ -258,7 +259,7 @@ def _article(one: Specimen, max_chars: int) -> str:
 
 
 def _shown(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return short(value) if isinstance(value, float) else str(value)
 
 
 def _lines(text: str) -> str:

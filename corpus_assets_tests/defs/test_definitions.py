@@ -168,14 +168,15 @@ def test_a_build_is_one_run_of_its_job_that_the_ui_can_start_again(
             partitions = instance.get_materialized_partitions(dg.AssetKey(name))
             assert partitions == (set(SNAPSHOTS) if name in BY_SNAPSHOT else set())
             assert instance.get_latest_materialization_event(dg.AssetKey(name)) is not None
-        built = [asset for asset in ASSETS if asset.key != dg.AssetKey("release_gate")]
-        checks = [(asset.key, spec) for asset in built for spec in asset.check_specs]
+        checks = [(asset.key, spec) for asset in ASSETS for spec in asset.check_specs]
         for key, spec in checks:
             found = instance.event_log_storage.get_asset_check_execution_history(spec.key, 10)
             of = {None} if spec.partitions_def is None else set(SNAPSHOTS)
-            of = {VERSION} if key.to_user_string() == "corpus_version" else of
+            of = {VERSION} if key.to_user_string() in BY_VERSION else of
             assert {one.partition for one in found} == of
             assert {one.run_id for one in found} == {run.run_id}
+        released = instance.get_materialized_partitions(dg.AssetKey("release_gate"))
+        assert released == {VERSION}
         before = place.files()
         config = dict(run.run_config)
         config["resources"]["corpus"]["config"] |= {

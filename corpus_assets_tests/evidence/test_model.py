@@ -36,6 +36,29 @@ def scored(table: pa.Table, nats_of: object, sequence: int, eod: int, pad: int) 
     return score.per_document(table, layout, nats)
 
 
+@pytest.mark.filterwarnings("ignore:mkldnn")  # it has no bfloat16: that is why
+def test_muon_on_a_processor_steps_as_torchs_does() -> None:
+    """To the precision of bfloat16, in which torch computes it."""
+    draw = torch.Generator().manual_seed(1)
+    for shape in ((24, 24), (16, 40), (40, 16)):
+        start = torch.randn(shape, generator=draw)
+        ours, theirs = start.clone().requires_grad_(), start.clone().requires_grad_()
+        pair = [
+            train.Float32Muon([ours]),
+            torch.optim.Muon(
+                [theirs], weight_decay=train.WEIGHT_DECAY, adjust_lr_fn="match_rms_adamw"
+            ),
+        ]
+        for _ in range(3):
+            ours.grad = torch.randn(shape, generator=draw)
+            theirs.grad = ours.grad.clone()
+            for optimizer in pair:
+                optimizer.param_groups[0]["lr"] = 0.01
+                optimizer.step()
+        moved = (theirs - start).square().mean().sqrt()
+        assert (ours - theirs).square().mean().sqrt() < 0.03 * moved
+
+
 def test_bits_per_byte_do_not_depend_on_the_tokenizer() -> None:
     """A model that gives every byte one chance in 256 has 8 bits a byte, however text is cut."""
     rows = heldout_rows(5)
