@@ -105,11 +105,16 @@ EXAMPLES = 20
 
 
 def diff(registry: Registry, store: Store, before: str, after: str) -> dict[str, Any]:
-    """Compare two versions; the cost follows the lineage files that differ.
+    """Compare two versions; the cost follows the lineage files that differ."""
+    answer = diff_settings(registry, store, before, after)
+    if not answer["deleted"]:
+        answer["documents"] |= diff_documents(registry, store, before, after)
+    return answer
 
-    Of a version that was deleted, what the registry still knows is compared: settings, shards and
-    counts, not single documents.
-    """
+
+def diff_settings(registry: Registry, store: Store, before: str, after: str) -> dict[str, Any]:
+    """Compare what the registry knows of two versions, also of deleted ones: settings, shards and
+    counts, not single documents."""
     old, new = registry.version(before), registry.version(after)
     old_shards = registry.version_shards(before)
     new_shards = registry.version_shards(after)
@@ -127,8 +132,7 @@ def diff(registry: Registry, store: Store, before: str, after: str) -> dict[str,
             json.loads(registry.lock(new.lock_digest).json),
         ),
         "shards": _shards(old_shards, new_shards),
-        "documents": {"before": old.documents, "after": new.documents}
-        | ({} if deleted else _documents(registry, store, before, after)),
+        "documents": {"before": old.documents, "after": new.documents},
         "tokens": _tokens(old_shards, new_shards),
     }
 
@@ -156,7 +160,7 @@ def _tokens(before: list[ShardRow], after: list[ShardRow]) -> list[dict[str, Any
     ]
 
 
-def _documents(registry: Registry, store: Store, before: str, after: str) -> dict[str, Any]:
+def diff_documents(registry: Registry, store: Store, before: str, after: str) -> dict[str, Any]:
     """Return documents that came and went.
 
     Only decision files that the versions do not share are read. That is enough: a document has

@@ -34,6 +34,7 @@ from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage
 from catalog.plugins import installed, load
 from catalog.serve import STYLE, story
+from catalog.serve.differences import Differences
 from catalog.serve.thresholds import what_if
 from catalog.takedown.requests import show as show_takedown
 
@@ -98,6 +99,7 @@ class Application:
     def __init__(self, registry: Registry, store: Store, with_review: bool = False) -> None:
         self.registry, self.store = registry, store
         self.versions = Versions(registry, store)
+        self._differences = Differences(registry, store)
         self._form_token = secrets.token_urlsafe(32) if with_review else ""
         loader = jinja2.FileSystemLoader(FOLDER / "templates")
         self._pages = jinja2.Environment(
@@ -111,6 +113,7 @@ class Application:
     @asynccontextmanager
     async def open(self, app: Starlette) -> AsyncIterator[None]:
         yield
+        self._differences.close()
         self.versions.close()
 
     def page(self, template: str, values: Mapping[str, Any], code: int = 200) -> HTMLResponse:
@@ -197,8 +200,14 @@ class Application:
 
     def difference(self, request: Request) -> Response:
         before, after = (request.query_params.get(side, "") for side in ("before", "after"))
-        answer = versions.diff(self.registry, self.store, before, after)
-        return self.page("diff.html", answer)
+        answer = versions.diff_settings(self.registry, self.store, before, after)
+        counted = None if answer["deleted"] else self._differences.documents(before, after)
+        answer["documents"] |= counted or {}
+        is_counting = counted is None and not answer["deleted"]
+        page = self.page("diff.html", answer | {"is_counting": is_counting})
+        if is_counting:
+            page.headers["Refresh"] = "2"
+        return page
 
     def review(self, request: Request) -> Response:
         """Show the next record that fits a question, for people to judge where that is asked for."""

@@ -4,6 +4,7 @@ import dataclasses
 import html
 import json
 import re
+import threading
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -18,14 +19,15 @@ import pytest
 
 from catalog import plugins
 from catalog.ask.raw import withheld
-from catalog.ask.versions import funnel
+from catalog.ask.versions import diff_documents, funnel
 from catalog.db.registry import Registry
 from catalog.db.rows import MetricRow, SuppressionRow
-from catalog.errors import TakedownRefused
+from catalog.errors import TakedownRefused, UnknownName
 from catalog.figures import size
 from catalog.formats.ids import near_text_order
 from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage
+from catalog.serve import differences
 from catalog.serve.app import LOOPBACK, make_app
 from catalog.serve.story import kind_of, refuse_withheld, segments
 from catalog.takedown.requests import request
@@ -111,6 +113,36 @@ def test_every_page_is_whole_and_without_scripts(browser: Browser, small_build: 
         assert not markup.seen & {"script", "iframe", "img", "object"}, path
         assert "default-src 'none'" in answer.headers["content-security-policy"]
         assert answer.headers["referrer-policy"] == "no-referrer"
+
+
+def test_a_difference_that_takes_long_is_shown_without_it_first(
+    small_build: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted, asked = threading.Event(), list[int]()
+
+    def slow(*given: Any) -> dict[str, Any]:
+        asked.append(1)
+        assert counted.wait(60)
+        if len(asked) == 1:
+            raise UnknownName("the first try fails")
+        return diff_documents(*given)
+
+    monkeypatch.setattr(differences, "diff_documents", slow)
+    monkeypatch.setattr(differences, "WAIT_S", 0.05)
+    path = f"/diff?before={VERSION}&after={VERSION}"
+    with serving(small_build) as browser:
+        first = browser.get(path)
+        assert first.headers["refresh"] == "2"
+        assert "are being counted" in first.body
+        assert "Tokens by group" in first.body
+        counted.set()
+        monkeypatch.setattr(differences, "WAIT_S", 60)
+        assert "the first try fails" in browser.get(path).body
+        last = browser.get(path)
+        assert "Documents that came: 0" in last.body
+        assert "refresh" not in last.headers
+        browser.get(path)
+    assert len(asked) == 2, "an answer is kept"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,50 @@
+"""Documents that came and went between two versions, counted once, while the page is shown already.
+
+Versions without a common lineage file are compared record by record, which takes many seconds with
+tens of millions of documents.
+"""
+
+import threading
+from collections import OrderedDict
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any
+
+from catalog.ask.versions import diff_documents
+from catalog.db.registry import Registry
+from catalog.formats.store import Store
+
+WAIT_S = 0.5  # a page waits so long for an answer
+KEPT = 64
+
+
+class Differences:
+    """The answers asked for last; one is counted at a time."""
+
+    def __init__(self, registry: Registry, store: Store) -> None:
+        self._registry, self._store = registry, store
+        self._asked: OrderedDict[tuple[str, str], Future[dict[str, Any]]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(1, "difference")
+
+    def documents(self, before: str, after: str) -> dict[str, Any] | None:
+        """Return what `diff_documents` does; None while it is being counted."""
+        key = before, after
+        with self._lock:
+            found = self._asked.pop(key, None)
+            if found is None:
+                found = self._pool.submit(
+                    diff_documents, self._registry, self._store, before, after
+                )
+            self._asked[key] = found
+            while len(self._asked) > KEPT:
+                self._asked.popitem(last=False)[1].cancel()
+        wait([found], WAIT_S)
+        if not found.done() or found.cancelled():
+            return None
+        if found.exception() is not None:  # to be tried again by whoever asks next
+            with self._lock:
+                self._asked.pop(key, None)
+        return found.result()
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
