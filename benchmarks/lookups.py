@@ -189,6 +189,7 @@ def register(
     lineage: list[LineageRow],
     shards: list[ShardRow],
     keys: list[KeyRow],
+    version: str = VERSION,
 ) -> None:
     registry.upgrade()
     registry.put_source(SourceRow("synthetic", "warc", "web"))
@@ -196,19 +197,19 @@ def register(
         registry.put_snapshot(SnapshotRow(name, "synthetic", rank), [])
     registry.put_recipe(RecipeRow("r" * 64, "bench", "name: bench\n"))
     registry.put_lock(LockRow("l" * 64, "{}"))
-    folder = root / "versions" / VERSION
+    folder = root / "versions" / version
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "tokenizer.json").write_bytes(tokenizer_json()[0])
-    manifest = manifest_bytes(VERSION, shards, f"versions/{VERSION}/tokenizer.json")
+    manifest = manifest_bytes(version, shards, f"versions/{version}/tokenizer.json")
     (folder / "manifest.json").write_bytes(manifest)
     funnel = {"format": FUNNEL_FORMAT, "records": 1, "dropped": {}}
     (folder / FUNNEL).write_text(json.dumps(funnel))
     listed = {FUNNEL: sha256_hex((folder / FUNNEL).read_bytes())}
-    contents = dump_contents(VERSION, listed, lineage, keys)
+    contents = dump_contents(version, listed, lineage, keys)
     (folder / CONTENTS_NAME).write_bytes(contents)
     registry.publish_version(
         VersionRow(
-            VERSION, "l" * 64, "r" * 64, f"versions/{VERSION}/manifest.json",
+            version, "l" * 64, "r" * 64, f"versions/{version}/manifest.json",
             sha256_hex(manifest), sum(s.documents for s in shards),
             sum(s.tokens for s in shards), sum(s.samples for s in shards),
             contents_sha256=sha256_hex(contents),

@@ -6,7 +6,9 @@ Makes the lineage of a synthetic corpus with the pipeline's own writers (as `loo
 it as a version in a real catalog, serves it, and asks for every kind of page: each time with a
 document that was not asked for before, one question at a time. The first answer of each kind is
 told apart, since a browser would wait for it. `--again` measures once more in the folder of an
-earlier run. The folder needs about 300 bytes a document.
+earlier run. The folder needs about 300 bytes a document. Two more versions have every other part of
+the lineage each, so that nothing of them is shared: a page of their difference answers before their
+documents are counted; how long counting takes is told at the end.
 """
 
 import argparse
@@ -24,7 +26,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 import uvicorn
-from lookups import VERSION, build_ours, domain_of, draw
+from lookups import VERSION, build_ours, domain_of, draw, register
 from machine import machine
 from synthetic_lineage import SEQ_LEN
 
@@ -33,6 +35,7 @@ from catalog.formats.store import Store
 from catalog.serve.app import make_app
 
 Asked = Callable[[dict[str, Any]], str]
+HALVES = ("half-1", "half-2")  # versions without a common lineage file
 
 
 def main() -> None:
@@ -51,6 +54,9 @@ def main() -> None:
     store = options.out / "store"
     if not options.again:
         build_ours(registry, store, options.documents, options.workers)
+        for half, name in enumerate(HALVES):
+            files = registry.lineage_files(VERSION, "decisions")[half::2]
+            register(registry, store, files, registry.version_shards(VERSION), [], name)
     asked = draw(store, registry.lineage_files(VERSION, "documents"), options.answers + 1)
     print(f"{registry.version(VERSION).documents:,} kept documents\n")
     print("| page | first ms | p50 ms | p95 ms | most ms |\n|---|---|---|---|---|")
@@ -61,6 +67,12 @@ def main() -> None:
             p50, p95 = np.percentile(rest, [50, 95])
             print(f"| {name} | {first:.0f} | {p50:.0f} | {p95:.0f} | {max(rest):.0f} |")
             sys.stdout.flush()
+        started = time.perf_counter()
+        while "are being counted" in body_of(
+            f"{address}/diff?before={HALVES[1]}&after={HALVES[0]}"
+        ):
+            time.sleep(0.5)
+        print(f"\ndocuments of the halves counted in {time.perf_counter() - started:.1f} s")
 
 
 def pages(registry: Registry) -> dict[str, Asked]:
@@ -81,6 +93,7 @@ def pages(registry: Registry) -> dict[str, Asked]:
         "a version": lambda row: f"/versions/{VERSION}",
         "other thresholds": lambda row: f"/versions/{VERSION}/what-if",
         "difference of versions": lambda row: f"/diff?before={VERSION}&after={VERSION}",
+        "difference, no common file": lambda row: f"/diff?before={HALVES[0]}&after={HALVES[1]}",
         "search by address": lambda row: find(row["url"]),
         "search by host": lambda row: find(domain_of(row["host"])),
         "search by id": lambda row: find(row["doc_id"].hex()),
@@ -97,12 +110,16 @@ def pages(registry: Registry) -> dict[str, Asked]:
 def answered(address: str) -> float:
     """Milliseconds until a page is there, redirections included."""
     started = time.perf_counter()
+    body_of(address)
+    return 1000 * (time.perf_counter() - started)
+
+
+def body_of(address: str) -> str:
     with urllib.request.urlopen(address) as answer:
-        body = answer.read().decode()
-    spent = 1000 * (time.perf_counter() - started)
+        body: str = answer.read().decode()
     if not re.search("</html>", body):
         raise SystemExit(f"{address} is not a whole page: the numbers would mean nothing")
-    return spent
+    return body
 
 
 @contextmanager
