@@ -40,7 +40,11 @@ def unseal(data: bytes) -> tuple[dict[str, Any], str, str]:
 
 
 def changed_keys(before: Any, after: Any) -> list[dict[str, Any]]:
-    """Return dotted keys whose values differ; None stands for a key that is not there."""
+    """Return dotted keys whose values differ; None stands for a key that is not there.
+
+    Things in a list are told apart by their names where each has one, as in `--set`, so that one
+    more shifts no others; `KEY.*` has the names in their order.
+    """
     old, new = dict(_flat(before)), dict(_flat(after))
     return [
         {"key": key, "before": old.get(key), "after": new.get(key)}
@@ -57,7 +61,11 @@ def _flat(value: Any, key: str = "") -> list[tuple[str, Any]]:
             for item in _flat(inner, f"{key}.{name}" if key else str(name))
         ]
     if isinstance(value, list) and any(isinstance(inner, dict | list) for inner in value):
-        return [
-            item for place, inner in enumerate(value) for item in _flat(inner, f"{key}[{place}]")
+        names = [inner.get("name") if isinstance(inner, dict) else None for inner in value]
+        is_named = all(isinstance(name, str) for name in names) and len({*names}) == len(names)
+        return [(f"{key}.*", names)] * is_named + [
+            item
+            for place, inner in enumerate(value)
+            for item in _flat(inner, f"{key}.{names[place]}" if is_named else f"{key}[{place}]")
         ]
     return [(key, value)]

@@ -27,6 +27,17 @@ def test_keys_are_named_by_their_path() -> None:
     assert changed_keys(after, after) == []
 
 
+def test_things_with_names_are_told_apart_by_them() -> None:
+    long, short = {"name": "long", "max": 9}, {"name": "short", "min": 2}
+    assert changed_keys({"rules": [long, short]}, {"rules": [long, short | {"min": 3}]}) == [
+        {"key": "rules.short.min", "before": 2, "after": 3}
+    ]
+    assert changed_keys({"rules": [long, short]}, {"rules": [short, long]}) == [
+        {"key": "rules.*", "before": ["long", "short"], "after": ["short", "long"]}
+    ]
+    assert changed_keys({"rules": [long, long]}, {"rules": [long, short]})[0]["key"] == "rules.*"
+
+
 def test_a_dropped_document_a_new_one_and_a_new_setting_are_told(tmp_path: Path) -> None:
     first = [doc for name in SNAPSHOTS for doc in pages(name)]
     corpus = build(tmp_path, docs=first)
