@@ -275,8 +275,10 @@ def verify(version: str, home: str | None, as_json: bool) -> None:
 def report(version: str, output: Path | None, prices: str | None, home: str | None) -> None:
     """Write a version's report: one self-contained page.
 
-    When it was built, at what cost, and what people said of its decisions come first.
+    When it was built, at what cost, how its gates came out, and what people said of its decisions
+    come first.
     """
+    from corpus_assets.evidence.page import gates_section
     from corpus_assets.inspect.canary import judgements_section
     from corpus_assets.inspect.cost import cost_section, load_prices
     from corpus_assets.session import open_home
@@ -290,6 +292,7 @@ def report(version: str, output: Path | None, prices: str | None, home: str | No
     row = registry.version(version)
     added = [
         cost_section(place, row, load_prices(prices)),
+        gates_section(store, registry.gates(version)),
         judgements_section(registry.judgements(version)),
     ]
     target = output or Path(f"{version}-report.html")

@@ -83,7 +83,7 @@ def proxy_runs_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) 
                 allow_retries=False,
             )
         train_missing(store, registry, plan, context.log.info)
-    found = next(one for one in stored_results(store) if one.digest == plan.digest())
+    (found,) = stored_results(store, plan.digest())
     gate = decide(registry, store, registry.version(name).name, found)
     return dg.MaterializeResult(
         metadata={

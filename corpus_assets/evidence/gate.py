@@ -98,11 +98,14 @@ def open_results(folder: Path) -> Results:
     return _results(data, read_runs(folder / "runs"), str(folder / "plan.json"))
 
 
-def stored_results(store: Store) -> list[Results]:
-    """Read the results that were imported into a store, in the order of their plans' digests."""
+def stored_results(store: Store, plan: str = "") -> list[Results]:
+    """Read the results that were imported into a store, in the order of their plans' digests; of
+    one plan, where its digest is given."""
     found = []
     for path in store.list("evidence/plans"):
         digest = Path(path).stem
+        if plan not in ("", digest):
+            continue
         bases = [
             name.removesuffix(".json")
             for name in store.list(f"evidence/runs/{digest}")

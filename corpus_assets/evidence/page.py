@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 from catalog.cli.terminal import escape
+from catalog.db.rows import GateRow
+from corpus_assets.core.store import Store
 from corpus_assets.evidence.compare import Difference
-from corpus_assets.evidence.gate import Compared, Results, interval_table
+from corpus_assets.evidence.gate import Compared, Results, interval_table, stored_results
 from corpus_assets.evidence.results import Run
 from corpus_assets.versions.pages import forest_plot, line_chart, page, table, wide
 
@@ -23,6 +25,24 @@ def evidence_page(results: Results, compared: Compared) -> str:
     parts.append("<h2>Training loss</h2>" + wide(loss_curves(results.runs)))
     parts += [f"<p>{escape(note)}</p>" for note in compared.notes]
     return page("Evidence", "".join(parts))
+
+
+def gates_section(store: Store, gates: Sequence[GateRow]) -> tuple[str, str]:
+    """Return a section of a report: how the gates of a version came out, and where small models
+    decided, their differences and losses."""
+    rows = [
+        (gate.name, "passed" if gate.passed else "closed", gate.detail.get("message", ""))
+        for gate in gates
+    ]
+    parts = [table(("gate", "outcome", "said"), rows)] if rows else []
+    for gate in gates:
+        if "intervals" not in gate.detail:
+            continue
+        parts.append(f"<h3>Against {escape(gate.detail['baseline'])}</h3>")
+        parts.append(wide(forest_plot(gate.detail["intervals"])))
+        for results in stored_results(store, gate.detail["plan"]):
+            parts.append("<h3>Training loss</h3>" + wide(loss_curves(results.runs)))
+    return "Gates", "".join(parts)
 
 
 def loss_curves(runs: Sequence[Run]) -> str:

@@ -86,8 +86,8 @@ def test_a_report_is_copied_out_with_what_the_version_took(
     written = page.read_text(encoding="utf-8")
     name = "when-and-at-what-cost"
     section = written[written.index(f'<h2 id="{name}">') : written.index('<h2 id="funnel">')]
-    link = f'<a href="#{name}">When and at what cost</a>'
-    plain = written.replace(section, "").replace(link, "")
+    links = f'<a href="#{name}">When and at what cost</a><a href="#gates">Gates</a>'
+    plain = written.replace(section, "").replace(links, "")
     stored = small_build.store / "versions" / VERSION / "report.html"
     assert plain == stored.read_text(encoding="utf-8")
     cost = json.loads(said(capsys, "cost", VERSION, "--home", home, "--json"))
@@ -99,6 +99,8 @@ def test_a_report_is_copied_out_with_what_the_version_took(
         for one in cost["stages"]
     ]
     assert f"computed from {cost['first_computed_at']} to" in section
+    gates = re.findall(r"<td>(\w+)</td><td>passed</td>", section.partition('<h2 id="gates">')[2])
+    assert gates == ["audit", "conservation", "drift", "models"]
 
 
 def test_a_report_of_a_version_whose_cost_is_lost_is_written_all_the_same(

@@ -28,7 +28,7 @@ from corpus_assets.evidence.gate import (
     judge,
     open_results,
 )
-from corpus_assets.evidence.page import dose_response, evidence_page
+from corpus_assets.evidence.page import dose_response, evidence_page, gates_section
 from corpus_assets.evidence.results import measured, write_run
 from corpus_assets.session import open_home
 from corpus_assets_tests.conftest import VERSION, Place
@@ -186,6 +186,12 @@ def test_imported_results_are_found_by_their_arms(tmp_path: Path) -> None:
         find_results(store, "v1", "v2")
     with pytest.raises(EvidenceError, match="no results of a plan with v1 and three"):
         find_results(store, "v1", "three")
+    one = find_results(store, "v1", "one")
+    detail = {"message": "<better>", "plan": one.digest, "baseline": "v1",
+              "intervals": [["prose", -1.0, -2.0, 0.5, 0.5]]}  # fmt: skip
+    title, drawn = gates_section(store, [GateRow("v2", "models", True, detail=detail)])
+    assert (title, drawn.count("<svg"), "&lt;better&gt;" in drawn) == ("Gates", 2, True)
+    assert gates_section(store, []) == ("Gates", "")
 
 
 @pytest.fixture
