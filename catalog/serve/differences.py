@@ -11,6 +11,7 @@ from typing import Any
 
 from catalog.ask.versions import diff_documents
 from catalog.db.registry import Registry
+from catalog.db.rows import VersionRow
 from catalog.formats.store import Store
 
 WAIT_S = 0.5  # a page waits so long for an answer
@@ -22,13 +23,15 @@ class Differences:
 
     def __init__(self, registry: Registry, store: Store) -> None:
         self._registry, self._store = registry, store
-        self._asked: OrderedDict[tuple[str, str], Future[dict[str, Any]]] = OrderedDict()
+        self._asked: OrderedDict[tuple[VersionRow, VersionRow], Future[dict[str, Any]]] = (
+            OrderedDict()
+        )
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(1, "difference")
 
     def documents(self, before: str, after: str) -> dict[str, Any] | None:
         """Return what `diff_documents` does; None while it is being counted."""
-        key = before, after
+        key = self._registry.version(before), self._registry.version(after)
         with self._lock:
             found = self._asked.pop(key, None)
             if found is None:

@@ -3,6 +3,8 @@
 import hashlib
 import json
 import math
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -153,6 +155,17 @@ def test_runs_on_disk_are_compared_and_drawn(tmp_path: Path) -> None:
     told = json.loads(CliRunner().invoke(cli, [*asked, "--json"]).stdout)
     assert told["arms"][0]["verdict"] == "better"
     assert len(told["arms"][0]["differences"]) == 3
+
+
+def test_a_version_is_compared_with_itself_by_sets_of_its_seeds(tmp_path: Path) -> None:
+    """The benchmark that counts how often equal arms are decided."""
+    arms = {"base": ("v1", "m1", NONE), "new": ("v2", "m2", NONE)}
+    folder = write_results(tmp_path / "results", arms, seeds=6)
+    script = Path(__file__).parents[2] / "benchmarks" / "evidence.py"
+    asked = ["pairs", folder, "--pairs", "20", "--seeds-each", "3", "--save", tmp_path / "pairs"]
+    subprocess.run([sys.executable, script, *asked], check=True, capture_output=True)
+    told = json.loads((tmp_path / "pairs.json").read_text())
+    assert told["pairs"]["3"]["decided"] <= told["pairs"]["3"]["macro_misses_0"] <= 0.3
 
 
 def test_results_that_stray_from_their_plan_say_so(tmp_path: Path) -> None:
