@@ -65,7 +65,7 @@ def test_intervals_cover_the_truth(spread: Spread) -> None:
 def test_intervals_cover_the_truth_within_two_points(
     seeds: int, is_paired: bool, spread: Spread
 ) -> None:
-    found = covered(seeds, spread, is_paired, worlds=2000, draws=400)
+    found = covered(seeds, spread, is_paired, worlds=1000, draws=400)
     assert 0.93 <= found <= 0.975 if not is_paired else 0.93 <= found <= 0.97
 
 
