@@ -10,12 +10,13 @@ from corpus_assets.text.characters import (
     ALONE,
     CUT,
     IN_FORM,
+    assigned_codes,
     char_tables,
     in_nfkc,
     nfkc,
     replacements,
 )
-from corpus_assets.text.codepoints import decode, text_buffers
+from corpus_assets.text.codepoints import decode, each_of, text_buffers
 from corpus_assets.text.words import spell_words
 from corpus_assets_tests.text.word_reference import NASTY
 
@@ -37,6 +38,17 @@ def test_the_tables_change_only_together_with_the_versions_of_signatures_and_eva
     tables = char_tables()
     digest = hashlib.sha256(tables.classes.tobytes() + tables.folded.astype("<u4").tobytes())
     assert digest.hexdigest() == "1ed7856b3137f73d5803b6b139739831a939c1d0abb20bfe5e1cb51903488491"
+
+
+def test_code_points_that_tables_are_not_built_from_hold_nothing() -> None:
+    is_built = np.zeros(0x110000, np.bool_)
+    is_built[assigned_codes()] = is_built[0xD800:0xE000] = True
+    chars = each_of(np.flatnonzero(~is_built).astype(np.uint32))
+    assert len(chars) > 800_000
+    for form in ("NFD", "NFKC"):
+        assert pc.utf8_normalize(chars, form).equals(chars)
+    assert pc.utf8_lower(pc.utf8_upper(chars)).equals(chars)
+    assert not pc.any(pc.match_substring_regex(chars, r"[\p{L}\p{N}\p{M}\p{Cf}]")).as_py()
 
 
 def test_folding_is_idempotent() -> None:
