@@ -108,7 +108,8 @@ def diff(registry: Registry, store: Store, before: str, after: str) -> dict[str,
     """Compare two versions; the cost follows the lineage files that differ."""
     answer = diff_settings(registry, store, before, after)
     if not answer["deleted"]:
-        answer["documents"] |= diff_documents(registry, store, before, after)
+        with Lineage(registry, store, before) as old, Lineage(registry, store, after) as new:
+            answer["documents"] |= diff_documents(old, new)
     return answer
 
 
@@ -160,18 +161,17 @@ def _tokens(before: list[ShardRow], after: list[ShardRow]) -> list[dict[str, Any
     ]
 
 
-def diff_documents(registry: Registry, store: Store, before: str, after: str) -> dict[str, Any]:
-    """Return documents that came and went.
+def diff_documents(before: Lineage, after: Lineage) -> dict[str, Any]:
+    """Return documents that came and went, by queries of the first one's connection.
 
     Only decision files that the versions do not share are read. That is enough: a document has
     one kept record at most, so one that is kept in a shared file is kept in both versions.
     """
-    with Lineage(registry, store, before) as lineage, Lineage(registry, store, after) as later:
-        old = _unshared(lineage.files["decisions"], later.files["decisions"])
-        new = _unshared(later.files["decisions"], lineage.files["decisions"])
-        scans = lineage.scan("decisions", files=old), lineage.scan("decisions", files=new)
-        removed, removed_reasons = _gone(lineage, scans[0], scans[1])
-        added, added_reasons = _gone(lineage, scans[1], scans[0])
+    old = _unshared(before.files["decisions"], after.files["decisions"])
+    new = _unshared(after.files["decisions"], before.files["decisions"])
+    scans = before.scan("decisions", files=old), before.scan("decisions", files=new)
+    removed, removed_reasons = _gone(before, scans[0], scans[1])
+    added, added_reasons = _gone(before, scans[1], scans[0])
     return {
         "removed": sum(removed_reasons.values()),
         "removed_reasons": removed_reasons,

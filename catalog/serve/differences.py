@@ -5,14 +5,18 @@ tens of millions of documents.
 """
 
 import threading
+import time
 from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
+
+import duckdb
 
 from catalog.ask.versions import diff_documents
 from catalog.db.registry import Registry
 from catalog.db.rows import VersionRow
 from catalog.formats.store import Store
+from catalog.lineage.tables import Lineage
 
 WAIT_S = 0.5  # a page waits so long for an answer
 KEPT = 64
@@ -28,6 +32,7 @@ class Differences:
         )
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(1, "difference")
+        self._running: duckdb.DuckDBPyConnection | None = None
 
     def documents(self, before: str, after: str) -> dict[str, Any] | None:
         """Return what `diff_documents` does; None while it is being counted."""
@@ -35,9 +40,7 @@ class Differences:
         with self._lock:
             found = self._asked.pop(key, None)
             if found is None:
-                found = self._pool.submit(
-                    diff_documents, self._registry, self._store, before, after
-                )
+                found = self._pool.submit(self._count, before, after)
             self._asked[key] = found
             while len(self._asked) > KEPT:
                 self._asked.popitem(last=False)[1].cancel()
@@ -49,5 +52,23 @@ class Differences:
                 self._asked.pop(key, None)
         return found.result()
 
+    def _count(self, before: str, after: str) -> dict[str, Any]:
+        with (
+            Lineage(self._registry, self._store, before) as old,
+            Lineage(self._registry, self._store, after) as new,
+        ):
+            self._running = old.connection
+            try:
+                return diff_documents(old, new)
+            finally:
+                self._running = None
+
     def close(self) -> None:
+        """Break off what is being counted: nobody waits for it any more."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            asked = list(self._asked.values())
+        while not all(each.done() for each in asked):
+            if (running := self._running) is not None:  # else it is about to begin
+                running.interrupt()
+            time.sleep(0.02)

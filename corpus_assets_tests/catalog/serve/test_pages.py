@@ -145,6 +145,35 @@ def test_a_difference_that_takes_long_is_shown_without_it_first(
     assert len(asked) == 2, "an answer is kept"
 
 
+def test_a_count_under_way_does_not_hold_up_the_end(
+    small_build: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def endless(before: Lineage, after: Lineage) -> dict[str, Any]:
+        begun.set()
+        try:
+            before.query("SELECT count(*) FROM range(1_000_000_000) a, range(1_000_000_000) b")
+        finally:
+            ended.set()
+        return {}
+
+    monkeypatch.setattr(differences, "diff_documents", endless)
+    monkeypatch.setattr(differences, "WAIT_S", 0.05)
+    home = Home.resolve(str(small_build.home))
+    registry, store = Registry(home.catalog_url), Store(home.store_url)
+    (row,) = (row for row in registry.versions() if row.name == VERSION)
+    rows = {name: dataclasses.replace(row, created_at=name) for name in "abc"}
+    counting = differences.Differences(registry, store)
+    monkeypatch.setattr(registry, "version", lambda name: rows.get(name, row))
+    assert counting.documents("a", "b") is None
+    assert counting.documents("b", "c") is None, "it waits for the first"
+    assert begun.wait(30)
+    assert not ended.is_set()
+    counting.close()
+    assert ended.is_set()
+
+
 @pytest.mark.parametrize(
     ("asked", "kind"),
     [
