@@ -4,6 +4,7 @@ Versions without a common lineage file are compared record by record, which take
 tens of millions of documents.
 """
 
+import os
 import threading
 import time
 from collections import OrderedDict
@@ -20,6 +21,7 @@ from catalog.lineage.tables import Lineage
 
 WAIT_S = 0.5  # a page waits so long for an answer
 KEPT = 64
+COUNTING_THREADS = max(1, (os.cpu_count() or 1) // 2)  # pages want the others
 
 
 class Differences:
@@ -59,6 +61,7 @@ class Differences:
         ):
             self._running = old.connection
             try:
+                old.connection.execute(f"SET threads = {COUNTING_THREADS}")
                 return diff_documents(old, new)
             finally:
                 self._running = None
