@@ -27,6 +27,7 @@ from corpus_assets.core.home import Home
 from corpus_assets.core.store import LocalStore, load_result
 from corpus_assets.core.task import Finished, Task
 from corpus_assets.graph.engine import ray as ray_engine
+from corpus_assets.graph.engine import schedule
 from corpus_assets.graph.engine.choice import EngineChoice
 from corpus_assets.graph.engine.code import code_digest
 from corpus_assets.graph.engine.local import LocalEngine
@@ -105,6 +106,28 @@ def test_tasks_of_a_node_that_is_killed_run_on_one_that_came(
         assert any(node == nodes[1].node_id for node, _ in calls(tmp_path))
     finally:
         ray_cluster.remove_node(nodes[-1])
+
+
+def test_a_call_that_never_begins_is_copied_where_a_cpu_is_free(
+    engine: RayEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node that fell silent holds the request; here the first call asks for what no node has."""
+    for module in (ray_engine, schedule):
+        monkeypatch.setattr(module, "BEGIN_PATIENCE_S", 1.0)
+    results_of(engine, tasks("square", [0], tmp_path))  # so that it is connected
+    sent = []
+
+    class FirstIsHeld:
+        def remote(self, *given: Any) -> Any:
+            sent.append(given)
+            wanted = {"resources": {"absent": 1}} if len(sent) == 1 else {}
+            return work.options(**wanted).remote(*given)
+
+    work = engine._work
+    monkeypatch.setattr(engine, "_work", FirstIsHeld())
+    done = results_of(engine, tasks("square", range(1, 4), tmp_path))
+    assert [each.result.counts["n"] for each in done] == [1, 2, 3]
+    assert len(sent) == 4, "three calls, and a copy of the first"
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import pytest
 from corpus_assets.core.errors import EngineError, RecipeError
 from corpus_assets.core.store import Result
 from corpus_assets.core.task import Finished, Task
-from corpus_assets.graph.engine.schedule import LARGEST_BATCH, Schedule
+from corpus_assets.graph.engine.schedule import BEGIN_PATIENCE_S, LARGEST_BATCH, Schedule
 
 DONE = Finished(Result("square", "", {}), 0.0, cached=False)
 
@@ -58,6 +58,18 @@ def test_a_task_with_none_of_its_like_done_is_copied_after_an_hour() -> None:
     assert run.straggler(running, now=3601.0) == 0  # type: ignore[arg-type]
     assert run.straggler(running, now=3601.0) == 1, "each once"  # type: ignore[arg-type]
     assert run.straggler(running, now=9999.0) is None  # type: ignore[arg-type]
+
+
+def test_a_task_that_went_out_and_did_not_begin_is_copied_once() -> None:
+    run = schedule(3)
+    numbers = [run.next(0.0, is_idle=True) for _ in range(2)]
+    sent = dict.fromkeys(numbers, 5.0)
+    assert run.straggler({}, 200.0, sent) is None, "another one waits"  # type: ignore[arg-type]
+    run.next(0.0, is_idle=False)
+    assert run.straggler({}, 5.0 + BEGIN_PATIENCE_S, sent) is None  # type: ignore[arg-type]
+    copied = [run.straggler({}, 200.0, sent) for _ in range(3)]  # type: ignore[arg-type]
+    assert copied == [0, 1, None]
+    assert run.straggler({0: 0.0}, 9999.0) is None, "not again as a slow one"
 
 
 def test_what_comes_back_after_the_end_of_a_build_is_not_waited_for() -> None:

@@ -28,7 +28,7 @@ from corpus_assets.core.store_s3 import forget_copies
 from corpus_assets.core.task import Finished, Task, TaskContext
 from corpus_assets.graph.engine.base import Cleared, OnDone
 from corpus_assets.graph.engine.code import code_digest
-from corpus_assets.graph.engine.schedule import PATIENCE_S, Schedule
+from corpus_assets.graph.engine.schedule import BEGIN_PATIENCE_S, PATIENCE_S, Schedule
 from corpus_assets.graph.engine.travel import Packer, unpacked
 from corpus_assets.graph.engine.work import FunctionOf, answer_of, left_until, use_one_thread
 
@@ -170,13 +170,13 @@ class RayEngine:
     def _hand_out(self, run: Schedule) -> None:
         """Start calls, up to what the cluster can take; at last copies of what is slow."""
         slots = self._room()
-        running: dict[int, float] | None = None
+        under_way: tuple[dict[int, float], dict[int, float]] | None = None
         while len(self._calls) < slots:
             now = time.monotonic()
             numbers = run.next_batch(now, not self._calls, BATCH_S, slots)
             if not numbers:
-                running = self._running(now) if running is None else running
-                straggler = run.straggler(running, now)
+                running, not_begun = under_way = under_way or self._under_way(now)
+                straggler = run.straggler(running, now, not_begun)
                 if straggler is None:
                     return
                 numbers = [straggler]
@@ -184,7 +184,7 @@ class RayEngine:
 
     def _call(self, run: Schedule, numbers: list[int]) -> None:
         self._last_call += 1
-        call = _Call(self._last_call, tuple(numbers))
+        call = _Call(self._last_call, tuple(numbers), time.monotonic())
         tasks = [self._packer.packed(run.tasks[number]) for number in numbers]
         where = (self.store_url, self.function_of, self._watch, self._run_number)
         reference = self._work.remote(tasks, *where, call.number, code_digest())
@@ -213,15 +213,22 @@ class RayEngine:
     def _nodes(self) -> list[Any]:
         return [node for node in self._ray.nodes() if node["Alive"]]
 
-    def _running(self, now: float) -> dict[int, float]:
-        """When the task that each call is at began; those behind it wait for it just as long."""
-        seen = self._seen(list(self._calls.values()))
-        return {
+    def _under_way(self, now: float) -> tuple[dict[int, float], dict[int, float]]:
+        """When the task that each call is at began, those behind it wait for it just as long; and
+        when calls went out that have not begun although a CPU is free: a node that fell silent
+        holds their requests, and Ray waits for it for many minutes."""
+        calls = list(self._calls.values())
+        seen = self._seen(calls)
+        running = {
             number: now - seen[call.number].seconds
-            for call in self._calls.values()
+            for call in calls
             if call.number in seen
             for number in call.numbers[seen[call.number].at :]
         }
+        late = [c for c in calls if c.number not in seen and now - c.sent > BEGIN_PATIENCE_S]
+        if late and self._ray.available_resources().get("CPU", 0.0) < 1:
+            late = []
+        return running, {number: call.sent for call in late for number in call.numbers}
 
     def _seen(self, calls: "Sequence[_Call]") -> "dict[int, _Seen]":
         found: dict[int, _Seen] = self._ask(self._watch.seen.remote([c.number for c in calls]))
@@ -328,6 +335,7 @@ class _Call:
 
     number: int
     numbers: tuple[int, ...]
+    sent: float
 
 
 class _Seen(NamedTuple):

@@ -14,6 +14,7 @@ from corpus_assets.graph.engine.tries import FailedTask, Fault, PartsFailed, Tri
 SLOWER = 3  # than the median of its like: when nothing else is to do, a task is started again
 PATIENCE_S = 30.0  # that it has run at least
 ALONE_PATIENCE_S = 3600.0  # with none of its like done, to compare with
+BEGIN_PATIENCE_S = 90.0  # that it has not begun; by then a cluster knows which nodes it lost
 MEASURED = 500  # of the tasks done last, to tell how long one takes
 LARGEST_BATCH = 200
 
@@ -91,16 +92,20 @@ class Schedule:
         if is_suspect:
             self._single.update(numbers)
 
-    def straggler(self, running: Mapping[int, float], now: float) -> int | None:
-        """Return a task that has run three times longer than its like, once."""
+    def straggler(
+        self, running: Mapping[int, float], now: float, not_begun: Mapping[int, float] | None = None
+    ) -> int | None:
+        """Return a task that has run three times longer than its like, or one that went out long
+        ago and has not begun; each once."""
         if self._waiting or self._paused:
             return None
         allowed = ALONE_PATIENCE_S
         if self._seconds:
             allowed = max(SLOWER * statistics.median(self._seconds), self._patience_s)
-        for number, began in running.items():
-            is_new = number not in self._copied and not self.tries_of(number).is_last
-            if is_new and now - began > allowed:
+        late = [number for number, began in running.items() if now - began > allowed]
+        late += [n for n, sent in (not_begun or {}).items() if now - sent > BEGIN_PATIENCE_S]
+        for number in late:
+            if number not in self._copied and not self.tries_of(number).is_last:
                 self._copied.add(number)
                 return number
         return None
