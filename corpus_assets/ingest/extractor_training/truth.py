@@ -37,12 +37,17 @@ class Truth(NamedTuple):
 
 
 def f1_of(text: str, expected: str) -> float:
-    """F1 over words in lower case, each as often as it stands; 0 for a page without text."""
-    wanted = Counter(_WORD.findall(expected.lower()))
-    found = Counter(_WORD.findall(text.lower()))
+    """F1 over words in lower case, each as often as it stands; 0 for a page without text. Soft
+    hyphens are not there."""
+    wanted = Counter(_WORD.findall(_shown(expected)))
+    found = Counter(_WORD.findall(_shown(text)))
     shared = sum((wanted & found).values())
     total = sum(wanted.values()) + sum(found.values())
     return 2 * shared / total if total else 0.0
+
+
+def _shown(text: str) -> str:
+    return text.lower().replace("\xad", "")
 
 
 def block_texts(page: Blocks) -> list[str]:
@@ -60,13 +65,13 @@ def block_labels(texts: list[str], main_content: str) -> npt.NDArray[np.float64]
     one of the main content. A run that the page has more often than the main content counts in
     proportion: of two copies one is too many. Scripts without spaces are compared by characters.
     """
-    wanted = _UNIT.findall(main_content.lower())
+    wanted = _UNIT.findall(_shown(main_content))
     size = min(GRAM, max(1, len(wanted)))
     grams = Counter(_runs(wanted, size))
     words: list[str] = []
     owners: list[int] = []
     for number, text in enumerate(texts):
-        units = _UNIT.findall(text.lower())
+        units = _UNIT.findall(_shown(text))
         words += units
         owners += [number] * len(units)
     runs = list(_runs(words, size))

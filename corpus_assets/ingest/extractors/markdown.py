@@ -47,7 +47,8 @@ class _Writer:
         self._tags = page.elements[:, 1].tolist()
         self._pieces: list[str] = []
         self._group: tuple[str, int] = ("", -1)  # what one line break separates
-        self._row = self._item = -1  # the last ones written
+        self._row = -1  # the last one written
+        self._marked: set[int] = set()  # items that have their mark
         self._columns = 0  # of the open table
         self._numbers: dict[int, int] = {}  # items written, by list
         self._data: dict[int, bool] = {}  # rows that hold data, as far as they were looked at
@@ -72,7 +73,8 @@ class _Writer:
         group = ("", number)
         if place.item >= 0:
             indent = "  " * (place.lists - 1)
-            if place.item != self._item:
+            if place.item not in self._marked:
+                self._marked.add(place.item)
                 group = ("list", place.list if place.lists == 1 else self._group[1])
                 mark = f"{indent}{self._mark(place)} "
             else:
@@ -81,7 +83,6 @@ class _Writer:
         if place.quotes:
             quote = "> " * place.quotes
             written = quote + written.replace("\n", f"\n{quote}")
-        self._item = place.item
         self._write(written, group)
 
     def _mark(self, place: _Place) -> str:
@@ -128,7 +129,7 @@ class _Writer:
         return is_short and not (cells[:, 3] & FLAGS["is_pre"]).any()
 
     def _add_row(self, place: _Place) -> None:
-        self._row, self._item = place.row, -1
+        self._row = place.row
         group = ("table", place.table)
         cells = self._cells(place.row)
         is_first = group != self._group

@@ -8,6 +8,12 @@ What a tolerant parser does is done: an end tag closes back to its nearest open 
 ignored where there is none or a table cell lies between; `p`, `li`, `td` ... end by their sibling;
 comments, CDATA, scripts, styles, templates, drawings and form fields hold no text; entities become
 characters. Elements beyond `MAX_DEPTH` count as their ancestor there. Time is linear in the page.
+
+What a reader sees is written: white space as one space, and as none where a line of the source ends
+between two characters of Chinese or Japanese; no soft hyphens; `q` with its quotation marks; `^`
+before a number that is raised after a number. What the style of an inline element hides, numbers of
+lines of code, and links to a place of the page that are one sign (`#`, a pilcrow) are left out. What
+`hidden` or a style says of whole blocks is a hint: scripts may show them.
 """
 
 from typing import NamedTuple
@@ -28,7 +34,11 @@ from corpus_assets.ingest.kernels.page_chars import (
     ends_sentence,
     is_blank,
     is_mark,
+    is_sign,
+    is_southeast_asian,
+    is_wide,
     is_word,
+    last_code_point,
     read_entity,
 )
 from corpus_assets.ingest.kernels.page_names import (
@@ -43,8 +53,10 @@ from corpus_assets.ingest.kernels.page_names import (
     IS_INLINE,
     IS_LEFT_OUT,
     IS_MATH,
+    IS_QUOTE,
     IS_RAW,
     IS_SPAN,
+    IS_SUP,
     IS_VOID,
     TAG_HASHES,
     TAG_KINDS,
@@ -57,9 +69,11 @@ from corpus_assets.ingest.kernels.page_names import (
 from corpus_assets.ingest.kernels.start_tags import (
     HAS_HREF,
     IS_CLOSED,
-    IS_KATEX,
+    IS_LEFT_OUT_SPAN,
     IS_TEX,
+    NOT_SHOWN,
     TEX,
+    TO_PLACE,
     after_word,
     read_attributes,
 )
@@ -132,6 +146,8 @@ _P, _LI, _DT, _DD, _TD, _TH, _TR, _PRE, _TABLE, _CAPTION, _OPTION = (
 _HTML, _HEAD, _BODY, _DIV, _ADDRESS, _CUSTOM = (
     TAGS[name] for name in ("html", "head", "body", "div", "address", "custom")
 )
+_SPACE, _ZERO_SPACE = 1, 2
+_INLINE = (IS_INLINE, IS_A, IS_SPAN, IS_QUOTE, IS_SUP)
 _TITLE_HASH, _ANNOTATION = name_hash("title"), name_hash("annotation")
 
 
@@ -160,6 +176,43 @@ def _after_nested(data: Bytes, at: int, name: np.uint64) -> int:
             at += 1
         at = find_near_byte(data, 60, at)
     return -1
+
+
+@byte_kernel
+def _has_dash(data: Bytes, at: int, end: int) -> bool:
+    """Whether data[at:end] is the name of a custom element."""
+    return find_near_byte(data[:end], 45, at) < end
+
+
+@byte_kernel
+def _after_inline(
+    data: Bytes, at: int, name: np.uint64, hashes: Words, kinds: Bytes
+) -> tuple[int, int]:
+    """Place after the end tag that matches a start tag which ended at `at`, or 0 where a tag that
+    breaks comes first or the page ends; and how far was read."""
+    n = len(data)
+    depth = 1
+    at = find_near_byte(data, 60, at)
+    while at + 2 < n:
+        is_end = data[at + 1] == 47
+        first = at + 1 + is_end
+        if is_letter(data[first]):
+            end, found = read_name(data, first)
+            slot = find_slot(hashes, found)
+            if (slot >= 0 and kinds[slot] == IS_BREAKING) or (
+                slot < 0 and _has_dash(data, at, end)
+            ):
+                return 0, at
+            close = min(find_near_byte(data, 62, end) + 1, n)
+            if found == name:
+                depth += -1 if is_end else 1
+                if depth == 0:
+                    return close, close
+            at = close
+        else:
+            at += 1
+        at = find_near_byte(data, 60, at)
+    return 0, n
 
 
 @byte_kernel
@@ -242,12 +295,6 @@ def _chars_of(text: Bytes, at: int, end: int) -> int:
 
 
 @byte_kernel
-def _has_dash(data: Bytes, at: int, end: int) -> bool:
-    """Whether data[at:end] is the name of a custom element."""
-    return find_near_byte(data[:end], 45, at) < end
-
-
-@byte_kernel
 def _closes(tag: int, open_tag: int) -> bool:
     """Whether a start tag ends an open sibling."""
     if tag == _LI:
@@ -302,6 +349,31 @@ def _sibling(elements: Ints, stack: Ints, depth: int, tag: int) -> int:
             return 0
         depth -= 1
     return depth
+
+
+@byte_kernel
+def _is_wrapped(data: Bytes, at: int) -> bool:
+    """Whether there is nothing before `at` but one end of a line after a wide character."""
+    ends = 0
+    while at > 0 and data[at - 1] <= 32:
+        at -= 1
+        ends += data[at] == 10
+    return ends == 1 and at > 0 and is_wide(last_code_point(data, at))
+
+
+@byte_kernel
+def _is_handle(text: Bytes, at: int, end: int) -> bool:
+    """Whether text[at:end] is one sign, and none that footnotes have."""
+    while at < end and text[at] <= 32:
+        at += 1
+    if at >= end:
+        return False
+    code, at = code_point(text, at)
+    while at < end:
+        selector, at = code_point(text, at)
+        if selector != 0xFE0E and selector != 0xFE0F:
+            return False
+    return is_sign(code) and code not in (42, 0x2020, 0x2021)
 
 
 @byte_kernel
@@ -370,7 +442,11 @@ def _parse(
     elements[0, _PARENT] = -1
     size = 0
     is_open = False  # a block has begun
-    pending = False  # a space to write before the next character
+    pending = 0  # what the next character has before it: `_SPACE` ...
+    lead = 0  # white space of preformatted text that is written before its block begins
+    is_raised = False  # a number ended and `sup` began
+    wasted = 0  # bytes read in vain, to find the ends of what is not shown
+    to_place = False  # the open link leads to a place of the page
     breaks = 0  # `br` since the last character
     pre = 0  # depth of the open `pre`
     link = -1  # depth at which the open link began
@@ -384,6 +460,7 @@ def _parse(
         stop = at >= n
         flush = stop
         tag = 0
+        quote = 0  # a quotation mark that a tag stands for
         if not stop:
             byte = data[at]
             if byte == 60 and at + 1 < n:
@@ -412,16 +489,26 @@ def _parse(
                 kind = signed(tag_kinds[slot]) if slot >= 0 else IS_INLINE
                 if kind == IS_A:
                     if link >= 0 and is_open:
+                        if to_place and pre == 0 and _is_handle(text, link_start, size):
+                            pending |= _SPACE if text[link_start] <= 32 else 0
+                            size = link_start
+                            if size == blocks[n_blocks, _START]:
+                                blocks[n_blocks] = 0
+                                is_open, pending = False, 0
                         blocks[n_blocks, _LINK_CHARS] += _chars_of(text, link_start, size)
                     link = -1
                     continue
-                if kind != IS_BREAKING and (slot >= 0 or not _has_dash(data, begin, end)):
+                if kind == IS_QUOTE:
+                    quote = 0x201D
+                elif kind != IS_BREAKING and (slot >= 0 or not _has_dash(data, begin, end)):
+                    is_raised = is_raised and kind != IS_SUP
                     continue
-                number = signed(tag_numbers[slot]) if slot >= 0 else _CUSTOM
-                place = _namesake(elements, stack, names, depth, name, number)
-                flush = True
-                if place > 0:
-                    tag = -place
+                else:
+                    number = signed(tag_numbers[slot]) if slot >= 0 else _CUSTOM
+                    place = _namesake(elements, stack, names, depth, name, number)
+                    flush = True
+                    if place > 0:
+                        tag = -place
             else:
                 begin = at
                 at, name = read_name(data, at + 1)
@@ -434,6 +521,12 @@ def _parse(
                 )
                 is_closed = marks & IS_CLOSED != 0
                 # what the tag does
+                if marks & NOT_SHOWN and kind in _INLINE and wasted <= n:
+                    end, place = _after_inline(data, at, name, tag_hashes, tag_kinds)
+                    if end > 0:
+                        at = end
+                        continue
+                    wasted += place - at
                 if kind == IS_VOID:
                     continue
                 if kind == IS_RAW:
@@ -441,16 +534,20 @@ def _parse(
                     if name == _TITLE_HASH and not has_title and depth <= 3:
                         _read_title(data, at, place, title)
                         has_title = True
-                    if marks & IS_TEX and is_open:
-                        if pending:
+                    if marks & IS_TEX:
+                        if not is_open:
+                            is_open = True
+                            blocks[n_blocks, _START] = size - lead
+                            lead = 0
+                        elif pending & _SPACE:
                             text[size] = 32
                             size += 1
-                            pending = False
+                        pending = 0
                         size = _write_formula(data, at, place, text, size)
                         flags |= 8
                     at = min(find_near_byte(data, 62, place) + 1, n)
                     continue
-                if kind in (IS_LEFT_OUT, IS_MATH) or (kind == IS_SPAN and marks & IS_KATEX):
+                if kind in (IS_LEFT_OUT, IS_MATH) or (kind == IS_SPAN and marks & IS_LEFT_OUT_SPAN):
                     is_known = is_closed and kind != IS_SPAN
                     for index in range(n_never):
                         is_known = is_known or never_ends[index] == name
@@ -468,11 +565,12 @@ def _parse(
                             continue  # its letters are read as text
                         if not is_open:
                             is_open = True
-                            blocks[n_blocks, _START] = size
-                        elif pending:
+                            blocks[n_blocks, _START] = size - lead
+                            lead = 0
+                        elif pending & _SPACE:
                             text[size] = 32
                             size += 1
-                        pending = False
+                        pending = 0
                         last = find_near_byte(data, 60, inner)
                         size = _write_annotation(
                             data, inner, last, text, size, entity_hashes, entity_codes
@@ -485,10 +583,12 @@ def _parse(
                     if pre > 0 and is_open:
                         text[size] = 10
                         size += 1
-                    elif breaks >= 2:
-                        flush = is_open
-                        tag = 0
-                    pending = True
+                        pending = 0
+                    elif pre > 0:
+                        size, lead = size - lead, 0
+                    else:
+                        flush = is_open and breaks >= 2
+                        pending |= _SPACE
                     if not flush:
                         continue
                 elif kind == IS_HR:
@@ -497,14 +597,20 @@ def _parse(
                     if link >= 0 and is_open:
                         blocks[n_blocks, _LINK_CHARS] += _chars_of(text, link_start, size)
                     link = depth if marks & HAS_HREF else -1
+                    to_place = marks & TO_PLACE != 0
                     link_start = size
                     if is_open:
                         blocks[n_blocks, _INNER] |= hints
                         blocks[n_blocks, _LINKS] += marks & HAS_HREF
                     continue
+                elif kind == IS_QUOTE:
+                    quote = 0x201C
                 elif kind != IS_BREAKING:
                     if is_open:
                         blocks[n_blocks, _INNER] |= hints
+                        is_raised = (
+                            kind == IS_SUP and pending == 0 and 48 <= text[size - 1] <= 57
+                        ) or (is_raised and kind != IS_SUP)
                     continue
                 else:
                     flush = True
@@ -526,7 +632,10 @@ def _parse(
                     n_blocks += 1
                 else:
                     block[:] = 0
-            is_open = pending = False
+            else:
+                size -= lead
+            lead = pending = 0
+            is_open = is_raised = False
             flags = 16 if breaks >= 2 and not stop else 0
             link_start = size
             if stop:
@@ -568,52 +677,62 @@ def _parse(
             breaks = 0
             continue
         # text
+        code, second, after = quote, 0, at
         if not is_tag:
-            byte = data[at]
-            code, second, after = signed(byte), 0, at + 1
-            if byte == 38:
+            code, after = signed(data[at]), at + 1
+            if code == 38:
                 after, code, second = read_entity(data, at, entity_hashes, entity_codes)
                 if after == at:
                     code, after = 38, at + 1
-            elif byte >= 0xC2:
+            elif code >= 0xC2:
                 code, after = code_point(data, at)
-            if code <= 32 or code == 0xA0 or code == 0x3000 or code == 0x200B or code == 0xFEFF:
-                if pre > 0 and is_open and (code == 10 or code == 9 or code == 32 or code == 0xA0):
-                    if pending:
-                        pending = False
+        if code == 0xAD or code == 0xFEFF:
+            at = after
+            continue
+        if code <= 32 or code == 0xA0 or code == 0x3000 or code == 0x200B:
+            is_raised = False
+            if pre > 0 and (code == 10 or code == 9 or code == 32 or code == 0xA0):
+                pending = 0
+                if code == 10 and not is_open:
+                    size, lead = size - lead, 0
+                else:
                     text[size] = 32 if code == 0xA0 else code
                     size += 1
-                else:
-                    pending = True
-                at = after
-                continue
-            if not is_open:
-                is_open = True
-                blocks[n_blocks, _START] = size
-                if pre > 0:  # keep the first line's indent
-                    place = at
-                    while place > 0 and (data[place - 1] == 32 or data[place - 1] == 9):
-                        place -= 1
-                    for inner in range(place, at):
-                        text[size] = data[inner]
-                        size += 1
-                if link >= 0:
-                    blocks[n_blocks, _LINKS] += 1
-            elif pending:
-                text[size] = 10 if breaks > 0 else 32
-                size += 1
-            pending = False
-            breaks = 0
-            if byte == 38:
-                size = write_code(text, size, code)
-                if second:
-                    size = write_code(text, size, second)
-                at = after
+                    lead += not is_open
             else:
-                while at < after and at < n:
-                    text[size] = data[at]
-                    size += 1
-                    at += 1
+                pending |= _ZERO_SPACE if code == 0x200B else _SPACE
+            at = after
+            continue
+        if not is_open:
+            is_open = True
+            blocks[n_blocks, _START] = size - lead
+            lead = 0
+            if link >= 0:
+                blocks[n_blocks, _LINKS] += 1
+        elif breaks > 0 and pending:
+            text[size] = 10
+            size += 1
+        elif pending & _SPACE:
+            if not is_wide(code) or pre > 0 or not _is_wrapped(data, at):
+                text[size] = 32
+                size += 1
+        elif pending and is_southeast_asian(code):
+            size = write_code(text, size, 0x200B)
+        elif is_raised and (48 <= code <= 57 or code == 45 or code == 0x2212):
+            text[size] = 94
+            size += 1
+        is_raised = False
+        pending = breaks = 0
+        if is_tag or data[at] == 38:
+            size = write_code(text, size, code)
+            if second:
+                size = write_code(text, size, second)
+            at = after
+        else:
+            while at < after and at < n:
+                text[size] = data[at]
+                size += 1
+                at += 1
     _close(elements, stack, depth, 0, n_blocks)
     return n_blocks, n_elements
 

@@ -1,5 +1,7 @@
 """Characters of a page: UTF-8, entities, and which are words, marks and blanks. Kernels only."""
 
+from html.entities import html5
+
 import numpy as np
 import numpy.typing as npt
 
@@ -14,6 +16,8 @@ _WINDOWS = np.array(
     [ord(bytes([byte]).decode("cp1252", "replace")) for byte in range(128, 160)], dtype=np.int64
 )
 """What `&#128;` to `&#159;` mean."""
+_MAX_BARE = 1 + max(len(name) for name in html5 if not name.endswith(";"))
+"""Bytes of `&` and the longest name that needs no semicolon."""
 
 
 @byte_kernel
@@ -30,6 +34,16 @@ def code_point(data: Bytes, at: int) -> tuple[int, int]:
     for place in range(at + 1, at + size):
         code = code << 6 | signed(data[place]) & 63
     return code, at + size
+
+
+@byte_kernel
+def last_code_point(data: Bytes, end: int) -> int:
+    """The code point that ends at `end` of UTF-8."""
+    at = end - 1
+    while at > 0 and at > end - 4 and data[at] & 0xC0 == 0x80:
+        at -= 1
+    code, _ = code_point(data[:end], at)
+    return code
 
 
 @byte_kernel
@@ -66,22 +80,22 @@ def read_entity(data: Bytes, at: int, hashes: Words, codes: Words) -> tuple[int,
             code = 0xFFFD
         return place, code, 0
     value = FNV_OFFSET
+    slot, end = -1, at  # of the longest name that needs no semicolon
     while place < n and place - at < 33 and (is_letter(data[place]) or 48 <= data[place] <= 57):
         value = (value ^ np.uint64(data[place])) * FNV_PRIME
         place += 1
-    if place == at + 1:
-        return at, 0, 0
-    slot = -1
-    if place < n and data[place] == 59:
-        slot = find_slot(hashes, (value ^ np.uint64(59)) * FNV_PRIME)
-        if slot >= 0:
-            place += 1
-    if slot < 0:
-        slot = find_slot(hashes, value)
+        if place - at <= _MAX_BARE:
+            found = find_slot(hashes, value)
+            if found >= 0:
+                slot, end = found, place
+    if place > at + 1 and place < n and data[place] == 59:
+        found = find_slot(hashes, (value ^ np.uint64(59)) * FNV_PRIME)
+        if found >= 0:
+            slot, end = found, place + 1
     if slot < 0:
         return at, 0, 0
     return (
-        place,
+        end,
         signed(codes[slot] & np.uint64(0xFFFFFFFF)),
         signed(codes[slot] >> np.uint64(32)),
     )
@@ -113,6 +127,29 @@ def is_word(code: int) -> bool:
         0x3000 <= code < 0x3005 or 0x3008 <= code <= 0x3020 or 0xFF00 <= code < 0xFF10
         or 0xFF1A <= code < 0xFF21 or 0xFE10 <= code < 0xFE70 or code == 0x30FB
     )  # fmt: skip
+
+
+@byte_kernel
+def is_sign(code: int) -> bool:
+    """Neither letter nor digit: punctuation, symbols, icons and characters of private use."""
+    return not is_word(code) or 0xE000 <= code < 0xF900 or 0x1F000 <= code < 0x1FB00
+
+
+@byte_kernel
+def is_wide(code: int) -> bool:
+    """Wide characters of Chinese, Japanese and Yi and their punctuation, without Hangul and the
+    wide space."""
+    return (
+        0x2E80 <= code < 0x3000 or 0x3001 <= code < 0x3130 or 0x3190 <= code < 0xA4D0
+        or 0xF900 <= code < 0xFB00 or 0xFE30 <= code < 0xFE50 or 0xFF01 <= code < 0xFFA0
+        or 0x20000 <= code < 0x40000
+    )  # fmt: skip
+
+
+@byte_kernel
+def is_southeast_asian(code: int) -> bool:
+    """Thai, Lao, Burmese and Khmer, where a space of no width may stand between words."""
+    return 0xE00 <= code < 0xF00 or 0x1000 <= code < 0x10A0 or 0x1780 <= code < 0x1800
 
 
 @byte_kernel

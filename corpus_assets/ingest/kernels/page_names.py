@@ -32,9 +32,10 @@ VOID = names_in(
 )
 LEFT_OUT = names_in("svg template select object audio video canvas datalist map")
 
-IS_INLINE, IS_BREAKING, IS_VOID, IS_LEFT_OUT, IS_RAW, IS_BR, IS_A, IS_MATH, IS_HR, IS_SPAN = range(
-    10
-)
+(
+    IS_INLINE, IS_BREAKING, IS_VOID, IS_LEFT_OUT, IS_RAW, IS_BR, IS_A, IS_MATH, IS_HR, IS_SPAN,
+    IS_QUOTE, IS_SUP,
+) = range(12)  # fmt: skip
 _SLOTS = 2048
 
 VOCABULARY = {
@@ -100,6 +101,7 @@ def _tag_entries() -> dict[str, tuple[int, int]]:
     entries |= dict.fromkeys((*RAW_ELEMENTS, "noembed", "iframe", "plaintext"), (IS_RAW, 0))
     return entries | {
         "br": (IS_BR, 0), "a": (IS_A, 0), "math": (IS_MATH, 0), "hr": (IS_HR, 0), "span": (IS_SPAN, 0),
+        "q": (IS_QUOTE, 0), "sup": (IS_SUP, 0),
     }  # fmt: skip
 
 

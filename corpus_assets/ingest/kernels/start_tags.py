@@ -19,11 +19,14 @@ from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME
 
 Bytes = npt.NDArray[np.uint8]
 
-HAS_HREF, IS_KATEX, IS_TEX, IS_CLOSED = 1, 2, 4, 8
-"""Marks of a start tag: it is a link; a drawing of a formula; a script of TeX; it ends itself."""
+HAS_HREF, IS_LEFT_OUT_SPAN, IS_TEX, IS_CLOSED, TO_PLACE, NOT_SHOWN = 1, 2, 4, 8, 16, 32
+"""Marks of a start tag: it is a link; a drawing of a formula or the number of a line of code; a
+script of TeX; it ends itself; it is a link to a place of the same page; it is not shown."""
 TEX = np.frombuffer(b"tex", dtype=np.uint8)
 _DISPLAY = np.frombuffer(b"display", dtype=np.uint8)
 _NONE = np.frombuffer(b"none", dtype=np.uint8)
+_LINE_NUMBER = np.frombuffer(b"lineno", dtype=np.uint8)  # Doxygen, Pygments
+_LINE_NUMBERS = np.frombuffer(b"linenos", dtype=np.uint8)  # Pygments
 _SCRIPT = name_hash("script")
 _HIDDEN = HINTS["hidden"]
 
@@ -128,11 +131,15 @@ def read_attributes(
             for place in range(start, min(end, start + 64)):
                 if not 48 <= data[place] <= 57:
                     signature = (signature ^ np.uint64(data[place])) * FNV_PRIME
-            if kind == IS_SPAN and end - start >= 10 and (
-                data[start] == 107 and data[start + 1] == 97 and data[start + 5] == 45
-                and data[start + 6] == 104
-            ):  # katex-html  # fmt: skip
-                marks |= IS_KATEX
+            if kind == IS_SPAN and end - start >= 6 and (
+                (
+                    end - start >= 10 and data[start] == 107 and data[start + 1] == 97
+                    and data[start + 5] == 45 and data[start + 6] == 104
+                )  # katex-html
+                or after_word(data, start, end, _LINE_NUMBER) > 0
+                or after_word(data, start, end, _LINE_NUMBERS) > 0
+            ):  # fmt: skip
+                marks |= IS_LEFT_OUT_SPAN
         elif (
             (length == 2 and letter == 105 and data[first + 1] | 32 == 100)  # id
             or (length == 4 and letter == 114 and data[first + 1] | 32 == 111)  # role
@@ -140,11 +147,13 @@ def read_attributes(
         ):
             hints |= _hints_of(data, start, end, hashes, bits)
         elif (
+            length == 5 and letter == 115 and data[first + 1] | 32 == 116  # style
+            and _is_not_shown(data, start, min(end, start + 200))
+        ):  # fmt: skip
+            hints |= 1 << _HIDDEN
+            marks |= NOT_SHOWN
+        elif (
             (length == 6 and letter == 104 and data[first + 1] | 32 == 105)  # hidden
-            or (
-                length == 5 and letter == 115 and data[first + 1] | 32 == 116  # style
-                and _is_not_shown(data, start, min(end, start + 200))
-            )
             or (
                 length == 11 and letter == 97 and data[first + 5] | 32 == 104  # aria-hidden
                 and end > start and data[start] | 32 == 116
@@ -153,6 +162,8 @@ def read_attributes(
             hints |= 1 << _HIDDEN
         elif length == 4 and letter == 104 and kind == IS_A:  # href
             marks |= HAS_HREF
+            if start < end and data[start] == 35:
+                marks |= TO_PLACE
         elif (
             length == 4 and letter == 116 and name == _SCRIPT  # type
             and after_word(data, start, end, TEX) > 0

@@ -22,6 +22,7 @@ def whole(markup: str, include_tables: bool = True) -> str:
         ("<ol><li>a<li>b</ol><ol><li>c</ol>", "1. a\n2. b\n\n1. c"),
         ("<ul><li>a<ul><li>b<li>c</ul><li>d</ul>", "- a\n  - b\n  - c\n- d"),
         ("<ul><li><p>a</p><p>b</p><li>c</ul>", "- a\n\n  b\n\n- c"),
+        ("<ol><li>a<ul><li>b</ul>c<li>d</ol>", "1. a\n  - b\n\n  c\n\n2. d"),
         ("<pre>if a:\n    b</pre><p>c", "```\nif a:\n    b\n```\n\nc"),
         ("<pre>```\na\n```</pre>", "````\n```\na\n```\n````"),
         ("<blockquote><p>a</p><p>b</p></blockquote><p>c", "> a\n\n> b\n\nc"),

@@ -138,7 +138,7 @@ def test_settings_of_a_type_count_in_the_identity_with_their_engines() -> None:
     versions = extractor_version(by_type)
     assert versions.startswith(extractor_version(plain))
     assert "blocks" in versions
-    assert "page types 1" in versions
+    assert "page types 2" in versions
     assert "page types" not in extractor_version(plain)
     agreeing = ExtractionSettings(
         engine="agreement", min_agreement=0.8, by_type={"forum": TypeSettings(engine="blocks")}
