@@ -152,7 +152,7 @@ OUTSIDE = (
     *("corpus snapshots", "corpus models fetch", "corpus models add", "corpus evidence"),
     *("catalog serve", "corpus estimate", "corpus tokenizer sweep", "corpus parts skip"),
     *("corpus parts unskip", "corpus contamination judge", "corpus build commoncrawl"),
-    "catalog takedown verify",
+    *("catalog takedown verify", "corpus extraction"),
 )
 """They need the network, a GPU, a browser, a crawl, or something that the demo does not have."""
 MEANT = {
