@@ -19,18 +19,19 @@ import statistics
 import time
 from collections import Counter
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from machine import machine
 
 from corpus_assets.ingest.extractor_training import Truth, read_truth
 from corpus_assets.ingest.extractor_training.truth import f1_of
 from corpus_assets.ingest.extractors.blocks import model_digest
-from corpus_assets.ingest.extractors.engines import AGREEING, choose, make_engine
-from corpus_assets.ingest.extractors.page_types import PAGE_TYPES, page_type
+from corpus_assets.ingest.extractors.engines import AGREEING, PageType, choose, make_engine
+from corpus_assets.ingest.extractors.page_types import page_type
 from corpus_assets.ingest.kernels.agreement import agreement
 from corpus_assets.ingest.kernels.blocks import find_blocks
 
+PAGE_TYPES: tuple[str, ...] = get_args(PageType)
 THRESHOLDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 MODES = ("fast", "precision")
 HALVES = ("sites that things were chosen on", "sites held out")
