@@ -42,15 +42,25 @@ def cache_folder() -> Path:
 
 def forget_copies(store_url: str) -> int:
     """Delete what the cache of this machine holds of a store, and of crawls; return how many files
-    there were. Whoever has them open can go on reading."""
+    that were. Whoever has them open can go on reading; another node on the same machine can do
+    the same at the same time."""
     places = [cache_folder() / "cache" / "sources"]
     if store_url.startswith("s3://"):
         places.append(S3Store(store_url).cache)
-    found = sum(path.is_file() for place in places for path in place.rglob("*"))
-    for place in places:
-        if place.exists():
-            shutil.rmtree(place)
-    return found
+    return sum(_delete(place) for place in places)
+
+
+def _delete(folder: Path) -> int:
+    """Delete a folder; return how many files were deleted here, and not by somebody else."""
+    count = 0
+    for root, _, names in os.walk(folder, topdown=False):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(root, name))
+                count += 1
+        with contextlib.suppress(FileNotFoundError):
+            os.rmdir(root)
+    return count
 
 
 class S3Store(Reader):

@@ -231,6 +231,22 @@ class TestCache:
         assert forget_copies(s3_url) == 0
         assert s3.local("a/x").read_bytes() == b"text"
 
+    def test_nodes_on_one_machine_delete_their_common_cache_at_the_same_time(self) -> None:
+        for number in range(400):
+            crawled = cache_folder() / "cache" / "sources" / str(number % 40) / f"{number}.warc.gz"
+            crawled.parent.mkdir(parents=True, exist_ok=True)
+            crawled.write_bytes(b"pages")
+        ready = threading.Barrier(4)
+
+        def forget() -> int:
+            ready.wait()
+            return forget_copies("folder")
+
+        with ThreadPoolExecutor(4) as nodes:
+            counts = [call.result() for call in [nodes.submit(forget) for _ in range(4)]]
+        assert sum(counts) == 400, "each file is counted once"
+        assert not (cache_folder() / "cache" / "sources").exists()
+
     def test_without_a_name_it_lies_in_the_users_cache_folder(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
