@@ -115,19 +115,20 @@ def test_a_call_that_never_begins_is_copied_where_a_cpu_is_free(
     for module in (ray_engine, schedule):
         monkeypatch.setattr(module, "BEGIN_PATIENCE_S", 1.0)
     results_of(engine, tasks("square", [0], tmp_path))  # so that it is connected
-    sent = []
+    held = []
 
-    class FirstIsHeld:
+    class Held:
         def remote(self, *given: Any) -> Any:
-            sent.append(given)
-            wanted = {"resources": {"absent": 1}} if len(sent) == 1 else {}
-            return work.options(**wanted).remote(*given)
+            held.append(given)
+            return work.options(resources={"absent": 1}).remote(*given)
 
     work = engine._work
-    monkeypatch.setattr(engine, "_work", FirstIsHeld())
+    monkeypatch.setattr(engine, "_work", Held())
     done = results_of(engine, tasks("square", range(1, 4), tmp_path))
     assert [each.result.counts["n"] for each in done] == [1, 2, 3]
-    assert len(sent) == 4, "three calls, and a copy of the first"
+    assert len(held) == 3, "their copies ask for workers anew"
+    results_of(engine, tasks("square", [4], tmp_path))
+    assert len(held) == 3, "and so does what comes after them"
 
 
 @pytest.mark.slow

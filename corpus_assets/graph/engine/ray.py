@@ -33,6 +33,7 @@ from corpus_assets.graph.engine.travel import Packer, unpacked
 from corpus_assets.graph.engine.work import FunctionOf, answer_of, left_until, use_one_thread
 
 CALLS_PER_CPU = 2  # one that runs, and one that waits for its turn
+LEAST_CPU = 0.0001  # that Ray can tell apart
 BATCH_S = 20.0  # of work, as far as it can be foretold
 LONGEST_BATCH_S = 30.0  # then what is left of a batch comes back
 LOOK_S = 1.0
@@ -74,6 +75,7 @@ class RayEngine:
         self._calls: dict[Any, _Call] = {}
         self._calls_of: dict[int, list[Any]] = {}  # of a task: one, or two where it is copied
         self._last_call = 0
+        self._demands = -1
         self._slots = (-math.inf, 0)  # when asked, how many
 
     def allow_until(self, moment: float) -> None:
@@ -179,6 +181,8 @@ class RayEngine:
                 straggler = run.straggler(running, now, not_begun)
                 if straggler is None:
                     return
+                if straggler in not_begun:
+                    self._work = self._fresh_work()
                 numbers = [straggler]
             self._call(run, numbers)
 
@@ -292,8 +296,14 @@ class RayEngine:
             self._is_own = True
         beside = self._on(ray.get_runtime_context().get_node_id())
         options = {"num_cpus": 0, "max_restarts": 0, "scheduling_strategy": beside}
-        self._work = ray.remote(num_cpus=1, max_retries=0)(work)
+        self._work = self._fresh_work()
         self._watch = ray.remote(**options)(Watch).remote(self._until)
+
+    def _fresh_work(self) -> Any:
+        """Return `work` with a demand that no call had before. Ray asks for workers once for all
+        calls of one demand: a silent node that holds the request would hold later calls too."""
+        self._demands += 1
+        return self._ray.remote(num_cpus=1 - self._demands * LEAST_CPU, max_retries=0)(work)
 
     def forget_copies(self) -> list[Cleared]:
         self._connect()
