@@ -111,11 +111,11 @@ def test_tasks_of_a_node_that_is_killed_run_on_one_that_came(
 def test_a_call_that_never_begins_is_copied_where_a_cpu_is_free(
     engine: RayEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A node that fell silent holds the request; here the first call asks for what no node has."""
+    """A node that fell silent holds the request; here calls ask for what no node has."""
+    results_of(engine, tasks("square", [0], tmp_path))  # so that it is connected
     for module in (ray_engine, schedule):
         monkeypatch.setattr(module, "BEGIN_PATIENCE_S", 1.0)
-    results_of(engine, tasks("square", [0], tmp_path))  # so that it is connected
-    held = []
+    held, demands = [], engine._demands
 
     class Held:
         def remote(self, *given: Any) -> Any:
@@ -127,6 +127,7 @@ def test_a_call_that_never_begins_is_copied_where_a_cpu_is_free(
     done = results_of(engine, tasks("square", range(1, 4), tmp_path))
     assert [each.result.counts["n"] for each in done] == [1, 2, 3]
     assert len(held) == 3, "their copies ask for workers anew"
+    assert engine._demands == demands + 1, "once for all of them"
     results_of(engine, tasks("square", [4], tmp_path))
     assert len(held) == 3, "and so does what comes after them"
 

@@ -72,6 +72,17 @@ def test_a_task_that_went_out_and_did_not_begin_is_copied_once() -> None:
     assert run.straggler({0: 0.0}, 9999.0) is None, "not again as a slow one"
 
 
+def test_a_last_try_is_not_copied_while_it_runs_but_where_it_has_not_begun() -> None:
+    run = schedule(1)
+    for _ in range(2):
+        run.next(0.0, is_idle=True)
+        run.failed(0, EngineError("died"))
+    assert run.next(0.0, is_idle=True) == 0
+    assert run.tries_of(0).is_last
+    assert run.straggler({0: 0.0}, 9999.0) is None
+    assert run.straggler({}, 9999.0, {0: 0.0}) == 0
+
+
 def test_what_comes_back_after_the_end_of_a_build_is_not_waited_for() -> None:
     run = schedule(8)
     run.next(0.0, is_idle=True)

@@ -75,7 +75,8 @@ class RayEngine:
         self._calls: dict[Any, _Call] = {}
         self._calls_of: dict[int, list[Any]] = {}  # of a task: one, or two where it is copied
         self._last_call = 0
-        self._demands = -1
+        self._demands = 0
+        self._asked_anew = -math.inf  # when `_work` was made
         self._slots = (-math.inf, 0)  # when asked, how many
 
     def allow_until(self, moment: float) -> None:
@@ -181,8 +182,8 @@ class RayEngine:
                 straggler = run.straggler(running, now, not_begun)
                 if straggler is None:
                     return
-                if straggler in not_begun:
-                    self._work = self._fresh_work()
+                if not_begun.get(straggler, -math.inf) > self._asked_anew:
+                    self._work, self._asked_anew = self._fresh_work(), now
                 numbers = [straggler]
             self._call(run, numbers)
 
@@ -302,8 +303,9 @@ class RayEngine:
     def _fresh_work(self) -> Any:
         """Return `work` with a demand that no call had before. Ray asks for workers once for all
         calls of one demand: a silent node that holds the request would hold later calls too."""
+        cpus = 1 - self._demands * LEAST_CPU
         self._demands += 1
-        return self._ray.remote(num_cpus=1 - self._demands * LEAST_CPU, max_retries=0)(work)
+        return self._ray.remote(num_cpus=cpus, max_retries=0)(work)
 
     def forget_copies(self) -> list[Cleared]:
         self._connect()

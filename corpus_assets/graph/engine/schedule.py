@@ -102,10 +102,14 @@ class Schedule:
         allowed = ALONE_PATIENCE_S
         if self._seconds:
             allowed = max(SLOWER * statistics.median(self._seconds), self._patience_s)
-        late = [number for number, began in running.items() if now - began > allowed]
+        late = [
+            number
+            for number, began in running.items()
+            if now - began > allowed and not self.tries_of(number).is_last  # that one is alone
+        ]
         late += [n for n, sent in (not_begun or {}).items() if now - sent > BEGIN_PATIENCE_S]
         for number in late:
-            if number not in self._copied and not self.tries_of(number).is_last:
+            if number not in self._copied:
                 self._copied.add(number)
                 return number
         return None
