@@ -45,6 +45,7 @@ from numba import njit
 from corpus_assets.core import store as stored
 from corpus_assets.core.exchange import (
     Targets,
+    range_bytes,
     range_inputs,
     ranges_of,
     read_ranges,
@@ -349,13 +350,14 @@ def run_steps(
     }
     rows = [
         run("rows", i, places.get(f"{i:05d}", {}), lambda c, own=own: write_ranges(
-            c, "rows.zip", exchange.lay_rows(own, b"".join(read_ranges(c)), cut.batches, signed.bands)))
+            c, "rows.zip", exchange.lay_rows(own, b"".join(read_ranges(c)), cut.batches, signed.bands),
+            identity=exchange.row_table))
         for i, own in enumerate(groups())
     ]  # fmt: skip
     by_batch = targets(rows, "rows.zip")
 
     def batch(context: TaskContext) -> None:
-        size = sum(length for _, _, length in context.param("ranges").values())
+        size = range_bytes(context)
         is_held = size <= exchange_stages.HELD_BYTES
         held = list(pieces(context, [0] * len(cut.groups))) if is_held else []
         found = exchange.cluster_batch(
@@ -393,7 +395,7 @@ class Step:
     def run(self, task: Task, store: LocalStore, function: Any) -> Result:
         finished = execute(task, store, function)
         ranges = task.params.get("ranges", {})
-        read = sum(length for _, _, length in ranges.values())
+        read = sum(length for _, _, length, _ in ranges.values())
         read += sum(output.bytes for output in task.inputs.values())
         self.done.append((finished, read, len(ranges) + len(task.inputs)))
         return finished.result

@@ -343,7 +343,7 @@ LINE_COUNTS = Stage(
 
 LINE_GROUPS = Stage(
     "line_groups",
-    2,
+    3,
     Scope.SNAPSHOT,
     plan_line_groups,
     run_line_groups,
@@ -387,7 +387,7 @@ LINE_CANDIDATES = Stage(
 
 CANDIDATE_GROUPS = Stage(
     "candidate_groups",
-    2,
+    3,
     Scope.SNAPSHOT,
     plan_candidate_groups,
     run_candidate_groups,

@@ -248,7 +248,7 @@ SPAN_PRINTS = Stage(
 
 PRINT_GROUPS = Stage(
     "print_groups",
-    2,
+    3,
     Scope.SNAPSHOT,
     plan_print_groups,
     run_print_groups,
@@ -295,7 +295,7 @@ SPAN_GRAMS = Stage(
 
 GRAM_GROUPS = Stage(
     "gram_groups",
-    2,
+    3,
     Scope.SNAPSHOT,
     plan_gram_groups,
     run_gram_groups,

@@ -2,9 +2,10 @@
 
 A *ranged file* has a range for every target. It is a zip archive whose members are not compressed
 (what they hold is): any tool opens it, and so does the search of a takedown. The last member is
-the index: where each range lies, and its BLAKE3 digest, which costs little beside the SHA-256 that
-every file has. The task's result names the index by digest, so a reader asks for the index and for
-its range, and trusts neither before it is checked.
+the index: where each range lies, its BLAKE3 digest, and an XXH3 checksum. The digest is what tasks
+are identified by, computed once, where a range is written; the checksum, which costs next to
+nothing, finds damage wherever it is read. The task's result has the same of the index, so a reader
+asks for the index and for its range, and uses neither before it is checked.
 
 M parts with ranges for R targets are M x R requests. Beyond `DIRECT_PARTS` parts, tasks over
 *groups* of consecutive parts bring their ranges together first: M + groups x R requests. Where
@@ -28,6 +29,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 from blake3 import blake3
+from xxhash import xxh3_128_hexdigest
 
 from corpus_assets.core.each import Each
 from corpus_assets.core.store import Output, Result, Store, damaged
@@ -49,15 +51,18 @@ INDEX = "index.json"
 _RANGES = "ranges"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
+Data = bytes | memoryview
+
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A range of a file in the store."""
+    """A range of a file in the store: `digest` identifies its bytes, `checksum` finds damage."""
 
     path: str
     offset: int
     length: int
     digest: str
+    checksum: str = ""  # a home from before there were any: its collection still reads indexes
 
 
 def group_runs(parts: int, most: int | None = None) -> list[range]:
@@ -95,12 +100,17 @@ def range_name(number: int) -> str:
 
 
 def write_ranges(
-    context: TaskContext, file: str, ranges: Iterable[tuple[str, bytes | memoryview]], rows: int = 0
+    context: TaskContext,
+    file: str,
+    ranges: Iterable[tuple[str, Data]],
+    rows: int = 0,
+    identity: Callable[[Data], Data] = lambda data: data,
 ) -> None:
     """Write a task's ranged file, from (name of a range, its bytes); each name once.
 
-    What is given is held, and not copied, until the task is done. Equal ranges in equal order give
-    equal bytes.
+    `identity` returns what identifies a range, where the rest follows from it and from the settings
+    of the tasks that read it. What is given is held, and not copied, until the task is done. Equal
+    ranges in equal order give equal bytes.
     """
     sink = _Pieces()
     index: dict[str, list[Any]] = {}
@@ -108,10 +118,11 @@ def write_ranges(
         for name, data in ranges:
             if name in index:
                 raise ValueError(f"{file} has two ranges {name}")
-            index[name] = _append(archive, sink, name, data)
-        listed = _append(archive, sink, INDEX, json.dumps(index, sort_keys=True).encode())
+            index[name] = _append(archive, sink, name, data, identity(data))
+        listed = json.dumps(index, sort_keys=True).encode()
+        index_place = _append(archive, sink, INDEX, listed, listed)
     context.write_bytes(file, sink.pieces, rows)
-    context.notes.setdefault(_RANGES, {})[str(file)] = listed
+    context.notes.setdefault(_RANGES, {})[str(file)] = index_place
 
 
 class _Pieces(io.RawIOBase):
@@ -119,11 +130,11 @@ class _Pieces(io.RawIOBase):
     place of an earlier piece takes that piece's place, as `zipfile` does with headers."""
 
     def __init__(self) -> None:
-        self._pieces: dict[int, bytes | memoryview] = {}
+        self._pieces: dict[int, Data] = {}
         self._at = self._size = 0
 
     @property
-    def pieces(self) -> list[bytes | memoryview]:
+    def pieces(self) -> list[Data]:
         return list(self._pieces.values())
 
     def writable(self) -> bool:
@@ -151,16 +162,13 @@ class _Pieces(io.RawIOBase):
 
 
 def _append(
-    archive: zipfile.ZipFile, sink: _Pieces, name: str, data: bytes | memoryview
+    archive: zipfile.ZipFile, sink: _Pieces, name: str, data: Data, identity: Data
 ) -> list[Any]:
     info = zipfile.ZipInfo(name, _EPOCH)
     info.create_system = 3
     archive.writestr(info, data)
-    return [sink.tell() - len(data), len(data), _digest(data)]
-
-
-def _digest(data: bytes | memoryview) -> str:
-    return blake3(data).hexdigest()
+    place = sink.tell() - len(data)
+    return [place, len(data), blake3(identity).hexdigest(), xxh3_128_hexdigest(data)]
 
 
 # Planning.
@@ -227,7 +235,7 @@ def ranges_of(store: Store, result: Result, file: str) -> dict[str, Range]:
 class Targets(Mapping[str, dict[str, Range]]):
     """For each target, its range of every file that has one, by the file's name.
 
-    A snapshot of a crawl has ten million ranges: 48 bytes of each wait in a temporary file, where
+    A snapshot of a crawl has ten million ranges: 64 bytes of each wait in a temporary file, where
     they are many.
     """
 
@@ -240,7 +248,8 @@ class Targets(Mapping[str, dict[str, Range]]):
             places = np.zeros(max(numbers, default=-1) + 1, _PLACE)
             places["offset"] = -1  # of those that the file has no range for
             for number, place in zip(numbers, ranges.values(), strict=True):
-                places[number] = place.offset, place.length, bytes.fromhex(place.digest)
+                hashes = bytes.fromhex(place.digest), bytes.fromhex(place.checksum)
+                places[number] = place.offset, place.length, *hashes
                 self._paths[name] = place.path
             self._places.add(name, places.tobytes(), len(places))
 
@@ -249,9 +258,11 @@ class Targets(Mapping[str, dict[str, Range]]):
         found = {}
         for name, path in self._paths.items():
             data = self._places.read(name, at, _PLACE.itemsize)
-            offset, length, digest = np.frombuffer(data, _PLACE)[0] if data else (-1, 0, b"")
+            if not data:
+                continue
+            offset, length, digest, checksum = np.frombuffer(data, _PLACE)[0].tolist()
             if offset >= 0:
-                found[name] = Range(path, int(offset), int(length), bytes(digest).hex())
+                found[name] = Range(path, offset, length, digest.hex(), checksum.hex())
         return found
 
     def __iter__(self) -> Iterator[str]:
@@ -261,7 +272,9 @@ class Targets(Mapping[str, dict[str, Range]]):
         return len(self._numbers)
 
 
-_PLACE = np.dtype([("offset", np.int64), ("length", np.int64), ("digest", "V32")])
+_PLACE = np.dtype(
+    [("offset", np.int64), ("length", np.int64), ("digest", "V32"), ("checksum", "V16")]
+)
 SPOOLED_BYTES = 1 << 22
 
 
@@ -278,7 +291,8 @@ def range_inputs(ranges: Mapping[str, Range]) -> RangeInputs:
         "extra_inputs": {name: place.digest for name, place in ranges.items()},
         "params": {
             _RANGES: {
-                name: [place.path, place.offset, place.length] for name, place in ranges.items()
+                name: [place.path, place.offset, place.length, place.checksum]
+                for name, place in ranges.items()
             }
         },
     }
@@ -290,10 +304,15 @@ def range_inputs(ranges: Mapping[str, Range]) -> RangeInputs:
 def read_ranges(context: TaskContext, file: str = "") -> Iterator[bytes]:
     """Yield the ranges of a target in the order of their names, or those of one file of every
     group, each checked."""
-    for name, (path, offset, length) in sorted(context.param(_RANGES).items()):
+    for name, (path, offset, length, checksum) in sorted(context.param(_RANGES).items()):
         if name.endswith(file):
-            place = Range(path, offset, length, context.task.extra_inputs[name])
+            place = Range(path, offset, length, context.task.extra_inputs[name], checksum)
             yield read_range(context.store, place)
+
+
+def range_bytes(context: TaskContext) -> int:
+    """Return how many bytes the ranges of a target have in all."""
+    return sum(length for _, _, length, _ in context.param(_RANGES).values())
 
 
 def range_tables(context: TaskContext, file: str) -> Iterator[pa.Table]:
@@ -310,7 +329,10 @@ def group_tables(context: TaskContext, name: str) -> Iterator[pa.Table]:
 def read_range(store: Store, place: Range) -> bytes:
     """Return a range's bytes, refused when they are not what was written."""
     data = store.read_range(place.path, place.offset, place.length)
-    if _digest(data) != place.digest:
+    found, said = xxh3_128_hexdigest(data), place.checksum
+    if not said:
+        found, said = blake3(data).hexdigest(), place.digest
+    if found != said:
         where = f"bytes {place.offset} to {place.offset + place.length}"
         raise damaged(store, place.path, f"does not have what was written at {where}")
     return data

@@ -24,7 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpus_assets.core.exchange import range_name
+from corpus_assets.core.exchange import Data, range_name
 from corpus_assets.core.schemas import CLUSTER_MEMBERS
 from corpus_assets.dedup.clusters import (
     MEMBERS,
@@ -34,8 +34,10 @@ from corpus_assets.dedup.clusters import (
     find_clusters,
 )
 from corpus_assets.dedup.kernels.components import (
+    PACKED_CHUNKS,
     RANGES,
     count_kept,
+    count_packed,
     equal_pairs,
     in_order,
     join_inside,
@@ -43,6 +45,7 @@ from corpus_assets.dedup.kernels.components import (
     move_outside,
     number_batches,
     pack_kept,
+    place_packed,
     place_rows,
     roots,
 )
@@ -60,7 +63,7 @@ from corpus_assets.dedup.window import (
 from corpus_assets.text.hashing import GOLDEN
 from corpus_assets.text.minhash import BINS
 
-VERSION = 2
+VERSION = 3
 """Of the stages between signatures and clusters."""
 
 LABEL_BYTES = 12
@@ -72,7 +75,6 @@ _NOWHERE = np.uint64(2**64 - 1)
 Numbers = npt.NDArray[np.uint64]
 Pairs = npt.NDArray[np.uint64]  # [pairs, 2]
 Labels = npt.NDArray[np.uint64]
-Data = bytes | memoryview
 
 SHIPPED = pa.schema(
     [
@@ -142,9 +144,15 @@ def pair_equal(pieces: Iterable[tuple[int, Data]], tables: int) -> Pairs:
         packed.append(np.split(words[tables:], cuts))
     found = [np.empty((0, 2), np.uint64)]
     for of_table in zip(*packed, strict=True):
-        lengths = [some.size for some in of_table]
-        added = np.repeat(np.array(firsts, np.uint64), lengths)
-        found.append(equal_pairs(np.concatenate(of_table), added))
+        counts = np.zeros(PACKED_CHUNKS, np.int64)
+        for some in of_table:
+            count_packed(some, counts)
+        ends = np.cumsum(counts)
+        places, size = ends - counts, int(ends[-1])
+        keys, members = np.empty(size, np.uint32), np.empty(size, np.uint64)
+        for first, some in zip(firsts, of_table, strict=True):
+            place_packed(some, first, places, keys, members)
+        found.append(equal_pairs(keys, members, ends))
     return np.concatenate(found)
 
 
@@ -322,8 +330,14 @@ def _labels(data: Data) -> Labels:
 
 
 def _parse_table(data: Data) -> pa.Table:
+    return read_table_bytes(row_table(data))
+
+
+def row_table(data: Data) -> memoryview:
+    """Return the bytes of the table, which identify the rows: it has the digest of each text, from
+    which bands and sketch follow by the settings of signatures."""
     size = int(np.frombuffer(data, np.uint64, _HEAD)[-1])
-    return read_table_bytes(memoryview(data)[len(data) - size :])
+    return memoryview(data)[len(data) - size :]
 
 
 def _shipped(members: pa.Table, records: npt.NDArray[np.uint32], labels: Labels) -> pa.Table:

@@ -16,6 +16,7 @@ from corpus_assets.core import files
 from corpus_assets.core.each import Each
 from corpus_assets.core.exchange import (
     Targets,
+    range_bytes,
     range_inputs,
     range_name,
     ranges_of,
@@ -25,7 +26,7 @@ from corpus_assets.core.exchange import (
 from corpus_assets.core.stage import File, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Task, TaskContext
-from corpus_assets.dedup import exchange
+from corpus_assets.dedup import exchange, signatures
 from corpus_assets.dedup.clusters import ClusterSettings
 from corpus_assets.dedup.parts import SIGNED_FILES, group_parts
 from corpus_assets.dedup.signatures import SignatureSettings
@@ -227,6 +228,7 @@ class ClusterExchange:
         settings = {
             "clusters": graph.recipe.clusters.identity(),
             "signatures": graph.recipe.signatures.identity(),
+            "signatures_version": signatures.VERSION,  # rows are identified by their texts
             "window": list(self.window(graph, snapshot)),
             "ranks": [group.rank for group in cut.groups],
             "first_parts": [group.parts.start for _, group in cut.own],
@@ -344,7 +346,8 @@ def run_rows(context: TaskContext) -> None:
     labelled = b"".join(read_ranges(context))
     bands = context.settings(SignatureSettings, "signatures").bands
     laid = exchange.lay_rows(group_parts(context), labelled, settings["batches"], bands)
-    write_ranges(context, "rows.zip", laid, len(labelled) // exchange.LABEL_BYTES)
+    rows = len(labelled) // exchange.LABEL_BYTES
+    write_ranges(context, "rows.zip", laid, rows, identity=exchange.row_table)
 
 
 def run_batch(context: TaskContext) -> None:
@@ -354,7 +357,7 @@ def run_batch(context: TaskContext) -> None:
     def read() -> Iterator[tuple[int, bytes]]:
         return ((ranks[number], data) for number, data in _numbered(context))
 
-    size = sum(length for _, _, length in context.param("ranges").values())
+    size = range_bytes(context)
     held = list(read()) if size <= HELD_BYTES else None
     found = exchange.cluster_batch(
         lambda: read() if held is None else held,

@@ -238,7 +238,7 @@ SHARD_COUNTS = Stage(
 
 TOKENS = Stage(
     "tokens",
-    5,
+    6,
     Scope.PART,
     plan_tokens,
     run_tokens,
@@ -250,7 +250,7 @@ TOKENS = Stage(
 
 TOKEN_GROUPS = Stage(
     "token_groups",
-    2,
+    3,
     Scope.SNAPSHOT,
     plan_token_groups,
     run_token_groups,

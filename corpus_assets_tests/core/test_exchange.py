@@ -5,6 +5,7 @@ import io
 import tracemalloc
 import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -66,7 +67,7 @@ def test_ranges_of_many_files_are_told_by_target_and_wait_in_a_file(
     monkeypatch.setattr(exchange, "SPOOLED_BYTES", held_bytes)
     told = {
         str(file): {
-            f"t{n}": Range(f"path {file}", n, file * n, f"{n % 256:02x}" * 31 + "00")
+            f"t{n}": Range(f"path {file}", n, file * n, f"{n % 256:02x}" * 31 + "00", f"{n:032x}")
             for n in range(300)
             if (n + file) % 3
         }
@@ -135,6 +136,37 @@ def test_a_damaged_range_is_named_by_those_who_read_it_only(store: LocalStore) -
         CorruptArtifact, match=r"artifacts/write/.*/tokens.zip .* delete its folder"
     ):
         list(read_ranges(target(store, [result], "a")))
+
+
+def test_an_index_from_before_checksums_is_read_and_checked_by_its_digest(
+    store: LocalStore,
+) -> None:
+    result = written(store, {"a": b"first", "b": b"second"})
+    *place, digest, _ = result.notes["ranges"][FILE]
+    old = replace(result, notes={"ranges": {FILE: [*place, digest]}})
+    assert ranges_of(store, old, FILE) == ranges_of(store, result, FILE)
+    old = replace(result, notes={"ranges": {FILE: [*place, digest[::-1]]}})
+    with pytest.raises(CorruptArtifact, match="tokens.zip"):
+        ranges_of(store, old, FILE)
+
+
+def test_a_range_may_be_identified_by_a_part_of_it_and_is_checked_as_a_whole(
+    store: LocalStore,
+) -> None:
+    def identified(data: bytes, part: int) -> Result:
+        context = TaskContext(Task("write", 1, {"part": part}), store)
+        with contextlib.closing(context):
+            write_ranges(context, FILE, [("a", data)], identity=lambda all_of_it: all_of_it[:4])
+            return context.commit()
+
+    results = [identified(data, i) for i, data in enumerate((b"name one", b"name two", b"else"))]
+    same, other, different = (target(store, [result], "a").task for result in results)
+    assert same.fingerprint == other.fingerprint != different.fingerprint
+    assert list(read_ranges(target(store, results[1:2], "a"))) == [b"name two"]
+    path = store.root / results[0].outputs[FILE].path
+    path.write_bytes(path.read_bytes().replace(b"name one", b"name two"))
+    with pytest.raises(CorruptArtifact, match="tokens.zip"):
+        list(read_ranges(target(store, results[:1], "a")))
 
 
 @pytest.mark.parametrize("kept", [0, 20, 150])

@@ -131,11 +131,11 @@ def take_kept(
 
 
 @kernel
-def _by_chunk(keys: Any, members: Any, shift: Any) -> tuple[Any, Any, Any, Any]:
+def _by_chunk(keys: Any, members: Any) -> tuple[Any, Any, Any, Any]:
     """(keys, members) in order of their chunk, the end of each, and the size of the largest."""
     starts = np.zeros(_CHUNKS + 1, np.int64)
     for i in range(keys.size):
-        starts[((keys[i] >> shift) & _CHUNK_MASK) + np.uint64(1)] += 1
+        starts[((keys[i] >> _CHUNK_SHIFT) & _CHUNK_MASK) + np.uint64(1)] += 1
     largest = np.int64(1)
     for chunk in range(_CHUNKS):
         largest = max(largest, starts[chunk + 1])
@@ -143,7 +143,7 @@ def _by_chunk(keys: Any, members: Any, shift: Any) -> tuple[Any, Any, Any, Any]:
     chunk_keys = np.empty_like(keys)
     chunk_members = np.empty_like(members)
     for i in range(keys.size):
-        chunk_of = (keys[i] >> shift) & _CHUNK_MASK
+        chunk_of = (keys[i] >> _CHUNK_SHIFT) & _CHUNK_MASK
         at = starts[chunk_of]
         starts[chunk_of] = at + 1
         chunk_keys[at] = keys[i]
@@ -162,7 +162,7 @@ def _slots_for(count: int) -> int:
 @kernel
 def join_equal(keys: Any, members: Any, parent: Any) -> None:
     """Join members with equal keys."""
-    keys, members, ends, largest = _by_chunk(keys, members, _CHUNK_SHIFT)
+    keys, members, ends, largest = _by_chunk(keys, members)
     slot_keys = np.empty(_slots_for(largest), np.uint64)
     slot_members = np.empty(slot_keys.size, np.uint32)
     begin = np.int64(0)
@@ -231,7 +231,8 @@ def number_batches(parent: Any, max_rows: int) -> Any:
 
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
-_PACKED_SHIFT = np.uint64(21)
+PACKED_CHUNKS = _CHUNKS
+_PACKED_SHIFT = np.uint64(53)  # 64 - log2(PACKED_CHUNKS)
 
 
 @kernel
@@ -257,23 +258,37 @@ def pack_kept(
 
 
 @kernel
-def equal_pairs(packed: Any, firsts: Any) -> Any:
-    """uint64[pairs, 2]: the first document with a key, and each other one with it.
-
-    `firsts` are what to add to each number, for its group.
-    """
-    keys = np.empty(packed.size, np.uint32)
-    members = np.empty(packed.size, np.uint64)
+def count_packed(packed: Any, counts: Any) -> None:
+    """Count packed keys by chunk: adds to int64[PACKED_CHUNKS] `counts`."""
     for i in range(packed.size):
-        keys[i] = packed[i] >> _HALF
-        members[i] = (packed[i] & _LOW) + firsts[i]
-    keys, members, ends, largest = _by_chunk(keys, members, _PACKED_SHIFT)
+        counts[packed[i] >> _PACKED_SHIFT] += 1
+
+
+@kernel
+def place_packed(packed: Any, first: int, places: Any, keys: Any, members: Any) -> None:
+    """Put keys and documents of a group at the next place of their chunk, which moves on. The
+    group's numbers begin at `first` in the window."""
+    start = np.uint64(first)
+    for i in range(packed.size):
+        chunk = packed[i] >> _PACKED_SHIFT
+        at = places[chunk]
+        places[chunk] = at + 1
+        keys[at] = packed[i] >> _HALF
+        members[at] = (packed[i] & _LOW) + start
+
+
+@kernel
+def equal_pairs(keys: Any, members: Any, ends: Any) -> Any:
+    """uint64[pairs, 2]: the first document with a key, and each other one with it, from the keys of
+    one chunk after the other and the end of each."""
+    largest = begin = 0
+    for end in ends:
+        largest, begin = max(largest, end - begin), end
     slots_at = np.empty(_slots_for(largest), np.int64)
     pairs = np.empty((keys.size, 2), np.uint64)
     filled = 0
     begin = np.int64(0)
-    for chunk in range(_CHUNKS):
-        end = ends[chunk]
+    for end in ends:
         slots = _slots_for(end - begin)
         mask = np.uint64(slots - 1)
         slots_at[:slots] = -1
