@@ -287,7 +287,7 @@ def equal_pairs(keys: Any, members: Any, ends: Any) -> Any:
     slots_at = np.empty(_slots_for(largest), np.int64)
     pairs = np.empty((keys.size, 2), np.uint64)
     filled = 0
-    begin = np.int64(0)
+    begin = 0
     for end in ends:
         slots = _slots_for(end - begin)
         mask = np.uint64(slots - 1)
