@@ -54,6 +54,7 @@ from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets.ingest.gates.gates import GateSettings
 from corpus_assets.ingest.gates.language import LanguageGateSettings
 from corpus_assets.ingest.kernels.block_features import block_features
+from corpus_assets.ingest.kernels.block_pruning import prune
 from corpus_assets.ingest.kernels.block_trees import keep
 from corpus_assets.ingest.kernels.blocks import find_blocks
 from corpus_assets.ingest.records import SourceFile, file_sha256
@@ -154,7 +155,9 @@ def report_parts(file: Path) -> None:
         both = list(zip(found, features, strict=True))
         chances = timed_part("trees", lambda each: judge(model, *each), both)
         pairs = list(zip(found, chances, strict=True))
-        kept = timed_part("choice", lambda each: keep(each[1], each[0].blocks[:, 5]), pairs)
+        kept = timed_part(
+            "choice", lambda each: prune(each[0], keep(each[1], each[0].blocks[:, 5])), pairs
+        )
         timed_part("text", lambda each: text_of(*each), list(zip(found, kept, strict=True)))
     print("\n| part of blocks | CPU ms a page |\n|---|---|")
     for name, runs in spent.items():

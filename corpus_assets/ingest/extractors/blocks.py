@@ -5,7 +5,8 @@
 3. trees give each block a first chance, then a second one that also knows the first chances of its
    neighbours and of the elements it stands in; the mean of both counts;
 4. the blocks are kept whose expected F1 over words is the highest;
-5. paragraphs, headings, list items and table rows become lines, `pre` keeps its white space.
+5. parts that are none by their own markup, and copies, are taken back (`prune`);
+6. paragraphs, headings, list items and table rows become lines, `pre` keeps its white space.
 
 All of it is integers: the text is the same on every processor.
 """
@@ -28,6 +29,7 @@ from corpus_assets.ingest.kernels.block_features import (
     add_context,
     block_features,
 )
+from corpus_assets.ingest.kernels.block_pruning import prune
 from corpus_assets.ingest.kernels.block_trees import (
     DEPTH,
     NODES,
@@ -42,7 +44,7 @@ from corpus_assets.ingest.kernels.blocks import Blocks, find_blocks
 from corpus_assets.ingest.kernels.page_names import TAGS
 
 MODEL = Path(__file__).with_name("blocks.json")
-VERSION = 3  # raise it whenever the same model could give another text
+VERSION = 4  # raise it whenever the same model could give another text
 _WARM = b"<p>a<pre>b</pre><table><tr><td>c</table>"
 
 
@@ -136,9 +138,10 @@ def kept_blocks(
     model: BlockModel, page: Blocks, min_chance: int | None = None
 ) -> npt.NDArray[np.bool_]:
     """Choose the blocks of the main content: those with the best expected F1, or those with a
-    chance, of 0 to 1000, of so much."""
+    chance, of 0 to 1000, of so much; less what `prune` takes back."""
     chances = judge(model, page, block_features(page))
-    return keep(chances, page.blocks[:, 5]) if min_chance is None else chances >= min_chance
+    chosen = keep(chances, page.blocks[:, 5]) if min_chance is None else chances >= min_chance
+    return prune(page, chosen)
 
 
 class BlockEngine(Protocol):
