@@ -438,7 +438,7 @@ class _Ingest:
             landmarks = find_landmarks(markup)
             page = _Page(seen, html, markup, landmarks)
             spdx = page_licence(markup, landmarks.hosts) or spdx
-            refusal = gate_page(markup, spdx, self._gates, landmarks.metas, said)
+            refusal = gate_page(markup, spdx, self._gates, landmarks, said)
         else:
             refusal = gate_licence(spdx, self._gates)
         is_wanted = refusal is None

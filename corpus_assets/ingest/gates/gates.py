@@ -46,6 +46,7 @@ from corpus_assets.ingest.gates.robots import (
     markup_statements,
 )
 from corpus_assets.ingest.gates.sites import RobotsSettings, UrlLists, ask_site
+from corpus_assets.ingest.kernels.landmarks import Landmarks, find_landmarks
 from corpus_assets.ingest.kernels.markup import markup_extent
 from corpus_assets.ingest.records import RawRecord, Refusal
 
@@ -143,14 +144,16 @@ def gate_page(
     markup: bytes,
     spdx: str,
     settings: GateSettings,
-    metas: Sequence[int] | None = None,
+    landmarks: Landmarks | None = None,
     said: list[Statement] | None = None,
 ) -> Refusal | None:
-    """Return the gates that look into markup compatible with ASCII; `metas`: places of its meta
-    tags."""
-    found = meta_opt_out(markup, settings.optout, metas)
+    """Return the gates that look into markup compatible with ASCII."""
+    known = landmarks or find_landmarks(markup)
+    found = meta_opt_out(markup, settings.optout, known.metas)
     statements = [] if found is None else [Statement(DISALLOW, f"meta {found}", OPTED_OUT)]
-    refusal = not_for_training(statements + markup_statements(markup), settings, said)
+    if known.has_terms:
+        statements += markup_statements(markup)
+    refusal = not_for_training(statements, settings, said)
     return refusal or gate_licence(spdx, settings) or absurd_markup(markup, settings)
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from html import unescape
 from typing import NamedTuple
 
+from corpus_assets.ingest.kernels.landmarks import RSL_TYPE
+
 # Path patterns of robots.txt (RFC 9309, section 2.2): `*`, `$`, the longest match wins.
 #
 # Patterns and paths are brought into one spelling first (section 2.2.2): unreserved characters
@@ -123,7 +125,6 @@ CONTENT_USAGE, CONTENT_SIGNAL = "Content-Usage", "Content-Signal"
 TRAINING_DISALLOWED = "training_disallowed"
 MAX_VALUE_CHARS = 8192
 MAX_SAID_CHARS = 1000
-RSL_TYPE = "application/rsl+xml"
 
 _ORDER = (DISALLOW, ALLOW, UNKNOWN)
 _WORDS = {CONTENT_USAGE: ("train-ai", "y", "n"), CONTENT_SIGNAL: ("ai-train", "yes", "no")}
@@ -227,7 +228,7 @@ def header_statements(headers: Sequence[tuple[str, str]]) -> list[Statement]:
         if preference != UNKNOWN:
             found.append(Statement(preference, f"header {in_words(signal, preference)}"))
     links = ", ".join(text for name, text in headers if name == "link")[:MAX_VALUE_CHARS]
-    for url, parameters in _LINK.findall(links) if RSL_TYPE in links.lower() else ():
+    for url, parameters in _LINK.findall(links) if RSL_TYPE.decode() in links.lower() else ():
         values = {
             name.lower(): quoted or bare for name, quoted, bare in _PARAMETER.findall(parameters)
         }
@@ -238,8 +239,6 @@ def header_statements(headers: Sequence[tuple[str, str]]) -> list[Statement]:
 
 def markup_statements(markup: bytes) -> list[Statement]:
     """Return the RSL licences that a page links to; `markup` is compatible with ASCII."""
-    if RSL_TYPE.encode() not in markup:
-        return []
     found = []
     for tag in _LINK_TAG.findall(markup):
         values = {
@@ -252,7 +251,7 @@ def markup_statements(markup: bytes) -> list[Statement]:
 
 
 def _is_licence(rel: str, media_type: str) -> bool:
-    return "license" in rel.lower().split() and media_type.strip().lower() == RSL_TYPE
+    return "license" in rel.lower().split() and media_type.strip().lower() == RSL_TYPE.decode()
 
 
 def _dictionary(value: str) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Where a page may say something of itself: its `<meta` tags, Creative Commons links, dates.
+"""Where a page may say something of itself: its `<meta` tags, Creative Commons links, dates, terms.
 
 Pairs of bytes are compared 64 places at once; only where one can begin, hardly anywhere, is the
 rest compared.
@@ -24,6 +24,8 @@ Bytes = npt.NDArray[np.uint8]
 Places = npt.NDArray[np.int64]
 
 HOST = b"creativecommons.org"
+RSL_TYPE = b"application/rsl+xml"
+"""Of the terms that Really Simple Licensing links to."""
 MAX_HOSTS = 256
 MAX_DATES = 200
 MAX_LONGER_TAGS = 256
@@ -36,6 +38,8 @@ _PUBDATE = np.frombuffer(b"pubdate", dtype=np.uint8)
 _HOST_ANCHOR = HOST.index(b"vecom")
 _JSON_ANCHOR = b'"datePublished"'.index(b"ubl")
 _PUBDATE_ANCHOR = b"pubdate".index(b"ubd")
+_RSL = np.frombuffer(RSL_TYPE, dtype=np.uint8)
+_RSL_ANCHOR = RSL_TYPE.index(b"+x")
 
 
 class Landmarks(NamedTuple):
@@ -45,13 +49,14 @@ class Landmarks(NamedTuple):
     hosts: list[int]  # the licences' host in either case: the first 256
     dates: list[int]  # `"datePublished"` in its quotes: the first 200
     is_dated: bool  # `datePublished`, `datepublished` or `pubdate` stands somewhere
+    has_terms: bool  # `application/rsl+xml` does
 
 
 def find_landmarks(markup: bytes) -> Landmarks:
     """All of them in one pass, about 0.1 ns a byte."""
     data = np.frombuffer(markup, dtype=np.uint8)
     places = np.empty(_METAS + _FEW, dtype=np.int64)
-    n_metas, n_hosts, n_dates, is_dated = _find(data, places)
+    n_metas, n_hosts, n_dates, is_dated, has_terms = _find(data, places)
     if n_metas > _FEW:
         places = np.empty(_METAS + n_metas, dtype=np.int64)
         _find(data, places)
@@ -60,6 +65,7 @@ def find_landmarks(markup: bytes) -> Landmarks:
         places[:n_hosts].tolist() if n_hosts else [],
         places[MAX_HOSTS : MAX_HOSTS + n_dates].tolist() if n_dates else [],
         bool(is_dated),
+        bool(has_terms),
     )
 
 
@@ -119,7 +125,7 @@ def _stands(data: Bytes, at: int, word: Bytes) -> bool:
 
 @byte_kernel
 def _likely(data: Bytes, at: int) -> np.uint64:
-    """Where among 64 places, which two bytes follow, `<m`, `v.c`, `ubl` or `ubd` begins; the
+    """Where among 64 places, which two bytes follow, `<m`, `v.c`, `ubl`, `ubd` or `+x` begins; the
     first two in either case."""
     small, capital = equal64(data, at + 1, 109), equal64(data, at + 1, 77)
     ends = equal64(data, at + 2, 108) | equal64(data, at + 2, 100)
@@ -129,6 +135,7 @@ def _likely(data: Bytes, at: int) -> np.uint64:
         (equal64(data, at, 60) & (small | capital))
         | (v & c)
         | (equal64(data, at, 117) & equal64(data, at + 1, 98) & ends)
+        | (equal64(data, at, 43) & equal64(data, at + 1, 120))
     )
     return found
 
@@ -152,16 +159,16 @@ def _is_host(data: Bytes, at: int) -> bool:
 
 
 @byte_kernel
-def _find(data: Bytes, places: Places) -> tuple[int, int, int, bool]:
+def _find(data: Bytes, places: Places) -> tuple[int, int, int, bool, bool]:
     n = len(data)
     n_metas = n_hosts = n_dates = 0
-    is_dated = False
+    is_dated = has_terms = False
     base, likely = -BLOCK_BYTES, np.uint64(0)
     while True:
         while likely == 0:
             base += BLOCK_BYTES
             if base >= n:
-                return n_metas, n_hosts, n_dates, is_dated
+                return n_metas, n_hosts, n_dates, is_dated, has_terms
             is_whole = base + BLOCK_BYTES + 2 <= n
             likely = _likely(data, base) if is_whole else ~np.uint64(0)
         at = base + int(zeros_below(likely))
@@ -182,6 +189,8 @@ def _find(data: Bytes, places: Places) -> tuple[int, int, int, bool]:
                 places[MAX_HOSTS + n_dates] = place
                 n_dates += 1
             is_dated = is_dated or _is_dated(data, at)
+        elif byte == 43:
+            has_terms = has_terms or _stands(data, at - _RSL_ANCHOR, _RSL)
 
 
 @byte_kernel

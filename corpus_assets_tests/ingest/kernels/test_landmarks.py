@@ -15,16 +15,22 @@ from corpus_assets.ingest.kernels.landmarks import (
 
 PIECES = [b"<meta", b"<META", b"<MeTa ", b"<met", b"meta", b"<", b"<<meta", b"creativecommons.org",
           b"CreativeCommons.ORG", b"CREATIVECOMMONS.org", b"creatiVecommons.or", b"commons.org", b".", b"x", b"\xff",
-          b"\0", b" ", b'"datePublished"', b"datePublished", b"datepublished", b"pubdate", b"published",
+          b"\0", b" ", b'"datePublished"', b"datePublished", b"datepublished", b"pubdate", b"published", b"application/rsl+xml", b"Application/RSL+XML", b"/rsl+xml",
           b"x" * 61]  # fmt: skip
 
 
-def reference(page: bytes) -> tuple[list[int], list[int], list[int], bool]:
+def reference(page: bytes) -> tuple[list[int], list[int], list[int], bool, bool]:
     metas = [found.start() for found in re.finditer(rb"<meta", page, re.IGNORECASE)]
     hosts = [found.start() for found in re.finditer(rb"creativecommons\.org", page, re.I)]
     dates = [found.start() for found in re.finditer(rb'(?="datePublished")', page)]
     is_dated = re.search(rb"date[Pp]ublished|pubdate", page) is not None
-    return metas, hosts[:MAX_HOSTS], dates[:MAX_DATES], is_dated
+    return (
+        metas,
+        hosts[:MAX_HOSTS],
+        dates[:MAX_DATES],
+        is_dated,
+        b"application/rsl+xml" in page,
+    )
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -52,6 +58,7 @@ def test_landmarks_may_lie_across_blocks(size: int) -> None:
         b'"datePublished"',
         b"datepublished",
         b"pubdate",
+        b"application/rsl+xml",
     ):
         page = b"x" * size + mark
         assert find_landmarks(page) == reference(page)
