@@ -52,10 +52,13 @@ def _drop_tag(blocks: Any, elements: Any, kept: Any, tag: int) -> None:
         if elements[e, 1] == tag and elements[e, 4] >= end:
             end = elements[e, 5]
             held += chars[end] - chars[elements[e, 4]]
-    if 2 * held < chars[-1]:
-        for e in range(1, len(elements)):
-            if elements[e, 1] == tag:
-                kept[elements[e, 4] : elements[e, 5]] = False
+    if 2 * held >= chars[-1]:
+        return
+    end = 0
+    for e in range(1, len(elements)):
+        if elements[e, 1] == tag and elements[e, 4] >= end:  # however deep they are nested
+            end = elements[e, 5]
+            kept[elements[e, 4] : end] = False
 
 
 @kernel
