@@ -2,13 +2,17 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
+from corpus_assets.core import files
 from corpus_assets.core.exchange import range_name
+from corpus_assets.dedup import signatures
 from corpus_assets.dedup.clusters import ClusterSettings
 from corpus_assets.dedup.exchange import (
     GroupClusters,
@@ -21,6 +25,8 @@ from corpus_assets.dedup.exchange import (
     lay_rows,
     pair_equal,
 )
+from corpus_assets.dedup.exchange_stages import ClusterExchange
+from corpus_assets.dedup.signatures import SignatureSettings
 from corpus_assets.dedup.window import cluster_window, key_tables
 from corpus_assets_tests.dedup.cluster_reference import Row, naive_clusters
 from corpus_assets_tests.dedup.test_clusters import SETTINGS, random_rows
@@ -207,3 +213,23 @@ def test_what_a_part_sends_to_other_batches_stays_when_a_document_leaves(tmp_pat
     moved = {name for name in keys[0] if keys[0][name] != keys[1].get(name)}
     assert 0 < len(moved) <= len(key_tables(ClusterSettings(), SMALL))
     assert len(keys[0]) > 3 * len(moved)
+
+
+def test_batches_follow_the_version_of_signatures_since_rows_are_identified_by_their_texts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph: Any = SimpleNamespace(
+        recipe=SimpleNamespace(clusters=ClusterSettings(), signatures=SignatureSettings()),
+        rows=lambda file, snapshot: [35_000] * 300,
+        results=lambda stage, snapshot: [],
+    )
+    exchanged = ClusterExchange("made", "clusters", files.SELECTION, lambda graph, name: [name])
+
+    def planned() -> list[str]:
+        return [task.fingerprint for task in exchanged._plan_batches(graph, "S")]
+
+    before = planned()
+    assert len(before) > 1
+    assert planned() == before
+    monkeypatch.setattr(signatures, "VERSION", signatures.VERSION + 1)
+    assert not set(planned()) & set(before)
