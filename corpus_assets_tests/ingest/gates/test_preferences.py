@@ -2,6 +2,7 @@
 
 import pytest
 
+from corpus_assets.ingest.gates.gates import GateSettings, gate_page
 from corpus_assets.ingest.gates.robots import (
     Preference,
     Statement,
@@ -265,8 +266,10 @@ def test_headers_say_it_of_one_page(headers: list[tuple[str, str]], expected: st
     ],
 )
 def test_a_page_links_to_its_licence(markup: str, expected: str | None) -> None:
-    source = combined(markup_statements(f"<head>{markup}</head>".encode())).source
-    assert source == (expected and f"markup link: {expected}")
+    page, said = f"<head>{markup}</head>".encode(), list[Statement]()
+    assert gate_page(page, "unknown", GateSettings(), said=said) is None
+    assert said == markup_statements(page)
+    assert combined(said).source == (expected and f"markup link: {expected}")
 
 
 def test_the_most_restrictive_statement_counts_and_all_are_named() -> None:
