@@ -15,7 +15,9 @@ by what it begins with:
 
 Raw text is searched as it is, without JSON's escapes and without HTML's tags and entities. A file
 holds a removed document when it has a good share of the document's 13-grams, or the whole text as
-one value. A text too short for 13-gram digests is only found as a value.
+one value. A text too short for 13-gram digests is only found as a value. In a file that a stage of
+the corpus wrote, each value counts by itself: thousands of its documents together have many
+passages of any text, in quotations and forms of words, and none of them is a copy.
 
 Two kinds of copies are known by what they say of themselves, however little of a text they have: a
 canary page marks the documents it shows, and an export names its version.
@@ -40,6 +42,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from hashlib import file_digest
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, AnyStr
 
@@ -59,7 +62,8 @@ from corpus_assets.versions.removed import DigestIndex
 
 CHUNK = 4 << 20
 OVERLAP = 16_384  # bytes of a chunk that the next one begins with; longer than any 13 words
-TEXT_RUNS = re.compile(rb"[^\x00-\x08\x0e-\x1f\x7f]{25,}")  # 13 words are no shorter
+LEAST_CHARS = 25  # 13 words are no shorter
+TEXT_RUNS = re.compile(rb"[^\x00-\x08\x0e-\x1f\x7f]{%d,}" % LEAST_CHARS)
 TELL_S = 30.0
 ROWS = 256  # of a SQLite table that are searched at once
 MAX_DEPTH = 4  # compressed in compressed in ...
@@ -150,7 +154,7 @@ class HomeSearch:
 
     def file(self, name: str, stream: io.BufferedReader, path: Path | None = None) -> None:
         """Search one file; `path` is where SQLite can open it."""
-        found = _Found(self.text_ids, self.index)
+        found = _Found(self.text_ids, self.index, by_value=name in self._recorded)
         self.files += 1
         self.total_bytes += stream.seek(0, 2)
         stream.seek(0)
@@ -270,7 +274,8 @@ class HomeSearch:
         elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
             values = array.flatten()
             if pa.types.is_integer(values.type):
-                self._spell(found, values.to_numpy(zero_copy_only=False))
+                lengths = array.drop_null().value_lengths().to_numpy()
+                self._spell(found, values.to_numpy(zero_copy_only=False), lengths)
             else:
                 self._array(found, values)
         elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
@@ -285,27 +290,39 @@ class HomeSearch:
                 width = np.dtype(dtype).itemsize
                 for shift in range(width):
                     usable = data[shift : shift + (len(data) - shift) // width * width]
-                    self._spell(found, np.frombuffer(usable, dtype))
+                    self._spell(
+                        found, np.frombuffer(usable, dtype), np.array([len(usable) // width])
+                    )
             if len(data) == CHUNK:
                 stream.seek(-(1 << 16), 1)
 
-    def _spell(self, found: "_Found", tokens: Any) -> None:
-        one = np.array([0, 1], np.int64)
+    def _spell(self, found: "_Found", tokens: Any, lengths: Any) -> None:
+        """Search what lists of token ids spell; `tokens` are those of all lists."""
+        lengths = lengths.astype(np.int64)
+        starts, firsts = np.cumsum(lengths) - lengths, np.arange(lengths.size + 1)
         for encoder in self.decoders:
-            spelled, _ = encoder.spell_spans(
-                np.ascontiguousarray(tokens), one[:1], np.array([len(tokens)]), one
+            spelled, offsets = encoder.spell_spans(
+                np.ascontiguousarray(tokens), starts, lengths, firsts
             )
-            found.text(bytes(spelled).decode(errors="ignore"))
+            data = bytes(spelled)
+            found.texts([data[a:b].decode(errors="ignore") for a, b in pairwise(offsets.tolist())])
 
 
 class _Found:
-    """What one file holds: document -> the digests of it that were seen."""
+    """What one file holds: document -> the digests of it that were seen.
 
-    def __init__(self, text_ids: Mapping[str, bytes], index: DigestIndex) -> None:
+    Digests are joined over all texts of the file, or are those of the text that has most of them
+    (`by_value`).
+    """
+
+    def __init__(
+        self, text_ids: Mapping[str, bytes], index: DigestIndex, by_value: bool = False
+    ) -> None:
         self._whole: dict[bytes, list[str]] = {}
         for doc_id, text_id in text_ids.items():
             self._whole.setdefault(text_id, []).append(doc_id)
         self._index = index
+        self._by_value = by_value
         self._digests: dict[str, set[str]] = {}
         self._exact: set[str] = set()
         self._known = text_ids.keys()
@@ -319,17 +336,26 @@ class _Found:
         """Strings that are each the whole of something."""
         for value in values:
             self._exact.update(self._whole.get(text_id_of(value.encode(errors="ignore")), ()))
-        if values:
-            self.text("\n".join(values))
+        self.texts(values)
 
     def blobs(self, values: Sequence[bytes]) -> None:
         """Bytes that may be text, one search for all: no run of text continues past a NUL."""
         _raw(self, io.BytesIO(b"\0".join(values)))
 
-    def text(self, text: str) -> None:
-        for digests in self._index.digests_in(pa.array(_readings(text), pa.large_string())):
-            for doc_id, seen in digests.items():
-                self._digests.setdefault(doc_id, set()).update(seen)
+    def texts(self, texts: Sequence[str]) -> None:
+        """Search texts for 13-grams; one may go on in the next, unless each counts by itself."""
+        pieces = texts if self._by_value else ["\n".join(texts)]
+        long = (text for text in pieces if len(text) >= LEAST_CHARS)
+        readings = [(row, read) for row, text in enumerate(long) for read in _readings(text)]
+        seen: dict[tuple[int, str], set[str]] = {}
+        array = pa.array([read for _, read in readings], pa.large_string())
+        for (row, _), found in zip(readings, self._index.digests_in(array), strict=True):
+            for doc_id, digests in found.items():
+                seen.setdefault((row, doc_id), set()).update(digests)
+        for (_, doc_id), digests in seen.items():
+            known = self._digests.get(doc_id, set())
+            joined = max(known, digests, key=len) if self._by_value else known | digests
+            self._digests[doc_id] = joined
 
     def shares(self) -> dict[str, float]:
         """Return the share of each document that is held whole or in good part."""
@@ -361,7 +387,7 @@ def _raw(found: _Found, stream: IO[bytes]) -> None:
         found.page(data)
         text = b"\n".join(TEXT_RUNS.findall(data))
         if text:
-            found.text(_decoded(text))
+            found.texts([_decoded(text)])
         before = data[-OVERLAP:]
 
 
@@ -382,7 +408,7 @@ def _is_utf8(block: bytes) -> bool:
 
 
 def _readings(text: str) -> list[str]:
-    """Yield a text as it is, and as it reads without JSON's escapes and HTML's tags."""
+    """Return a text as it is, and as it reads without JSON's escapes and HTML's tags."""
     readings = [text]
     if "\\" in text:
         readings.append(ESCAPES.sub(_unescaped, _around(text, lambda block: "\\" in block, "\n")))

@@ -319,6 +319,7 @@ class DigestIndex:
     def digests_in(self, texts: pa.Array | pa.ChunkedArray) -> Iterator[dict[str, set[str]]]:
         """Yield, for each text, the digests it holds of each document."""
         if not self._holders:
+            yield from ({} for _ in range(len(texts)))
             return
         for hashes, firsts in _hashes(texts):
             taken = np.flatnonzero(_is_taken(_mixed(hashes)))

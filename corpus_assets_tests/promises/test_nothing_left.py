@@ -1,6 +1,7 @@
 """P4, read aloud: after a takedown no file of the home, decoded, has a word of the documents."""
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -75,8 +76,8 @@ class _Grep(_Found):
         super().__init__({}, DigestIndex({}, 0.3))
         self.words: set[str] = set()
 
-    def text(self, text: str) -> None:
-        lowered = text.lower()
+    def texts(self, texts: Sequence[str]) -> None:
+        lowered = "\n".join(texts).lower()
         self.words |= {name for name in _pages() if name.lower() in lowered}
 
 

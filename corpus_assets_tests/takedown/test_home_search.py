@@ -7,7 +7,7 @@ import json
 import lzma
 import sqlite3
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from hashlib import sha256
 from pathlib import Path
 
@@ -34,9 +34,15 @@ def encoder() -> Encoder:
     return Encoder(train_tokenizer([REMOVED, OTHER], settings))
 
 
-def _search(folder: Path, encoder: Encoder | None = None, text: str = REMOVED) -> HomeSearch:
+def _search(
+    folder: Path,
+    encoder: Encoder | None = None,
+    text: str = REMOVED,
+    recorded: Collection[str] = (),
+) -> HomeSearch:
     index = DigestIndex({"aa": gram_digests([text])[0]}, 0.3)
     search = HomeSearch({"aa": make_text_id(text)}, index, [encoder] if encoder else [])
+    search.note_recorded(recorded)
     search.folder(folder, folder)
     return search
 
@@ -116,6 +122,28 @@ def test_tokens_are_spelled_with_the_tokenizers_of_live_versions(
     (tmp_path / "train.parquet").write_bytes(sink.getvalue().to_pybytes())
     held = _holding(_search(tmp_path, encoder))
     assert set(held) == {"shard_00000.bin", "shard.00000.mds", "train.parquet"}
+
+
+def test_passages_of_many_documents_do_not_add_up_in_a_file_between_stages(
+    tmp_path: Path, encoder: Encoder
+) -> None:
+    words = REMOVED.split()
+    quoting = [f"{OTHER} {' '.join(words[n : n + 30])} {OTHER}" for n in range(0, len(words), 30)]
+    for folder, texts in {"quoting": quoting, "whole": [OTHER, REMOVED]}.items():
+        tokens = [list(map(int, one)) for one in encoder.encode_batch(texts)]
+        pack = io.BytesIO()
+        with zipfile.ZipFile(pack, "w") as members:
+            for name, column in {"tokens": tokens, "texts": texts}.items():
+                sink = pa.BufferOutputStream()
+                pq.write_table(pa.table({name: column}), sink)
+                members.writestr(f"{name}.parquet", sink.getvalue().to_pybytes())
+        for name in ("tokens.zip", "other.zip"):
+            (tmp_path / folder).mkdir(exist_ok=True)
+            (tmp_path / folder / name).write_bytes(pack.getvalue())
+    recorded = ["quoting/tokens.zip", "whole/tokens.zip"]
+    held = _holding(_search(tmp_path, encoder, recorded=recorded))
+    assert set(held) == {"whole/tokens.zip", "whole/other.zip", "quoting/other.zip"}
+    assert held["whole/tokens.zip"] == 100
 
 
 @pytest.mark.parametrize("before", [0, OVERLAP - 300, 3 * OVERLAP + 5])
