@@ -1,13 +1,18 @@
-"""Builds of commands, each recorded as one run. Dagster is loaded once there is something to record:
-a build that finds everything done needs none of it."""
+"""Builds of commands, each recorded as one run, and which versions were recorded: a note each, so that
+Dagster need not be asked. It is loaded once there is something to record: a build that finds
+everything done needs none of it."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from catalog.formats.store import make_folder, private
 from corpus_assets.build import Work
-from corpus_assets.defs.known import is_known, note_known
+from corpus_assets.core.store import sha256_hex
 from corpus_assets.session import Session
 from corpus_assets.versions.version import Version
+
+RECORDED = "recorded"
 
 
 class DagsterRuns:
@@ -18,7 +23,9 @@ class DagsterRuns:
         self._config = {key: value for key, value in (config or {}).items() if value}
 
     def knows(self, session: Session, version: Version) -> bool:
-        return is_known(session, version)
+        """Return whether a version, with this content, was recorded."""
+        note = _note(session, version)
+        return note.exists() and note.read_text() == sha256_hex(version.manifest_bytes)
 
     def within(self, session: Session, name: str, work: Work) -> Version | None:
         from corpus_assets.defs.build import build_version, in_run_of
@@ -34,5 +41,17 @@ class DagsterRuns:
             }
             made = in_run_of(build_version, config, session, work)
         if made is not None:
-            note_known(session, made)
+            _note_known(session, made)
         return made
+
+
+def _note_known(session: Session, version: Version) -> None:
+    """Note that a version was recorded."""
+    note = _note(session, version)
+    make_folder(note.parent)
+    with open(note, "w", opener=private) as file:
+        file.write(sha256_hex(version.manifest_bytes))
+
+
+def _note(session: Session, version: Version) -> Path:
+    return session.home.dagster / RECORDED / version.name
