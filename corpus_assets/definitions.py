@@ -6,13 +6,21 @@ import dagster as dg
 
 from corpus_assets.defs.assets import ASSETS, owned
 from corpus_assets.defs.build import build_version
-from corpus_assets.defs.build_sensor import ingested_snapshots
-from corpus_assets.defs.launched import parts_set_aside, release_version, remove_snapshot
+from corpus_assets.defs.launched import (
+    file_takedown,
+    parts_set_aside,
+    release_version,
+    remove_snapshot,
+)
 from corpus_assets.defs.notices import notices
 from corpus_assets.defs.resources import CorpusResource
-from corpus_assets.defs.schedules import crawl_list_job, weekly_crawl_check
-from corpus_assets.defs.sensors import ingest_job, new_snapshots
-from corpus_assets.defs.takedown_request import file_takedown
+from corpus_assets.defs.sensors import (
+    crawl_list_job,
+    ingest_job,
+    ingested_snapshots,
+    new_snapshots,
+    weekly_crawl_check,
+)
 from corpus_assets.defs.takedown_sensor import pending_takedowns, takedown_job
 
 # Dagster gives this parameter itself, with no value, where it binds resources to a sensor.

@@ -3,15 +3,12 @@
 __all__ = [
     "assets",
     "build",
-    "build_sensor",
     "launched",
     "notices",
     "partitions",
     "resources",
     "runs",
-    "schedules",
     "sensors",
     "takedown",
-    "takedown_request",
     "takedown_sensor",
 ]

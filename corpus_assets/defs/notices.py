@@ -31,7 +31,7 @@ from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.defs.links import page
 from corpus_assets.defs.resources import CorpusResource
-from corpus_assets.defs.schedules import PASSED_OVER
+from corpus_assets.defs.sensors import PASSED_OVER
 from corpus_assets.session import open_home
 
 LOOKED_AT = 200  # events at a time

@@ -1,12 +1,63 @@
-"""New snapshots of the recipe become partitions, and their runs start by themselves."""
+"""Runs that start by themselves, one after another: a schedule looks for new crawls, new snapshots of
+the recipe become partitions and are ingested, and a version is built once all of them are.
+
+New crawls are looked for once a week, where the recipe asks for it (`crawl.follow: new`), and when
+it says (`crawl_check`). The schedule itself ticks every hour and asks the recipe. What is found is
+written down as a snapshot of the recipe, in the store; the sensor `new_snapshots` sees it there,
+adds its partition and starts its run. Looking twice finds the same: a crawl that is written down is
+not new.
+"""
 
 import dagster as dg
 
 from corpus_assets.core.identity import digest
+from corpus_assets.defs.build import build_version
 from corpus_assets.defs.partitions import SNAPSHOTS
 from corpus_assets.defs.resources import CorpusResource
+from corpus_assets.inspect.snapshots import follow
 
+PASSED_OVER = "passed_over"
 INGESTED = ("source_files", "documents", "signatures")
+
+
+@dg.op
+def look_for_new_crawls(context: dg.OpExecutionContext, corpus: CorpusResource) -> None:
+    """Add the crawls that have appeared to each source that follows them."""
+    passed_over: list[str] = []
+    added = follow(corpus.book(), passed_over.append)
+    for line in passed_over:
+        context.log.warning(line)
+    context.log.info(f"{len(added)} new crawls")
+    names = [each.snapshot for each in added]
+    context.add_output_metadata({"crawls": names, PASSED_OVER: passed_over})
+
+
+@dg.job(executor_def=dg.in_process_executor)
+def crawl_list_job() -> None:
+    """Compare the list of crawls with the recipe's snapshots."""
+    look_for_new_crawls()
+
+
+@dg.schedule(
+    job=crawl_list_job,
+    cron_schedule="17 * * * *",
+    description="Looks for new crawls once a week, on the day and from the hour of the recipe's "
+    "`crawl_check`, if a source says `crawl.follow: new`.",
+)
+def weekly_crawl_check(
+    context: dg.ScheduleEvaluationContext, corpus: CorpusResource
+) -> dg.RunRequest | dg.SkipReason:
+    """Ask for one run a week, whoever ticks; one that was missed is made up for in that week."""
+    recipe, now = corpus.book().recipe, context.scheduled_execution_time
+    sources = recipe.sources
+    if not any(source.crawl is not None and source.crawl.follow == "new" for source in sources):
+        return dg.SkipReason("no source of the recipe says `crawl.follow: new`")
+    due = recipe.crawl_check
+    if not due.is_due(now):
+        return dg.SkipReason(f"due on {due.weekday} from {due.hour}:00 UTC on")
+    year, week, _ = now.isocalendar()
+    return dg.RunRequest(run_key=f"crawls/{year}-{week:02d}")
+
 
 ingest_job = dg.define_asset_job(
     "ingest_snapshot",
@@ -51,3 +102,24 @@ def new_snapshots(context: dg.SensorEvaluationContext, corpus: CorpusResource) -
         ],
         cursor=seen,
     )
+
+
+@dg.sensor(
+    job=build_version,
+    minimum_interval_seconds=30,
+    description="Builds the recipe as it is now, once, when every snapshot it names is ingested.",
+)
+def ingested_snapshots(
+    context: dg.SensorEvaluationContext, corpus: CorpusResource
+) -> dg.SensorResult:
+    """Build the recipe as it is now, once, when every snapshot that it names is ingested."""
+    recipe = corpus.book().recipe
+    if not recipe.snapshots:
+        return dg.SensorResult(skip_reason=dg.SkipReason("the recipe has no snapshot yet"))
+    for asset in INGESTED:
+        ingested = context.instance.get_materialized_partitions(dg.AssetKey(asset))
+        waiting = [name for name in recipe.snapshots if name not in ingested]
+        if waiting:
+            why = f"{asset} of {waiting[0]} is not there yet"
+            return dg.SensorResult(skip_reason=dg.SkipReason(why))
+    return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"build/{recipe.digest}")])

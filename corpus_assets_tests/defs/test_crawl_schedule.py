@@ -16,8 +16,7 @@ from corpus_assets.core.home import Home
 from corpus_assets.definitions import defs
 from corpus_assets.defs.build import open_instance
 from corpus_assets.defs.resources import CorpusResource
-from corpus_assets.defs.schedules import crawl_list_job, weekly_crawl_check
-from corpus_assets.defs.sensors import new_snapshots
+from corpus_assets.defs.sensors import crawl_list_job, new_snapshots, weekly_crawl_check
 from corpus_assets.inspect.snapshots import follow
 from corpus_assets.session import open_session
 from corpus_assets_tests.crawl_server import CrawlServer, crawl_list, every_other

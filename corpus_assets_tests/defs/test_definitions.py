@@ -20,10 +20,9 @@ from corpus_assets.core.home import Home
 from corpus_assets.definitions import defs
 from corpus_assets.defs.assets import ASSETS, owned
 from corpus_assets.defs.build import BuildConfig, build_version
-from corpus_assets.defs.build_sensor import ingested_snapshots
+from corpus_assets.defs.launched import file_takedown
 from corpus_assets.defs.resources import CorpusResource
-from corpus_assets.defs.sensors import INGESTED, new_snapshots
-from corpus_assets.defs.takedown_request import file_takedown
+from corpus_assets.defs.sensors import INGESTED, ingested_snapshots, new_snapshots
 from corpus_assets.defs.takedown_sensor import pending_takedowns, takedown_job
 from corpus_assets.session import open_session
 from corpus_assets.stages import STAGES

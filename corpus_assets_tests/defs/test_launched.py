@@ -13,13 +13,13 @@ from corpus_assets.defs.launched import (
     PartsConfig,
     ReleaseConfig,
     RemoveConfig,
+    TakedownConfig,
     parts_set_aside,
     release_version,
     remove_snapshot,
 )
 from corpus_assets.defs.links import certificate_links, takedown_link, version_links
 from corpus_assets.defs.resources import CorpusResource
-from corpus_assets.defs.takedown_request import TakedownConfig
 from corpus_assets.session import open_session
 from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.crawl_server import CrawlServer
