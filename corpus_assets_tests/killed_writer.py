@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from corpus_assets.core.leftovers import leftovers
+from catalog.formats.store import leftovers
 
 WRITE = """
 import sys

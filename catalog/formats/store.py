@@ -1,4 +1,5 @@
-"""Reading the store: a local folder, a prefix of an S3 bucket, or any other address of fsspec.
+"""Reading the store: a local folder, a prefix of an S3 bucket, or any other address of fsspec; and
+how the files of those who write are opened, named and found again after they were killed.
 Nothing here writes.
 
 Paths come from the registry and from manifests, so they are checked: relative, without `..`, and,
@@ -355,3 +356,17 @@ def make_folder(folder: Path) -> None:
 def private(path: str, flags: int) -> int:
     """Open a file, as an `opener`: what is created has mode 0600, and no link is followed."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o600)
+
+
+# Files that a killed writer leaves: what they are called, and where they are.
+
+
+def is_temporary(path: str) -> bool:
+    """Whether a file's name is one that a file has while it is written."""
+    return path.endswith(".tmp") and path.rpartition("/")[2].startswith(".")
+
+
+def leftovers(folder: Path) -> Iterator[Path]:
+    """Every temporary file in a folder and all below it, in no order."""
+    for place, _, names in os.walk(folder):
+        yield from (Path(place, name) for name in names if is_temporary(name))

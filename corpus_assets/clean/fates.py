@@ -11,9 +11,8 @@ import pyarrow as pa
 from corpus_assets.clean.edits import Left
 from corpus_assets.core import files
 from corpus_assets.core.decisions import Drop
-from corpus_assets.core.each import Each
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import TaskContext
+from corpus_assets.core.task import Each, TaskContext
 from corpus_assets.decontam.stage import Judged, judged, verdict_inputs
 from corpus_assets.dedup.clusters import REASONS
 from corpus_assets.signals import TextStep

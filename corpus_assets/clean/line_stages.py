@@ -23,7 +23,6 @@ from corpus_assets.clean.fates import (
     text_steps,
 )
 from corpus_assets.core import files
-from corpus_assets.core.each import Each
 from corpus_assets.core.earlier import aligned_rows
 from corpus_assets.core.exchange import (
     group_tables,
@@ -38,7 +37,7 @@ from corpus_assets.core.exchange import (
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.stage import Calibration, File, Scope, Stage
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import Task, TaskContext, parquet_bytes, part_label
+from corpus_assets.core.task import Each, Task, TaskContext, parquet_bytes, part_label
 from corpus_assets.decontam.stage import verdict_settings
 
 if TYPE_CHECKING:

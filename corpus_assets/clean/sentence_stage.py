@@ -14,11 +14,10 @@ from corpus_assets.clean.clean_text import SENTENCE, Cuts, rewritten
 from corpus_assets.clean.edits import BATCH_DOCUMENTS, places_in_extracted
 from corpus_assets.clean.fates import step_settings, text_steps
 from corpus_assets.core import files
-from corpus_assets.core.each import Each
 from corpus_assets.core.earlier import aligned_rows
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import Task, TaskContext, part_label
+from corpus_assets.core.task import Each, Task, TaskContext, part_label
 from corpus_assets.signals.classifier import Classifier
 from corpus_assets.signals.sentences import SentenceCut, score_sentences
 from corpus_assets.signals.stages.signal_models import model_files, signal_models

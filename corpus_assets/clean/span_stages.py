@@ -23,7 +23,6 @@ from corpus_assets.clean.fates import (
 )
 from corpus_assets.clean.repeated_spans import RepeatedSpanSettings
 from corpus_assets.core import files
-from corpus_assets.core.each import Each
 from corpus_assets.core.exchange import (
     group_tables,
     plan_groups,
@@ -35,7 +34,7 @@ from corpus_assets.core.exchange import (
 )
 from corpus_assets.core.stage import Calibration, File, Scope, Stage
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import Task, TaskContext, count, part_label
+from corpus_assets.core.task import Each, Task, TaskContext, count, part_label
 from corpus_assets.decontam.stage import verdict_settings
 
 if TYPE_CHECKING:

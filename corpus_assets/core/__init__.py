@@ -1,17 +1,13 @@
 """What all rooms need: declarations, tasks, the store, schemas, identity, errors, the home."""
 
 __all__ = [
-    "buckets",
     "decisions",
-    "each",
     "earlier",
     "errors",
     "exchange",
     "files",
     "home",
     "identity",
-    "kept",
-    "leftovers",
     "lock",
     "packs",
     "progress",

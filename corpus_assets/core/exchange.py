@@ -31,9 +31,8 @@ import pyarrow.parquet as pq
 from blake3 import blake3
 from xxhash import xxh3_128_hexdigest
 
-from corpus_assets.core.each import Each
 from corpus_assets.core.store import Output, Result, Store, damaged
-from corpus_assets.core.task import FileSpool, Task, TaskContext, parquet_bytes
+from corpus_assets.core.task import Each, FileSpool, Task, TaskContext, parquet_bytes
 
 if TYPE_CHECKING:
     from corpus_assets.core.stage import Stage

@@ -31,7 +31,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from catalog.formats.canonical import canonical_text
-from corpus_assets.core.each import Each
 from corpus_assets.core.errors import CorruptArtifact, StoreError
 from corpus_assets.core.store import (
     RESULT,
@@ -44,7 +43,7 @@ from corpus_assets.core.store import (
     local_checked,
     sha256_hex,
 )
-from corpus_assets.core.task import FileSpool, Task, unnamed_file
+from corpus_assets.core.task import Each, FileSpool, Task, unnamed_file
 
 FOLDER = "results"
 ALL = "_all"  # no snapshot's name begins so

@@ -1,4 +1,5 @@
-"""The vocabulary: what a document is at each stage, as Arrow schemas. No logic lives here.
+"""The vocabulary: what a document is at each stage, as Arrow schemas, and what tiers of equal shares
+are called. No stage's logic lives here.
 
 A part's tables are row-aligned where it says so: row i of `SIGNALS`, `SELECTION` and
 `SIGNATURES` is row i of the same part's `DOCUMENTS`. Row order is (doc_id, offset), so a
@@ -207,3 +208,9 @@ SPANS = pa.schema(
         ("doc_token_offset", pa.int32()),  # first token's place in the document's tokens
     ]
 )
+
+
+def bucket_names(n: int) -> tuple[str, ...]:
+    """Return the tiers of n buckets, best first: `q20` to `q01`."""
+    width = len(str(n))
+    return tuple(f"q{number:0{width}d}" for number in range(n, 0, -1))

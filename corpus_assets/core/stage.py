@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from corpus_assets.core.each import Each
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.store import Output, Result
-from corpus_assets.core.task import Task, TaskContext
+from corpus_assets.core.task import Each, Task, TaskContext
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline

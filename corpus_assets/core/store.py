@@ -21,10 +21,9 @@ from typing import IO, Any, Protocol
 from catalog.formats.canonical import sealed_json as sealed_json
 from catalog.formats.canonical import unseal
 from catalog.formats.store import Store as Reader
-from catalog.formats.store import make_folder, private
+from catalog.formats.store import is_temporary, leftovers, make_folder, private
 from corpus_assets.core.errors import CorruptArtifact, DriftError, StoreError
 from corpus_assets.core.identity import digest
-from corpus_assets.core.leftovers import is_temporary, leftovers
 from corpus_assets.core.store_s3 import Pieces as Pieces
 from corpus_assets.core.store_s3 import S3Store
 

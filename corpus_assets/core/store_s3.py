@@ -18,10 +18,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from catalog.formats.store import AGAIN, RETRIES, make_folder, private, relative_path
+from catalog.formats.store import (
+    AGAIN,
+    RETRIES,
+    is_temporary,
+    leftovers,
+    make_folder,
+    private,
+    relative_path,
+)
 from catalog.formats.store import Store as Reader
 from corpus_assets.core.errors import StoreAway, StoreError
-from corpus_assets.core.leftovers import is_temporary, leftovers
 
 MAX_OBJECT_BYTES = 5 << 30  # of one PUT, on Amazon's servers and others
 DOWNLOAD_CHUNK_BYTES = 4 << 20

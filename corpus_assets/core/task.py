@@ -1,7 +1,8 @@
 """One unit of work: what it is (identity) and what it needs to run (inputs in the store).
 
 A task is plain data, so any engine can ship it to any process. Its function is that of its stage
-(`corpus_assets/stages.py`).
+(`corpus_assets/stages.py`). A snapshot has 90,000 of them, so they and their results come in
+sequences whose items are made when they are asked for (`Each`).
 """
 
 import contextlib
@@ -16,7 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, Protocol, TypeVar, overload
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -35,6 +36,7 @@ from corpus_assets.core.store import (
 )
 
 S = TypeVar("S", bound=Settings)
+T_co = TypeVar("T_co", covariant=True)
 
 READ_AHEAD = 8  # files of many that a task reads one after another: a request takes a while on S3
 
@@ -356,3 +358,50 @@ def count(
 def values(column: pa.ChunkedArray) -> list[str]:
     """Return the values of a column that are not null."""
     return [value for value in column.to_pylist() if value is not None]
+
+
+# Sequences whose items are made when they are asked for.
+
+
+class Column(Protocol):
+    """A sequence, or an array."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __getitem__(self, place: Any) -> Any: ...
+
+
+class Each(Sequence[T_co]):
+    """Item i is `make(i, *(column[i] for column in columns))`, made anew at every look."""
+
+    def __init__(self, make: Callable[..., T_co], first: Column, *others: Column):
+        if any(len(other) != len(first) for other in others):
+            raise ValueError(f"columns of {[len(c) for c in (first, *others)]} items do not match")
+        self._make, self._columns = make, (first, *others)
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    @overload
+    def __getitem__(self, place: int) -> T_co: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[T_co]: ...
+    def __getitem__(self, place: int | slice) -> T_co | Sequence[T_co]:
+        if isinstance(place, slice):
+            return [self[i] for i in range(*place.indices(len(self)))]
+        number = range(len(self))[place]
+        return self._make(number, *(column[number] for column in self._columns))
+
+    def __iter__(self) -> Iterator[T_co]:
+        for number, items in enumerate(zip(*self._columns, strict=True)):
+            yield self._make(number, *items)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def spread(items: int, most: int) -> range:
+    """Return the numbers of at most so many items, evenly spaced over all of them."""
+    return range(0, items, max(1, -(-items // most)))

@@ -17,14 +17,13 @@ import pyarrow.compute as pc
 
 from corpus_assets.core import files, schemas
 from corpus_assets.core.decisions import Drop
-from corpus_assets.core.each import Each
 from corpus_assets.core.earlier import known_rows
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.exchange import plan_groups
 from corpus_assets.core.lock import FOLDER, PinnedFile
 from corpus_assets.core.stage import Calibration, File, Scope, Stage
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label, values
+from corpus_assets.core.task import LOOKUP_ROWS, Each, Task, TaskContext, count, part_label, values
 from corpus_assets.decontam import contamination, eval_index, judgements
 from corpus_assets.decontam import eval_suites as source_exclusions
 from corpus_assets.decontam import verdicts as verdict_rules

@@ -13,7 +13,6 @@ import numpy as np
 
 from corpus_assets.core import exchange as ranged
 from corpus_assets.core import files
-from corpus_assets.core.each import Each
 from corpus_assets.core.exchange import (
     Targets,
     range_bytes,
@@ -25,7 +24,7 @@ from corpus_assets.core.exchange import (
 )
 from corpus_assets.core.stage import File, Scope, Stage
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import Task, TaskContext
+from corpus_assets.core.task import Each, Task, TaskContext
 from corpus_assets.dedup import exchange, signatures
 from corpus_assets.dedup.clusters import ClusterSettings
 from corpus_assets.dedup.parts import SIGNED_FILES, group_parts

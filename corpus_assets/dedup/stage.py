@@ -10,12 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpus_assets.core import files
-from corpus_assets.core.each import Each
 from corpus_assets.core.earlier import known_rows
 from corpus_assets.core.exchange import read_ranges
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label, values
+from corpus_assets.core.task import LOOKUP_ROWS, Each, Task, TaskContext, count, part_label, values
 from corpus_assets.dedup import clusters, signatures
 from corpus_assets.dedup.candidate_keys import CandidateKeys, pack_candidate_keys
 from corpus_assets.dedup.clusters import REASONS, ClusterSettings

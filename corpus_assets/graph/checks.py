@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 
 from catalog.formats.manifest import Manifest
 from corpus_assets.clean.losses import SHOWN, losses_message, snapshot_losses
-from corpus_assets.core.each import spread
 from corpus_assets.core.errors import StoreError
+from corpus_assets.core.task import spread
 from corpus_assets.dedup.oracle import compare_with_datasketch
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import AssetReport

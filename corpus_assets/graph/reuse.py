@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from corpus_assets.core.each import Each
 from corpus_assets.core.errors import MissingInput
 from corpus_assets.core.stage import Stage
 from corpus_assets.core.store import Result
-from corpus_assets.core.task import EarlierResult, Task
+from corpus_assets.core.task import Each, EarlierResult, Task
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.ingest.purge import origin_of, result_before, standing_parts
 from corpus_assets.ingest.stage import DOCUMENTS

@@ -15,12 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpus_assets.core.each import Each
 from corpus_assets.core.errors import MissingInput, SourceError
 from corpus_assets.core.identity import canonical_json
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.store import Output, Store, damaged, sealed_json, unsealed
-from corpus_assets.core.task import TaskContext, unnamed_file
+from corpus_assets.core.task import Each, TaskContext, unnamed_file
 from corpus_assets.ingest.crawl import (
     CrawlPlace,
     CrawlSettings,

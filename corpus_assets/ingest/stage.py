@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpus_assets.core import files, schemas
-from corpus_assets.core.each import Each
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.packs import Identified, fingerprints, prints_of
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.task import (
     LOOKUP_ROWS,
+    Each,
     Origin,
     Task,
     TaskContext,

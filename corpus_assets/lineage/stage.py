@@ -30,10 +30,9 @@ from catalog.formats.key_files import (
     surt_hosts,
 )
 from corpus_assets.core import files
-from corpus_assets.core.each import Each
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Output, Result
-from corpus_assets.core.task import Task, TaskContext, count
+from corpus_assets.core.task import Each, Task, TaskContext, count
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline

@@ -13,9 +13,9 @@ from pydantic import (
     model_validator,
 )
 
-from corpus_assets.core.buckets import bucket_names
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Settings, is_absent
+from corpus_assets.core.schemas import bucket_names
 
 ANY = "*"
 CHARACTERS = "n_chars"  # a column beside the signals, of every recipe

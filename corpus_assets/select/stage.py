@@ -11,12 +11,11 @@ import pyarrow.compute as pc
 from pydantic import TypeAdapter
 
 from corpus_assets.core import files
-from corpus_assets.core.each import Each
 from corpus_assets.core.exchange import plan_groups
 from corpus_assets.core.schemas import LABELS
 from corpus_assets.core.stage import Calibration, File, Scope, Stage
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import Task, TaskContext, count, part_label, values
+from corpus_assets.core.task import Each, Task, TaskContext, count, part_label, values
 from corpus_assets.select import selection
 from corpus_assets.select.columns import SOURCE_TIER, Columns, failures, with_source
 from corpus_assets.select.groups import GroupBy, group_labels

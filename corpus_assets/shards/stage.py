@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpus_assets.core import files
-from corpus_assets.core.each import Each
 from corpus_assets.core.earlier import Earlier
 from corpus_assets.core.exchange import (
     Targets,
@@ -26,7 +25,7 @@ from corpus_assets.core.exchange import (
 from corpus_assets.core.schemas import LABELS
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import read_output
-from corpus_assets.core.task import Task, TaskContext, count, part_label
+from corpus_assets.core.task import Each, Task, TaskContext, count, part_label
 from corpus_assets.shards import pack as route
 from corpus_assets.shards.format import build_shard, token_dtype
 from corpus_assets.shards.pack import PackSettings

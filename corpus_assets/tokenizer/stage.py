@@ -15,12 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpus_assets.core import files
-from corpus_assets.core.each import Each
 from corpus_assets.core.errors import MissingInput, ModelError
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output, read_output
-from corpus_assets.core.task import Task, TaskContext, count, part_label
+from corpus_assets.core.task import Each, Task, TaskContext, count, part_label
 from corpus_assets.tokenizer.audit import Passage, Training, audit, judged
 from corpus_assets.tokenizer.sample import (
     Ints,

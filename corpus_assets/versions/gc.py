@@ -31,13 +31,13 @@ from pathlib import Path
 from catalog.db.leases import is_gone
 from catalog.db.registry import Registry
 from catalog.db.rows import ArtifactRow, VersionRow
+from catalog.formats.store import leftovers
 from catalog.lineage.tables import SPILL
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorruptArtifact, StoreError
 from corpus_assets.core.exchange import ranges_of
 from corpus_assets.core.home import Home
-from corpus_assets.core.kept import kept_path
-from corpus_assets.core.leftovers import leftovers
+from corpus_assets.core.lock import kept_path
 from corpus_assets.core.packs import StageResults, forget_results
 from corpus_assets.core.store import (
     RESULT,

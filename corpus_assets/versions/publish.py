@@ -37,8 +37,7 @@ from catalog.formats.manifest import (
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.identity import canonical_json
-from corpus_assets.core.kept import keep_file, members_of
-from corpus_assets.core.lock import calibration_path
+from corpus_assets.core.lock import calibration_path, keep_file, members_of
 from corpus_assets.core.stage import File, Stage
 from corpus_assets.core.store import (
     Output,

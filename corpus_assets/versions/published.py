@@ -25,8 +25,7 @@ from catalog.formats.manifest import (
 )
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.identity import Settings
-from corpus_assets.core.kept import kept_path
-from corpus_assets.core.lock import Lock, PinnedFile, calibration_path
+from corpus_assets.core.lock import Lock, PinnedFile, calibration_path, kept_path
 from corpus_assets.core.store import (
     Output,
     Store,

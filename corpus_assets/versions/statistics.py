@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 
 from catalog.formats.manifest import FUNNEL_FORMAT
 from corpus_assets.core import files
-from corpus_assets.core.each import spread
 from corpus_assets.core.errors import MissingInput
 from corpus_assets.core.identity import canonical_json
 from corpus_assets.core.store import Result
+from corpus_assets.core.task import spread
 from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, HELD_BACK, KEEP, NEAR_MISS
 from corpus_assets.graph.checks import CheckOutcome
 from corpus_assets.graph.pipeline import Pipeline

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 from corpus_assets.core import packs
-from corpus_assets.core.each import Each
 from corpus_assets.core.errors import CorruptArtifact
 from corpus_assets.core.packs import Results, StageResults, forget_results
 from corpus_assets.core.store import (
@@ -22,6 +21,7 @@ from corpus_assets.core.store import (
     commit_result,
     load_result,
 )
+from corpus_assets.core.task import Each
 
 MANY = 100
 

@@ -9,12 +9,12 @@ import pytest
 from catalog.db.registry import Registry
 from catalog.db.rows import SuppressionRow
 from catalog.formats.store import Store as CatalogStore
+from catalog.formats.store import leftovers
 from catalog.formats.urls import url_key
 from catalog.takedown.requests import request
 from catalog.takedown.target import url_target
 from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
-from corpus_assets.core.leftovers import leftovers
 from corpus_assets.core.store import open_store
 from corpus_assets.graph.run import pin_snapshot
 from corpus_assets.session import open_session

@@ -13,13 +13,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpus_assets.core import files
-from corpus_assets.core.each import Each
 from corpus_assets.core.errors import MissingInput, ModelError, RecipeError, SourceError
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.schemas import SOURCE_LABELS
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output, local_checked
-from corpus_assets.core.task import Task, TaskContext, count
+from corpus_assets.core.task import Each, Task, TaskContext, count
 from corpus_assets.scrub.texts import sample_settings, scrubbed_sample
 from corpus_assets.signals.base import SignalFamily, TextBatch
 from corpus_assets.signals.classifier import MODEL, Classifier, Label, ReadsTexts

@@ -12,11 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from corpus_assets.core import files
-from corpus_assets.core.each import Each
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import Task, TaskContext, count, part_label
+from corpus_assets.core.task import Each, Task, TaskContext, count, part_label
 from corpus_assets.signals.base import SignalFamily
 from corpus_assets.signals.ensemble import RANKS, Ensemble, rank_table
 from corpus_assets.signals.stages.signal_models import model_files, signal_models

@@ -16,12 +16,11 @@ import pyarrow.compute as pc
 from pydantic import Field, model_validator
 
 from corpus_assets.core import files
-from corpus_assets.core.each import Each
 from corpus_assets.core.earlier import aligned_rows
 from corpus_assets.core.identity import Settings
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.stage import Scope, Stage
-from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label
+from corpus_assets.core.task import LOOKUP_ROWS, Each, Task, TaskContext, count, part_label
 from corpus_assets.signals import FAMILIES, TextStep
 from corpus_assets.signals.base import SignalFamily, TextBatch
 from corpus_assets.signals.ensemble import Ensemble
