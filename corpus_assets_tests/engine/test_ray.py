@@ -29,10 +29,9 @@ from corpus_assets.core.task import Finished, Task
 from corpus_assets.graph.engine import ray as ray_engine
 from corpus_assets.graph.engine import schedule
 from corpus_assets.graph.engine.choice import EngineChoice
-from corpus_assets.graph.engine.code import code_digest
 from corpus_assets.graph.engine.local import LocalEngine
 from corpus_assets.graph.engine.ray import RayEngine
-from corpus_assets.graph.engine.travel import Packer
+from corpus_assets.graph.engine.travel import Packer, code_digest
 from corpus_assets.graph.run import snapshots_of
 from corpus_assets.session import open_session
 from corpus_assets.stages import STAGES

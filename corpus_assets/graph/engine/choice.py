@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from corpus_assets.core.errors import EngineError
-from corpus_assets.graph.engine.base import Engine
+from corpus_assets.graph.engine.base import Engine, FunctionOf
 from corpus_assets.graph.engine.local import LocalEngine
-from corpus_assets.graph.engine.work import FunctionOf
 
 LOCAL, RAY = "local", "ray"
 

@@ -21,16 +21,17 @@ from typing import cast
 from catalog.stopping import expect_no_stop
 from corpus_assets.core.errors import EngineError
 from corpus_assets.core.task import Finished, Task
-from corpus_assets.graph.engine.base import Cleared, OnDone
-from corpus_assets.graph.engine.cores import LOOK_S, Cores, is_stopped
-from corpus_assets.graph.engine.schedule import PATIENCE_S, Schedule
-from corpus_assets.graph.engine.work import (
+from corpus_assets.graph.engine.base import (
+    Cleared,
     FunctionOf,
+    OnDone,
     answer_of,
     left_until,
     run_task,
     use_one_thread,
 )
+from corpus_assets.graph.engine.cores import LOOK_S, Cores, is_stopped
+from corpus_assets.graph.engine.schedule import PATIENCE_S, Schedule
 
 SPAWNED = get_context("spawn")
 FAREWELL_S = 10.0

@@ -26,11 +26,16 @@ from catalog.stopping import SIGNALS, expect_no_stop
 from corpus_assets.core.errors import EngineError, MissingExtra, NodeLost, OtherCode
 from corpus_assets.core.store_s3 import forget_copies
 from corpus_assets.core.task import Finished, Task, TaskContext
-from corpus_assets.graph.engine.base import Cleared, OnDone
-from corpus_assets.graph.engine.code import code_digest
+from corpus_assets.graph.engine.base import (
+    Cleared,
+    FunctionOf,
+    OnDone,
+    answer_of,
+    left_until,
+    use_one_thread,
+)
 from corpus_assets.graph.engine.schedule import BEGIN_PATIENCE_S, PATIENCE_S, Schedule
-from corpus_assets.graph.engine.travel import Packer, unpacked
-from corpus_assets.graph.engine.work import FunctionOf, answer_of, left_until, use_one_thread
+from corpus_assets.graph.engine.travel import Packer, code_digest, unpacked
 
 CALLS_PER_CPU = 2  # one that runs, and one that waits for its turn
 LEAST_CPU = 0.0001  # that Ray can tell apart

@@ -1,17 +1,24 @@
 """Tasks for other machines: what they name by a path (lists, models, eval suites, texts) travels
-through the store, by digest.
+through the store, by digest; code does not travel, and `code_digest` tells whether a machine has the
+same, byte for byte.
 
 Source files stay where they are: a snapshot is not copied. They lie on a server, or under the same
 path on every machine.
 """
 
 import functools
+import hashlib
 import os
+import re
+import sys
 import uuid
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
 
+import catalog
+import corpus_assets
 from corpus_assets.core.errors import StoreError
 from corpus_assets.core.identity import digest, file_digest
 from corpus_assets.core.lock import keep_file, kept_path, members_of
@@ -98,3 +105,37 @@ def _local(store_url: str, members: tuple[tuple[str, str], ...], is_folder: bool
                 f"cannot write {link}: {error.strerror}; set CORPUS_CACHE to another folder"
             ) from error
     return root if is_folder else root / members[0][0]
+
+
+# Which code this process runs.
+
+
+@functools.cache
+def code_digest() -> str:
+    """Digest of Python's version, of every source file of the two packages, and of the versions of
+    what they need. Takes about 30 ms."""
+    found = hashlib.sha256("{}.{}".format(*sys.version_info).encode())
+    for name in _needed():
+        found.update(f"\0{name} {_version(name)}".encode())
+    for package in (catalog, corpus_assets):
+        folder = Path(package.__path__[0])
+        for path in sorted(folder.rglob("*.py")):
+            source, name = path.read_bytes(), path.relative_to(folder.parent).as_posix()
+            found.update(f"\0{name} {len(source)}\0".encode() + source)
+    return found.hexdigest()
+
+
+def _needed() -> list[str]:
+    """Return the names of the packages that the core needs; none where it is run uninstalled."""
+    try:
+        stated = requires("corpus-assets") or []
+    except PackageNotFoundError:
+        return []
+    return sorted(re.split(r"[^\w.-]", each)[0] for each in stated if "extra ==" not in each)
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "absent"
