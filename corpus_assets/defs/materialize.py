@@ -15,9 +15,8 @@ from corpus_assets.dedup.stage import CLUSTERS, SIGNATURES
 from corpus_assets.defs.partitions import SNAPSHOTS
 from corpus_assets.defs.progress import Observed, failure_of
 from corpus_assets.defs.resources import CorpusResource
-from corpus_assets.graph.checks import CheckOutcome, check_asset
+from corpus_assets.graph.checks import TOKENIZER_CHECKS, CheckOutcome, check_asset, tokenizer_checks
 from corpus_assets.graph.run import AssetReport, StageIncomplete, metric_rows, run_asset
-from corpus_assets.graph.tokenizer_checks import TOKENIZER_CHECKS, tokenizer_checks
 from corpus_assets.scrub.texts import SCRUBBED
 from corpus_assets.select.stage import SELECTION
 from corpus_assets.session import Session

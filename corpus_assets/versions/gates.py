@@ -12,9 +12,8 @@ from catalog.db.registry import Registry
 from catalog.db.rows import GateRow, ShardRow
 from catalog.errors import NotReleased
 from catalog.formats.manifest import Manifest
-from corpus_assets.graph.checks import CheckOutcome, check_version
+from corpus_assets.graph.checks import CheckOutcome, check_version, tokenizer_checks
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.graph.tokenizer_checks import tokenizer_checks
 from corpus_assets.versions.statistics import drift_checks
 
 MODELS = "models"

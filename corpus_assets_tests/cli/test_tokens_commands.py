@@ -10,7 +10,7 @@ import pytest
 
 from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
-from corpus_assets.graph.tokenizer_checks import TOKENIZER_CHECKS, tokenizer_checks
+from corpus_assets.graph.checks import TOKENIZER_CHECKS, tokenizer_checks
 from corpus_assets.session import open_session
 from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
 from corpus_assets_tests.cli.test_commands import said

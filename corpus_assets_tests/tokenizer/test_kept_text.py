@@ -12,7 +12,7 @@ import yaml
 from corpus_assets.build import build as build_version
 from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
-from corpus_assets.graph.tokenizer_checks import tokenizer_checks
+from corpus_assets.graph.checks import tokenizer_checks
 from corpus_assets.session import open_session
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets_tests.small_corpus import prose
