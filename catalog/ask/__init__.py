@@ -1,3 +1,3 @@
 """Answers to questions about versions, documents and tokens, as plain values."""
 
-__all__ = ["benchmarks", "documents", "raw", "review", "sql", "tokens", "versions"]
+__all__ = ["documents", "raw", "review", "sql", "tokens", "versions"]
