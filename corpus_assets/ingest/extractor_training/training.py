@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.ingest.extractor_training.truth import Truth, block_labels, block_texts, f1_of
-from corpus_assets.ingest.extractors.blocks import BlockModel, judge, text_of
+from corpus_assets.ingest.extractors.blocks import BlockModel, kept_blocks, text_of
 from corpus_assets.ingest.kernels.block_features import add_context, block_features
 from corpus_assets.ingest.kernels.block_trees import (
     SCALE,
@@ -17,7 +17,6 @@ from corpus_assets.ingest.kernels.block_trees import (
     Trees,
     chances_of,
     grow,
-    keep,
     scores_of,
 )
 from corpus_assets.ingest.kernels.blocks import Blocks, find_blocks
@@ -63,8 +62,8 @@ def cross_validate(
         model = _train([one for one in examples if one.fold % folds != fold], seed, n_trees)
         for number, (row, one) in enumerate(zip(rows, examples, strict=True)):
             if one.fold % folds == fold:
-                kept = keep(judge(model, one.page, one.features), one.page.blocks[:, 5])
-                scores[number] = f1_of(text_of(one.page, kept), row.main_content)
+                text = text_of(one.page, kept_blocks(model, one.page))
+                scores[number] = f1_of(text, row.main_content)
     return scores
 
 

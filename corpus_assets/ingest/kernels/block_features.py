@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from corpus_assets.ingest.kernels.blocks import Blocks, Ints
-from corpus_assets.ingest.kernels.page_names import BREAKING, HINTS, TAGS, names_in
+from corpus_assets.ingest.kernels.page_names import (
+    BREAKING,
+    HINT_BITS_MASK,
+    HINTS,
+    TAGS,
+    names_in,
+)
 from corpus_assets.text.bytes import byte_kernel
 from corpus_assets.text.compiled import kernel
 from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME
@@ -198,7 +204,8 @@ def _runs(elements: Any, sums: Any) -> Any:
     keys = np.zeros(m, dtype=np.uint64)
     for e in range(1, m):
         key = FNV_OFFSET
-        for value in (elements[e, 0], elements[e, 1], elements[e, 2]):
+        hints = np.int32(elements[e, 2] & HINT_BITS_MASK)
+        for value in (elements[e, 0], elements[e, 1], hints):
             key = (key ^ np.uint64(value)) * FNV_PRIME
         keys[e] = key
     found, n_runs = group_equal(keys)

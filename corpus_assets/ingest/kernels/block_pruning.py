@@ -1,8 +1,11 @@
 """What is taken back of the blocks that a model chose: parts that are no main content by their own
 markup, and what stands twice.
 
-Navigation, footers, dialogs and forms say by their tag what they are. A tag is not believed where
-all of its elements hold half of what was chosen, or more: some pages are one form.
+Navigation, footers, dialogs and forms say by their tag what they are; windows that a page lays over
+itself (cookies, sign-in) say it by their names, if they stand outside of `main` and `article`, where
+cookies may be baked; a shop's other goods by theirs ("related products"); and what an element's own
+style hides is not there to be read. A kind of part is not believed where all of them hold half of
+what was chosen, or more: some pages are one form, and some are hidden until a script has run.
 
 An element is a *copy* where its text is that of an earlier element, block by block, and long enough
 not to be so by chance: parts for another screen, clones of slides, what a reply quotes. Paragraphs
@@ -17,7 +20,15 @@ import numpy.typing as npt
 
 from corpus_assets.ingest.kernels.block_features import group_equal
 from corpus_assets.ingest.kernels.blocks import FLAGS, Blocks
-from corpus_assets.ingest.kernels.page_names import BREAKING, TAGS, names_in
+from corpus_assets.ingest.kernels.page_names import (
+    BREAKING,
+    HINTS,
+    NOT_SHOWN_BIT,
+    OTHERS_BIT,
+    TAGS,
+    WINDOW_BIT,
+    names_in,
+)
 from corpus_assets.text.compiled import kernel
 from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME
 
@@ -25,6 +36,8 @@ COPY_CHARS = 80
 """Characters, as blocks count them, that a copy has at least, preformatted ones not counted."""
 
 _NOT_MAIN = np.array([TAGS[name] for name in names_in("nav footer dialog form")], dtype=np.int32)
+_PRODUCT = 1 << HINTS["product"]
+_MAIN, _ARTICLE = TAGS["main"], TAGS["article"]
 _IS_PRE = FLAGS["is_pre"]
 _REFRAIN, _CELL = 1, 2
 _KINDS = np.zeros(len(BREAKING) + 2, dtype=np.int8)
@@ -37,26 +50,43 @@ def prune(page: Blocks, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """Return the chosen blocks less those of parts that are no main content and of copies."""
     kept = chosen.copy()
     if len(page.blocks):
+        tags, hints = page.elements[:, 1], page.elements[:, 2]
         for tag in _NOT_MAIN:
-            _drop_tag(page.blocks, page.elements, kept, tag)
+            _drop_parts(page.blocks, page.elements, kept, tags == tag)
+        _drop_parts(page.blocks, page.elements, kept, hints & NOT_SHOWN_BIT > 0)
+        _drop_parts(page.blocks, page.elements, kept, _windows(page.elements))
+        are_goods = (hints & OTHERS_BIT > 0) & (hints & _PRODUCT > 0)
+        _drop_parts(page.blocks, page.elements, kept, are_goods)
         _drop_copies(page.text, page.blocks, page.elements, kept.copy(), kept, _KINDS)
     return kept
 
 
 @kernel
-def _drop_tag(blocks: Any, elements: Any, kept: Any, tag: int) -> None:
-    """Drop what stands in elements of a tag, where that is less than half."""
+def _windows(elements: Any) -> Any:
+    """Whether each element is a window by its names, and no part of the main content by its tags."""
+    is_main = np.zeros(len(elements), dtype=np.bool_)
+    is_window = np.zeros(len(elements), dtype=np.bool_)
+    for e in range(1, len(elements)):
+        tag = elements[e, 1]
+        is_main[e] = is_main[elements[e, 0]] or tag in (_MAIN, _ARTICLE)
+        is_window[e] = elements[e, 2] & WINDOW_BIT and not is_main[e]
+    return is_window
+
+
+@kernel
+def _drop_parts(blocks: Any, elements: Any, kept: Any, is_part: Any) -> None:
+    """Drop what stands in elements of one kind, where that is less than half."""
     chars = _chars_before(blocks, kept, 0)
     held = end = 0
     for e in range(1, len(elements)):
-        if elements[e, 1] == tag and elements[e, 4] >= end:
+        if is_part[e] and elements[e, 4] >= end:
             end = elements[e, 5]
             held += chars[end] - chars[elements[e, 4]]
     if 2 * held >= chars[-1]:
         return
     end = 0
     for e in range(1, len(elements)):
-        if elements[e, 1] == tag and elements[e, 4] >= end:  # however deep they are nested
+        if is_part[e] and elements[e, 4] >= end:  # however deep they are nested
             end = elements[e, 5]
             kept[elements[e, 4] : end] = False
 

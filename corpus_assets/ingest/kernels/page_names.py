@@ -79,6 +79,15 @@ Words are told apart at whatever is no letter and at capitals, so `articleBody` 
 """
 HINTS = {name: number for number, name in enumerate(VOCABULARY)}
 
+WINDOW_NAMES = names_in("cookie* consent* gdpr modal* popup* lightbox dialog")
+"""Words of what is laid over a page: it asks for something, or waits for a click."""
+OTHERS_NAMES = names_in("relat* recommend* similar upsell upsells crosssell")
+"""Words of what a page shows beside its own: with a word of `product`, a shop's other goods."""
+NOT_SHOWN_BIT, WINDOW_BIT, OTHERS_BIT = (1 << len(HINTS) << n for n in range(3))
+"""Bits beside an element's hints, which are no features: its own style hides it, it has the names of
+a window, or of others of its kind."""
+HINT_BITS_MASK = NOT_SHOWN_BIT - 1
+
 
 def make_table(entries: dict[str, Any], slots: int, *columns: Any) -> tuple[Any, ...]:
     """Open-addressing tables: hashes of the names, and a column for each value of an entry."""
@@ -108,10 +117,11 @@ def _tag_entries() -> dict[str, tuple[int, int]]:
 def _hint_entries() -> dict[str, tuple[int]]:
     """Bits of each word; the sign bit marks those that take any ending."""
     bits: dict[str, int] = {}
-    for hint, words in VOCABULARY.items():
-        for word in words.split():
+    given = [(1 << HINTS[hint], words.split()) for hint, words in VOCABULARY.items()]
+    for bit, words in (*given, (WINDOW_BIT, WINDOW_NAMES), (OTHERS_BIT, OTHERS_NAMES)):
+        for word in words:
             stem = word.rstrip("*")
-            bits[stem] = bits.get(stem, 0) | 1 << HINTS[hint] | (stem != word) << 31
+            bits[stem] = bits.get(stem, 0) | bit | (stem != word) << 31
     return {word: (value,) for word, value in bits.items()}
 
 

@@ -10,6 +10,7 @@ from corpus_assets.ingest.kernels.page_names import (
     HINTS,
     IS_A,
     IS_SPAN,
+    NOT_SHOWN_BIT,
     Words,
     find_slot,
     signed,
@@ -150,7 +151,7 @@ def read_attributes(
             length == 5 and letter == 115 and data[first + 1] | 32 == 116  # style
             and _is_not_shown(data, start, min(end, start + 200))
         ):  # fmt: skip
-            hints |= 1 << _HIDDEN
+            hints |= 1 << _HIDDEN | NOT_SHOWN_BIT
             marks |= NOT_SHOWN
         elif (
             (length == 6 and letter == 104 and data[first + 1] | 32 == 105)  # hidden

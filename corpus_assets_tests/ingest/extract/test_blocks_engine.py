@@ -158,9 +158,14 @@ def test_texts_change_only_with_version_or_model() -> None:
     """Raise `VERSION` (or ship another model) when this fails, then write down the new digest."""
     engine = block_engine(OPTIONS)
     hasher = hashlib.sha256()
-    for page in (ARTICLE.encode(), *(random_page(Random(seed)) for seed in range(100))):
+    hidden = "".join(
+        f"<div {how}><p>{n} of the boats came back, and nobody knew who had sailed them home.</p></div>"
+        for n, how in enumerate(("style='display:none'", "class=popup", "class='related products'"))
+    )
+    marked = ARTICLE.replace("<main>", f"{hidden}<main>").encode()
+    for page in (ARTICLE.encode(), marked, *(random_page(Random(seed)) for seed in range(100))):
         hasher.update(engine(page).encode() + b"\0")
     assert (VERSION, model_digest()[:16], hasher.hexdigest()[:16]) == GOLDEN
 
 
-GOLDEN = (4, "ba3ae6bc56b5398b", "3259228e17e7685f")
+GOLDEN = (5, "ba3ae6bc56b5398b", "a06e0ab788a8e345")

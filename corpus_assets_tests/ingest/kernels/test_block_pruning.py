@@ -1,4 +1,4 @@
-"""What is taken back of chosen blocks: parts that are none by their tag, and what stands twice."""
+"""What is taken back of chosen blocks: parts that are none by their markup, and what stands twice."""
 
 import random
 
@@ -8,7 +8,13 @@ import pytest
 from corpus_assets.ingest.extractors.blocks import text_of
 from corpus_assets.ingest.kernels.block_pruning import COPY_CHARS, prune
 from corpus_assets.ingest.kernels.blocks import FLAGS, Blocks, find_blocks
-from corpus_assets.ingest.kernels.page_names import TAGS
+from corpus_assets.ingest.kernels.page_names import (
+    HINTS,
+    NOT_SHOWN_BIT,
+    OTHERS_BIT,
+    TAGS,
+    WINDOW_BIT,
+)
 
 LONG = (
     "The ferry leaves the old pier at nine every morning and comes back with letters, bread and all "
@@ -31,6 +37,28 @@ def text_after(markup: str) -> str:
 def test_parts_that_say_what_they_are_go(tag: str) -> None:
     assert "cookies" not in text_after(f"{STORY}<{tag}><p>We bake no cookies.</p></{tag}>")
     assert "cookies" in text_after(f"{STORY}<section><p>We bake no cookies.</p></section>")
+
+
+@pytest.mark.parametrize(
+    "attributes", ['style="display: none !important"', 'class="cookie-banner"', 'id="signInModal"']
+)
+def test_what_a_page_hides_or_lays_over_itself_goes(attributes: str) -> None:
+    part = f"<div {attributes}><div><p>Sign in to go on.</p></div></div>"
+    assert "Sign in" not in text_after(STORY + part)
+    assert OTHER in text_after(f"<div {attributes}>{STORY}</div>"), "it is all of the page"
+
+
+@pytest.mark.parametrize("tag", ["main", "article"])
+def test_names_of_windows_are_not_believed_inside_of_the_main_content(tag: str) -> None:
+    baked = f"<section><{tag} class='tag-cookies'><p>Bake for ten minutes.</p></{tag}></section>"
+    assert "Bake" in text_after(STORY + baked)
+    assert "Bake" not in text_after(STORY + baked.replace(tag, "div"))
+
+
+def test_a_shops_other_goods_go() -> None:
+    goods = f"<div><ul class='related products'><li>A bell, a lamp</li></ul></div><p>{LONG}</p>"
+    assert "bell" not in text_after(STORY + goods)
+    assert "bell" in text_after(STORY + goods.replace(" products", "")), "so are see-also notes"
 
 
 def test_a_tag_that_holds_half_of_the_page_is_not_believed() -> None:
@@ -89,10 +117,25 @@ def plain(page: Blocks, chosen: "np.ndarray[tuple[int], np.dtype[np.bool_]]") ->
     def held(start: int, stop: int) -> int:
         return sum(chars[b] for b in range(start, stop) if kept[b])
 
-    for tag in ("nav", "footer", "dialog", "form"):
+    def is_part(kind: str | int, number: int) -> bool:
+        _, tag, hints, *_ = elements[number]
+        if isinstance(kind, str):
+            return names.get(tag) == kind
+        above = [number]
+        while above[-1]:
+            above.append(elements[above[-1]][0])
+        in_main = any(names.get(elements[e][1]) in ("main", "article") for e in above)
+        is_product = hints >> HINTS["product"] & 1
+        return (
+            hints & kind > 0
+            and not (kind == WINDOW_BIT and in_main)
+            and not (kind == OTHERS_BIT and not is_product)
+        )
+
+    for kind in ("nav", "footer", "dialog", "form", NOT_SHOWN_BIT, WINDOW_BIT, OTHERS_BIT):
         inside: set[int] = set()
-        for _, number, _, _, start, stop in elements[1:]:
-            if names.get(number) == tag:
+        for number, (_, _, _, _, start, stop) in enumerate(elements[1:], 1):
+            if is_part(kind, number):
                 inside.update(b for b in range(start, stop) if kept[b])
         if 2 * sum(chars[b] for b in inside) < held(0, len(kept)):
             kept = [is_kept and b not in inside for b, is_kept in enumerate(kept)]
@@ -114,13 +157,14 @@ def plain(page: Blocks, chosen: "np.ndarray[tuple[int], np.dtype[np.bool_]]") ->
 
 
 def made_page(draw: random.Random, depth: int = 0) -> str:
-    tags = ("div", "section", "article", "ul", "nav", "footer", "form", "dialog", "table")
+    tags = ("div", "section", "article", "main", "ul", "nav", "footer", "form", "dialog", "table")
+    attributes = ("", "", "", " class=popup", " style='display:none'", " id=similarProducts")
     if depth > 3 or draw.random() < 0.3:
         tag = draw.choice(("p", "li", "td", "pre", "h2", "blockquote"))
         return f"<{tag}>{draw.choice((LONG, OTHER, 'Sold out', 'More of it.'))}</{tag}>"
     tag = draw.choice(tags)
     inner = "".join(made_page(draw, depth + 1) for _ in range(draw.randint(1, 4)))
-    return f"<{tag}>{inner}</{tag}>"
+    return f"<{tag}{draw.choice(attributes)}>{inner}</{tag}>"
 
 
 def test_the_kernel_takes_back_what_plain_python_does() -> None:
