@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import click
 from sqlalchemy import URL
 
-from catalog.cli.terminal import STOPPED, explained, private_files
+from catalog.cli.terminal import STOPPED, command_process, explained
 from catalog.db.registry import Registry
 from catalog.errors import CatalogError
 from catalog.formats.store import Store
@@ -26,7 +26,7 @@ class OneLineErrors(click.Group):
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Run a command and leave the process with its exit code."""
         extra |= {"standalone_mode": False, "prog_name": "catalog"}
-        with stoppable() as stopped, private_files():
+        with stoppable() as stopped, command_process():
             try:
                 code = super().main(*args, **extra)
                 sys.stdout.flush()

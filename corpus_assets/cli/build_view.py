@@ -24,6 +24,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from catalog.cli.terminal import keep_loaded
 from catalog.db.registry import Registry
 from corpus_assets.clean.losses import losses_message, snapshot_losses
 from corpus_assets.core import files
@@ -36,6 +37,8 @@ from corpus_assets.tokenizer.stage import TOKENIZER, audit_of
 from corpus_assets.versions.pins import TakenOver, named
 from corpus_assets.versions.statistics import drift_lines, funnel
 from corpus_assets.versions.version import Version
+
+keep_loaded()  # the graph with all its rooms (ADR 0042)
 
 
 class PlainLog:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from catalog.cli.terminal import STOPPED, explained, private_files
+from catalog.cli.terminal import STOPPED, command_process, explained
 from catalog.errors import CatalogError
 from catalog.formats.ids import check_name
 from catalog.stopping import stoppable
@@ -337,7 +337,7 @@ def _print(lines: Sequence[str]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; errors are one line, without a trace."""
-    with stoppable() as stopped, private_files():
+    with stoppable() as stopped, command_process():
         try:
             done = cli.main(args=list(arguments) if arguments is not None else None,
                             prog_name="corpus", standalone_mode=False)  # fmt: skip

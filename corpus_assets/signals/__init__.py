@@ -19,8 +19,9 @@ def _find_families() -> dict[str, type[SignalFamily]]:
     here = iter_modules(__path__, f"{__name__}.")
     for module in (*here, *iter_modules(published.__path__, f"{published.__name__}.")):
         for item in vars(import_module(module.name)).values():
-            is_family = isclass(item) and issubclass(item, SignalFamily) and not isabstract(item)
-            if is_family and item.__module__ == module.name:
+            if not isclass(item) or item.__module__ != module.name:
+                continue
+            if issubclass(item, SignalFamily) and not isabstract(item):
                 found[item.model_fields["family"].default] = item
     return dict(sorted(found.items()))
 

@@ -233,9 +233,11 @@ def audit_of(graph: "Pipeline") -> dict[str, Any]:
 
 def _noted(graph: "Pipeline", tokenizer: Output) -> dict[str, Any] | None:
     """Return what was noted when this tokenizer was made, where the store has it still."""
-    others = {name: pin for name, pin in graph.pins.items() if name != TOKENIZER.name}
+    if graph.is_locked or TOKENIZER.name in graph.pins:
+        others = {name: pin for name, pin in graph.pins.items() if name != TOKENIZER.name}
+        graph = replace(graph, pins=others, is_locked=False)
     try:
-        (result,) = replace(graph, pins=others, is_locked=False).results(TOKENIZER.name)
+        (result,) = graph.results(TOKENIZER.name)
     except MissingInput:
         return None
     is_same = result.outputs[files.TOKENIZER].sha256 == tokenizer.sha256

@@ -1,5 +1,6 @@
 """The `catalog` command as people and scripts meet it."""
 
+import gc
 import json
 import os
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from catalog.cli.commands import main
-from catalog.cli.terminal import printable
+from catalog.cli.terminal import command_process, printable
 from catalog.db import schema
 from catalog.db.rows import GateRow
 from corpus_assets_tests.catalog.corpus import PREFERENCE, Corpus, Doc, build
@@ -305,3 +306,14 @@ def test_the_command_line_alone_loads_no_numeric_library() -> None:
     code = f"import sys, catalog.cli.commands; print(sorted(set(sys.modules) & {heavy}))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_what_a_command_sets_up_for_itself_ends_with_it() -> None:
+    umask, thresholds = os.umask(0o022), gc.get_threshold()
+    try:
+        with command_process():
+            assert gc.get_threshold() > thresholds
+            assert os.umask(0o077) == 0o077
+        assert (os.umask(0o022), gc.get_threshold()) == (0o022, thresholds)
+    finally:
+        os.umask(umask)
