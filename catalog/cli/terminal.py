@@ -203,13 +203,6 @@ def command_process() -> Iterator[None]:
         gc.set_threshold(*thresholds)
 
 
-def keep_loaded() -> None:
-    """Take what is loaded by now out of the search for garbage, and of what is taken apart when the
-    process ends. Not where DuckDB is loaded: its binding reports whatever is left then."""
-    if "duckdb" not in sys.modules:
-        gc.freeze()
-
-
 def explained(error: Exception) -> str | None:
     """Return the line for an error that no part of the program expected; None for a bug."""
     if is_full(error):

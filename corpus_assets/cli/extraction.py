@@ -3,7 +3,7 @@
 import gzip
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,30 @@ TREES_OPTION = click.option(
 )
 
 
+def made_pages_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Options for pages that a published model may be trained on."""
+    for option in (
+        click.option(
+            "--texts",
+            multiple=True,
+            type=FILE,
+            help="Texts for made-up pages: JSON lines, text and lang.",
+        ),
+        click.option("--made", default=0, metavar="N", help="Pages to make up around --texts."),
+        click.option(
+            "--per-host", default=60, show_default=True, help="Pages of documentation of a host."
+        ),
+        click.option(
+            "--documentation",
+            multiple=True,
+            type=FILE,
+            help="WARC file of documentation whose generators say where the main content is.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 @click.group()
 def extraction() -> None:
     """Models of the extractor `blocks`: train them, measure extractors, take labels from others."""
@@ -43,17 +67,7 @@ def extraction() -> None:
 @click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
 @TRUTH_OPTION
 @WARC_OPTION
-@click.option(
-    "--documentation",
-    multiple=True,
-    type=FILE,
-    help="WARC file of documentation whose generators say where the main content is.",
-)
-@click.option("--per-host", default=60, show_default=True, help="Pages of documentation of a host.")
-@click.option("--made", default=0, metavar="N", help="Pages to make up around --texts.")
-@click.option(
-    "--texts", multiple=True, type=FILE, help="Texts for made-up pages: JSON lines, text and lang."
-)
+@made_pages_options
 @SEED_OPTION
 @TREES_OPTION
 @JSON_OPTION
@@ -74,19 +88,10 @@ def train_command(
     Train what you publish on pages that you may: those of --documentation and made-up ones.
     """
     from corpus_assets.core.identity import file_digest
-    from corpus_assets.ingest.extractor_training import (
-        make_pages,
-        read_documentation,
-        read_texts,
-        read_truth,
-        train,
-    )
+    from corpus_assets.ingest.extractor_training import read_truth, train
     from corpus_assets.ingest.extractors.blocks import model_digest, write_model
 
-    rows = read_truth(truths, warcs)
-    rows += read_documentation(documentation, per_host)
-    if made:
-        rows += make_pages(read_texts(texts), made, seed)
+    rows = read_truth(truths, warcs) + _made_pages(documentation, per_host, made, texts, seed)
     if not rows:
         raise CorpusError(
             "no page to train on: give --truth, --documentation, or --made and --texts"
@@ -101,6 +106,15 @@ def train_command(
     out.write_bytes(write_model(train(rows, seed, trees), trained_on))
     answer = {"model": str(out), "sha256": model_digest(out), "pages": len(rows)}
     print_json(answer) if as_json else print_fields(answer.items())
+
+
+def _made_pages(
+    documentation: Sequence[Path], per_host: int, made: int, texts: Sequence[Path], seed: int
+) -> "list[Truth]":
+    from corpus_assets.ingest.extractor_training import make_pages, read_documentation, read_texts
+
+    rows = list(read_documentation(documentation, per_host))
+    return rows + list(make_pages(read_texts(texts), made, seed) if made else ())
 
 
 @extraction.command("eval")
@@ -128,6 +142,7 @@ def train_command(
     metavar="FOLDS",
     help="Also train on the same pages, site by site apart, and measure.",
 )
+@made_pages_options
 @SEED_OPTION
 @TREES_OPTION
 @JSON_OPTION
@@ -138,11 +153,18 @@ def eval_command(
     min_agreement: float,
     model: Path | None,
     folds: int,
+    documentation: Sequence[Path],
+    per_host: int,
+    made: int,
+    texts: Sequence[Path],
     seed: int,
     trees: int,
     as_json: bool,
 ) -> None:
-    """Measure extractors on truth sets: F1 over words, by type and language of pages."""
+    """Measure extractors on truth sets: F1 over words, by type and language of pages.
+
+    With --cross-validate, pages of --documentation and made-up ones are trained on as well.
+    """
     from corpus_assets.ingest.extractor_training import (
         cross_validate,
         evaluate,
@@ -163,7 +185,11 @@ def eval_command(
             options["model"] = str(model)
         found[name] = measures(rows, list(evaluate(rows, make_engine(options))))
     if folds:
-        found["blocks, cross-validated"] = measures(rows, cross_validate(rows, folds, seed, trees))
+        also = _made_pages(documentation, per_host, made, texts, seed)
+        scores = cross_validate(rows, folds, seed, trees, also)
+        found["blocks, cross-validated"] = measures(rows, scores)
+    elif documentation or made:
+        raise CorpusError("pages are only trained on with --cross-validate FOLDS")
     if as_json:
         print_json(
             {

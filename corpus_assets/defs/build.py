@@ -15,7 +15,6 @@ import dagster as dg
 from dagster import DagsterInstance
 from pydantic import Field
 
-from catalog.cli.terminal import keep_loaded
 from catalog.db.leases import is_gone, process_name
 from catalog.formats.store import make_folder, private
 from corpus_assets.build import Work, build
@@ -43,8 +42,6 @@ from corpus_assets.ingest.snapshots import SnapshotFiles
 from corpus_assets.recipe.load import shipped_file
 from corpus_assets.session import Session
 from corpus_assets.versions.version import Version
-
-keep_loaded()  # Dagster, above all (ADR 0042)
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 BUILD_TAG = "corpus/build"

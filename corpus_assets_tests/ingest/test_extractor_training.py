@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,10 +20,18 @@ from corpus_assets.ingest.extractor_training import (
     measures,
     read_truth,
     train,
+    training,
 )
 from corpus_assets.ingest.extractor_training.labels import LabelLimits, run_extractor
 from corpus_assets.ingest.extractor_training.pages import TYPES
-from corpus_assets.ingest.extractor_training.truth import block_labels, f1_of, main_content, site_of
+from corpus_assets.ingest.extractor_training.truth import (
+    block_labels,
+    block_texts,
+    f1_of,
+    main_content,
+    site_of,
+)
+from corpus_assets.ingest.extractors.blocks import BlockModel, read_model
 from corpus_assets_tests.ingest.extract.test_blocks_engine import texts
 from corpus_assets_tests.ingest.warc_bytes import member, members, response
 
@@ -131,6 +140,36 @@ def test_a_model_learns_from_pages_and_keeps_those_of_other_sites(tmp_path: Path
     rows = list(make_pages(texts(), 150, 3))
     scores = cross_validate(rows, 3, n_trees=15)
     assert np.mean(scores) > 0.75
+
+
+def test_no_model_is_measured_on_a_site_it_saw(monkeypatch: pytest.MonkeyPatch) -> None:
+    trained: list[set[str]] = []
+
+    def note(examples: Any, seed: int, n_trees: int) -> BlockModel:
+        trained.append({block_texts(one.page)[0].split()[0] for one in examples})
+        return read_model()
+
+    def page(site: str) -> Truth:
+        text = f"{site} has a text of some words."
+        return Truth(f"<p>{text}</p>".encode(), text, "article", "en", site)
+
+    monkeypatch.setattr(training, "_train", note)
+    sites = [f"site{n}.example" for n in range(12)]
+    scores = cross_validate([page(site) for site in sites[:8]], 3, also=[*map(page, sites[4:])])
+    assert len(scores) == 8
+    assert len(trained) == 3
+    assert set().union(*trained) == set(sites), "pages of `also` are learnt from"
+    for site in sites[:8]:
+        assert sum(site not in seen for seen in trained) == 1, "none in the fold that measures it"
+
+
+def test_pages_to_train_on_need_folds(tmp_path: Path) -> None:
+    truth = tmp_path / "truth.jsonl"
+    row = {"html": "<p>A text.</p>", "main_content": "A text.", "url": "https://a.example/"}
+    truth.write_text(json.dumps(row))
+    done = CliRunner().invoke(extraction, ["eval", "--truth", str(truth), "--made", "5"])
+    assert isinstance(done.exception, CorpusError)
+    assert "--cross-validate" in str(done.exception)
 
 
 @pytest.mark.slow
