@@ -3,7 +3,8 @@
 1. `find_blocks` reads the page once into blocks in a tree of elements;
 2. `block_features` says of each block what stands around it, in integers;
 3. trees give each block a first chance, then a second one that also knows the first chances of its
-   neighbours and of the elements it stands in; the mean of both counts;
+   neighbours and of the elements it stands in; the mean of both counts, brought nearer to that of
+   blocks of the same make (`level`);
 4. the blocks are kept whose expected F1 over words is the highest;
 5. parts that are none by their own markup, and copies, are taken back (`prune`);
 6. paragraphs, headings, list items and table rows become lines, `pre` keeps its white space.
@@ -28,6 +29,7 @@ from corpus_assets.ingest.kernels.block_features import (
     FEATURES,
     add_context,
     block_features,
+    level,
 )
 from corpus_assets.ingest.kernels.block_pruning import prune
 from corpus_assets.ingest.kernels.block_trees import (
@@ -131,7 +133,8 @@ def judge(model: BlockModel, page: Blocks, features: Ints) -> Ints:
     first = chances_of(scores_of(model.first, features), model.curve)
     both = add_context(page, features, first)
     second = chances_of(scores_of(model.second, both), model.curve)
-    return (first + second) // 2  # on sites unlike those it was trained on, better than either
+    # On sites unlike those it was trained on the mean is better than either.
+    return level(page, (first + second) // 2)
 
 
 def kept_blocks(

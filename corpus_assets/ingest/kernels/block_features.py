@@ -2,7 +2,8 @@
 
 First its own measures, then the elements it stands in, the blocks around it, and the page. All of
 them are counts or shares in thousandths; no text and no name of a site gets in. For the second model
-there are the first one's scores of the block, its neighbours and its surroundings (`add_context`).
+there are the first one's scores of the block, its neighbours and its surroundings (`add_context`);
+what both find is brought nearer to the mean of blocks of the same make (`level`).
 """
 
 from typing import Any
@@ -75,6 +76,9 @@ FEATURES = (
 )
 """Names of the columns, in order; `add_context` puts `CONTEXT` after them."""
 
+MAKE_DEPTH, MAKE_BLOCKS = 3, 3
+"""Elements from a block outwards that tell its make; blocks from which on a make has a mean."""
+
 _N_HINTS = len(HINTS)
 _N_NEAR = _N_HINTS + len(PLACES)
 _PLACE_OF = np.full(len(BREAKING) + 2, -1, dtype=np.int64)
@@ -102,6 +106,18 @@ def add_context(page: Blocks, features: Ints, scores: Ints) -> Ints:
     if n:
         _context(page.blocks, page.elements, page.signatures, scores, both)
     return both
+
+
+def level(page: Blocks, chances: Ints) -> Ints:
+    """Bring chances nearer to the mean of blocks of the same make: posts of a thread, paragraphs of
+    a story and entries of a list are each judged by what stands around them, and are one thing.
+
+    Of the same make are blocks whose element and the two around it have the same names and classes.
+    """
+    levelled = chances.copy()
+    if len(page.blocks):
+        _level_chances(page.blocks, page.elements, page.signatures, levelled)
+    return levelled
 
 
 @byte_kernel
@@ -190,6 +206,28 @@ def _boxes(blocks: Any, elements: Any, sums: Any) -> Any:
         linked = sums[elements[e, 5], 1] - sums[elements[e, 4], 1]
         worth[e] = worth[e] * (held - linked) // max(held, 1)
     return worth
+
+
+@kernel
+def _level_chances(blocks: Any, elements: Any, signatures: Any, chances: Any) -> None:
+    n = len(blocks)
+    keys = np.zeros(n, dtype=np.uint64)
+    for b in range(n):
+        key, e = FNV_OFFSET, blocks[b, 2]
+        for _ in range(MAKE_DEPTH):
+            if e > 0:
+                key = (key ^ signatures[e]) * FNV_PRIME
+                e = elements[e, 0]
+        keys[b] = key
+    makes, n_makes = group_equal(keys)
+    counts, sums = np.zeros(n_makes, dtype=np.int64), np.zeros(n_makes, dtype=np.int64)
+    for b in range(n):
+        counts[makes[b]] += 1
+        sums[makes[b]] += chances[b]
+    for b in range(n):
+        count = counts[makes[b]]
+        if count >= MAKE_BLOCKS:
+            chances[b] = (chances[b] + 3 * (sums[makes[b]] // count)) // 4
 
 
 @kernel

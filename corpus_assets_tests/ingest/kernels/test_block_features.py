@@ -9,8 +9,11 @@ from corpus_assets.ingest.kernels.block_features import (
     FAR,
     FEATURES,
     LEVELS,
+    MAKE_BLOCKS,
+    MAKE_DEPTH,
     add_context,
     block_features,
+    level,
 )
 from corpus_assets.ingest.kernels.blocks import BLOCK_COLUMNS, Blocks, find_blocks
 from corpus_assets.ingest.kernels.page_names import BREAKING, HINTS
@@ -242,6 +245,46 @@ def test_posts_of_a_board_are_a_run_and_its_layout_is_none() -> None:
     assert [row["run_place"] for row in rows[2:11]] == [0, 1, 2] * 3
 
 
+def plainly_levelled(page: Blocks, chances: list[int]) -> list[int]:
+    """The same by lists of what stands around each block."""
+    elements, signatures = page.elements.tolist(), page.signatures.tolist()
+
+    def make(element: int) -> tuple[int, ...]:
+        around = []
+        while element and len(around) < MAKE_DEPTH:
+            around.append(signatures[element])
+            element = elements[element][0]
+        return tuple(around)
+
+    makes = [make(element) for element in page.blocks[:, 2].tolist()]
+    levelled = []
+    for own, chance in zip(makes, chances, strict=True):
+        alike = [other for each, other in zip(makes, chances, strict=True) if each == own]
+        mean = sum(alike) // len(alike)
+        levelled.append((chance + 3 * mean) // 4 if len(alike) >= MAKE_BLOCKS else chance)
+    return levelled
+
+
+def test_blocks_of_one_make_are_judged_as_one() -> None:
+    posts = "".join(f"<div class=post{n}><p>A text.</p><i>u{n}</i></div>" for n in range(3))
+    page = find_blocks(f"<p>Alone</p><section>{posts}</section>".encode())
+    texts = [page.text[a:b].tobytes() for a, b in page.blocks[:, :2].tolist()]
+    assert texts == [b"Alone", *(one for n in b"012" for one in (b"A text.", b"u%c" % n))]
+    found = level(page, np.array([400, 900, 0, 900, 0, 300, 0], np.int32))
+    assert found.tolist() == [400, 750, 0, 750, 0, 600, 0]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_kernel_levels_as_plain_python_does(seed: int) -> None:
+    random = Random(seed)
+    page = find_blocks(b"".join(random_page(random) for _ in range(3)))
+    chances = [random.randint(0, 1000) for _ in page.blocks]
+    given = np.array(chances, np.int32)
+    assert level(page, given).tolist() == plainly_levelled(page, chances)
+    assert given.tolist() == chances, "what was given stays as it is"
+
+
 def test_a_page_without_text_has_no_rows() -> None:
     page = find_blocks(b"<div></div>")
     assert block_features(page).shape == (0, len(FEATURES))
+    assert level(page, np.zeros(0, np.int32)).tolist() == []
