@@ -112,7 +112,8 @@ def level(page: Blocks, chances: Ints) -> Ints:
     """Bring chances nearer to the mean of blocks of the same make: posts of a thread, paragraphs of
     a story and entries of a list are each judged by what stands around them, and are one thing.
 
-    Of the same make are blocks whose element and the two around it have the same names and classes.
+    Of the same make are blocks whose element and the two around it have the same names and classes,
+    and that are links for the most part, or are not.
     """
     levelled = chances.copy()
     if len(page.blocks):
@@ -218,7 +219,8 @@ def _level_chances(blocks: Any, elements: Any, signatures: Any, chances: Any) ->
             if e > 0:
                 key = (key ^ signatures[e]) * FNV_PRIME
                 e = elements[e, 0]
-        keys[b] = key
+        is_link = 2 * blocks[b, 6] > blocks[b, 4]
+        keys[b] = key ^ np.uint64(is_link)
     makes, n_makes = group_equal(keys)
     counts, sums = np.zeros(n_makes, dtype=np.int64), np.zeros(n_makes, dtype=np.int64)
     for b in range(n):

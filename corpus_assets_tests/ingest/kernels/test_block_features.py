@@ -249,14 +249,15 @@ def plainly_levelled(page: Blocks, chances: list[int]) -> list[int]:
     """The same by lists of what stands around each block."""
     elements, signatures = page.elements.tolist(), page.signatures.tolist()
 
-    def make(element: int) -> tuple[int, ...]:
-        around = []
+    def make(block: list[int]) -> tuple[Any, ...]:
+        row = dict(zip(BLOCK_COLUMNS, block, strict=True))
+        element, around = row["element"], []
         while element and len(around) < MAKE_DEPTH:
             around.append(signatures[element])
             element = elements[element][0]
-        return tuple(around)
+        return 2 * row["link_chars"] > row["chars"], *around
 
-    makes = [make(element) for element in page.blocks[:, 2].tolist()]
+    makes = [make(block) for block in page.blocks.tolist()]
     levelled = []
     for own, chance in zip(makes, chances, strict=True):
         alike = [other for each, other in zip(makes, chances, strict=True) if each == own]
@@ -272,6 +273,12 @@ def test_blocks_of_one_make_are_judged_as_one() -> None:
     assert texts == [b"Alone", *(one for n in b"012" for one in (b"A text.", b"u%c" % n))]
     found = level(page, np.array([400, 900, 0, 900, 0, 300, 0], np.int32))
     assert found.tolist() == [400, 750, 0, 750, 0, 600, 0]
+
+
+def test_links_are_of_another_make_than_text() -> None:
+    page = find_blocks(b"<p>One</p><p>Two</p><p>Three</p><p><a href=x>Four</a></p>")
+    found = level(page, np.array([600, 900, 600, 0], np.int32))
+    assert found.tolist() == [675, 750, 675, 0]
 
 
 @pytest.mark.parametrize("seed", range(20))
