@@ -58,12 +58,11 @@ from corpus_assets.core.store_s3 import S3Store
 from corpus_assets.ingest.documents import text_id_of
 from corpus_assets.shards.export.check import exported_version, removed_documents
 from corpus_assets.shards.tokens import Encoder
-from corpus_assets.versions.removed import DigestIndex
+from corpus_assets.versions.removed import NGRAM, DigestIndex
 
 CHUNK = 4 << 20
 OVERLAP = 16_384  # bytes of a chunk that the next one begins with; longer than any 13 words
-LEAST_CHARS = 25  # 13 words are no shorter
-TEXT_RUNS = re.compile(rb"[^\x00-\x08\x0e-\x1f\x7f]{%d,}" % LEAST_CHARS)
+TEXT_RUNS = re.compile(rb"[^\x00-\x08\x0e-\x1f\x7f]{25,}")  # 13 words are no shorter
 TELL_S = 30.0
 ROWS = 256  # of a SQLite table that are searched at once
 MAX_DEPTH = 4  # compressed in compressed in ...
@@ -345,7 +344,7 @@ class _Found:
     def texts(self, texts: Sequence[str]) -> None:
         """Search texts for 13-grams; one may go on in the next, unless each counts by itself."""
         pieces = texts if self._by_value else ["\n".join(texts)]
-        long = (text for text in pieces if len(text) >= LEAST_CHARS)
+        long = (text for text in pieces if len(text) >= NGRAM)  # in some scripts a word each
         readings = [(row, read) for row, text in enumerate(long) for read in _readings(text)]
         seen: dict[tuple[int, str], set[str]] = {}
         array = pa.array([read for _, read in readings], pa.large_string())
