@@ -12,12 +12,13 @@ import pytest
 from click.testing import CliRunner
 
 from corpus_assets.cli.extraction import extraction
-from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.errors import CorpusError, SourceError
 from corpus_assets.ingest.extractor_training import (
     Truth,
     cross_validate,
     make_pages,
     measures,
+    read_texts,
     read_truth,
     train,
     training,
@@ -170,6 +171,35 @@ def test_pages_to_train_on_need_folds(tmp_path: Path) -> None:
     done = CliRunner().invoke(extraction, ["eval", "--truth", str(truth), "--made", "5"])
     assert isinstance(done.exception, CorpusError)
     assert "--cross-validate" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.jsonl", b"{broken\n"),
+        ("a.jsonl", b"[1]\n"),
+        ("a.jsonl", b'{"text": "\xff"}\n'),
+        ("a.jsonl.gz", gzip.compress(b"{}\n" * 900)[:-9]),
+        ("a.jsonl.gz", b"{}\n"),
+    ],
+)
+def test_a_broken_file_of_rows_is_named(tmp_path: Path, name: str, content: bytes) -> None:
+    file = tmp_path / name
+    file.write_bytes(content)
+    with pytest.raises(SourceError, match=rf"{name} cannot be read .*JSON lines"):
+        read_truth([file], [])
+    with pytest.raises(SourceError, match=name):
+        read_texts([file])
+
+
+def test_texts_that_no_page_can_be_made_around_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "texts.jsonl"
+    file.write_text('{"lang": "en"}')
+    with pytest.raises(SourceError, match="without `text`"):
+        read_texts([file])
+    file.write_text('{"text": "Too short."}')
+    with pytest.raises(SourceError, match="give more texts"):
+        list(make_pages(read_texts([file]), 1, 1))
 
 
 @pytest.mark.slow

@@ -6,16 +6,16 @@ share bars, sidebars, related links, comments, footers. Its words are drawn from
 nothing but form tells them apart, in any language. The same seed gives the same pages.
 """
 
-import gzip
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from html import escape
 from pathlib import Path
 from random import Random  # made-up pages, no secrets
+from typing import Any
 
+from corpus_assets.core.errors import SourceError
 from corpus_assets.ingest.extractor_training.page_parts import WIDE, PageParts
-from corpus_assets.ingest.extractor_training.truth import Truth
+from corpus_assets.ingest.extractor_training.truth import Truth, json_rows
 
 TYPES = ("article", "forum", "product", "listing", "collection", "documentation", "service")
 WEIGHTS = (12, 6, 4, 6, 3, 2, 4)
@@ -26,7 +26,7 @@ MIN_PARAGRAPHS, MAX_PARAGRAPHS = 200, 4000  # of a language
 class Texts:
     """Paragraphs by language."""
 
-    def __init__(self, rows: Iterable[dict[str, str]]) -> None:
+    def __init__(self, rows: Iterable[dict[str, Any]]) -> None:
         self.paragraphs: dict[str, list[str]] = {}
         for row in rows:
             lang = str(row.get("lang") or "en").split("-")[0]
@@ -46,18 +46,22 @@ class Texts:
 
 def read_texts(paths: Iterable[Path]) -> Texts:
     """Texts of JSON lines with `text` and `lang`."""
+    return Texts(_with_text(path, row) for path in paths for row in json_rows(path))
 
-    def rows() -> Iterator[dict[str, str]]:
-        for path in paths:
-            opened = gzip.open if path.suffix == ".gz" else open
-            with opened(path, "rt", encoding="utf-8") as lines:
-                yield from (json.loads(line) for line in lines)
 
-    return Texts(rows())
+def _with_text(path: Path, row: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(row.get("text"), str):
+        raise SourceError(f"{path} has a row without `text`: texts are JSON lines, text and lang")
+    return row
 
 
 def make_pages(texts: Texts, count: int, seed: int) -> Iterator[Truth]:
     """Make up pages; each counts as a site of its own."""
+    if count and not texts.languages:
+        raise SourceError(
+            f"pages are made up around at least {MIN_PARAGRAPHS} paragraphs of one language, of "
+            f"{MIN_PARAGRAPH_CHARS} characters or more: give more texts"
+        )
     for number in range(count):
         random = Random(f"{seed}/{number}")  # noqa: S311
         kind = random.choices(TYPES, WEIGHTS)[0]

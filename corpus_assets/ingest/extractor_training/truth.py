@@ -9,6 +9,7 @@ extracted by it.
 import gzip
 import json
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from lxml import etree, html
 
+from corpus_assets.core.errors import SourceError
 from corpus_assets.ingest.extract import PageText, read_page
 from corpus_assets.ingest.formats import read_warc
 from corpus_assets.ingest.kernels.blocks import Blocks
@@ -97,6 +99,24 @@ def _runs(words: list[str], size: int) -> list[tuple[str, ...]]:
     return [tuple(words[at : at + size]) for at in range(len(words) - size + 1)]
 
 
+def json_rows(file: Path) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a file of JSON lines, gzipped or not."""
+    opened = gzip.open if file.suffix == ".gz" else open
+    number = 0
+    try:
+        with opened(file, "rt", encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):  # noqa: B007 - the error tells it
+                row = json.loads(line)
+                if not isinstance(row, dict):
+                    raise ValueError("it is no object")
+                yield row
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise SourceError(
+            f"{file} cannot be read at or after line {max(number, 1)} ({error}): it should be JSON "
+            "lines in UTF-8, an object each, gzipped where its name ends in .gz"
+        ) from error
+
+
 def read_truth(files: Iterable[Path], warcs: Iterable[Path]) -> list[Truth]:
     """Read truth sets: JSON lines, gzipped or not.
 
@@ -106,12 +126,9 @@ def read_truth(files: Iterable[Path], warcs: Iterable[Path]) -> list[Truth]:
     """
     rows: dict[str, dict[str, Any]] = {}
     for file in files:
-        opened = gzip.open if file.suffix == ".gz" else open
-        with opened(file, "rt", encoding="utf-8") as lines:
-            for number, line in enumerate(lines):
-                row = json.loads(line)
-                key = str(row.get("record_id") or f"{file}:{number}").strip("<>")
-                rows.setdefault(key, {}).update(row)
+        for number, row in enumerate(json_rows(file)):
+            key = str(row.get("record_id") or f"{file}:{number}").strip("<>")
+            rows.setdefault(key, {}).update(row)
     pages: dict[str, tuple[bytes, str | None]] = {}
     for warc in warcs:
         for key, page, url in read_pages(warc):

@@ -51,12 +51,12 @@ def prune(page: Blocks, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     kept = chosen.copy()
     if len(page.blocks):
         tags, hints = page.elements[:, 1], page.elements[:, 2]
-        for tag in _NOT_MAIN:
-            _drop_parts(page.blocks, page.elements, kept, tags == tag)
-        _drop_parts(page.blocks, page.elements, kept, hints & NOT_SHOWN_BIT > 0)
-        _drop_parts(page.blocks, page.elements, kept, _windows(page.elements))
-        are_goods = (hints & OTHERS_BIT > 0) & (hints & _PRODUCT > 0)
-        _drop_parts(page.blocks, page.elements, kept, are_goods)
+        kinds = [tags == tag for tag in _NOT_MAIN]
+        kinds += [hints & NOT_SHOWN_BIT > 0, _windows(page.elements)]
+        kinds += [(hints & OTHERS_BIT > 0) & (hints & _PRODUCT > 0)]  # a shop's other goods
+        for is_part in kinds:
+            if is_part.any():
+                _drop_parts(page.blocks, page.elements, kept, is_part)
         _drop_copies(page.text, page.blocks, page.elements, kept.copy(), kept, _KINDS)
     return kept
 
