@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Engine = Callable[[bytes], str | None]
 PageType = Literal["article", "forum", "product", "listing", "documentation", "home_page", "other"]
-PAGE_TYPES_VERSION = 2  # raise it whenever a page could be of another type
+PAGE_TYPES_VERSION = 3  # raise it whenever a page could be of another type
 AGREEING = ("blocks", "resiliparse", "trafilatura")
 """The engines of `agreement`: the first two have to agree, the third is asked where they do not."""
 

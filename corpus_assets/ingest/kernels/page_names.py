@@ -79,9 +79,55 @@ Words are told apart at whatever is no letter and at capitals, so `articleBody` 
 """
 HINTS = {name: number for number, name in enumerate(VOCABULARY)}
 
+ELSEWHERE = {
+    "navigation": "nawig* brotkrum* ariane migas migalha* briciol* okruszk* drobeckov*",
+    "footer": "fussbereich* fussleiste* fusszeile* stopk* rodape* pied piede piepagina* paticka* sidfot* "
+    "sidefod* bunntekst* voettekst* lablec* podval* impressum",
+    "header": "kopf* entete* bandeau* cabecera* cabecalho* testata* hlavick* sidhuvud* shapk*",
+    "sidebar": "seitenleiste* randspalte* lateral* boczn* zijbalk* zijkolom*",
+    "comment": "komment* koment* coment* reactie* yorum* hozzaszol* sxolia scholia pinglun* liuyan* binhluan*",
+    "share": "teilen partag* compartir compartil* condivid* udostepn* podziel* delen podelit* paylas* sdilet* "
+    "fenxiang* bagikan",
+    "related": "aehnlich* ahnlich* verwandt* meistgelesen* similaire* connexe* relacionad* correlati correlate "
+    "podobn* powiazan* polecan* gerelateerd* souvisejic* pohozh* benzer* ilgili terkait xiangguan* tuijian* remen "
+    "populaire* populares popolari popularn* populyarn*",
+    "advert": "reklam* werb* anzeige publicit* publicid* pubblicit* annons* hirdet* mainos* guanggao* iklan* quangcao* "
+    "diafimis* ogloszen* abonn* suscri* assine assinatura* iscriv* prenumer* podpisk* boletin* bulten*",
+    "overlay": "einwillig* ciasteczk*",
+    "meta": "autor autora autores autorin autore autorzy auteur* avtor* verfasser* redakteur* datum* fecha* tarih* "
+    "tanggal* rubrik* kategori* schlagwort* etiquetas etiquettes tagi zrodlo fuente* quelle* zuozhe* laiyuan*",
+    "article": "artikel* artykul* articul* artigo* articolo* clanek* clanok* cikk* haber noticia notizia nyhet uutinen "
+    "nachricht statya* statja* wenzhang* berita baiviet* arthro*",
+    "post": "beitrag* antwort* frage* reponse* respuesta* pregunta* resposta* pergunta* rispost* domand* odpowied* "
+    "pytani* wpis* watek watki vraag* antwoord* otvet* vopros* soobshen* soobschen* mensaje* mensage* "
+    "messaggi* vlakno* prispev* cevap* soru konu huifu* tiezi",
+    "content": "inhalt* contenu* contenid* conteud* inhoud* innehall* indhold* innhold* sisalto* tartalom* tresc* "
+    "obsah* soderzh* kontent* icerik* neirong* zhengwen* noidung* periexomen* tekst* testo cuerpo* corpo corps",
+    "main": "haupt* principal* glown* hlavni hoofd* osnovn* centre centro",
+    "title": "titel* titre* titul* titolo* tytul* nadpis* zagolov* baslik* biaoti* judul* ueberschrift* uberschrift* "
+    "vorspann* chapeau* chapo entradilla* zajawk* anons zhaiyao*",
+    "product": "produkt* produit* prodott* preis* prix precio* preco* prezz* cena ceny fiyat* beschreib* descripc* "
+    "descric* descriz* opis* popis* omschrijv* aciklama* bewertung* avis resena* avaliac* recension* warenkorb* "
+    "panier* carrito* carrinho* carrello* koszyk* winkelwagen* korzin* sepet* kosik* shangpin* jiage*",
+    "listing": "ergebnis* risultat* wynik* vysledk* karussell*",
+    "hidden": "versteckt* ukryt* oculto* nascost* skryt*",
+    "form": "suche* recherche* buscar buscador* ricerca* szukaj* wyszukiw* zoek* hledat* hledan* kereses* poisk* "
+    "sousuo* anmeld* connexion* inscription* registr* logowan* zaloguj* boton* botao* bouton* przycisk*",
+    "media": "bild* foto* zdjeci* immagin* afbeelding* obraz* kuva* resim resimler* kartink* tupian* gambar* "
+    "hinhanh* galeri* galleri* legende* didascali*",
+    "paging": "siguiente* suivant* nastepn* poprzedn* volgende* vorige*",
+    "contents": "inhaltsverzeichnis sommaire* sumario* indice",
+    "user": "benutzer* nutzer* mitglied* utilisateur* membre* usuari* miembro* utente* uzytkownik* gebruiker* "
+    "uzivatel* polzovatel* kullanici* yonghu* pengguna*",
+}  # fmt: skip
+"""The same in other languages, as names are written in markup: without accents, in Latin letters."""
+
 WINDOW_NAMES = names_in("cookie* consent* gdpr modal* popup* lightbox dialog")
 """Words of what is laid over a page: it asks for something, or waits for a click."""
-OTHERS_NAMES = names_in("relat* recommend* similar upsell upsells crosssell")
+OTHERS_NAMES = names_in(
+    "relat* recommend* similar upsell upsells crosssell aehnlich* ahnlich* similaire* relacionad* "
+    "correlati podobn* powiazan* gerelateerd* souvisejic* pohozh* benzer* xiangguan* tuijian*"
+)
 """Words of what a page shows beside its own: with a word of `product`, a shop's other goods."""
 NOT_SHOWN_BIT, WINDOW_BIT, OTHERS_BIT = (1 << len(HINTS) << n for n in range(3))
 """Bits beside an element's hints, which are no features: its own style hides it, it has the names of
@@ -117,7 +163,11 @@ def _tag_entries() -> dict[str, tuple[int, int]]:
 def _hint_entries() -> dict[str, tuple[int]]:
     """Bits of each word; the sign bit marks those that take any ending."""
     bits: dict[str, int] = {}
-    given = [(1 << HINTS[hint], words.split()) for hint, words in VOCABULARY.items()]
+    given = [
+        (1 << HINTS[hint], words.split())
+        for table in (VOCABULARY, ELSEWHERE)
+        for hint, words in table.items()
+    ]
     for bit, words in (*given, (WINDOW_BIT, WINDOW_NAMES), (OTHERS_BIT, OTHERS_NAMES)):
         for word in words:
             stem = word.rstrip("*")

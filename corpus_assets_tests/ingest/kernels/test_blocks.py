@@ -11,7 +11,7 @@ from corpus_assets.ingest.kernels.blocks import (
     Blocks,
     find_blocks,
 )
-from corpus_assets.ingest.kernels.page_names import BREAKING, HINTS
+from corpus_assets.ingest.kernels.page_names import BREAKING, ELSEWHERE, HINTS, VOCABULARY
 
 TAG, PARENT, HINT = (ELEMENT_COLUMNS.index(name) for name in ("tag", "parent", "hints"))
 
@@ -226,12 +226,27 @@ def test_links_and_words_are_counted() -> None:
         ('aria-hidden="true"', {"hidden"}),
         ('aria-hidden="false" class="gradient addition"', set()),
         ('data-class="nav" title="footer"', set()),
+        ('id="material-komentarze"', {"comment"}),
+        ('class="Fussleiste"', {"footer"}),
+        ('class="fussball"', set()),
+        ('id="noticiasRelacionadas"', {"related"}),
+        ("class=zhengwen", {"content"}),
     ],
 )  # fmt: skip
 def test_names_hint_at_what_an_element_is(marks: str, hints: set[str]) -> None:
     page = find_blocks(f"<div {marks}>a</div>".encode())
     bits = int(page.elements[1, HINT])
     assert {name for name, bit in HINTS.items() if bits >> bit & 1} == hints
+
+
+def test_a_word_of_another_language_hints_at_one_thing() -> None:
+    words = [word for given in ELSEWHERE.values() for word in given.split()]
+    stems = [word.rstrip("*") for word in words]
+    assert len(set(stems)) == len(stems)
+    assert all(stem.isascii() and stem.isalpha() and stem.islower() for stem in stems)
+    english = {word.rstrip("*") for given in VOCABULARY.values() for word in given.split()}
+    open_ones = tuple(word.rstrip("*") for word in words if word.endswith("*"))
+    assert [word for word in english if word.startswith(open_ones) or word in stems] == []
 
 
 @pytest.mark.parametrize(
