@@ -12,7 +12,7 @@ from corpus_assets.ingest.documents import IngestSettings, ingest_part
 from corpus_assets.ingest.extract import ExtractionSettings, Extractor, extractor_version
 from corpus_assets.ingest.extract.extractor import TypeSettings
 from corpus_assets.ingest.extractors.blocks import VERSION
-from corpus_assets.ingest.extractors.engines import PageType
+from corpus_assets.ingest.extractors.engines import PAGE_TYPES_VERSION, PageType
 from corpus_assets.ingest.extractors.page_types import MAX_BYTES, page_type
 from corpus_assets.ingest.kernels.blocks import find_blocks
 from corpus_assets.ingest.suppressions import Suppressions
@@ -138,7 +138,7 @@ def test_settings_of_a_type_count_in_the_identity_with_their_engines() -> None:
     versions = extractor_version(by_type)
     assert versions.startswith(extractor_version(plain))
     assert "blocks" in versions
-    assert "page types 2" in versions
+    assert f"page types {PAGE_TYPES_VERSION}" in versions
     assert "page types" not in extractor_version(plain)
     agreeing = ExtractionSettings(
         engine="agreement", min_agreement=0.8, by_type={"forum": TypeSettings(engine="blocks")}
