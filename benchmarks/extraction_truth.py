@@ -144,7 +144,7 @@ def newspaper_engine() -> Engine:
     from newspaper import Article
 
     def extract(page: bytes) -> str:
-        article = Article("http://localhost/")
+        article = Article("http://localhost/", fetch_images=False)
         article.download(input_html=page.decode("utf-8", "replace"))
         article.parse()
         return str(article.text)

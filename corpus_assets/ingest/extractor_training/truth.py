@@ -202,7 +202,7 @@ TEMPLATES: tuple[tuple[str, str, str], ...] = (
     ("//meta[@name='generator' and contains(@content, 'DocBook')]", "//body",
      ".//*[@class='navheader' or @class='navfooter' or @class='toc']"),
     ("//*[@id='DisplayArea']", "//*[@id='DisplayArea']",
-     ".//*[contains(@class, 'howtoget') or contains(@class, 'embedded') or @id='DonationFrame']"),
+     ".//*[contains(@class, 'howtoget') or @id='DonationFrame']"),
     ("//body[@id='manual-page']", "//*[@id='page-content']",
      ".//*[@class='toplang' or @class='bottomlang' or @id='quickview' or @class='top']"),
     ("//meta[@name='generator' and contains(@content, 'AsciiDoc')]",

@@ -46,6 +46,7 @@ from corpus_assets.ingest.kernels.page_names import (
     ENTITY_HASHES,
     HINT_BITS,
     HINT_HASHES,
+    HINTS,
     IS_A,
     IS_BR,
     IS_BREAKING,
@@ -143,9 +144,10 @@ _P, _LI, _DT, _DD, _TD, _TH, _TR, _PRE, _TABLE, _CAPTION, _OPTION = (
     TAGS[name]
     for name in ("p", "li", "dt", "dd", "td", "th", "tr", "pre", "table", "caption", "option")
 )
-_HTML, _HEAD, _BODY, _DIV, _ADDRESS, _CUSTOM = (
-    TAGS[name] for name in ("html", "head", "body", "div", "address", "custom")
+_HTML, _HEAD, _BODY, _DIV, _ADDRESS, _CUSTOM, _BLOCKQUOTE = (
+    TAGS[name] for name in ("html", "head", "body", "div", "address", "custom", "blockquote")
 )
+_POST_BIT = 1 << HINTS["post"]
 _SPACE, _ZERO_SPACE = 1, 2
 _INLINE = (IS_INLINE, IS_A, IS_SPAN, IS_QUOTE, IS_SUP)
 _TITLE_HASH, _ANNOTATION = name_hash("title"), name_hash("annotation")
@@ -663,7 +665,8 @@ def _parse(
                 ):
                     element = elements[n_elements]
                     element[_PARENT] = stack[depth]
-                    element[_TAG] = tag
+                    # Boards write posts into it; what a post quotes is called otherwise.
+                    element[_TAG] = _DIV if tag == _BLOCKQUOTE and hints & _POST_BIT else tag
                     element[_HINTS] = hints
                     element[_FIRST] = n_blocks
                     depth += 1

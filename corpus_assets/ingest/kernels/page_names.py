@@ -53,7 +53,7 @@ VOCABULARY = {
     "meta": "meta* byline* author* date* time timestamp tag tags tagged categor* published posted info credit* "
     "dateline bio",
     "article": "article* entry* story* blog* essay hentry news",
-    "post": "post postbody posting message* thread* topic* forum* answer* question* reply replies qa faq* "
+    "post": "post postbody postcontent posting message* thread* topic* forum* answer* question* reply replies qa faq* "
     "discussion* bbp*",
     "content": "content* body text* copy rte prose markdown richtext rich paragraph* maintext read wysiwyg "
     "documentwrapper bodywrapper",
@@ -66,7 +66,7 @@ VOCABULARY = {
     "slider* slide* swiper",
     "hidden": "hidden* invisible sr screenreader screen visually offscreen none collapse* noprint print assistive",
     "form": "form* search* login* signin register* input* button* btn* field* filter* sort* dropdown*",
-    "media": "caption* figure* fig gallery* image* img photo* video* media* embed* player* thumb* picture* audio*",
+    "media": "caption* figure* fig gallery* image* img photo* video* media* embed embeds player* thumb* picture* audio*",
     "paging": "pag* pager* next prev previous pagination* paginate*",
     "contents": "toc contents tableofcontents jump skip anchor permalink headerlink edit editsection",
     "code": "code* highlight* syntax* source* snippet* literal* example* listing",

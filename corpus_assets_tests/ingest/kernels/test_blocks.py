@@ -239,6 +239,22 @@ def test_names_hint_at_what_an_element_is(marks: str, hints: set[str]) -> None:
     assert {name for name, bit in HINTS.items() if bits >> bit & 1} == hints
 
 
+@pytest.mark.parametrize(
+    ("marks", "tag"),
+    [
+        ('class="postcontent restore"', "div"),  # vBulletin 4
+        ('class="messageText SelectQuoteContainer ugc baseHtml"', "div"),  # XenForo 1
+        ('class="quoteContainer"', "blockquote"),
+        ('class="bbCodeBlock bbCodeBlock--quote"', "blockquote"),  # XenForo 2
+        ("", "blockquote"),
+    ],
+)
+def test_a_post_that_is_written_as_a_quotation_is_none(marks: str, tag: str) -> None:
+    page = find_blocks(f"<blockquote {marks}>One<br><br>two</blockquote>three".encode())
+    assert BREAKING[page.elements[1, TAG] - 1] == tag
+    assert page.elements[1, ELEMENT_COLUMNS.index("end_block")] == 2  # its end tag ends it
+
+
 def test_a_word_of_another_language_hints_at_one_thing() -> None:
     words = [word for given in ELSEWHERE.values() for word in given.split()]
     stems = [word.rstrip("*") for word in words]
