@@ -5,7 +5,9 @@ Navigation, footers, dialogs and forms say by their tag what they are; windows t
 itself (cookies, sign-in) say it by their names, if they stand outside of `main` and `article`, where
 cookies may be baked; a shop's other goods by theirs ("related products"); and what an element's own
 style hides is not there to be read. A kind of part is not believed where all of them hold half of
-what was chosen, or more: some pages are one form, and some are hidden until a script has run.
+what was chosen, or more: some pages are one form, and some are hidden until a script has run. Of
+windows it takes nine tenths: what they say of cookies can be longer than the page. One element that
+holds as much is the page itself (`<body class="cookies-not-set">`), and the next ones count.
 
 An element is a *copy* where its text is that of an earlier element, block by block, and long enough
 not to be so by chance: parts for another screen, clones of slides, what a reply quotes. Paragraphs
@@ -35,6 +37,9 @@ from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME
 COPY_CHARS = 80
 """Characters, as blocks count them, that a copy has at least, preformatted ones not counted."""
 
+HALF, WHOLE = 50, 90
+"""Percent of what was chosen from which on parts of a kind are not believed; windows can be long."""
+
 _NOT_MAIN = np.array([TAGS[name] for name in names_in("nav footer dialog form")], dtype=np.int32)
 _PRODUCT = 1 << HINTS["product"]
 _MAIN, _ARTICLE = TAGS["main"], TAGS["article"]
@@ -51,12 +56,12 @@ def prune(page: Blocks, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     kept = chosen.copy()
     if len(page.blocks):
         tags, hints = page.elements[:, 1], page.elements[:, 2]
-        kinds = [tags == tag for tag in _NOT_MAIN]
-        kinds += [hints & NOT_SHOWN_BIT > 0, _windows(page.elements)]
-        kinds += [(hints & OTHERS_BIT > 0) & (hints & _PRODUCT > 0)]  # a shop's other goods
-        for is_part in kinds:
+        kinds = [(tags == tag, HALF) for tag in _NOT_MAIN]
+        kinds += [(hints & NOT_SHOWN_BIT > 0, HALF), (_windows(page.elements), WHOLE)]
+        kinds += [((hints & OTHERS_BIT > 0) & (hints & _PRODUCT > 0), HALF)]  # a shop's other goods
+        for is_part, bound in kinds:
             if is_part.any():
-                _drop_parts(page.blocks, page.elements, kept, is_part)
+                _drop_parts(page.blocks, page.elements, kept, is_part, bound)
         _drop_copies(page.text, page.blocks, page.elements, kept.copy(), kept, _KINDS)
     return kept
 
@@ -74,15 +79,20 @@ def _windows(elements: Any) -> Any:
 
 
 @kernel
-def _drop_parts(blocks: Any, elements: Any, kept: Any, is_part: Any) -> None:
-    """Drop what stands in elements of one kind, where that is less than half."""
+def _drop_parts(blocks: Any, elements: Any, kept: Any, is_part: Any, bound: int) -> None:
+    """Drop what stands in elements of one kind, where that is less than `bound` percent. One that
+    holds `WHOLE` percent is the page, whatever it is called."""
     chars = _chars_before(blocks, kept, 0)
     held = end = 0
     for e in range(1, len(elements)):
         if is_part[e] and elements[e, 4] >= end:
-            end = elements[e, 5]
-            held += chars[end] - chars[elements[e, 4]]
-    if 2 * held >= chars[-1]:
+            inside = chars[elements[e, 5]] - chars[elements[e, 4]]
+            if 100 * inside >= WHOLE * chars[-1]:
+                is_part[e] = False
+            else:
+                end = elements[e, 5]
+                held += inside
+    if 100 * held >= bound * chars[-1]:
         return
     end = 0
     for e in range(1, len(elements)):

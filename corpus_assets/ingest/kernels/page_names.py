@@ -122,7 +122,7 @@ ELSEWHERE = {
 }  # fmt: skip
 """The same in other languages, as names are written in markup: without accents, in Latin letters."""
 
-WINDOW_NAMES = names_in("cookie* consent* gdpr modal* popup* lightbox dialog")
+WINDOW_NAMES = names_in("cookie* consent* gdpr modal* popup* lightbox dialog alertdialog")
 """Words of what is laid over a page: it asks for something, or waits for a click."""
 OTHERS_NAMES = names_in(
     "relat* recommend* similar upsell upsells crosssell aehnlich* ahnlich* similaire* relacionad* "

@@ -70,6 +70,22 @@ def test_a_tag_that_holds_half_of_the_page_is_not_believed() -> None:
     assert OTHER in text_after(inside)
 
 
+def test_a_window_may_be_longer_than_the_page() -> None:
+    window = f"<div id=cliSettingsPopup><p>{OTHER}</p><p>Some keep it for 11 months.</p></div>"
+    short = "<p>Fold the dough twice and let it rest for an hour.</p>"
+    assert text_after(short + window).startswith("Fold the dough")
+    assert "months" not in text_after(short + window)
+    assert "months" in text_after(f"<p>Menu</p>{window}"), "a page that is a window stays"
+
+
+@pytest.mark.parametrize("name", ["class=cookies-not-set", "class='modal-open no-popup'"])
+def test_the_name_of_the_whole_page_does_not_hide_a_window(name: str) -> None:
+    window = "<div class=cookie-notice><p>We use cookies to count visits.</p></div>"
+    found = text_after(f"<body {name}><div id=page>{STORY}</div>{window}</body>")
+    assert OTHER in found
+    assert "cookies" not in found
+
+
 def test_a_part_for_another_screen_stands_once() -> None:
     part = f"<div><p>Handmade.</p><p>{LONG}</p></div>"
     page = f"{STORY}<div class=wide>{part}</div><p>Sold out</p><div class=narrow>{part}</div>"
@@ -134,10 +150,12 @@ def plain(page: Blocks, chosen: "np.ndarray[tuple[int], np.dtype[np.bool_]]") ->
 
     for kind in ("nav", "footer", "dialog", "form", NOT_SHOWN_BIT, WINDOW_BIT, OTHERS_BIT):
         inside: set[int] = set()
+        total = held(0, len(kept))
         for number, (_, _, _, _, start, stop) in enumerate(elements[1:], 1):
-            if is_part(kind, number):
+            if is_part(kind, number) and 10 * held(start, stop) < 9 * total:
                 inside.update(b for b in range(start, stop) if kept[b])
-        if 2 * sum(chars[b] for b in inside) < held(0, len(kept)):
+        bound = 9 if kind == WINDOW_BIT else 5
+        if 10 * sum(chars[b] for b in inside) < bound * total:
             kept = [is_kept and b not in inside for b, is_kept in enumerate(kept)]
     texts = [page.text[start:end].tobytes() for start, end in page.blocks[:, :2].tolist()]
     is_pre = (page.blocks[:, 3] & FLAGS["is_pre"]).tolist()
