@@ -68,7 +68,7 @@ def test_f1_counts_words_as_often_as_they_stand() -> None:
         ('<div class="related" role="navigation">n</div><div role="main"><h1>a<a class="headerlink">#</a></h1>b</div>', "a b"),
         ('<meta name="generator" content="DocBook XSL"><div class="navheader">n</div><p>a</p><div class="navfooter">n</div>', "a"),
         ('<meta name="generator" content="Doxygen 1.9"><div id="top">n</div><div class="contents"><p>a</p><p>b</p></div>', "a b"),
-        ('<div class="n">n</div><div id="DisplayArea">a<script>n</script></div>', "a"),
+        ('<div class="n">n</div><div id="DisplayArea">a<p class="embedded">b</p><p class="howtoget">n</p><script>n</script></div>', "a b"),
         ("<p>a page of nobody knows what</p>", None),
         ("", None),
     ],

@@ -239,7 +239,7 @@ def main_content(page: bytes) -> str | None:
                 junk.drop_tree()
             for each in one.iter():
                 if each.tag in _BREAKS:
-                    each.tail = "\n" + (each.tail or "")
+                    each.text, each.tail = f"\n{each.text or ''}", f"\n{each.tail or ''}"
         text = "\n".join(one.text_content() for one in found)
         return text if text.strip() else None
     return None

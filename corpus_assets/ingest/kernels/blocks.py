@@ -665,7 +665,7 @@ def _parse(
                 ):
                     element = elements[n_elements]
                     element[_PARENT] = stack[depth]
-                    # Boards write posts into it; what a post quotes is called otherwise.
+                    # Some boards write posts as quotations; what a post quotes is called otherwise.
                     element[_TAG] = _DIV if tag == _BLOCKQUOTE and hints & _POST_BIT else tag
                     element[_HINTS] = hints
                     element[_FIRST] = n_blocks

@@ -79,7 +79,7 @@ Words are told apart at whatever is no letter and at capitals, so `articleBody` 
 """
 HINTS = {name: number for number, name in enumerate(VOCABULARY)}
 
-ELSEWHERE = {
+OTHER_LANGUAGES = {
     "navigation": "nawig* brotkrum* ariane migas migalha* briciol* okruszk* drobeckov*",
     "footer": "fussbereich* fussleiste* fusszeile* stopk* rodape* pied piede piepagina* paticka* sidfot* "
     "sidefod* bunntekst* voettekst* lablec* podval* impressum",
@@ -120,7 +120,8 @@ ELSEWHERE = {
     "user": "benutzer* nutzer* mitglied* utilisateur* membre* usuari* miembro* utente* uzytkownik* gebruiker* "
     "uzivatel* polzovatel* kullanici* yonghu* pengguna*",
 }  # fmt: skip
-"""The same in other languages, as names are written in markup: without accents, in Latin letters."""
+"""Words of other languages for the same hints, as names are written in markup: in Latin letters,
+without accents. Singular for an article: sites name lists of them in the plural."""
 
 WINDOW_NAMES = names_in("cookie* consent* gdpr modal* popup* lightbox dialog alertdialog")
 """Words of what is laid over a page: it asks for something, or waits for a click."""
@@ -165,7 +166,7 @@ def _hint_entries() -> dict[str, tuple[int]]:
     bits: dict[str, int] = {}
     given = [
         (1 << HINTS[hint], words.split())
-        for table in (VOCABULARY, ELSEWHERE)
+        for table in (VOCABULARY, OTHER_LANGUAGES)
         for hint, words in table.items()
     ]
     for bit, words in (*given, (WINDOW_BIT, WINDOW_NAMES), (OTHERS_BIT, OTHERS_NAMES)):

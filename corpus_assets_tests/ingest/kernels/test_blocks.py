@@ -11,7 +11,7 @@ from corpus_assets.ingest.kernels.blocks import (
     Blocks,
     find_blocks,
 )
-from corpus_assets.ingest.kernels.page_names import BREAKING, ELSEWHERE, HINTS, VOCABULARY
+from corpus_assets.ingest.kernels.page_names import BREAKING, HINTS, OTHER_LANGUAGES, VOCABULARY
 
 TAG, PARENT, HINT = (ELEMENT_COLUMNS.index(name) for name in ("tag", "parent", "hints"))
 
@@ -231,6 +231,8 @@ def test_links_and_words_are_counted() -> None:
         ('class="fussball"', set()),
         ('id="noticiasRelacionadas"', {"related"}),
         ("class=zhengwen", {"content"}),
+        ('class="wp-block-embed"', {"media"}),
+        ('class="embedded"', set()),  # included text, in the help of LibreOffice
     ],
 )  # fmt: skip
 def test_names_hint_at_what_an_element_is(marks: str, hints: set[str]) -> None:
@@ -256,7 +258,7 @@ def test_a_post_that_is_written_as_a_quotation_is_none(marks: str, tag: str) -> 
 
 
 def test_a_word_of_another_language_hints_at_one_thing() -> None:
-    words = [word for given in ELSEWHERE.values() for word in given.split()]
+    words = [word for given in OTHER_LANGUAGES.values() for word in given.split()]
     stems = [word.rstrip("*") for word in words]
     assert len(set(stems)) == len(stems)
     assert all(stem.isascii() and stem.isalpha() and stem.islower() for stem in stems)
