@@ -242,7 +242,7 @@ def finish(options: argparse.Namespace) -> dict[str, Any]:
             for n in range(parts)
         )
         store = other.pipeline.store
-        save_snapshot_files(store, SnapshotFiles(SNAPSHOT, "/nowhere", files))
+        save_snapshot_files(store, SnapshotFiles(SNAPSHOT, "/nowhere", files), other.home.root)
         for stage in other.pipeline.graph:
             for snapshot in snapshots_of(other.pipeline, stage, None):
                 finish_stage(session.pipeline, other.pipeline, stage, snapshot)

@@ -173,7 +173,7 @@ def open_home(home: Home) -> tuple[Store, Registry]:
         raise StoreError(
             f"cannot make the home {home.root}: {error.strerror}; choose another with --home"
         ) from error
-    registry = Registry(home.catalog_url, home.catalog_busy_s)
+    registry = Registry(home.catalog_url, home.catalog_busy_s, home.root)
     if registry.database.is_read_only:
         registry.check_schema()
     else:

@@ -59,7 +59,7 @@ class Place:
     def __init__(self, home: str, catalog_url: str | None, store_url: str | None) -> None:
         file = URL.create("sqlite", database=str(Path(home) / "catalog.db"))
         self.home = Path(home)
-        self.unchecked = Registry(catalog_url or file)
+        self.unchecked = Registry(catalog_url or file, home=self.home)
         self._store_url = store_url or str(Path(home) / "store")
 
     @cached_property

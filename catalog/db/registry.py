@@ -8,6 +8,7 @@ Methods for versions, takedowns, judgements and leases are in files of their own
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Self
 
 from sqlalchemy import (
@@ -57,14 +58,21 @@ from catalog.db.takedowns import TakedownMethods
 from catalog.db.versions import VersionMethods
 from catalog.errors import CatalogConflict, ContentDrift, SnapshotChanged, UnknownName
 from catalog.formats.ids import check_name
+from catalog.formats.places import located, portable
 from catalog.formats.store import relative_path
 
 
 class Registry(VersionMethods, TakedownMethods, JudgementMethods, LeaseMethods):
-    """The catalog's database. Opening it touches nothing; `upgrade` creates its tables."""
+    """The catalog's database. Opening it touches nothing; `upgrade` creates its tables.
 
-    def __init__(self, url: str | URL, busy_timeout_s: float = 30.0) -> None:
+    `home` is the folder that places inside it are recorded relative to.
+    """
+
+    def __init__(
+        self, url: str | URL, busy_timeout_s: float = 30.0, home: Path | None = None
+    ) -> None:
         self.database = Database(url, busy_timeout_s)
+        self.home = home
 
     def upgrade(self) -> tuple[str | None, str]:
         """Create or upgrade the tables; return the schema's revisions before and after."""
@@ -133,7 +141,11 @@ class Registry(VersionMethods, TakedownMethods, JudgementMethods, LeaseMethods):
                 moved = {"source": snapshot.source, "rank": snapshot.rank}
                 connection.execute(update(Snapshot).where(ours).values(**moved))
             if files:
-                rows = [values_of(file) | {"snapshot": snapshot.name} for file in files]
+                rows = [
+                    values_of(file)
+                    | {"snapshot": snapshot.name, "uri": portable(file.uri, self.home)}
+                    for file in files
+                ]
                 connection.execute(insert(SourceFile), rows)
 
     def snapshots(self, source: str | None = None) -> list[SnapshotRow]:
@@ -145,9 +157,10 @@ class Registry(VersionMethods, TakedownMethods, JudgementMethods, LeaseMethods):
             return read_rows(connection, SnapshotRow, wanted)
 
     def source_files(self, snapshot: str) -> list[FileRow]:
-        """Return the snapshot's pinned files by part."""
+        """Return the snapshot's pinned files by part, with where they lie now."""
         with self.database.read() as connection:
-            return _pinned(connection, snapshot)
+            rows = _pinned(connection, snapshot)
+        return [replace(row, uri=located(row.uri, self.home)) for row in rows]
 
     def versions_with(self, snapshot: str) -> list[str]:
         """Return the live versions that hold documents of a snapshot, oldest first."""

@@ -282,7 +282,7 @@ def calibration_lines(taken: TakenOver, fresh: Mapping[str, str]) -> list[str]:
 def status_lines(home: Home, as_json: bool) -> list[str]:
     """List versions, snapshots and stored bytes by stage."""
     store = open_store(home.store_url)
-    registry = Registry(home.catalog_url, home.catalog_busy_s)
+    registry = Registry(home.catalog_url, home.catalog_busy_s, home.root)
     registry.upgrade()
     versions = registry.versions()
     snapshots = [(row, len(registry.source_files(row.name))) for row in registry.snapshots()]

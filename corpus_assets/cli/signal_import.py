@@ -63,7 +63,7 @@ def import_signals(
         keys.filter(has_key), {name: column.filter(has_key) for name, column in found.items()}
     )
     kinds = {name: kind_of(column.type) for name, column in found.items()}
-    registry = Registry(place.catalog_url, place.catalog_busy_s)
+    registry = Registry(place.catalog_url, place.catalog_busy_s, place.root)
     registry.upgrade()
     orders = Suppressions.from_rows((row.kind, row.value) for row in registry.suppressions())
     checked = Imported.model_validate(

@@ -214,12 +214,14 @@ class Pipeline:
 
     def snapshot_files(self, snapshot: str) -> SnapshotFiles:
         if snapshot not in self._files:
-            self._files[snapshot] = load_snapshot_files(self.store, snapshot)
+            self._files[snapshot] = load_snapshot_files(
+                self.store, snapshot, self.locations.home.root
+            )
         return self._files[snapshot]
 
     def save_files(self, pinned: SnapshotFiles) -> None:
         """Pin the files of a snapshot."""
-        save_snapshot_files(self.store, pinned)
+        save_snapshot_files(self.store, pinned, self.locations.home.root)
         self._files.pop(pinned.snapshot, None)
 
     def inputs(self) -> dict[str, tuple[PinnedFile, ...]]:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from catalog.formats.places import located, portable
 from corpus_assets.core.errors import MissingInput, SourceError
 from corpus_assets.core.identity import canonical_json
 from corpus_assets.core.lock import PinnedFile
@@ -99,9 +100,16 @@ def _path(snapshot: str) -> str:
     return f"sources/{snapshot}.json"
 
 
-def save_snapshot_files(store: Store, pinned: SnapshotFiles) -> None:
-    lists = {name: [asdict(each) for each in getattr(pinned, name)] for name in LISTS}
-    body = {"snapshot": pinned.snapshot, "location": pinned.location} | lists
+def save_snapshot_files(store: Store, pinned: SnapshotFiles, home: Path) -> None:
+    """Write the list; files inside the home are listed relative to it, so that it can be moved."""
+
+    def plain(each: SourceFile | Output) -> dict[str, Any]:
+        found = asdict(each)
+        return found | {"uri": portable(found["uri"], home)} if "uri" in found else found
+
+    lists = {name: [plain(each) for each in getattr(pinned, name)] for name in LISTS}
+    location = portable(pinned.location, home)
+    body = {"snapshot": pinned.snapshot, "location": location} | lists
     store.write(_path(pinned.snapshot), sealed_json(body))
 
 
@@ -110,7 +118,8 @@ def forget_snapshot_files(store: Store, snapshot: str) -> None:
     store.delete(_path(snapshot))
 
 
-def load_snapshot_files(store: Store, snapshot: str) -> SnapshotFiles:
+def load_snapshot_files(store: Store, snapshot: str, home: Path) -> SnapshotFiles:
+    """Read a pinned list, with where its files lie now."""
     if not store.exists(_path(snapshot)):
         raise MissingInput(
             f"source_files of {snapshot} is not pinned yet; materialize source_files first, or "
@@ -118,13 +127,14 @@ def load_snapshot_files(store: Store, snapshot: str) -> SnapshotFiles:
         )
     data = store.read(_path(snapshot))
     try:
-        if (found := _load_long(data)) is not None:
+        if (found := _load_long(data, home)) is not None:
             return found
         raw = unsealed(store, _path(snapshot), data)
         lists = {
-            name: tuple(kind(**each) for each in raw.get(name, ())) for name, kind in LISTS.items()
+            name: tuple(_entry(kind, each, home) for each in raw.get(name, ()))
+            for name, kind in LISTS.items()
         }
-        return SnapshotFiles(raw["snapshot"], raw["location"], **lists)
+        return SnapshotFiles(raw["snapshot"], located(raw["location"], home), **lists)
     except (KeyError, TypeError) as error:
         raise damaged(store, _path(snapshot), "does not list a snapshot's files") from error
 
@@ -137,7 +147,13 @@ LISTS: dict[str, Callable[..., Any]] = {
 LONG_BYTES = 1 << 20  # of a list whose entries are read when they are asked for
 
 
-def _load_long(data: bytes) -> SnapshotFiles | None:
+def _entry(kind: Callable[..., Any], fields: dict[str, Any], home: Path) -> Any:
+    if "uri" in fields:
+        fields = fields | {"uri": located(fields["uri"], home)}
+    return kind(**fields)
+
+
+def _load_long(data: bytes, home: Path) -> SnapshotFiles | None:
     """Return a long list as it was written, its seal checked: it waits in a temporary file, and 8
     bytes an entry tell where each is. None for one that is short, or is not as it was written."""
     head = re.match(rb'\{"checksum":"([0-9a-f]{64})",', data) if len(data) > LONG_BYTES else None
@@ -154,19 +170,19 @@ def _load_long(data: bytes) -> SnapshotFiles | None:
         key, at = _value(data, at)
         if key in LISTS:
             starts = _entries(data, at + 2)  # behind the colon and the bracket
-            found[key] = _listed(kept, starts, LISTS[key])
+            found[key] = _listed(kept, starts, partial(_entry, LISTS[key], home=home))
             at = int(starts[-1]) + (len(starts) == 1)
         else:
             found[key], at = _value(data, at + 1)
         at += 1  # a comma, or the end
-    return SnapshotFiles(**found)
+    return SnapshotFiles(**found | {"location": located(found["location"], home)})
 
 
 def _listed(
-    file: pa.NativeFile, starts: npt.NDArray[np.int64], kind: Callable[..., Any]
+    file: pa.NativeFile, starts: npt.NDArray[np.int64], read: Callable[[dict[str, Any]], Any]
 ) -> Each[Any]:
     def entry(_: int, start: int, end: int) -> Any:
-        return kind(**json.loads(file.read_at(end - start - 1, start)))
+        return read(json.loads(file.read_at(end - start - 1, start)))
 
     return Each(entry, starts[:-1], starts[1:])
 
@@ -213,12 +229,14 @@ def list_snapshot_files(
 ) -> SnapshotFiles:
     """List the snapshot's files with sizes and digests; the pinned list where it still holds."""
     source = recipe.source_of(snapshot)
-    known = load_snapshot_files(store, snapshot) if _is_pinned(store, snapshot) else None
+    root = locations.home.root
+    known = load_snapshot_files(store, snapshot, root) if _is_pinned(store, snapshot) else None
     if source.crawl is not None:
         return _list_crawl(recipe, locations, store, source, source.crawl, snapshot, known, tell)
     location = locations.resolve(source.snapshots[snapshot])
     if not is_remote(location):
-        return _list_local(source, location, snapshot, known)
+        one_spelling = located(portable(location, root), root)  # as the pinned list has it
+        return _list_local(source, one_spelling, snapshot, known)
     if known is not None and known.location == location:
         return known
     if format_of(source.format).is_folder:

@@ -311,7 +311,7 @@ def skip_failed(recipe: str, home: Home, stage: str | None, snapshot: str | None
     for row in registry.failed_parts(stage, snapshot):
         is_file = any(s.name == row.stage and s.scope is Scope.PART for s in STAGES)
         if is_file and row.snapshot in book.recipe.snapshots:
-            files = load_snapshot_files(book.store, row.snapshot).files
+            files = load_snapshot_files(book.store, row.snapshot, home.root).files
             found.setdefault(row.snapshot, []).append(files[row.part].name)
     known = load_skipped(book.store, book.recipe.name)
     for name, names in found.items():

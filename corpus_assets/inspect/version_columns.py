@@ -137,7 +137,7 @@ class VersionColumns:
 
 def open_version(home: Home, version: str | None) -> tuple[Registry, VersionColumns]:
     """Return the registry and the columns of a live version."""
-    registry = Registry(home.catalog_url, home.catalog_busy_s)
+    registry = Registry(home.catalog_url, home.catalog_busy_s, home.root)
     row = registry.version(version)
     if row.status != "live":
         raise CorpusError(
@@ -153,7 +153,7 @@ def open_columns(
     """Open the version asked for, else the newest of the recipe's name, else the recipe itself,
     changed by `overrides`."""
     if version is None:
-        registry = Registry(home.catalog_url, home.catalog_busy_s)
+        registry = Registry(home.catalog_url, home.catalog_busy_s, home.root)
         live = [row for row in registry.versions() if row.status == "live"]
         named = [row for row in live if registry.recipe(row.recipe_digest).name == name]
         if not named:

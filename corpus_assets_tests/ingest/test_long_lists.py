@@ -16,6 +16,8 @@ from corpus_assets.ingest.snapshots import (
     save_snapshot_files,
 )
 
+HOME = Path("/a/home")
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> LocalStore:
@@ -42,10 +44,10 @@ def test_a_long_list_says_what_a_short_one_says(
     store: LocalStore, monkeypatch: pytest.MonkeyPatch, robots: int, indexes: int
 ) -> None:
     written = listed(7, robots, indexes)
-    save_snapshot_files(store, written)
-    short = load_snapshot_files(store, "crawl")
+    save_snapshot_files(store, written, HOME)
+    short = load_snapshot_files(store, "crawl", HOME)
     monkeypatch.setattr(snapshots, "LONG_BYTES", 0)
-    long = load_snapshot_files(store, "crawl")
+    long = load_snapshot_files(store, "crawl", HOME)
     assert isinstance(short.files, tuple)
     assert not isinstance(long.files, tuple)
     assert short == written
@@ -60,17 +62,17 @@ def test_a_long_list_that_was_altered_is_refused(
     store: LocalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(snapshots, "LONG_BYTES", 0)
-    save_snapshot_files(store, listed(3))
+    save_snapshot_files(store, listed(3), HOME)
     path = store.root / "sources/crawl.json"
     path.write_bytes(path.read_bytes().replace(b"MIT", b"BSD"))
     with pytest.raises(CorruptArtifact, match=r"sources/crawl\.json .* SHA-256"):
-        load_snapshot_files(store, "crawl")
+        load_snapshot_files(store, "crawl", HOME)
 
 
 def test_a_long_list_takes_8_bytes_a_file(store: LocalStore) -> None:
-    save_snapshot_files(store, listed(10_000))
+    save_snapshot_files(store, listed(10_000), HOME)
     tracemalloc.start()
-    found = load_snapshot_files(store, "crawl")
+    found = load_snapshot_files(store, "crawl", HOME)
     assert sum(file.size for file in found.files) == sum(range(10_000))
     assert tracemalloc.get_traced_memory()[0] < 20 * 10_000
     tracemalloc.stop()

@@ -62,7 +62,7 @@ def check_export(home: Home, folder: Path, hashes: bool = False) -> dict[str, An
     """
     export = _read(folder)
     damaged = list(_damage(export, hashes))
-    registry = Registry(home.catalog_url, home.catalog_busy_s)
+    registry = Registry(home.catalog_url, home.catalog_busy_s, home.root)
     row = registry.version(export.plan.version)
     successor = _successor(registry, row)
     store = open_store(home.store_url)

@@ -46,7 +46,7 @@ class Source:
 
 def open_version(home: Home, name: str) -> Source:
     """Open a live version's manifest and tokenizer, both checked against their digests."""
-    registry = Registry(home.catalog_url, home.catalog_busy_s)
+    registry = Registry(home.catalog_url, home.catalog_busy_s, home.root)
     row = registry.version(name)
     if row.status != "live":
         instead = f"; export {row.superseded_by} in its place" if row.superseded_by else ""
