@@ -100,13 +100,14 @@ def open_session(
         taken = take_over(pipeline, registry, folder, upgrade)
         pipeline.pins = taken.pins
     chosen = engine or EngineChoice(workers=workers)
-    with chosen.opened(home.store_url, function_of) as opened:
+    progress = progress or Silent()
+    with chosen.opened(home.store_url, function_of, progress.told) as opened:
         yield Session(
             home,
             pipeline,
             registry,
             opened,
-            progress or Silent(),
+            progress,
             bound,
             lock_folder=folder,
             taken_over=taken,
@@ -131,9 +132,10 @@ def reopen_session(
     recipe, folder = load_published_recipe(store, row.recipe_digest)
     lock = published_lock(store, row)
     chosen = engine or EngineChoice(workers=workers)
+    progress = progress or Silent()
     with (
         open_kept(store, published_files(store, row)) as kept,
-        chosen.opened(home.store_url, function_of) as opened,
+        chosen.opened(home.store_url, function_of, progress.told) as opened,
     ):
         pipeline = Pipeline(
             recipe,
@@ -150,7 +152,7 @@ def reopen_session(
             pipeline,
             registry,
             opened,
-            progress or Silent(),
+            progress,
             replaces=(version,),
             requests=tuple(requests),
         )

@@ -70,7 +70,10 @@ class NodeLost(EngineError):
 
 
 class OtherCode(EngineError):
-    """A machine of the cluster would run other code than the build's."""
+    """A machine of the cluster would run other code than the build's; `node` is its id in the
+    cluster, where that is known."""
+
+    node: str = ""
 
 
 class ShardError(CorpusError):

@@ -144,6 +144,86 @@ def test_a_worker_with_other_code_refuses_and_names_both(
     assert not any(load_result(store, "square", task.fingerprint) for task in todo)
 
 
+def test_no_more_tasks_run_at_once_than_there_are_cpus(
+    engine: RayEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task that waits for an answer keeps its CPU: else Ray would start another one beside it."""
+    monkeypatch.setattr(ray_engine, "Watch", tiny_tasks.SlowWatch)
+    busy = tmp_path / "busy"
+    busy.mkdir()
+    results_of(engine, tasks("beside", range(16), tmp_path, busy=f"file:{busy}", seconds="0.7"))
+    seen = [int(line) for line in (tmp_path / "beside").read_text().split()]
+    assert len(seen) == 16
+    assert max(seen) == 2, "the cluster has two CPUs"
+
+
+@pytest.mark.slow
+def test_a_node_with_other_code_is_left_out_and_the_build_goes_on(
+    ray_cluster: Any, store: LocalStore, tmp_path: Path
+) -> None:
+    other = tmp_path / "xxhash-9.9.9.dist-info"  # of a library that the node has updated
+    other.mkdir()
+    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: xxhash\nVersion: 9.9.9\n")
+    node = ray_cluster.add_node(**NODE, env_vars={"PYTHONPATH": str(tmp_path)})
+    said: list[str] = []
+    engine = RayEngine(store.url, TINY, address=ray_cluster.address, tell=said.append)
+    try:
+        done = results_of(engine, naps(tmp_path, 12, 0.3))
+    finally:
+        engine.close()
+        ray_cluster.remove_node(node)
+    assert [each.result.counts["n"] for each in done] == list(range(12))
+    assert node.node_id not in {ran for ran, _ in calls(tmp_path)}
+    (line,) = said
+    assert "other code" in line
+    assert "goes on without that node" in line
+
+
+SQUARES = """
+import sys
+from pathlib import Path
+from corpus_assets.graph.engine.ray import RayEngine
+from corpus_assets_tests.engine import tiny_tasks
+from corpus_assets_tests.engine.test_failures import tasks
+from corpus_assets_tests.engine.test_local import results_of
+
+store, address = sys.argv[1], sys.argv[2] or None
+engine = RayEngine(store, tiny_tasks.function_of, 1, address)
+print(len(results_of(engine, tasks("square", range(2), Path(store)))), "squares")
+engine.close()
+"""
+
+
+@pytest.mark.slow
+def test_a_cluster_started_after_an_earlier_one_can_be_used(tmp_path: Path) -> None:
+    """Ray leaves a token behind, and asks for it from then on."""
+    pytest.importorskip("ray", reason="ray is absent: pip install 'corpus-assets[ray]'")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    surroundings = environment(tmp_path) | {"HOME": str(tmp_path)}
+    surroundings.pop("RAY_AUTH_MODE", None)
+    ray = str(Path(sys.executable).with_name("ray"))
+
+    def squares(address: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", SQUARES, str(tmp_path / f"store-{address[-4:]}"), address]
+        return subprocess.run(command, env=surroundings, capture_output=True, text=True)
+
+    first = squares("")
+    assert "2 squares" in first.stdout, first.stderr
+    assert (tmp_path / ".ray" / "auth_token").exists()
+    start = ["start", "--head", f"--port={port}", "--num-cpus=1", "--include-dashboard=false"]
+    subprocess.run([ray, *start], env=surroundings, check=True, capture_output=True)
+    try:
+        second = squares(f"127.0.0.1:{port}")
+        (tmp_path / ".ray" / "auth_token").unlink()
+        third = squares(f"127.0.0.1:{port}")
+    finally:
+        subprocess.run([ray, "stop", "--force"], env=surroundings, capture_output=True)
+    assert "2 squares" in second.stdout, second.stderr
+    assert "asks for a token: copy ~/.ray/auth_token" in third.stderr
+
+
 @pytest.mark.slow
 def test_a_worker_without_the_code_is_told_about(
     ray_cluster: Any, store: LocalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

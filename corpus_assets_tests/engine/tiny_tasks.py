@@ -14,6 +14,7 @@ from corpus_assets.core.errors import (
     StoreError,
 )
 from corpus_assets.core.task import TaskContext
+from corpus_assets.graph.engine.ray import Watch
 
 
 def square(context: TaskContext) -> None:
@@ -87,7 +88,7 @@ def beside(context: TaskContext) -> None:
     busy = Path(context.param("busy").removeprefix("file:"))
     mark = busy / f"{os.getpid()}"
     mark.touch()
-    time.sleep(0.1)
+    time.sleep(float(context.task.params.get("seconds", 0.1)))
     with open(log_of(context) / "beside", "a", encoding="ascii") as log:
         log.write(f"{len(list(busy.iterdir()))}\n")
     mark.unlink()
@@ -119,6 +120,14 @@ def nap(context: TaskContext) -> None:
     is_doomed = here.get_node_id() == context.task.params.get("doomed")
     time.sleep(600 if is_doomed else float(context.param("seconds")))
     square(context)
+
+
+class SlowWatch(Watch):
+    """A watch that takes a moment to answer."""
+
+    def began(self, call: int, index: int, node: str) -> None:
+        time.sleep(0.2)
+        super().began(call, index, node)
 
 
 FUNCTIONS: Mapping[str, Callable[[TaskContext], None]] = {

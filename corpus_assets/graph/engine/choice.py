@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from corpus_assets.core.errors import EngineError
@@ -41,13 +41,15 @@ class EngineChoice:
         return cls(RAY, workers or 0, address)
 
     @contextlib.contextmanager
-    def opened(self, store_url: str, function_of: FunctionOf) -> Iterator[Engine]:
-        """Give the engine; its workers end with it."""
+    def opened(
+        self, store_url: str, function_of: FunctionOf, tell: Callable[[str], None] = lambda _: None
+    ) -> Iterator[Engine]:
+        """Give the engine; its workers end with it. `tell` hears what a person should know."""
         engine: Engine
         if self.name == RAY:
             from corpus_assets.graph.engine.ray import RayEngine
 
-            engine = RayEngine(store_url, function_of, self.workers, self.ray_address)
+            engine = RayEngine(store_url, function_of, self.workers, self.ray_address, tell)
         else:
             engine = LocalEngine(store_url, function_of, self.workers or os.cpu_count() or 1)
         try:

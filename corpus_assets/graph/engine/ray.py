@@ -13,6 +13,7 @@ import contextlib
 import importlib
 import logging
 import math
+import os
 import platform
 import signal
 import socket
@@ -20,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from catalog.stopping import SIGNALS, expect_no_stop
@@ -45,6 +47,7 @@ LOOK_S = 1.0
 ASK_NODES_S = 2.0
 KNOCK_S = 10.0
 ANSWER_S = 60.0  # in which the watch is expected to answer
+NODE_LABEL = "ray.io/node-id"  # that Ray gives to every node
 
 Answer = tuple[Finished | Exception, float]  # what came of a task, in how many seconds
 
@@ -57,7 +60,12 @@ class RayEngine:
     """
 
     def __init__(
-        self, store_url: str, function_of: FunctionOf, workers: int = 0, address: str | None = None
+        self,
+        store_url: str,
+        function_of: FunctionOf,
+        workers: int = 0,
+        address: str | None = None,
+        tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         if address is not None and address.startswith("ray://"):
             raise EngineError(
@@ -69,6 +77,7 @@ class RayEngine:
         self.function_of = function_of
         self.workers = workers
         self.address = address
+        self._tell = tell
         self.patience_s = PATIENCE_S
         self._packer = Packer(store_url)
         self._ray = _ray()
@@ -82,6 +91,7 @@ class RayEngine:
         self._last_call = 0
         self._demands = 0
         self._asked_anew = -math.inf  # when `_work` was made
+        self._unfit: dict[str, OtherCode] = {}  # nodes that get no more calls, and why
         self._slots = (-math.inf, 0)  # when asked, how many
 
     def allow_until(self, moment: float) -> None:
@@ -123,7 +133,8 @@ class RayEngine:
             self._lost(run, call, error)
             return
         if isinstance(answers, OtherCode):
-            self._fail(run, call, 0, answers)
+            if not self._leave_out(run, call, answers):
+                self._fail(run, call, 0, answers)
             return
         for number, (answer, seconds) in zip(call.numbers, answers, strict=False):
             if run.has(number):
@@ -151,6 +162,9 @@ class RayEngine:
                 f"a node of the cluster cannot run tasks: {_first_line(cause)}; install the same "
                 "corpus-assets there as here"
             )
+            found.node = self._node_at(getattr(error, "ip", ""))
+            if self._leave_out(run, call, found):
+                return
         elif isinstance(error, kinds.OutOfMemoryError):
             found = EngineError(
                 f"a worker process died during {what}: Ray ended it, because the node ran out of "
@@ -171,6 +185,25 @@ class RayEngine:
             run.failed(guilty, error)
         rest = [number for number in call.numbers if number != guilty]
         run.put_back(self._to_do(run, rest), is_suspect=True)
+
+    def _leave_out(self, run: Schedule, call: "_Call", error: OtherCode) -> bool:
+        """Send no more calls to a node whose code is not ours, and put its tasks back; False where
+        nobody knows which node it is, or no other is left."""
+        nodes = {node["NodeID"] for node in self._nodes() if node["Resources"].get("CPU")}
+        if not error.node or not nodes - {*self._unfit, error.node}:
+            return False
+        if error.node not in self._unfit:
+            self._unfit[error.node] = error
+            self._work = self._fresh_work()
+            self._slots = (-math.inf, 0)
+            self._tell(f"{error}; the build goes on without that node")
+        run.put_back(self._to_do(run, call.numbers))
+        return True
+
+    def _node_at(self, ip: str) -> str:
+        """Return the node at an address, where it is the only one there."""
+        found = [node["NodeID"] for node in self._nodes() if node["NodeManagerAddress"] == ip]
+        return str(found[0]) if len(found) == 1 else ""
 
     def _to_do(self, run: Schedule, numbers: Sequence[int]) -> list[int]:
         return [n for n in numbers if not run.has(n) and not self._is_running(n)]
@@ -215,7 +248,8 @@ class RayEngine:
         demand, so two may be even where there is no CPU."""
         asked, slots = self._slots
         if time.monotonic() - asked > ASK_NODES_S:
-            cpus = sum(node["Resources"].get("CPU", 0.0) for node in self._nodes())
+            fit = [node for node in self._nodes() if node["NodeID"] not in self._unfit]
+            cpus = sum(node["Resources"].get("CPU", 0.0) for node in fit)
             slots = max(int(CALLS_PER_CPU * cpus), 2)
             self._slots = time.monotonic(), slots
         return min(slots, self.workers or slots)
@@ -283,6 +317,7 @@ class RayEngine:
         if not ray.is_initialized():
             try:
                 _knock(self.address)
+                _use_token(self.address)
                 with _handlers_kept():
                     ray.init(
                         address=self.address,
@@ -290,7 +325,9 @@ class RayEngine:
                         log_to_driver=False,
                         logging_level=logging.ERROR,
                     )
-            except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+            except EngineError:
+                raise
+            except Exception as error:  # Ray raises that itself where it waited in vain
                 raise EngineError(
                     f"cannot use the Ray cluster at {self.address or 'this machine'}: "
                     f"{_first_line(error)}; start one with `ray start --head`, or correct "
@@ -310,7 +347,12 @@ class RayEngine:
         calls of one demand: a silent node that holds the request would hold later calls too."""
         cpus = 1 - self._demands * LEAST_CPU
         self._demands += 1
-        return self._ray.remote(num_cpus=cpus, max_retries=0)(work)
+        options = {"num_cpus": cpus, "max_retries": 0}
+        if self._unfit:
+            by = importlib.import_module("ray.util.scheduling_strategies")
+            others = {NODE_LABEL: by.NotIn(*self._unfit)}
+            options["scheduling_strategy"] = by.NodeLabelSchedulingStrategy(hard=others)
+        return self._ray.remote(**options)(work)
 
     def forget_copies(self) -> list[Cleared]:
         self._connect()
@@ -400,21 +442,27 @@ def work(
     call: int,
     code: str,
 ) -> "list[Answer] | OtherCode":
-    """Run tasks one after the other; the last ones are left when time is up."""
+    """Run tasks one after the other; the last ones are left when time is up.
+
+    Nothing here waits in `ray.get`: Ray gives the CPU of a task that does to the next call, and
+    then both run.
+    """
+    ray = _ray()
+    node = ray.get_runtime_context().get_node_id()
     if code != code_digest():
-        return OtherCode(
+        error = OtherCode(
             f"node {platform.node()} has other code of corpus-assets ({code_digest()[:12]}) than "
             f"the machine that builds ({code[:12]}), or other versions of what it needs; install the "
             "same on both"
         )
+        error.node = node
+        return error
     use_one_thread()
-    ray = _ray()
-    node = ray.get_runtime_context().get_node_id()
 
     def left_s() -> float:
         try:
-            left: float = ray.get(watch.left_s.remote(run), timeout=ANSWER_S)
-        except ray.exceptions.RayError:  # the driver is gone
+            left: float = watch.left_s.remote(run).future().result(timeout=ANSWER_S)
+        except (ray.exceptions.RayError, TimeoutError):  # the driver is gone
             return -math.inf
         return left
 
@@ -432,11 +480,48 @@ def work(
     for index, task in enumerate(tasks):
         if index and now - began > LONGEST_BATCH_S:
             break
-        ray.get(watch.began.remote(call, index, node), timeout=ANSWER_S)
+        watch.began.remote(call, index, node).future().result(timeout=ANSWER_S)
         answer = answer_of(task, store_url, here, left_s)
         answers.append((answer, time.monotonic() - now))
         now = time.monotonic()
     return answers
+
+
+def _use_token(address: str | None) -> None:
+    """Have Ray send this user's token where the cluster asks for one.
+
+    A process that starts a cluster of its own writes a token, and from then on `ray start` asks
+    for it, but `ray.init` does not send it. To a cluster that asks for none it must not be sent:
+    its workers could not answer.
+    """
+    place = address or os.environ.get("RAY_ADDRESS") or _started_here()
+    if "RAY_AUTH_MODE" in os.environ or not place or not _asks_for_token(place):
+        return
+    inside = importlib.import_module("ray._private.authentication.authentication_token_setup")
+    inside.logger.setLevel(logging.ERROR)  # that tokens are used is nothing to warn of
+    if not inside.maybe_enable_token_auth_if_token_available(warn_if_disabled=False):
+        raise EngineError(
+            f"the Ray cluster at {place} asks for a token: copy ~/.ray/auth_token of its head to "
+            "this machine, or set RAY_AUTH_TOKEN"
+        )
+
+
+def _started_here() -> str:
+    """Return the cluster that `ray start` noted on this machine, to which Ray connects by itself."""
+    with contextlib.suppress(OSError):
+        return Path("/tmp/ray/ray_current_cluster").read_text().strip()  # noqa: S108 - Ray's own
+    return ""
+
+
+def _asks_for_token(address: str) -> bool:
+    import grpc
+
+    with grpc.insecure_channel(address) as channel:
+        try:
+            channel.unary_unary("/ray.rpc.NodeInfoGcsService/CheckAlive")(b"", timeout=KNOCK_S)
+        except grpc.RpcError as error:
+            return bool(error.code() == grpc.StatusCode.UNAUTHENTICATED)
+    return False
 
 
 def _knock(address: str | None) -> None:
