@@ -257,10 +257,12 @@ class Registry(VersionMethods, TakedownMethods, JudgementMethods, LeaseMethods):
             for row, n in found
         ]
 
-    def artifact_contents(self, stage: str) -> Iterator[tuple[str, str]]:
-        """Yield fingerprint and content hash of each of a stage's artifacts."""
+    def artifact_contents(self, stage: str, snapshot: str | None) -> Iterator[tuple[str, str]]:
+        """Yield fingerprint and content hash of each artifact of a stage for one snapshot, or of a
+        stage over all of them."""
         wanted = select(Artifact.c.fingerprint, Artifact.c.content_hash)
-        wanted = wanted.where(Artifact.c.stage == stage).execution_options(yield_per=10_000)
+        wanted = wanted.where(Artifact.c.stage == stage, Artifact.c.snapshot == snapshot)
+        wanted = wanted.execution_options(yield_per=10_000)
         with self.database.read() as connection:
             yield from connection.execute(wanted).tuples()
 

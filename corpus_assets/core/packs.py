@@ -54,6 +54,7 @@ GROUPS_HELD = 2
 SPOOLED_BYTES = 1 << 20  # packs of a stage that is running: what is more waits in a file
 NAMED_AT_ONCE = 4_096
 REQUESTS_AT_ONCE = 32
+LISTED_BYTES = 128 << 20  # of listings that are held
 FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 
 SCHEMA = pa.schema(
@@ -410,6 +411,35 @@ class Files(Sequence[Output]):
         return next(self._columns.outputs(self._rows[[place]], self._name))
 
 
+Keys = npt.NDArray[np.uint64]
+
+
+class Listings:
+    """Which tasks of a stage have a folder, by the first eight bytes of their fingerprints.
+
+    A stage's folders are those of all snapshots, so one listing serves them all: with one for each
+    snapshot a plan would cost the square of their number. The last ones are held, 8 bytes a task.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._held: OrderedDict[str, tuple[Keys, set[str | None]]] = OrderedDict()
+
+    def of(self, stage: str, snapshot: str | None, again: bool = False) -> Keys:
+        """Return a stage's tasks in order; `again`, from a listing that this snapshot has not seen
+        yet."""
+        if stage not in self._held or (again and snapshot in self._held[stage][1]):
+            names = self._store.folders(f"artifacts/{stage}")
+            valid = (name for name in names if FINGERPRINT.fullmatch(name))
+            self._held[stage] = np.sort(_keys(prints_of(valid))), set()
+        self._held.move_to_end(stage)
+        while len(self._held) > 1 and sum(k.nbytes for k, _ in self._held.values()) > LISTED_BYTES:
+            self._held.popitem(last=False)
+        keys, seen_by = self._held[stage]
+        seen_by.add(snapshot)
+        return keys
+
+
 class StageResults:
     """The finished results of a stage, of one snapshot or over all."""
 
@@ -420,11 +450,14 @@ class StageResults:
         snapshot: str | None,
         recorded: Recorded | None = None,
         checked: set[str] | None = None,
+        listings: Listings | None = None,
     ) -> None:
-        """`checked` has the packs all of whose entries were found to count, and is added to: who
+        """`listings` may be shared with other snapshots of the stage. `checked` has the packs all of whose entries were found to count, and is added to: who
         asks again for results that were let go pays for no second look."""
-        self._store, self._stage = store, stage
+        self._store, self._stage, self._snapshot = store, stage, snapshot
         self._recorded = recorded
+        self._listings = listings or Listings(store)
+        self._was_asked = False  # for results that no pack has
         self._checked = set() if checked is None else checked
         self._folder = f"{FOLDER}/{stage}/{snapshot or ALL}"
         self._fresh: dict[str, Result] = {}  # that are not in `columns`
@@ -432,7 +465,7 @@ class StageResults:
         self._files: list[str] = []
         self._spool = FileSpool(SPOOLED_BYTES)  # packs that were written since
         self._written = time.monotonic()
-        self._present: npt.NDArray[np.uint64] | None = None  # keys of folders at the last look
+        self._present: Keys | None = None  # keys of folders at the last look
         self.columns = Columns(stage)
         self._is_tidy = True  # every entry of every file counts
         self._load()
@@ -479,11 +512,9 @@ class StageResults:
             raise damaged(self._store, path, "holds no results")
         return file
 
-    def _look(self) -> None:
-        """List the folders of the stage's tasks."""
-        names = self._store.folders(f"artifacts/{self._stage}")
-        valid = (name for name in names if FINGERPRINT.fullmatch(name))
-        self._present = np.sort(_keys(prints_of(valid)))
+    def _look(self, again: bool = False) -> None:
+        """See which of the stage's tasks have a folder."""
+        self._present = self._listings.of(self._stage, self._snapshot, again)
 
     def _is_present(self, prints: Bytes) -> npt.NDArray[np.bool_]:
         """Say of each task whether its folder was there at the last look."""
@@ -515,7 +546,8 @@ class StageResults:
         found = self.columns.find(prints)
         absent = prints[found < 0]
         if len(absent):
-            self._look()
+            self._look(again=self._was_asked)  # another build may have finished some since
+            self._was_asked = True
             self._read(absent)
             self._settle()
             found = self.columns.find(prints)

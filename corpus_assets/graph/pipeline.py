@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from corpus_assets.core.errors import MissingInput, ModelError, RecipeError
 from corpus_assets.core.lock import Lock, PinnedFile
-from corpus_assets.core.packs import Bytes, Results, StageResults, fingerprints
+from corpus_assets.core.packs import Bytes, Listings, Results, StageResults, fingerprints
 from corpus_assets.core.stage import File, Graph, Stage
 from corpus_assets.core.store import Output, Result, Store
 from corpus_assets.core.task import FileSpool, Task
@@ -48,8 +48,8 @@ class Pipeline:
     pins: Mapping[str, Output] = field(default_factory=dict)
     is_locked: bool = False  # a lock says what every calibration is: none is resolved
     lock: Lock | None = None  # of the version that is built again
-    recorded: Callable[[str], Iterable[tuple[str, str]]] | None = None
-    """Fingerprints and contents of a stage's results, as the registry has them."""
+    recorded: Callable[[str, str | None], Iterable[tuple[str, str]]] | None = None
+    """Fingerprints and contents of a stage's results for a snapshot, as the registry has them."""
     graph: Graph = STAGES
 
     def __post_init__(self) -> None:
@@ -57,6 +57,7 @@ class Pipeline:
         self._known = FileSpool(KNOWN_BYTES)  # fingerprints of complete stages
         self._finished: OrderedDict[tuple[str, str | None], StageResults] = OrderedDict()
         self._checked: dict[tuple[str, str | None], set[str]] = {}  # packs, of what was let go too
+        self._listings = Listings(self.store)
         self._digests: dict[Path, str] = {}
         self._files: dict[str, SnapshotFiles] = {}
         self._document_tasks: dict[tuple[str, str, str], Sequence[Task]] = {}
@@ -181,10 +182,13 @@ class Pipeline:
         key = (name, snapshot)
         if look_again:
             self._checked.pop(key, None)
+            self._listings.of(name, snapshot, again=True)
         if look_again or key not in self._finished:
-            recorded = partial(self.recorded, name) if self.recorded is not None else None
+            recorded = partial(self.recorded, name, snapshot) if self.recorded else None
             checked = self._checked.setdefault(key, set())
-            self._finished[key] = StageResults(self.store, name, snapshot, recorded, checked)
+            self._finished[key] = StageResults(
+                self.store, name, snapshot, recorded, checked, self._listings
+            )
         self._finished.move_to_end(key)
         for other in list(self._finished)[:-HELD_STAGES]:
             if self._finished[other].is_written:

@@ -155,7 +155,9 @@ def run_stage(
     is_open = np.array([name not in known for name in names]) if known else rows == rows
     todo = np.flatnonzero((rows < 0) & is_open)
     cached = np.flatnonzero((rows >= 0) & is_open)
-    recorded = Contents(pipeline.recorded(stage.name) if pipeline.recorded and len(cached) else ())
+    recorded = Contents(
+        pipeline.recorded(stage.name, snapshot) if pipeline.recorded and len(cached) else ()
+    )
     is_recorded = recorded.has(prints[cached])
     del recorded
     for part, is_noted in zip(map(int, cached), is_recorded, strict=True):

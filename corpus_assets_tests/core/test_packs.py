@@ -261,3 +261,18 @@ def test_what_is_held_of_a_stage_does_not_grow_with_its_parts(
 
     _, few, more = held(100), held(1000), held(3000)  # the first loads what is loaded once
     assert more - few < 64 * 2000, "the number of a row, where groups begin, and no column of them"
+
+
+def test_one_listing_serves_all_snapshots_of_a_stage_until_one_of_them_looks_again(
+    store: CountingStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed: list[str] = []
+    folders = store.folders
+    monkeypatch.setattr(store, "folders", lambda path: listed.append(path) or folders(path))
+    listings = packs.Listings(store)
+    wanted = packs.prints_of([fingerprint(1)])
+    found = [StageResults(store, "demo", f"s{n}", listings=listings) for n in range(5)]
+    assert [each.rows(wanted).tolist() for each in found] == [[-1]] * 5
+    assert listed == ["artifacts/demo"]
+    assert [each.rows(wanted).tolist() for each in found] == [[-1]] * 5
+    assert listed == ["artifacts/demo"] * 2, "what another build finished since is found"
