@@ -247,9 +247,9 @@ class Lineage(DuckTables):
                 found += rows
         return found
 
-    def addresses(self) -> list[str]:
-        """Return every file of the version's lineage, as DuckDB opens it."""
-        return [self.store.address(row.path) for rows in self.files.values() for row in rows]
+    def addresses(self, tables: Collection[str] = LINEAGE_TABLES) -> list[str]:
+        """Return the files of some tables, as DuckDB opens them."""
+        return [self.store.address(row.path) for table in tables for row in self.files[table]]
 
     def scan(
         self,
@@ -290,11 +290,15 @@ class Lineage(DuckTables):
             f"JOIN {self._paths} AS place ON {' AND '.join(conditions)})"
         )
 
-    def create_views(self) -> None:
-        """`raw.TABLE` with binary ids and `TABLE` with hex ids, for queries by people."""
+    def create_views(self, filled: Collection[str] = LINEAGE_TABLES) -> None:
+        """`raw.TABLE` with binary ids and `TABLE` with hex ids, for queries by people.
+
+        DuckDB opens every file of a view when it is made, so those not `filled` stay empty.
+        """
         self.connection.execute("CREATE SCHEMA raw")
         for table in LINEAGE_TABLES:
-            self.connection.execute(f"CREATE VIEW raw.{table} AS FROM {self.scan(table)}")
+            rows = self.scan(table) if table in filled else empty_table(table)
+            self.connection.execute(f"CREATE VIEW raw.{table} AS FROM {rows}")
             shown = ", ".join(f"lower(hex({name})) AS {name}" for name in ID_COLUMNS[table])
             rows = ALL_MEMBERS if table == "cluster_members" else f"raw.{table}"
             self.connection.execute(

@@ -16,6 +16,7 @@ from catalog.db.registry import Registry
 from catalog.db.rows import LINEAGE_TABLES, GateRow, LockRow, RecipeRow, VersionRow
 from catalog.errors import QueryRefused
 from catalog.formats.store import Store
+from catalog.lineage.tables import Lineage
 from corpus_assets_tests.catalog.corpus import Corpus, Doc, build
 
 
@@ -44,6 +45,32 @@ def test_lineage_and_registry_are_one_database(corpus: Corpus) -> None:
     tables = {row[0] for row in ask(corpus, "SHOW TABLES")}
     assert {*LINEAGE_TABLES, "artifacts", "version_shards", "leases"} <= tables
     assert ["doc_id", "VARCHAR"] in [row[:2] for row in ask(corpus, "DESCRIBE documents")]
+
+
+@pytest.mark.parametrize(
+    ("sql", "tables"),
+    [
+        ("SELECT 1", set()),
+        ("SHOW TABLES", set()),
+        ("SELECT count(*) FROM versions", set()),
+        ('SELECT count(*) FROM "Documents" JOIN raw.texts USING (doc_id)', {"documents", "texts"}),
+        ("FROM cluster_members", {"cluster_members", "decisions"}),
+        ("SELECT count(*) FROM information_schema.columns", set(LINEAGE_TABLES)),
+    ],
+)
+def test_a_query_opens_the_files_of_the_tables_it_names(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, sql: str, tables: set[str]
+) -> None:
+    opened: set[str] = set()
+    scan = Lineage.scan
+
+    def noted(lineage: Lineage, table: str, *rest: Any, **named: Any) -> str:
+        opened.add(table)
+        return scan(lineage, table, *rest, **named)
+
+    monkeypatch.setattr(Lineage, "scan", noted)
+    assert ask(corpus, sql)
+    assert opened == tables
 
 
 def test_ids_are_hex_for_people_and_bytes_for_speed(corpus: Corpus) -> None:
