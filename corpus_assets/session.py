@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from catalog.db.registry import Registry
+from catalog.formats.places import located
 from catalog.formats.store import make_folder
 from corpus_assets.core.errors import RecipeError, StoreError
 from corpus_assets.core.home import Home
@@ -129,7 +130,8 @@ def reopen_session(
     store, registry = open_home(home)
     row = registry.version(version)
     check_published(store, registry, row)
-    recipe, folder = load_published_recipe(store, row.recipe_digest)
+    recipe, stated = load_published_recipe(store, row.recipe_digest)
+    folder = Path(located(str(stated), home.root))
     lock = published_lock(store, row)
     chosen = engine or EngineChoice(workers=workers)
     progress = progress or Silent()

@@ -34,6 +34,7 @@ from catalog.formats.manifest import (
     dump_contents,
     join_labels,
 )
+from catalog.formats.places import portable
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.identity import canonical_json
@@ -180,7 +181,7 @@ def _save_recipe(pipeline: Pipeline) -> None:
     """Keep the recipe with its locations, so that a takedown can build the version again."""
     body = {
         "digest": pipeline.recipe.digest,
-        "folder": str(pipeline.locations.recipe_folder),
+        "folder": portable(str(pipeline.locations.recipe_folder), pipeline.locations.home.root),
         "recipe": pipeline.recipe.model_dump(mode="json"),
     }
     pipeline.store.write(recipe_path(pipeline.recipe.digest), sealed_json(body))
