@@ -203,6 +203,12 @@ class OrderBookMethods:
                 return parse_entry(row.entry).book, row.number, row.sha256
         return None
 
+    def entries_to_store(self) -> list[OrderBookRow]:
+        """Return the entries that the store is not known to have."""
+        wanted = pick(OrderBook, OrderBookRow).where(OrderBook.c.is_stored.is_(False))
+        with self.database.read() as connection:
+            return read_rows(connection, OrderBookRow, wanted.order_by(OrderBook.c.number))
+
     def mark_stored(self, numbers: Sequence[int]) -> None:
         """Note that the store has entries."""
         with self.database.write() as connection:

@@ -61,9 +61,7 @@ from catalog.formats.ids import check_name
 from catalog.formats.store import relative_path
 
 
-class Registry(
-    VersionMethods, TakedownMethods, OrderBookMethods, JudgementMethods, LeaseMethods
-):
+class Registry(VersionMethods, TakedownMethods, OrderBookMethods, JudgementMethods, LeaseMethods):
     """The catalog's database. Opening it touches nothing; `upgrade` creates its tables."""
 
     def __init__(self, url: str | URL, busy_timeout_s: float = 30.0) -> None:

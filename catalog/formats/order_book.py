@@ -83,6 +83,13 @@ def parse_file(data: bytes) -> tuple[Entry, Mapping[str, str] | None]:
 
 
 def _parse(data: bytes, has_signature: bool) -> tuple[Entry, Mapping[str, str] | None]:
+    try:
+        return _checked(data, has_signature)
+    except RecursionError as error:
+        raise ValueError("its values are nested too deeply") from error
+
+
+def _checked(data: bytes, has_signature: bool) -> tuple[Entry, Mapping[str, str] | None]:
     found = strict_json(data)
     names = {"format", *Entry.__slots__} | ({SIGNATURE} if has_signature else set())
     if not isinstance(found, dict) or found.keys() != names or found["format"] != FORMAT:

@@ -18,6 +18,7 @@ from catalog.db.takedowns import ALREADY_THERE, FILED, REOPENED, key_of
 from catalog.errors import CatalogError, TakedownRefused
 from catalog.formats.store import Store
 from catalog.lineage.tables import LiveLineage
+from catalog.takedown.book import recorded
 from catalog.takedown.match import Matcher
 from catalog.takedown.requests import impact, noted, stated
 from catalog.takedown.target import Target, target_of
@@ -81,7 +82,7 @@ def import_takedowns(
                     except TakedownRefused as error:
                         refuse(number, str(error))
                     if len(batch) >= batch_lines:
-                        _file(registry, matcher, batch, summary, dry_run, refuse)
+                        _file(registry, store, matcher, batch, summary, dry_run, refuse)
                         batch = []
         except OSError as error:
             raise CatalogError(
@@ -89,7 +90,7 @@ def import_takedowns(
                 "starting again finds it there"
             ) from error
         if batch:
-            _file(registry, matcher, batch, summary, dry_run, refuse)
+            _file(registry, store, matcher, batch, summary, dry_run, refuse)
         touched = impact(live)
         documents = live.query("SELECT count(*) AS n FROM gone")[0]["n"]
     return {
@@ -107,6 +108,7 @@ def import_takedowns(
 
 def _file(
     registry: Registry,
+    store: Store,
     matcher: Matcher,
     batch: list[tuple[int, Target, NewTakedown]],
     summary: Summary,
@@ -133,7 +135,9 @@ def _file(
             summary.count(request, FILED if is_new else ALREADY_THERE)
         return
     requests = list(found.values())
-    for request, (_, outcome) in zip(requests, registry.file_takedowns(requests), strict=True):
+    with recorded(registry, store):
+        filed = registry.file_takedowns(requests)
+    for request, (_, outcome) in zip(requests, filed, strict=True):
         summary.count(request, outcome)
 
 
