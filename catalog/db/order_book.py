@@ -281,7 +281,7 @@ def _differences(connection: Connection, standing: Standing) -> list[str]:
             Suppression, Suppression.c.id == SuppressionHolder.c.suppression_id
         )
     )
-    now_held = {(row.request_id, row.kind, row.value) for row in held}
+    now_held = {tuple(row) for row in held.all()}
     was_held = {(number, *order) for number, orders in standing.holds.items() for order in orders}
     for count, what in (
         (len(was_held - now_held), "of the book not in force in the catalog"),

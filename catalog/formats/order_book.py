@@ -18,6 +18,7 @@ requests, and no text of documents.
 """
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -73,36 +74,36 @@ def entry_bytes(entry: Entry, signature: Mapping[str, str] | None) -> bytes:
 
 
 def parse_entry(text: str) -> Entry:
-    """Read an entry's canonical form without signature; ValueError where it is none."""
-    return _parse(text.encode(), has_signature=False)[0]
-
-
-def parse_file(data: bytes) -> tuple[Entry, Mapping[str, str] | None]:
-    """Read an entry's file: the entry and its signature; ValueError where it is none."""
-    return _parse(data, has_signature=True)
-
-
-def _parse(data: bytes, has_signature: bool) -> tuple[Entry, Mapping[str, str] | None]:
+    """Read an entry's form without signature, known by its digest; ValueError where it is none."""
     try:
-        return _checked(data, has_signature)
+        return _entry(json.loads(text))
     except RecursionError as error:
         raise ValueError("its values are nested too deeply") from error
 
 
-def _checked(data: bytes, has_signature: bool) -> tuple[Entry, Mapping[str, str] | None]:
-    found = strict_json(data)
-    names = {"format", *Entry.__slots__} | ({SIGNATURE} if has_signature else set())
-    if not isinstance(found, dict) or found.keys() != names or found["format"] != FORMAT:
+def parse_file(data: bytes) -> tuple[Entry, Mapping[str, str] | None]:
+    """Read an entry's file, strictly: the entry and its signature; ValueError where it is none."""
+    try:
+        found = strict_json(data)
+        if not isinstance(found, dict) or SIGNATURE not in found:
+            raise ValueError("it is not an entry of an order book")
+        if canonical_json(found) != data:
+            raise ValueError("it is not in canonical form")
+    except RecursionError as error:
+        raise ValueError("its values are nested too deeply") from error
+    signature = found.pop(SIGNATURE)
+    return _entry(found), signature
+
+
+def _entry(found: Any) -> Entry:
+    names = {"format", *Entry.__slots__}
+    if not isinstance(found, dict) or found.keys() != names or found.pop("format") != FORMAT:
         raise ValueError("it is not an entry of an order book")
-    if canonical_json(found) != data:
-        raise ValueError("it is not in canonical form")
-    signature = found.pop(SIGNATURE, None)
-    del found["format"]
     entry = Entry(**found)
     is_plain = all(isinstance(each, str) for each in (entry.book, entry.at, entry.kind))
     if not is_plain or type(entry.number) is not int or not isinstance(entry.body, dict):
         raise ValueError("it is not an entry of an order book")
-    return entry, signature
+    return entry
 
 
 def broken_chain(entries: Sequence[tuple[Entry, str]]) -> str | None:

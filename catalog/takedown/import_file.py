@@ -8,6 +8,7 @@ reason, and the others are taken.
 import csv
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -18,7 +19,7 @@ from catalog.db.takedowns import ALREADY_THERE, FILED, REOPENED, key_of
 from catalog.errors import CatalogError, TakedownRefused
 from catalog.formats.store import Store
 from catalog.lineage.tables import LiveLineage
-from catalog.takedown.book import recorded
+from catalog.takedown.book import deliver, recorded
 from catalog.takedown.match import Matcher
 from catalog.takedown.requests import impact, noted, stated
 from catalog.takedown.target import Target, target_of
@@ -66,7 +67,10 @@ def import_takedowns(
     read = _reader(path)
     sources = {source.name for source in registry.sources()}
     summary = Summary()
-    with LiveLineage(registry, store) as live:
+    with (
+        nullcontext() if dry_run else recorded(registry, store),
+        LiveLineage(registry, store) as live,
+    ):
         matcher = Matcher(live)
         batch: list[tuple[int, Target, NewTakedown]] = []
 
@@ -135,8 +139,8 @@ def _file(
             summary.count(request, FILED if is_new else ALREADY_THERE)
         return
     requests = list(found.values())
-    with recorded(registry, store):
-        filed = registry.file_takedowns(requests)
+    filed = registry.file_takedowns(requests)
+    deliver(registry, store)  # batch by batch: a long file may be stopped
     for request, (_, outcome) in zip(requests, filed, strict=True):
         summary.count(request, outcome)
 

@@ -22,7 +22,7 @@ from catalog.db.database import timestamp
 from catalog.db.registry import Registry
 from catalog.db.rows import TakedownRow
 from catalog.formats.canonical import strict_json
-from catalog.takedown.book import recorded
+from catalog.takedown.book import deliver, expect_book
 from catalog.takedown.certificates import certificate_bytes
 from catalog.takedown.signing import SIGNATURE, Signer
 from corpus_assets.core.store import Store, sha256_hex
@@ -84,6 +84,7 @@ def write_certificates(
 
     `named` gives the documents of each request among those the run removed.
     """
+    expect_book(registry, store)  # nothing is signed on top of a book that was cut short
     chain = registry.certificates()
     signer = Signer.load()
     for request in requests:
@@ -104,11 +105,11 @@ def write_certificates(
         body["page_sha256"] = sha256_hex(rendered)
         body[SIGNATURE] = signer.sign(body) if signer is not None else None
         data = certificate_bytes(body)
-        with recorded(registry, store):
-            store.write(f"{name}.html", rendered)
-            store.write(f"{name}.json", data)
-            previous = body["previous_sha256"]
-            registry.put_certificate(request.id, f"{name}.json", sha256_hex(data), previous)
+        store.write(f"{name}.html", rendered)
+        store.write(f"{name}.json", data)
+        digest = sha256_hex(data)
+        registry.put_certificate(request.id, f"{name}.json", digest, body["previous_sha256"])
+        deliver(registry, store, signer)
         chain = registry.certificates()
 
 
