@@ -250,7 +250,7 @@ def show_verified(answer: dict[str, Any]) -> None:
             "which the request does not cover"
         )
     _show_signature(answer)
-    if answer["signature_checked"] and not answer["head_checked"]:
+    if answer["signed_by"] and not answer["head_checked"]:
         print_line(
             "  The end of the order book was not compared: the head record lies beside the signing "
             "key."

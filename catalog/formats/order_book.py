@@ -92,6 +92,8 @@ def parse_file(data: bytes) -> tuple[Entry, Mapping[str, str] | None]:
     except RecursionError as error:
         raise ValueError("its values are nested too deeply") from error
     signature = found.pop(SIGNATURE)
+    if signature is not None and not isinstance(signature, dict):
+        raise ValueError("its signature is none")
     return _entry(found), signature
 
 

@@ -55,10 +55,7 @@ class Files(Protocol):
 def expect_book(registry: Registry, store: Files) -> None:
     """Refuse to go on where catalog, store and head record do not agree on the standing orders;
     write what the store does not have yet."""
-    numbers = numbers_in(store.list(FOLDER))  # before the registry, which has them first
-    state = registry.order_book()
-    if len(numbers) < sum(row.is_stored for row in state.rows):  # somebody wrote meanwhile
-        numbers = [n for n in numbers_in(store.list(FOLDER)) if n <= len(state.rows)]
+    state, numbers = _look(registry, store)
     signed_by = _compare(state, store, numbers)
     problem = Trust.given().broken_head(state.book, state.rows, signed_by)
     if problem is not None:
@@ -70,6 +67,16 @@ def expect_book(registry: Registry, store: Files) -> None:
         )
     if not registry.database.is_read_only:
         _deliver(registry, store, [row for row in state.rows if not row.is_stored])
+
+
+def _look(registry: Registry, store: Files) -> tuple[OrderBookState, list[int]]:
+    """Return the registry's book and the numbers of the store's entries, as of one moment: others
+    may write meanwhile, always to the registry first."""
+    numbers = numbers_in(store.list(FOLDER))
+    state = registry.order_book()
+    if len(numbers) < sum(row.is_stored for row in state.rows):
+        numbers = [n for n in numbers_in(store.list(FOLDER)) if n <= len(state.rows)]
+    return state, numbers
 
 
 def _compare(state: OrderBookState, store: Files, numbers: Sequence[int]) -> str | None:
@@ -187,17 +194,14 @@ def _deliver(
 
 def book_problems(registry: Registry, store: Store, trust: Trust) -> list[str]:
     """Return all that is wrong with the order book: every entry is read, with its signature."""
-    state = registry.order_book()
-    problems = [f"order book: {state.problem}"] if state.problem is not None else []
+    state, numbers = _look(registry, store)
     try:
-        paths = store.list(FOLDER)
-        numbers = numbers_in(paths)
         signed_by = _compare(state, store, numbers)
     except CatalogError as error:
-        return [*problems, str(error)]
-    problems += [
+        return [str(error), *state.differences]
+    problems = [
         f"{path}: is no entry of the order book"
-        for path in paths
+        for path in store.list(FOLDER)
         if not is_temporary(path) and not numbers_in([path])
     ]
     unsigned: list[str] = []
