@@ -21,6 +21,7 @@
     +-- SourceUnavailable       a source file is not where it was ingested from, or not the same
     +-- LineageBroken           tables of a version contradict each other
     +-- QueryRefused            `catalog sql` was asked for more than reading
+    +-- OrderBookError          catalog, store and signing key disagree about standing orders
     +-- TakedownRefused         a takedown cannot be asked for, withdrawn or run like that
         +-- TakedownTooWide     it takes so much that somebody has to say yes
 
@@ -116,6 +117,11 @@ class LineageBroken(CatalogError):
 
 class QueryRefused(CatalogError):
     """A query asked for more than reading the catalog's own tables."""
+
+
+class OrderBookError(CatalogError):
+    """The order book in the store, the catalog's tables and the head record beside the signing key
+    do not agree: something was lost, put back from an old copy, or altered."""
 
 
 class TakedownRefused(CatalogError):

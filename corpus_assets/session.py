@@ -9,6 +9,7 @@ from typing import Any
 from catalog.db.registry import Registry
 from catalog.formats.places import located
 from catalog.formats.store import make_folder
+from catalog.takedown.book import expect_book
 from corpus_assets.core.errors import RecipeError, StoreError
 from corpus_assets.core.home import Home
 from corpus_assets.core.lock import Lock, check_recipe, import_calibrations, load_lock
@@ -170,7 +171,7 @@ def _check_inputs(pipeline: Pipeline, lock: Lock, version: str) -> None:
 
 def open_home(home: Home) -> tuple[Store, Registry]:
     """Store and registry of a home, made where they are not there yet; one that cannot be written
-    is taken as it is."""
+    is taken as it is. Refused where they do not agree on the standing orders (`expect_book`)."""
     try:
         make_folder(home.root)
     except OSError as error:
@@ -182,7 +183,9 @@ def open_home(home: Home) -> tuple[Store, Registry]:
         registry.check_schema()
     else:
         registry.upgrade()
-    return open_store(home.store_url), registry
+    store = open_store(home.store_url)
+    expect_book(registry, store)
+    return store, registry
 
 
 @contextlib.contextmanager

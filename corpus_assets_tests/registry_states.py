@@ -14,7 +14,7 @@ from catalog.db.versions import _supersede
 def add_orders(registry: Registry, rows: Iterable[SuppressionRow]) -> int:
     """Add standing orders of no request; return how many were new."""
     with registry.database.write() as connection:
-        return _add_orders(connection, rows)
+        return len(_add_orders(connection, rows)[0])
 
 
 def revoke(registry: Registry, name: str) -> None:

@@ -49,6 +49,18 @@ class StoreContract:
         assert store.read("versions/v/report.html") == b"second"
         assert list(store.list("versions")) == ["versions/v/report.html"]
 
+    def test_a_file_that_is_created_is_there_once_for_all(self, store: Store) -> None:
+        assert store.create("order_book/00000001.json", b"first")
+        assert not store.create("order_book/00000001.json", b"second")
+        assert store.read("order_book/00000001.json") == b"first"
+        assert list(store.list("order_book")) == ["order_book/00000001.json"]
+
+    def test_of_many_who_create_one_file_at_once_one_does(self, store: Store) -> None:
+        with ThreadPoolExecutor(8) as pool:
+            made = list(pool.map(lambda n: store.create("a/b", bytes([n]) * 9), range(8)))
+        assert sum(made) == 1
+        assert store.read("a/b") == bytes([made.index(True)]) * 9
+
     def test_only_files_exist(self, store: Store) -> None:
         store.write("a/b/c", b"x")
         assert store.exists("a/b/c")

@@ -77,6 +77,9 @@ def release(place: Place, as_json: bool, version: str, override: str | None, by:
     `latest` and commands without a version name mean released ones only. Who released it, when and
     why stands in the catalog.
     """
+    from catalog.takedown.book import expect_book
+
+    expect_book(place.registry, place.store)
     reason = "its gates passed" if override is None else f"override: {override}"
     place.registry.release_version(version, by, reason, override is not None)
     answer = place.registry.version(version)

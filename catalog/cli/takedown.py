@@ -177,8 +177,9 @@ def show(place: Place, as_json: bool, request_id: int) -> None:
 @placed
 def withdraw(place: Place, as_json: bool, request_id: int) -> None:
     """Take a pending request back; suppressions that no other request holds end with it."""
-    row, gone = place.registry.withdraw_takedown(request_id)
-    answer = {"request": asdict(row), "suppressions_removed": gone}
+    from catalog.takedown.requests import withdraw as withdraw_request
+
+    answer = withdraw_request(place.registry, place.store, request_id)
     print_json(answer) if as_json else views.show_withdrawn(answer)
 
 
@@ -198,12 +199,8 @@ def verify(place: Place, as_json: bool, what: str, public_keys: tuple[Path, ...]
     With FILE, a copy of a certificate (.json) is checked by itself against the public key, and
     its page where that lies beside it: neither catalog nor store is needed.
     """
-    from catalog.takedown.certificates import (
-        Trust,
-        load_public_key,
-        verify_copy,
-        verify_takedown,
-    )
+    from catalog.takedown.certificates import verify_copy, verify_takedown
+    from catalog.takedown.signing import Trust, load_public_key
 
     if what.isascii() and what.isdigit():
         trust = Trust.given(public_keys)
@@ -214,6 +211,22 @@ def verify(place: Place, as_json: bool, what: str, public_keys: tuple[Path, ...]
         answer = verify_copy(Path(what), [load_public_key(path) for path in public_keys])
         print_json(answer) if as_json else views.show_verified_copy(answer)
     return 0 if answer["whole"] else BROKEN_EXIT
+
+
+@takedown.command()
+@placed
+def restore(place: Place, as_json: bool) -> None:
+    """Bring catalog and store up to the whole order book, after one of them was lost.
+
+    The catalog gets the requests, standing orders and certificates of the store's order book, and
+    versions that takedowns revoked become revoked; entries that the store has lost are written
+    again. Rows that were deleted or edited are put right.
+    """
+    from catalog.takedown.book import restore as restore_book
+
+    place.unchecked.upgrade()
+    answer = restore_book(place.registry, place.store)
+    print_json(answer) if as_json else views.show_restored(answer)
 
 
 @takedown.command()
@@ -229,7 +242,7 @@ def keygen(place: Place, as_json: bool, out: Path | None) -> None:
     Publish what is printed where requesters find it, and keep the private key and the head record
     that will lie beside it from whoever can write to the catalog or the store.
     """
-    from catalog.takedown.certificates import fingerprint, key_path, make_key, pem, public_path
+    from catalog.takedown.signing import fingerprint, key_path, make_key, pem, public_path
 
     path = out or key_path()
     key = make_key(path, [place.home, *place.local_store])

@@ -233,6 +233,8 @@ def show_verified(answer: dict[str, Any]) -> None:
     )
     for problem in answer["broken_certificates"]:
         print_line(f"  {problem}")
+    for problem in answer["orders_missing"]:
+        print_line(f"  {problem}")
     for found in answer["documents_found"]:
         print_line(f"  {found['doc_id']} is in {found['version']} ({found['table']})")
     for path in answer["files_left"]:
@@ -248,9 +250,10 @@ def show_verified(answer: dict[str, Any]) -> None:
             "which the request does not cover"
         )
     _show_signature(answer)
-    if answer["signature_checked"] and not answer["head_checked"]:
+    if answer["signed_by"] and not answer["head_checked"]:
         print_line(
-            "  The end of the chain was not compared: the head record lies beside the signing key."
+            "  The end of the order book was not compared: the head record lies beside the signing "
+            "key."
         )
     search = answer["search"]
     if search is None:
@@ -274,6 +277,11 @@ def show_verified(answer: dict[str, Any]) -> None:
         print_line(
             "Nothing was removed for this request: the certificate lists no document, so it proves "
             "no removal."
+        )
+    elif not answer["versions_searched"]:
+        print_line(
+            "No version is live, so no text or token could be searched: this proves nothing about "
+            "versions that the catalog does not know."
         )
     else:
         print_line("The proof holds." if answer["whole"] else "The proof does not hold.")
@@ -318,6 +326,35 @@ def show_verified_copy(answer: dict[str, Any]) -> None:
         print_line("The certificate is genuine.")
     else:
         print_line("The certificate does not hold.")
+
+
+def show_restored(answer: dict[str, Any]) -> None:
+    """`catalog takedown restore`"""
+    print_line(
+        f"order book: {answer['entries']} {'entry' if answer['entries'] == 1 else 'entries'}, "
+        f"{answer['entries_new_to_catalog']} new to the catalog, "
+        f"{answer['entries_new_to_store']} written to the store again"
+    )
+    states = ", ".join(f"{count} {name}" for name, count in answer["requests"].items() if count)
+    print_fields(
+        [
+            ("requests", states or "none"),
+            ("standing orders in force", answer["standing_orders"]),
+            ("certificates", answer["certificates"]),
+            ("versions revoked", ", ".join(answer["versions_revoked"]) or None),
+        ]
+    )
+    if answer["head_recorded"]:
+        print_line(
+            "The head record beside the signing key did not know this book, and does now. Whether "
+            "entries had been removed from its end cannot be told."
+        )
+    if answer["versions_unknown"]:
+        print_line(
+            f"The catalog does not know these versions in the store: "
+            f"{', '.join(answer['versions_unknown'])}. Build again what you need of them before "
+            "`corpus gc` or a takedown deletes their files."
+        )
 
 
 def show_key(answer: dict[str, Any]) -> None:

@@ -256,6 +256,8 @@ SuppressionHolder = Table(  # which requests a suppression serves; it goes with 
     ),
 )
 
+OrderBook = _table("order_book", rows.OrderBookRow, _key("number", kind=BigInteger))
+
 Lease = _table("leases", rows.LeaseRow, _key("name"))
 LeaseToken = (
     Table(  # one row: the last token that a lease was given; leases are deleted, this stays

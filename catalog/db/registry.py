@@ -2,7 +2,7 @@
 
 One method is one transaction (see `database.py`). All of them may be called from any thread or
 process at any time; a write either happens whole or not at all, and repeating it is harmless.
-Methods for versions, takedowns, judgements and leases are in files of their own.
+Methods for versions, takedowns, the order book, judgements and leases are in files of their own.
 """
 
 import copy
@@ -42,6 +42,7 @@ from catalog.db.models import (
     read_rows,
     values_of,
 )
+from catalog.db.order_book import OrderBookMethods
 from catalog.db.rows import (
     MEASURED,
     ArtifactRow,
@@ -62,7 +63,7 @@ from catalog.formats.places import located, portable
 from catalog.formats.store import relative_path
 
 
-class Registry(VersionMethods, TakedownMethods, JudgementMethods, LeaseMethods):
+class Registry(VersionMethods, TakedownMethods, OrderBookMethods, JudgementMethods, LeaseMethods):
     """The catalog's database. Opening it touches nothing; `upgrade` creates its tables.
 
     `home` is the folder that places inside it are recorded relative to.

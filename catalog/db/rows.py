@@ -322,6 +322,17 @@ class CertificateRow:
 
 
 @dataclass(frozen=True, slots=True)
+class OrderBookRow:
+    """An entry of the order book (`catalog.formats.order_book`), in canonical form without its
+    signature."""
+
+    number: int
+    sha256: str
+    entry: str
+    is_stored: bool = False  # the store has it too
+
+
+@dataclass(frozen=True, slots=True)
 class GateRow:
     """One release condition of a version, and how it came out."""
 

@@ -10,9 +10,11 @@ order (suppression) is stored once, whoever asked for it. Each request that brou
 one that was added by hand (no request) is held by nobody and stays until it is removed by hand.
 A claim is a lease on a request. It is taken in a write transaction, so of two runners that ask at
 once one gets it; it ends by itself when its owner dies.
+All but claims and errors is written to the order book too, in the same transaction (`order_book.py`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, delete, exists, func, insert, select, update
@@ -29,6 +31,7 @@ from catalog.db.models import (
     read_rows,
     values_of,
 )
+from catalog.db.order_book import changed, record
 from catalog.db.rows import (
     SUPPRESSION_KINDS,
     TAKEDOWN_KINDS,
@@ -50,12 +53,13 @@ from catalog.errors import (
 from catalog.formats.store import relative_path
 
 FILED, ALREADY_THERE, REOPENED = "filed", "already_there", "reopened"
-WITHDRAWN = "withdrawn"
+WITHDRAWN, REFRESHED, FINISHED, CERTIFIED = "withdrawn", "refreshed", "finished", "certified"
 NOTES = (WITHDRAWN, REOPENED)  # actions that people took, not runs
 MAX_ERROR_CHARS = 500
 
 Key = tuple[str, str, bool]
 Order = tuple[str, str]  # kind and value of a suppression
+Hold = tuple[int, Order]  # a request and an order that it holds
 
 
 def key_of(request: NewTakedown | TakedownRow) -> Key:
@@ -128,11 +132,14 @@ class TakedownMethods:
             orders = [
                 order for key, row in rows.items() for order in _orders_of(row.id, wanted[key])
             ]
+            notes: list[ActionRow] = []
             for key, row in known.items():
-                outcomes[key], held = _file_again(connection, row, wanted[key])
+                outcomes[key], held, noted = _file_again(connection, row, wanted[key])
                 orders += held
-            _add_orders(connection, orders)
+                notes += noted
+            _, holds = _add_orders(connection, orders)
             rows |= _find(connection, list(known))
+            record(connection, FILED, changed(known.values(), rows.values()), holds, actions=notes)
         answer = []
         for request in requests:
             key = key_of(request)
@@ -145,16 +152,18 @@ class TakedownMethods:
         pairs = list(found)
         numbers = [number for number, _ in pairs]
         with self.database.write() as connection:
-            known = {row.id: row.documents for row in _requests(connection, numbers)}
+            known = {row.id: row for row in _requests(connection, numbers)}
             orders: list[SuppressionRow] = []
             for number, request in pairs:
-                if request.documents or not known[number]:
+                if request.documents or not known[number].documents:
                     # What a killed run has taken out is not there to be found: what it was stays.
                     found_now = {"documents": request.documents, "found": dict(request.found)}
                     _set(connection, [number], **found_now)
                 orders += _orders_of(number, request)
-            _add_orders(connection, orders)
-            return _requests(connection, numbers)
+            _, holds = _add_orders(connection, orders)
+            rows = _requests(connection, numbers)
+            record(connection, REFRESHED, changed(known.values(), rows), holds)
+            return rows
 
     def find_takedowns(self, keys: Sequence[Key]) -> dict[Key, TakedownRow]:
         """Return the requests that are there among (kind, value, near_duplicates)."""
@@ -206,8 +215,11 @@ class TakedownMethods:
                 )
             gone = _let_go(connection, request_id)
             _set(connection, [request_id], status="withdrawn", error=None)
-            _note(connection, request_id, WITHDRAWN, {"suppressions_removed": gone})
-            return _request(connection, request_id), gone
+            note = _note(connection, request_id, WITHDRAWN, {"suppressions_removed": gone})
+            after = _request(connection, request_id)
+            changes = changed([row], [after])
+            record(connection, WITHDRAWN, changes, released=[request_id], actions=[note])
+            return after, gone
 
     # Working on them.
 
@@ -253,8 +265,11 @@ class TakedownMethods:
         """Mark our requests done; `LeaseLost`, and nothing changed, when one is not ours."""
         with self.database.write() as connection:
             running = _ours(connection, ids, owner, "done")
-            record_actions(connection, actions)
+            before = _requests(connection, running)
+            fresh = record_actions(connection, actions)
             _set(connection, running, status="done", error=None, claim_expires_at=None)
+            after = _requests(connection, running)
+            record(connection, FINISHED, changed(before, after), actions=fresh)
 
     def fail_takedowns(self, ids: Sequence[int], owner: str, error: str) -> None:
         """Give our requests back, pending, with the error on them; all of them or none."""
@@ -312,6 +327,7 @@ class TakedownMethods:
                 )
             row = CertificateRow(request_id, path, sha256, previous_sha256, timestamp())
             connection.execute(insert(TakedownCertificate).values(**values_of(row)))
+            record(connection, CERTIFIED, certificates=[row])
             return True
 
     def certificates(self, request_id: int | None = None) -> list[CertificateRow]:
@@ -352,8 +368,10 @@ def _orders_of(number: int, request: NewTakedown) -> list[SuppressionRow]:
     return [SuppressionRow(kind, value, number) for kind, value in request.suppressions]
 
 
-def _add_orders(connection: Connection, rows: Iterable[SuppressionRow]) -> int:
-    """Write what is new among `rows` and who holds it; return how many were new."""
+def _add_orders(
+    connection: Connection, rows: Iterable[SuppressionRow]
+) -> tuple[list[Order], list[Hold]]:
+    """Write what is new among `rows` and who holds it; return both."""
     wanted: dict[Order, SuppressionRow] = {}
     held: dict[int, list[Order]] = {}
     for row in rows:
@@ -379,26 +397,28 @@ def _add_orders(connection: Connection, rows: Iterable[SuppressionRow]) -> int:
             [values_of(row) | {"created_at": row.created_at or now} for row in fresh],
         ).all()
         numbers |= {(row.kind, row.value): n for row, n in zip(fresh, written, strict=True)}
-    if held:
-        _link(connection, held, numbers)
-    return len(fresh)
+    holds = _link(connection, held, numbers) if held else []
+    return [(row.kind, row.value) for row in fresh], holds
 
 
 def _link(
     connection: Connection, held: Mapping[int, Sequence[Order]], numbers: Mapping[Order, int]
-) -> None:
-    """Note which requests hold which orders."""
+) -> list[Hold]:
+    """Note which requests hold which orders; return what is new."""
     known: set[tuple[int, int]] = set()
     for some in batches(list(held)):
         found = select(SuppressionHolder).where(SuppressionHolder.c.request_id.in_(some))
         known.update((row.request_id, row.suppression_id) for row in connection.execute(found))
-    links = {(request, numbers[order]) for request, orders in held.items() for order in orders}
-    fresh = sorted(links - known)
+    links = {
+        (request, numbers[order]): order for request, orders in held.items() for order in orders
+    }
+    fresh = sorted(links.keys() - known)
     if fresh:
         connection.execute(
             insert(SuppressionHolder),
             [{"request_id": request, "suppression_id": number} for request, number in fresh],
         )
+    return [(request, links[request, number]) for request, number in fresh]
 
 
 def _let_go(connection: Connection, request_id: int) -> int:
@@ -474,10 +494,12 @@ def _insert_requests(connection: Connection, requests: Sequence[NewTakedown]) ->
 
 def _file_again(
     connection: Connection, row: TakedownRow, request: NewTakedown
-) -> tuple[str, list[SuppressionRow]]:
-    """Bring a known request up to date; return what became of it and the orders it brings."""
+) -> tuple[str, list[SuppressionRow], list[ActionRow]]:
+    """Bring a known request up to date; return what became of it, the orders it brings, and what
+    was noted."""
     if row.status == "running":
-        return ALREADY_THERE, []
+        return ALREADY_THERE, [], []
+    notes = []
     reopened = row.status == "withdrawn" or (row.status == "done" and request.documents > 0)
     changes: dict[str, Any] = {}
     differs = (row.documents, row.found) != (request.documents, request.found)
@@ -492,10 +514,10 @@ def _file_again(
         }
     if reopened:
         changes |= {"status": "pending", "error": None}
-        _note(connection, row.id, REOPENED, {"status_before": row.status})
+        notes.append(_note(connection, row.id, REOPENED, {"status_before": row.status}))
     if changes:
         _set(connection, [row.id], **changes)
-    return (REOPENED if reopened else ALREADY_THERE), _orders_of(row.id, request)
+    return (REOPENED if reopened else ALREADY_THERE), _orders_of(row.id, request), notes
 
 
 def _set(connection: Connection, numbers: Sequence[int], **values: Any) -> None:
@@ -525,19 +547,19 @@ def _ours(connection: Connection, ids: Sequence[int], owner: str, ended_as: str)
 # Actions and certificates, inside a transaction.
 
 
-def record_actions(connection: Connection, actions: Sequence[ActionRow]) -> None:
-    """Write actions; the same step from one version to another is written once."""
+def record_actions(connection: Connection, actions: Sequence[ActionRow]) -> list[ActionRow]:
+    """Write actions and return those that are new; the same step from one version to another is
+    written once."""
     known: set[tuple[int, str, str | None, str | None]] = set()
     for some in batches(sorted({action.request_id for action in actions})):
         _requests(connection, some)
         known.update(_step(row) for row in _actions(connection, some))
-    fresh = {_step(action): action for action in actions if _step(action) not in known}
     now = timestamp()
+    steps = {_step(action): action for action in actions if _step(action) not in known}
+    fresh = [replace(action, created_at=action.created_at or now) for action in steps.values()]
     if fresh:
-        connection.execute(
-            insert(TakedownAction),
-            [values_of(row) | {"created_at": row.created_at or now} for row in fresh.values()],
-        )
+        connection.execute(insert(TakedownAction), [values_of(row) for row in fresh])
+    return fresh
 
 
 def _actions(connection: Connection, numbers: Sequence[int]) -> list[ActionRow]:
@@ -549,10 +571,11 @@ def _step(action: ActionRow) -> tuple[int, str, str | None, str | None]:
     return action.request_id, action.action, action.version_before, action.version_after
 
 
-def _note(connection: Connection, number: int, action: str, detail: dict[str, Any]) -> None:
+def _note(connection: Connection, number: int, action: str, detail: dict[str, Any]) -> ActionRow:
     """Record what a person did with a request."""
     row = ActionRow(number, detail=detail, action=action, created_at=timestamp())
     connection.execute(insert(TakedownAction).values(**values_of(row)))
+    return row
 
 
 def _certificates(connection: Connection, number: int | None = None) -> list[CertificateRow]:

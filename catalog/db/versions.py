@@ -19,6 +19,7 @@ from catalog.db.models import (
     read_rows,
     values_of,
 )
+from catalog.db.order_book import record, revoked_in
 from catalog.db.rows import (
     LATEST,
     ActionRow,
@@ -42,6 +43,8 @@ from catalog.errors import (
 )
 from catalog.formats.ids import check_name
 from catalog.formats.store import relative_path
+
+REVOKED = "revoked"
 
 
 class VersionMethods:
@@ -122,10 +125,13 @@ class VersionMethods:
                     listed = [values_of(row) | {"version": version.name} for row in rows]
                     if listed:
                         connection.execute(insert(table), listed)
+            revoked = {}
             for old in revokes:
-                _supersede(connection, old, version.name)
+                if _supersede(connection, old, version.name):
+                    revoked[old] = version.name
                 hand_on(connection, old, version.name, removed)
-            record_actions(connection, actions)
+            fresh = record_actions(connection, actions)
+            record(connection, REVOKED, actions=fresh, revoked=revoked)
             return is_new
 
     def versions(self) -> list[VersionRow]:
@@ -298,6 +304,11 @@ def _is_published(connection: Connection, version: VersionRow) -> bool:
             f"version {version.name} is published with manifest {known[:12]}, this one has "
             f"{version.manifest_sha256[:12]}: a version never changes, choose another --version"
         )
+    if known is None and (instead := revoked_in(connection, version.name)) is not None:
+        raise VersionExists(
+            f"version {version.name} was revoked for takedowns, and {instead} took its place: "
+            "choose another --version"
+        )
     return known is not None
 
 
@@ -344,13 +355,15 @@ def _version(connection: Connection, name: str) -> VersionRow:
     raise UnknownName(f"there is no version {name!r}: {known} (`catalog versions` lists all)")
 
 
-def _supersede(connection: Connection, old: str, new: str) -> None:
+def _supersede(connection: Connection, old: str, new: str) -> bool:
+    """Revoke a version for the one in its place; False where it is so already."""
     if old == new:
         raise CatalogConflict(f"version {old} cannot take its own place: name the older version")
-    _version(connection, old)
+    row = _version(connection, old)
     _version(connection, new)
     revoked = {"status": "revoked", "superseded_by": new}
     connection.execute(update(Version).where(Version.c.name == old).values(**revoked))
+    return (row.status, row.superseded_by) != ("revoked", new)
 
 
 def _shards(connection: Connection, version: str) -> list[ShardRow]:

@@ -1,4 +1,5 @@
-"""JSON values in one form: their bytes and digest, seals, and what differs between two of them."""
+"""JSON values in one form: their bytes and digest, strict parsing, seals, and what differs between
+two of them."""
 
 import hashlib
 import json
@@ -15,6 +16,28 @@ canonical_text = json.JSONEncoder(
 def canonical_json(value: Any) -> bytes:
     """Serialize plain JSON values to the one byte string that stands for them."""
     return canonical_text(value).encode("utf-8")
+
+
+def strict_json(data: bytes | str) -> Any:
+    """Parse JSON that every parser reads alike; ValueError where a key stands twice in one object,
+    for numbers that JSON does not have, and for values nested too deeply to be read."""
+    try:
+        return json.loads(data, object_pairs_hook=_once, parse_constant=_no_number)
+    except RecursionError as error:
+        raise ValueError("its values are nested too deeply") from error
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice[:40]!r} stands twice in one object")
+    return found
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is not a number of JSON")
 
 
 def digest(value: Any) -> str:

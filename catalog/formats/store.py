@@ -1,6 +1,6 @@
 """Reading the store: a local folder, a prefix of an S3 bucket, or any other address of fsspec; and
 how the files of those who write are opened, named and found again after they were killed.
-Nothing here writes.
+Nothing here changes or deletes a file; `create` makes new ones.
 
 Paths come from the registry and from manifests, so they are checked: relative, without `..`, and,
 in a local store, not leading through a link. Writers (`corpus_assets.core.store`) are made on top.
@@ -10,7 +10,8 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+import uuid
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from http import HTTPStatus
@@ -198,6 +199,33 @@ class Store:
                 return False
             return True
 
+    def create(self, path: str, data: bytes) -> bool:
+        """Write a new file, whole or not at all; False, and nothing changed, where one of that name
+        is there. Of two who write one name at once, one gets True."""
+        if not self.is_local and self._client is None:
+            raise self.error(
+                f"{path} cannot be written: the store {self.url} is only read; run this where the "
+                "store is a folder or s3://"
+            )
+        with self.explained("write", path):
+            if self.is_local:
+                full = self.place(path)
+                with temporary_beside(full, [data]) as temporary:
+                    try:
+                        os.link(temporary, full)
+                    except FileExistsError:
+                        return False
+                _flush_folder(full.parent)
+                return True
+            from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+            key = relative_path(path, self.refused)
+            try:
+                self._client.put(key, data, mode="create", use_multipart=False)
+            except (AlreadyExistsError, PreconditionError):
+                return False
+            return True
+
     def size(self, path: str) -> int:
         """Return length in bytes."""
         with self.open(path) as handle:
@@ -356,6 +384,31 @@ def make_folder(folder: Path) -> None:
 def private(path: str, flags: int) -> int:
     """Open a file, as an `opener`: what is created has mode 0600, and no link is followed."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o600)
+
+
+@contextmanager
+def temporary_beside(full: Path, pieces: Iterable[bytes | memoryview]) -> Iterator[Path]:
+    """Write a file under a temporary name beside its own and flush it to disk; whoever has it
+    renames or links it, else it goes again."""
+    temporary = full.with_name(f".{full.name}.{uuid.uuid4().hex}.tmp")
+    make_folder(full.parent)
+    try:
+        with open(temporary, "xb", opener=private) as handle:
+            handle.writelines(pieces)
+            handle.flush()
+            os.fsync(handle.fileno())
+        yield temporary
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _flush_folder(folder: Path) -> None:
+    """Flush a folder, so that a file's new name outlasts a power failure."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 # Files that a killed writer leaves: what they are called, and where they are.

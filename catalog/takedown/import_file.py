@@ -8,6 +8,7 @@ reason, and the others are taken.
 import csv
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -18,6 +19,7 @@ from catalog.db.takedowns import ALREADY_THERE, FILED, REOPENED, key_of
 from catalog.errors import CatalogError, TakedownRefused
 from catalog.formats.store import Store
 from catalog.lineage.tables import LiveLineage
+from catalog.takedown.book import deliver, recorded
 from catalog.takedown.match import Matcher
 from catalog.takedown.requests import impact, noted, stated
 from catalog.takedown.target import Target, target_of
@@ -65,7 +67,10 @@ def import_takedowns(
     read = _reader(path)
     sources = {source.name for source in registry.sources()}
     summary = Summary()
-    with LiveLineage(registry, store) as live:
+    with (
+        nullcontext() if dry_run else recorded(registry, store),
+        LiveLineage(registry, store) as live,
+    ):
         matcher = Matcher(live)
         batch: list[tuple[int, Target, NewTakedown]] = []
 
@@ -81,7 +86,7 @@ def import_takedowns(
                     except TakedownRefused as error:
                         refuse(number, str(error))
                     if len(batch) >= batch_lines:
-                        _file(registry, matcher, batch, summary, dry_run, refuse)
+                        _file(registry, store, matcher, batch, summary, dry_run, refuse)
                         batch = []
         except OSError as error:
             raise CatalogError(
@@ -89,7 +94,7 @@ def import_takedowns(
                 "starting again finds it there"
             ) from error
         if batch:
-            _file(registry, matcher, batch, summary, dry_run, refuse)
+            _file(registry, store, matcher, batch, summary, dry_run, refuse)
         touched = impact(live)
         documents = live.query("SELECT count(*) AS n FROM gone")[0]["n"]
     return {
@@ -107,6 +112,7 @@ def import_takedowns(
 
 def _file(
     registry: Registry,
+    store: Store,
     matcher: Matcher,
     batch: list[tuple[int, Target, NewTakedown]],
     summary: Summary,
@@ -133,7 +139,9 @@ def _file(
             summary.count(request, FILED if is_new else ALREADY_THERE)
         return
     requests = list(found.values())
-    for request, (_, outcome) in zip(requests, registry.file_takedowns(requests), strict=True):
+    filed = registry.file_takedowns(requests)
+    deliver(registry, store)  # batch by batch: a long file may be stopped
+    for request, (_, outcome) in zip(requests, filed, strict=True):
         summary.count(request, outcome)
 
 

@@ -23,6 +23,7 @@ from catalog.formats.ids import NEAR_TEXT
 from catalog.formats.store import Store
 from catalog.lineage.tables import MIN_PREFIX, LiveLineage
 from catalog.plugins import installed, load
+from catalog.takedown.book import recorded
 from catalog.takedown.match import ROLES, FoundDocument, Matcher
 from catalog.takedown.target import (
     ID_DIGITS,
@@ -78,7 +79,8 @@ def request(
         known = registry.find_takedowns([key_of(found)]).get(key_of(found))
         row, outcome = known, "dry_run"
     else:
-        (filed,) = registry.file_takedowns([found])
+        with recorded(registry, store):
+            (filed,) = registry.file_takedowns([found])
         row, outcome = filed
     return {
         "outcome": outcome,
@@ -123,9 +125,18 @@ def look_again(registry: Registry, store: Store, request_ids: Sequence[int]) -> 
         found = matcher.requests([(target, _asked(row)) for target, row in batch])
         documents = matcher.documents()
         versions, snapshots = touched_places(live)
-    registry.refresh_takedowns((row.id, request) for row, request in zip(rows, found, strict=True))
+    with recorded(registry, store):
+        refreshed = zip(rows, found, strict=True)
+        registry.refresh_takedowns((row.id, request) for row, request in refreshed)
     by_request = {row.id: documents.get(place, []) for place, row in enumerate(rows)}
     return Rematched(by_request, versions, snapshots)
+
+
+def withdraw(registry: Registry, store: Store, request_id: int) -> dict[str, Any]:
+    """Take a pending request back, with the suppressions that no other request holds."""
+    with recorded(registry, store):
+        row, gone = registry.withdraw_takedown(request_id)
+    return {"request": asdict(row), "suppressions_removed": gone}
 
 
 def show(registry: Registry, request_id: int) -> dict[str, Any]:

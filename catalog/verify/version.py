@@ -1,7 +1,7 @@
 """Proof that a version is whole: every file re-hashed, every count re-counted.
 
 That is all which a reader, a later build or a takedown would trust: shards, lineage and keys,
-and what `trusted.py` adds. Cost: one read of every file of the version and of the artifacts it
+what `trusted.py` adds, and the order book. Cost: one read of every file of the version and of the artifacts it
 was made from, plus the joins of `check_conservation`.
 """
 
@@ -16,8 +16,11 @@ from catalog.db.registry import Registry
 from catalog.db.rows import KeyRow, LineageRow, ShardRow, VersionRow
 from catalog.errors import CatalogError, StoreFileError
 from catalog.formats.manifest import Manifest, ShardRef, load_manifest
+from catalog.formats.order_book import FOLDER
 from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage, require_present
+from catalog.takedown.book import book_problems
+from catalog.takedown.signing import Trust
 from catalog.verify.files import check_keys, check_shard
 from catalog.verify.trusted import Trusted
 
@@ -55,6 +58,7 @@ def verify(
     trusted = Trusted(registry, store, version, lineage_files, key_files)
     for check, subject, problem in trusted.problems():
         found(check, subject, iter([problem]))
+    found("order book", FOLDER, iter(book_problems(registry, store, Trust.given())))
     expected = list(dict.fromkeys([*expected, *trusted.files]))
     damaged = _check_hashes(store, expected, jobs, tell, found)
     damaged |= _check_rows(store, lineage_files, damaged, found)

@@ -46,10 +46,9 @@ def import_signals(
     """
     import pyarrow.compute as pc
 
-    from catalog.db.registry import Registry
-    from corpus_assets.core.store import open_store
     from corpus_assets.ingest.purge import covered_keys
     from corpus_assets.ingest.suppressions import Suppressions
+    from corpus_assets.session import open_home
     from corpus_assets.signals.annotations import read_annotations
     from corpus_assets.signals.imported import Imported, keep_import, kind_of, sorted_table
 
@@ -63,14 +62,13 @@ def import_signals(
         keys.filter(has_key), {name: column.filter(has_key) for name, column in found.items()}
     )
     kinds = {name: kind_of(column.type) for name, column in found.items()}
-    registry = Registry(place.catalog_url, place.catalog_busy_s, place.root)
-    registry.upgrade()
+    store, registry = open_home(place)
     orders = Suppressions.from_rows((row.kind, row.value) for row in registry.suppressions())
     checked = Imported.model_validate(
         {"name": name, "sha256": "0" * 64, "key": key, "columns": kinds}
     )
     kept = keep_import(
-        open_store(place.store_url),
+        store,
         table,
         name,
         key,

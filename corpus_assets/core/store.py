@@ -10,7 +10,6 @@ import contextlib
 import errno
 import hashlib
 import os
-import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -21,7 +20,7 @@ from typing import IO, Any, Protocol
 from catalog.formats.canonical import sealed_json as sealed_json
 from catalog.formats.canonical import unseal
 from catalog.formats.store import Store as Reader
-from catalog.formats.store import is_temporary, leftovers, make_folder, private
+from catalog.formats.store import is_temporary, leftovers, temporary_beside
 from corpus_assets.core.errors import CorruptArtifact, DriftError, StoreError
 from corpus_assets.core.identity import digest
 from corpus_assets.core.store_s3 import Pieces as Pieces
@@ -69,6 +68,7 @@ class Store(Protocol):
     def read_range(self, path: str, offset: int, length: int) -> bytes: ...
     def open(self, path: str) -> AbstractContextManager[IO[bytes]]: ...
     def write(self, path: str, data: bytes | Pieces) -> None: ...
+    def create(self, path: str, data: bytes) -> bool: ...
     def exists(self, path: str) -> bool: ...
     def local(self, path: str) -> Path: ...
     def list(self, prefix: str) -> Iterable[str]: ...
@@ -88,17 +88,10 @@ class LocalStore(Reader):
     def write(self, path: str, data: bytes | Pieces) -> None:
         """Write under a temporary name, flush to disk, rename: whole or not at all."""
         full = self.place(path)
-        temporary = full.with_name(f".{full.name}.{uuid.uuid4().hex}.tmp")
         try:
-            make_folder(full.parent)
-            with open(temporary, "xb", opener=private) as handle:
-                handle.writelines([data] if isinstance(data, bytes) else data)
-                handle.flush()
-                os.fsync(handle.fileno())
-            os.replace(temporary, full)
+            with temporary_beside(full, [data] if isinstance(data, bytes) else data) as temporary:
+                os.replace(temporary, full)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
             raise StoreError(_write_message(self.url, path, error)) from error
 
     def local(self, path: str) -> Path:

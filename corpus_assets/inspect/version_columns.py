@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from catalog.db.registry import Registry
 from catalog.db.rows import VersionRow
+from catalog.takedown.book import expect_book
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorpusError, CorruptArtifact, MissingInput, RecipeError
 from corpus_assets.core.home import Home
@@ -138,13 +139,15 @@ class VersionColumns:
 def open_version(home: Home, version: str | None) -> tuple[Registry, VersionColumns]:
     """Return the registry and the columns of a live version."""
     registry = Registry(home.catalog_url, home.catalog_busy_s, home.root)
+    store = open_store(home.store_url)
+    expect_book(registry, store)
     row = registry.version(version)
     if row.status != "live":
         raise CorpusError(
             f"version {row.name} is {row.status}; `catalog versions` names the one in its place"
         )
     orders = Suppressions.from_rows((order.kind, order.value) for order in registry.suppressions())
-    return registry, columns_of_version(registry, open_store(home.store_url), row, orders)
+    return registry, columns_of_version(registry, store, row, orders)
 
 
 def open_columns(

@@ -21,7 +21,10 @@ from catalog.cli.terminal import escape
 from catalog.db.database import timestamp
 from catalog.db.registry import Registry
 from catalog.db.rows import TakedownRow
-from catalog.takedown.certificates import SIGNATURE, Signer
+from catalog.formats.canonical import strict_json
+from catalog.takedown.book import deliver, expect_book
+from catalog.takedown.certificates import certificate_bytes
+from catalog.takedown.signing import SIGNATURE, Signer
 from corpus_assets.core.store import Store, sha256_hex
 from corpus_assets.graph.engine.base import Cleared
 from corpus_assets.takedown.residue import Search
@@ -34,7 +37,7 @@ from corpus_assets.versions.removed import (
     ClusterChange,
 )
 
-FORMAT = "corpus-assets/takedown-certificate/2"
+FORMAT = "corpus-assets/takedown-certificate/3"
 ONCE = ("documents", "versions", "clusters", "files")
 """Certificates of a request with equal values here are the same: none is written twice."""
 
@@ -65,7 +68,7 @@ class Proof:
 
 def certified_versions(store: Store, registry: Registry, request: int) -> set[str] | None:
     """Return the new versions that a request's complete certificates cover; None without any."""
-    found = [json.loads(store.read(row.path)) for row in registry.certificates(request)]
+    found = [strict_json(store.read(row.path)) for row in registry.certificates(request)]
     whole = [body for body in found if not body["files"]["left"]]
     return {name for body in whole for name in body["covers"]} if whole else None
 
@@ -81,17 +84,17 @@ def write_certificates(
 
     `named` gives the documents of each request among those the run removed.
     """
+    expect_book(registry, store)  # nothing is signed on top of a book that was cut short
     chain = registry.certificates()
     signer = Signer.load()
-    if signer is not None:
-        signer.expect_head(store.url, chain)
     for request in requests:
         held = Counter(row.kind for row in registry.takedown_suppressions(request.id))
         body = _body(request, dict(sorted(held.items())), set(named[request.id]), proof)
         mine = [row for row in chain if row.request_id == request.id]
-        if mine and _says_the_same(json.loads(store.read(mine[-1].path)), body):
+        if mine and _says_the_same(strict_json(store.read(mine[-1].path)), body):
             continue
         body |= {
+            "book": _written_on(registry),
             "number": len(chain) + 1,
             "previous_sha256": chain[-1].sha256 if chain else None,
             "issued_at": timestamp(),
@@ -101,14 +104,19 @@ def write_certificates(
         rendered = render_certificate(body).encode()
         body["page_sha256"] = sha256_hex(rendered)
         body[SIGNATURE] = signer.sign(body) if signer is not None else None
-        data = json.dumps(body, indent=1, sort_keys=True).encode()
+        data = certificate_bytes(body)
         store.write(f"{name}.html", rendered)
         store.write(f"{name}.json", data)
         digest = sha256_hex(data)
         registry.put_certificate(request.id, f"{name}.json", digest, body["previous_sha256"])
-        if signer is not None:
-            signer.record_head(store.url, body["number"], digest)
+        deliver(registry, store, signer)
         chain = registry.certificates()
+
+
+def _written_on(registry: Registry) -> dict[str, Any]:
+    """Name the order book and its last entry."""
+    head = registry.book_head()
+    return dict(zip(("id", "entry", "sha256"), head or (None, 0, None), strict=True))
 
 
 def _says_the_same(earlier: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
@@ -454,7 +462,8 @@ def _proof(body: Mapping[str, Any]) -> str:
     documents = [(row["doc_id"], row["text_id"]) for row in body["documents"]]
     return (
         f"<dl><dt>This certificate</dt><dd>number {body['number']} of the chain, of "
-        f"{escape(body['issued_at'])}</dd><dt>The one before</dt><dd><code>"
+        f"{escape(body['issued_at'])}; order book <code>{body['book']['id']}</code>, after entry "
+        f"{body['book']['entry']}</dd><dt>The one before</dt><dd><code>"
         f"{body['previous_sha256'] or 'none: this is the first'}</code></dd>"
         f"<dt>Signed with</dt><dd>{_signed(body['key_sha256'])}</dd>"
         f"<dt>Made by</dt><dd>corpus-assets {escape(body['code_version'])}</dd></dl>"

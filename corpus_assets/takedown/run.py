@@ -24,6 +24,7 @@ from catalog.db.registry import Registry
 from catalog.db.rows import TakedownRow
 from catalog.errors import CatalogError, OrdersChanged
 from catalog.formats.store import Store as CatalogStore
+from catalog.takedown.book import recorded
 from catalog.takedown.requests import Rematched, look_again
 from corpus_assets.build import Runner, build_unless
 from corpus_assets.core.errors import CorpusError
@@ -184,7 +185,8 @@ def run_pending(
             if outcome.deletion.left:
                 registry.fail_takedowns(list(work.claimed), work.owner, not_deleted(outcome))
             else:
-                registry.finish_takedowns(list(work.claimed), work.owner, [])
+                with recorded(registry, store):
+                    registry.finish_takedowns(list(work.claimed), work.owner, [])
         except BaseException as error:
             reason = str(error) or "the run was stopped"
             with contextlib.suppress(CatalogError):  # the first error is the one to tell

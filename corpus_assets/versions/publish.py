@@ -35,6 +35,7 @@ from catalog.formats.manifest import (
     join_labels,
 )
 from catalog.formats.places import portable
+from catalog.takedown.book import deliver
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.identity import canonical_json
@@ -170,6 +171,7 @@ def _publish(
     actions = [change.action(request) for request in requests for change in changes]
     try:
         _register(pipeline, registry, version, row, lineage, keys, replaces, actions)
+        deliver(registry, store)  # the order book says what was revoked
     except OrdersChanged:
         for path in store.list(folder):  # it is not registered, and the report quotes documents
             store.delete(path)

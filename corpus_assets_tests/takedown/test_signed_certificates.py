@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,12 @@ from click.testing import CliRunner, Result
 from catalog.cli.commands import main as catalog_main
 from catalog.db.registry import Registry
 from catalog.db.rows import NewTakedown
+from catalog.errors import OrderBookError
 from catalog.formats.store import Store as CatalogStore
-from catalog.takedown import certificates as signing
-from catalog.takedown.certificates import Trust, broken_links
+from catalog.takedown import signing
+from catalog.takedown.book import book_problems
+from catalog.takedown.certificates import broken_links
+from catalog.takedown.signing import Trust
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import open_store
 from corpus_assets.takedown.certificate import Deletion, Proof, write_certificates
@@ -39,6 +43,24 @@ for row, path in db.execute("SELECT id, path FROM takedown_certificates ORDER BY
     db.execute("UPDATE takedown_certificates SET sha256 = ?, previous_sha256 = ? WHERE id = ?",
                (digest, previous, row))
     previous = digest
+db.commit()
+"""
+
+BOOK_TOO = """
+def canonical(value):
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+previous = None
+rows = dict(db.execute("SELECT path, sha256 FROM takedown_certificates"))
+for path in sorted((home / "store" / "order_book").iterdir()):
+    entry = json.loads(path.read_bytes())
+    entry["previous_sha256"] = previous
+    for row in entry["body"].get("certificates", ()):
+        row["sha256"] = rows[row["path"]]
+    path.write_bytes(canonical(entry))
+    del entry["signature"]
+    previous = hashlib.sha256(canonical(entry)).hexdigest()
+    db.execute("UPDATE order_book SET sha256 = ?, entry = ? WHERE number = ?",
+               (previous, canonical(entry).decode(), entry["number"]))
 db.commit()
 """
 
@@ -85,8 +107,9 @@ def _certify(home: Home, *urls: str, removed: bool = True) -> list[Path]:
 
 
 def _broken(home: Home, *keys: Path) -> list[str]:
+    place = Registry(home.catalog_url), CatalogStore(home.store_url)
     trust = Trust.given(keys)
-    return broken_links(Registry(home.catalog_url), CatalogStore(home.store_url), trust)
+    return [*book_problems(*place, trust), *broken_links(*place, trust)]
 
 
 def test_the_private_key_is_its_owners_alone_and_lies_outside_home_and_store(home: Home) -> None:
@@ -154,20 +177,80 @@ def test_a_rewritten_chain_with_its_rows_is_found_out_when_it_was_signed(home: H
     subprocess.run([sys.executable, "-c", FORGER, str(home.root)], check=True)
     found = _broken(home, public)
     assert sum("was altered after it was signed" in line for line in found) == 2
-    assert "certificate number 2 is not the one that was signed" in found
+    assert "the catalog lists other certificates" in found
 
 
-def test_a_chain_that_was_cut_short_does_not_reach_its_head(home: Home) -> None:
+def _cut_short(home: Home, entries: int) -> None:
+    """Take the last entries out of the book, with all that they brought, in catalog and store."""
+    with sqlite3.connect(home.root / "catalog.db") as database:
+        database.execute("DELETE FROM order_book WHERE number > ?", (entries,))
+        for table in ("takedown_certificates", "suppression_holders", "takedown_actions"):
+            database.execute(f"DELETE FROM {table} WHERE request_id > 1")
+        database.execute("DELETE FROM suppressions WHERE request_id > 1")
+        database.execute("DELETE FROM takedown_requests WHERE id > 1")
+    database.close()
+    for path in (home.root / "store" / "order_book").iterdir():
+        if int(path.stem) > entries:
+            path.unlink()
+
+
+def test_newest_certificates_that_were_removed_are_missed_wherever_the_store_lies(
+    home: Home,
+) -> None:
     public = _keygen(home)
     *_, last = _certify(home, "com,example)/a", "com,example)/b")
-    with sqlite3.connect(home.root / "catalog.db") as database:
-        database.execute("DELETE FROM takedown_certificates WHERE request_id = 2")
-    database.close()
-    last.unlink()
-    (problem,) = _broken(home, public)
-    assert "ends with number 1, and 2 were signed" in problem
-    with pytest.raises(signing.SigningError, match="Bring the certificates"):
-        _certify(home, "com,example)/c")
+    for file in (last, last.with_suffix(".html")):
+        file.unlink()
+    _cut_short(home, 2)
+    told = "ends with entry 2, and 4 were signed"
+    assert any(told in line for line in _broken(home, public))
+    store = home.root / "store"
+    store.rename(home.root / "elsewhere")
+    store.symlink_to(home.root / "elsewhere")
+    assert any(told in line for line in _broken(home, public)), "behind a link"
+    home.root.rename(home.root.with_name("renamed"))
+    moved = Home.resolve(str(home.root.with_name("renamed")))
+    (moved.root / "store").unlink()
+    (moved.root / "elsewhere").rename(moved.root / "store")
+    assert any(told in line for line in _broken(moved, public)), "in a home of another name"
+    with pytest.raises(OrderBookError, match="and 4 were signed"):
+        _certify(moved, "com,example)/c")
+    restored = _run(moved, "restore")
+    assert (restored.exit_code, "and 4 were signed" in restored.stderr) == (2, True)
+
+
+def test_a_signed_book_that_the_head_record_does_not_know_is_a_problem(home: Home) -> None:
+    public = _keygen(home)
+    _certify(home, "com,example)/a")
+    heads = signing.heads_path(signing.key_path())
+    heads.unlink()
+    assert any("does not know it" in line for line in _broken(home, public))
+    with pytest.raises(OrderBookError, match="bring the head record back"):
+        _certify(home, "com,example)/b")
+    told = _run(home, "restore")
+    assert told.exit_code == 0, told.output
+    assert "did not know this book, and does now" in told.output
+    assert _broken(home, public) == []
+    _certify(home, "com,example)/b")
+
+
+def test_each_store_and_copy_of_it_is_known_by_its_book(home: Home, tmp_path: Path) -> None:
+    """One key signs for several homes, and a copy of one may go on by itself."""
+    _keygen(home)
+    other = Home.resolve(str(tmp_path / "other"))
+    Registry(other.catalog_url).upgrade()
+    _certify(home, "com,example)/a")
+    _certify(other, "com,example)/a", "com,example)/b")
+    heads = signing.load_heads(signing.heads_path(signing.key_path()))
+    assert sorted(head["number"] for head in heads.values()) == [2, 4]
+    for place in (home, other):
+        book = json.loads((place.root / "store/order_book/00000001.json").read_bytes())["book"]
+        assert book in heads
+        assert _body(place.root / "store/certificates/00000001.json")["book"] == {
+            "id": book,
+            "entry": 1,
+            "sha256": Registry(place.catalog_url).order_book().rows[0].sha256,
+        }
 
 
 def test_signatures_that_were_stripped_are_missed(home: Home) -> None:
@@ -194,7 +277,8 @@ def test_without_a_key_certificates_claim_no_more_than_digests_show(home: Home) 
     page = certificate.with_suffix(".html").read_text()
     assert "not signed, so it does not show changes by who can write to both" in page
     assert "unnoticed" not in page
-    subprocess.run([sys.executable, "-c", FORGER, str(home.root)], check=True)
+    forger = FORGER + BOOK_TOO
+    subprocess.run([sys.executable, "-c", forger, str(home.root)], check=True)
     assert _broken(home) == [], "as the page says"
 
 
@@ -212,6 +296,33 @@ def test_what_is_not_a_certificate_is_refused_in_one_line(home: Home, tmp_path: 
     done = _run(home, "verify", str(tmp_path / "x.json"), "--public-key", str(public))
     assert done.exit_code == 2
     assert "is not a certificate of a takedown" in done.stderr
+    (tmp_path / "x.json").write_text("[" * 100_000)
+    deep = _run(home, "verify", str(tmp_path / "x.json"), "--public-key", str(public))
+    assert (deep.exit_code, "nested too deeply" in deep.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda text: text.replace("{", '{"request": {"id": 1, "reason": "forged"},', 1),
+        lambda text: text.replace('"reason": "asked"', '"reason": "forged", "reason": "asked"'),
+        lambda text: text.replace("\n", "\n "),
+        lambda text: text + "\n",
+        lambda text: text.replace('"asked"', '"\\u0061sked"'),
+    ],
+    ids=["key twice", "key twice inside", "spaces", "a line more", "another spelling"],
+)
+def test_a_copy_is_word_for_word_or_not_genuine(home: Home, forge: Callable[[str], str]) -> None:
+    public = _keygen(home)
+    (certificate,) = _certify(home, "com,example)/a")
+    written = certificate.read_text()
+    assert forge(written) != written
+    certificate.write_text(forge(written))
+    done = _run(home, "verify", str(certificate), "--public-key", str(public))
+    assert done.exit_code != 0
+    assert "genuine" not in done.output
+    certificate.write_text(written)
+    assert _run(home, "verify", str(certificate), "--public-key", str(public)).exit_code == 0
 
 
 def _body(path: Path) -> dict[str, Any]:

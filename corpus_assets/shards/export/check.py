@@ -25,6 +25,7 @@ from pydantic import ValidationError
 from catalog.db.registry import Registry
 from catalog.db.rows import VersionRow
 from catalog.formats.manifest import Manifest, ShardRef
+from catalog.takedown.book import expect_book
 from corpus_assets.core.errors import ShardError, StoreError
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import Store, open_store
@@ -63,9 +64,10 @@ def check_export(home: Home, folder: Path, hashes: bool = False) -> dict[str, An
     export = _read(folder)
     damaged = list(_damage(export, hashes))
     registry = Registry(home.catalog_url, home.catalog_busy_s, home.root)
+    store = open_store(home.store_url)
+    expect_book(registry, store)
     row = registry.version(export.plan.version)
     successor = _successor(registry, row)
-    store = open_store(home.store_url)
     changed = _changed_shards(export.manifest, store, row, successor)
     samples, documents, exact = _affected(export, store, changed)
     return {

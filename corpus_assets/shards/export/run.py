@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from catalog.db.registry import Registry
 from catalog.formats.manifest import Manifest
+from catalog.takedown.book import expect_book
 from corpus_assets.core.errors import ShardError, StoreError
 from corpus_assets.core.home import Home
 from corpus_assets.core.identity import canonical_json
@@ -47,11 +48,12 @@ class Source:
 def open_version(home: Home, name: str) -> Source:
     """Open a live version's manifest and tokenizer, both checked against their digests."""
     registry = Registry(home.catalog_url, home.catalog_busy_s, home.root)
+    store = open_store(home.store_url)
+    expect_book(registry, store)
     row = registry.version(name)
     if row.status != "live":
         instead = f"; export {row.superseded_by} in its place" if row.superseded_by else ""
         raise ShardError(f"version {name} is {row.status}, a takedown has replaced it{instead}")
-    store = open_store(home.store_url)
     content = read_checked(store, row.manifest_path, row.manifest_sha256)
     manifest = parse_manifest(content, row.manifest_path)
     tokenizer = read_checked(store, manifest.tokenizer.path, manifest.tokenizer.sha256)
