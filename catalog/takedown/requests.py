@@ -23,7 +23,7 @@ from catalog.formats.ids import NEAR_TEXT
 from catalog.formats.store import Store
 from catalog.lineage.tables import MIN_PREFIX, LiveLineage
 from catalog.plugins import installed, load
-from catalog.takedown.match import ROLES, FoundDocument, Matcher
+from catalog.takedown.match import ROLES, TEXT_KINDS, FoundDocument, Matcher
 from catalog.takedown.target import (
     ID_DIGITS,
     Target,
@@ -221,6 +221,8 @@ def _target(registry: Registry, row: TakedownRow) -> Target:
     elif row.kind == "text_id":  # with the spellings of its end that were filed along with it
         values = dict.fromkeys([row.value, *held.get("text_id", [])])
         orders = tuple(("text_id", value) for value in values)
+    if row.kind in TEXT_KINDS:  # with the documents that were found to have it
+        orders += tuple(("doc_id", value) for value in held.get("doc_id", []))
     if row.near_duplicates:
         orders += tuple((NEAR_TEXT, value) for value in held.get(NEAR_TEXT, []))
     return Target(row.kind, row.value, row.given, orders, row.text_sha256)

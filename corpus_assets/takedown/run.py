@@ -24,6 +24,7 @@ from catalog.db.registry import Registry
 from catalog.db.rows import TakedownRow
 from catalog.errors import CatalogError, OrdersChanged
 from catalog.formats.store import Store as CatalogStore
+from catalog.takedown.left import documents_left
 from catalog.takedown.requests import Rematched, look_again
 from corpus_assets.build import Runner, build_unless
 from corpus_assets.core.errors import CorpusError
@@ -57,6 +58,7 @@ from corpus_assets.versions.removed import (
     of_request,
 )
 
+LEFT_NAMED = 5
 TAKEDOWN_NAME = re.compile(r"^(?P<base>.+)\.td(?P<number>\d+)$")
 
 Tell = Callable[[str], None]
@@ -277,6 +279,7 @@ class _Work:
             self.tell,
         )
         named = {number: self._named(removed, number) for number in ids}
+        self._expect_none_left({doc_id for some in named.values() for doc_id in some})
         uncertified = [n for n in ids if named[n] or self._certified(n) is None]
         requests = self.registry.takedowns_of(uncertified)
         likes = {copy.doc_id for copy in found.copies_of(found.removed, watched)} if found else ()
@@ -298,6 +301,19 @@ class _Work:
             self._snapshots(changes),
             cleared,
         )
+
+    def _expect_none_left(self, doc_ids: Iterable[str]) -> None:
+        """Refuse to certify what `catalog takedown verify` would deny at once."""
+        removed = {bytes.fromhex(doc_id) for doc_id in doc_ids}
+        left = documents_left(self.registry, CatalogStore(self.home.store_url), removed)
+        if left:
+            versions = ", ".join(sorted({row["version"] for row in left}))
+            found = sorted({row["doc_id"] for row in left})
+            raise CorpusError(
+                f"{len(found)} removed document{'s are' if len(found) > 1 else ' is'} still in "
+                f"{versions}: {', '.join(found[:LEFT_NAMED])}. Nothing was certified and the "
+                "requests stay open: request them by --doc-id as well, and run again"
+            )
 
     def _delete(
         self, changes: Sequence[Change], noted: Iterable[Removed]
