@@ -171,14 +171,16 @@ def test_a_text_of_one_version_takes_its_documents_out_of_all(
     assert len(gone) == 3
     by_text(home, asked_of, kind, tmp_path)
     outcome = run_pending(Home.resolve(str(home)))
-    assert outcome is not None and {c.before for c in outcome.changes} == set(ENGINES)
+    assert outcome is not None
+    assert {c.before for c in outcome.changes} == set(ENGINES)
     for version in ENGINES:
         for table in ("texts", "final_text", "spans"):
             assert gone.isdisjoint(documents(home, f"{version}.td1", table))
     registry = registry_of(home)
     assert [row.status for row in registry.takedowns()] == ["done"]
     proof = verify_takedown(registry, CatalogStore(str(home / "store")), 1)
-    assert proof["whole"] and proof["documents_removed"] == 3
+    assert proof["whole"]
+    assert proof["documents_removed"] == 3
     if kind == "file":
         made = {version: version_files(home, f"{version}.td1") for version in ENGINES}
         assert made == never_seen(base, home, tmp_path / "scratch")
@@ -198,7 +200,8 @@ def test_a_run_that_leaves_a_removed_document_in_a_version_is_not_done(
         run_pending(Home.resolve(str(home)))
     (row,) = registry.takedowns()
     assert (row.status, registry.certificates()) == ("pending", [])
-    assert row.error is not None and "still in blocks-1" in row.error
+    assert row.error is not None
+    assert "still in blocks-1" in row.error
     monkeypatch.undo()
     for doc_id in re.findall("[0-9a-f]{32}", row.error):
         request(home, "--doc-id", doc_id)
