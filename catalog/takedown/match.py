@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.db.rows import NewTakedown
+from catalog.db.rows import LineageRow, NewTakedown
 from catalog.formats.ids import NEAR_TEXT, near_text_order
 from catalog.formats.key_files import (
     CLUSTER_IDS,
@@ -31,9 +31,16 @@ from catalog.formats.key_files import (
     id_key,
     url_hash,
 )
-from catalog.formats.urls import host_key
+from catalog.formats.urls import (
+    BARE_IN_NAME,
+    BARE_IN_PATH,
+    BARE_IN_VALUE,
+    host_key,
+    one_spelling,
+    spellings,
+)
 from catalog.lineage.lookups import Found
-from catalog.lineage.rows import Keys, domain_ranges, prefix_ranges
+from catalog.lineage.rows import Keys, Rows, domain_ranges, prefix_ranges
 from catalog.lineage.tables import LiveLineage
 from catalog.takedown.target import ADDRESS_ORDERS, Target, find_near_copies, is_shared_suffix
 
@@ -53,6 +60,34 @@ HOST_OF_KEY = """CASE
 END"""
 
 
+def _bare(text: str, chars: str, space: str = "%20") -> str:
+    """Return SQL that writes some escaped characters of a text bare."""
+    for char in chars:
+        escaped = "''" if char == "'" else char
+        text = f"replace({text}, '%{ord(char):02X}', '{escaped}')"
+    return f"replace({text}, '%20', '{space}')" if space != "%20" else text
+
+
+_NAME, _VALUE = (
+    _bare(text, chars, "+")
+    for text, chars in (
+        ("split_part(item, '=', 1)", BARE_IN_NAME),
+        ("substr(item, strpos(item, '=') + 1)", BARE_IN_VALUE),
+    )
+)
+ONE_SPELLING = f"""CREATE OR REPLACE TEMP MACRO one_spelling(key) AS CASE
+    WHEN NOT contains(key, '%') OR NOT contains(key, ')/') THEN key
+    ELSE substr(key, 1, strpos(key, ')/') + 1)
+        || {_bare("split_part(substr(key, strpos(key, ')/') + 2), '?', 1)", BARE_IN_PATH)}
+        || CASE WHEN contains(key, '?') THEN '?' || array_to_string(list_sort(list_transform(
+            string_split(substr(key, strpos(key, '?') + 1), '&'),
+            lambda item: CASE WHEN contains(item, '=') THEN {_NAME} || '=' || {_VALUE}
+                ELSE {_NAME} END)), '&')
+        ELSE '' END
+    END"""
+"""`catalog.formats.urls.one_spelling` in SQL; a test holds the two against each other."""
+
+
 @dataclass(frozen=True, slots=True)
 class FoundDocument:
     """A document that goes, and as what: one of `ROLES`."""
@@ -67,12 +102,13 @@ class Matcher:
     def __init__(self, live: LiveLineage) -> None:
         self.live = live
         self._batch = 0
+        live.execute(ONE_SPELLING)
         live.execute("CREATE OR REPLACE TEMP TABLE gone (doc_id BLOB PRIMARY KEY, batch BIGINT)")
         focus_on_derived(live)
         live.execute(
-            "CREATE OR REPLACE TEMP TABLE derived AS SELECT DISTINCT doc_id, url_key AS own_key, "
-            f"unnest(derived_from) AS url_key FROM {live.scan('texts')} "
-            "WHERE len(derived_from) > 0"
+            "CREATE OR REPLACE TEMP TABLE derived AS SELECT DISTINCT doc_id, own_key, "
+            "one_spelling(parent) AS url_key FROM (SELECT doc_id, url_key AS own_key, "
+            f"unnest(derived_from) AS parent FROM {live.scan('texts')} WHERE len(derived_from) > 0)"
         )
         live.execute(
             "CREATE OR REPLACE TEMP TABLE asked (kind VARCHAR, value VARCHAR, near BOOLEAN)"
@@ -109,17 +145,18 @@ class Matcher:
             "role UTINYINT, PRIMARY KEY (n, doc_id))"
         )
         addresses = [
-            (n, *order)
+            (n, kind, value if kind == "host" else one_spelling(value))
             for n, (target, _) in enumerate(targets)
-            for order in target.orders
-            if order[0] in ADDRESS_ORDERS
+            for kind, value in target.orders
+            if kind in ADDRESS_ORDERS
         ]
         columns = zip(*addresses, strict=True) if addresses else ((), (), ())
         types = (pa.int64(), pa.string(), pa.string())
         arrays = [pa.array(list(c), t) for c, t in zip(columns, types, strict=True)]
         live.connection.register("addresses", pa.table(arrays, names=["n", "kind", "value"]))
         documents = f"(SELECT * FROM {live.scan('documents')} WHERE reason IS NULL)"
-        self._by_address(addresses, f"(SELECT doc_id, url_key, host FROM {documents})", 0)
+        pages = f"(SELECT doc_id, one_spelling(url_key) AS url_key, host FROM {documents})"
+        self._by_address(addresses, pages, 0)
         if any(target.kind == "doc_id" for target, _ in targets):
             self._by_id(documents, "kind = 'doc_id'")
         if any(text_ids):
@@ -251,9 +288,10 @@ class Matcher:
         return {row["n"] for row in fresh}
 
     def _add(self, select: str, parameters: Sequence[Any] = ()) -> int:
-        """Add rows (n, doc_id, url_key, role); who is there keeps the role it has."""
+        """Add rows (n, doc_id, url_key, role); who is there keeps the role it has. Keys are in one
+        spelling."""
         return self.live.execute(
-            "INSERT INTO going SELECT n, doc_id, any_value(url_key), min(role) "
+            "INSERT INTO going SELECT n, doc_id, one_spelling(any_value(url_key)), min(role) "
             f"FROM ({select}) AS found (n, doc_id, url_key, role) GROUP BY n, doc_id "
             "ON CONFLICT DO NOTHING",
             parameters,
@@ -458,7 +496,7 @@ def _has_keys(target: Target, sources: Iterable[str]) -> bool:
     Hosts are kept for pages: a prefix of record keys has none, and a domain of numbers alone
     could be the end of an address made of numbers.
     """
-    if target.kind == "url_prefix":
+    if target.kind == "url_prefix" or (target.kind == "url" and spellings(target.value) is None):
         host, end, _ = target.value.partition(")")
         of_source = any(target.value.startswith(f"{name}:") for name in sources)
         return bool(end) and not of_source and SURT_HOST.fullmatch(host) is not None
@@ -469,8 +507,14 @@ def _has_keys(target: Target, sources: Iterable[str]) -> bool:
 
 def _of_target(keys: Keys, target: Target) -> Found:
     if target.kind == "url":
-        named = [value for kind, value in target.orders if kind == "url_key"]
-        return [pair for one in named for pair in keys.find(URL_KEYS, url_hash(one))]
+        found: list[tuple[LineageRow, Rows]] = []
+        for kind, value in target.orders:
+            names = spellings(value) if kind == "url_key" else []
+            if names is None:
+                found += keys.hosts(prefix_ranges(value))
+            for name in names or ():
+                found += keys.find(URL_KEYS, url_hash(name))
+        return found
     if target.kind == "url_prefix":
         return keys.hosts(prefix_ranges(target.value))
     if target.kind == "domain":
