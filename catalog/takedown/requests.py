@@ -24,6 +24,7 @@ from catalog.formats.store import Store
 from catalog.lineage.tables import MIN_PREFIX, LiveLineage
 from catalog.plugins import installed, load
 from catalog.takedown.match import ROLES, TEXT_KINDS, FoundDocument, Matcher
+from catalog.takedown.nearest import nearest
 from catalog.takedown.target import (
     ID_DIGITS,
     Target,
@@ -74,6 +75,7 @@ def request(
         if wide is not None and not dry_run and not confirmed:
             raise TakedownTooWide(f"{wide}; look with --dry-run, and file it with --yes")
         touched = impact(live)
+        near = [] if found.documents else nearest(live, target)
     if dry_run:
         known = registry.find_takedowns([key_of(found)]).get(key_of(found))
         row, outcome = known, "dry_run"
@@ -91,6 +93,7 @@ def request(
         "hosts_truncated": len(hosts) > HOSTS_LISTED,
         "needs_yes": wide,
         "standing": found.documents == 0,
+        "nearest": near,
         "documents": found.documents,
         "documents_by_role": {role: found.found[role] for role in ROLES},
         "documents_listed": found.found["listed"],

@@ -181,6 +181,14 @@ def test_a_text_of_one_version_takes_its_documents_out_of_all(
     proof = verify_takedown(registry, CatalogStore(str(home / "store")), 1)
     assert proof["whole"]
     assert proof["documents_removed"] == 3
+    for version in ENGINES:
+        before, after = (
+            next(gate for gate in registry.gates(name) if gate.name == "audit")
+            for name in (version, f"{version}.td1")
+        )
+        assert (before.outcome, after.outcome) == ("passed", "not measured")
+        assert "audit ran on 0 held-out texts: not measured" in after.detail["message"]
+        assert after.passed, "it closes nothing"
     if kind == "file":
         made = {version: version_files(home, f"{version}.td1") for version in ENGINES}
         assert made == never_seen(base, home, tmp_path / "scratch")

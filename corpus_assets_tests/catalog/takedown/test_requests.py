@@ -8,7 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
+from catalog.cli.commands import main
 from catalog.db.registry import Registry
 from catalog.errors import AmbiguousName, TakedownRefused, TakedownTooWide, UnknownName
 from catalog.formats.ids import text_id
@@ -173,6 +175,55 @@ def test_a_request_that_matches_nothing_is_kept_as_a_standing_order(own_corpus: 
     (row,) = own_corpus.registry.takedowns("pending")
     assert (row.standing, row.reason) == (True, "asked for")
     assert [s.value for s in own_corpus.registry.suppressions()] == ["example,nowhere)/"]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    urls = [
+        "http://notes.example/Archive/index.html", "http://notes.example/two/",
+        "http://notes.example/list?page=2", "http://notes.example/o%27brien",
+        "http://notes.example/Other", "http://www.elsewhere.example/x",
+    ]  # fmt: skip
+    docs = [Doc(EARLY, i % 2, i, url, f"page {i} of the notebook") for i, url in enumerate(urls)]
+    return build(tmp_path_factory.mktemp("site"), docs=docs)
+
+
+@pytest.mark.parametrize(
+    ("asked", "nearest", "by"),
+    [
+        ("https://notes.example/two", "http://notes.example/two/", "slash"),
+        ("notes.example/TWO", "http://notes.example/two/", "case"),
+        ("notes.example/archive/", "http://notes.example/Archive/index.html", "index page"),
+        ("notes.example/list/?page=3", "http://notes.example/list?page=2", "query"),
+        ("notes.example/list", "http://notes.example/list?page=2", "query"),
+        ("notes.example/O'Brien", "http://notes.example/o%27brien", "case"),
+        ("notes.example/others", "http://notes.example/Other", "path"),
+        ("note.example/two", "notes.example", "host"),
+        ("m.notes.example/two", "notes.example", "host"),
+    ],
+)
+def test_a_request_that_matches_nothing_shows_the_nearest_addresses(
+    site: Corpus, asked: str, nearest: str, by: str
+) -> None:
+    answer = dry(site, url_target(asked))
+    assert answer["standing"]
+    assert answer["nearest"][0] == {"address": nearest, "differs_by": by}
+    if by not in ("host", "path"):
+        assert all(one["differs_by"] == "path" for one in answer["nearest"][1:])
+
+
+def test_prefixes_and_domains_show_what_is_near_and_ids_and_matches_nothing(site: Corpus) -> None:
+    prefix = dry(site, url_prefix_target("notes.example/archive/i"))["nearest"]
+    assert prefix[0]["address"] == "http://notes.example/Archive/index.html"
+    (host,) = dry(site, domain_target("elsewere.example"))["nearest"]
+    assert host == {"address": "elsewhere.example", "differs_by": "host"}
+    assert dry(site, domain_target("nothing.test"))["nearest"] == []
+    assert dry(site, doc_id_target("ab" * 16))["nearest"] == []
+    assert dry(site, url_target("notes.example/two/"))["nearest"] == []
+    command = ["takedown", "request", "--url", "notes.example/two", "--reason", "x", "--dry-run"]
+    said = CliRunner().invoke(main, [*command, "--home", str(site.home)]).output
+    assert "http://notes.example/two/" in said
+    assert "slash" in said
 
 
 def test_the_same_request_twice_is_one_request(own_corpus: Corpus) -> None:
