@@ -13,7 +13,7 @@ from typing import Any
 from catalog.db.rows import FileRow, SuppressionRow
 from catalog.errors import SourceUnavailable, TakedownRefused, UnknownName
 from catalog.formats.ids import MIN_AGREEING, NEAR_TEXT, agreeing, ordered_sketch
-from catalog.formats.urls import current_key, current_order
+from catalog.formats.urls import current_order
 from catalog.lineage.lookups import records_by_id, records_of
 from catalog.lineage.tables import Lineage, Row
 from catalog.plugins import installed, load
@@ -153,7 +153,8 @@ class _Orders:
 
     def cover(self, doc_id: bytes, record: Row, texts: Sequence[Row]) -> bool:
         """Return whether one of them is about a record of a document, or about its text."""
-        key, host = current_key(str(record["url_key"] or "")), str(record["host"] or "")
+        key, host = str(record["url_key"] or ""), str(record["host"] or "")
+        key = current_order("url_key", key)
         labels = host.split(".") if host else []
         hosts = (".".join(labels[i:]) for i in range(len(labels)))
         text_ids = (bytes(row["text_id"]).hex() for row in texts)

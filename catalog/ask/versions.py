@@ -40,7 +40,9 @@ def resolve(registry: Registry, store: Store, name: str) -> dict[str, Any]:
         "inputs": _inputs(registry, version.name),
         "groups": list(groups.values()),
         "shards": [asdict(row) | {"name": row.full_name} for row in shards],
-        "gates": [asdict(gate) for gate in registry.gates(version.name)],
+        "gates": [
+            asdict(gate) | {"outcome": gate.outcome} for gate in registry.gates(version.name)
+        ],
     }
 
 

@@ -49,6 +49,9 @@ def show_request(answer: dict[str, Any]) -> None:
         print_line(_standing(answer))
         for line in _near_copies(answer):
             print_line(line)
+        if answer["nearest"]:
+            print_line()
+            print_records(answer["nearest"], "address=nearest address", "differs_by=differs by")
         return
     _show_impact(answer)
     if answer["kind"] in ("domain", "url_prefix"):
@@ -162,10 +165,16 @@ def _status(row: dict[str, Any]) -> str:
 
 
 def _standing(answer: dict[str, Any]) -> str:
-    return (
+    said = (
         "No document of a live version matches. The order stands: what it names is refused in "
         "every later snapshot and build."
     )
+    if answer["kind"].startswith("text"):
+        said += (
+            " A text has to be given as it was extracted: `catalog find --text-file` looks inside "
+            "final texts."
+        )
+    return said
 
 
 def _near_copies(answer: dict[str, Any]) -> list[str]:

@@ -44,7 +44,7 @@ def show_resolved(answer: dict[str, Any]) -> None:
     if answer["gates"]:
         print_line()
         gates = [gate | {"said": gate["detail"].get("message")} for gate in answer["gates"]]
-        print_records(gates, "name=gate", "passed", "said")
+        print_records(gates, "name=gate", "outcome", "said")
     print_line()
     print_records(answer["inputs"], "snapshot=input snapshot", "source", "files", "bytes")
     print_line()

@@ -321,6 +321,9 @@ class CertificateRow:
     created_at: str = ""
 
 
+NOT_MEASURED = "not measured"
+
+
 @dataclass(frozen=True, slots=True)
 class OrderBookRow:
     """An entry of the order book (`catalog.formats.order_book`), in canonical form without its
@@ -343,6 +346,13 @@ class GateRow:
     threshold: float | None = None
     detail: Mapping[str, Any] = field(default_factory=dict)
     created_at: str = ""
+
+    @property
+    def outcome(self) -> str:
+        """`closed`, `passed`, or `not measured` where it stays open without a measurement."""
+        if not self.passed:
+            return "closed"
+        return NOT_MEASURED if self.detail.get("outcome") == NOT_MEASURED else "passed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,19 @@ domains is used, so the answer never changes with time.
 Names of sessions are those that archives' canonicalizers strip: what only a session is called
 whatever its value, `sid` and the like where the value is as long as such names are, since a short
 one may be the page.
+
+Takedowns go one step further (`one_spelling`). RFC 3986 lets a server tell `'` from `%27`, so they
+are two keys; but where a reserved character separates nothing, hardly one does, and people copy
+either form. A request means the page in both. Keys themselves stay as they are: they name documents
+that were built long ago.
 """
 
 import ipaddress
 import re
 import unicodedata
 from contextlib import suppress
+from itertools import product
+from math import prod
 
 MAX_CHARS = 65_536
 
@@ -68,6 +75,13 @@ _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}|[^!-~]|[\"<>\\^`{|}%]", re.DOTALL)
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
+MOST_SPELLINGS = 64  # that are worth looking up one by one
+BARE_IN_PATH = "!$&'()*+,:;=@[]"
+BARE_IN_NAME = "!$'()*,/:;?@[]"  # of a query parameter
+BARE_IN_VALUE = f"{BARE_IN_NAME}="
+"""Reserved characters that separate nothing at that place. `+` in a query is a space."""
+
+
 def canonical_url(url: str) -> str:
     """Return the one spelling of `url`: `http://host[:port]/path[?query]`. ValueError when it is
     none."""
@@ -113,11 +127,62 @@ def current_key(key: str, is_prefix: bool = False) -> str:
 def current_order(kind: str, value: str) -> str:
     """Return the value of a standing order in today's form of addresses, whichever release stored it."""
     if kind in ("url_key", "url_prefix"):
-        return current_key(value, is_prefix=kind == "url_prefix")
+        return one_spelling(current_key(value, is_prefix=kind == "url_prefix"))
     if kind == "host":
         with suppress(ValueError):
             return canonical_host(value)
     return value
+
+
+def one_spelling(key: str) -> str:
+    """Return a url_key, or the beginning of some, in the form that takedowns compare: reserved
+    characters bare where they separate nothing, a space in a query as `+`. Record keys, and all
+    keys without `%`, are in it already."""
+    place, end, rest = key.partition(")/")
+    if "%" not in rest:
+        return key
+    path, mark, query = rest.partition("?")
+    items = []
+    for item in query.split("&"):
+        name, equals, value = item.partition("=")
+        items.append(_bare(name, BARE_IN_NAME, "+") + equals + _bare(value, BARE_IN_VALUE, "+"))
+    return f"{place}{end}{_bare(path, BARE_IN_PATH)}{mark}{'&'.join(sorted(items))}"
+
+
+def spellings(key: str) -> list[str] | None:
+    """Return every url_key that is `key` in one spelling; None where they are very many."""
+    place, end, rest = one_spelling(key).partition(")/")
+    if not end:
+        return [key]
+    path, mark, query = rest.partition("?")
+    parts = [[_forms(char, BARE_IN_PATH) for char in path]]
+    for item in query.split("&") if mark else ():
+        name, equals, value = item.partition("=")
+        forms = [_forms(char, BARE_IN_NAME, "+") for char in name]
+        parts.append([*forms, [equals], *(_forms(char, BARE_IN_VALUE, "+") for char in value)])
+    if prod(len(form) for part in parts for form in part) > MOST_SPELLINGS:
+        return None
+    written = [["".join(chosen) for chosen in product(*part)] for part in parts]
+    return [
+        f"{place}{end}{path}{mark}{'&'.join(sorted(items))}" for path, *items in product(*written)
+    ]
+
+
+def _forms(char: str, bare: str, space: str = "") -> list[str]:
+    """Return how keys may write a character of one spelling."""
+    if char == space:
+        return [char, "%20"]
+    return [char, f"%{ord(char):02X}"] if char in bare else [char]
+
+
+def _bare(text: str, chars: str, space: str = "%20") -> str:
+    """Write some escaped characters bare."""
+
+    def written(found: re.Match[str]) -> str:
+        char = chr(int(found[1], 16))
+        return char if char in chars else space if char == " " else found[0]
+
+    return re.sub("%([0-9A-F]{2})", written, text) if "%" in text else text
 
 
 def canonical_host(host: str) -> str:

@@ -46,6 +46,7 @@ from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage
 from catalog.plugins import installed, load
 from catalog.takedown.book import book_problems
+from catalog.takedown.left import documents_left
 from catalog.takedown.signing import Trust, check_signature
 
 SEARCH_GROUP = "catalog.takedown_search"
@@ -89,19 +90,10 @@ def verify_takedown(
     doc_ids = [bytes.fromhex(row["doc_id"]) for row in body["documents"]]
     text_ids = [bytes.fromhex(row["text_id"]) for row in body["documents"]]
     versions = [version.name for version in registry.versions() if version.status == "live"]
-    found: list[dict[str, str]] = []
+    found = documents_left(registry, store, doc_ids)
     copies = 0
     for name in versions:
         with Lineage(registry, store, name) as lineage:
-            for table in ("texts", "final_text", "spans"):
-                found += [
-                    {"version": name, "table": table, "doc_id": row["doc_id"].hex()}
-                    for row in lineage.query(
-                        f"SELECT DISTINCT doc_id FROM {lineage.scan(table)} "
-                        "WHERE list_contains(?, doc_id)",
-                        [doc_ids],
-                    )
-                ]
             same = lineage.query(
                 f"SELECT count(*) AS n FROM {lineage.scan('texts')} WHERE list_contains(?, text_id)",
                 [text_ids],

@@ -4,7 +4,9 @@ For a few requests key files tell which few files there are to read (`focus_on_*
 left unread, and the joins answer as they would over everything.
 
 1. Documents that the request names, by address, id or text. Records that gave no text (already
-   suppressed ones among them) hold nothing to remove and do not count.
+   suppressed ones among them) hold nothing to remove and do not count. A text differs by extractor
+   and recipe, so a request by text names its documents by id too: they go from every version,
+   whatever their text is there.
 2. With near duplicates: texts that a sketch of theirs covers, and the exact and near members
    of their clusters, over all snapshots.
 3. Texts derived from any of these, and from those, to the end.
@@ -17,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.db.rows import NewTakedown
+from catalog.db.rows import LineageRow, NewTakedown
 from catalog.formats.ids import NEAR_TEXT, near_text_order
 from catalog.formats.key_files import (
     CLUSTER_IDS,
@@ -29,13 +31,22 @@ from catalog.formats.key_files import (
     id_key,
     url_hash,
 )
-from catalog.formats.urls import host_key
+from catalog.formats.urls import (
+    BARE_IN_NAME,
+    BARE_IN_PATH,
+    BARE_IN_VALUE,
+    host_key,
+    one_spelling,
+    spellings,
+)
 from catalog.lineage.lookups import Found
-from catalog.lineage.rows import Keys, domain_ranges, prefix_ranges
+from catalog.lineage.rows import Keys, Rows, domain_ranges, prefix_ranges
 from catalog.lineage.tables import LiveLineage
 from catalog.takedown.target import ADDRESS_ORDERS, Target, find_near_copies, is_shared_suffix
 
-ID_KINDS = ("doc_id", "text_id", "text_sha256")
+ADDRESS_KINDS = ("url", "url_prefix", "domain")
+TEXT_KINDS = ("text_id", "text_sha256")
+ID_ORDERS = ("doc_id", "text_id")
 ROLES = ("matched", "near_duplicate", "descendant")
 LISTED = 100  # documents named on a request; the counts are whole
 WIDE_DOCUMENTS = 10_000
@@ -47,6 +58,34 @@ HOST_OF_KEY = """CASE
     ELSE array_to_string(list_reverse(string_split(
         split_part(split_part(url_key, ')/', 1), ':', 1), ',')), '.')
 END"""
+
+
+def _bare(text: str, chars: str, space: str = "%20") -> str:
+    """Return SQL that writes some escaped characters of a text bare."""
+    for char in chars:
+        escaped = "''" if char == "'" else char
+        text = f"replace({text}, '%{ord(char):02X}', '{escaped}')"
+    return f"replace({text}, '%20', '{space}')" if space != "%20" else text
+
+
+_NAME, _VALUE = (
+    _bare(text, chars, "+")
+    for text, chars in (
+        ("split_part(item, '=', 1)", BARE_IN_NAME),
+        ("substr(item, strpos(item, '=') + 1)", BARE_IN_VALUE),
+    )
+)
+ONE_SPELLING = f"""CREATE OR REPLACE TEMP MACRO one_spelling(key) AS CASE
+    WHEN NOT contains(key, '%') OR NOT contains(key, ')/') THEN key
+    ELSE substr(key, 1, strpos(key, ')/') + 1)
+        || {_bare("split_part(substr(key, strpos(key, ')/') + 2), '?', 1)", BARE_IN_PATH)}
+        || CASE WHEN contains(key, '?') THEN '?' || array_to_string(list_sort(list_transform(
+            string_split(substr(key, strpos(key, '?') + 1), '&'),
+            lambda item: CASE WHEN contains(item, '=') THEN {_NAME} || '=' || {_VALUE}
+                ELSE {_NAME} END)), '&')
+        ELSE '' END
+    END"""
+"""`catalog.formats.urls.one_spelling` in SQL; a test holds the two against each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +102,13 @@ class Matcher:
     def __init__(self, live: LiveLineage) -> None:
         self.live = live
         self._batch = 0
+        live.execute(ONE_SPELLING)
         live.execute("CREATE OR REPLACE TEMP TABLE gone (doc_id BLOB PRIMARY KEY, batch BIGINT)")
         focus_on_derived(live)
         live.execute(
-            "CREATE OR REPLACE TEMP TABLE derived AS SELECT DISTINCT doc_id, url_key AS own_key, "
-            f"unnest(derived_from) AS url_key FROM {live.scan('texts')} "
-            "WHERE len(derived_from) > 0"
+            "CREATE OR REPLACE TEMP TABLE derived AS SELECT DISTINCT doc_id, own_key, "
+            "one_spelling(parent) AS url_key FROM (SELECT doc_id, url_key AS own_key, "
+            f"unnest(derived_from) AS parent FROM {live.scan('texts')} WHERE len(derived_from) > 0)"
         )
         live.execute(
             "CREATE OR REPLACE TEMP TABLE asked (kind VARCHAR, value VARCHAR, near BOOLEAN)"
@@ -86,12 +126,7 @@ class Matcher:
         """
         live = self.live
         focus_on_targets(live, targets)
-        ids = [
-            [bytes.fromhex(value) for kind, value in target.orders if kind != NEAR_TEXT]
-            if target.kind in ID_KINDS
-            else []
-            for target, _ in targets
-        ]
+        doc_ids, text_ids = ([_ids(target, kind) for target, _ in targets] for kind in ID_ORDERS)
         live.connection.register(
             "targets",
             pa.table(
@@ -99,7 +134,8 @@ class Matcher:
                     "n": pa.array(range(len(targets)), pa.int64()),
                     "kind": pa.array([target.kind for target, _ in targets], pa.string()),
                     "value": pa.array([target.value for target, _ in targets], pa.string()),
-                    "ids": pa.array(ids, pa.list_(pa.binary())),
+                    "doc_ids": pa.array(doc_ids, pa.list_(pa.binary())),
+                    "text_ids": pa.array(text_ids, pa.list_(pa.binary())),
                     "near": pa.array([near for _, near in targets], pa.bool_()),
                 }
             ),
@@ -109,38 +145,32 @@ class Matcher:
             "role UTINYINT, PRIMARY KEY (n, doc_id))"
         )
         addresses = [
-            (n, *order)
+            (n, kind, value if kind == "host" else one_spelling(value))
             for n, (target, _) in enumerate(targets)
-            for order in target.orders
-            if order[0] in ADDRESS_ORDERS
+            for kind, value in target.orders
+            if kind in ADDRESS_ORDERS
         ]
         columns = zip(*addresses, strict=True) if addresses else ((), (), ())
         types = (pa.int64(), pa.string(), pa.string())
         arrays = [pa.array(list(c), t) for c, t in zip(columns, types, strict=True)]
         live.connection.register("addresses", pa.table(arrays, names=["n", "kind", "value"]))
-        kinds = {target.kind for target, _ in targets}
         documents = f"(SELECT * FROM {live.scan('documents')} WHERE reason IS NULL)"
-        self._by_address(addresses, f"(SELECT doc_id, url_key, host FROM {documents})", 0)
-        if "doc_id" in kinds:
-            self._add(
-                f"SELECT t.n, d.doc_id, d.url_key, 0 FROM {documents} AS d JOIN "
-                "(SELECT n, unnest(ids) AS id FROM targets WHERE kind = 'doc_id') AS t "
-                "ON d.doc_id = t.id"
-            )
-        self._by_text(kinds)
+        pages = f"(SELECT doc_id, one_spelling(url_key) AS url_key, host FROM {documents})"
+        self._by_address(addresses, pages, 0)
+        if any(target.kind == "doc_id" for target, _ in targets):
+            self._by_id(documents, "kind = 'doc_id'")
+        if any(text_ids):
+            self._by_text()
         live.execute("CREATE OR REPLACE TEMP TABLE near_of (n BIGINT, text_id BLOB, sketch BLOB)")
         if any(near for _, near in targets):
             self._near_copies(targets)
             self._near_duplicates(documents)
-        if self._any_derived:
-            parents = f"(SELECT *, {HOST_OF_KEY} AS host FROM derived)"
-            self._by_address(addresses, parents, 2, "own_key")
-            while self._add(
-                "SELECT g.n, d.doc_id, d.own_key, 2 FROM derived AS d "
-                "JOIN going AS g ON d.url_key = g.url_key "
-                "ANTI JOIN going AS known ON known.n = g.n AND known.doc_id = d.doc_id"
-            ):
-                pass
+        self._descendants(addresses)
+        # Documents of a text that was in a version which is no longer live: after all others, so
+        # that who is found again keeps its role.
+        if any(i for i, (t, _) in zip(doc_ids, targets, strict=True) if t.kind in TEXT_KINDS):
+            self._by_id(documents, "kind <> 'doc_id'")
+            self._descendants([])
         self._batch += 1
         live.execute(
             "INSERT INTO gone SELECT DISTINCT doc_id, ? FROM going ON CONFLICT DO NOTHING",
@@ -172,7 +202,8 @@ class Matcher:
                 order = near_text_order(row["sketch"])
                 orders.setdefault(row["n"], []).append(order)
         for row in self.live.query(
-            "SELECT n, doc_id FROM going WHERE role > 0 ORDER BY n, role, doc_id"
+            "SELECT g.n, g.doc_id FROM going AS g JOIN targets AS t ON t.n = g.n "
+            "WHERE g.role > 0 OR len(t.text_ids) > 0 ORDER BY g.n, g.role, g.doc_id"
         ):
             orders.setdefault(row["n"], []).append(("doc_id", row["doc_id"].hex()))
         answer = []
@@ -257,9 +288,10 @@ class Matcher:
         return {row["n"] for row in fresh}
 
     def _add(self, select: str, parameters: Sequence[Any] = ()) -> int:
-        """Add rows (n, doc_id, url_key, role); who is there keeps the role it has."""
+        """Add rows (n, doc_id, url_key, role); who is there keeps the role it has. Keys are in one
+        spelling."""
         return self.live.execute(
-            "INSERT INTO going SELECT n, doc_id, any_value(url_key), min(role) "
+            "INSERT INTO going SELECT n, doc_id, one_spelling(any_value(url_key)), min(role) "
             f"FROM ({select}) AS found (n, doc_id, url_key, role) GROUP BY n, doc_id "
             "ON CONFLICT DO NOTHING",
             parameters,
@@ -296,13 +328,31 @@ class Matcher:
                 "JOIN covers USING (host) JOIN addresses AS t USING (value) WHERE t.kind = 'host'"
             )
 
-    def _by_text(self, kinds: set[str]) -> None:
-        if kinds & {"text_id", "text_sha256"}:  # reads one column of 16 bytes, never a text
-            self._add(
-                f"SELECT t.n, x.doc_id, x.url_key, 0 FROM {self.live.scan('texts')} AS x JOIN ("
-                "SELECT n, unnest(ids) AS id FROM targets WHERE kind IN ('text_id', 'text_sha256')"
-                ") AS t ON x.text_id = t.id"
-            )
+    def _by_id(self, documents: str, which: str) -> None:
+        self._add(
+            f"SELECT t.n, d.doc_id, d.url_key, 0 FROM {documents} AS d JOIN "
+            f"(SELECT n, unnest(doc_ids) AS id FROM targets WHERE {which}) AS t ON d.doc_id = t.id"
+        )
+
+    def _by_text(self) -> None:
+        """Reads one column of 16 bytes, never a text."""
+        self._add(
+            f"SELECT t.n, x.doc_id, x.url_key, 0 FROM {self.live.scan('texts')} AS x "
+            "JOIN (SELECT n, unnest(text_ids) AS id FROM targets) AS t ON x.text_id = t.id"
+        )
+
+    def _descendants(self, addresses: Sequence[tuple[int, str, str]]) -> None:
+        """Texts derived from pages of these addresses, from documents that go, and from those."""
+        if not self._any_derived:
+            return
+        parents = f"(SELECT *, {HOST_OF_KEY} AS host FROM derived)"
+        self._by_address(addresses, parents, 2, "own_key")
+        while self._add(
+            "SELECT g.n, d.doc_id, d.own_key, 2 FROM derived AS d "
+            "JOIN going AS g ON d.url_key = g.url_key "
+            "ANTI JOIN going AS known ON known.n = g.n AND known.doc_id = d.doc_id"
+        ):
+            pass
 
     def _near_copies(self, targets: Sequence[tuple[Target, bool]]) -> None:
         """Texts that a sketch covers: of a document the request names, or one it holds already."""
@@ -356,6 +406,13 @@ class Matcher:
             pass
 
 
+def _ids(target: Target, kind: str) -> list[bytes]:
+    """Return the ids of a kind that a request by id or text names; an address names none."""
+    if target.kind in ADDRESS_KINDS:
+        return []
+    return [bytes.fromhex(value) for name, value in target.orders if name == kind]
+
+
 # Which files a few takedowns can concern.
 
 
@@ -391,9 +448,8 @@ def focus_on_targets(live: LiveLineage, targets: Sequence[tuple[Target, bool]]) 
     rows = 0
     for keys in live.keys.values():
         for target, _ in targets:
-            table = "texts" if target.kind in ("text_id", "text_sha256") else "documents"
             for file, numbers in _of_target(keys, target):
-                paths[table].add(file.path)
+                paths[file.table_name].add(file.path)
                 rows += len(numbers)
                 if rows > MANY_ROWS:
                     return
@@ -440,7 +496,7 @@ def _has_keys(target: Target, sources: Iterable[str]) -> bool:
     Hosts are kept for pages: a prefix of record keys has none, and a domain of numbers alone
     could be the end of an address made of numbers.
     """
-    if target.kind == "url_prefix":
+    if target.kind == "url_prefix" or (target.kind == "url" and spellings(target.value) is None):
         host, end, _ = target.value.partition(")")
         of_source = any(target.value.startswith(f"{name}:") for name in sources)
         return bool(end) and not of_source and SURT_HOST.fullmatch(host) is not None
@@ -451,8 +507,14 @@ def _has_keys(target: Target, sources: Iterable[str]) -> bool:
 
 def _of_target(keys: Keys, target: Target) -> Found:
     if target.kind == "url":
-        named = [value for kind, value in target.orders if kind == "url_key"]
-        return [pair for one in named for pair in keys.find(URL_KEYS, url_hash(one))]
+        found: list[tuple[LineageRow, Rows]] = []
+        for kind, value in target.orders:
+            names = spellings(value) if kind == "url_key" else []
+            if names is None:
+                found += keys.hosts(prefix_ranges(value))
+            for name in names or ():
+                found += keys.find(URL_KEYS, url_hash(name))
+        return found
     if target.kind == "url_prefix":
         return keys.hosts(prefix_ranges(target.value))
     if target.kind == "domain":
@@ -464,9 +526,12 @@ def _of_target(keys: Keys, target: Target) -> Found:
             )
         ]
         return keys.hosts(ranges)
-    kind = DOCUMENT_IDS if target.kind == "doc_id" else TEXT_IDS
-    ids = [bytes.fromhex(value) for name, value in target.orders if name in ("doc_id", "text_id")]
-    return [pair for one in ids for pair in keys.find(kind, id_key(one))]
+    return [
+        pair
+        for name, kind in zip(ID_ORDERS, (DOCUMENT_IDS, TEXT_IDS), strict=True)
+        for one in _ids(target, name)
+        for pair in keys.find(kind, id_key(one))
+    ]
 
 
 def _clusters(

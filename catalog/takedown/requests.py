@@ -24,7 +24,8 @@ from catalog.formats.store import Store
 from catalog.lineage.tables import MIN_PREFIX, LiveLineage
 from catalog.plugins import installed, load
 from catalog.takedown.book import recorded
-from catalog.takedown.match import ROLES, FoundDocument, Matcher
+from catalog.takedown.match import ROLES, TEXT_KINDS, FoundDocument, Matcher
+from catalog.takedown.nearest import nearest
 from catalog.takedown.target import (
     ID_DIGITS,
     Target,
@@ -75,6 +76,7 @@ def request(
         if wide is not None and not dry_run and not confirmed:
             raise TakedownTooWide(f"{wide}; look with --dry-run, and file it with --yes")
         touched = impact(live)
+        near = [] if found.documents else nearest(live, target)
     if dry_run:
         known = registry.find_takedowns([key_of(found)]).get(key_of(found))
         row, outcome = known, "dry_run"
@@ -93,6 +95,7 @@ def request(
         "hosts_truncated": len(hosts) > HOSTS_LISTED,
         "needs_yes": wide,
         "standing": found.documents == 0,
+        "nearest": near,
         "documents": found.documents,
         "documents_by_role": {role: found.found[role] for role in ROLES},
         "documents_listed": found.found["listed"],
@@ -232,6 +235,8 @@ def _target(registry: Registry, row: TakedownRow) -> Target:
     elif row.kind == "text_id":  # with the spellings of its end that were filed along with it
         values = dict.fromkeys([row.value, *held.get("text_id", [])])
         orders = tuple(("text_id", value) for value in values)
+    if row.kind in TEXT_KINDS:  # with the documents that were found to have it
+        orders += tuple(("doc_id", value) for value in held.get("doc_id", []))
     if row.near_duplicates:
         orders += tuple((NEAR_TEXT, value) for value in held.get(NEAR_TEXT, []))
     return Target(row.kind, row.value, row.given, orders, row.text_sha256)

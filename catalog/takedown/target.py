@@ -23,7 +23,7 @@ from catalog.formats.ids import (
     ordered_sketch,
     text_id,
 )
-from catalog.formats.urls import canonical_host, host_key, older_url_key, url_key
+from catalog.formats.urls import canonical_host, host_key, older_url_key, one_spelling, url_key
 from catalog.lineage.tables import LiveLineage
 from catalog.plugins import installed, load
 
@@ -75,7 +75,8 @@ def url_target(url: str, sources: Collection[str] = ()) -> Target:
     orders = [("url_key", key)]
     with suppress(ValueError):
         older = older_url_key(url)  # the page's name in versions that were built before
-        orders += [("url_key", older)] if older and len(older) <= MAX_VALUE_BYTES else []
+        if older and len(older) <= MAX_VALUE_BYTES:
+            orders.append(("url_key", one_spelling(older)))
     return Target("url", key, url.strip(), tuple(orders))
 
 
@@ -197,10 +198,10 @@ def _address(url: str, sources: Collection[str]) -> str:
     if colon and key and not key.startswith("//") and source in sources:
         return _fitting(written)
     try:
-        return _fitting(url_key(written))
+        return _fitting(one_spelling(url_key(written)))
     except ValueError as error:
         if ")/" in written and "://" not in written:  # a SURT key as the catalog shows it
-            return _fitting(written)
+            return _fitting(one_spelling(written))
         raise TakedownRefused(
             f"{written[:80]!r} is not a web address, nor SOURCE:KEY of a recorded source: "
             "look the document up with `catalog find` and give its --doc-id"

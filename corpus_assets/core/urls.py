@@ -9,7 +9,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from catalog.formats.urls import canonical_host, canonical_url, current_order, url_key
+from catalog.formats.urls import (
+    canonical_host,
+    canonical_url,
+    current_order,
+    one_spelling,
+    url_key,
+)
 from corpus_assets.core.errors import RecipeError, SourceError
 
 __all__ = [
@@ -20,6 +26,7 @@ __all__ = [
     "current_order",
     "has_prefix",
     "host_of_key",
+    "one_spelling",
     "prefix_free",
     "url_key",
 ]

@@ -30,10 +30,7 @@ def evidence_page(results: Results, compared: Compared) -> str:
 def gates_section(store: Store, gates: Sequence[GateRow]) -> tuple[str, str]:
     """Return a section of a report: how the gates of a version came out, and where small models
     decided, their differences and losses."""
-    rows = [
-        (gate.name, "passed" if gate.passed else "closed", gate.detail.get("message", ""))
-        for gate in gates
-    ]
+    rows = [(gate.name, gate.outcome, gate.detail.get("message", "")) for gate in gates]
     parts = [table(("gate", "outcome", "said"), rows)] if rows else []
     for gate in gates:
         if "intervals" not in gate.detail:

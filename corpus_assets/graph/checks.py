@@ -202,10 +202,11 @@ def tokenizer_checks(pipeline: Pipeline) -> list[CheckOutcome]:
 
 def _audit(report: Mapping[str, Any], is_warning: bool) -> CheckOutcome:
     special, held_out = report["special_tokens"], report["held_out"]
+    texts = f" and {held_out['documents']} held-out texts" if held_out["documents"] else ""
     message = (
-        f"{len(report['probes'])} probes and {held_out['documents']} held-out texts come back "
-        f"exactly; {report['bytes_covered']} of 256 bytes are tokens; "
-        f"{special['one_id_and_back']} of {special['slots']} special tokens are one id and back"
+        f"{len(report['probes'])} probes{texts} come back exactly; {report['bytes_covered']} of "
+        f"256 bytes are tokens; {special['one_id_and_back']} of {special['slots']} special tokens "
+        "are one id and back"
     )
     numbers = {
         "vocab_size": report["vocab_size"],
@@ -218,6 +219,9 @@ def _audit(report: Mapping[str, Any], is_warning: bool) -> CheckOutcome:
     if "never_used_share" in report["vocabulary"]:
         numbers["never_used_share"] = report["vocabulary"]["never_used_share"]
     problems = "; ".join(report["problems"])
+    if report["passed"] and not texts:  # nothing is wrong, and no text was seen to be right
+        said = f"the audit ran on 0 held-out texts: not measured; {message}"
+        return CheckOutcome("audit", False, said, True, numbers)
     return CheckOutcome("audit", report["passed"], problems or message, is_warning, numbers)
 
 

@@ -28,7 +28,7 @@ from corpus_assets.core.store import (
     sealed_json,
 )
 from corpus_assets.core.task import Origin, Task
-from corpus_assets.core.urls import host_of_key
+from corpus_assets.core.urls import host_of_key, one_spelling
 from corpus_assets.ingest.documents import SUPPRESSED, SUPPRESSED_COLUMNS
 from corpus_assets.ingest.suppressions import Suppressions
 
@@ -73,8 +73,10 @@ def _is_in(column: pa.ChunkedArray | pa.Array, values: frozenset[str] | frozense
 
 def _pages(keys: pa.ChunkedArray, hosts: pa.ChunkedArray, orders: Suppressions) -> Mask:
     """Which addresses an order covers, as `Suppressions.match_url` tells of one."""
-    covered = _is_in(keys, orders.url_keys)
     prefixes = orders.url_prefixes
+    if orders.url_keys or prefixes:
+        keys = _in_one_spelling(keys)
+    covered = _is_in(keys, orders.url_keys)
     if len(prefixes) <= FEW_PREFIXES:
         for prefix in prefixes:
             covered |= pc.starts_with(keys, prefix).to_numpy()
@@ -87,6 +89,18 @@ def _pages(keys: pa.ChunkedArray, hosts: pa.ChunkedArray, orders: Suppressions) 
         blocked = [h for h in hosts.unique().to_pylist() if h and orders.hosts.match(h)]
         covered |= _is_in(hosts, frozenset(blocked))
     return covered
+
+
+def _in_one_spelling(keys: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Few keys hold an escape, and all others are in it already."""
+    escaped = pc.fill_null(pc.match_substring(keys, "%"), False)
+    odd = [one_spelling(key) for key in keys.filter(escaped).to_pylist()]
+    if not odd:
+        return keys
+    whole = pc.replace_with_mask(
+        keys.combine_chunks(), escaped.combine_chunks(), pa.array(odd, keys.type)
+    )
+    return pa.chunked_array([whole])
 
 
 def covered_keys(kind: str, keys: pa.Array, orders: Suppressions) -> Mask:
@@ -315,11 +329,12 @@ def _likely(
 ) -> set[tuple[str, str]]:
     """Orders spelled as the covered records are: found by look-up, however many there are."""
     gone = records.filter(pa.array(covered))
-    keys = set(gone["url_key"].to_pylist())
+    named = set(gone["url_key"].to_pylist())
     alive = pc.is_null(records["reason"]).to_numpy()
     texts = documents.filter(pa.array(covered[alive]))
     for parents in texts["derived_from"].to_pylist():
-        keys.update(parents or ())
+        named.update(parents or ())
+    keys = {one_spelling(key) for key in named}
     spelled = {("url_key", key) for key in keys}
     spelled |= {("doc_id", doc_id.hex()) for doc_id in gone["doc_id"].to_pylist()}
     spelled |= {("text_id", text_id.hex()) for text_id in texts["text_id"].to_pylist()}

@@ -6,7 +6,14 @@ from functools import cached_property
 
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import digest
-from corpus_assets.core.urls import Blocklist, current_order, has_prefix, host_of_key, prefix_free
+from corpus_assets.core.urls import (
+    Blocklist,
+    current_order,
+    has_prefix,
+    host_of_key,
+    one_spelling,
+    prefix_free,
+)
 from corpus_assets.text.sketch import SketchIndex
 
 KINDS = ("url_key", "url_prefix", "host", "doc_id", "text_id", "near_text")
@@ -15,7 +22,8 @@ ID_BYTES = 16
 
 @dataclass(frozen=True)
 class Suppressions:
-    """Takedowns in force, ready for look-up: constant time for each kind but prefixes (log n)."""
+    """Takedowns in force, ready for look-up: constant time for each kind but prefixes (log n).
+    Addresses are in one spelling, and so is what they are compared with."""
 
     url_keys: frozenset[str] = frozenset()
     url_prefixes: tuple[str, ...] = ()  # sorted, none begins with another
@@ -54,9 +62,10 @@ class Suppressions:
 
     def match_url(self, key: str, host: str) -> str | None:
         """Return the kind of order that covers a page, or None."""
-        if key in self.url_keys:
+        spelled = one_spelling(key)
+        if spelled in self.url_keys:
             return "url_key"
-        if has_prefix(key, self.url_prefixes):
+        if has_prefix(spelled, self.url_prefixes):
             return "url_prefix"
         return "host" if host and self.hosts.match(host) else None
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 import click
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from catalog.db.leases import is_gone
 from catalog.db.registry import Registry
@@ -25,12 +26,13 @@ from catalog.db.rows import TakedownRow
 from catalog.errors import CatalogError, OrdersChanged
 from catalog.formats.store import Store as CatalogStore
 from catalog.takedown.book import recorded
+from catalog.takedown.left import documents_left
 from catalog.takedown.requests import Rematched, look_again
 from corpus_assets.build import Runner, build_unless
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.lock import Lock
-from corpus_assets.core.store import Store
+from corpus_assets.core.store import Store, local_checked
 from corpus_assets.evidence.home import forget_heldout
 from corpus_assets.graph.engine.base import Cleared
 from corpus_assets.graph.engine.choice import EngineChoice
@@ -38,7 +40,7 @@ from corpus_assets.graph.leases import collecting, lease_s, owner_name, renewing
 from corpus_assets.ingest.purge import covered_keys
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.session import open_home, reopen_session
-from corpus_assets.signals.imported import redact
+from corpus_assets.signals.imported import imports, redact
 from corpus_assets.stages import STAGES, function_of
 from corpus_assets.takedown.certificate import (
     Deletion,
@@ -58,6 +60,7 @@ from corpus_assets.versions.removed import (
     of_request,
 )
 
+LEFT_NAMED = 5
 TAKEDOWN_NAME = re.compile(r"^(?P<base>.+)\.td(?P<number>\d+)$")
 
 Tell = Callable[[str], None]
@@ -279,6 +282,7 @@ class _Work:
             self.tell,
         )
         named = {number: self._named(removed, number) for number in ids}
+        self._expect_none_left({doc_id for some in named.values() for doc_id in some})
         uncertified = [n for n in ids if named[n] or self._certified(n) is None]
         requests = self.registry.takedowns_of(uncertified)
         likes = {copy.doc_id for copy in found.copies_of(found.removed, watched)} if found else ()
@@ -300,6 +304,19 @@ class _Work:
             self._snapshots(changes),
             cleared,
         )
+
+    def _expect_none_left(self, doc_ids: Iterable[str]) -> None:
+        """Refuse to certify what `catalog takedown verify` would deny at once."""
+        removed = {bytes.fromhex(doc_id) for doc_id in doc_ids}
+        left = documents_left(self.registry, CatalogStore(self.home.store_url), removed)
+        if left:
+            versions = ", ".join(sorted({row["version"] for row in left}))
+            found = sorted({row["doc_id"] for row in left})
+            raise CorpusError(
+                f"{len(found)} removed document{'s are' if len(found) > 1 else ' is'} still in "
+                f"{versions}: {', '.join(found[:LEFT_NAMED])}. Nothing was certified and the "
+                "requests stay open: request them by --doc-id as well, and run again"
+            )
 
     def _delete(
         self, changes: Sequence[Change], noted: Iterable[Removed]
@@ -329,18 +346,36 @@ class _Work:
         return cleared
 
     def _redact_imports(self, removed: pa.Table) -> None:
-        """Take what annotations of others say about the removed out of all imports: rows by an
-        address that an order names, and by the ids of removed documents and texts; and delete the
-        held-out sets that hold any of it."""
+        """Take what annotations of others say about the removed out of all imports: rows that an
+        order names, and rows by the id, text or address of a removed document that no live
+        document shares; and delete the held-out sets that hold any of it."""
         rows = [(row.kind, row.value) for row in self.registry.suppressions()]
-        for kind in ("doc_id", "text_id"):
-            rows += [(kind, value.hex()) for value in removed[kind].to_pylist()]
-        orders = Suppressions.from_rows(rows)
-        n = redact(self.store, lambda kind, keys: covered_keys(kind, keys, orders))
+        rows += [("doc_id", value.hex()) for value in removed["doc_id"].to_pylist()]
+        texts = [("text_id", value.hex()) for value in removed["text_id"].to_pylist()]
+        orders = Suppressions.from_rows([*rows, *texts])
+        gone = Suppressions.from_rows([*rows, *self._unshared(removed)])
+        n = redact(self.store, lambda kind, keys: covered_keys(kind, keys, gone))
         if n:
             self.tell(f"{n} rows of imported annotations deleted")
         for path in forget_heldout(self.store, orders):
             self.tell(f"{path} deleted: a document of this held-out set was taken down")
+
+    def _unshared(self, removed: pa.Table) -> list[tuple[str, str]]:
+        """Return addresses and texts of removed documents that no live document has: a row of an
+        import that another capture or copy is joined with is that one's too, and its signals
+        must not depend on what was taken out beside it."""
+        if not any(imports(self.store)):
+            return []
+        left = {kind: set(removed[kind].to_pylist()) for kind in ("url_key", "text_id")}
+        for version in self.registry.versions():
+            for row in self.registry.lineage_files(version.name, "texts"):
+                if version.status == "live":
+                    path = local_checked(self.store, row.path, row.sha256)
+                    table = pq.read_table(path, columns=list(left))
+                    for kind, values in left.items():
+                        values.difference_update(table[kind].to_pylist())
+        addresses = [("url_key", key) for key in left["url_key"] if key]
+        return [*addresses, *(("text_id", text_id.hex()) for text_id in left["text_id"])]
 
     def _changes(self) -> list[Change]:
         """List the changes made for these requests that are not certified yet."""

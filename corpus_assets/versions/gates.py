@@ -6,10 +6,11 @@ A version is published as a candidate with the outcome of each gate. `conservati
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from catalog.db.judgements import REVIEW, decide
 from catalog.db.registry import Registry
-from catalog.db.rows import GateRow, ShardRow
+from catalog.db.rows import NOT_MEASURED, GateRow, ShardRow
 from catalog.errors import NotReleased
 from catalog.formats.manifest import Manifest
 from corpus_assets.graph.checks import CheckOutcome, check_version, tokenizer_checks
@@ -37,8 +38,7 @@ def version_gates(pipeline: Pipeline, version: str, manifest: Manifest) -> list[
         counted = [o for o in drift if settings.drift == "warnings" or not o.is_warning]
         found.append(_gate(version, "drift", counted, "no snapshot is unlike those before it"))
     if settings.audit:
-        audit, *_ = tokenizer_checks(pipeline)
-        found.append(_gate(version, "audit", [] if audit.is_warning else [audit], audit.message))
+        found.append(_audit_gate(pipeline, version))
     if settings.review is not None:
         rule = settings.review
         empty = GateRow(version, REVIEW, False, None, rule.max_disagreement,
@@ -49,6 +49,16 @@ def version_gates(pipeline: Pipeline, version: str, manifest: Manifest) -> list[
         message = f"not compared with {asked.baseline} yet: `corpus evidence gate {version}`"
     detail = {"outcome": "passed" if asked is None else "undecided", "message": message}
     return [*found, GateRow(version, MODELS, asked is None, detail=detail)]
+
+
+def _audit_gate(pipeline: Pipeline, version: str) -> GateRow:
+    """A tokenizer that a lock brings, after a takedown say, comes without the text that it was
+    measured on. That closes nothing, and is no measurement either."""
+    audit, *_ = tokenizer_checks(pipeline)
+    gate = _gate(version, "audit", [] if audit.is_warning else [audit], audit.message)
+    if gate.passed and not audit.numbers["held_out_documents"]:
+        return replace(gate, detail={**gate.detail, "outcome": NOT_MEASURED})
+    return gate
 
 
 def _gate(
@@ -88,8 +98,10 @@ def release_if_passed(registry: Registry, version: str, replaces: Sequence[str] 
             return f"version {version} is released: it {told}"
     gates = registry.gates(version)
     unasked = any(gate.detail.get("message") == UNASKED for gate in gates)
-    passed = ", ".join(g.name for g in gates if g.name != MODELS or not unasked)
-    said = f"passed {passed}{f'; {UNASKED}' if unasked else ''}"
+    asked = [g for g in gates if g.name != MODELS or not unasked]
+    said = f"passed {', '.join(g.name for g in asked if g.outcome != NOT_MEASURED)}"
+    said += "".join(f"; {g.name} was {NOT_MEASURED}" for g in asked if g.outcome == NOT_MEASURED)
+    said += f"; {UNASKED}" if unasked else ""
     try:
         registry.release_version(version, "gate", said)
     except NotReleased as error:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -105,6 +106,39 @@ def test_rows_go_with_their_page_and_the_rest_is_as_if_it_had_never_been(
     assert version_files(home.root, AFTER) == version_files(place / "scratch", AFTER)
     assert holds(home.root, url_key(URL)) == []
     assert holds(home.root, url_key("http://site-4.example.org/article")) != []
+
+
+def test_rows_by_address_go_with_a_document_that_was_asked_for_by_its_id(
+    place: Path, capsys: Captured
+) -> None:
+    """A row that another capture of the address, or another copy of the text, is joined with
+    stays: that document's signals may not change."""
+    home = Home.resolve(str(place / "home"))
+    texts = {row["url_key"]: row for row in live_texts(home.root, BASE)}
+    alone, copied = (url_key(f"http://site-{i}.example.org/article") for i in (4, 3))
+    again = url_key("http://site-5.example.org/article")  # in both crawls
+    by_text = place / "by-text.jsonl"
+    ids = {key: texts[key]["text_id"].hex() for key in (alone, copied)}
+    by_text.write_text("".join(json.dumps({"id": i, "note": "x"}) + "\n" for i in ids.values()))
+    said(capsys, "signals", "import", str(by_text), "--name", "notes", "--columns", "note",
+         "--key", "text_id", "--key-column", "id", "--home", str(home.root))  # fmt: skip
+    for key in (alone, copied, again):
+        asked = ["takedown", "request", "--doc-id", texts[key]["doc_id"].hex(), "--reason", "asked"]
+        assert CliRunner().invoke(catalog, [*asked, "--home", str(home.root)]).exit_code == 0
+    run_pending(home)
+    assert holds(home.root, alone) == holds(home.root, copied) == []
+    assert holds(home.root, again) != []
+    assert holds(home.root, ids[alone]) == []
+    assert holds(home.root, ids[copied]) != []
+
+
+def live_texts(home: Path, version: str) -> list[dict[str, Any]]:
+    registry = Registry(Home.resolve(str(home)).catalog_url)
+    return [
+        row
+        for file in registry.lineage_files(version, "texts")
+        for row in pq.read_table(home / "store" / file.path).to_pylist()
+    ]
 
 
 def test_the_command_says_what_to_write_into_a_recipe(tmp_path: Path, capsys: Captured) -> None:

@@ -1,5 +1,6 @@
 """One name for one page, whoever spells it."""
 
+import random
 from contextlib import suppress
 
 import pytest
@@ -12,8 +13,11 @@ from catalog.formats.urls import (
     current_key,
     host_key,
     older_url_key,
+    one_spelling,
+    spellings,
     url_key,
 )
+from corpus_assets_tests.catalog.spelled import Address, draw_address
 
 SPELLINGS = [
     "http://example.com/a/b?x=1&y=2",
@@ -190,6 +194,43 @@ def test_different_pages_keep_different_names() -> None:
         "http://example.com/a/b", "http://example.org/a",
     ]  # fmt: skip
     assert len({url_key(url) for url in urls}) == len(urls)
+
+
+def test_addresses_are_one_for_takedowns_if_and_only_if_they_mean_the_same() -> None:
+    draw = random.Random(12)
+    addresses = [draw_address(draw, "a.example") for _ in range(3000)]
+    met: dict[str, Address] = {}
+    many = 0
+    for address in addresses:
+        keys = {url_key(address.written(draw)) for _ in range(3)}
+        (spelled,) = {one_spelling(key) for key in keys}
+        assert one_spelling(spelled) == spelled
+        assert met.setdefault(spelled, address) == address, spelled
+        listed = spellings(spelled)
+        many += listed is None
+        assert listed is None or (keys | {spelled}) <= set(listed)
+        assert listed is None or {one_spelling(key) for key in listed} == {spelled}
+    assert 0 < many < 1500
+    assert len(met) > 1000
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("/a%2Fb", "/a/b"), ("/a%3Fb", "/a?b"), ("/a%23b", "/a#b"), ("/a%2527", "/a%27"),
+        ("/?a=b%26c=d", "/?a=b&c=d"), ("/?a%3Db", "/?a=b"), ("/?a=b%2Bc", "/?a=b+c"),
+        ("/?a=b%23c", "/?a=b#c"), ("/a%20b", "/a+b"), ("/A", "/a"), ("/a/", "/a"),
+    ],
+)  # fmt: skip
+def test_what_a_bare_character_would_separate_stays_apart(one: str, other: str) -> None:
+    keys = [one_spelling(url_key(f"http://example.com{path}")) for path in (one, other)]
+    assert keys[0] != keys[1]
+
+
+def test_keys_of_records_and_beginnings_of_hosts_have_one_spelling() -> None:
+    for key in ("books:it%27s", "com,example)", "com,example,www,", "it%27s"):
+        assert one_spelling(key) == key
+        assert spellings(key) == [key]
 
 
 @pytest.mark.parametrize(

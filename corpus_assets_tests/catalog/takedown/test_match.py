@@ -1,14 +1,16 @@
 """A few takedowns read a few files, and answer as if all had been read."""
 
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from catalog.formats.ids import text_id
-from catalog.formats.urls import url_key
+from catalog.formats.urls import one_spelling, url_key
 from catalog.lineage.tables import LiveLineage
 from catalog.takedown.match import Matcher
 from catalog.takedown.requests import request
@@ -20,6 +22,9 @@ from catalog.takedown.target import (
     url_prefix_target,
     url_target,
 )
+from corpus_assets.core.urls import address_of
+from corpus_assets.ingest.purge import covered_keys
+from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets_tests.catalog.corpus import SNAPSHOTS, Corpus, Doc, build
 from corpus_assets_tests.catalog.keyed import publish_with_keys
 from corpus_assets_tests.catalog.lineage.test_lookups import (
@@ -28,6 +33,7 @@ from corpus_assets_tests.catalog.lineage.test_lookups import (
     documents,
     with_record_keys,
 )
+from corpus_assets_tests.catalog.spelled import draw_address
 from corpus_assets_tests.registry_states import revoke
 
 PAGE = "http://site3.example/page/11"
@@ -89,6 +95,68 @@ def test_answers_are_those_of_a_scan(scanned: Corpus, keyed: Corpus) -> None:
         if place % 12 == 0:
             assert answer(keyed, target, near=True) == answer(scanned, target, near=True)
     assert seen > 60
+
+
+@pytest.mark.parametrize("with_keys", [False, True])
+def test_a_page_is_found_in_any_spelling_and_refused_in_later_builds(
+    tmp_path: Path, with_keys: bool
+) -> None:
+    draw = random.Random(with_keys)
+    addresses = {draw_address(draw, f"h{i % 3}.example") for i in range(120)}
+    docs = [
+        Doc(SNAPSHOTS[i % 2], i % 2, i, address.written(draw), f"page {i} of the notebook")
+        for i, address in enumerate(addresses)
+    ]
+    corpus = build(tmp_path, docs=docs)
+    if with_keys:
+        publish_with_keys(corpus)
+        revoke(corpus.registry, "v1")
+    pairs = list(zip(addresses, docs, strict=True))
+    asked = [(url_target(address.written(draw)), False) for address, _ in pairs]
+    with LiveLineage(corpus.registry, corpus.store) as live:
+        matcher = Matcher(live)
+        for targets in (asked[::4], asked):
+            matcher.match(targets)
+            found = matcher.documents()
+            mine = docs[::4] if targets is not asked else docs
+            for place, doc in enumerate(mine):
+                assert [one.doc_id for one in found[place]] == [doc.doc_id], doc.url
+    for (target, _), (address, _) in zip(asked, pairs, strict=True):
+        orders = Suppressions.from_rows(target.orders)
+        for other in [address, *draw.sample(list(addresses), 20)]:
+            named = address_of(other.written(draw))
+            assert named is not None
+            covered = orders.match_url(named.key, named.host) is not None
+            assert covered == (other == address)
+            keys = pa.array([named.key], pa.string())
+            assert covered_keys("url", keys, orders).tolist() == [covered]
+
+
+def test_sql_and_python_agree_on_one_spelling(scanned: Corpus) -> None:
+    draw = random.Random(4)
+    urls = [draw_address(draw, "a.example").written(draw) for _ in range(2000)]
+    keys = [*map(url_key, urls), "books:it%27s", "com,example)/?%20", "com,example)/a?b", ""]
+    with LiveLineage(scanned.registry, scanned.store) as live:
+        Matcher(live)
+        live.connection.register("keys", pa.table({"key": keys}))
+        found = live.query("SELECT key, one_spelling(key) AS spelled FROM keys")
+    assert {row["key"]: row["spelled"] for row in found} == {k: one_spelling(k) for k in keys}
+
+
+def test_a_prefix_covers_what_begins_so_in_any_spelling(tmp_path: Path) -> None:
+    urls = ["http://a.example/o%27b/1", "http://a.example/o'b/2?x=%3B", "http://a.example/o%2Fb/3"]
+    docs = [Doc(SNAPSHOTS[0], 0, i, url, f"page {i}") for i, url in enumerate(urls)]
+    child = Doc(SNAPSHOTS[0], 1, 9, "http://b.example/", "made of the first page")
+    child.derived_from = [url_key("http://a.example/o'b/1")]
+    corpus = build(tmp_path, docs=[*docs, child])
+    for prefix in ("http://a.example/o%27b", "http://a.example/o'b/"):
+        target = url_prefix_target(prefix)
+        said = request(corpus.registry, corpus.store, target, "why", dry_run=True)
+        listed = {one["doc_id"] for one in said["documents_listed"]}
+        assert listed == {doc.doc_id.hex() for doc in (*docs[:2], child)}
+        orders = Suppressions.from_rows(target.orders)
+        keys = pa.array([url_key(url) for url in urls], pa.string())
+        assert covered_keys("url", keys, orders).tolist() == [True, True, False]
 
 
 def test_www_takes_its_host_and_leaves_the_siblings_with_counts_of_each_host(keyed: Corpus) -> None:

@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
+from catalog.cli.commands import main
 from catalog.db.registry import Registry
 from catalog.errors import AmbiguousName, TakedownRefused, TakedownTooWide, UnknownName
 from catalog.formats.ids import text_id
@@ -130,7 +133,8 @@ def test_a_text_is_found_by_file_and_by_sha256(corpus: Corpus) -> None:
     by_text = dry(corpus, text_target(doc.text + "\n"))
     by_digest = dry(corpus, text_sha256_target(hashlib.sha256(doc.text.encode()).hexdigest()))
     assert listed(by_text) == listed(by_digest) == ids(same)
-    assert by_digest["suppressions"] == [["text_id", text_id(doc.text).hex()]]
+    named = [["doc_id", doc_id] for doc_id in sorted(ids(same))]
+    assert by_digest["suppressions"] == [["text_id", text_id(doc.text).hex()], *named]
     assert ["text_id", text_id(doc.text).hex()] in by_text["suppressions"]
 
 
@@ -171,6 +175,55 @@ def test_a_request_that_matches_nothing_is_kept_as_a_standing_order(own_corpus: 
     (row,) = own_corpus.registry.takedowns("pending")
     assert (row.standing, row.reason) == (True, "asked for")
     assert [s.value for s in own_corpus.registry.suppressions()] == ["example,nowhere)/"]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    urls = [
+        "http://notes.example/Archive/index.html", "http://notes.example/two/",
+        "http://notes.example/list?page=2", "http://notes.example/o%27brien",
+        "http://notes.example/Other", "http://www.elsewhere.example/x",
+    ]  # fmt: skip
+    docs = [Doc(EARLY, i % 2, i, url, f"page {i} of the notebook") for i, url in enumerate(urls)]
+    return build(tmp_path_factory.mktemp("site"), docs=docs)
+
+
+@pytest.mark.parametrize(
+    ("asked", "nearest", "by"),
+    [
+        ("https://notes.example/two", "http://notes.example/two/", "slash"),
+        ("notes.example/TWO", "http://notes.example/two/", "case"),
+        ("notes.example/archive/", "http://notes.example/Archive/index.html", "index page"),
+        ("notes.example/list/?page=3", "http://notes.example/list?page=2", "query"),
+        ("notes.example/list", "http://notes.example/list?page=2", "query"),
+        ("notes.example/O'Brien", "http://notes.example/o%27brien", "case"),
+        ("notes.example/others", "http://notes.example/Other", "path"),
+        ("note.example/two", "notes.example", "host"),
+        ("m.notes.example/two", "notes.example", "host"),
+    ],
+)
+def test_a_request_that_matches_nothing_shows_the_nearest_addresses(
+    site: Corpus, asked: str, nearest: str, by: str
+) -> None:
+    answer = dry(site, url_target(asked))
+    assert answer["standing"]
+    assert answer["nearest"][0] == {"address": nearest, "differs_by": by}
+    if by not in ("host", "path"):
+        assert all(one["differs_by"] == "path" for one in answer["nearest"][1:])
+
+
+def test_prefixes_and_domains_show_what_is_near_and_ids_and_matches_nothing(site: Corpus) -> None:
+    prefix = dry(site, url_prefix_target("notes.example/archive/i"))["nearest"]
+    assert prefix[0]["address"] == "http://notes.example/Archive/index.html"
+    (host,) = dry(site, domain_target("elsewere.example"))["nearest"]
+    assert host == {"address": "elsewhere.example", "differs_by": "host"}
+    assert dry(site, domain_target("nothing.test"))["nearest"] == []
+    assert dry(site, doc_id_target("ab" * 16))["nearest"] == []
+    assert dry(site, url_target("notes.example/two/"))["nearest"] == []
+    command = ["takedown", "request", "--url", "notes.example/two", "--reason", "x", "--dry-run"]
+    said = CliRunner().invoke(main, [*command, "--home", str(site.home)]).output
+    assert "http://notes.example/two/" in said
+    assert "slash" in said
 
 
 def test_the_same_request_twice_is_one_request(own_corpus: Corpus) -> None:
@@ -378,8 +431,46 @@ def test_looking_again_finds_what_was_published_since(tmp_path: Path) -> None:
     row = corpus.registry.takedown(numbers[1])
     assert (row.documents, row.standing, row.reason) == (1, False, "asked for")
     held = corpus.registry.takedown_suppressions(numbers[1])
-    assert [(s.kind, s.value) for s in held] == [("text_id", text_id(new.text or "").hex())]
+    text = ("text_id", text_id(new.text or "").hex())
+    assert [(s.kind, s.value) for s in held] == [text, ("doc_id", new.doc_id.hex())]
     assert look_again(corpus.registry, corpus.store, []).documents == {}
+
+
+def read_differently(tables: dict[str, Any]) -> dict[str, Any]:
+    """Texts as another extractor gives them: all ids are others."""
+    if "texts" not in tables:
+        return tables
+    texts = tables["texts"]
+    other = [text_id(value.hex()) for value in texts["text_id"].to_pylist()]
+    column = texts.schema.get_field_index("text_id")
+    changed = texts.set_column(
+        column, texts.field(column), pa.array(other, texts.field(column).type)
+    )
+    return tables | {"texts": changed}
+
+
+def test_a_text_of_one_version_names_its_documents_in_all_and_when_that_one_is_gone(
+    tmp_path: Path,
+) -> None:
+    early = pages(EARLY)
+    first = build(tmp_path, "v1", early)
+    parent = early[5]
+    assert parent.text is not None
+    build(tmp_path, "v2", early, read_differently, tokenizer=first.tokenizer)
+    filed = ask(first, text_target(parent.text))
+    assert [row["version"] for row in filed["versions"]] == ["v1", "v2"]
+    assert ["doc_id", parent.doc_id.hex()] in filed["suppressions"]
+    revoke(first.registry, "v1")
+    child = Doc(EARLY, 0, 501, "http://gen.example/1", "a summary of the page in a few words")
+    child.derived_from = [url_key(parent.url)]
+    build(tmp_path, "v3", [*early, child], read_differently, tokenizer=first.tokenizer)
+    number = filed["request"]["id"]
+    found = look_again(first.registry, first.store, [number])
+    assert found.versions == ["v2", "v3"]
+    roles = {(document.doc_id, document.role) for document in found.documents[number]}
+    assert roles == {(parent.doc_id, "matched"), (child.doc_id, "descendant")}
+    held = {row.value for row in first.registry.takedown_suppressions(number)}
+    assert ids([parent, child]) <= held
 
 
 def test_a_catalog_without_versions_keeps_standing_orders(
