@@ -2,7 +2,7 @@
 
 One method is one transaction (see `database.py`). All of them may be called from any thread or
 process at any time; a write either happens whole or not at all, and repeating it is harmless.
-Methods for versions, takedowns, judgements and leases are in files of their own.
+Methods for versions, takedowns, copies, judgements and leases are in files of their own.
 """
 
 import copy
@@ -23,6 +23,7 @@ from sqlalchemy import (
 )
 
 from catalog.db import schema
+from catalog.db.copies import CopyMethods
 from catalog.db.database import Database, batches, by_kind, timestamp
 from catalog.db.judgements import JudgementMethods
 from catalog.db.leases import LeaseMethods
@@ -60,7 +61,7 @@ from catalog.formats.ids import check_name
 from catalog.formats.store import relative_path
 
 
-class Registry(VersionMethods, TakedownMethods, JudgementMethods, LeaseMethods):
+class Registry(VersionMethods, TakedownMethods, CopyMethods, JudgementMethods, LeaseMethods):
     """The catalog's database. Opening it touches nothing; `upgrade` creates its tables."""
 
     def __init__(self, url: str | URL, busy_timeout_s: float = 30.0) -> None:
