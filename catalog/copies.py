@@ -101,14 +101,15 @@ def listed(registry: Registry, store: Store, home: Path) -> list[dict[str, Any]]
             state = "there" if held else "gone"
         else:
             state = "unknown"
-        ids = [one for one in row.holds.values() if one is not None]
+        is_known = None not in row.holds.values()
+        ids = {one for some in row.holds.values() for one in some or ()}
         answer.append(
             {
                 "place": row.place,
                 "machine": row.machine or None,
                 "kind": row.kind,
                 "versions": sorted(row.holds),
-                "documents": len({*sum(ids, [])}) if len(ids) == len(row.holds) else None,
+                "documents": len(ids) if is_known else None,
                 "created_at": row.created_at,
                 "state": state,
             }

@@ -306,19 +306,10 @@ def verify_takedown(
     doc_ids = [bytes.fromhex(row["doc_id"]) for row in body["documents"]]
     text_ids = [bytes.fromhex(row["text_id"]) for row in body["documents"]]
     versions = [version.name for version in registry.versions() if version.status == "live"]
-    found: list[dict[str, str]] = []
+    found = live_holders(registry, store, doc_ids)
     copies = 0
     for name in versions:
         with Lineage(registry, store, name) as lineage:
-            for table in ("texts", "final_text", "spans"):
-                found += [
-                    {"version": name, "table": table, "doc_id": row["doc_id"].hex()}
-                    for row in lineage.query(
-                        f"SELECT DISTINCT doc_id FROM {lineage.scan(table)} "
-                        "WHERE list_contains(?, doc_id)",
-                        [doc_ids],
-                    )
-                ]
             same = lineage.query(
                 f"SELECT count(*) AS n FROM {lineage.scan('texts')} WHERE list_contains(?, text_id)",
                 [text_ids],
@@ -346,6 +337,43 @@ def verify_takedown(
         "search": search,
         "whole": bool(doc_ids) and not (broken or found or left or strange),
     }
+
+
+def open_files(registry: Registry, store: Store, request_id: int) -> list[dict[str, str]]:
+    """Return the files that keep a request open, by its last certificate, and what to do about each;
+    none once it is done."""
+    mine = registry.certificates(request_id)
+    if not mine or registry.takedown(request_id).status not in ("pending", "running"):
+        return []
+    body = json.loads(store.read(mine[-1].path))
+    left = [{"file": path, "to_do": "could not be deleted"} for path in body["files"]["left"]]
+    holding = (body["search"] or {}).get("holding", ())
+    return left + [
+        {"file": one["file"], "to_do": f"{one['said']}: {one['to_do']}"}
+        for one in holding
+        if not one["is_source"]
+    ]
+
+
+def live_holders(
+    registry: Registry, store: Store, doc_ids: Sequence[bytes]
+) -> list[dict[str, str]]:
+    """Return where live versions have a document, by version and table: a removed one is nowhere."""
+    found: list[dict[str, str]] = []
+    for version in registry.versions():
+        if version.status != "live" or not doc_ids:
+            continue
+        with Lineage(registry, store, version.name) as lineage:
+            for table in ("texts", "final_text", "spans"):
+                found += [
+                    {"version": version.name, "table": table, "doc_id": row["doc_id"].hex()}
+                    for row in lineage.query(
+                        f"SELECT DISTINCT doc_id FROM {lineage.scan(table)} "
+                        "WHERE list_contains(?, doc_id)",
+                        [list(doc_ids)],
+                    )
+                ]
+    return found
 
 
 def _is_there(store: Store, path: str) -> bool:

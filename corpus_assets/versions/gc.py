@@ -151,9 +151,9 @@ def _gone_copies(registry: Registry, home: Path) -> Iterator[CopyRow]:
     since = datetime.now(UTC) - timedelta(days=1)
     for row in registry.copies():
         path = None if row.machine else path_of(row, home)
-        if path is not None and not path.exists():
-            if datetime.fromisoformat(row.created_at) < since:
-                yield row
+        is_old = datetime.fromisoformat(row.created_at) < since
+        if is_old and path is not None and not path.exists():
+            yield row
 
 
 def _spilled() -> Iterator[Path]:
