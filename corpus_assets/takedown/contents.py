@@ -43,7 +43,6 @@ import brotli
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.feather as feather
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
@@ -65,7 +64,9 @@ MIN_UNPACKED_BYTES = 1 << 30
 MAX_RATIO = 200  # of bytes unpacked to bytes read; beyond, and above the minimum, it is a bomb
 WHOLE_BYTES = 64 << 20  # of what has to be in memory in one piece
 ROWS = 256  # of a SQLite table that are searched at once
-BLOCK = 1024  # bytes of which is told whether they are text
+BLOCK = 256  # bytes of which is told whether they are text,
+NEIGHBOURS = 4  # with so many blocks on either side
+STRAY = 3  # control characters that make a block none: texts have no others than tabs and lines
 UNKNOWN = "neither text nor in a format that is known here"
 
 # What cannot be opened here, by what it begins with.
@@ -78,6 +79,7 @@ CLOSED = {
     b"Rar!": "a RAR archive",
     b"Obj\x01": "an Avro file",
     b"\x89HDF": "an HDF5 file",
+    b"FEA1": "a Feather file of version 1",
     b"PARE": "an encrypted Parquet file",
     b"\x80\x02": "a pickle",
     b"\x80\x03": "a pickle",
@@ -169,7 +171,8 @@ class Reader:
         container = _container(head)
         if depth > MAX_DEPTH and (unpacked or container):
             self._note(inside, f"packed more than {MAX_DEPTH} times")
-            unpacked = container = None
+            self._raw(stream, depth)
+            return
         if unpacked is not None:
             if not self._inner(unpacked, inside, depth) and stream.seekable():
                 stream.seek(0)
@@ -187,7 +190,7 @@ class Reader:
                 self._raw(stream, depth)
             return
         encoding = next((name for mark, name in MARKS.items() if head.startswith(mark)), None)
-        if encoding or _share_of_controls(head) > 0.02 or inside.endswith(".br"):
+        if encoding or _share_of_controls(head) or not _is_utf8(head[: HEAD - 4] or head):
             stream = self._seekable(stream)
             if encoding is not None and self._marked(stream, encoding, depth):
                 return
@@ -290,10 +293,6 @@ class Reader:
             return True
         for batch in batches:
             self._columns(batch.columns, inside, depth)
-        return True
-
-    def _feather(self, stream: IO[bytes], path: Path | None, inside: str, depth: int) -> bool:
-        self._columns(feather.read_table(stream).columns, inside, depth)
         return True
 
     def _orc(self, stream: IO[bytes], path: Path | None, inside: str, depth: int) -> bool:
@@ -462,7 +461,8 @@ class Reader:
         unknown = 0
         for start, end in _binary_regions(data):
             region = data[start:end]
-            if not (not self._is_ours and self._wide(region)) | self._numbers(region):
+            is_read = (not self._is_ours and self._wide(region)) | self._numbers(region)
+            if not is_read and not _is_nearly_text(region):
                 unknown += max(0, end - max(start, seen))
         return unknown
 
@@ -549,7 +549,6 @@ _CONTAINERS: dict[bytes, Callable[[Reader, IO[bytes], Path | None, str, int], bo
     b"PAR1": Reader._parquet,
     b"ARROW1": Reader._arrow,
     b"\xff\xff\xff\xff": Reader._arrow_stream,
-    b"FEA1": Reader._feather,
     b"ORC": Reader._orc,
     b"PK\x03\x04": Reader._zip,
     b"PK\x05\x06": Reader._zip,
@@ -659,6 +658,11 @@ def _is_utf8(block: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def _is_nearly_text(data: bytes) -> bool:
+    known = len(data.decode(errors="ignore").encode())
+    return _share_of_controls(data) < 0.03 and known > 0.95 * len(data)
 
 
 # Packed streams.
@@ -818,10 +822,9 @@ def _binary_regions(data: bytes) -> Iterator[tuple[int, int]]:
     if not control.any():
         return
     blocks = np.add.reduceat(control.astype(np.int32), np.arange(0, len(data), BLOCK))
-    near = blocks > BLOCK // 50 if len(data) >= BLOCK else blocks > len(data) // 50
-    wide = near.copy()
-    wide[1:] |= near[:-1]
-    wide[:-1] |= near[1:]
+    near = blocks >= STRAY
+    reach = np.convolve(near, np.ones(2 * NEIGHBOURS + 1, np.int32))
+    wide = reach[NEIGHBOURS : NEIGHBOURS + near.size] > 0
     edges = np.flatnonzero(np.diff(np.concatenate(([False], wide, [False])).astype(np.int8)))
     for first, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
         yield first * BLOCK, min(len(data), end * BLOCK)

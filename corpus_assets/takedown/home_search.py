@@ -43,7 +43,7 @@ from corpus_assets.evidence.pack import packed
 from corpus_assets.ingest.documents import text_id_of
 from corpus_assets.shards.export.check import exported_version
 from corpus_assets.shards.tokens import Encoder
-from corpus_assets.takedown.contents import Reader, around
+from corpus_assets.takedown.contents import UNKNOWN, Reader, around
 from corpus_assets.takedown.copies import held_documents, with_earlier
 from corpus_assets.takedown.places import DELETE, Places, StoredValue, stored_values
 from corpus_assets.versions.removed import NGRAM, DigestIndex
@@ -151,7 +151,10 @@ class HomeSearch:
         self.total_bytes += size
         reader = Reader(found, self.decoders, size, is_ours)
         reader.file(stream, path)
-        self.not_searched += [(name, why) for why in reader.unread]
+        is_pinned = self.places.is_pinned(name)  # what it may hold is said by its stage
+        self.not_searched += [
+            (name, why) for why in reader.unread if not (is_pinned and why.endswith(UNKNOWN))
+        ]
         held = found.shares()
         if held:
             self._held[name] = held

@@ -70,6 +70,14 @@ class Places:
             frozenset(row.path for one in live for row in registry.lineage_files(one)),
         )
 
+    def is_pinned(self, name: str) -> bool:
+        """Say whether a file is a calibration of a live version, or a copy of a file that a recipe
+        names: known by its digest, whatever its format."""
+        pinned = [f"versions/{version}/calibrations/" for version in self.live]
+        return self.store is not None and name.startswith(
+            tuple(f"{self.store}/{folder}" for folder in (*pinned, "sources/files/"))
+        )
+
     def to_do(self, name: str, is_source: bool, values: Sequence[StoredValue] = ()) -> str:
         """Say what to do about a file that holds a removed text; `values` are where, in a
         database."""

@@ -31,10 +31,12 @@ from corpus_assets.takedown.run import run_pending
 from corpus_assets_tests.conftest import Place
 from corpus_assets_tests.evidence.tiny import texts, tiny_encoder
 
-PROXY = "{size: nano, tokens: 4096, unique_tokens: 2048, sequence: 64, batch_tokens: 512"
+PROXY = "{size: nano, tokens: 4096, unique_tokens: %d, sequence: 64, batch_tokens: 512"
 
 
-def write_settings(folder: Path, held: list[str], protocol: str = "unique") -> Path:
+def write_settings(
+    folder: Path, held: list[str], protocol: str = "unique", tokens: int = 2048
+) -> Path:
     rows = [
         {"id": f"h{i}", "url": f"https://held{i}.example/page", "text": text, "license": "CC0-1.0"}
         for i, text in enumerate(held)
@@ -49,7 +51,7 @@ def write_settings(folder: Path, held: list[str], protocol: str = "unique") -> P
     path = folder / "compare.yaml"
     path.write_text(
         f"baseline: small-1\narms: [small-1]\nheldout: held.yaml\n"
-        f"proxy: {PROXY}, protocol: {protocol}}}\n"
+        f"proxy: {PROXY % tokens}, protocol: {protocol}}}\n"
         "learning_rates: [1.0e-3]\nseeds: [1, 2]\n"
     )
     return path
