@@ -13,7 +13,8 @@ imports neither Dagster nor `corpus_assets`; it reads what the pipeline register
     lineage/   the lineage tables and their key files
     db/        the registry: rows, models, migrations, methods
     formats/   what lies on disk and what names mean, shared with the pipeline
+    copies.py  what commands write beside the store's results
 """
 
-__all__ = ["ask", "cli", "db", "errors", "figures", "formats", "lineage", "serve", "stopping",
+__all__ = ["ask", "cli", "copies", "db", "errors", "figures", "formats", "lineage", "serve", "stopping",
            "takedown"]  # fmt: skip

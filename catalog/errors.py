@@ -14,6 +14,7 @@
     |   +-- SnapshotChanged     a snapshot is pinned with other files
     |   +-- VersionExists       a version of that name has another manifest
     |   +-- OrdersChanged       takedowns came in while a version was built
+    |   +-- VersionRevoked      a copy was to be made of a version that a takedown has revoked
     +-- LeaseHeld               somebody else works on this right now
     +-- LeaseLost               our lease ran out: we must stop
     +-- StoreFileError          a file of the store is missing, unreadable or not what it should be
@@ -89,6 +90,10 @@ class NotReleased(CatalogError):
 
 class OrdersChanged(CatalogConflict):
     """A version was built under other standing orders than those in force now."""
+
+
+class VersionRevoked(CatalogConflict):
+    """A copy was to be made of a version that a takedown has revoked."""
 
 
 class LeaseHeld(CatalogError):

@@ -1,4 +1,4 @@
-"""Figures for people: sizes, and intervals of shares that were counted."""
+"""Figures for people: sizes, counts, and intervals of shares that were counted."""
 
 Z = 1.959964  # 95%, two-sided
 
@@ -25,3 +25,8 @@ def size(count: float) -> str:
             return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
         count /= 1024
     return f"{count:,.1f} PiB"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return `1 file`, `2 files`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -93,6 +93,19 @@ def release(place: Place, as_json: bool, version: str, override: str | None, by:
 
 
 @main.command()
+@placed
+def copies(place: Place, as_json: bool) -> None:
+    """List what commands wrote beside the store's results: exports, packs, pages, records, weights.
+
+    Takedowns delete those of the home, exports excepted, and name the others.
+    """
+    from catalog.copies import listed
+
+    answer = listed(place.registry, place.store, place.home)
+    print_json(answer) if as_json else views.show_copies(answer)
+
+
+@main.command()
 @version_option
 @click.option("--list", "listed", is_flag=True, help="List every judgement with its words.")
 @placed
@@ -169,14 +182,18 @@ def raw(
     """
     from catalog.ask.documents import resolve_doc_id
     from catalog.ask.raw import fetch_original
+    from catalog.copies import writing
     from catalog.lineage.tables import Lineage
 
     with Lineage(place.registry, place.store, version) as tables:
-        found = fetch_original(tables, resolve_doc_id(tables, doc_id), capture)
+        named, name = resolve_doc_id(tables, doc_id), tables.version.name
+        found = fetch_original(tables, named, capture)
     data = found.stored if stored else found.data
     if out is not None:
+        holds = {name: [named.hex()]}
         try:
-            out.write_bytes(data)
+            with writing(place.registry, place.home, out, "record", holds):
+                out.write_bytes(data)
         except OSError as error:
             raise CatalogError(f"cannot write {out}: {error.strerror}") from error
     if as_json:

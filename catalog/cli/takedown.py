@@ -165,10 +165,12 @@ def list_(place: Place, as_json: bool, status: str | None, limit: int) -> None:
 @click.argument("request_id", metavar="ID", type=int)
 @placed
 def show(place: Place, as_json: bool, request_id: int) -> None:
-    """Show a request: what it found, what was done, its certificates."""
+    """Show a request: what it found, what was done, its certificates, and what keeps it open."""
+    from catalog.takedown.certificates import open_files
     from catalog.takedown.requests import show as show_request
 
     answer = show_request(place.registry, request_id)
+    answer["open_files"] = open_files(place.registry, place.store, request_id)
     print_json(answer) if as_json else views.show_takedown(answer)
 
 

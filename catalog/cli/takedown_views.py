@@ -138,6 +138,9 @@ def show_takedown(row: dict[str, Any]) -> None:
     if row["certificates"]:
         print_line()
         print_records(row["certificates"], "path=certificate", "sha256")
+    if row["open_files"]:
+        print_line()
+        print_records(row["open_files"], "file=file that keeps it open", "to_do=why")
 
 
 def held_in_words(orders: Sequence[Mapping[str, str]]) -> str:
@@ -278,8 +281,7 @@ def show_verified(answer: dict[str, Any]) -> None:
         )
         print_line(f"  {search['files']} other files of the home searched")
         for held in search["holding"]:
-            what = "an original source file" if held["is_source"] else "delete it"
-            print_line(f"  {held['file']} {held['said']}: {what}")
+            print_line(f"  {held['file']} {held['said']}: {held['to_do']}")
         for name, why in search["not_searched"]:
             print_line(f"  {name} was not searched: {why}")
     if not answer["documents_removed"]:

@@ -268,6 +268,24 @@ def _brief(value: Any, chars: int = 60) -> str:
     return text if len(text) <= chars else text[: chars - 3] + "..."
 
 
+def show_copies(rows: list[dict[str, Any]]) -> None:
+    """`catalog copies`"""
+    if not rows:
+        print_line("No command has written a copy yet.")
+        return
+    shown = [
+        row
+        | {
+            "versions": ", ".join(row["versions"]),
+            "documents": "any" if row["documents"] is None else row["documents"],
+            "state": f"on {row['machine']}" if row["state"] == "unknown" else row["state"],
+        }
+        for row in rows
+    ]
+    columns = ("kind", "versions=version", "documents", "created_at=written", "state")
+    print_records(shown, "place", *columns)
+
+
 def show_judgements(answer: dict[str, Any]) -> None:
     """`catalog judgements`"""
     if not answer["reasons"]:

@@ -200,6 +200,9 @@ Judgement = _table(
     _refers("version", "versions.name"),
     UniqueConstraint("version", "doc_id", "snapshot", "part", "offset", "judged_by"),
 )
+Copy = _table(
+    "copies", rows.CopyRow, _key("place"), _key("machine"), _one_of("kind", rows.COPY_KINDS)
+)
 Metric = _table(
     "metrics",
     rows.MetricRow,

@@ -2,7 +2,8 @@
 
 One method is one transaction (see `database.py`). All of them may be called from any thread or
 process at any time; a write either happens whole or not at all, and repeating it is harmless.
-Methods for versions, takedowns, the order book, judgements and leases are in files of their own.
+Methods for versions, takedowns, the order book, copies, judgements and leases are in files of
+their own.
 """
 
 import copy
@@ -24,6 +25,7 @@ from sqlalchemy import (
 )
 
 from catalog.db import schema
+from catalog.db.copies import CopyMethods
 from catalog.db.database import Database, batches, by_kind, timestamp
 from catalog.db.judgements import JudgementMethods
 from catalog.db.leases import LeaseMethods
@@ -63,7 +65,14 @@ from catalog.formats.places import located, portable
 from catalog.formats.store import relative_path
 
 
-class Registry(VersionMethods, TakedownMethods, OrderBookMethods, JudgementMethods, LeaseMethods):
+class Registry(
+    VersionMethods,
+    TakedownMethods,
+    OrderBookMethods,
+    CopyMethods,
+    JudgementMethods,
+    LeaseMethods,
+):
     """The catalog's database. Opening it touches nothing; `upgrade` creates its tables.
 
     `home` is the folder that places inside it are recorded relative to.

@@ -25,6 +25,7 @@ VERSION_STATES = ("live", "revoked")
 LATEST = "latest"  # the newest released version, where a version is named
 TAKEDOWN_KINDS = ("url", "url_prefix", "domain", "doc_id", "text_id", "text_sha256")
 TAKEDOWN_STATES = ("pending", "running", "done", "withdrawn")
+COPY_KINDS = ("export", "pack", "page", "record", "weights")
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,6 +372,22 @@ class JudgementRow:
     why: str | None
     judged_by: str
     language: str | None = None
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyRow:
+    """What a command wrote beside the store's results: text or tokens of versions. `kind` is one of
+    `COPY_KINDS`.
+
+    `place` is relative to the home where it lies inside, else absolute on `machine`, or a URL.
+    `holds` maps each version to the ids of its documents, in hex; to null where any may be in it.
+    """
+
+    place: str
+    kind: str
+    holds: Mapping[str, Any]
+    machine: str = ""  # empty for a place that every machine sees: inside the home, or a URL
     created_at: str = ""
 
 

@@ -144,6 +144,22 @@ def _orders_missing(registry: Registry, request_id: int, body: Mapping[str, Any]
     ]
 
 
+def open_files(registry: Registry, store: Store, request_id: int) -> list[dict[str, str]]:
+    """Return the files that keep a request open, by its last certificate, and what to do about each;
+    none once it is done."""
+    mine = registry.certificates(request_id)
+    if not mine or registry.takedown(request_id).status not in ("pending", "running"):
+        return []
+    body = _read_certificate(store, mine[-1])
+    left = [{"file": path, "to_do": "could not be deleted"} for path in body["files"]["left"]]
+    holding = (body["search"] or {}).get("holding", ())
+    return left + [
+        {"file": one["file"], "to_do": f"{one['said']}: {one['to_do']}"}
+        for one in holding
+        if not one["is_source"]
+    ]
+
+
 def _is_there(store: Store, path: str) -> bool:
     """Return whether a file of the store is there, or a leftover elsewhere in the home."""
     return Path(path).exists() if path.startswith("/") else store.exists(path)

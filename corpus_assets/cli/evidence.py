@@ -71,9 +71,10 @@ def pack_command(
     from corpus_assets.evidence.home import pack_plan, stored_plan
     from corpus_assets.session import open_home
 
-    store, registry = open_home(Home.resolve(home))
+    place = Home.resolve(home)
+    store, registry = open_home(place)
     plan = stored_plan(store, digest)
-    size = pack_plan(store, registry, plan, folder, max_mib)
+    size = pack_plan(place, store, registry, plan, folder, max_mib)
     if as_json:
         print_json({"folder": str(folder), "plan": plan.digest(), "bytes": size})
     else:
@@ -118,8 +119,9 @@ def import_command(folder: Path, home: str | None, as_json: bool) -> None:
     from corpus_assets.evidence.home import import_runs
     from corpus_assets.session import open_home
 
-    store, registry = open_home(Home.resolve(home))
-    found = import_runs(store, registry, folder)
+    place = Home.resolve(home)
+    store, registry = open_home(place)
+    found = import_runs(place, store, registry, folder)
     if as_json:
         print_json(asdict(found))
         return

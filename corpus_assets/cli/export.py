@@ -63,10 +63,13 @@ def export_command(
     For Megatron-LM, datatrove (nanotron), MosaicML Streaming and Hugging Face datasets. A killed
     export goes on where it was when the same command runs again.
     """
-    from corpus_assets.shards.export.plan import make_plan
+    from catalog.copies import writing
+    from catalog.db.registry import Registry
+    from corpus_assets.shards.export.plan import make_plan, partial_folder
     from corpus_assets.shards.export.run import export, open_version
 
-    source = open_version(Home.resolve(home), version)
+    place, target = Home.resolve(home), out.absolute()
+    source = open_version(place, version)
     if source.is_candidate:
         click.echo(
             f"{source.version} is a candidate: no gate has released it (`catalog release` says "
@@ -84,16 +87,22 @@ def export_command(
         file_bytes=None if file_mib is None else file_mib * 2**20,
         has_lineage=lineage,
     )
-    body = export(
-        source.manifest,
-        source.manifest_bytes,
-        source.store,
-        plan,
-        out.absolute(),
-        tokenizer=source.tokenizer,
-        workers=workers or os.cpu_count() or 1,
-        progress=_tell,
-    )
+    registry = Registry(place.catalog_url, place.catalog_busy_s)
+    holds = {source.version: None}
+    with (
+        writing(registry, place.root, partial_folder(target), "export", holds),
+        writing(registry, place.root, target, "export", holds),
+    ):
+        body = export(
+            source.manifest,
+            source.manifest_bytes,
+            source.store,
+            plan,
+            target,
+            tokenizer=source.tokenizer,
+            workers=workers or os.cpu_count() or 1,
+            progress=_tell,
+        )
     if as_json:
         click.echo(json.dumps(body))
         return
@@ -106,7 +115,10 @@ def export_command(
     click.echo(
         f"sample i is the loader's at position {body['passes'][0]['first']} + i, seed {seeds}"
     )
-    click.echo(f"takedowns do not reach it: ask `corpus check-export {out}` after one")
+    click.echo(
+        "takedowns name it and do not change it (`catalog copies` lists it): ask `corpus "
+        f"check-export {out}` after one"
+    )
 
 
 @click.command(name="check-export")

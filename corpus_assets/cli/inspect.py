@@ -355,14 +355,19 @@ def canary(version: str, per_reason: int, chars: int, out: Path | None, home: st
 
     The page holds text and is no part of the version: delete it when you have looked.
     """
+    from catalog.copies import writing
     from corpus_assets.inspect.canary import draw_canary, render_canary
     from corpus_assets.inspect.version_columns import open_version
 
-    _, columns = open_version(Home.resolve(home), version)
-    page = render_canary(version, draw_canary(columns, per_reason), chars)
+    place = Home.resolve(home)
+    registry, columns = open_version(place, version)
+    groups = list(draw_canary(columns, per_reason))
+    page = render_canary(version, groups, chars)
     target = out or Path(f"{version}-canary.html")
+    shown = {registry.version(version).name: {one.doc_id for _, some in groups for one in some}}
     try:
-        target.write_text(page, encoding="utf-8")
+        with writing(registry, place.root, target, "page", shown):
+            target.write_text(page, encoding="utf-8")
     except OSError as error:
         raise CorpusError(f"cannot write {target}: {error}") from error
     click.echo(f"canary of {version}: {target} (it holds text; delete it when you have looked)")

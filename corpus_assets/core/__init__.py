@@ -12,6 +12,7 @@ __all__ = [
     "packs",
     "progress",
     "schemas",
+    "scratch",
     "stage",
     "store",
     "store_s3",

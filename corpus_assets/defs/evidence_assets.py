@@ -69,7 +69,8 @@ def proxy_runs_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) 
         return dg.MaterializeResult(metadata={"not_asked": NOT_ASKED})
     if name == asked.baseline:
         return dg.MaterializeResult(metadata={"baseline": "other versions are compared with it"})
-    store, registry = open_home(Home.resolve(corpus.home or None))
+    home = Home.resolve(corpus.home or None)
+    store, registry = open_home(home)
     folder = book.locations.recipe_folder
     plan = plan_version(store, registry, asked, folder, registry.version(name).name)
     missing = missing_runs(store, plan)
@@ -82,7 +83,7 @@ def proxy_runs_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) 
                 "corpus-assets[evidence]",
                 allow_retries=False,
             )
-        train_missing(store, registry, plan, context.log.info)
+        train_missing(home, store, registry, plan, context.log.info)
     (found,) = stored_results(store, plan.digest())
     gate = decide(registry, store, registry.version(name).name, found)
     return dg.MaterializeResult(

@@ -34,7 +34,7 @@ from corpus_assets.defs.links import certificate_links
 from corpus_assets.defs.resources import CorpusResource, takedown_tags
 from corpus_assets.recipe.recipe import TakedownSettings
 from corpus_assets.session import open_home
-from corpus_assets.takedown.run import not_deleted, release_dead_claims, run_pending
+from corpus_assets.takedown.run import release_dead_claims, run_pending
 from corpus_assets.versions.published import load_published_recipe
 
 RUN_KEY_TAG = "dagster/run_key"
@@ -73,11 +73,12 @@ def carry_out_takedowns(context: dg.OpExecutionContext, corpus: CorpusResource) 
             "exact_copies_left": residue.exact if residue is not None else 0,
             "bytes_deleted": outcome.freed_bytes,
             "files_not_deleted": len(outcome.deletion.left),
+            "still_open": sorted(outcome.still_open),
             "certificates": certificate_links(outcome.requests),
         }
     )
-    if outcome.deletion.left:
-        raise dg.Failure(not_deleted(outcome), allow_retries=False)
+    if outcome.still_open:
+        raise dg.Failure(next(iter(outcome.still_open.values())), allow_retries=False)
 
 
 @dg.job(executor_def=dg.in_process_executor)

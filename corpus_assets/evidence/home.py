@@ -5,13 +5,15 @@
     evidence/runs/PLAN/NAME.json, ...     results, as `results` writes them
     evidence/weights/VERSION/PLAN/NAME.weights.npz   where they were asked for
 
-Weights can spell out what they were trained on: those of a version go when it is revoked
-(`versions.gc`). A held-out set that a takedown covers goes with the takedown (`forget_heldout`).
+Packs and weights hold text, or can spell it out: both are registered before they are written
+(`catalog.copies`). Weights of a version go when it is revoked (`versions.gc`), packs of the home
+with a takedown of one of their documents; results of a version that was revoked meanwhile are
+refused. A held-out set that a takedown covers goes with the takedown (`forget_heldout`).
 """
 
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +22,14 @@ import yaml
 from pydantic import Field, ValidationError
 from tokenizers import Tokenizer
 
+from catalog.copies import writing
 from catalog.db.registry import Registry
 from catalog.db.rows import MetricRow
 from catalog.formats.manifest import Manifest
 from corpus_assets.core.errors import EvidenceError
-from corpus_assets.core.store import Store, read_checked
+from corpus_assets.core.home import Home
+from corpus_assets.core.scratch import scratch
+from corpus_assets.core.store import LocalStore, Store, read_checked
 from corpus_assets.evidence.arms import (
     Arm,
     Document,
@@ -137,9 +142,14 @@ def _pinned(
 
 
 def pack_plan(
-    store: Store, registry: Registry, plan: Plan, folder: Path, max_mib: float | None
+    home: Home,
+    store: Store,
+    registry: Registry,
+    plan: Plan,
+    folder: Path,
+    max_mib: float | None = None,
 ) -> int:
-    """Write the pack of a plan and return its bytes.
+    """Write the pack of a plan, registered as a copy of its versions, and return its bytes.
 
     The held-out set must be free of takedowns in force, and no arm may hold a document of it. A
     pack holds the code that is here: that of the plan, or the plan is refused.
@@ -154,7 +164,10 @@ def pack_plan(
     arms = read_arms(store, registry, plan, encoder)
     for name, arm in arms.items():
         refuse_contaminated(heldout, arm_texts(arm, encoder), name)
-    return write_pack(folder, plan, arms, encode_heldout(heldout, encoder), encoder.info, max_mib)
+    encoded = encode_heldout(heldout, encoder)
+    versions = {arm.version: None for arm in plan.arms.values()}
+    with writing(registry, home.root, folder, "pack", versions):
+        return write_pack(folder, plan, arms, encoded, encoder.info, max_mib)
 
 
 def read_arms(store: Store, registry: Registry, plan: Plan, encoder: Encoder) -> dict[str, Arm]:
@@ -198,9 +211,10 @@ def version_encoder(store: Store, registry: Registry, version: str) -> Encoder:
     return _encoder(store, published_manifest(store, registry.version(version)))
 
 
-def import_runs(store: Store, registry: Registry, folder: Path) -> Imported:
+def import_runs(home: Home, store: Store, registry: Registry, folder: Path) -> Imported:
     """Bring results of a pack into the store, and their means into the catalog's metrics.
 
+    Those of a version that a takedown revoked meanwhile are refused, all of the pack with them.
     Metrics are bits per byte, documents of a domain weighted equally, by version:
     `bits_per_byte/DOMAIN/SIZE/lrRATE/seedSEED`, of the longest runs.
     """
@@ -214,6 +228,7 @@ def import_runs(store: Store, registry: Registry, folder: Path) -> Imported:
                 f"{run.name} has {run.table().num_rows} documents, the held-out set has {count}; "
                 "run the pack again"
             )
+    _refuse_revoked(registry, plan, {run.arm for run in runs})
     told = tuple(strays(plan, read_runs(folder / RUNS)))
     store.write(f"{PLANS}/{plan.digest()}.json", plan.dump())
     for run in runs:
@@ -222,8 +237,7 @@ def import_runs(store: Store, registry: Registry, folder: Path) -> Imported:
         weights = folder / RUNS / f"{run.name}.weights.npz"
         if weights.exists():
             version = plan.arms[run.arm].version
-            path = f"{WEIGHTS}/{version}/{plan.digest()}/{weights.name}"
-            store.write(path, weights.read_bytes())
+            _store_weights(home, store, registry, version, plan.digest(), weights)
     registry.add_metrics(
         [row for run in runs if run.tokens == plan.proxy.tokens for row in _metrics(plan, run)]
     )
@@ -241,22 +255,23 @@ def missing_runs(store: Store, plan: Plan) -> int:
 
 
 def train_missing(
-    store: Store, registry: Registry, plan: Plan, say: Callable[[str], None]
+    home: Home, store: Store, registry: Registry, plan: Plan, say: Callable[[str], None]
 ) -> Imported:
     """Train what a plan asks for and the store has no result of, on this machine.
 
     What is finished is stored even if the rest fails, so the next call goes on from there. The
-    pack lies in a temporary folder: it holds text.
+    pack lies in the home's scratch folder: it holds text, and `corpus gc` and takedowns find it
+    there when the process is killed.
     """
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "pack"
-        pack_plan(store, registry, plan, folder, None)
+    with scratch(home, "proxy-runs") as place:
+        folder = place / "pack"
+        pack_plan(home, store, registry, plan, folder)
         for path in store.list(f"{STORED_RUNS}/{plan.digest()}"):
             (folder / RUNS / Path(path).name).write_bytes(store.read(path))
         try:
             run_pack(folder, say=say)
         finally:
-            found = import_runs(store, registry, folder)
+            found = import_runs(home, store, registry, folder)
     return found
 
 
@@ -310,8 +325,36 @@ def _heldout(store: Store, registry: Registry, plan: Plan) -> pa.Table:
     return table
 
 
+def _store_weights(
+    home: Home, store: Store, registry: Registry, version: str, plan: str, weights: Path
+) -> None:
+    folder = f"{WEIGHTS}/{version}/{plan}"
+    path = f"{folder}/{weights.name}"
+    place = Path(store.url) / folder if isinstance(store, LocalStore) else f"{store.url}/{folder}"
+    remove = partial(store.delete, path)
+    with writing(registry, home.root, place, "weights", {version: None}, remove):
+        store.write(path, weights.read_bytes())
+
+
+def _refuse_revoked(registry: Registry, plan: Plan, arms: Iterable[str]) -> None:
+    for arm in sorted(arms):
+        row = registry.version(plan.arms[arm].version)
+        if row.status != "live":
+            instead = f" {row.superseded_by}" if row.superseded_by else " another version"
+            raise EvidenceError(
+                f"arm {arm} was trained on version {row.name}, which a takedown has revoked: "
+                "nothing was imported. Delete the pack, which holds removed documents, and compare"
+                f"{instead} in its place"
+            )
+
+
 def _manifest(store: Store, registry: Registry, plan: Plan, arm: str) -> Manifest:
     row = registry.version(plan.arms[arm].version)
+    if row.status != "live":
+        instead = f" with {row.superseded_by} in its place" if row.superseded_by else ""
+        raise EvidenceError(
+            f"version {row.name} was revoked by a takedown; plan the comparison anew{instead}"
+        )
     if row.manifest_sha256 != plan.arms[arm].manifest:
         raise EvidenceError(f"version {row.name} is not the one that was planned; plan anew")
     return published_manifest(store, row)

@@ -4,11 +4,13 @@ What lies in the folder is told in `run`. A text that several arms have travels 
 documents lie end to end, arms are lists of documents.
 """
 
+import contextlib
 import hashlib
 import io
 import json
 import lzma
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +62,10 @@ def write_pack(
     for name, arm in sorted(arms.items()):
         numbers = [pool.number(document.tokens) for document in arm.documents]
         groups = [document.group for document in arm.documents]
+        ids = pa.array([document.doc_id for document in arm.documents], pa.binary(16))
         chosen.append(pa.table({"arm": [name] * len(groups), "group": groups,
-                                "document": pa.array(numbers, pa.int32())}))  # fmt: skip
+                                "document": pa.array(numbers, pa.int32()),
+                                "doc_id": ids}))  # fmt: skip
         orders = {}
         for seed in plan.seeds:
             order = arm.sample_numbers(plan.positions, seed)
@@ -98,6 +102,29 @@ def write_pack(
         path.write_bytes(data)
     (folder / run.RUNS).mkdir(exist_ok=True)
     return size
+
+
+@dataclass(frozen=True)
+class Packed:
+    """What a pack says of itself; None for what a stopped or damaged one does not tell."""
+
+    versions: frozenset[str] | None
+    doc_ids: frozenset[str] | None  # in hex
+
+
+def packed(folder: Path) -> Packed | None:
+    """Return what the pack in a folder holds, finished or not; None where there is none."""
+    if not all((folder / name).is_file() for name in ("plan.json", "tokens.xz")):
+        return None
+    versions = doc_ids = None
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+        arms = json.loads((folder / "plan.json").read_bytes())["arms"]
+        versions = frozenset(str(arm["version"]) for arm in arms.values())
+    with contextlib.suppress(EvidenceError, pa.ArrowException, ValueError, KeyError, TypeError):
+        data = run.Pack(folder).file("arms.parquet")
+        ids = pq.read_table(pa.BufferReader(data), columns=["doc_id"])["doc_id"]
+        doc_ids = frozenset(doc_id.hex() for doc_id in ids.to_pylist())
+    return Packed(versions, doc_ids)
 
 
 class _Pool:

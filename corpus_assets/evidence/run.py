@@ -4,7 +4,8 @@
     pack.json        what the pack holds: digests of its files, arms, orders, special tokens
     tokens.xz        tokens of all documents, end to end; a text that arms share is there once
     documents.npy    int64: where each document begins, and the end
-    arms.parquet     arm, group, document: which documents an arm's groups have, in their order
+    arms.parquet     arm, group, document, doc_id: which documents an arm's groups have, in their
+                     order; by their ids a takedown knows what the pack holds
     orders/*.npy     sample at each position of a run, as the loader's formula gives it
     heldout.parquet  documents of the held-out set as tokens
     runs/            results, each written as soon as it is there (`results`)

@@ -1,7 +1,7 @@
 """Sample kept and dropped documents of each reason onto one page, for people to read.
 
-It is drawn from the live tables on request and is never stored: a page with text in a
-version's folder would be one more place that a takedown has to find. Documents that a standing
+It is drawn from the live tables on request and is no part of a version. Where it is written, it is
+registered with the documents it shows (`catalog.copies`), so that takedowns find it. Documents that a standing
 order covers are left out. Which documents are shown is a keyed order of their ids, so the same
 question gives the same page.
 """
@@ -188,7 +188,7 @@ def _failed(
         yield rule.name, rule.signal, values.column(rule.signal)[0].as_py(), str(asked)
 
 
-# The canary as one HTML page that needs nothing else. It holds text and is not stored.
+# The canary as one HTML page that needs nothing else. It holds text.
 
 KEPT = re.compile(
     "([\n\t\u00a0\u2000-\u200a\u200c\u200d\u202f\u205f\u3000]+)"
@@ -228,8 +228,9 @@ def render_canary(
     title = f"canary of {version}"
     body = (
         f"<h1>{escape(title)}</h1>"
-        '<p class="warn">This page holds text of the corpus. It is no part of the version, and '
-        "no takedown can reach it: delete it when you have looked.</p>"
+        '<p class="warn">This page holds text of the corpus. It is no part of the version: delete '
+        "it when you have looked. A takedown deletes it where it still lies in the home, and names "
+        "it elsewhere; it reaches no copy of it.</p>"
         "<p>Kept documents show their final text, dropped ones the text as it was extracted. "
         "Look for good pages among the dropped and bad ones among the kept.</p>"
         f"{menu}{''.join(sections)}"

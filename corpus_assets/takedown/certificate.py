@@ -1,8 +1,8 @@
 """Write the certificate of a takedown: what was asked, what changed, what was found. Never text.
 
 It is written last: after the deletion, from a second look at the store and from the search. A
-request whose files could not all be deleted gets one that names them, and another when they are
-gone. It is JSON in the store with a readable page beside it, and keeps ids of the removed texts
+request whose files could not all be deleted, or whose text other files still hold, gets one that
+names them, and another when they are gone. It is JSON in the store with a readable page beside it, and keeps ids of the removed texts
 and one-way digests of some of their 13-grams: enough to look for them again, not to read them
 (`corpus_assets.versions.removed`).
 """
@@ -39,7 +39,8 @@ from corpus_assets.versions.removed import (
 
 FORMAT = "corpus-assets/takedown-certificate/3"
 ONCE = ("documents", "versions", "clusters", "files")
-"""Certificates of a request with equal values here are the same: none is written twice."""
+"""Certificates of a request with equal values here, and the same files that hold the text, are the
+same: none is written twice."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Deletion:
     deleted: Sequence[str]
     left: Sequence[str]
     kept: Sequence[str] = ()
+    copies: Sequence[str] = ()  # registered ones that were deleted, by place
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Proof:
 def certified_versions(store: Store, registry: Registry, request: int) -> set[str] | None:
     """Return the new versions that a request's complete certificates cover; None without any."""
     found = [strict_json(store.read(row.path)) for row in registry.certificates(request)]
-    whole = [body for body in found if not body["files"]["left"]]
+    whole = [body for body in found if not (body["files"]["left"] or _strange(body))]
     return {name for body in whole for name in body["covers"]} if whole else None
 
 
@@ -121,7 +123,8 @@ def _written_on(registry: Registry) -> dict[str, Any]:
 
 def _says_the_same(earlier: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
     plain = json.loads(json.dumps(body))
-    return all(earlier[name] == plain[name] for name in ONCE)
+    same = all(earlier[name] == plain[name] for name in ONCE)
+    return same and _strange(earlier) == _strange(plain)
 
 
 def _body(
@@ -241,8 +244,8 @@ def _lead(body: Mapping[str, Any]) -> str:
     strange = len(_strange(body))
     if strange:
         text += (
-            f" <b>{_were(strange, 'other file')} found to hold the text, surely or possibly</b>; "
-            "named below."
+            f" <b>This is not finished: {_were(strange, 'other file')} found to hold the text, "
+            "surely or possibly</b>; named below with what to do."
         )
     if left:
         text += (
@@ -327,6 +330,9 @@ def _deleted(files: Mapping[str, Any]) -> str:
         f"<p>{_were(len(files['deleted']), 'file')} deleted, which only the withdrawn versions "
         "used; the store was looked at afterwards, and they are not there.</p>"
     )
+    gone += _table(
+        "Copies that commands had written, deleted", ("copy",), [(p,) for p in files["copies"]]
+    )
     if not files["left"]:
         return gone
     return (
@@ -380,8 +386,8 @@ def _searched(body: Mapping[str, Any]) -> str:
         f"<b>{len(_strange(body))}</b> hold the text, or may</dd></dl>"
         + _table(
             "Other files that hold the text, or may",
-            ("file", "which"),
-            [(one["file"], one["said"]) for one in _strange(body)],
+            ("file", "which", "to do"),
+            [(one["file"], one["said"], one["to_do"]) for one in _strange(body)],
             is_open=True,
         )
         + _table("Files that could not be searched", ("file", "why"), search["not_searched"])

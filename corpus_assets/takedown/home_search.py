@@ -2,89 +2,77 @@
 
 The lineage of live versions is searched row by row (`residue`). This is for all the rest: caches,
 logs, Dagster's records, temporary files, the catalog's own pages with those that are free, what
-people put there, and every object of a store on S3. A file is read once, as a stream, and decoded
-by what it begins with:
+people put there, and every object of a store on S3. How a file is opened is told in `contents`.
 
-    Parquet, Arrow          strings and bytes of every column; lists of token ids, spelled
-    gzip, zstd, bzip2, xz   what they hold, as one of these
-    zip                     every member
-    SQLite                  every value of every row, and the raw pages, write-ahead log included
-    numpy                   strings
-    .bin, .ds, .mds         raw, and as token ids of the live versions' tokenizers
-    anything else           raw
-
-Raw text is searched as it is, without JSON's escapes and without HTML's tags and entities. A file
-holds a removed document when it has a good share of the document's 13-grams, or the whole text as
-one value. A text too short for 13-gram digests is only found as a value. In a file that a stage of
+A file holds a removed document when it has a good share of the document's 13-grams, or the whole
+text as one value. Text is searched as it is, without JSON's escapes and without HTML's tags and
+entities. A text too short for 13-gram digests is only found as a value. In a file that a stage of
 the corpus wrote, each value counts by itself: thousands of its documents together have many
 passages of any text, in quotations and forms of words, and none of them is a copy.
 
-Two kinds of copies are known by what they say of themselves, however little of a text they have: a
-canary page marks the documents it shows, and an export names its version.
+Copies are known by what they say of themselves, and by the register (`catalog.copies`), however
+little of a text they have: a canary page marks the documents it shows, exports and packs name their
+version and their documents.
 
-What cannot be opened or decoded to its end is named, not passed over. Memory: a few megabytes and
-a row group. Time follows the bytes.
+What cannot be opened or decoded to its end, or is in no format that is known, is named, not passed
+over. What to do about a file depends on what it is (`places`). Time follows the bytes.
 """
 
-import bz2
-import gzip
 import html
 import io
-import lzma
 import os
 import re
-import sqlite3
 import stat
 import time
-import zipfile
-import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from hashlib import file_digest
-from itertools import pairwise
 from pathlib import Path
-from typing import IO, Any, AnyStr
+from typing import IO
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from catalog.copies import path_of
 from catalog.db.registry import Registry
+from catalog.db.rows import CopyRow
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.lock import Lock
 from corpus_assets.core.store import Store
 from corpus_assets.core.store_s3 import S3Store
+from corpus_assets.evidence.pack import packed
 from corpus_assets.ingest.documents import text_id_of
-from corpus_assets.shards.export.check import exported_version, removed_documents
+from corpus_assets.shards.export.check import exported_version
 from corpus_assets.shards.tokens import Encoder
+from corpus_assets.takedown.contents import UNKNOWN, Reader, around
+from corpus_assets.takedown.copies import held_documents, with_earlier
+from corpus_assets.takedown.places import DELETE, Places, StoredValue, stored_values
 from corpus_assets.versions.removed import NGRAM, DigestIndex
 
-CHUNK = 4 << 20
-OVERLAP = 16_384  # bytes of a chunk that the next one begins with; longer than any 13 words
-TEXT_RUNS = re.compile(rb"[^\x00-\x08\x0e-\x1f\x7f]{25,}")  # 13 words are no shorter
 TELL_S = 30.0
-ROWS = 256  # of a SQLite table that are searched at once
-MAX_DEPTH = 4  # compressed in compressed in ...
-TOKEN_FILES = re.compile(r"\.(bin|ds|mds)(\.|$)")
 SHOWN_DOCUMENT = re.compile(rb'<article id="([0-9a-f]{32})"')  # as `inspect.canary` marks them
 TAGS = re.compile(r"<[^>]{0,2000}>")
 ESCAPES = re.compile(r"\\(u[0-9a-fA-F]{4}|[nrtbf\"/\\])")
 PLAIN = {"n": "\n", "r": "\r", "t": "\t", "b": " ", "f": " ", '"': '"', "/": "/", "\\": "\\"}
-DAMAGE = (OSError, EOFError, ValueError, pa.ArrowException, zlib.error, lzma.LZMAError,
-          zipfile.BadZipFile, sqlite3.Error, RuntimeError)  # fmt: skip
 
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Holder:
-    """A file that holds a removed document, or the folder of an export that may."""
+    """A file that holds a removed document, or a copy that may."""
 
     file: str
     share_percent: int  # of the document's 13-grams
     is_source: bool  # the operator's original, which a snapshot or a calibration was made from
     said: str  # what it holds, after the file's name
+    to_do: str  # about it
+
+
+@dataclass(frozen=True)
+class _Copy:
+    said: str
+    to_do: str
+    held: set[str] | None  # documents; None: any
 
 
 @dataclass
@@ -97,13 +85,15 @@ class HomeSearch:
     tell: Tell = lambda _: None
     inputs: Collection[str] = ()  # digests of the files that calibrations were trained on
     held_by: Collection[str] = ()  # versions that held the documents
+    places: Places = field(default_factory=Places)
     files: int = 0
     total_bytes: int = 0
     not_searched: list[tuple[str, str]] = field(default_factory=list)
     _held: dict[str, dict[str, float]] = field(default_factory=dict)  # file -> document -> share
+    _values: dict[str, list[tuple[StoredValue, set[str]]]] = field(default_factory=dict)
     _shown: dict[str, set[str]] = field(default_factory=dict)  # page -> documents it shows
-    _exports: dict[Path, str] = field(default_factory=dict)  # folder -> version
-    _exported: dict[str, tuple[str, set[str] | None]] = field(default_factory=dict)  # None: any
+    _found: dict[Path, CopyRow] = field(default_factory=dict)  # copies that were met
+    _copies: dict[str, _Copy] = field(default_factory=dict)
     _sources: set[str] = field(default_factory=set)
     _recorded: set[str] = field(default_factory=set)  # outputs of artifacts that the registry knows
     _told: float = field(default_factory=time.monotonic)
@@ -118,9 +108,7 @@ class HomeSearch:
         """Search every file below a folder; links are not followed."""
         for place, folders, names in os.walk(folder, onerror=self._unlistable):
             folders.sort()
-            version = exported_version(Path(place))
-            if version is not None and version in self.held_by:
-                self._exports[Path(place)] = version
+            self._meet(Path(place), home)
             for path in (Path(place, name) for name in sorted(names)):
                 if path in sources:
                     self._sources.add(_name(path, home))
@@ -145,27 +133,35 @@ class HomeSearch:
         """Search every object of a store that is no folder of this machine."""
         for path in store.list(""):
             if path not in passed_over:
+                name = f"{store.url}/{path}"
                 try:
-                    data = io.BytesIO(store.read(path))
-                    self.file(f"{store.url}/{path}", io.BufferedReader(data))
-                except CorpusError as error:
-                    self.not_searched.append((f"{store.url}/{path}", str(error)))
+                    data = store.read(path)
+                except (CorpusError, MemoryError) as error:
+                    self.not_searched.append((name, str(error)))
+                else:
+                    self.file(name, io.BytesIO(data))
 
-    def file(self, name: str, stream: io.BufferedReader, path: Path | None = None) -> None:
+    def file(self, name: str, stream: IO[bytes], path: Path | None = None) -> None:
         """Search one file; `path` is where SQLite can open it."""
-        found = _Found(self.text_ids, self.index, by_value=name in self._recorded)
-        self.files += 1
-        self.total_bytes += stream.seek(0, 2)
+        is_ours = name in self._recorded
+        found = Found(self.text_ids, self.index, by_value=is_ours)
+        size = stream.seek(0, 2)
         stream.seek(0)
-        try:
-            self._decode(found, name, stream, path)
-        except DAMAGE as error:
-            self.not_searched.append((name, f"cannot be decoded: {type(error).__name__}"))
-            stream.seek(0)
-            _raw(found, stream)
+        self.files += 1
+        self.total_bytes += size
+        reader = Reader(found, self.decoders, size, is_ours)
+        reader.file(stream, path)
+        is_pinned = self.places.is_pinned(name)  # what it may hold is said by its stage
+        self.not_searched += [
+            (name, why) for why in reader.unread if not (is_pinned and why.endswith(UNKNOWN))
+        ]
         held = found.shares()
         if held:
             self._held[name] = held
+            if path is not None:
+                self._values[name] = [
+                    (value, docs) for value in stored_values(path) if (docs := self._in(value))
+                ]
         if found.shown:
             self._shown[name] = found.shown
         if time.monotonic() - self._told > TELL_S:
@@ -179,37 +175,65 @@ class HomeSearch:
         documents that are `copied`, of which the search of live versions named the copies.
         """
         wanted, found = set(doc_ids), []
-        exported = {
-            name: said
-            for name, (said, held) in self._exported.items()
-            if held is None or held & wanted
+        copies = {
+            name: copy
+            for name, copy in self._copies.items()
+            if copy.held is None or copy.held & wanted
         }
-        for name in sorted({*self._held, *self._shown}):
+        for name in sorted({*self._held, *self._shown} - copies.keys()):
             shares, shown = self._held.get(name, {}), self._shown.get(name, set())
             of_file = wanted - set(copied) if name in self._recorded else wanted
             share = max((shares[one] for one in of_file & shares.keys()), default=0.0)
             percent = round(100 * share)
             if shown & wanted:
-                found.append(Holder(name, percent, False, "shows removed documents"))
-            elif share and not any(name.startswith(f"{folder}/") for folder in exported):
+                found.append(Holder(name, percent, False, "shows removed documents", DELETE))
+            elif share and not any(name.startswith(f"{folder}/") for folder in copies):
                 said = f"holds {percent}% of a removed text"
-                found.append(Holder(name, percent, name in self._sources, said))
-        return found + [Holder(name, 0, False, said) for name, said in sorted(exported.items())]
+                is_source = name in self._sources
+                values = [value for value, docs in self._values.get(name, ()) if docs & wanted]
+                to_do = self.places.to_do(name, is_source, values)
+                found.append(Holder(name, percent, is_source, said, to_do))
+        return found + [
+            Holder(name, 0, False, copy.said, copy.to_do) for name, copy in sorted(copies.items())
+        ]
 
-    def exports(self, registry: Registry, store: Store, home: Path) -> None:
-        """Ask the exports that were met which removed documents they hold."""
-        for folder, version in self._exports.items():
-            try:
-                held = removed_documents(registry, store, folder)
-            except (CorpusError, *DAMAGE):
-                held = None  # stopped, or damaged
-            verb = "may hold" if held is None else "holds"
-            said = f"is an export of {version} and {verb} removed documents"
-            self._exported[_name(folder, home)] = (said, held)
+    def copies(self, registry: Registry, store: Store, home: Path) -> None:
+        """Ask the copies that were met, and those that are registered, what they hold."""
+        held_by = with_earlier(self.held_by, registry)
+        for row in registry.copies():
+            path = path_of(row, home)
+            if row.kind == "weights":
+                continue
+            if path is None:
+                held = held_documents(row, None, registry, store, held_by)
+                if held is None or held & self.text_ids.keys():
+                    why = f"a copy ({row.kind}) on {row.machine}, which holds removed documents or "
+                    self.not_searched.append((row.place, f"{why}may hold some: delete it there"))
+            elif path.exists():
+                self._found[path] = row
+        for path, row in self._found.items():
+            held = held_documents(row, path, registry, store, held_by)
+            if held is None or held & self.text_ids.keys():
+                self._copies[_name(path, home)] = _described(row, held, registry)
 
     def note_recorded(self, names: Iterable[str]) -> None:
         """Say which files lie between two stages of the corpus."""
         self._recorded.update(names)
+
+    def _meet(self, folder: Path, home: Path) -> None:
+        """Note a folder that says of itself that it is a copy of a version."""
+        version = exported_version(folder)
+        if version is not None:
+            self._found[folder] = CopyRow(_name(folder, home), "export", {version: None})
+        elif (pack := packed(folder)) is not None:
+            versions = self.held_by if pack.versions is None else pack.versions
+            self._found[folder] = CopyRow(_name(folder, home), "pack", dict.fromkeys(versions))
+
+    def _in(self, value: StoredValue) -> set[str]:
+        """Return the documents of which a value of a database holds a passage."""
+        found = Found(self.text_ids, self.index)
+        found.values([value.text])
+        return found.passages
 
     def _is_input(self, path: Path) -> bool:
         with path.open("rb") as stream:
@@ -218,96 +242,8 @@ class HomeSearch:
     def _unlistable(self, error: OSError) -> None:
         self.not_searched.append((str(error.filename), error.strerror or str(error)))
 
-    def _decode(
-        self,
-        found: "_Found",
-        name: str,
-        stream: io.BufferedReader,
-        path: Path | None,
-        depth: int = 0,
-    ) -> None:
-        head = stream.peek(16)
-        unpacked = _unpacked(head, stream) if depth < MAX_DEPTH else None
-        if unpacked is not None:
-            with unpacked as held:
-                self._decode(found, name, io.BufferedReader(held), None, depth + 1)
-        elif head.startswith(b"PAR1") and stream.seekable():
-            with pq.ParquetFile(stream) as table:
-                for number in range(table.num_row_groups):
-                    self._columns(found, table.read_row_group(number, use_threads=False).columns)
-        elif head.startswith(b"ARROW1") and stream.seekable():
-            batches = pa.ipc.open_file(stream)
-            for number in range(batches.num_record_batches):
-                self._columns(found, batches.get_batch(number).columns)
-        elif head.startswith(b"PK\x03\x04") and stream.seekable():
-            with zipfile.ZipFile(stream) as members:
-                for member in members.infolist():
-                    with members.open(member) as packed:
-                        inner: Any = packed
-                        inner = io.BufferedReader(inner)
-                        self._decode(found, member.filename, inner, None, depth + 1)
-        else:
-            if head.startswith(b"SQLite format 3\0") and path is not None:
-                _rows(found, path)
-            elif head.startswith(b"\x93NUMPY") and stream.seekable():
-                array = np.load(stream, allow_pickle=False)
-                if array.dtype.kind in "US":
-                    found.values(array.astype(str).ravel().tolist())
-                stream.seek(0)
-            elif TOKEN_FILES.search(Path(name).name) and stream.seekable():
-                self._tokens(found, stream)
-                stream.seek(0)
-            _raw(found, stream)
 
-    def _columns(self, found: "_Found", columns: Iterable[Any]) -> None:
-        for column in columns:
-            for array in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
-                self._array(found, array)
-
-    def _array(self, found: "_Found", array: Any) -> None:
-        kind = array.type
-        if pa.types.is_dictionary(kind):
-            self._array(found, array.dictionary)
-        elif pa.types.is_struct(kind):
-            self._columns(found, array.flatten())
-        elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
-            values = array.flatten()
-            if pa.types.is_integer(values.type):
-                lengths = array.drop_null().value_lengths().to_numpy()
-                self._spell(found, values.to_numpy(zero_copy_only=False), lengths)
-            else:
-                self._array(found, values)
-        elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
-            found.values(array.drop_null().to_pylist())
-        elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-            found.blobs(array.drop_null().to_pylist())
-
-    def _tokens(self, found: "_Found", stream: IO[bytes]) -> None:
-        """Read a file as token ids of two or four bytes, wherever among other bytes they begin."""
-        while data := stream.read(CHUNK):
-            for dtype in ("<i4", "<u2"):
-                width = np.dtype(dtype).itemsize
-                for shift in range(width):
-                    usable = data[shift : shift + (len(data) - shift) // width * width]
-                    self._spell(
-                        found, np.frombuffer(usable, dtype), np.array([len(usable) // width])
-                    )
-            if len(data) == CHUNK:
-                stream.seek(-(1 << 16), 1)
-
-    def _spell(self, found: "_Found", tokens: Any, lengths: Any) -> None:
-        """Search what lists of token ids spell; `tokens` are those of all lists."""
-        lengths = lengths.astype(np.int64)
-        starts, firsts = np.cumsum(lengths) - lengths, np.arange(lengths.size + 1)
-        for encoder in self.decoders:
-            spelled, offsets = encoder.spell_spans(
-                np.ascontiguousarray(tokens), starts, lengths, firsts
-            )
-            data = bytes(spelled)
-            found.texts([data[a:b].decode(errors="ignore") for a, b in pairwise(offsets.tolist())])
-
-
-class _Found:
+class Found:
     """What one file holds: document -> the digests of it that were seen.
 
     Digests are joined over all texts of the file, or are those of the text that has most of them
@@ -337,10 +273,6 @@ class _Found:
             self._exact.update(self._whole.get(text_id_of(value.encode(errors="ignore")), ()))
         self.texts(values)
 
-    def blobs(self, values: Sequence[bytes]) -> None:
-        """Bytes that may be text, one search for all: no run of text continues past a NUL."""
-        _raw(self, io.BytesIO(b"\0".join(values)))
-
     def texts(self, texts: Sequence[str]) -> None:
         """Search texts for 13-grams; one may go on in the next, unless each counts by itself."""
         pieces = texts if self._by_value else ["\n".join(texts)]
@@ -356,6 +288,11 @@ class _Found:
             joined = max(known, digests, key=len) if self._by_value else known | digests
             self._digests[doc_id] = joined
 
+    @property
+    def passages(self) -> set[str]:
+        """Documents of which something was seen, however little."""
+        return {*self._digests, *self._exact}
+
     def shares(self) -> dict[str, float]:
         """Return the share of each document that is held whole or in good part."""
         shares = {one: self._index.share(one, len(seen)) for one, seen in self._digests.items()}
@@ -364,68 +301,15 @@ class _Found:
         )
 
 
-def _unpacked(head: bytes, stream: IO[bytes]) -> Any:
-    """Decompress a stream; None for one that is not compressed."""
-    if head.startswith(b"\x1f\x8b"):
-        return gzip.GzipFile(fileobj=stream)
-    if head.startswith(b"\x28\xb5\x2f\xfd"):
-        # Not closed by us: that would close the file below, which may be read once more.
-        return nullcontext(pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), "zstd"))
-    if head.startswith(b"BZh"):
-        return bz2.BZ2File(stream)
-    if head.startswith(b"\xfd7zXZ\0"):
-        return lzma.LZMAFile(stream)
-    return None
-
-
-def _raw(found: _Found, stream: IO[bytes]) -> None:
-    """Bytes as text, chunk by chunk; each begins with the end of the one before."""
-    before = b""
-    while data := stream.read(CHUNK):
-        data = before + data
-        found.page(data)
-        text = b"\n".join(TEXT_RUNS.findall(data))
-        if text:
-            found.texts([_decoded(text)])
-        before = data[-OVERLAP:]
-
-
-def _decoded(data: bytes) -> str:
-    text = data.decode(errors="ignore")
-    if len(text.encode()) == len(data):
-        return text
-    older = _around(data, lambda block: not _is_utf8(block), b"\n")
-    return f"{text}\n{older.decode('cp1252', errors='ignore')}"  # pages in older encodings
-
-
-def _is_utf8(block: bytes) -> bool:
-    try:
-        block.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def _readings(text: str) -> list[str]:
     """Return a text as it is, and as it reads without JSON's escapes and HTML's tags."""
     readings = [text]
     if "\\" in text:
-        readings.append(ESCAPES.sub(_unescaped, _around(text, lambda block: "\\" in block, "\n")))
+        readings.append(ESCAPES.sub(_unescaped, around(text, lambda block: "\\" in block, "\n")))
         text = ESCAPES.sub(_unescaped, text)
     if "</" in text or "&" in text:
         readings.append(html.unescape(TAGS.sub(" ", text)))
     return readings
-
-
-def _around(text: AnyStr, differs: Callable[[AnyStr], bool], gap: AnyStr) -> AnyStr:
-    """Return the blocks in which another reading differs, each with its neighbours, so that no 13-gram
-    with a difference in it is left out; a gap for each other block."""
-    starts = range(0, len(text), OVERLAP)
-    blocks: list[AnyStr] = [text[start : start + OVERLAP] for start in starts]
-    near = [False, *map(differs, blocks), False]
-    return gap[:0].join(
-        block if any(near[place : place + 3]) else gap for place, block in enumerate(blocks)
-    )
 
 
 def _unescaped(match: "re.Match[str]") -> str:
@@ -434,20 +318,6 @@ def _unescaped(match: "re.Match[str]") -> str:
         return PLAIN[escape]
     number = int(escape[1:], 16)
     return chr(number) if not 0xD800 <= number < 0xE000 else " "
-
-
-def _rows(found: _Found, path: Path) -> None:
-    """Every value of every row of a SQLite file, as others see it."""
-    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=5)) as database:
-        database.text_factory = lambda data: data.decode(errors="ignore")
-        names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-        for (name,) in names:
-            quoted = '"' + name.replace('"', '""') + '"'
-            rows = database.execute(f"SELECT * FROM {quoted}")  # noqa: S608 - a table's name
-            while some := rows.fetchmany(ROWS):
-                values = [value for row in some for value in row]
-                found.values([value for value in values if isinstance(value, str)])
-                found.blobs([value for value in values if isinstance(value, bytes)])
 
 
 def search_home(
@@ -461,7 +331,8 @@ def search_home(
         for file in registry.source_files(snapshot.name)
     }
     found.inputs = _training_files(store, registry)
-    found.held_by = _with_earlier(found.held_by, registry)
+    found.held_by = with_earlier(found.held_by, registry)
+    found.places = Places.of(root, store, registry)
     made = [output.path for artifact in registry.artifacts() for output in artifact.outputs]
     if isinstance(store, S3Store):  # copies of an object lie in a folder of its name
         held = store.cache
@@ -480,16 +351,20 @@ def search_home(
     if database is not None and not database.resolve().is_relative_to(root):
         for ending in ("", "-wal", "-journal"):
             found.path(database.with_name(database.name + ending), root)
-    found.exports(registry, store, root)
+    found.copies(registry, store, root)
 
 
-def _with_earlier(versions: Collection[str], registry: Registry) -> set[str]:
-    """Versions with those whose place they took: these held all that they held."""
-    found = set(versions)
-    for row in reversed(registry.versions()):
-        if row.superseded_by in found:
-            found.add(row.name)
-    return found
+def _described(row: CopyRow, held: set[str] | None, registry: Registry) -> _Copy:
+    versions = ", ".join(sorted(row.holds))
+    verb = "may hold" if held is None else "holds"
+    what = {"page": "a sample page", "record": "an original record", "pack": "an evidence pack"}
+    named = f"{what.get(row.kind, f'an {row.kind}')} of {versions}"
+    said = f"is {named} and {verb} removed documents"
+    known = {version.name: version.superseded_by for version in registry.versions()}
+    after = [name for version in row.holds if (name := known.get(version))]
+    if row.kind == "export" and after:
+        return _Copy(said, f"delete it, and export {after[0]} in its place", held)
+    return _Copy(said, DELETE, held)
 
 
 def _training_files(store: Store, registry: Registry) -> set[str]:

@@ -13,8 +13,8 @@ the same requests and comes to the same result.
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import click
 import pyarrow as pa
@@ -24,10 +24,13 @@ from catalog.db.leases import is_gone
 from catalog.db.registry import Registry
 from catalog.db.rows import TakedownRow
 from catalog.errors import CatalogError, OrdersChanged
+from catalog.figures import counted
 from catalog.formats.store import Store as CatalogStore
 from catalog.takedown.book import recorded
+from catalog.takedown.certificates import broken_links
 from catalog.takedown.left import documents_left
 from catalog.takedown.requests import Rematched, look_again
+from catalog.takedown.signing import Trust
 from corpus_assets.build import Runner, build_unless
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
@@ -48,7 +51,9 @@ from corpus_assets.takedown.certificate import (
     certified_versions,
     write_certificates,
 )
-from corpus_assets.takedown.residue import Residue, addresses, search_live
+from corpus_assets.takedown.copies import delete_copies
+from corpus_assets.takedown.home_search import Holder
+from corpus_assets.takedown.residue import Residue, Search, addresses, search_live
 from corpus_assets.versions.gc import collect
 from corpus_assets.versions.published import check_artifact_rows, load_published_recipe
 from corpus_assets.versions.removed import (
@@ -60,7 +65,7 @@ from corpus_assets.versions.removed import (
     of_request,
 )
 
-LEFT_NAMED = 5
+MAX_NAMED = 5  # files in a request's error; the certificate has all
 TAKEDOWN_NAME = re.compile(r"^(?P<base>.+)\.td(?P<number>\d+)$")
 
 Tell = Callable[[str], None]
@@ -84,6 +89,7 @@ class Outcome:
     why_left: str = ""
     snapshots: tuple[str, ...] = ()
     cleared: tuple[Cleared, ...] = ()
+    still_open: Mapping[int, str] = field(default_factory=dict)  # request -> why it is not done
 
 
 def command(
@@ -134,18 +140,19 @@ def command(
         click.echo("  revoked versions are kept, as the recipe says: `corpus gc` deletes them")
     else:
         click.echo(f"  {outcome.freed_bytes} bytes deleted")
-    if not outcome.deletion.left:
-        return 0
-    click.echo(not_deleted(outcome), err=True)
+    for place in outcome.deletion.copies:
+        click.echo(f"  {place} deleted: a copy that held removed documents")
     for path in outcome.deletion.left:
-        click.echo(f"  {path}", err=True)
-    return 1
+        click.echo(f"  {path} could not be deleted", err=True)
+    for request, why in outcome.still_open.items():
+        click.echo(f"takedown {request} stays open: {why}", err=True)
+    return 1 if outcome.still_open else 0
 
 
 def _tell_of_home(residue: Residue) -> None:
     holding = [held for held in residue.holding if not held.is_source]
     for held in holding:
-        click.echo(f"  {held.file} {held.said}: delete it", err=True)
+        click.echo(f"  {held.file} {held.said}: {held.to_do}", err=True)
     for name, why in residue.not_searched:
         click.echo(f"  {name} was not searched: {why}", err=True)
     originals = len(residue.holding) - len(holding)
@@ -153,12 +160,24 @@ def _tell_of_home(residue: Residue) -> None:
         click.echo(f"  {originals} original source files in the home hold removed texts")
 
 
-def not_deleted(outcome: Outcome) -> str:
-    """Describe files that could not be deleted."""
+def _why_open(outcome: Outcome, holding: Sequence[Holder], found: Sequence[str]) -> str | None:
+    """Say why a request is not done: files of revoked versions, files that hold its documents, and
+    what its proof lacks; None where there is nothing."""
+    left, files = len(outcome.deletion.left), [held.file for held in holding]
+    said = []
+    if left:
+        why = outcome.why_left or "they are still in the store"
+        said.append(f"{counted(left, 'file')} of revoked versions could not be deleted ({why})")
+    if files:
+        hold = "holds" if len(files) == 1 else "hold"
+        named = ", ".join(files[:MAX_NAMED]) + (", ..." if len(files) > MAX_NAMED else "")
+        said.append(f"{counted(len(files), 'file')} still {hold} removed documents: {named}")
+    said += found[:MAX_NAMED]
+    if not said:
+        return None
     return (
-        f"{len(outcome.deletion.left)} files of revoked versions could not be deleted: "
-        f"{outcome.why_left or 'they are still in the store'}; the requests stay open, and their "
-        "certificates name the files. Mend that, then `catalog takedown run` finishes them"
+        f"{'; '.join(said)}. The certificate names them: mend that, then `catalog takedown run` "
+        "finishes the request"
     )
 
 
@@ -185,11 +204,11 @@ def run_pending(
                 if not work.claimed:
                     return None
                 outcome = work.collect_and_prove()
-            if outcome.deletion.left:
-                registry.fail_takedowns(list(work.claimed), work.owner, not_deleted(outcome))
-            else:
-                with recorded(registry, store):
-                    registry.finish_takedowns(list(work.claimed), work.owner, [])
+            for number, why in outcome.still_open.items():
+                registry.fail_takedowns([number], work.owner, why)
+            done = [number for number in work.claimed if number not in outcome.still_open]
+            with recorded(registry, store):
+                registry.finish_takedowns(done, work.owner, [])
         except BaseException as error:
             reason = str(error) or "the run was stopped"
             with contextlib.suppress(CatalogError):  # the first error is the one to tell
@@ -267,7 +286,7 @@ class _Work:
         removed = distinct([note.documents for note in noted.values()])
         clusters = {before: note.clusters for before, note in noted.items()}
         self._redact_imports(removed)
-        freed, deletion, why, cleared = self._delete(changes, noted.values())
+        freed, deletion, why, cleared = self._delete(changes, noted.values(), removed)
         watched = {d for found in clusters.values() for one in found for d in one.kept_after}
         states = {version.name: version.status for version in self.registry.versions()}
         after = [change.after for change in changes if states[change.after] == "live"]
@@ -290,10 +309,7 @@ class _Work:
         models = {name: held for version in after for name, held in self._models(version).items()}
         proof = Proof(removed, changes, clusters, found, urls, deletion, models, cleared)
         write_certificates(self.store, self.registry, requests, named, proof)
-        if not deletion.left:
-            for change in changes:
-                forget_removed(self.store, change.after)
-        return Outcome(
+        outcome = Outcome(
             tuple(ids),
             tuple(changes),
             removed.num_rows,
@@ -304,6 +320,27 @@ class _Work:
             self._snapshots(changes),
             cleared,
         )
+        outcome = replace(outcome, still_open=self._still_open(outcome, named, found))
+        if not outcome.still_open:
+            for change in changes:
+                forget_removed(self.store, change.after)
+        return outcome
+
+    def _still_open(
+        self, outcome: Outcome, named: Mapping[int, Sequence[str]], found: Search | None
+    ) -> dict[int, str]:
+        """Look at the certificates and at what the search found; return why requests are not
+        done."""
+        broken = broken_links(self.registry, CatalogStore(self.home.store_url), Trust.given())
+        still: dict[int, str] = {}
+        for number in self.claimed:
+            mine = set(named[number])
+            residue = found.residue_of(mine) if found is not None and mine else None
+            holding = [one for one in residue.holding if not one.is_source] if residue else []
+            why = _why_open(outcome, holding, broken)
+            if why is not None:
+                still[number] = why
+        return still
 
     def _expect_none_left(self, doc_ids: Iterable[str]) -> None:
         """Refuse to certify what `catalog takedown verify` would deny at once."""
@@ -314,26 +351,29 @@ class _Work:
             found = sorted({row["doc_id"] for row in left})
             raise CorpusError(
                 f"{len(found)} removed document{'s are' if len(found) > 1 else ' is'} still in "
-                f"{versions}: {', '.join(found[:LEFT_NAMED])}. Nothing was certified and the "
+                f"{versions}: {', '.join(found[:MAX_NAMED])}. Nothing was certified and the "
                 "requests stay open: request them by --doc-id as well, and run again"
             )
 
     def _delete(
-        self, changes: Sequence[Change], noted: Iterable[Removed]
+        self, changes: Sequence[Change], noted: Iterable[Removed], removed: pa.Table
     ) -> tuple[int, Deletion, str, tuple[Cleared, ...]]:
-        """Collect what no live version uses, unless a recipe keeps it, and see what is gone; have
-        the nodes of a cluster delete their copies of files."""
+        """Collect what no live version uses, unless a recipe keeps it, and see what is gone; delete
+        copies that commands wrote, and have the nodes of a cluster delete theirs of files."""
         kept = any(self._keeps_revoked(change.before) for change in changes)
         with collecting(self.registry, self.tell) as registry:
             gone = collect(self.store, registry, self.home, keep_revoked=kept)
             cleared = self._clear_nodes() if changes else ()
         files = sorted({path for note in noted for path in note.files})
         there = [path for path in files if self.store.exists(path)]
-        left = sorted({*gone.left, *([] if kept else there)})
+        ids = {doc_id.hex() for doc_id in removed["doc_id"].to_pylist()}
+        before = [change.before for change in changes]
+        copies, stuck = delete_copies(self.home.root, self.store, self.registry, ids, before)
+        left = sorted({*gone.left, *([] if kept else there), *stuck})
         outcome = "left" if left else "kept" if kept else "deleted"
         deleted = [path for path in files if path not in set(there)]
-        seen = Deletion(outcome, deleted, left, there if kept else [])
-        return gone.bytes, seen, gone.why, cleared
+        seen = Deletion(outcome, deleted, left, there if kept else [], copies)
+        return gone.bytes, seen, gone.why or next(iter(stuck.values()), ""), cleared
 
     def _clear_nodes(self) -> tuple[Cleared, ...]:
         if self.engine is None:

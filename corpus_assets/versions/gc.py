@@ -11,8 +11,8 @@
    models that were trained on a version that is not live.
 5. So is what a killed run left before the registry heard of it: folders of artifacts, named by
    stage and fingerprint, and of versions, that are not recorded; and every file in store and
-   home under the name that files have while they are written. No build may run meanwhile
-   (`graph.leases.collecting`).
+   home under the name that files have while they are written, and folders for work of processes
+   that are gone (`core.scratch`). No build may run meanwhile (`graph.leases.collecting`).
 
 Other files of the store are never touched. Before a file is deleted the registry is asked
 whether the collection's lease still runs. One that cannot be deleted is named, and keeps nothing
@@ -21,6 +21,7 @@ else from going.
 
 import contextlib
 import re
+import shutil
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,9 +29,10 @@ from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from pathlib import Path
 
+from catalog.copies import path_of
 from catalog.db.leases import is_gone
 from catalog.db.registry import Registry
-from catalog.db.rows import ArtifactRow, VersionRow
+from catalog.db.rows import ArtifactRow, CopyRow, VersionRow
 from catalog.formats.store import leftovers
 from catalog.lineage.tables import SPILL
 from corpus_assets.core import files
@@ -39,6 +41,7 @@ from corpus_assets.core.exchange import ranges_of
 from corpus_assets.core.home import Home
 from corpus_assets.core.lock import kept_path
 from corpus_assets.core.packs import StageResults, forget_results
+from corpus_assets.core.scratch import abandoned
 from corpus_assets.core.store import (
     RESULT,
     Output,
@@ -109,6 +112,9 @@ def collect(
     unused += [path for path in store.list(WEIGHTS) if path.split("/")[2] not in kept]
     present = [path for path in unused if store.exists(path)]
     temporary = {*store.leftovers(), *_spilled()}
+    scratches = list(abandoned(home)) if home is not None else []
+    for folder in scratches:
+        temporary.update(path for path in folder.rglob("*") if not path.is_dir())
     if home is not None:
         temporary.update(leftovers(home.root))
     freed += sum(_size(path) for path in temporary)
@@ -126,6 +132,10 @@ def collect(
                 left[path] = str(error)
         gone = [row for row in dead if not any(out.path in left for out in row.outputs)]
         registry.forget_artifacts([(row.stage, row.fingerprint) for row in gone])
+        for folder in scratches:
+            shutil.rmtree(folder, ignore_errors=True)  # empty, or its files are named
+        if home is not None:
+            registry.forget_copies(_gone_copies(registry, home.root))
     return Collected(
         len(dead) + len(stray),
         len({path.split("/")[1] for path in held}),
@@ -134,6 +144,16 @@ def collect(
         tuple(sorted(left)),
         next(iter(left.values()), ""),
     )
+
+
+def _gone_copies(registry: Registry, home: Path) -> Iterator[CopyRow]:
+    """List copies in the home that were deleted; one registered lately may be about to be written."""
+    since = datetime.now(UTC) - timedelta(days=1)
+    for row in registry.copies():
+        path = None if row.machine else path_of(row, home)
+        is_old = datetime.fromisoformat(row.created_at) < since
+        if is_old and path is not None and not path.exists():
+            yield row
 
 
 def _spilled() -> Iterator[Path]:

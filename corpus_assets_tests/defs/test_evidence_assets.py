@@ -37,6 +37,7 @@ class Bench:
 
     store: Store
     registry: Registry
+    home: Home
     corpus: CorpusResource
     asked: EvidenceSettings
     folder: Path
@@ -81,7 +82,7 @@ def bench(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
     )
     with dg.DagsterInstance.from_config(str(place.home / "dagster")) as instance:
         instance.add_dynamic_partitions("version", ["small-2"])
-        yield Bench(store, registry, corpus, asked, folder, instance)
+        yield Bench(store, registry, home, corpus, asked, folder, instance)
 
 
 def test_the_held_out_set_is_stored_by_its_digest_and_described(bench: Bench) -> None:
@@ -106,7 +107,7 @@ def test_imported_runs_decide_the_gate_and_hold_a_worse_version_back(
     bench: Bench, tmp_path: Path
 ) -> None:
     plan = bench.plan()
-    pack_plan(bench.store, bench.registry, plan, tmp_path / "pack", None)
+    pack_plan(bench.home, bench.store, bench.registry, plan, tmp_path / "pack", None)
     held = Pack(tmp_path / "pack").heldout()
     draw = np.random.default_rng(1)
     for run in wanted_runs(plan.identity()):
@@ -124,7 +125,7 @@ def test_imported_runs_decide_the_gate_and_hold_a_worse_version_back(
                 "curve": [[512.0, 5.0], [2048.0, 4.0]], "tokens_per_second": 1.0,
                 "hardware": "none", "torch": "none", "code": plan.code}  # fmt: skip
         write_run(tmp_path / "pack" / "runs", measured(pa.table(rows).cast(TABLE), None, **told))
-    import_runs(bench.store, bench.registry, tmp_path / "pack")
+    import_runs(bench.home, bench.store, bench.registry, tmp_path / "pack")
     done = bench.materialize("proxy_runs", partition_key="small-2")
     (event,) = done.asset_materializations_for_node("proxy_runs")
     assert event.metadata["verdict"].value.startswith("failed: worse")
@@ -146,7 +147,7 @@ def test_training_that_was_stopped_goes_on_where_it_was(bench: Bench) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train_missing(bench.store, bench.registry, plan, stop_after_two)
+        train_missing(bench.home, bench.store, bench.registry, plan, stop_after_two)
     (half,) = (one for one in stored_results(bench.store) if one.digest == plan.digest())
     assert len(half.runs) == 2
     done = bench.materialize("proxy_runs", partition_key="small-2")

@@ -31,10 +31,12 @@ from corpus_assets.takedown.run import run_pending
 from corpus_assets_tests.conftest import Place
 from corpus_assets_tests.evidence.tiny import texts, tiny_encoder
 
-PROXY = "{size: nano, tokens: 4096, unique_tokens: 2048, sequence: 64, batch_tokens: 512"
+PROXY = "{size: nano, tokens: 4096, unique_tokens: %d, sequence: 64, batch_tokens: 512"
 
 
-def write_settings(folder: Path, held: list[str], protocol: str = "unique") -> Path:
+def write_settings(
+    folder: Path, held: list[str], protocol: str = "unique", tokens: int = 2048
+) -> Path:
     rows = [
         {"id": f"h{i}", "url": f"https://held{i}.example/page", "text": text, "license": "CC0-1.0"}
         for i, text in enumerate(held)
@@ -49,10 +51,15 @@ def write_settings(folder: Path, held: list[str], protocol: str = "unique") -> P
     path = folder / "compare.yaml"
     path.write_text(
         f"baseline: small-1\narms: [small-1]\nheldout: held.yaml\n"
-        f"proxy: {PROXY}, protocol: {protocol}}}\n"
+        f"proxy: {PROXY % tokens}, protocol: {protocol}}}\n"
         "learning_rates: [1.0e-3]\nseeds: [1, 2]\n"
     )
     return path
+
+
+@pytest.fixture
+def home(place: Place) -> Home:
+    return Home.resolve(str(place.home))
 
 
 @pytest.fixture
@@ -112,13 +119,13 @@ def test_under_another_tokenizer_an_arm_has_the_same_texts(
 
 
 def test_a_pack_has_the_batches_of_the_store_hash_by_hash(
-    opened: tuple[Store, Registry], tmp_path: Path
+    home: Home, opened: tuple[Store, Registry], tmp_path: Path
 ) -> None:
     from corpus_assets.evidence.run import lay_group
 
     store, registry = opened
     plan = plan_comparison(store, registry, write_settings(tmp_path, texts(4, 5)))
-    pack_plan(store, registry, plan, tmp_path / "pack", max_mib=50)
+    pack_plan(home, store, registry, plan, tmp_path / "pack", max_mib=50)
     pack = Pack(tmp_path / "pack")
     _, _, encoder = version_text(store, registry)
     arm = read_arms(store, registry, plan, encoder)["small-1"]
@@ -140,24 +147,26 @@ def test_a_pack_has_the_batches_of_the_store_hash_by_hash(
 
 
 def test_a_contaminated_held_out_set_is_refused_by_the_document_and_not_its_text(
-    opened: tuple[Store, Registry], tmp_path: Path
+    home: Home, opened: tuple[Store, Registry], tmp_path: Path
 ) -> None:
     store, registry = opened
     text, *_ = version_text(store, registry)
     settings = write_settings(tmp_path, [*texts(3, 5), text])
     plan = plan_comparison(store, registry, settings)
     with pytest.raises(EvidenceError, match="prose/h3 .in [0-9a-f]{32}") as caught:
-        pack_plan(store, registry, plan, tmp_path / "pack", None)
+        pack_plan(home, store, registry, plan, tmp_path / "pack", None)
     assert text[:40] not in str(caught.value)
     assert not (tmp_path / "pack").exists()
 
 
-def test_a_plan_of_other_code_is_not_packed(opened: tuple[Store, Registry], tmp_path: Path) -> None:
+def test_a_plan_of_other_code_is_not_packed(
+    home: Home, opened: tuple[Store, Registry], tmp_path: Path
+) -> None:
     store, registry = opened
     plan = plan_comparison(store, registry, write_settings(tmp_path, texts(4, 5)))
     other = plan.model_copy(update={"code": "0" * 64})
     with pytest.raises(EvidenceError, match="other code .0{16}.* plan the comparison again"):
-        pack_plan(store, registry, other, tmp_path / "pack", None)
+        pack_plan(home, store, registry, other, tmp_path / "pack", None)
     assert not (tmp_path / "pack").exists()
 
 
@@ -193,14 +202,14 @@ def fake_results(folder: Path, plan: Plan) -> None:
 
 
 def test_imported_results_are_in_the_store_and_their_means_in_the_catalog(
-    opened: tuple[Store, Registry], tmp_path: Path
+    home: Home, opened: tuple[Store, Registry], tmp_path: Path
 ) -> None:
     store, registry = opened
     plan = plan_comparison(store, registry, write_settings(tmp_path, texts(4, 5)))
     folder = tmp_path / "pack"
-    pack_plan(store, registry, plan, folder, None)
+    pack_plan(home, store, registry, plan, folder, None)
     fake_results(folder, plan)
-    found = import_runs(store, registry, folder)
+    found = import_runs(home, store, registry, folder)
     assert (found.runs, found.strays) == (2, ())
     (stored,) = stored_results(store)
     assert (stored.digest, [run.seed for run in stored.runs]) == (plan.digest(), [1, 2])
@@ -212,22 +221,22 @@ def test_imported_results_are_in_the_store_and_their_means_in_the_catalog(
     one.write_text(one.read_text().replace(plan.code, "0" * 64))
     (two,) = (folder / "runs").glob("*seed1.json")
     two.unlink()
-    told = import_runs(store, registry, folder).strays
+    told = import_runs(home, store, registry, folder).strays
     assert [line.split()[1:4] for line in told] == [["was", "made", "by"], ["of", "2", "planned"]]
 
 
 def test_a_takedown_deletes_held_out_sets_with_the_document_and_weights_of_the_version(
-    place: Place, opened: tuple[Store, Registry], tmp_path: Path
+    home: Home, place: Place, opened: tuple[Store, Registry], tmp_path: Path
 ) -> None:
     store, registry = opened
     settings = write_settings(tmp_path, texts(4, 5))
     plan = plan_comparison(store, registry, settings)
     folder = tmp_path / "pack"
-    pack_plan(store, registry, plan, folder, None)
+    pack_plan(home, store, registry, plan, folder, None)
     fake_results(folder, plan)
     (result,) = (folder / "runs").glob("*seed1.json")
     (folder / "runs" / f"{result.stem}.weights.npz").write_bytes(b"weights")
-    import_runs(store, registry, folder)
+    import_runs(home, store, registry, folder)
     (weights,) = store.list("evidence/weights")
     assert weights.startswith("evidence/weights/small-1/")
     _, loader, _ = version_text(store, registry)
@@ -243,7 +252,7 @@ def test_a_takedown_deletes_held_out_sets_with_the_document_and_weights_of_the_v
     assert list(store.list("evidence/heldout")) == []
     assert len(stored_results(store)[0].runs) == 2  # numbers hold no text
     with pytest.raises(EvidenceError, match="plan anew"):
-        pack_plan(store, registry, plan, tmp_path / "other", None)
+        pack_plan(home, store, registry, plan, tmp_path / "other", None)
     settings.write_text(settings.read_text().replace("small-1", "small-1.td1"))
     later = plan_comparison(store, registry, settings)
     assert later.heldout != plan.heldout

@@ -97,7 +97,7 @@ def test_a_file_that_cannot_be_deleted_is_named_and_the_request_stays_open(home:
     with _immovable(home.root / "store" / name):
         done = CliRunner().invoke(catalog_main, ["takedown", "run", "--home", str(home.root)])
         assert done.exit_code == 1, done.output
-        assert "1 files of revoked versions could not be deleted" in done.stderr
+        assert "1 file of revoked versions could not be deleted" in done.stderr
         assert name in done.stderr
         first, *_ = _certificates(home)
         assert first["files"]["outcome"] == "left"

@@ -21,7 +21,8 @@ from corpus_assets.core.home import Home
 from corpus_assets.defs.runs import DagsterRuns
 from corpus_assets.session import open_session
 from corpus_assets.shards.tokens import Encoder
-from corpus_assets.takedown.home_search import HomeSearch, _Found
+from corpus_assets.takedown.contents import Reader
+from corpus_assets.takedown.home_search import Found
 from corpus_assets.takedown.run import run_pending
 from corpus_assets.versions.removed import DigestIndex
 from corpus_assets_tests.ingest.warc_bytes import response
@@ -69,7 +70,7 @@ def _pages() -> dict[str, tuple[str, bytes]]:
     }
 
 
-class _Grep(_Found):
+class _Grep(Found):
     """Stands where the search for digests stands, and looks for words."""
 
     def __init__(self) -> None:
@@ -92,13 +93,12 @@ def _words_left(home: Home, version: str) -> dict[str, set[str]]:
     tokenizer = next(row for row in lock.models("tokenizer") if version in row.path)
     encoder = Encoder((home.root / "store" / tokenizer.path).read_bytes())
     assert folder.is_dir()
-    reader = HomeSearch({}, DigestIndex({}, 0.3), [encoder])
     found = {}
     for path in sorted(home.root.rglob("*")):
         if path.is_file():
             grep = _Grep()
             with path.open("rb") as stream:
-                reader._decode(grep, path.name, stream, path)
+                Reader(grep, [encoder]).file(stream, path)
             if grep.words:
                 found[path.relative_to(home.root).as_posix()] = grep.words
     return found

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from corpus_assets.core.errors import StoreError
 from corpus_assets.core.identity import canonical_json
-from corpus_assets.shards.export.plan import ExportPlan
+from corpus_assets.shards.export.plan import ExportPlan, partial_folder
 
 PARTS = ".parts"
 EXPORT = "export.json"
@@ -125,7 +125,7 @@ class ExportFolder:
     def __init__(self, out: Path, plan: ExportPlan) -> None:
         self.out = out
         self.plan = plan
-        self.path = out.with_name(out.name + ".partial")
+        self.path = partial_folder(out)
         self.parts = self.path / PARTS
 
     @contextlib.contextmanager

@@ -8,6 +8,7 @@ sample, and every sample leads back to its documents by the formula of the order
 from collections.abc import Sequence
 from importlib import metadata
 from math import ceil
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -22,6 +23,11 @@ LayoutName = Literal["megatron", "datatrove", "mds", "hf-parquet"]
 FORMATS: tuple[LayoutName, ...] = ("megatron", "datatrove", "mds", "hf-parquet")
 FILE_BYTES = {"megatron": 2**26, "datatrove": 2**28, "mds": 2**26, "hf-parquet": 2**28}
 """Bytes of tokens in a file; Megatron-LM's is one file that is written in stretches so long."""
+
+
+def partial_folder(out: Path) -> Path:
+    """Return where an export lies while it is written."""
+    return out.with_name(out.name + ".partial")
 
 
 class _Part(BaseModel):
