@@ -20,6 +20,7 @@ over. What to do about a file depends on what it is (`places`). Time follows the
 
 import html
 import io
+import itertools
 import os
 import re
 import stat
@@ -35,12 +36,13 @@ import pyarrow as pa
 from catalog.copies import path_of
 from catalog.db.registry import Registry
 from catalog.db.rows import CopyRow
-from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.core.lock import Lock
 from corpus_assets.core.store import Store
 from corpus_assets.core.store_s3 import S3Store
 from corpus_assets.evidence.pack import packed
 from corpus_assets.ingest.documents import text_id_of
+from corpus_assets.ingest.snapshots import load_snapshot_files
 from corpus_assets.shards.export.check import exported_version
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.takedown.contents import UNKNOWN, Reader, around
@@ -83,7 +85,7 @@ class HomeSearch:
     index: DigestIndex
     decoders: Sequence[Encoder] = ()
     tell: Tell = lambda _: None
-    inputs: Collection[str] = ()  # digests of the files that calibrations were trained on
+    inputs: Collection[str] = ()  # digests of the files that versions were made from
     held_by: Collection[str] = ()  # versions that held the documents
     places: Places = field(default_factory=Places)
     files: int = 0
@@ -330,7 +332,7 @@ def search_home(
         for snapshot in registry.snapshots()
         for file in registry.source_files(snapshot.name)
     }
-    found.inputs = _training_files(store, registry)
+    found.inputs = _training_files(store, registry) | _source_files(store, registry, root)
     found.held_by = with_earlier(found.held_by, registry)
     found.places = Places.of(root, store, registry)
     made = [output.path for artifact in registry.artifacts() for output in artifact.outputs]
@@ -378,6 +380,21 @@ def _training_files(store: Store, registry: Registry) -> set[str]:
         if "/" in name  # kind/name; a snapshot's files are known by their places
         for pin in pins
     }
+
+
+def _source_files(store: Store, registry: Registry, root: Path) -> set[str]:
+    """Digests of all files that snapshots pin, with the members of folders and the files of their
+    sites: a copy under another name is an original too."""
+    found: set[str] = set()
+    for snapshot in registry.snapshots():
+        try:
+            pinned = load_snapshot_files(store, snapshot.name, root)
+        except MissingInput:  # unpinned since
+            continue
+        for file in itertools.chain(pinned.files, pinned.robots):
+            found.add(file.sha256)
+            found.update(member.sha256 for member in file.members)
+    return found
 
 
 def _name(path: Path, home: Path) -> str:

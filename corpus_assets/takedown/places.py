@@ -21,6 +21,7 @@ RECORDS = {
     "artifacts": "a stage's result: `corpus gc` deletes it once no live version uses it",
     "certificates": "a certificate, which is never deleted: withdraw the words that quote the text",
     "evidence": "a held-out set or a plan: plan the comparison without the document, then `corpus gc`",
+    "order_book": "an entry of the order book, which is never deleted",
     "imports": "imported annotations: import them again without the document",
     "sources": "a copy of a file that a recipe names: take the text out of that file and build again",
     "takedowns": "a takedown's note, which the run deletes when it ends",
