@@ -229,7 +229,9 @@ def usage_statements(path: bytes, rules: Sequence[UsageRule]) -> list[Statement]
     """
     found = []
     for signal in (CONTENT_USAGE, CONTENT_SIGNAL):
-        first = next((one for one in rules if one.signal == signal and matches(one.rule, path)), None)
+        first = next(
+            (one for one in rules if one.signal == signal and matches(one.rule, path)), None
+        )
         if first is not None and first.value != UNKNOWN:
             found.append(Statement(first.value, f"file robots.txt {in_words(signal, first.value)}"))
     return found
