@@ -79,13 +79,15 @@ _RESOLVERS_V6 = frozenset(
     )
 )  # fmt: skip
 _ADDRESS_TAIL = re.compile(
-    rb":[0-9]{2,5}(?![0-9])|/[0-9]{1,2}(?![0-9.])|\]| - [^ \r\n]{1,64} \["  # a server's log
+    rb":[0-9]{2,5}(?![0-9])|/[0-9]{1,2}(?![0-9.])| - [^ \r\n]{1,64} \["  # the last: a server's log
 )
+_IN_BRACKETS = re.compile(rb"\](?!\()")  # as mail servers write one; `](` is a link in Markdown
 _ADDRESS_WORD = re.compile(
-    rb"(?:(?<![A-Za-z])(?:ip|ips|ipv4|inet|host|hostname|server|servers|dns|nameserver|ping"
+    rb"(?<![A-Za-z])(?:ip|ips|ipv4|inet|host|hostname|server|servers|dns|nameserver|ping"
     rb"|traceroute|whois|ssh|telnet|address|addresses|adresse|addr|router|gateway|proxy|client|clients"
     rb"|remote|peer|login|src|dst|listen|bind|x-forwarded-for|banned|blocked)(?![A-Za-z])"
-    rb"|\xd0\xb0\xd0\xb4\xd1\x80\xd0\xb5\xd1\x81|\xe5\x9c\xb0\xe5\x9d\x80)[^0-9\r\n]{0,16}\Z|://\Z|@\Z|\[\Z",
+    rb"[ -/:-~]{0,16}\Z|(?:\xd0\xb0\xd0\xb4\xd1\x80\xd0\xb5\xd1\x81|\xe5\x9c\xb0\xe5\x9d\x80)"
+    rb"[^0-9\r\n]{0,16}\Z|://\Z|@\Z",
     re.IGNORECASE,
 )
 
@@ -167,6 +169,7 @@ def _is_called_address(doc: bytes, match: re.Match[bytes]) -> bool:
     start, end = match.span()
     return (
         _ADDRESS_TAIL.match(doc, end) is not None
+        or (doc[start - 1 : start] == b"[" and _IN_BRACKETS.match(doc, end) is not None)
         or _ADDRESS_WORD.search(doc, max(0, start - 48), start) is not None
     )
 

@@ -506,6 +506,7 @@ def test_sections_and_versions_are_no_addresses(text: str) -> None:
         "Comeau C++ 4.2.45.2", "as of 1.0.48.21", "since 45.0.48.21", "until 1.7.99.23 of it",
         "fixed in 24.7.99.23", "upgrade to 31.7.99.23", "requests==22.31.0.41", "foo>=41.2.3.44",
         "groonga-21.7.99.23", "93.184.216.34-beta", "tool 93.184.216.34.tar.gz",
+        "([12.2.6.9](https://262.ecma-international.org/#a))", "ssh (见 第 9.2.1.4 节)",
         "94.2.0.192.in-addr.arpa", "34.216.184.93.in-addr.arpa.",
     ],
 )  # fmt: skip
@@ -532,6 +533,7 @@ def test_addresses_that_identify_nobody_stay(text: str) -> None:
         ('93.184.216.34 - - [10/Oct/2024:13:55:36] "GET / HTTP/1.1" 200', "93.184.216.34"),
         ('12.30.44.18 - jane [10/Oct/2024:13:55:36] "GET / HTTP/1.1" 200', "12.30.44.18"),
         ("Received: from mail (mail [45.33.32.15]) by mx", "45.33.32.15"),
+        ("from [12.30.44.18] by mx", "12.30.44.18"),
         ("X-Forwarded-For: 12.30.44.18", "12.30.44.18"),
         ("    inet 13.30.44.18/24 brd", "13.30.44.18"),
         ("listen 18.30.44.18:443;", "18.30.44.18"),

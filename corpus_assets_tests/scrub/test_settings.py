@@ -139,7 +139,9 @@ def test_findings_are_ordered_whole_and_never_overlap(text: str) -> None:
     assert findings == sorted(findings, key=lambda f: f.start)
 
 
-@given(st.lists(st.sampled_from(["jane@example.org", "45.33.32.156", "plain", "10.0.0.1"]), max_size=8))
+@given(
+    st.lists(st.sampled_from(["jane@example.org", "45.33.32.156", "plain", "10.0.0.1"]), max_size=8)
+)
 def test_addresses_among_words_are_all_found(words: list[str]) -> None:
     expected = [w for w in words if w in ("jane@example.org", "45.33.32.156")]
     assert found(" ".join(words)) == expected
