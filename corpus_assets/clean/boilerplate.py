@@ -2,20 +2,25 @@
 
 Counted is what the corpus keeps: documents that no stage before cleaning drops, so copies count
 once, whatever files they lie in. A line goes when at least `min_documents` kept documents of its
-bucket hold it, and `min_share` of them. The bucket is the host, or all of the snapshot.
+bucket hold it, and `min_share` of them.
 
-A line of prose (`clean.kernels.prose`) never loses its last copy: one document keeps it. An article
-repeats only itself, a tag page or an archive many articles, so the keeper is the document with
-the fewest such lines, then the longest. Its copies in its cluster may keep the line too: one of
-them stands for it when it is taken down (ADR 19).
+With the bucket `host` that is the frame of a site: a line counts where it stands, by its place from
+the head or the foot of the text, and what goes are whole runs from either end. A line inside a text
+never goes, nor does a document: where too little would be left, it stays as it is. With the bucket
+`snapshot` a line counts and goes wherever it stands, as some publications have it.
+
+In both, what stands in a list, in code or in a table stays (`clean.kernels.line_kinds`), and no line
+loses its last copy: one document keeps it, the one that was fetched first, of those the one with
+the fewest such lines (a list repeats many articles, an article itself). Its copies in its cluster
+may keep the line too: one of them stands for it when it is taken down (ADR 19 and 57).
 
 1. `line_keys`: the keys of each document's lines. The only pass that reads text; it does not look
    at the selection, so that another threshold does not run it again.
 2. `count_lines`, `common_lines`: lines that are repeated.
 3. `find_candidates`, `choose_keepers`: who keeps which.
 
-A line's key is BLAKE2b-64 over (host, line), so the calibration holds no text. Collisions: at
-10^9 distinct lines, about 3% odds that any two share a key.
+A line's key is BLAKE2b-64 over (host, line), moved on by its place, so the calibration holds no
+text. Collisions: at 10^9 distinct lines, about 3% odds that any two share a key.
 """
 
 import hashlib
@@ -28,8 +33,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
+from corpus_assets.clean.kernels.line_kinds import FIRST_PROTECTED, line_kinds
 from corpus_assets.clean.kernels.prose import keep_last_copies, running_words
-from corpus_assets.clean.repeated_spans import id_halves
+from corpus_assets.clean.repeated_spans import fetch_order, id_halves
 from corpus_assets.core.identity import Settings
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.text.batch import TextBatch
@@ -39,64 +45,76 @@ from corpus_assets.text.pieces import pieces_in_chars
 from corpus_assets.text.split import CHARS, END, START, Bytes, Hashes, Ints
 from corpus_assets.text.unicode import class_table
 
-VERSION = 2
+VERSION = 3
 
-LINE = pa.struct([("key", pa.uint64()), ("chars", pa.int32()), ("words", pa.int16())])
-"""A line of a document: its characters wherever it stands there, its running words."""
+FRAME_LINES = 16
+"""Lines from either end of a text that can be part of its frame."""
 
-LINE_KEYS = pa.schema([("bucket", pa.uint64()), ("chars", pa.int64()), ("lines", pa.list_(LINE))])
+LINE = pa.struct([("key", pa.uint64()), ("chars", pa.int32())])
+"""A line of a document, and its characters wherever it stands there."""
+
+LINE_KEYS = pa.schema(
+    [
+        ("bucket", pa.uint64()),
+        ("fetched_at", pa.string()),
+        ("chars", pa.int64()),
+        ("lines", pa.list_(LINE)),
+    ]
+)
 """Row-aligned with DOCUMENTS: key of the bucket, characters in all lines, the lines that count."""
 
 LINE_COUNTS = pa.schema(
-    [
-        ("line_key", pa.uint64()),
-        ("bucket", pa.uint64()),
-        ("words", pa.int16()),
-        ("documents", pa.int32()),
-    ]
+    [("line_key", pa.uint64()), ("bucket", pa.uint64()), ("documents", pa.int32())]
 )
 BUCKET_COUNTS = pa.schema([("bucket", pa.uint64()), ("documents", pa.int32())])
-COMMON_LINES = pa.schema([("line_key", pa.uint64()), ("is_prose", pa.bool_())])
+COMMON_LINES = pa.schema([("line_key", pa.uint64())])
 
 CANDIDATES = pa.schema(
     [
         ("bucket", pa.uint64()),
         ("doc_id", DOC_ID),
         ("stands_for", DOC_ID),  # the kept document of its cluster; itself where it is kept
-        ("chars", pa.int64()),  # without the lines that go from every document
-        ("lines", pa.list_(LINE)),  # of prose, that are common
+        ("fetched_at", pa.string()),
+        ("chars", pa.int64()),
+        ("lines", pa.list_(LINE)),  # that are common
     ]
 )
-"""Documents with common lines of prose."""
+"""Documents with common lines."""
 
 BOILERPLATE = pa.schema([("line_key", pa.uint64()), ("keeper", DOC_ID)])
-"""Lines to cut, each once for every document that keeps it; null where none does."""
+"""Lines to cut, each once for every document that keeps it."""
 
 
 class BoilerplateSettings(Settings):
     """Which lines are counted, and how often makes one boilerplate."""
 
-    domains: tuple[str, ...] = ("web",)
-    min_chars: int = Field(default=12, ge=1)
+    domains: tuple[str, ...] = Field(
+        default=("web",),
+        description="whose documents are cleaned; none: no line goes. A recipe that says nothing "
+        "of boilerplate has none where `blocks` or `agreement` extracts: these leave the frame of "
+        "pages out by themselves",
+    )
+    min_chars: int = Field(default=12, ge=1, description="shorter lines stay")
     min_documents: int = Field(
         default=6, ge=2, description="kept documents of a bucket that must hold a line"
     )
     min_share: float = Field(
-        default=0.1,
+        default=0.5,
         ge=0,
         le=1,
         description="share of the bucket's kept documents that must hold it: a line of a site's "
-        "frame stands on most pages of a kind, a repeated title or quotation on few",
-    )
-    prose_words: int = Field(
-        default=8,
-        ge=1,
-        description="words without capital or digit at their beginning from which on a line is "
-        "prose: one document keeps it (two characters for a word where no spaces are written)",
+        "frame stands on most pages, a repeated title or quotation on few",
     )
     bucket: Literal["host", "snapshot"] = Field(
-        default="host", description="where a line's documents are counted: its site, or all sites"
+        default="host",
+        description="`host`: lines at one place from the head or foot of a site's texts, in whole "
+        "runs; `snapshot`: lines of all sites together, wherever they stand",
     )
+
+    @property
+    def is_frame(self) -> bool:
+        """Whether a line counts by its place in the text."""
+        return self.bucket == "host"
 
     def buckets(self, hosts: Iterable[str | None]) -> list[str]:
         """Return the name under which each document's lines are counted."""
@@ -118,64 +136,139 @@ class Boilerplate(NamedTuple):
         return cls(np.unique(table["line_key"].to_numpy()), frozenset(pairs))
 
 
-def line_key(host: str, line: str) -> int:
+class PinnedLine(NamedTuple):
+    """A line of a document that is pinned: [start, end) in characters of the text, the line break
+    included; its key without a place; what it is, as a code; whether it goes."""
+
+    start: int
+    end: int
+    line: int
+    kind: int
+    goes: bool
+
+
+def line_key(host: str, line: str, place: int = 0) -> int:
+    """Return the key of a line; `place` counts from 1 at the head, from -1 at the foot, 0: none."""
     data = host.encode() + b"\0" + line.strip().encode()
-    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
+    base = int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
+    return (base + place * _STEP) % 2**64
+
+
+_STEP = 0x9E3779B97F4A7C15
+
+
+def placed_keys(base: int) -> list[int]:
+    """Return the keys of a line at all places, from its key without one."""
+    places = range(-FRAME_LINES, FRAME_LINES + 1)
+    return [(base + place * _STEP) % 2**64 for place in places]
+
+
+class _Lines(NamedTuple):
+    """Lines of a batch that count."""
+
+    of: Ints  # int64[m]: the number of each among the batch's lines; ascending
+    document: Ints  # int64[m]
+    place: Ints  # int64[m]: as in `line_key`, from the nearer end
+    keys: Hashes  # uint64[m]
+    bases: Hashes  # uint64[m]: keys without a place
+    kinds: Bytes  # uint8[k], of all lines of the batch
 
 
 def find_lines(
-    batch: TextBatch, hosts: Sequence[str], wanted: Sequence[bool], min_chars: int
-) -> tuple[Ints, Ints, Hashes]:
-    """Lines of the wanted documents that are long enough, and their keys, without Python strings.
-
-    Returns `spans: int64[k, 3]`, `rows: int64[n + 1]` and `keys: uint64[k]`; the key of a line is
-    `line_key` of it.
-    """
-    lines, rows = batch.lines.spans, batch.lines.rows
-    mask = np.repeat(np.asarray(wanted, dtype=np.bool_), np.diff(rows))
-    mask &= lines[:, CHARS] >= min_chars
+    batch: TextBatch, buckets: Sequence[str], wanted: Sequence[bool], settings: BoilerplateSettings
+) -> _Lines:
+    """Lines of the wanted documents that can be boilerplate, without Python strings."""
+    spans, rows = batch.lines.spans, batch.lines.rows
+    words = running_words(batch.data, spans, char_tables().classes, class_table())
+    kinds = line_kinds(batch.data, batch.offsets, spans, rows, words)
+    document = np.repeat(np.arange(len(batch)), np.diff(rows))
+    mask = np.asarray(wanted, dtype=np.bool_)[document]
+    mask &= (spans[:, CHARS] >= settings.min_chars) & (kinds < FIRST_PROTECTED)
+    number = np.arange(len(spans))
+    place = np.zeros_like(number)
+    if settings.is_frame:
+        head, foot = number - rows[document] + 1, number - rows[document + 1]
+        place = np.where(head <= -foot, head, foot)
+        mask &= np.abs(place) <= FRAME_LINES
     before = np.concatenate(([0], np.cumsum(mask)))
-    spans, rows = lines[mask], before[rows]
-    prefixes = [host.encode() + b"\0" for host in hosts]
+    prefixes = [bucket.encode() + b"\0" for bucket in buckets]
     ends = np.cumsum([0, *map(len, prefixes)], dtype=np.int64)
     heads = np.frombuffer(b"".join(prefixes), dtype=np.uint8)
-    return spans, rows, hash_with_prefix(batch.data, spans, rows, heads, ends)
+    bases = hash_with_prefix(batch.data, spans[mask], before[rows], heads, ends)
+    keys = bases + place[mask].astype(np.uint64) * np.uint64(_STEP)  # wraps, as `line_key` does
+    return _Lines(number[mask], document[mask], place[mask], keys, bases, kinds)
 
 
-def repeated_lines(
+def pinned_lines(
     batch: TextBatch,
     documents: pa.Table,
     boilerplate: Boilerplate,
     settings: BoilerplateSettings,
-) -> dict[int, list[tuple[int, int]]]:
-    """Return the boilerplate lines of each document that has any to lose: [start, end) in
-    characters of its text in `batch`, the line break included. `documents` has doc_id, domain
-    and host."""
+    min_left: int,
+) -> dict[int, list[PinnedLine]]:
+    """Return the pinned lines of each document that has any, in order.
+
+    `documents` has doc_id, domain and host, and the texts are in `batch`. `min_left` are the
+    characters that a document must be left with.
+    """
     wanted = [domain in settings.domains for domain in documents["domain"].to_pylist()]
     if not len(boilerplate.keys) or not any(wanted):
         return {}
-    buckets = settings.buckets(documents["host"].to_pylist())
-    spans, rows, keys = find_lines(batch, buckets, wanted, settings.min_chars)
-    hits = np.flatnonzero(np.isin(keys, boilerplate.keys))
-    document = np.searchsorted(rows, hits, side="right") - 1
-    if boilerplate.keepers:
-        ids = documents["doc_id"].take(pa.array(document)).to_pylist()
-        pairs = zip(keys[hits].tolist(), ids, strict=True)
-        goes = np.array([pair not in boilerplate.keepers for pair in pairs], dtype=np.bool_)
-        hits, document = hits[goes], document[goes]
+    found = find_lines(batch, settings.buckets(documents["host"].to_pylist()), wanted, settings)
+    hits = np.flatnonzero(np.isin(found.keys, boilerplate.keys))
     if len(hits) == 0:
         return {}
-    pieces = np.empty((len(hits), 2), dtype=np.int64)
-    for k, (hit, row) in enumerate(zip(hits.tolist(), document.tolist(), strict=True)):
+    ids = documents["doc_id"].take(pa.array(found.document[hits])).to_pylist()
+    pairs = zip(found.keys[hits].tolist(), ids, strict=True)
+    lines, owner = found.of[hits], found.document[hits]
+    kept = {
+        line
+        for line, pair in zip(lines.tolist(), pairs, strict=True)
+        if pair in boilerplate.keepers
+    }
+    going = _in_runs(batch, found, hits) if settings.is_frame else set(lines.tolist())
+    going -= kept
+    if settings.is_frame:
+        going -= _of_emptied(batch, going, min_left)
+    pieces = np.empty((len(lines), 2), dtype=np.int64)
+    for k, (line, row) in enumerate(zip(lines.tolist(), owner.tolist(), strict=True)):
         pieces[k] = _with_break(
-            batch.data, spans[hit], int(batch.offsets[row]), int(batch.offsets[row + 1])
+            batch.data,
+            batch.lines.spans[line],
+            int(batch.offsets[row]),
+            int(batch.offsets[row + 1]),
         )
-    hit_rows = np.searchsorted(document, np.arange(len(batch) + 1)).astype(np.int64)
+    hit_rows = np.searchsorted(owner, np.arange(len(batch) + 1)).astype(np.int64)
     places = pieces_in_chars(batch.data, batch.offsets, pieces, hit_rows).tolist()
-    out: dict[int, list[tuple[int, int]]] = {}
-    for row, (start, end) in zip(document.tolist(), places, strict=True):
-        out.setdefault(row, []).append((start, end))
+    bases, kinds = found.bases[hits].tolist(), found.kinds[lines].tolist()
+    out: dict[int, list[PinnedLine]] = {}
+    for k, (line, row) in enumerate(zip(lines.tolist(), owner.tolist(), strict=True)):
+        one = PinnedLine(*places[k], bases[k], kinds[k], line in going)
+        out.setdefault(row, []).append(one)
     return out
+
+
+def _in_runs(batch: TextBatch, found: _Lines, hits: Ints) -> set[int]:
+    """Lines of the unbroken runs of pinned ones at the head and the foot of each document."""
+    pinned = {(int(found.of[hit]), int(found.place[hit]) > 0) for hit in hits.tolist()}
+    rows = batch.lines.rows
+    out: set[int] = set()
+    for document in np.unique(found.document[hits]).tolist():
+        first, end = int(rows[document]), int(rows[document + 1])
+        for order, at_head in ((range(first, end), True), (range(end - 1, first - 1, -1), False)):
+            for line in order:
+                if (line, at_head) not in pinned:
+                    break
+                out.add(line)
+    return out
+
+
+def _of_emptied(batch: TextBatch, going: set[int], min_left: int) -> set[int]:
+    """Those of the lines whose document would be left with too little."""
+    lines = np.array(sorted(going), np.int64)
+    owner = np.searchsorted(batch.lines.rows, lines, side="right") - 1
+    gone = np.bincount(owner, weights=batch.lines.spans[lines, CHARS], minlength=len(batch))
+    return set(lines[(batch.lines.chars - gone < min_left)[owner]].tolist())
 
 
 def _with_break(data: Bytes, span: Ints, low: int, high: int) -> tuple[int, int]:
@@ -189,25 +282,25 @@ def _with_break(data: Bytes, span: Ints, low: int, high: int) -> tuple[int, int]
 
 
 def line_keys(batch: TextBatch, documents: pa.Table, settings: BoilerplateSettings) -> pa.Table:
-    """Return schema LINE_KEYS of documents (domain, host) whose texts are in `batch`."""
+    """Return schema LINE_KEYS of documents (domain, host, fetched_at) whose texts are in `batch`."""
     wanted = [domain in settings.domains for domain in documents["domain"].to_pylist()]
     buckets = settings.buckets(documents["host"].to_pylist())
-    spans, rows, keys = find_lines(batch, buckets, wanted, settings.min_chars)
-    words = running_words(batch.data, spans, char_tables().classes, class_table())
-    document = np.repeat(np.arange(len(batch)), np.diff(rows))
-    order = np.lexsort((keys, document))
-    keys, document = keys[order], document[order]
+    found = find_lines(batch, buckets, wanted, settings)
+    order = np.lexsort((found.keys, found.document))
+    keys, document = found.keys[order], found.document[order]
     is_new = np.ones(len(keys), dtype=np.bool_)  # a key once a document
     is_new[1:] = (keys[1:] != keys[:-1]) | (document[1:] != document[:-1])
     firsts = np.flatnonzero(is_new)
-    chars = np.add.reduceat(spans[order, CHARS], firsts) if len(firsts) else firsts
-    lines = _lines(keys[firsts], chars, words[order[firsts]])
+    sizes = batch.lines.spans[found.of[order], CHARS]
+    chars = np.add.reduceat(sizes, firsts) if len(firsts) else firsts
+    arrays = [pa.array(keys[firsts]), pa.array(chars.astype(np.int32))]
+    lines = pa.StructArray.from_arrays(arrays, fields=list(LINE))
     ends = np.searchsorted(document[firsts], np.arange(len(batch) + 1))
-    total = np.concatenate(([0], np.cumsum(batch.lines.spans[:, CHARS])))[batch.lines.rows]
     named = {bucket: line_key(bucket, "") for bucket in set(buckets)}
     columns = [
         pa.array([named[bucket] for bucket in buckets], pa.uint64()),
-        pa.array(np.diff(total)),
+        documents["fetched_at"].combine_chunks(),
+        pa.array(batch.lines.chars),
         pa.ListArray.from_arrays(pa.array(ends.astype(np.int32)), lines),
     ]
     return pa.table(columns, schema=LINE_KEYS)
@@ -222,7 +315,6 @@ def count_lines(keys: pa.Table, kept: Sequence[int]) -> tuple[pa.Table, pa.Table
             [
                 lines.field("key"),
                 some["bucket"].combine_chunks().take(document),
-                lines.field("words"),
                 pa.array(np.ones(len(lines), np.int32)),
             ],
             schema=LINE_COUNTS,
@@ -249,8 +341,7 @@ def common_lines(
     documents = counted["documents"].to_numpy()
     share = documents / totals["documents"].to_numpy()[place]
     mask = (documents >= settings.min_documents) & (share >= settings.min_share)
-    is_prose = counted["words"].to_numpy()[mask] >= settings.prose_words
-    return pa.table([counted["line_key"].to_numpy()[mask], is_prose], schema=COMMON_LINES)
+    return pa.table([counted["line_key"].to_numpy()[mask]], schema=COMMON_LINES)
 
 
 def find_candidates(
@@ -261,28 +352,19 @@ def find_candidates(
     known = pc.is_valid(stand_for)
     some = keys.filter(known)
     lines, document = _flat(some["lines"])
-    owners = document.to_numpy()
-    place = np.searchsorted(common["line_key"].to_numpy(), lines.field("key").to_numpy())
-    place = np.minimum(place, max(common.num_rows - 1, 0))
-    is_common = np.zeros(len(lines), np.bool_)
-    is_prose = is_common
-    if common.num_rows:
-        is_common = common["line_key"].to_numpy()[place] == lines.field("key").to_numpy()
-        is_prose = is_common & common["is_prose"].to_numpy()[place]
-    gone = np.where(is_common & ~is_prose, lines.field("chars").to_numpy(), 0)
-    chars = some["chars"].to_numpy() - np.bincount(
-        owners, weights=gone, minlength=some.num_rows
-    ).astype(np.int64)
-    rows = np.unique(owners[is_prose])
-    ends = np.append(np.searchsorted(owners[is_prose], rows), is_prose.sum()).astype(np.int32)
+    is_common = pc.is_in(lines.field("key"), common["line_key"].combine_chunks())
+    owners = document.filter(is_common).to_numpy()
+    rows = np.unique(owners)
+    ends = np.append(np.searchsorted(owners, rows), len(owners)).astype(np.int32)
     index = pa.array(rows)
     return pa.table(
         [
             some["bucket"].take(index).combine_chunks(),
             doc_ids.filter(known).take(index).combine_chunks(),
             stand_for.filter(known).take(index).combine_chunks(),
-            pa.array(chars).take(index),
-            pa.ListArray.from_arrays(pa.array(ends), lines.filter(pa.array(is_prose))),
+            some["fetched_at"].take(index).combine_chunks(),
+            some["chars"].take(index).combine_chunks(),
+            pa.ListArray.from_arrays(pa.array(ends), lines.filter(is_common)),
         ],
         schema=CANDIDATES,
     )
@@ -291,14 +373,15 @@ def find_candidates(
 def choose_keepers(parts: Iterable[pa.Table], common: pa.Table, min_chars: int) -> pa.Table:
     """Return schema BOILERPLATE, sorted, from the candidates of all parts.
 
-    A document that cleaning would leave with fewer than `min_chars` keeps nothing.
+    Who was fetched first keeps. A document that cleaning would leave with fewer than `min_chars`
+    keeps nothing; a line that no longer one holds is not cut at all.
     """
     found = pa.concat_tables([CANDIDATES.empty_table(), *parts])
     ids, stand_for = found["doc_id"].to_pylist(), found["stands_for"].to_pylist()
     n_lines = pc.list_value_length(found["lines"]).to_numpy()
     chars = found["chars"].to_numpy()
     halves = id_halves(found["doc_id"])
-    order = np.lexsort((halves[:, 1], halves[:, 0], -chars, n_lines))
+    order = np.lexsort((halves[:, 1], halves[:, 0], n_lines, fetch_order(found["fetched_at"])))
     order = np.array([row for row in order if ids[row] == stand_for[row]], np.int64)
     lines, _ = _flat(found["lines"].take(pa.array(order)))
     rows = np.concatenate(([0], np.cumsum(n_lines[order])))
@@ -319,15 +402,8 @@ def choose_keepers(parts: Iterable[pa.Table], common: pa.Table, min_chars: int) 
         (int(keys[k]), ids[row])
         for k, row in zip(number[mask].tolist(), document.to_numpy()[mask].tolist(), strict=True)
     }
-    kept = {key for key, _ in pairs}
-    alone: list[tuple[int, bytes | None]] = [(k, None) for k in keys.tolist() if k not in kept]
-    listed = sorted([*pairs, *alone], key=lambda pair: (pair[0], pair[1] or b""))
+    listed = sorted(pairs)
     return pa.table([[k for k, _ in listed], [d for _, d in listed]], schema=BOILERPLATE)
-
-
-def _lines(keys: Hashes, chars: Ints, words: Ints) -> pa.StructArray:
-    arrays = [pa.array(keys), pa.array(chars.astype(np.int32)), pa.array(words.astype(np.int16))]
-    return pa.StructArray.from_arrays(arrays, fields=list(LINE))
 
 
 def _flat(lists: pa.ChunkedArray) -> tuple[pa.StructArray, pa.Array]:

@@ -17,7 +17,13 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field, model_validator
 
-from corpus_assets.clean.boilerplate import Boilerplate, BoilerplateSettings, repeated_lines
+from corpus_assets.clean.boilerplate import (
+    Boilerplate,
+    BoilerplateSettings,
+    PinnedLine,
+    pinned_lines,
+)
+from corpus_assets.clean.cut_lines import LineFates, line_fates, outside_of_protected
 from corpus_assets.clean.edits import (
     Edit,
     Left,
@@ -48,7 +54,7 @@ from corpus_assets.signals.sentences import SentenceCut, sentences_of
 from corpus_assets.text.batch import TextBatch
 from corpus_assets.text.pieces import count_chars, stripped
 
-VERSION = 6
+VERSION = 7
 
 TOO_SHORT = "too_short_after_cleaning"
 FEW_SENTENCES = "too_few_sentences_after_cleaning"
@@ -71,7 +77,11 @@ Cuts = Mapping[str, Sequence[Stretch]]
 
 
 class CleanTextSettings(Settings):
-    boilerplate: BoilerplateSettings = BoilerplateSettings()
+    boilerplate: BoilerplateSettings = Field(
+        default=BoilerplateSettings(),
+        description="lines that a site repeats; a recipe that does not name it cuts none where "
+        "`blocks` or `agreement` extracts",
+    )
     repeated_spans: RepeatedSpanSettings | None = Field(
         default=None, description="cut passages that stand elsewhere in the snapshot; off"
     )
@@ -157,9 +167,10 @@ def clean_documents(
     cuts: Sequence[Cuts] = (),
     hashes: Sequence[HashList] = (),
     recognizers: Sequence[Recognizer] = (),
-) -> tuple[pa.Table, list[str | None], list[str | None]]:
+) -> tuple[pa.Table, list[str | None], list[str | None], pa.Table]:
     """Return final text of the documents that are left; for each given one why it is dropped, and
-    the detail of that.
+    the detail of that; and, row by row of the final text, what became of repeated lines (schema
+    CUT_LINES).
 
     `steps` are the families that rewrite text, in the recipe's order. `cuts` has one entry a
     document, or none at all: stretches [start, end) of the extracted text, in characters, that go
@@ -170,20 +181,34 @@ def clean_documents(
     domains: list[str] = documents["domain"].to_pylist()
     listed = {row for one in hashes for row in one.rows_of(extracted.texts)}
     batch, left = rewritten(documents, steps)
-    lines = repeated_lines(batch, documents, boilerplate, settings.boilerplate)
+    lines = pinned_lines(batch, documents, boilerplate, settings.boilerplate, settings.min_chars)
     found = personal_data(batch, domains, languages.to_pylist(), settings.scrub, recognizers)
     chars = count_chars(extracted.data, extracted.offsets).tolist() if steps else []
     results = [UNCHANGED] * len(batch)
+    fates: dict[int, LineFates] = {}
     for row in sorted({*lines, *found, *(r for r, one in enumerate(left) if one is not None),
                        *(r for r, one in enumerate(cuts) if one)}):  # fmt: skip
         going = cuts[row] if cuts else {}
         item = left[row] if left else None
         if item is not None:
             going = {k: stretches_of_left(item.kept, union(some)) for k, some in going.items()}
-        cleaned = results[row] = clean(
-            batch.texts[row].as_py(), lines.get(row, ()), found.get(row, ()), settings.scrub,
-            domains[row], going,
-        )  # fmt: skip
+        text, pinned = batch.texts[row].as_py(), lines.get(row, [])
+        if going.get(REPEATED_SPAN):
+            going = {**going, REPEATED_SPAN: outside_of_protected(text, going[REPEATED_SPAN])}
+        cleaned = clean(
+            text, going_lines(pinned), found.get(row, ()), settings.scrub, domains[row], going
+        )
+        if (
+            cleaned.lost
+            and len((cleaned.text or "").strip()) < settings.min_chars
+            and (settings.boilerplate.is_frame or any(not line.goes for line in pinned))
+        ):  # what stands elsewhere too never takes a document along, nor one that keeps lines
+            pinned = [line._replace(goes=False) for line in pinned]
+            own = {kind: some for kind, some in going.items() if kind not in LOSSES}
+            cleaned = clean(text, (), found.get(row, ()), settings.scrub, domains[row], own)
+        results[row] = cleaned
+        if pinned or going.get(REPEATED_SPAN):
+            fates[row] = line_fates(text, pinned, cleaned.edits)
         if item is not None:
             cleaned.edits = edits_of_extracted(chars[row], item.kept, cleaned.edits)
     lengths = stripped(batch.data, batch.offsets).tolist()
@@ -197,7 +222,14 @@ def clean_documents(
         else None
         for one, reason, length in zip(results, reasons, lengths, strict=True)
     ]
-    return _table(documents, tiers, languages, batch, results, reasons), reasons, details
+    left_rows = [row for row, reason in enumerate(reasons) if reason is None]
+    told = LineFates.table([fates.get(row) for row in left_rows])
+    return _table(documents, tiers, languages, batch, results, reasons), reasons, details, told
+
+
+def going_lines(pinned: Sequence[PinnedLine]) -> list[Stretch]:
+    """Where the lines stand that go."""
+    return [(line.start, line.end) for line in pinned if line.goes]
 
 
 def rewritten(
@@ -218,11 +250,14 @@ def left_by_lines(
     documents: pa.Table,
     boilerplate: Boilerplate,
     settings: BoilerplateSettings,
+    min_left: int,
     steps: Sequence[TextStep] = (),
 ) -> list[Left]:
-    """Return what the steps and the cutting of lines leave of each document."""
+    """Return what the steps and the cutting of lines leave of each document; `min_left` as in
+    `pinned_lines`."""
     batch, left = rewritten(documents, steps)
-    lines = repeated_lines(batch, documents, boilerplate, settings)
+    found = pinned_lines(batch, documents, boilerplate, settings, min_left)
+    lines = {row: cut for row, pinned in found.items() if (cut := going_lines(pinned))}
     out = []
     for row, text in enumerate(batch.texts.to_pylist()):
         item = left[row] if left else None

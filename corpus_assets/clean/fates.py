@@ -71,9 +71,9 @@ def text_steps(context: TaskContext) -> tuple[TextStep, ...]:
 
 
 def with_texts(table: pa.Table, left: Sequence[Left]) -> pa.Table:
-    """Ids of documents with what is left of their texts."""
+    """Ids and times of documents with what is left of their texts."""
     texts = pa.array([one.text for one in left], pa.large_string())
-    return pa.table({"doc_id": table["doc_id"], "text": texts})
+    return table.select(["doc_id", "fetched_at"]).append_column("text", texts)
 
 
 def drops_before_cleaning(

@@ -87,7 +87,7 @@ def plan_common_lines(graph: "Pipeline", snapshot: str) -> list[Task]:
 
 
 def _repeated(graph: "Pipeline") -> dict[str, Any]:
-    return _settings(graph, "min_documents", "min_share", "prose_words")
+    return _settings(graph, "min_documents", "min_share")
 
 
 def _ranges(graph: "Pipeline", snapshot: str) -> int:
@@ -214,7 +214,7 @@ def _merging_task(
 def run_line_keys(context: TaskContext) -> None:
     found = aligned_rows(context, files.LINE_KEYS)
     if found is None:
-        table = context.table("documents", ["domain", "host", "text"])
+        table = context.table("documents", ["domain", "host", "fetched_at", "text"])
         batch, _ = rewritten(table, text_steps(context))
         found = lines.line_keys(batch, table, _lines_settings(context))
     context.write_table(files.LINE_KEYS, found)
@@ -375,7 +375,7 @@ COMMON_LINES = Stage(
 
 LINE_CANDIDATES = Stage(
     "line_candidates",
-    3,
+    4,
     Scope.PART,
     plan_line_candidates,
     run_line_candidates,

@@ -1,13 +1,18 @@
-"""What cleaning takes of each site because it stands elsewhere too, and when that is too much."""
+"""What cleaning takes because it stands elsewhere too: of each site, and of each kind of line; when
+that is too much, and whether all of it really stands elsewhere."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpus_assets.clean.boilerplate import Boilerplate, placed_keys
 from corpus_assets.clean.clean_text import LOSSES, emptied_numbers
+from corpus_assets.clean.kernels.line_kinds import KINDS
 from corpus_assets.core import files
+from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.task import read_table
 
 if TYPE_CHECKING:
@@ -86,6 +91,71 @@ def losses_message(losses: pa.Table, bound: float) -> tuple[bool, str]:
     if problems:
         return False, f"{'; '.join(problems)}; {advice}"
     return True, f"no document emptied; at most {bound:.0%} of any site's text cut"
+
+
+class CutLines(NamedTuple):
+    """What cleaning took of a snapshot, line by line."""
+
+    lines: dict[str, int]  # by kind
+    lost: int  # different lines that no document has any more, though one was to keep them
+    dropped: int  # those whose keeper cleaning itself dropped, for what it holds
+    removed: int  # those whose keeper is not in the snapshot any more
+
+
+def cut_lines(graph: "Pipeline", snapshot: str) -> CutLines:
+    """Sum what became of the repeated lines of a snapshot."""
+    cut, kept = np.empty(0, np.uint64), np.empty(0, np.uint64)
+    lines = np.zeros(len(KINDS), np.int64)
+    for part in graph.parts(files.CUT_LINES, snapshot):
+        table = read_table(graph.store, part)
+        cut = np.union1d(cut, _items(table["cut"]))
+        kept = np.union1d(kept, _items(table["kept"]))
+        lines += _items(table["lines"]).reshape(-1, len(KINDS)).sum(axis=0)
+    gone = np.setdiff1d(cut, kept)
+    found = _where_keepers_are(graph, snapshot, gone.tolist()) if len(gone) else (0, 0, 0)
+    return CutLines(dict(zip(KINDS, lines.tolist(), strict=True)), *found)
+
+
+def _where_keepers_are(
+    graph: "Pipeline", snapshot: str, gone: Sequence[int]
+) -> tuple[int, int, int]:
+    """Of lines that no final text has: how many should be there (a document that is left was to
+    keep them, or none was), whose keeper cleaning dropped, and whose keeper is gone."""
+    table = read_table(graph.store, graph.calibration(files.BOILERPLATE, snapshot))
+    keepers: dict[int, set[bytes]] = {}
+    for key, keeper in Boilerplate.of(table).keepers:
+        keepers.setdefault(key, set()).add(keeper)
+    of_line = [set().union(*(keepers.get(key, ()) for key in placed_keys(one))) for one in gone]
+    asked = pa.array(sorted(set().union(*of_line)), DOC_ID)
+    is_kept: dict[bytes, bool] = {}  # False: dropped by cleaning
+    for part in graph.parts(files.DECISIONS, snapshot):
+        told = read_table(graph.store, part, ["doc_id", "stage", "kept"])
+        for row in told.filter(pc.is_in(told["doc_id"], asked)).to_pylist():
+            if row["kept"] or row["stage"] == "clean_text":
+                is_kept[row["doc_id"]] = row["kept"]
+    lost = sum(not ids or any(is_kept.get(one, False) for one in ids) for ids in of_line)
+    removed = sum(bool(ids) and not any(one in is_kept for one in ids) for ids in of_line)
+    return lost, len(gone) - lost - removed, removed
+
+
+def cut_lines_message(found: CutLines) -> str:
+    """Return a sentence about what was cut, and what is wrong with it."""
+    shown = ", ".join(f"{n:,} {kind.replace('_', ' ')}" for kind, n in found.lines.items() if n)
+    told = f"cut lines by kind: {shown or 'none'}"
+    if found.lost:
+        told += (
+            f"; different lines that no document has any more: {found.lost:,}: publish nothing of "
+            "this, build with `clean_text.boilerplate: {domains: []}` and report it"
+        )
+    if found.dropped:
+        told += f"; lines that went with a keeper whose content drops it: {found.dropped:,}"
+    if found.removed:
+        told += f"; lines that went with a keeper that was removed: {found.removed:,}"
+    return told
+
+
+def _items(lists: pa.ChunkedArray) -> "np.ndarray":  # type: ignore[type-arg]
+    return pc.list_flatten(lists).to_numpy()
 
 
 def _sums(owner: "np.ndarray", values: "np.ndarray", n: int) -> "np.ndarray":  # type: ignore[type-arg]

@@ -3,11 +3,11 @@
 After Lee et al. 2022 (arXiv 2107.06499), whose exact substrings are 50 tokens: every passage of
 at least `min_words` words that stands twice, in two documents or in one, is kept once and cut
 elsewhere. Three passes: prints of each part and which of them stand twice; the grams behind
-those; the grams that stand twice, each with the document that keeps it: the one with the fewest
-of them (an article repeats itself, a list many articles), then the smallest id. Its copies may
-keep what it keeps: one of them stands for it when it is taken down (ADR 19). That last table
-holds hashes and ids, no text, and is a calibration: pinned in the lock, so a document that comes
-or goes later changes no other.
+those; the grams that stand twice, each with the document that keeps it: the one that was fetched
+first, of those the one with the fewest of them (an article repeats itself, a list many articles),
+then the smallest id. Its copies may keep what it keeps: one of them stands for it when it is taken
+down (ADR 19). That last table holds hashes and ids, no text, and is a calibration: pinned in the
+lock, so a document that comes or goes later changes no other.
 
 Counted are the documents that no earlier stage drops: a dropped copy must not keep a passage.
 Of their texts, what the cutting of boilerplate lines leaves: a line that goes must not either.
@@ -36,13 +36,19 @@ from corpus_assets.text.codepoints import text_buffers
 from corpus_assets.text.pieces import pieces_in_chars
 from corpus_assets.text.words import MAX_NGRAM
 
-VERSION = 2
+VERSION = 3
 
 PRINTS = pa.schema([("print", pa.uint64()), ("places", pa.int32())])
 """Prints of a part's grams, sorted, and how many places have each."""
 
 GRAMS = pa.schema(
-    [("gram", pa.uint64()), ("check", pa.uint64()), ("holder", DOC_ID), ("places", pa.int32())]
+    [
+        ("gram", pa.uint64()),
+        ("check", pa.uint64()),
+        ("holder", DOC_ID),
+        ("fetched_at", pa.string()),
+        ("places", pa.int32()),
+    ]
 )
 """Grams by (gram, check, holder): a document that holds each, and in how many places."""
 
@@ -93,7 +99,8 @@ def sum_prints(parts: Iterable[pa.Table]) -> pa.Table:
 
 
 def count_grams(documents: pa.Table, prints: pa.Table, settings: RepeatedSpanSettings) -> pa.Table:
-    """Return schema GRAMS of documents (doc_id, text): those whose print is among `prints`."""
+    """Return schema GRAMS of documents (doc_id, fetched_at, text): those whose print is among
+    `prints`."""
     known = np.ascontiguousarray(prints["print"].to_numpy())
     bits = bitmap_of(known)
     ids = id_halves(documents["doc_id"])
@@ -106,7 +113,7 @@ def count_grams(documents: pa.Table, prints: pa.Table, settings: RepeatedSpanSet
         owners.append(ids[texts + first])
         first += offsets.size - 1
     gram, owner = np.concatenate(grams), np.concatenate(owners)
-    return _counted(gram, owner, np.ones(len(gram), np.int64))
+    return _counted(gram, owner, np.ones(len(gram), np.int64), documents)
 
 
 def repeated_grams(parts: Iterable[pa.Table], settings: RepeatedSpanSettings) -> pa.Table:
@@ -125,9 +132,12 @@ def merge_grams(
     cluster members (doc_id, kept, kept_doc_id)."""
     found = repeated_grams(parts, settings)
     gram, _ = _numbered(found)
-    ids, holder = np.unique(id_halves(found["holder"]), axis=0, return_inverse=True)
+    ids, first, holder = np.unique(
+        id_halves(found["holder"]), axis=0, return_index=True, return_inverse=True
+    )
     held = np.bincount(holder, minlength=len(ids))
-    rank = np.argsort(np.lexsort((np.arange(len(ids)), held)))
+    fetched = fetch_order(found["fetched_at"].take(pa.array(first)))
+    rank = np.argsort(np.lexsort((np.arange(len(ids)), held, fetched)))
     best = np.lexsort((rank[holder], gram))
     rows = best[_run_starts(gram[best])]
     kept = found.take(pa.array(rows)).select(["gram", "check", "holder"])
@@ -182,6 +192,12 @@ def id_halves(ids: pa.ChunkedArray) -> npt.NDArray[np.uint64]:
     return halves.astype(np.uint64).reshape(-1, 2)
 
 
+def fetch_order(fetched_at: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """int64[n]: times in their order, equal ones as equals, unknown ones last."""
+    times = np.array([time or "~" for time in fetched_at.to_pylist()], dtype=np.str_)
+    return np.unique(times, return_inverse=True)[1].astype(np.int64)
+
+
 _COPIES = pa.schema([("doc_id", DOC_ID), ("kept", pa.bool_()), ("kept_doc_id", DOC_ID)])
 
 _NO_HASHES: npt.NDArray[np.uint64] = np.empty(0, np.uint64)
@@ -196,19 +212,25 @@ def _buffers(
 
 
 def _counted(
-    grams: npt.NDArray[np.uint64], owners: npt.NDArray[np.uint64], places: npt.NDArray[np.int64]
+    grams: npt.NDArray[np.uint64],
+    owners: npt.NDArray[np.uint64],
+    places: npt.NDArray[np.int64],
+    documents: pa.Table,
 ) -> pa.Table:
     """One row a gram and owner: the sum of its places."""
     order = np.lexsort((owners[:, 1], owners[:, 0], grams[:, 1], grams[:, 0]))
     grams, owners, places = grams[order], owners[order], places[order]
     firsts = _run_starts(np.concatenate((grams, owners), axis=1))
-    holders = owners[firsts].astype(">u8").tobytes()
     n = len(firsts)
+    held_in = pa.py_buffer(owners[firsts].astype(">u8").tobytes())
+    holders = pa.Array.from_buffers(DOC_ID, n, [None, held_in])
+    row = pc.index_in(holders, documents["doc_id"].combine_chunks())
     return pa.table(
         [
             pa.array(grams[firsts, 0]),
             pa.array(grams[firsts, 1]),
-            pa.Array.from_buffers(DOC_ID, n, [None, pa.py_buffer(holders)]),
+            holders,
+            documents["fetched_at"].combine_chunks().take(row),
             pa.array(_saturated(_sums(places, firsts))),
         ],
         schema=GRAMS,

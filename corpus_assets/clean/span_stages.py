@@ -114,6 +114,7 @@ def _part_tasks(
         return []
     lines = graph.recipe.clean_text.boilerplate.identity()
     settings = _settings(graph) | {"boilerplate": lines}
+    settings |= {"min_chars": graph.recipe.clean_text.min_chars}
     settings |= step_settings(graph) | verdict_settings(graph)
     shared = shared | {"boilerplate": graph.calibration(files.BOILERPLATE, snapshot)}
     fates = fate_inputs(graph, snapshot)
@@ -224,14 +225,15 @@ def _span_settings(context: TaskContext) -> RepeatedSpanSettings:
 def _compared(context: TaskContext) -> pa.Table:
     """Return the documents that no earlier stage drops, with what the cutting of lines leaves of
     them."""
-    table = context.table("documents", ["doc_id", "domain", "host", "text"])
+    table = context.table("documents", ["doc_id", "domain", "host", "fetched_at", "text"])
     drops = drops_before_cleaning(context, context.table("selection", ["reason"]))
     rows = [row for row in range(table.num_rows) if row not in drops]
     count(context, table.num_rows, table.num_rows)
     kept = table.take(pa.array(rows, pa.int64()))
     lines = Boilerplate.of(context.table("boilerplate"))
     settings = context.settings(BoilerplateSettings, "boilerplate")
-    return with_texts(kept, left_by_lines(kept, lines, settings, text_steps(context)))
+    min_left = context.task.settings["min_chars"]
+    return with_texts(kept, left_by_lines(kept, lines, settings, min_left, text_steps(context)))
 
 
 SPAN_PRINTS = Stage(

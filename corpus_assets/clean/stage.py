@@ -22,6 +22,7 @@ from corpus_assets.clean.clean_text import (
     clean_documents,
     left_by_lines,
 )
+from corpus_assets.clean.cut_lines import CUT_LINES
 from corpus_assets.clean.edits import Stretch, places_in_extracted
 from corpus_assets.clean.fates import (
     FATE_FILES,
@@ -78,6 +79,12 @@ class EarlierTexts(NamedTuple):
         if self.earlier is None:
             return schemas.FINAL_TEXT.empty_table()
         return self.earlier.output(files.FINAL, schemas.FINAL_TEXT.names)
+
+    def lines(self) -> pa.Table:
+        """Return what became of their repeated lines, row by row."""
+        if self.earlier is None:
+            return CUT_LINES.empty_table()
+        return self.earlier.output(files.CUT_LINES)
 
     def are_all(self, order: list[int], labels: list[str] | None) -> bool:
         """Whether these rows, in this order, are all of the final texts as they stand."""
@@ -145,14 +152,16 @@ def _write_final(
     labels = _labels(context, chosen, hits)
     same = None if labels is None else [labels[row] for row in left]
     if not todo and before.earlier is not None and before.are_all(known, same):
-        context.write_bytes(files.FINAL, before.earlier.content(files.FINAL), len(known))
+        for file in (files.FINAL, files.CUT_LINES):
+            context.write_bytes(file, before.earlier.content(file), len(known))
         _repeat_summary(context, before.earlier)
         return before.final()
-    final = before.final()
+    final, lines = before.final(), before.lines()
     if todo or before.earlier is None:
-        cleaned = _clean(context, chosen, todo, drops, hits)
+        cleaned, fates = _clean(context, chosen, todo, drops, hits)
         fresh = iter(range(final.num_rows, final.num_rows + cleaned.num_rows))
         final = pa.concat_tables([final, cleaned]) if final.num_rows else cleaned
+        lines = pa.concat_tables([lines, fates])
         known = [
             next(fresh) if (place := before.rows[row]) is None else place
             for row in left
@@ -160,24 +169,26 @@ def _write_final(
         ]
     if before.earlier is not None:
         final = final.take(pa.array(known, pa.int64()))
+        lines = lines.take(pa.array(known, pa.int64()))
     if labels is not None:
         kept = pa.array([labels[row] for row in left if row not in drops], LABELS.type)
         final = final.append_column(LABELS, kept)
     context.write_table(files.FINAL, final, LOOKUP_ROWS)
+    context.write_table(files.CUT_LINES, lines.combine_chunks())
     _summarise_final(context, final)
     return final
 
 
 def _clean(
     context: TaskContext, chosen: pa.Table, todo: list[int], drops: dict[int, Drop], hits: Judged
-) -> pa.Table:
-    """Return final text of rows that no earlier result has."""
+) -> tuple[pa.Table, pa.Table]:
+    """Return final text of rows that no earlier result has, and what became of their lines."""
     rows = pa.array(todo, pa.int64())
     table = context.table("documents").take(rows)
     settings = context.settings(CleanTextSettings, "clean_text")
     lines, steps = Boilerplate.of(context.table("boilerplate")), text_steps(context)
     repeated = _repeated(context, table, lines, settings, steps)
-    cleaned, reasons, details = clean_documents(
+    cleaned, reasons, details, fates = clean_documents(
         table,
         chosen["tier"].take(rows),
         chosen["language"].take(rows),
@@ -194,7 +205,7 @@ def _clean(
     for row, reason, detail in zip(todo, reasons, details, strict=True):
         if reason is not None:
             drops[row] = Drop("clean_text", reason, detail)
-    return cleaned
+    return cleaned, fates
 
 
 def _labels(context: TaskContext, chosen: pa.Table, hits: Judged) -> list[str] | None:
@@ -225,7 +236,7 @@ def _repeated(
     the cutting of lines leaves, so that no step keeps a passage for which another cuts it."""
     if settings.repeated_spans is None or not context.has("repeated_spans"):
         return [[] for _ in range(table.num_rows)]
-    left = left_by_lines(table, lines, settings.boilerplate, steps)
+    left = left_by_lines(table, lines, settings.boilerplate, settings.min_chars, steps)
     found = find_cuts(
         with_texts(table, left), context.table("repeated_spans"), settings.repeated_spans
     )
@@ -347,7 +358,7 @@ CLEAN_TEXT = Stage(
         files.SENTENCE_SCORES,
         *FATE_FILES,
     ),
-    writes=(files.FINAL, files.DECISIONS, files.BENCHMARK_HITS, files.LOSSES),
+    writes=(files.FINAL, files.DECISIONS, files.BENCHMARK_HITS, files.LOSSES, files.CUT_LINES),
     drops=(TOO_SHORT, FEW_SENTENCES, LISTED, TOO_MUCH, drop_reason("*")),
     by_row=frozenset({"documents", "records", "selection", "members", "hits", "sentences"}),
     inputs=hash_list_pins,

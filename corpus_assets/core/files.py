@@ -69,6 +69,7 @@ BENCHMARK_HITS = File(
     "clean_text", "benchmark_hits.parquet", schemas.BENCHMARK_HITS, lineage="benchmark_hits"
 )
 LOSSES = File("clean_text", "losses.parquet")
+CUT_LINES = File("clean_text", "cut_lines.parquet")
 
 # tokenizer
 TOKENIZER_AMOUNTS = File("tokenizer_amounts", "amounts.parquet")

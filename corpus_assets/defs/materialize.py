@@ -25,7 +25,9 @@ from corpus_assets.versions.statistics import DRIFT_CHECKS, drift_checks
 
 LOSS_CHECKS = {
     "losses": "Cutting repeated lines and passages empties no document, and takes no more of a "
-    "site's text than the recipe's bound."
+    "site's text than the recipe's bound.",
+    "last_copies": "Every line that was cut as a repeated one still stands in a kept document; what "
+    "was cut is counted by kind of line.",
 }
 SIGNATURE_CHECKS = {
     "datasketch": "Band keys, sketches and candidate similarities of a sample are what the "
@@ -34,7 +36,7 @@ SIGNATURE_CHECKS = {
 LANGUAGE_CHECKS = {
     "language_losses": "No rule drops more of a language's documents than the recipe's bound."
 }
-BLOCKING = frozenset({"schema", "conservation", *DRIFT_CHECKS})
+BLOCKING = frozenset({"schema", "conservation", "last_copies", *DRIFT_CHECKS})
 """Checks that, failed as errors, keep what is downstream from running; drift is an error above the
 recipe's error bound only."""
 MORE_CHECKS: Mapping[str, Mapping[str, str]] = {

@@ -7,9 +7,10 @@ from corpus_assets.demo.library import EvalItem, Library
 from corpus_assets.demo.sites import AUTHORS, slug_of
 
 GLOBAL_ADDRESSES = (
-    "8.8.8.8", "8.8.4.4", "1.1.1.1", "1.0.0.1", "9.9.9.9", "149.112.112.112", "208.67.222.222",
+    "198.41.0.4", "199.9.14.201", "192.33.4.12", "199.7.91.13", "192.203.230.10", "192.5.5.241",
+    "193.0.14.129",
 )  # fmt: skip
-"""Addresses of public name servers: global, and of no private person."""
+"""Addresses of the root servers of names: global, and of no private person."""
 
 MAIL_HOSTS = ("example.org", "example.com", "mail.example.net", "desk.example.org")
 

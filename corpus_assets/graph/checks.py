@@ -9,7 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog.formats.manifest import Manifest
-from corpus_assets.clean.losses import SHOWN, losses_message, snapshot_losses
+from corpus_assets.clean.losses import (
+    SHOWN,
+    cut_lines,
+    cut_lines_message,
+    losses_message,
+    snapshot_losses,
+)
 from corpus_assets.core.errors import StoreError
 from corpus_assets.core.task import spread
 from corpus_assets.dedup.oracle import compare_with_datasketch
@@ -39,11 +45,11 @@ def check_asset(pipeline: Pipeline, report: AssetReport) -> list[CheckOutcome]:
         _survival(pipeline, report),
     ]
     own = {
-        "selection": _language_losses,
-        "signatures": _datasketch,
-        "clean_text": _losses,
-    }.get(report.asset)
-    return [*found, own(pipeline, report)] if own is not None else found
+        "selection": [_language_losses],
+        "signatures": [_datasketch],
+        "clean_text": [_losses, _last_copies],
+    }.get(report.asset, [])
+    return [*found, *(check(pipeline, report) for check in own)]
 
 
 def _schema(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
@@ -120,6 +126,16 @@ def _losses(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
     report.counts["emptied_documents"] = sum(losses["emptied"].to_pylist())
     numbers = {"emptied_documents": report.counts["emptied_documents"]}
     return CheckOutcome("losses", passed, message, True, numbers)
+
+
+def _last_copies(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
+    """Fail where a line that cleaning cut as a repeated one is in no document any more."""
+    found = cut_lines(pipeline, report.snapshot or "")
+    numbers = {f"cut_{kind}": count for kind, count in found.lines.items()}
+    numbers["lost_lines"] = found.lost
+    passed = not (found.lost or found.dropped)
+    message = cut_lines_message(found)
+    return CheckOutcome("last_copies", passed, message, not found.lost, numbers)
 
 
 def _language_losses(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:

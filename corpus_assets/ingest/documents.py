@@ -143,7 +143,7 @@ __all__ = [
     "make_text_id",
 ]
 
-VERSION = 6
+VERSION = 7
 PROGRESS_EVERY = 50
 WAITING_RECORDS = 64
 WAITING_BYTES = 1_000_000

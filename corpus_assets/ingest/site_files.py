@@ -36,7 +36,7 @@ from corpus_assets.ingest.formats import body_beginning, read_warc
 from corpus_assets.ingest.gates import robots, sites
 from corpus_assets.ingest.records import RawRecord, SourceFile
 
-VERSION = 5
+VERSION = 6
 MAX_FILE_BYTES = 16 << 20  # of a larger file the beginning is read
 
 UNFINISHED = ("too_large", "bad_http")  # whole as records, but their bodies are not to be had

@@ -5,7 +5,7 @@ import re
 from corpus_assets.scrub.check_digits import luhn, mod_97
 from corpus_assets.scrub.kernels.candidates import MIXED
 from corpus_assets.scrub.rule import (
-    HEAD,
+    HEAD_OR_VALUE,
     TAIL,
     Rule,
     Span,
@@ -34,9 +34,12 @@ _ISSUERS: tuple[tuple[int, int, tuple[int, ...]], ...] = (
 _CARD_WORD = re.compile(
     rb"card|visa|mastercard|maestro|amex|credit|debit|karte|carte|tarjeta|cart\xc3\xa3o|carta"
     rb"|kaart|karta|kort|\xd0\xba\xd0\xb0\xd1\x80\xd1\x82|\xe5\x8d\xa1|\xe3\x82\xab\xe3\x83\xbc"
-    rb"|\xec\xb9\xb4\xeb\x93\x9c|\xd8\xa8\xd8\xb7\xd8\xa7\xd9\x82",
+    rb"|\xec\xb9\xb4\xeb\x93\x9c|\xd8\xa8\xd8\xb7\xd8\xa7\xd9\x82"
+    rb"|(?<![A-Za-z])(?:cc|ccn|ccnum|cc_?no|pan)(?![A-Za-z])",
     re.IGNORECASE,
 )
+_NAMED = re.compile(rb"(?:cc|ccn|pan|card|number|num|no|nr|account|acct)=\Z", re.IGNORECASE)
+"""Names of a value that may be a card; other values of queries and settings name pages and things."""
 
 IBAN_LENGTHS: dict[bytes, int] = {
     b"AD": 24, b"AE": 23, b"AL": 28, b"AT": 20, b"AZ": 28, b"BA": 20, b"BE": 16, b"BG": 22,
@@ -65,7 +68,8 @@ def is_issued(digits: bytes) -> bool:
 
 def _card(doc: bytes, match: re.Match[bytes]) -> Span | None:
     start, end = match.span()
-    if in_address(doc, start):
+    is_value = doc[start - 1 : start] == b"="
+    if in_address(doc, start) or (is_value and not _NAMED.search(doc, max(0, start - 12), start)):
         return None
     while True:
         digits = digits_of(doc[start:end])
@@ -110,7 +114,7 @@ RULES: tuple[Rule, ...] = (
     number_rule(
         "card",
         "credit_card",
-        HEAD
+        HEAD_OR_VALUE
         + rb"(?:[0-9]{12,19}|[0-9]{4}([ -])[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?:\1[0-9]{1,3})?"
         + rb"|[0-9]{4}([ -])[0-9]{6}\2[0-9]{4,5}|[0-9]{4}([ -])[0-9]{4}\3[0-9]{4}\3[0-9]{1,3})"
         + TAIL,

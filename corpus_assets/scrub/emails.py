@@ -2,12 +2,13 @@
 
 The part before the @ and the labels behind it may hold letters of Latin, Greek and Cyrillic
 script (RFC 6531); scripts without spaces are left out, because there an address touches the words
-around it.
+around it. Addresses that are spelled against collectors (`jane (at) widgets (dot) org`) are found
+where brackets say so; without them, words alone would be guessing.
 """
 
 import re
 
-from corpus_assets.scrub.kernels.candidates import AT
+from corpus_assets.scrub.kernels.candidates import AT, MARK
 from corpus_assets.scrub.rule import Rule, Span
 
 _WIDE = rb"[\xc3-\xd3][\x80-\xbf]"  # U+00C0 to U+04FF
@@ -39,4 +40,31 @@ def _address(doc: bytes, match: re.Match[bytes]) -> Span | None:
     return start, end
 
 
-RULES = (Rule("email", "email", AT, EMAIL, _address),)
+SPELLED_AT = tuple(
+    word + space + close
+    for word in (b"at", b"At", b"AT", b"arroba")
+    for space in (b"", b" ")
+    for close in (b")", b"]", b"}")
+)
+"""What stands behind the opening bracket."""
+_SPELLED = re.compile(
+    rb"(?:(?<=[(\[{])|(?<=[(\[{] ))(?:at|At|AT|arroba) ?[)\]}] ?"
+    rb"(?:[A-Za-z0-9-]{1,63}(?:\.| ?[(\[{] ?(?i:dot|punkt|punto|ponto|point|kropka) ?[)\]}] ?)){1,8}"
+    rb"[A-Za-z]{2,24}(?![A-Za-z0-9])"
+)
+_SPELLED_LOCAL = re.compile(
+    rb"(?<![A-Za-z0-9._%+-])[A-Za-z0-9_%+-](?:\.?[A-Za-z0-9_%+-]){0,63} ?[(\[{] ?\Z"
+)
+
+
+def _spelled(doc: bytes, match: re.Match[bytes]) -> Span | None:
+    local = _SPELLED_LOCAL.search(doc, max(0, match.start() - 72), match.start())
+    return (local.start(), match.end()) if local else None
+
+
+def rules(spelled: frozenset[int]) -> tuple[Rule, ...]:
+    """Return the rules; `spelled` are the kernel's numbers of `SPELLED_AT`."""
+    return (
+        Rule("email", "email", AT, EMAIL, _address),
+        Rule("spelled_email", "email", MARK, _SPELLED, _spelled, spelled),
+    )

@@ -43,7 +43,7 @@ REGIONS = ("US",)
 
 RULES: tuple[Rule, ...] = (
     *keys.RULES,
-    *emails.RULES,
+    *emails.rules(keys.marks(*emails.SPELLED_AT)),
     *accounts.RULES,
     *national_ids.RULES,
     *ip_addresses.RULES,

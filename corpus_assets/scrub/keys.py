@@ -8,6 +8,7 @@ a prefix and the shape behind it. `secret` is the rest: what a program assigns t
 import re
 from collections.abc import Callable
 
+from corpus_assets.scrub.emails import SPELLED_AT
 from corpus_assets.scrub.kernels.candidates import MARK, NUMBER, VALUE
 from corpus_assets.scrub.rule import Rule, Span, leads
 
@@ -107,26 +108,31 @@ def _after(name: re.Pattern[bytes]) -> Callable[[bytes, re.Match[bytes]], Span |
 
 MARKS: tuple[bytes, ...] = tuple(
     sorted(
-        {*(prefix for _, prefixes, _ in _TOKENS for prefix in prefixes), b"sk-", b"-----BEGIN"},
+        {
+            *(prefix for _, prefixes, _ in _TOKENS for prefix in prefixes),
+            *(b"sk-", b"-----BEGIN"),
+            *SPELLED_AT,
+        },
         key=lambda prefix: (prefix[:1], -len(prefix), prefix),
     )
 )
 """Prefixes that the kernel looks for; by first byte, the longer ones first."""
 
 
-def _marks(*prefixes: bytes) -> frozenset[int]:
+def marks(*prefixes: bytes) -> frozenset[int]:
+    """Return the numbers of prefixes, which the kernel gives as detail of their places."""
     return frozenset(MARKS.index(prefix) for prefix in prefixes)
 
 
 RULES: tuple[Rule, ...] = (
-    Rule("private_key", "private_key", MARK, _PEM_HEAD, _private_key, _marks(b"-----BEGIN")),
+    Rule("private_key", "private_key", MARK, _PEM_HEAD, _private_key, marks(b"-----BEGIN")),
     *(
         Rule(
             name,
             "api_key",
             MARK,
             re.compile(rb"(?<![A-Za-z0-9_-])" + shape),
-            leads=_marks(*prefixes),
+            leads=marks(*prefixes),
         )
         for name, prefixes, shape in _TOKENS
     ),
@@ -136,7 +142,7 @@ RULES: tuple[Rule, ...] = (
         MARK,
         re.compile(rb"(?<![A-Za-z0-9_-])sk-[A-Za-z0-9_-]{32,256}(?![A-Za-z0-9_-])"),
         _random_looking,
-        _marks(b"sk-"),
+        marks(b"sk-"),
     ),
     Rule(
         "telegram",

@@ -121,7 +121,7 @@ _WIDE_GAP = re.compile(
     r"|[.:]?[ \t]{0,2}\r?\n[ \t]{0,4}\Z"
 )
 _LABEL_GAP = re.compile(r"[ \t]?[:：][ \t]{0,4}\Z")
-_WORDS_BEHIND = re.compile(r"[ \t]{0,2}[(,]?[ \t]?([^\W\d]+)\.?\)?[ \t]{0,2}(?=[\r\n,;.)]|\Z)")
+_WORDS_BEHIND = re.compile(r"[ \t]{0,2}[(,\-–]?[ \t]?([^\W\d]+)\.?\)?[ \t]{0,2}(?=[\r\n,;.)]|\Z)")
 _CALLED = re.compile(
     rf"(?<!\w)(to )?([^\W\d_]+)[\s.:#°º№(-]*(?:(?:{_NUMBER_WORD}|n|id)\b[\s.:#°º№(-]*){{0,2}}\Z"
 )
@@ -185,7 +185,28 @@ def _is_phone_word(word: str) -> bool:
 # Words are compared whole. The library sees a run only where its shape passes, and each once.
 
 _MORE = GAP + rb"{0,3}[0-9]"
-_EXTENSION = rb"[ ,]{0,2}(?:x|ext\.?|extension|poste|durchwahl)[ .:]?[0-9]{1,6}(?![A-Za-z0-9_])"
+_EXTENSION = (
+    rb"(?:[ ,;/(-]|\xef\xbc\x88|\xef\xbc\x8c){0,2}(?i:x|ext|extn|extension|poste|durchwahl|dw|int|interno"
+    rb"|wew|wewn|dahili|toestel|tst|anknytning|linka|kl|klapka|mell\xc3\xa9k|ramal|anexo|lokal|"
+    + "|".join(
+        (
+            *(
+                "доб",
+                "добавочный",
+                "внутр",
+                "вн",
+                "вн\\.?номер",
+                "εσωτ",
+                "转",
+                "轉",
+                "分机",
+                "分機",
+            ),
+            *("转分机", "內線", "内線", "内线", "내선", "ต่อ", "فرعي", "داخلي", "שלוחה"),
+        ),
+    ).encode()
+    + rb")[ .:#]{0,2}(?:\xef\xbc\x9a)?[0-9]{1,6}(?:\)|\xef\xbc\x89)?(?![A-Za-z0-9_])"
+)
 _DIGITS = re.compile(rb"[0-9]+")
 _DIGIT_RUN = re.compile("[0-9]+")
 _APART = re.compile(GAP + rb"{2,}|\xc2\xa0| ")
@@ -198,11 +219,13 @@ _DATE = re.compile(
 _THOUSANDS = re.compile(rb"[0-9]{1,3}(?:([ .]|\xc2\xa0|\xe2\x80\xaf)[0-9]{3})(?:\1[0-9]{3})*")
 _BY_EXTENSION = re.compile(_EXTENSION)
 _BEHIND = re.compile(_EXTENSION + rb"|" + TAIL)
+_LABEL_BEHIND = re.compile(r"[-–]([^\W\d]+)(?![-_\w])")
+_COLUMNS = re.compile(rb"[0-9](?: {2}|\t)")
 _IN_ROW = re.compile(rb"[0-9] ")
 _SPACED = re.compile(rb"[0-9]+(?: [0-9]+)+")
 _YEAR = re.compile(rb"\(?(?:19|20)[0-9]{2}\)")
 _IN_BRACKETS = re.compile(rb"(?:[0-9][ -]?)?\([0-9]{2,5}\)")
-_DECIMAL = re.compile(rb"\+?[0-9]+\.[0-9]+")
+_DECIMAL = re.compile(rb"\+? ?[0-9]+\.[0-9]+")
 
 
 def rules(regions: tuple[str, ...]) -> tuple[Rule, ...]:
@@ -218,7 +241,7 @@ def rules(regions: tuple[str, ...]) -> tuple[Rule, ...]:
         number(
             "dialled_abroad",
             "phone",
-            HEAD + rb"(?:00|011)[ .-]?[1-9](?:" + _MORE + rb"){6,14}" + TAIL,
+            HEAD + rb"(?:00|011)[ .-]?[1-9](?:" + _MORE + rb"){6,14}(?![0-9])",
             _dialled_abroad,
             leads(*((n, None) for n in range(2, 18))),
         ),
@@ -255,11 +278,12 @@ def _dialled_abroad(doc: bytes, match: re.Match[bytes]) -> Span | None:
     """00 or 011 stand for the +. Code points and other numbers filled up with zeros look like it."""
     start, end = match.span()
     written = match.group()
-    if re.search(rb"[^0-9]00[0-9]", written) or in_address(doc, start):
+    if re.search(rb"[^0-9]00[0-9]", written) or in_address(doc, start) or not _ends_at(doc, end):
         return None
     if written.isdigit() and not has_phone_word(doc, (start, end), False):
         return None
-    return match.span() if _is_international(written.decode(), False) else None
+    is_number = _is_international(written.decode(), False)
+    return (start, _with_extension(doc, end)) if is_number else None
 
 
 def _national(regions: tuple[str, ...]) -> Check:
@@ -280,7 +304,9 @@ def _as_written(doc: bytes, match: re.Match[bytes], regions: tuple[str, ...]) ->
     start, end = match.span()
     for last in _ends(doc, match):
         written = doc[start:last]
-        if is_national(written, regions) and _BEHIND.match(doc, last):
+        if _COLUMNS.search(written):
+            continue  # numbers of a table
+        if is_national(written, regions) and _ends_at(doc, last):
             is_row = last < end or _IN_ROW.search(doc, max(0, start - 2), start)
             if not (is_row and _SPACED.fullmatch(written)):
                 return start, last
@@ -307,6 +333,15 @@ def _ends(doc: bytes, match: re.Match[bytes]) -> Iterator[int]:
     yield end
     gaps = [gap.start() for gap in _APART.finditer(doc, start + 7, end)]
     yield from gaps[:-4:-1]
+
+
+def _ends_at(doc: bytes, end: int) -> bool:
+    """Whether a number can end here: before an extension, before nothing that is more of a word or a
+    number, or before a hyphen with its label behind (`-Office`)."""
+    if _BEHIND.match(doc, end):
+        return True
+    label = _LABEL_BEHIND.match(doc[end : end + _AFTER].decode("utf-8", "ignore").lower())
+    return label is not None and (label[1] in _LABELS or _is_phone_word(label[1]))
 
 
 def _with_extension(doc: bytes, end: int) -> int:

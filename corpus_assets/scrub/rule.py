@@ -21,9 +21,10 @@ Check = Callable[[bytes, re.Match[bytes]], Span | None]
 GAP = rb"(?:[ ().\-/]|\xc2\xa0|\xe2\x80[\xaf\x90-\x93])"
 """One separator inside a number: the kernel's own list."""
 
-HEAD = (
-    rb"(?<![A-Za-z0-9_+])(?<![0-9][.,/:-])(?<![A-Za-z]-)(?<![$#=/])(?<!\xc2\xa3)(?<!\xe2\x82\xac)"
+HEAD_OR_VALUE = (
+    rb"(?<![A-Za-z0-9_+])(?<![0-9][.,/:-])(?<![A-Za-z]-)(?<![$#/])(?<!\xc2\xa3)(?<!\xe2\x82\xac)"
 )
+HEAD = HEAD_OR_VALUE + rb"(?<!=)"
 """What may not stand before a number that names somebody: more of a number, a word, a price,
 the path or the query of an address."""
 

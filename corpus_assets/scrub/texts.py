@@ -25,7 +25,7 @@ from corpus_assets.text.batch import TextBatch
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline
 
-VERSION = 6
+VERSION = 7
 """Of what is found and what replaces it; raise it with that of `clean_text`."""
 
 SCRUBBED = "scrubbed_"

@@ -25,7 +25,9 @@ Corpus = dict[bytes, str]
 
 def table(corpus: Corpus) -> pa.Table:
     ids = pa.array(list(corpus), DOC_ID)
-    return pa.table({"doc_id": ids, "text": pa.array(list(corpus.values()), pa.large_string())})
+    times = pa.array([""] * len(corpus), pa.string())
+    texts = pa.array(list(corpus.values()), pa.large_string())
+    return pa.table({"doc_id": ids, "fetched_at": times, "text": texts})
 
 
 def cuts_of(

@@ -92,7 +92,7 @@ def test_a_step_for_no_domain_is_refused() -> None:
 def clean(text: str, steps: Sequence[TextStep], min_chars: int = 1) -> dict[str, Any] | None:
     table = pa.table({"doc_id": [b"x" * 16], "domain": ["web"], "host": ["a.org"], "text": [text]})
     tiers = languages = pa.chunked_array([["all"]])
-    final, reasons, _ = clean_documents(
+    final, reasons, *_ = clean_documents(
         table, tiers, languages, NO_LINES, CleanTextSettings(min_chars=min_chars), steps
     )
     row: dict[str, Any] | None = final.to_pylist()[0] if reasons[0] is None else None

@@ -81,6 +81,22 @@ def test_www_is_another_host_but_stands_in_where_one_of_both_is_missing(tmp_path
     assert closed(index, "http://b.test/b")
 
 
+def test_one_file_of_a_host_hides_no_other_file_of_its_twin(tmp_path: Path) -> None:
+    index = indexed(
+        tmp_path,
+        robots("https://a.test/ai.txt", b"User-agent: *\nDisallow: /art"),
+        robots("https://www.a.test/robots.txt", b"User-agent: *\nDisallow: /www"),
+        robots("https://www.a.test/.well-known/tdmrep.json",
+               b'[{"location": "/paid", "tdm-reservation": 1}]'),
+    )  # fmt: skip
+    for host in ("a.test", "www.a.test"):
+        assert closed(index, f"https://{host}/www") == ["GPTBot", "CCBot"]
+        rules = index.find(host)
+        assert rules is not None
+        assert rules.refused_by_ai_txt(b"/art/1", "text/html")
+        assert rules.reserved_by_tdmrep(b"/paid/1")
+
+
 def test_a_client_error_allows_and_a_server_error_forbids_everything(tmp_path: Path) -> None:
     index = indexed(
         tmp_path,

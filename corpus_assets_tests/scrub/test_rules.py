@@ -62,6 +62,44 @@ def test_a_telephone_number_is_found(text: str, number: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("082 490 1693-Office", ["082 490 1693"]),
+        ("020 7946 0958-Home, 020 7946 0959–Fax", ["020 7946 0958", "020 7946 0959"]),
+        ("Kevin 618-226-1460-cell", ["618-226-1460"]),
+        ("021-52921234转641133 021-52921234转", ["021-52921234转641133", "021-52921234"]),
+        ("电话：021-52921234分机 12", ["021-52921234分机 12"]),
+        ("電話 03-1234-5678（内線 321）", ["03-1234-5678（内線 321）"]),
+        ("тел. 8 (495) 123-45-67 доб. 1234", ["8 (495) 123-45-67 доб. 1234"]),
+        ("Tél. 01 84 17 61 18 poste 23", ["01 84 17 61 18 poste 23"]),
+        ("Tel. 030 901820 DW 12", ["030 901820 DW 12"]),
+        ("tel. 22 123 45 67 wew. 12", ["22 123 45 67 wew. 12"]),
+        ("Tel: 0212 555 12 34 dahili 12", ["0212 555 12 34 dahili 12"]),
+        ("Tel. 02 1234 5678 int. 12", ["02 1234 5678 int. 12"]),
+        ("Phone 604-696-5272 Ext. 565", ["604-696-5272 Ext. 565"]),
+        ("전화 02-123-4567 내선 12", ["02-123-4567 내선 12"]),
+    ],
+)
+def test_extensions_and_labels_behind_a_number_belong_to_it(text: str, numbers: list[str]) -> None:
+    assert found(text, "phone") == numbers
+    rest = text
+    for one in numbers:
+        rest = rest.replace(one, "", 1)
+    assert not any(char.isdigit() for char in rest)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "201  464  1353", "512   768  1024", "201\t464\t1353", "+ 1.5380859375", "+ 44.2079460958",
+        "a 201  464  1353 b\n  310  555  2368", "082 490 1693-Rev2", "618-226-1460-B",
+    ],
+)  # fmt: skip
+def test_columns_of_numbers_and_decimals_are_no_telephones(text: str) -> None:
+    assert found(text, "phone") == []
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "on 2024-01-15 at 12:30:45", "15.01.2024, 01/02/2024 10:00", "1999-2003 and 1990–1995",
@@ -163,6 +201,27 @@ def test_a_card_is_found(number: str) -> None:
 
 def test_the_code_behind_a_card_stays_outside_of_it() -> None:
     assert found("4111 1111 1111 1111 123", "credit_card") == ["4111 1111 1111 1111"]
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("cc=4539-5712-3412-3455", "4539-5712-3412-3455"),
+        ("number=4539571234123455&x=1", "4539571234123455"),
+        ("card_number=4539571234123455", "4539571234123455"),
+        ("cc 4047737215142", "4047737215142"),
+        ("CC: 4047737215142", "4047737215142"),
+    ],
+)
+def test_a_card_is_found_as_the_value_of_a_name(text: str, number: str) -> None:
+    assert found(text, "credit_card") == [number]
+
+
+@pytest.mark.parametrize(
+    "text", ["id=4539571234123455", "?page=4539571234123455", "acc 4047737215142"]
+)
+def test_other_values_are_no_cards(text: str) -> None:
+    assert found(text, "credit_card") == []
 
 
 def test_short_numbers_are_cards_only_where_a_word_says_so() -> None:
@@ -386,6 +445,32 @@ def test_what_programs_write_with_an_at_sign_is_no_address(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "address"),
     [
+        ("Write to jane (at) widgets (dot) org today", "jane (at) widgets (dot) org"),
+        ("jane.doe[at]mail.widgets[dot]co[dot]uk", "jane.doe[at]mail.widgets[dot]co[dot]uk"),
+        ("jane(at)widgets.org.", "jane(at)widgets.org"),
+        ("jane {AT} widgets {DOT} org", "jane {AT} widgets {DOT} org"),
+        ("jane ( at ) widgets ( dot ) org", "jane ( at ) widgets ( dot ) org"),
+        ("info(arroba)empresa(punto)es", "info(arroba)empresa(punto)es"),
+    ],
+)
+def test_addresses_that_are_spelled_out_in_brackets_are_found(text: str, address: str) -> None:
+    assert found(text, "email") == [address]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "look at widgets dot org", "meet (at) noon", "the price (at) 5. Then", "we are (at) home.",
+        "(at) widgets.org", "look (at)", "f(at)", "sit (at) the table",
+    ],
+)  # fmt: skip
+def test_at_alone_spells_no_address(text: str) -> None:
+    assert found(text, "email") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
         ("an müller@bücher.example schreiben", "müller@bücher.example"),
         ("пишите: иван@почта.рф", "иван@почта.рф"),
         ("a@b.xn--p1ai", "a@b.xn--p1ai"),
@@ -407,6 +492,67 @@ def test_addresses_of_other_alphabets_are_found_whole(text: str, address: str) -
 )  # fmt: skip
 def test_sections_and_versions_are_no_addresses(text: str) -> None:
     assert found(text, "ip") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "7.3.44.1. Summary\n\nThe server answers.\n7.3.44.2. Parameters",
+        "## 7.3.44.1. Summary", "4.5.1.1. DNS servers", "* 13.3.2.2. Find and Edit",
+        "8.2.14.17. server statement", "8.2.14.17 | server | its name",
+        "24.3.44.1 Configuring the host", "24.3.44.1 Überblick", "24.3.44.\u00a0Rest\n24.3.44.9.",
+        "Contents\n24.3.44.1. Address\n24.3.44.2. Host\n\nThe host is told in 24.3.44.2 and there.",
+        "24.3.44. Hosts\nAs the address of 24.3.44.7 says",
+        "Comeau C++ 4.2.45.2", "as of 1.0.48.21", "since 45.0.48.21", "until 1.7.99.23 of it",
+        "fixed in 24.7.99.23", "upgrade to 31.7.99.23", "requests==22.31.0.41", "foo>=41.2.3.44",
+        "groonga-21.7.99.23", "93.184.216.34-beta", "tool 93.184.216.34.tar.gz",
+        "([12.2.6.9](https://262.ecma-international.org/#a))", "ssh (见 第 9.2.1.4 节)",
+        "94.2.0.192.in-addr.arpa", "34.216.184.93.in-addr.arpa.",
+    ],
+)  # fmt: skip
+def test_numbers_of_sections_versions_and_reverse_zones_are_no_addresses(text: str) -> None:
+    assert found(text, "ip") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "8.8.8.8 and 8.8.4.4", "dns 1.1.1.1", "ping 1.2.3.4", "server 4.3.2.1:80", "host 5.5.5.5",
+        "127.0.0.1:80 0.0.0.0:80 10.1.2.3 172.16.3.4 192.168.3.4 169.254.9.9 100.64.9.9",
+        "192.0.2.1 198.51.100.7 203.0.113.9 224.0.0.251 255.255.255.255",
+        "2001:4860:4860::8888 2606:4700:4700::1111 2001:db8::1",
+    ],
+)  # fmt: skip
+def test_addresses_that_identify_nobody_stay(text: str) -> None:
+    assert found(text, "ip") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ('93.184.216.34 - - [10/Oct/2024:13:55:36] "GET / HTTP/1.1" 200', "93.184.216.34"),
+        ('12.30.44.18 - jane [10/Oct/2024:13:55:36] "GET / HTTP/1.1" 200', "12.30.44.18"),
+        ("Received: from mail (mail [45.33.32.15]) by mx", "45.33.32.15"),
+        ("from [12.30.44.18] by mx", "12.30.44.18"),
+        ("X-Forwarded-For: 12.30.44.18", "12.30.44.18"),
+        ("    inet 13.30.44.18/24 brd", "13.30.44.18"),
+        ("listen 18.30.44.18:443;", "18.30.44.18"),
+        ("nameserver 12.30.44.18", "12.30.44.18"),
+        ("ip.addr == 93.184.216.34", "93.184.216.34"),
+        ("<td>45.33.32.15</td>", "45.33.32.15"),
+        ("> 45.33.32.15 was banned", "45.33.32.15"),
+        ("45.33.32.15\n45.33.32.16\n45.33.32.17\n", "45.33.32.16"),
+        ("He wrote from 45.33.32.15, then left.", "45.33.32.15"),
+        ("The address is 45.33.32.15. Please call.", "45.33.32.15"),
+        ("since 93.184.216.34 was blocked", "93.184.216.34"),
+        ("45.33.32.15 example.org www", "45.33.32.15"),
+        ("адрес 45.33.32.15", "45.33.32.15"),
+        ("ssh root@12.30.44.18", "12.30.44.18"),
+        ("http://12.30.44.18/admin", "12.30.44.18"),
+    ],
+)
+def test_addresses_of_logs_settings_headers_and_prose_are_found(text: str, address: str) -> None:
+    assert address in found(text, "ip")
 
 
 @pytest.mark.parametrize("text", ["server 12.30.4.18", "12.30.4.18:8080", "ping 12.30.4.18"])

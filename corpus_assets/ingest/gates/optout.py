@@ -141,6 +141,7 @@ OPTED_OUT = "opted_out"
 
 _VALUED = ("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview")
 _SCOPE = re.compile(r"[\s\"']*([a-z0-9_*.-]{1,64})(?:/[a-z0-9_.+-]{0,64})?\s*:")
+_REFERENCE = b"&#"  # letters and hyphens have no named ones
 _BETWEEN_WORDS = re.compile(r"[\s,;:\"']+")
 _ATTRIBUTE = re.compile(
     rb"(?<![^\s\"'>/=])([^\s\"'>/=]++)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|"
@@ -217,7 +218,7 @@ def meta_opt_out(
 def frees_itself(markup: bytes, tdm_reservation: str) -> bool:
     """Whether a page says `tdm-reservation: 0` of itself, in markup or, failing that, headers."""
     metas = find_landmarks(markup).metas
-    for name, content in _meta_tags(markup, metas, (b"tdm-reservation",)):
+    for name, content in _meta_tags(markup, metas, (b"tdm-reservation", _REFERENCE)):
         if name == "tdm-reservation":
             return is_freed(content)
     return is_freed(tdm_reservation)
@@ -266,11 +267,12 @@ def _refused(words: set[str], refused: tuple[str, ...], noindex: bool) -> str | 
 
 @lru_cache(maxsize=16)
 def _needles(settings: OptOutSettings) -> tuple[bytes, ...]:
-    """Words of which a tag must hold one to be worth reading."""
+    """Words of which a tag must hold one to be worth reading: a directive, or a character reference
+    that may stand for a letter of one."""
     words = [directive.lower() for directive in settings.meta]
     words += ["noindex", "none"] if settings.noindex else []
     words += ["tdm-reservation"] if settings.tdm_reservation else []
-    return tuple(word.encode() for word in words)
+    return tuple(word.encode() for word in words) + ((_REFERENCE,) if words else ())
 
 
 def _meta_tags(
@@ -280,7 +282,8 @@ def _meta_tags(
     for at, end in quoted_tags_with(markup, metas, needles, MAX_TAG_BYTES):
         found: dict[bytes, str] = {}
         for name, double, single, bare in _ATTRIBUTE.findall(markup[at + 5 : end].lower()):
-            found.setdefault(name, unescape((double or single or bare).decode("latin-1")))
+            value = (double or single or bare).decode("latin-1")
+            found.setdefault(name, unescape(value).lower())  # `&#65;` is a capital
         yield (
             (found.get(b"name") or found.get(b"http-equiv") or "").strip(),
             found.get(b"content", ""),

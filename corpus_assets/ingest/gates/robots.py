@@ -110,14 +110,17 @@ def _escape(found: re.Match[bytes]) -> bytes:
 #
 # * `Content-Usage: train-ai=n` (IETF AIPREF, drafts `aipref-vocab` and `aipref-attach`), as a header
 #   or in robots.txt: a dictionary of RFC 9651. Labels and values that are not known say nothing,
-#   and a value that is no dictionary says nothing at all.
+#   and a line that is no dictionary says nothing at all. A refusal in the words of earlier drafts
+#   counts: `train-genai=n`, and `bots=n` (any automated use) where nothing is said of training
+#   itself. Permission needs today's word.
 # * `Content-Signal: ai-train=no` (Cloudflare's content signals), as a header or in robots.txt: pairs
 #   with commas between them, read without case.
 # * RSL (Really Simple Licensing): `License: URL` in robots.txt, a `Link` header or a `<link>` with
 #   the type `application/rsl+xml`. That terms apply is recorded with where they stand; they are not
 #   fetched, so the preference is unknown.
 #
-# The most restrictive of several statements counts. Opt-outs of other kinds (`ingest.gates.optout`,
+# Each mechanism is resolved by itself, and the most restrictive of several statements counts: what a
+# publisher says by one does not take back what it says by another. Opt-outs of other kinds (`ingest.gates.optout`,
 # `ingest.gates.sites`) are statements too.
 
 ALLOW, DISALLOW, UNKNOWN = "allow", "disallow", "unknown"
@@ -128,6 +131,7 @@ MAX_SAID_CHARS = 1000
 
 _ORDER = (DISALLOW, ALLOW, UNKNOWN)
 _WORDS = {CONTENT_USAGE: ("train-ai", "y", "n"), CONTENT_SIGNAL: ("ai-train", "yes", "no")}
+_GENERATIVE, _ANY_USE = "train-genai", "bots"  # of earlier drafts of aipref-vocab
 
 _KEY = r"[a-z*][a-z0-9_.*-]*+"
 _BARE = (
@@ -186,13 +190,20 @@ def in_words(signal: str, value: str) -> str:
     return f"{signal}: {label}={yes if value == ALLOW else no}"
 
 
-def training_preference(signal: str, value: str) -> str:
-    """Return what the value of a `Content-Usage` or `Content-Signal` says about training."""
-    value = value[:MAX_VALUE_CHARS]
+def training_preference(signal: str, *values: str) -> str:
+    """Return what `Content-Usage` or `Content-Signal` says about training; `values` are the lines of
+    one field."""
     label, yes, no = _WORDS[signal]
-    pairs = _dictionary(value) if signal == CONTENT_USAGE else _pairs(value)
-    said = {word for name, word in pairs if name == label}
-    return DISALLOW if no in said else ALLOW if yes in said else UNKNOWN
+    read = _dictionary if signal == CONTENT_USAGE else _pairs
+    pairs = [pair for value in values for pair in read(value[:MAX_VALUE_CHARS])]
+    if signal == CONTENT_USAGE:  # of equal names the last, over all lines (RFC 9651, section 4.2)
+        said = dict(pairs)
+        stated = said.get(label) in (yes, no)
+        if said.get(_GENERATIVE) == no or (said.get(_ANY_USE) == no and not stated):
+            return DISALLOW
+        pairs = list(said.items())
+    words = {word for name, word in pairs if name == label}
+    return DISALLOW if no in words else ALLOW if yes in words else UNKNOWN
 
 
 def usage_rule(value: str, signal: str, path: bytes) -> UsageRule:
@@ -210,21 +221,28 @@ def usage_in_order(rules: Iterable[UsageRule]) -> tuple[UsageRule, ...]:
     return tuple(sorted(set(rules), key=place))
 
 
-def usage_statement(path: bytes, rules: Iterable[UsageRule]) -> Statement | None:
-    """Return what rules that are in order say of a path; None where that is nothing about training."""
-    found = next((each for each in rules if matches(each.rule, path)), None)
-    if found is None or found.value == UNKNOWN:
-        return None
-    return Statement(found.value, f"file robots.txt {in_words(found.signal, found.value)}")
+def usage_statements(path: bytes, rules: Sequence[UsageRule]) -> list[Statement]:
+    """Return what rules that are in order say of training on a path, by each mechanism.
+
+    The longest path is found for `Content-Usage` and `Content-Signal` apart: a rule of one never
+    hides a rule of the other.
+    """
+    found = []
+    for signal in (CONTENT_USAGE, CONTENT_SIGNAL):
+        first = next(
+            (one for one in rules if one.signal == signal and matches(one.rule, path)), None
+        )
+        if first is not None and first.value != UNKNOWN:
+            found.append(Statement(first.value, f"file robots.txt {in_words(signal, first.value)}"))
+    return found
 
 
 def header_statements(headers: Sequence[tuple[str, str]]) -> list[Statement]:
     """Return what the headers of a response say; names in lower case."""
     found: list[Statement] = []
     for signal in (CONTENT_USAGE, CONTENT_SIGNAL):
-        # lines of one field are one value (RFC 9651, section 4.2)
-        value = ", ".join(text for name, text in headers if name == signal.lower())
-        preference = training_preference(signal, value)
+        lines = [text for name, text in headers if name == signal.lower()]
+        preference = training_preference(signal, *lines)
         if preference != UNKNOWN:
             found.append(Statement(preference, f"header {in_words(signal, preference)}"))
     links = ", ".join(text for name, text in headers if name == "link")[:MAX_VALUE_CHARS]
@@ -287,9 +305,10 @@ def _pairs(value: str) -> list[tuple[str, str]]:
 #   is missing too, everything is allowed. Names are compared without case, as whole tokens.
 # * Rules before the first `User-agent`, patterns that begin with neither `/` nor `*`, and empty
 #   ones are no rules.
-# * `Content-Usage` and `Content-Signal` are rules of a group as well, with a path or without; the
-#   longest path counts, of equals the most restrictive value (`draft-ietf-aipref-attach`, section 3).
-#   A `License` line (RSL) belongs to no group.
+# * `Content-Usage` and `Content-Signal` are rules of a group as well, with a path or without; for
+#   each of them the longest path counts, of equals the most restrictive value
+#   (`draft-ietf-aipref-attach`, section 3). In front of all groups, or in a file without any, they
+#   are said to every agent. A `License` line (RSL) belongs to no group.
 #
 # By status (section 2.3.1): a success is read; a client error means that there are no rules; a
 # server error means that nothing may be fetched; redirects are followed, five at most.
@@ -313,7 +332,7 @@ _TOKEN_END = re.compile(r"[^a-z0-9_-]")
 class Group:
     """Agents and the rules that hold for them."""
 
-    agents: list[str] = field(default_factory=list)  # in lower case, as written
+    agents: list[str] = field(default_factory=list)  # in lower case, as written; none: all agents
     rules: list[Rule] = field(default_factory=list)
     usage: list[UsageRule] = field(default_factory=list)
 
@@ -335,11 +354,12 @@ def parse_robots(content: bytes) -> list[Group]:
                 groups.append(Group())
                 open_to_agents = True
             groups[-1].agents.append(value.decode("utf-8", "replace").lower())
+        elif kind in (CONTENT_USAGE, CONTENT_SIGNAL):
+            open_to_agents = False
+            groups = groups or [Group()]
+            groups[-1].usage.append(_usage(kind, value.decode("utf-8", "replace")))
         elif groups:
             open_to_agents = False
-            if kind in (CONTENT_USAGE, CONTENT_SIGNAL):
-                groups[-1].usage.append(_usage(kind, value.decode("utf-8", "replace")))
-                continue
             rule = pattern_rule(kind == "allow", value)
             if rule is not None:
                 groups[-1].rules.append(rule)
@@ -363,7 +383,8 @@ def rules_for(groups: Sequence[Group], agent: str) -> tuple[Rule, ...]:
 
 def usage_for(groups: Sequence[Group], agent: str) -> tuple[UsageRule, ...]:
     """Return what an agent is told about training, in the order it is asked."""
-    return usage_in_order(rule for group in _groups_of(groups, agent) for rule in group.usage)
+    told = [*(group for group in groups if not group.agents), *_groups_of(groups, agent)]
+    return usage_in_order(rule for group in told for rule in group.usage)
 
 
 def _groups_of(groups: Sequence[Group], agent: str) -> list[Group]:

@@ -46,7 +46,7 @@ from corpus_assets.ingest.gates.robots import (
     rules_for,
     usage_for,
     usage_rule,
-    usage_statement,
+    usage_statements,
 )
 from corpus_assets.ingest.records import RawRecord, Refusal
 
@@ -116,9 +116,9 @@ class SiteRules(NamedTuple):
 
     def said_in_robots(self, path: bytes) -> list[Statement]:
         """Return what robots.txt says about training on a page."""
-        found = [usage_statement(path, rules) for rules in self.usage]
+        found = [said for rules in self.usage for said in usage_statements(path, rules)]
         named = [Statement(UNKNOWN, f"file robots.txt License: {each}") for each in self.licences]
-        return [*(each for each in found if each is not None), *named]
+        return [*found, *named]
 
 
 def robots_rules(content: bytes, agents: Sequence[str]) -> list[list[str]]:
@@ -276,7 +276,8 @@ def _is_kind(rule: Rule) -> bool:
 # while a part is read.
 #
 # A host is the authority of an address: `www.` and ports count (RFC 9309, section 2.3), schemes do
-# not. One that is not listed is asked for again with or without its `www.`.
+# not. A file that is not known of a host is asked for again with or without its `www.`, each file by
+# itself: an ai.txt of example.org says nothing about the robots.txt of www.example.org.
 
 KEPT_DECODED = 4096
 AGENTS = b"agents"
@@ -345,19 +346,22 @@ class SiteIndex:
         return len(self._files)
 
     def find(self, site: str, fetched_at: str = "") -> SiteRules | None:
-        """Return the rules of a host, or of its twin, for a page of that time; None when neither
-        was seen.
+        """Return the rules of a host for a page of that time, file by file those of its twin where
+        it has none; None when no file of either was seen.
 
         Of each file the last answer that is no later than the page counts; where there is none,
         the first; for a page of unknown time the last.
         """
         at = moment(fetched_at) or LATEST
-        for host in (site, twin(site)):
-            found = [self._answer(file_hash(kind, host, path), at) for path, kind in PATHS.items()]
-            if any(found):
-                robots, ai_txt, tdmrep = (rules or NOTHING for rules in found)
-                return robots._replace(ai_txt=ai_txt.ai_txt, tdmrep=tdmrep.tdmrep)
-        return None
+        found = [
+            self._answer(file_hash(kind, site, path), at)
+            or self._answer(file_hash(kind, twin(site), path), at)
+            for path, kind in PATHS.items()
+        ]
+        if not any(found):
+            return None
+        robots, ai_txt, tdmrep = (rules or NOTHING for rules in found)
+        return robots._replace(ai_txt=ai_txt.ai_txt, tdmrep=tdmrep.tdmrep)
 
     def _answer(self, file: int, at: int) -> SiteRules | None:
         """Return what a file said at a time, past redirects."""

@@ -98,6 +98,27 @@ def test_a_meta_tag_for_one_agent_counts_as_the_policy_says(
     assert meta_opt_out(markup, OptOutSettings(agents=("GPTBot",))) == only_gptbot
 
 
+@pytest.mark.parametrize(
+    "tag",
+    [
+        '<meta name="robots" content="no&#97;i">',
+        '<meta name="robots" content="no&#x61;i, nofollow">',
+        '<meta name="robots" content="no&#97i">',
+        '<meta name="robots" content="NO&#65;I">',
+        '<meta name="&#114;obots" content="&#110;&#111;&#97;&#105;">',
+    ],
+)
+def test_letters_written_as_character_references_are_letters(tag: str) -> None:
+    assert meta_opt_out(tag.encode(), DEFAULT) == "noai"
+
+
+def test_a_reservation_written_with_character_references_counts() -> None:
+    assert meta_opt_out(b'<meta name="tdm&#45;reservation" content="&#49;">', DEFAULT)
+    free = b'<meta name="tdm&#45;reservation" content="&#48;">'
+    assert header_opt_out([], "1", DEFAULT, free) is None
+    assert meta_opt_out(b'<meta name="robots" content="no&amp;#97;i">', DEFAULT) is None
+
+
 def test_a_header_written_as_a_meta_tag_counts() -> None:
     assert meta_opt_out(b'<meta http-equiv="x-robots-tag" content="noai">', DEFAULT) == "noai"
     scoped = b'<meta http-equiv="x-robots-tag" content="otherbot: noai">'

@@ -71,6 +71,15 @@ def said(
         ('train-ai=n, note="open', "unknown"),
         ("train-ai=n, \u00fc=y", "unknown"),
         ("ai-train=no", "unknown"),
+        ("train-genai=n", "disallow"),  # words of earlier drafts: refusals count
+        ("bots=n", "disallow"),
+        ("bots=n, search=y", "disallow"),
+        ("bots=n, train-ai=y", "allow"),  # the narrower word
+        ("bots=n, train-ai=maybe", "disallow"),
+        ("train-ai=y, train-genai=n", "disallow"),
+        ("train-ai=n, train-genai=y", "disallow"),
+        ("train-genai=y", "unknown"),
+        ("bots=y", "unknown"),
         ("", "unknown"),
     ],
 )
@@ -166,7 +175,7 @@ def test_the_example_of_the_draft_is_read_as_it_says(
         ("Content-Signal: search=yes,ai-train=no\nAllow: /", "/x", "disallow"),
         ("Content-Signal: /shop/ ai-train=yes\nContent-Signal: ai-train=no", "/shop/x", "allow"),
         ("Content-Signal: ai-train=no\nContent-Usage: train-ai=y", "/x", "disallow"),
-        ("Content-Signal: ai-train=no\nContent-Usage: /blog train-ai=y", "/blog/1", "allow"),
+        ("Content-Signal: ai-train=no\nContent-Usage: /blog train-ai=y", "/blog/1", "disallow"),
         ("Contents-Usage: train-ai=n", "/", "unknown"),
         ("Disallow: /x\nAllow: /", "/x", "unknown"),
     ],
@@ -179,10 +188,60 @@ def test_the_longest_path_counts_and_of_equals_the_most_restrictive(
         assert said(robots, path).value == expected
 
 
+SAYINGS = {
+    "disallow": {"Content-Usage": "train-ai=n", "Content-Signal": "ai-train=no"},
+    "allow": {"Content-Usage": "train-ai=y", "Content-Signal": "ai-train=yes"},
+    "unknown": {"Content-Usage": "search=y", "Content-Signal": "search=yes"},
+}
+
+
+@pytest.mark.parametrize("signal", ["Content-Usage", "Content-Signal"])
+@pytest.mark.parametrize("said_by_other", ["unknown", "allow"])
+@pytest.mark.parametrize("paths", [("", "/x"), ("/x", ""), ("/x", "/x"), ("/", "/x/*.html$")])
+def test_one_mechanism_never_takes_back_what_the_other_refuses(
+    signal: str, said_by_other: str, paths: tuple[str, str]
+) -> None:
+    (other,) = {"Content-Usage", "Content-Signal"} - {signal}
+    lines = [
+        f"{signal}: {paths[0]} {SAYINGS['disallow'][signal]}",
+        f"{other}: {paths[1]} {SAYINGS[said_by_other][other]}",
+    ]
+    for order in (lines, lines[::-1]):
+        robots = "\n".join(["User-agent: *", *order])
+        assert said(robots, "/x/page.html").value == "disallow"
+
+
+def test_each_mechanism_is_resolved_by_its_own_longest_path() -> None:
+    robots = (
+        "User-agent: *\nContent-Usage: train-ai=n\nContent-Usage: /x train-ai=y\n"
+        "Content-Signal: ai-train=no\nContent-Signal: /x ai-train=yes\n"
+    )
+    assert said(robots, "/x").value == "allow"
+    assert said(robots, "/y").value == "disallow"
+
+
+def test_rules_of_fetching_in_front_of_all_groups_stay_no_rules() -> None:
+    groups = parse_robots(b"Content-Usage: train-ai=n\nDisallow: /\nUser-agent: *\nDisallow: /a")
+    assert [rule.pattern for rule in rules_for(groups, "CCBot")] == [b"/a"]
+
+
 @pytest.mark.parametrize(
     ("robots", "agents", "expected"),
     [
-        ("Content-Signal: ai-train=no\nUser-agent: *\nAllow: /", (), "unknown"),  # in no group
+        ("Content-Signal: ai-train=no\nUser-agent: *\nAllow: /", (), "disallow"),  # to all
+        ("Content-Usage: train-ai=n\n", (), "disallow"),
+        ("Content-Usage: train-ai=n\n", ("CCBot",), "disallow"),
+        ("Sitemap: /s.xml\nDisallow: /\nContent-Usage: train-ai=n", (), "disallow"),
+        (
+            "Content-Usage: train-ai=n\nUser-agent: GPTBot\nContent-Usage: train-ai=y",
+            ("GPTBot",),
+            "disallow",
+        ),
+        (
+            "Content-Usage: train-ai=n\nUser-agent: GPTBot\nContent-Usage: / train-ai=y",
+            ("GPTBot",),
+            "allow",
+        ),
         ("User-agent: GPTBot\nContent-Signal: ai-train=no", (), "disallow"),
         ("User-agent: bingbot\nContent-Signal: ai-train=no", (), "unknown"),
         ("User-agent: GPTBot\nContent-Signal: ai-train=no", ("CCBot",), "unknown"),
@@ -236,7 +295,14 @@ def test_licences_are_recorded_as_terms_that_nobody_has_read() -> None:
         ([("content-usage", "train-ai=n")], "header Content-Usage: train-ai=n"),
         ([("content-usage", "search=y"), ("content-usage", "train-ai=n")],
          "header Content-Usage: train-ai=n"),
-        ([("content-usage", "train-ai=n"), ("content-usage", "train-ai = y")], None),
+        ([("content-usage", "train-ai=n"), ("content-usage", "train-ai = y")],
+         "header Content-Usage: train-ai=n"),
+        ([("content-usage", 'note="open'), ("content-usage", "train-ai=n")],
+         "header Content-Usage: train-ai=n"),
+        ([("content-usage", "a=" + "b" * 9000), ("content-usage", "train-ai=n")],
+         "header Content-Usage: train-ai=n"),
+        ([("content-usage", "train-ai=n"), ("content-usage", "train-ai=y")],
+         "header Content-Usage: train-ai=y"),
         ([("content-signal", "ai-train=yes, search=yes")], "header Content-Signal: ai-train=yes"),
         ([("link", '<https://a.test/l.xml>; rel="license"; type="application/rsl+xml"')],
          "header Link: https://a.test/l.xml"),

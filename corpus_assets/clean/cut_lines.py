@@ -1,0 +1,95 @@
+"""What became of repeated lines: which went from a document, by kind, and which stay in it.
+
+A row for each final text. Lines are known by hash, so the table holds no text; a check sums it over
+a snapshot: every line that went from one document must stand in another (`clean.losses`).
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from corpus_assets.clean.boilerplate import PinnedLine
+from corpus_assets.clean.edits import Edit, Stretch, remainder, union
+from corpus_assets.clean.kernels.line_kinds import FIRST_PROTECTED, KINDS, line_kinds
+from corpus_assets.clean.kernels.prose import running_words
+from corpus_assets.text.batch import TextBatch
+from corpus_assets.text.characters import char_tables
+from corpus_assets.text.pieces import pieces_in_chars
+from corpus_assets.text.unicode import class_table
+
+CUT_LINES = pa.schema(
+    [
+        ("cut", pa.list_(pa.uint64())),  # lines that went because the site repeats them
+        ("kept", pa.list_(pa.uint64())),  # repeated lines that are still there
+        ("lines", pa.list_(pa.int32())),  # how many went, with passages too, by kind
+    ]
+)
+"""Row-aligned with FINAL_TEXT."""
+
+
+class LineFates(NamedTuple):
+    """A row of CUT_LINES."""
+
+    cut: list[int]
+    kept: list[int]
+    lines: list[int]
+
+    @staticmethod
+    def table(rows: Sequence["LineFates | None"]) -> pa.Table:
+        """Return schema CUT_LINES; None where a document has nothing that is repeated."""
+        none = LineFates([], [], [0] * len(KINDS))
+        columns = zip(*(row or none for row in rows), strict=True) if rows else [[]] * 3
+        arrays = [pa.array(list(c), t) for c, t in zip(columns, CUT_LINES.types, strict=True)]
+        return pa.table(arrays, schema=CUT_LINES)
+
+
+def line_fates(text: str, pinned: Sequence[PinnedLine], edits: Sequence[Edit]) -> LineFates:
+    """Return what became of the lines of a text. `pinned` are those that the calibration names."""
+    gone = union([(edit.start, edit.end) for edit in edits if not edit.replacement])
+    starts = [start for start, _ in gone]
+    cut, kept = [], []
+    for line in pinned:
+        is_whole = not _is_gone(text, (line.start, line.end), gone, starts)
+        if line.goes:
+            cut.append(line.line)
+        elif is_whole:
+            kept.append(line.line)
+    passages = union([(edit.start, edit.end) for edit in edits if edit.kind in _REPEATED])
+    lines = [0] * len(KINDS)
+    if passages:
+        starts = [start for start, _ in passages]
+        for kind, stretch in _kinds_of(text):
+            if _is_gone(text, stretch, passages, starts):
+                lines[kind] += 1
+    return LineFates(sorted(set(cut)), sorted(set(kept)), lines)
+
+
+def outside_of_protected(text: str, stretches: Sequence[Stretch]) -> list[Stretch]:
+    """Return the stretches without what lies in lists, code and tables."""
+    fixed = [stretch for kind, stretch in _kinds_of(text) if kind >= FIRST_PROTECTED]
+    starts = [start for start, _ in fixed]
+    return [piece for stretch in stretches for piece in remainder(stretch, fixed, starts)]
+
+
+_REPEATED = ("boilerplate_line", "repeated_span")
+
+
+def _is_gone(text: str, line: Stretch, gone: Sequence[Stretch], starts: Sequence[int]) -> bool:
+    """Whether nothing of a line is left but white space."""
+    at = max(0, bisect_right(starts, line[0]) - 1)
+    left = remainder(line, gone[at:], starts[at:])
+    return not any(text[start:end].strip() for start, end in left)
+
+
+def _kinds_of(text: str) -> Iterator[tuple[int, Stretch]]:
+    """The lines of a text that are not blank, with their kinds; in characters."""
+    batch = TextBatch.from_arrow(pa.array([text], pa.large_string()))
+    spans, rows = batch.lines.spans, batch.lines.rows
+    words = running_words(batch.data, spans, char_tables().classes, class_table())
+    kinds = line_kinds(batch.data, batch.offsets, spans, rows, words).tolist()
+    pieces = np.ascontiguousarray(spans[:, :2])
+    places = pieces_in_chars(batch.data, batch.offsets, pieces, rows).tolist()
+    yield from ((kind, (start, end)) for kind, (start, end) in zip(kinds, places, strict=True))
