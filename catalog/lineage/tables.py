@@ -108,7 +108,9 @@ def require_present(registry: Registry, store: Store, version: VersionRow) -> No
     if said is not None:
         ask = f", ask for {version.superseded_by}" if version.superseded_by else ""
         raise VersionDeleted(
-            f"{said}{ask}; `catalog diff {version.name} OTHER` compares what the registry still knows"
+            f"{said}{ask}; `catalog diff {version.name} OTHER` compares what the registry still knows",
+            version.name,
+            version.superseded_by,
         )
 
 
