@@ -207,8 +207,8 @@ class Application:
         return self.page("exposure.html", values, answer["version"])
 
     def version(self, request: Request) -> Response:
-        name = request.path_params["name"]
-        row = self.registry.version(name)
+        row = self.registry.version(request.path_params["name"])
+        name = row.name
         with self.versions.lineage(name) as lineage:
             answer = versions.resolve(self.registry, self.store, name)
             steps = versions.funnel(lineage)

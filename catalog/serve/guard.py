@@ -91,6 +91,8 @@ class Guard:
     async def _answer(self, request: Request) -> Response | None:
         """Return what the guard itself says; None lets the question pass, with its form."""
         path = request.url.path
+        if "\0" in path or "%00" in request.url.query:  # which no database holds in a text
+            return self._say("An address has no NUL characters.", 400)
         is_enter = self._token is not None and path == "/enter"
         form: Form = {}
         if request.method not in ("GET", "HEAD"):

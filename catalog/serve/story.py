@@ -363,7 +363,7 @@ def sample(lineage: Lineage, shard: str, number: int, token: int | None) -> dict
     if token is not None:
         asked = trace(lineage, shard, number, token)
         if asked["doc_id"] in hidden:
-            asked = None
+            asked = {"token": token, "withheld": True}
     return found | {"asked": asked, "token": token}
 
 
