@@ -32,6 +32,7 @@ from catalog.errors import CatalogError, TakedownRefused, UnknownName, VersionDe
 from catalog.figures import short, size, written
 from catalog.formats.store import Store
 from catalog.formats.urls import address_of
+from catalog.lineage.limits import QueryLimits
 from catalog.lineage.tables import Lineage, require_present
 from catalog.plugins import installed, load
 from catalog.serve import story
@@ -58,6 +59,7 @@ class Versions:
 
     def __init__(self, registry: Registry, store: Store) -> None:
         self.registry, self.store = registry, store
+        self._limits = QueryLimits.of_environment()
         self._open: OrderedDict[tuple[str, str], tuple[Lineage, threading.Lock]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -70,7 +72,8 @@ class Versions:
         with self._lock:
             found = self._open.pop(key, None)
             if found is None:
-                found = (Lineage(self.registry, self.store, row.name), threading.Lock())
+                lineage = Lineage(self.registry, self.store, row.name, self._limits)
+                found = (lineage, threading.Lock())
             self._open[key] = found
             closed = [
                 self._open.popitem(last=False) for _ in range(len(self._open) - OPEN_VERSIONS)

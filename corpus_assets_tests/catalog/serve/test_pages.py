@@ -32,7 +32,7 @@ from catalog.lineage.tables import Lineage
 from catalog.serve import differences
 from catalog.serve.app import LOOPBACK, make_app
 from catalog.serve.guard import MAX_FORM
-from catalog.serve.story import kind_of, refuse_withheld, segments
+from catalog.serve.story import asked_of, kind_of, refuse_withheld, segments
 from catalog.takedown.requests import request
 from catalog.takedown.target import url_target
 from corpus_assets.core.home import Home
@@ -268,6 +268,48 @@ def test_a_slider_says_what_selection_keeps_at_its_place(
     together = browser.get(f"{address}?{'&'.join(names)}").text
     assert f"With these {len(names)} moved: from {least} to {most} documents" in together
     assert f"/versions/{VERSION}/what-if" in browser.get(f"/versions/{VERSION}").body
+
+
+def test_a_rule_asks_what_holds_for_the_documents_language_and_domain() -> None:
+    rules = [
+        {"name": "long", "signal": "n_words", "min": 50.0, "max": 100000.0,
+         "languages": {"ja": {"min": 20.0, "max": None}, "bo": {"max": 0.206}},
+         "domain_bounds": {"code": {"min": 10.0, "languages": {"ja": {"min": 5.0}}}}},
+        {"name": "web_only", "signal": "share.of.stops", "max": 0.25, "exclusive": True,
+         "domains": ["web"]},
+        {"name": "for_ja", "signal": "n_words", "min": 1, "only_languages": ["ja"]},
+        {"name": "script", "signal": "language", "in": ["en", "ja"],
+         "where": {"signal": "n_words", "min": 1000.0}},
+        {"name": "best", "signal": "score", "cutoff": "quality", "where": {"tier": ["low"]}},
+    ]  # fmt: skip
+    cutoffs = {"quality": {"signal": "score", "drop_share": 0.1, "drop": "highest"}}
+    recipe = {"selection": {"rules": rules, "cutoffs": cutoffs}}
+    signals = {"n_words": 1234567, "share": {"of": {"stops": 0.125}}, "score": 0.5}
+
+    def asked(language: str, domain: str, *failed: str) -> dict[str, tuple[Any, str, bool]]:
+        found = asked_of(recipe, signals | {"language": language}, domain, failed)
+        return {row["name"]: (row["value"], row["asked"], row["failed"]) for row in found}
+
+    assert asked("en", "web", "long") == {
+        "long": (1234567, "at least 50, at most 100,000", True),
+        "web_only": (0.125, "below 0.25", False),
+        "script": ("en", "one of en, ja, where n_words is at least 1,000", False),
+        "best": (0.5, "not among the highest 10%, where the tier is one of low", False),
+    }
+    assert asked("ja", "books")["long"][1] == "at least 20, at most 100,000"
+    assert asked("ja", "books")["for_ja"][1] == "at least 1"
+    assert asked("en", "code")["long"][1] == "at least 10, at most 100,000"
+    assert asked("ja", "code")["long"][1] == "at least 5, at most 100,000"
+    assert "web_only" not in asked("ja", "code")
+
+
+def test_a_document_shows_no_python(browser: Browser, small_build: Place) -> None:
+    for url in ("http://people.example.com/contact", "http://spam.example.com/win"):
+        page = browser.get("/documents/" + id_of(small_build, url))
+        rules = page.text.partition("Signals and rules")[2]
+        assert "at least 30" in rules
+        assert "passed" in rules
+        assert not re.search(r"[{}\[\]]|None|\d\.0\b", rules)
 
 
 def test_the_funnel_that_was_counted_is_that_of_the_decisions(place: Place) -> None:
