@@ -61,7 +61,11 @@ class AmbiguousName(UnknownName):
 
 
 class VersionDeleted(UnknownName):
-    """The version was revoked and its files were deleted."""
+    """The version was revoked and its files were deleted; `instead` took its place, if any did."""
+
+    def __init__(self, said: str, version: str, instead: str | None) -> None:
+        super().__init__(said)
+        self.version, self.instead = version, instead
 
 
 class BadName(CatalogError, ValueError):

@@ -1,4 +1,6 @@
-"""Figures for people: sizes, counts, and intervals of shares that were counted."""
+"""Figures for people: numbers, sizes, counts, and intervals of shares that were counted."""
+
+from math import isfinite
 
 Z = 1.959964  # 95%, two-sided
 
@@ -16,6 +18,20 @@ def wilson(part: int, whole: int) -> tuple[float, float]:
 def short(value: float) -> str:
     """Return a number with four digits, or with all of those before the point."""
     return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def written(value: object) -> object:
+    """Return a value as people write it: 100,000 and 0.0123, lists with commas."""
+    if isinstance(value, list | tuple):
+        return ", ".join(str(written(one)) for one in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {written(one)}" for name, one in value.items())
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    is_whole = isinstance(value, int) or value.is_integer()
+    if isinstance(value, float) and not isfinite(value):
+        return "not a number"
+    return f"{value:,.0f}" if is_whole or abs(value) >= 1e6 else f"{value:,.6g}"
 
 
 def size(count: float) -> str:

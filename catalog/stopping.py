@@ -38,6 +38,10 @@ class Stopped:
                 return 128 + number
         return None
 
+    def note(self, number: int) -> None:
+        """Remember a signal; an event loop that has ended leaves no wakeup behind."""
+        self._seen += bytes([number])
+
     def close(self) -> None:
         os.close(self._read)
         os.close(self.write_end)
@@ -61,6 +65,7 @@ def stoppable() -> Iterator[Stopped]:
 
     def stop(number: int, _: FrameType | None) -> None:
         if number != signal.SIGINT or not ignored:
+            stopped.note(number)
             raise KeyboardInterrupt
 
     def lost(what: "sys.UnraisableHookArgs") -> None:

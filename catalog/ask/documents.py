@@ -155,6 +155,14 @@ def without(row: Row, *names: str) -> Row:
 MIN_NEEDLE_CHARS = 8
 
 
+def find_ids(lineage: Lineage, digits: str, limit: int) -> dict[str, Any]:
+    """Find the documents whose id begins with these hex digits, one record each."""
+    low, high = (bytes.fromhex(digits.lower().ljust(32, end)) for end in "0f")
+    found = doc_ids_between(lineage, low, high, limit + 1)
+    rows = [records_of(lineage, doc_id)[0] for doc_id in found[:limit]]
+    return _report(lineage, len(found), rows)
+
+
 def find_url(lineage: Lineage, url: str, limit: int) -> dict[str, Any]:
     """Find records of a page, whatever the spelling of its address; record keys match as written."""
     keys = [url]

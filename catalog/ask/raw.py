@@ -114,6 +114,17 @@ def _is_covered(lineage: Lineage, doc_id: bytes, record: Row) -> bool:
     return orders.cover(doc_id, record, texts)
 
 
+def takedowns_covering(lineage: Lineage, doc_id: bytes, records: Sequence[Row]) -> list[int]:
+    """Return the requests whose standing orders cover a document."""
+    found, orders = set(), lineage.registry.suppressions()
+    for record in records:
+        texts = lineage.documents_in("texts", [doc_id], record["snapshot"], [record["part"]])
+        for order in orders:
+            if order.request_id is not None and _Orders([order]).cover(doc_id, record, texts):
+                found.add(order.request_id)
+    return sorted(found)
+
+
 def withheld(lineage: Lineage, doc_ids: Sequence[bytes]) -> set[bytes]:
     """Return which of some documents a standing order covers: orders are read once, and each part
     that has some of the documents."""

@@ -51,7 +51,7 @@ def next_sample(lineage: Lineage, asked: Mapping[str, str], by: str, skip: int) 
     limit = DRAWN + len(judged) + skip
     found = lineage.query(
         f'SELECT doc_id, snapshot, part, "offset", {STAGE} AS stage, {REASON} AS reason, language, '
-        f"detail, failed_rules FROM {_scan(lineage)} WHERE reason IS DISTINCT FROM 'suppressed' "
+        f"detail, failed_rules, domain FROM {_scan(lineage)} WHERE reason IS DISTINCT FROM 'suppressed' "
         f'AND {conditions} ORDER BY md5(hex(doc_id)), "offset" LIMIT {limit:d}',
         list(wanted.values()),
     )

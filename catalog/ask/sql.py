@@ -24,6 +24,7 @@ from catalog.db.registry import Registry
 from catalog.db.rows import LINEAGE_TABLES
 from catalog.errors import QueryRefused
 from catalog.formats.store import Store
+from catalog.lineage.limits import QueryLimits
 from catalog.lineage.tables import Lineage, first_line, quoted
 
 QUERY_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
@@ -45,11 +46,16 @@ CHUNK_ROWS = 50_000
 
 
 def run_query(
-    registry: Registry, store: Store, version: str | None, sql: str, limit: int
+    registry: Registry,
+    store: Store,
+    version: str | None,
+    sql: str,
+    limit: int,
+    limits: QueryLimits | None = None,
 ) -> dict[str, Any]:
     """Return the answer to one query: columns, at most `limit` rows, and whether there were
     more."""
-    with Lineage(registry, store, version) as lineage:
+    with Lineage(registry, store, version, limits) as lineage:
         check_query(lineage.connection, sql)
         asked = _asked_tables(sql)
         lineage.create_views(asked)
@@ -63,6 +69,8 @@ def run_query(
             answer = lineage.connection.execute(sql)
             columns = [column[0] for column in answer.description or ()]
             rows = answer.fetchmany(limit + 1)
+        except (duckdb.OutOfMemoryException, MemoryError) as error:
+            raise (limits or QueryLimits()).out_of_memory() from error
         except duckdb.Error as error:
             raise QueryRefused(f"the query failed: {first_line(error)}") from error
     return {

@@ -347,10 +347,12 @@ def sql(place: Place, as_json: bool, query: str, limit: int, version: str | None
       JOIN documents d ON d.doc_id = m.doc_id
       JOIN documents k ON k.doc_id = m.kept_doc_id WHERE NOT m.kept"
     catalog sql "SELECT url FROM raw.documents WHERE doc_id = unhex('3f0c...')"
-    """
-    from catalog.ask.sql import run_query
 
-    answer = run_query(place.registry, place.store, version, query, limit)
+    A query may take 2 GiB of memory (CORPUS_SQL_MEMORY_GIB) and 300 s (CORPUS_SQL_TIME_S).
+    """
+    from catalog.cli.sql_process import ask
+
+    answer = ask(place.registry.database.url, place.store.url, version, query, limit)
     if as_json:
         print_json(answer)
         return

@@ -39,7 +39,9 @@ class OneLineErrors(click.Group):
                 sys.exit(BROKEN_EXIT)
             except (Exception, KeyboardInterrupt) as error:
                 if isinstance(error, click.Abort | KeyboardInterrupt) or stopped.exit_code():
-                    click.echo(f"catalog: {STOPPED}", err=True)
+                    cause = error.__cause__ if isinstance(error, click.Abort) else error
+                    said = str(cause) if isinstance(cause, KeyboardInterrupt) else ""
+                    click.echo(f"catalog: {said or STOPPED}", err=True)
                     sys.exit(stopped.exit_code() or 130)
                 line = str(error) if isinstance(error, CatalogError) else explained(error)
                 if line is None:

@@ -1,6 +1,7 @@
 """`catalog serve`: the catalog in a browser."""
 
 import ipaddress
+import socket
 from pathlib import Path
 
 import click
@@ -69,16 +70,23 @@ def serve(
     place.registry.versions()  # an absent or older catalog is said before the browser asks
     hosts = (*LOOPBACK, host, *names)
     app = make_app(place.registry, place.store, token, hosts, with_metrics, with_review)
-    server = uvicorn.Server(
-        uvicorn.Config(
-            app, host=host, port=port, log_level="warning", server_header=False, access_log=False
-        )
-    )
-    shown = f"[{host}]" if ":" in host else host
-    print_line(f"The catalog is at http://{shown}:{port}/ (Ctrl-C ends it)")
-    server.run()
-    if not server.started:
-        raise CatalogError(f"{host}:{port} is in use or not an address of this machine")
+    config = uvicorn.Config(app, log_level="warning", server_header=False, access_log=False)
+    with _listening(host, port) as listening:
+        shown = f"[{host}]" if ":" in host else host
+        port = listening.getsockname()[1]
+        print_line(f"The catalog is at http://{shown}:{port}/ (Ctrl-C ends it)")
+        try:
+            uvicorn.Server(config).run([listening])
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("stopped; the pages are no longer served") from None
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise CatalogError(f"{host}:{port} is in use or not an address of this machine") from error
 
 
 def _token(file: Path | None) -> str | None:

@@ -185,6 +185,18 @@ def _bare(text: str, chars: str, space: str = "%20") -> str:
     return re.sub("%([0-9A-F]{2})", written, text) if "%" in text else text
 
 
+def address_of(kind: str, value: str) -> str:
+    """Return the value of a standing order as people write it: `example.com/path` of a key."""
+    place, end, rest = value.partition(")")
+    bracket = place.rfind("]")
+    host, colon, port = (place, "", "") if bracket >= 0 else place.partition(":")
+    if kind not in ("url_key", "url_prefix") or not (end or kind == "url_prefix"):
+        return value
+    if bracket < 0:
+        host = ".".join(reversed(host.rstrip(",").split(",")))
+    return f"{host}{colon}{port}{rest}"
+
+
 def canonical_host(host: str) -> str:
     """Return the host as it stands in canonical URLs: lower case, ASCII, without `www.`."""
     _refuse_odd(host)

@@ -8,7 +8,9 @@ snapshot, part or shard get those from the registry. Single documents are found 
 
 import os
 import tempfile
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,6 +24,7 @@ from catalog.errors import LineageBroken, StoreFileError, VersionDeleted
 from catalog.formats.ids import TokenBytes
 from catalog.formats.key_files import DOCUMENT_IDS
 from catalog.formats.store import Store
+from catalog.lineage.limits import SPILL, QueryLimits
 from catalog.lineage.rows import Keys, ParquetRows, ids_between
 
 if TYPE_CHECKING:
@@ -29,7 +32,6 @@ if TYPE_CHECKING:
 
 
 Row = dict[str, Any]
-SPILL = "catalog-duckdb-"  # folders of rows that did not fit into memory, one of each process
 
 
 class DuckTables:
@@ -41,14 +43,16 @@ class DuckTables:
     store: Store
     whose: str
     advice: str
+    limits: QueryLimits | None = None
 
     @cached_property
     def connection(self) -> duckdb.DuckDBPyConnection:
         """A database in memory that may read the store's files and spill to the temp folder."""
         spill = os.path.join(tempfile.gettempdir(), SPILL + process_name())
-        connection = duckdb.connect(
-            ":memory:", config={"python_enable_replacements": "false", "temp_directory": spill}
-        )
+        config = {"python_enable_replacements": "false", "temp_directory": spill}
+        if self.limits is not None:
+            config["memory_limit"] = f"{self.limits.rows_bytes}B"
+        connection = duckdb.connect(":memory:", config=config)
         if not self.store.is_local:
             connection.register_filesystem(self.store.filesystem)
         self._fill(connection)
@@ -69,11 +73,13 @@ class DuckTables:
             self.connection.close()
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        """Run one of our own queries; rows as dicts, ids as bytes."""
+        """Run one of our own queries, within the limits if there are any; rows as dicts, ids as
+        bytes."""
         try:
-            answer = self.connection.execute(sql, list(parameters))
-            names = [column[0] for column in answer.description or ()]
-            return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
+            with _interrupted(self.connection, self.limits):
+                answer = self.connection.execute(sql, list(parameters))
+                names = [column[0] for column in answer.description or ()]
+                return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
         except duckdb.IOException as error:
             raise StoreFileError(
                 f"a lineage file of {self.whose} cannot be read: {first_line(error)}; {self.advice}"
@@ -82,6 +88,35 @@ class DuckTables:
             raise LineageBroken(
                 f"the lineage of {self.whose} cannot be queried: {first_line(error)}; {self.advice}"
             ) from error
+
+
+@contextmanager
+def _interrupted(
+    connection: duckdb.DuckDBPyConnection, limits: QueryLimits | None
+) -> Iterator[None]:
+    """Stop what a connection does at the end of its time."""
+    if limits is None:
+        yield
+        return
+    is_late = threading.Event()
+
+    def stop() -> None:
+        is_late.set()
+        connection.interrupt()
+
+    timer = threading.Timer(limits.time_s, stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except duckdb.InterruptException as error:
+        if is_late.is_set():
+            raise limits.out_of_time() from error
+        raise
+    except duckdb.OutOfMemoryException as error:
+        raise limits.out_of_memory() from error
+    finally:
+        timer.cancel()
 
 
 def first_line(error: Exception) -> str:
@@ -108,7 +143,9 @@ def require_present(registry: Registry, store: Store, version: VersionRow) -> No
     if said is not None:
         ask = f", ask for {version.superseded_by}" if version.superseded_by else ""
         raise VersionDeleted(
-            f"{said}{ask}; `catalog diff {version.name} OTHER` compares what the registry still knows"
+            f"{said}{ask}; `catalog diff {version.name} OTHER` compares what the registry still knows",
+            version.name,
+            version.superseded_by,
         )
 
 
@@ -183,9 +220,16 @@ kept document of an earlier one that had no copy there: that one is added."""
 class Lineage(DuckTables):
     """Queries over one version's lineage. Close it, or use it in a `with` statement."""
 
-    def __init__(self, registry: Registry, store: Store, version: str | None = None) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        store: Store,
+        version: str | None = None,
+        limits: QueryLimits | None = None,
+    ) -> None:
         self.registry = registry
         self.store = store
+        self.limits = limits
         self.version = registry.version(version)
         require_present(registry, store, self.version)
         self.files: dict[str, list[LineageRow]] = {table: [] for table in LINEAGE_TABLES}

@@ -6,56 +6,52 @@ followed. Text of a document under a takedown is not shown, whatever version sti
 """
 
 import hmac
+import re
 import secrets
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, quote, urlencode
+from urllib.parse import quote, urlencode
 
 import jinja2
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from catalog.ask import documents, review, tokens, versions
 from catalog.db.registry import Registry
-from catalog.errors import CatalogError, TakedownRefused, UnknownName
-from catalog.figures import short, size
+from catalog.db.rows import VersionRow
+from catalog.errors import CatalogError, TakedownRefused, UnknownName, VersionDeleted
+from catalog.figures import short, size, written
 from catalog.formats.store import Store
-from catalog.lineage.tables import Lineage
+from catalog.formats.urls import address_of
+from catalog.lineage.limits import QueryLimits
+from catalog.lineage.tables import Lineage, require_present
 from catalog.plugins import installed, load
-from catalog.serve import STYLE, story
+from catalog.serve import story
 from catalog.serve.differences import Differences
+from catalog.serve.guard import OPEN_TO_ALL, Form, Guard, is_foreign
 from catalog.serve.thresholds import what_if
 from catalog.takedown.requests import show as show_takedown
 
 FOLDER = Path(__file__).parent
-COOKIE = "catalog_token"
 OPEN_VERSIONS = 4
 SHOWN = 50
-MAX_FORM = 1 << 16  # bytes of a judgement
+MAX_SEARCHED = 8  # versions that are searched for what one does not have
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-store",
-}
 WRITTEN_PAGE = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-    "base-uri 'none'; frame-ancestors 'none'; sandbox"
+    "base-uri 'none'; frame-ancestors 'none'; sandbox allow-same-origin"
 }
-"""For reports and certificates, which have their style inside."""
+"""For reports and certificates, which have their style inside. They stay of our origin, or browsers
+would leave the session's cookie out when a link leads back from them."""
 
 
 class Versions:
@@ -63,18 +59,21 @@ class Versions:
 
     def __init__(self, registry: Registry, store: Store) -> None:
         self.registry, self.store = registry, store
+        self._limits = QueryLimits.of_environment()
         self._open: OrderedDict[tuple[str, str], tuple[Lineage, threading.Lock]] = OrderedDict()
         self._lock = threading.Lock()
 
     @contextmanager
     def lineage(self, name: str | None) -> Iterator[Lineage]:
-        """Open a version; one that was revoked or deleted meanwhile is looked at anew."""
-        row = self.registry.version(name or None)
+        """Open a version; one that was revoked or deleted meanwhile is looked at anew. Of no name,
+        the newest released one, and while there is none the newest candidate."""
+        row = self.registry.version(name or newest(self.registry.versions()))
         key = (row.name, row.status)
         with self._lock:
             found = self._open.pop(key, None)
             if found is None:
-                found = (Lineage(self.registry, self.store, row.name), threading.Lock())
+                lineage = Lineage(self.registry, self.store, row.name, self._limits)
+                found = (lineage, threading.Lock())
             self._open[key] = found
             closed = [
                 self._open.popitem(last=False) for _ in range(len(self._open) - OPEN_VERSIONS)
@@ -93,6 +92,13 @@ class Versions:
             self._open.clear()
 
 
+def newest(rows: Sequence[VersionRow]) -> str | None:
+    """Return the live version that is asked where none is named."""
+    live = [row for row in rows[::-1] if row.status == "live"]
+    released = [row for row in live if row.state == "released"]
+    return next((row.name for row in released + live), None)
+
+
 class Application:
     """Pages over one catalog and store."""
 
@@ -106,6 +112,8 @@ class Application:
             loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, finalize=_shown
         )
         self._pages.filters["number"] = lambda value: f"{value:,}"
+        self._pages.filters["written"] = written
+        self._pages.filters["count"] = _counted
         self._pages.filters["share"] = _share
         self._pages.filters["size"] = size
         self._pages.globals["link"] = link
@@ -116,10 +124,25 @@ class Application:
         self._differences.close()
         self.versions.close()
 
-    def page(self, template: str, values: Mapping[str, Any], code: int = 200) -> HTMLResponse:
-        names = [row.name for row in self.registry.versions() if row.status == "live"]
-        body = self._pages.get_template(template).render({"live": names[::-1], **values})
+    def page(
+        self, template: str, values: Mapping[str, Any], version: str | None = None, code: int = 200
+    ) -> HTMLResponse:
+        """Make a page; its search asks `version`, the one that the page is about."""
+        rows = self.registry.versions()
+        chosen = version or newest(rows)
+        searched: dict[str, list[str]] = {"released": [], "candidate": [], "revoked": []}
+        for row in rows[::-1]:
+            if row.status == "live" or row.name == chosen:
+                searched[row.state].append(row.name)
+        body = self._pages.get_template(template).render(
+            {"searched": searched, "chosen": chosen, **values}
+        )
         return HTMLResponse(body, code)
+
+    def say(self, said: str | None, code: int, asks: bool = False, then: str = "/") -> HTMLResponse:
+        """Make a page that shows nothing of the catalog."""
+        page = self._pages.get_template("bare.html")
+        return HTMLResponse(page.render(said=said, asks=asks, then=then), code)
 
     # Pages.
 
@@ -134,21 +157,35 @@ class Application:
         version = request.query_params.get("version")
         if not asked:
             return RedirectResponse("/", 303)
+        kind = story.kind_of(asked)
         with self.versions.lineage(version) as lineage:
-            kind = story.kind_of(asked)
-            if kind == "id":
-                doc_id = documents.resolve_doc_id(lineage, asked)
-                place = link("documents", doc_id.hex(), version=lineage.version.name)
-                return RedirectResponse(place, 303)
             answer = story.found(lineage, kind, asked, inside, SHOWN)
-        return self.page("find.html", {"asked": asked, "kind": kind, "inside": inside, **answer})
+        if kind == "id" and answer["total"] == 1:
+            (match,) = answer["matches"]
+            place = link("documents", match["doc_id"], version=answer["version"])
+            return RedirectResponse(place, 303)
+        elsewhere = [] if answer["total"] else self._elsewhere(answer["version"], kind, asked)
+        values = {"asked": asked, "kind": kind, "inside": inside, "elsewhere": elsewhere, **answer}
+        return self.page("find.html", values, answer["version"])
+
+    def _elsewhere(self, version: str, kind: str, asked: str) -> list[dict[str, Any]]:
+        """Return the other live versions that have what one has not; texts are not looked into."""
+        found = []
+        others = [row for row in self.registry.versions()[::-1]
+                  if row.status == "live" and row.name != version]  # fmt: skip
+        for row in others[:MAX_SEARCHED]:
+            with self.versions.lineage(row.name) as lineage:
+                total = story.found(lineage, kind, asked, False, 1)["total"]
+            if total:
+                found.append({"name": row.name, "state": row.state, "total": total})
+        return found
 
     def document(self, request: Request) -> Response:
         with self.versions.lineage(request.query_params.get("version")) as lineage:
             doc_id = documents.resolve_doc_id(lineage, request.path_params["doc_id"])
             answer = documents.history(lineage, doc_id)
             told = story.told(lineage, doc_id, answer)
-        return self.page("document.html", {"document": answer, **told})
+        return self.page("document.html", {"document": answer, **told}, answer["version"])
 
     def beside(self, request: Request) -> Response:
         with self.versions.lineage(request.query_params.get("version")) as lineage:
@@ -157,7 +194,7 @@ class Application:
                 for side in ("left", "right")
             ]
             answer = story.side_by_side(lineage, pair[0], pair[1])
-        return self.page("beside.html", answer)
+        return self.page("beside.html", answer, answer["version"])
 
     def exposure(self, request: Request) -> Response:
         asked = request.query_params
@@ -169,11 +206,12 @@ class Application:
                 story.number(asked.get("steps", ""), "steps", 1000) or 1000,
                 story.number(asked.get("batch", ""), "batch", 8) or 8,
             )
-        return self.page("exposure.html", answer | {"line": story.step_line(answer)})
+        values = answer | {"line": story.step_line(answer)}
+        return self.page("exposure.html", values, answer["version"])
 
     def version(self, request: Request) -> Response:
-        name = request.path_params["name"]
-        row = self.registry.version(name)
+        row = self.registry.version(request.path_params["name"])
+        name = row.name
         with self.versions.lineage(name) as lineage:
             answer = versions.resolve(self.registry, self.store, name)
             steps = versions.funnel(lineage)
@@ -182,6 +220,7 @@ class Application:
         return self.page(
             "version.html",
             {"version": answer, "steps": steps, "row": row, "others": others[::-1], "sums": sums},
+            name,
         )
 
     def cost(self, request: Request) -> Response:
@@ -192,11 +231,12 @@ class Application:
             raise CatalogError("nothing installed here knows what a version took to build")
         tell = load(points[0], "account of costs")
         url = self.registry.database.url.render_as_string(hide_password=False)
-        return self.page("cost.html", {"row": row, "cost": tell(url, self.store.url, row.name)})
+        cost = tell(url, self.store.url, row.name)
+        return self.page("cost.html", {"row": row, "cost": cost}, row.name)
 
     def what_if(self, request: Request) -> Response:
         row = self.registry.version(request.path_params["name"])
-        return self.page("what-if.html", what_if(self.store, row, request.query_params))
+        return self.page("what-if.html", what_if(self.store, row, request.query_params), row.name)
 
     def difference(self, request: Request) -> Response:
         before, after = (request.query_params.get(side, "") for side in ("before", "after"))
@@ -204,7 +244,7 @@ class Application:
         counted = None if answer["deleted"] else self._differences.documents(before, after)
         answer["documents"] |= counted or {}
         is_counting = counted is None and not answer["deleted"]
-        page = self.page("diff.html", answer | {"is_counting": is_counting})
+        page = self.page("diff.html", answer | {"is_counting": is_counting}, after)
         if is_counting:
             page.headers["Refresh"] = "2"
         return page
@@ -218,7 +258,7 @@ class Application:
         with self.versions.lineage(asked.get("version")) as lineage:
             version = lineage.version.name
             shown = review.next_sample(lineage, wanted, by, skip)
-            rules = list(story.rules_of(lineage, shown)) if shown else []
+            rules = story.rules_of(lineage, shown) if shown else []
             groups, sums = review.groups(lineage), review.summary(lineage)
         here = {"version": version, "by": by or None} | {k: v or None for k, v in wanted.items()}
         mine = sum(row.judged_by == by for row in self.registry.judgements(version)) if by else 0
@@ -229,25 +269,29 @@ class Application:
             "skip": skip,
             "mine": mine,
             "shown": shown,
-            "rules": [rule for rule in rules if rule["failed"]],
+            "rules": rules,
             "groups": groups,
             "sums": sums,
+            "why": asked.get("why", ""),
             "form_token": self._form_token,
             "next": link("review", **here, skip=skip + 1),
         }
-        return self.page("review.html", values)
+        return self.page("review.html", values, version)
 
-    async def judge(self, request: Request) -> Response:
+    def judge(self, request: Request) -> Response:
         """Record a judgement; only a form of our own page is listened to."""
-        body = (await request.body()).decode("utf-8", "replace")
-        form = {name: values[0] for name, values in parse_qs(body).items()}
+        form: Form = request.state.form
         given = form.get("form_token", "").encode()
-        origin = request.headers.get("origin")
-        if not hmac.compare_digest(given, self._form_token.encode()) or (
-            origin is not None and origin.partition("://")[2] != request.headers.get("host")
-        ):
-            return Response("this form is not of this page: open it again\n", 403)
-        return await run_in_threadpool(self._judged, form)
+        if not hmac.compare_digest(given, self._form_token.encode()) or is_foreign(request.headers):
+            said = "This form is not one of these pages, or is an old one: nothing was recorded."
+            return self._failed(request, said, 403)
+        return self._judged(form)
+
+    def resume(self, form: Form) -> str:
+        """Return the page of a judgement that was not recorded, with what was typed."""
+        asked = {name: form.get(f"asked_{name}") for name in ("stage", "reason", "language")}
+        asked |= {name: form.get(name) for name in ("version", "by", "skip", "why")}
+        return link("review", **{name: value or None for name, value in asked.items()})
 
     def _judged(self, form: Mapping[str, str]) -> Response:
         verdict = form.get("verdict")
@@ -257,12 +301,7 @@ class Application:
         with self.versions.lineage(form.get("version")) as lineage:
             row = review.judgement(lineage, form, verdict == "agree", why, by)
         self.registry.judge(row)
-        asked = {
-            name: form.get(f"asked_{name}") or None for name in ("stage", "reason", "language")
-        }
-        skip = form.get("skip") if form.get("skip") not in (None, "", "0") else None
-        place = link("review", version=row.version, by=row.judged_by, **asked, skip=skip)
-        return RedirectResponse(place, 303)
+        return RedirectResponse(self.resume({**form, "by": row.judged_by, "why": ""}), 303)
 
     def sample(self, request: Request) -> Response:
         asked = request.query_params
@@ -273,19 +312,21 @@ class Application:
                 story.number(asked.get("sample", ""), "sample", 0) or 0,
                 story.number(asked.get("token", ""), "token", None),
             )
-        return self.page("sample.html", answer)
+        return self.page("sample.html", answer, answer["version"])
 
     def takedowns(self, request: Request) -> Response:
         rows = [asdict(row) for row in self.registry.takedowns()][::-1]
         return self.page("takedowns.html", {"requests": rows[:1000], "total": len(rows)})
 
     def takedown(self, request: Request) -> Response:
-        answer = show_takedown(self.registry, request.path_params["number"])
+        answer = show_takedown(self.registry, _takedown_number(request))
+        for order in answer["suppressions"]:
+            order["value"] = address_of(order["kind"], order["value"])
         return self.page("takedown.html", answer)
 
     def certificate(self, request: Request) -> Response:
-        """Show a certificate's page, as it was written."""
-        number, wanted = request.path_params["number"], request.path_params["file"]
+        """Show a certificate's page, byte for byte: the certificate holds its digest."""
+        number, wanted = _takedown_number(request), request.path_params["file"]
         for row in self.registry.certificates(number):
             path = row.path.removesuffix(".json") + ".html"
             if path.rpartition("/")[2] == wanted:
@@ -293,13 +334,16 @@ class Application:
         raise UnknownName(f"takedown {number} has no certificate {wanted}")
 
     def report(self, request: Request) -> Response:
-        """Show a version's report, as it was written."""
+        """Show a version's report, below a way back."""
         row = self.registry.version(request.path_params["name"])
+        require_present(self.registry, self.store, row)
         path = row.manifest_path.rpartition("/")[0] + "/report.html"
-        return HTMLResponse(self.store.read(path), headers=WRITTEN_PAGE)
+        back = self._pages.get_template("back.html").render(version=row.name)
+        page = self.store.read(path).replace(b"<body>", b"<body>" + back.encode(), 1)
+        return HTMLResponse(page, headers=WRITTEN_PAGE)
 
     def style(self, request: Request) -> Response:
-        return FileResponse(STYLE, media_type="text/css")
+        return FileResponse(FOLDER / request.url.path[1:], media_type="text/css")
 
     def metrics(self, request: Request) -> Response:
         """Return the catalog's numbers in Prometheus' text format 0.0.4."""
@@ -330,10 +374,22 @@ class Application:
         """Say what is wrong, in the words that the command line has for it."""
         code = 404 if isinstance(error, UnknownName) else 400
         code = 451 if isinstance(error, TakedownRefused) else code
-        return self.page("error.html", {"said": str(error)}, code)
+        gone = error if isinstance(error, VersionDeleted) else None
+        return self._failed(request, str(error), code, gone)
 
     def missing(self, request: Request, error: Exception) -> Response:
-        return self.page("error.html", {"said": "there is no such page"}, 404)
+        return self._failed(request, "There is no such page.", 404)
+
+    def _failed(
+        self, request: Request, said: str, code: int, gone: VersionDeleted | None = None
+    ) -> Response:
+        """Say what is wrong, with a way back: to the form with what was typed, or to the version in
+        the place of one that is gone."""
+        form: Form = getattr(request.state, "form", {})
+        values = {"said": said, "gone": gone, "typed": form.get("why"), "back": None}
+        if form:
+            values["back"] = self.resume(form)
+        return self.page("error.html", values, gone and gone.instead, code)
 
 
 def _sample(metric: str, value: float, **labels: str) -> str:
@@ -363,7 +419,7 @@ def make_app(
     return Starlette(
         routes=[
             Route("/", pages.home),
-            Route("/style.css", pages.style),
+            *(Route(path, pages.style) for path in OPEN_TO_ALL),
             Route("/find", pages.find),
             Route("/documents/{doc_id}", pages.document),
             Route("/documents/{doc_id}/exposure", pages.exposure),
@@ -377,89 +433,27 @@ def make_app(
             Route("/review", pages.review),
             *([Route("/judge", pages.judge, methods=["POST"])] if with_review else []),
             Route("/takedowns", pages.takedowns),
-            Route("/takedowns/{number:int}", pages.takedown),
-            Route("/takedowns/{number:int}/{file}", pages.certificate),
+            Route("/takedowns/{number}", pages.takedown),
+            Route("/takedowns/{number}/{file}", pages.certificate),
             *([Route("/metrics", pages.metrics)] if with_metrics else []),
         ],
         middleware=[
             Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False),
-            Middleware(Guard, token=token, with_review=with_review),
+            Middleware(
+                Guard, token=token, say=pages.say, resume=pages.resume if with_review else None
+            ),
         ],
         exception_handlers={CatalogError: pages.refused, 404: pages.missing},
         lifespan=pages.open,
     )
 
 
-class Guard:
-    """Reading only, for those who know the token; what is said of it stays in this session.
-
-    Where judgements are recorded, their form may be sent as well.
-    """
-
-    def __init__(self, app: ASGIApp, token: str | None, with_review: bool = False) -> None:
-        self._app, self._token, self._with_review = app, token, with_review
-        self._session = secrets.token_urlsafe(32)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        request = Request(scope, receive)
-        answer = await self._answer(request)
-        await (answer or self._app)(scope, receive, _with_headers(send))
-
-    async def _answer(self, request: Request) -> Response | None:
-        """Return what the guard itself says; None lets the question pass."""
-        if self._token is not None and request.url.path == "/enter":
-            return await self._enter(request)
-        is_judgement = self._with_review and request.url.path == "/judge"
-        if request.method not in ("GET", "HEAD") and not is_judgement:
-            return Response("these pages are for reading\n", 405)
-        if is_judgement and int(request.headers.get("content-length") or MAX_FORM) >= MAX_FORM:
-            return Response("a judgement is shorter\n", 413)
-        if self._token is None or request.url.path == "/style.css" or self._is_known(request):
-            return None
-        return HTMLResponse(_ENTER.format(said=""), 401)
-
-    async def _enter(self, request: Request) -> Response:
-        if request.method != "POST":
-            return HTMLResponse(_ENTER.format(said=""), 401)
-        given = (await request.body())[:4096].decode("ascii", "replace").partition("token=")[2]
-        if not hmac.compare_digest(given.encode(), quote(self._token or "", safe="").encode()):
-            return HTMLResponse(_ENTER.format(said="<p>This is not the token.</p>"), 401)
-        answer = RedirectResponse("/", 303)
-        answer.set_cookie(COOKIE, self._session, httponly=True, samesite="strict")
-        return answer
-
-    def _is_known(self, request: Request) -> bool:
-        cookie = request.cookies.get(COOKIE, "")
-        given = request.headers.get("authorization", "").removeprefix("Bearer ")
-        return hmac.compare_digest(cookie.encode(), self._session.encode()) or (
-            hmac.compare_digest(given.encode(), (self._token or "").encode())
-        )
-
-
-_ENTER = (
-    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>catalog</title>'
-    '<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="/style.css">'
-    "</head><body><main><h1>catalog</h1>{said}<form method=post action=/enter>"
-    "<label>Token <input name=token type=password autofocus></label> "
-    "<button>Enter</button></form></main></body></html>"
-)
-
-
-def _with_headers(send: Send) -> Send:
-    async def sending(message: Any) -> None:
-        if message["type"] == "http.response.start":
-            known = {name for name, _ in message["headers"]}
-            message["headers"] = list(message["headers"]) + [
-                (name.lower().encode(), value.encode())
-                for name, value in HEADERS.items()
-                if name.lower().encode() not in known
-            ]
-        await send(message)
-
-    return sending
+def _takedown_number(request: Request) -> int:
+    """Return the number of a takedown; one that no database could hold is an unknown one."""
+    number = request.path_params["number"]
+    if not re.fullmatch("[0-9]{1,15}", number):
+        raise UnknownName(f"there is no takedown {number[:40]}")
+    return int(number)
 
 
 def link(*path: str, **query: Any) -> str:
@@ -486,6 +480,11 @@ def _shown(value: Any) -> Any:
         else letter.encode("unicode_escape").decode("ascii")
         for letter in value
     )
+
+
+def _counted(count: int, one: str, many: str = "") -> str:
+    """Return a number of things, in words."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def _share(part: float, whole: float) -> str:

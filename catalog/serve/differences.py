@@ -17,6 +17,7 @@ from catalog.ask.versions import diff_documents
 from catalog.db.registry import Registry
 from catalog.db.rows import VersionRow
 from catalog.formats.store import Store
+from catalog.lineage.limits import QueryLimits
 from catalog.lineage.tables import Lineage
 
 WAIT_S = 0.5  # a page waits so long for an answer
@@ -56,7 +57,7 @@ class Differences:
 
     def _count(self, before: str, after: str) -> dict[str, Any]:
         with (
-            Lineage(self._registry, self._store, before) as old,
+            Lineage(self._registry, self._store, before, QueryLimits.of_environment()) as old,
             Lineage(self._registry, self._store, after) as new,
         ):
             self._running = old.connection

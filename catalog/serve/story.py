@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 import yaml
 
 from catalog.ask import documents
-from catalog.ask.raw import refuse_suppressed, withheld
+from catalog.ask.raw import refuse_suppressed, takedowns_covering, withheld
 from catalog.ask.tokens import sample_tokens, trace
 from catalog.errors import CatalogError, TakedownRefused
+from catalog.figures import written
 from catalog.formats.store import Store
 from catalog.lineage.lookups import records_of
 from catalog.lineage.tables import Lineage, Row
@@ -49,6 +50,8 @@ def kind_of(asked: str) -> str:
 
 def found(lineage: Lineage, kind: str, asked: str, inside: bool, limit: int) -> dict[str, Any]:
     """Return the documents that a question means; texts are searched inside only when asked."""
+    if kind == "id":
+        return documents.find_ids(lineage, asked, limit)
     if kind == "address":
         return documents.find_url(lineage, asked, limit)
     if kind == "host":
@@ -78,19 +81,21 @@ def told(lineage: Lineage, doc_id: bytes, history: Mapping[str, Any]) -> dict[st
         rule for row in records for rule in ((row["decision"] or {}).get("failed_rules") or ())
     }
     signals = history["signals"][0] if history["signals"] else {}
+    domain = next((row["decision"]["domain"] for row in records if row["decision"]), None)
     said: dict[str, Any] = {
-        "rules": list(rules_and_values(_recipe(lineage), signals, failed)),
+        "rules": list(asked_of(_recipe(lineage), signals, domain, failed)),
         "others": _other_signals(_recipe(lineage), signals),
         "hits": lineage.documents_in("benchmark_hits", [doc_id], snapshot, parts),
         "title": None,
         "segments": None,
-        "withheld": None,
+        "withheld": False,
+        "takedowns": [],
         "cut_off": False,
     }
     try:
         refuse_withheld(lineage, doc_id)
     except TakedownRefused:
-        return said | {"withheld": "This document is under a takedown: its text is not shown."}
+        return said | {"withheld": True, "takedowns": takedowns_covering(lineage, doc_id, records)}
     texts = lineage.documents_in("texts", [doc_id], snapshot, parts, ("title", "text"))
     finals = lineage.documents_in("final_text", [doc_id], snapshot, parts, ("edits", "text"))
     if texts:
@@ -179,44 +184,95 @@ def _recipe(lineage: Lineage) -> dict[str, Any]:
     return yaml.safe_load(lineage.registry.recipe(lineage.version.recipe_digest).yaml) or {}
 
 
-def rules_of(lineage: Lineage, sample: Row) -> Iterator[dict[str, Any]]:
-    """Yield the rules of selection with what a sample of a review has."""
-    return rules_and_values(_recipe(lineage), sample["signals"], set(sample["failed_rules"] or ()))
+def rules_of(lineage: Lineage, sample: Row) -> list[Row]:
+    """Return the rules of selection that a sample of a review failed, with what it has."""
+    failed = set(sample["failed_rules"] or ())
+    asked = asked_of(_recipe(lineage), sample["signals"], sample["domain"], failed)
+    return [row for row in asked if row["failed"]]
 
 
-def rules_and_values(
-    recipe: Mapping[str, Any], signals: Row, failed: set[str]
-) -> Iterator[dict[str, Any]]:
-    """Yield every rule of selection with what the document has, and whether it failed there."""
-    for rule in (recipe.get("selection") or {}).get("rules") or ():
-        name, signal = str(rule.get("name", "")), str(rule.get("signal", ""))
-        asked = {
-            key: value
-            for key, value in rule.items()
-            if key not in ("name", "signal") and value not in (None, [], {})
-        }
-        yield {
-            "name": name,
-            "signal": signal,
-            "value": signals.get(signal.partition(".")[0]),
-            "asked": "; ".join(f"{key} {_plain(value)}" for key, value in asked.items()),
-            "failed": name in failed,
-        }
+def asked_of(
+    recipe: Mapping[str, Any], signals: Row, domain: str | None, failed: Collection[str]
+) -> Iterator[Row]:
+    """Yield what each rule of selection asks of a document of this language and domain, with the
+    value that it has; rules that are about others are left out, unless it failed them."""
+    selection = recipe.get("selection") or {}
+    language = signals.get("language")
+    for rule in selection.get("rules") or ():
+        is_failed, value = rule["name"] in failed, _value(signals, rule["signal"])
+        if is_failed or (signals and _concerns(rule, domain, language)):
+            yield {
+                "name": rule["name"],
+                "signal": rule["signal"],
+                "value": value,
+                "asked": _asked(rule, selection, domain, language),
+                "failed": is_failed,
+            }
 
 
-def _plain(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+def _concerns(rule: Mapping[str, Any], domain: str | None, language: str | None) -> bool:
+    domains, languages = rule.get("domains"), rule.get("only_languages")
+    return (domains is None or domain in domains) and (languages is None or language in languages)
+
+
+def _asked(
+    rule: Mapping[str, Any], selection: Mapping[str, Any], domain: str | None, language: str | None
+) -> str:
+    """Say what a rule or a condition asks: of its own bounds the closest, which are those of the
+    language in the domain, of the domain, of the language, of the rule."""
+    where = rule.get("where")
+    if where and where.get("tier"):
+        only = f", where the tier is one of {', '.join(where['tier'])}"
+    elif where:
+        only = f", where {where['signal']} is {_asked(where, selection, domain, language)}"
+    else:
+        only = ""
+    if rule.get("in") is not None:
+        return f"one of {', '.join(rule['in'])}{only}"
+    if rule.get("cutoff") is not None:
+        cutoff = selection["cutoffs"][rule["cutoff"]]
+        end = cutoff.get("drop") or "lowest"
+        return f"not among the {end} {written(100 * cutoff['drop_share'])}%{only}"
+    own = (rule.get("domain_bounds") or {}).get(domain) or {}
+    levels = [
+        (own.get("languages") or {}).get(language),
+        own,
+        (rule.get("languages") or {}).get(language),
+        rule,
+    ]
+    words = ("above", "below") if rule.get("exclusive") else ("at least", "at most")
+    ends = []
+    for word, end in zip(words, ("min", "max"), strict=True):
+        given = [level[end] for level in levels if level and level.get(end) is not None]
+        ends += [f"{word} {written(given[0])}"] if given else []
+    return ", ".join(ends) + only
+
+
+def _value(signals: Row, name: str) -> Any:
+    """Return the value of a signal, or of a field of one: `language_scores.en`."""
+    value: Any = signals
+    for key in name.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
 def _other_signals(recipe: Mapping[str, Any], signals: Row) -> dict[str, Any]:
-    """Return the signals that no rule asks for."""
+    """Return the signals that no rule asks for, fields of one by one."""
     rules = (recipe.get("selection") or {}).get("rules") or ()
-    asked = {str(rule.get("signal", "")).partition(".")[0] for rule in rules}
+    asked = {rule["signal"] for rule in rules} | {"snapshot", "part"}
     return {
         name: value
-        for name, value in sorted(signals.items())
-        if name not in asked and name not in ("snapshot", "part") and value is not None
+        for name, value in sorted(_leaves(signals))
+        if name not in asked and value is not None
     }
+
+
+def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{name}.{key}" if name else key)
+    else:
+        yield name, value
 
 
 # Benchmark items, as the evaluation index of a version holds them: their words, as they are searched
@@ -307,7 +363,7 @@ def sample(lineage: Lineage, shard: str, number: int, token: int | None) -> dict
     if token is not None:
         asked = trace(lineage, shard, number, token)
         if asked["doc_id"] in hidden:
-            asked = None
+            asked = {"token": token, "withheld": True}
     return found | {"asked": asked, "token": token}
 
 

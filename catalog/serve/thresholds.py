@@ -1,7 +1,9 @@
 """What a version's selection would keep with other thresholds, from what was counted when it was
 published: an answer takes a look into a small file, however large the corpus is."""
 
+import re
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 from catalog.db.rows import VersionRow
@@ -21,7 +23,7 @@ def what_if(store: Store, version: VersionRow, asked: Mapping[str, str]) -> dict
         return {"version": version.name, "rows": [], "other_rules": [], "scale": 1.0}
     scale = counted["documents"] / max(1, counted["looked_at"])
     kept, chars = counted["kept"], counted["kept_chars"]
-    rows = [_row(one, asked.get(_name(one)), scale, kept) for one in counted["thresholds"]]
+    rows = [_row(one, asked, scale, kept) for one in counted["thresholds"]]
     moved = [row["change"] for row in rows if row["place"] != row["now"]]
     return {
         "version": version.name,
@@ -36,13 +38,26 @@ def what_if(store: Store, version: VersionRow, asked: Mapping[str, str]) -> dict
     }
 
 
-def _row(one: Mapping[str, Any], asked: str | None, scale: float, kept: int) -> dict[str, Any]:
+def _row(
+    one: Mapping[str, Any], asked: Mapping[str, str], scale: float, kept: int
+) -> dict[str, Any]:
+    """Return a threshold at the value nearest to a typed one, else at the slider's place."""
     name, values = _name(one), one["values"]
-    place = one["now"]
-    if asked is not None:
-        if not asked.isdecimal() or int(asked) >= len(values):
-            raise CatalogError(f"{name} has places from 0 to {len(values) - 1}, not {asked[:40]!r}")
-        place = int(asked)
+    place, typed = one["now"], None
+    if written := asked.get(f"{name}.value", "").strip():
+        try:
+            typed = float(written)
+        except ValueError as error:
+            raise CatalogError(f"{name} is a number, not {written[:40]!r}") from error
+        if not isfinite(typed):
+            raise CatalogError(f"{name} is a finite number, not {written[:40]!r}")
+        place = min(range(len(values)), key=lambda k: abs(values[k] - typed))
+    elif (chosen := asked.get(name)) is not None:
+        if not re.fullmatch("[0-9]{1,9}", chosen) or int(chosen) >= len(values):
+            raise CatalogError(
+                f"{name} has places from 0 to {len(values) - 1}, not {chosen[:40]!r}"
+            )
+        place = int(chosen)
     own = [of for of in (one["domain"], one["language"]) if of is not None]
     return {
         "name": name,
@@ -51,6 +66,7 @@ def _row(one: Mapping[str, Any], asked: str | None, scale: float, kept: int) -> 
         "only": ", ".join(own or [*one["domains"], *one["languages"]]),
         "places": len(values) - 1,
         "place": place,
+        "typed": typed,
         "now": one["now"],
         "value": values[place],
         "value_now": values[one["now"]],
@@ -79,12 +95,12 @@ def _curve(documents: list[int], most: int) -> str:
 
 def _together(kept: int, changes: list[int]) -> tuple[int, int | None] | None:
     """Return the least and the most that is kept with all of them; None for the most that is not
-    known, and None where one alone was moved or none.
+    known, and None where none was moved.
 
     Tightened ones may drop the same documents. What fails two rules comes in only with both.
     """
     if len(changes) < 2:
-        return None
+        return (kept + changes[0], kept + changes[0]) if changes else None
     fewer, more = [c for c in changes if c < 0], [c for c in changes if c > 0]
     least = max(0, kept + sum(fewer) + (0 if fewer else sum(more)))
     return least, kept + min(fewer, default=0) if not more else None

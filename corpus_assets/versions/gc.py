@@ -34,7 +34,7 @@ from catalog.db.leases import is_gone
 from catalog.db.registry import Registry
 from catalog.db.rows import ArtifactRow, CopyRow, VersionRow
 from catalog.formats.store import leftovers
-from catalog.lineage.tables import SPILL
+from catalog.lineage.limits import SPILL
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorruptArtifact, StoreError
 from corpus_assets.core.exchange import ranges_of

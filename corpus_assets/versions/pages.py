@@ -21,6 +21,7 @@ from catalog.serve import STYLE
 WIDTH = 760
 LABEL = 250
 ROW = 24
+PROSE = 40  # characters of a cell that is broken into lines
 INK = "#1d2733"
 BLUE = "#2f6fb0"
 PALE = "#c9d8e8"
@@ -296,7 +297,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
         + "".join(
             f'<td class="n">{_number(cell)}</td>'
             if isinstance(cell, int | float)
-            else f"<td>{escape(str(cell))}</td>"
+            else f"<td{_prose(cell)}>{escape(str(cell))}</td>"
             for cell in row
         )
         + "</tr>"
@@ -309,7 +310,12 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
         f'<th class="n">{escape(name)}</th>' if number else f"<th>{escape(name)}</th>"
         for name, number in zip(heads, is_number, strict=True)
     )
-    return wide(f'<table class="fit"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>')
+    return wide(f'<table class="rows fit"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>')
+
+
+def _prose(cell: object) -> str:
+    """Return the class of a cell that is to be broken into lines; names and numbers stay whole."""
+    return ' class="prose"' if len(str(cell)) > PROSE else ""
 
 
 def wide(body: str) -> str:

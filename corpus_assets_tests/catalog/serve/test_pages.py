@@ -4,6 +4,8 @@ import dataclasses
 import html
 import json
 import re
+import select
+import socket
 import threading
 import urllib.error
 import urllib.parse
@@ -29,7 +31,8 @@ from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage
 from catalog.serve import differences
 from catalog.serve.app import LOOPBACK, make_app
-from catalog.serve.story import kind_of, refuse_withheld, segments
+from catalog.serve.guard import MAX_FORM
+from catalog.serve.story import asked_of, kind_of, refuse_withheld, segments
 from catalog.takedown.requests import request
 from catalog.takedown.target import url_target
 from corpus_assets.core.home import Home
@@ -112,7 +115,7 @@ def test_every_page_is_whole_and_without_scripts(browser: Browser, small_build: 
         assert markup.open == [], path
         assert not markup.seen & {"script", "iframe", "img", "object"}, path
         assert "default-src 'none'" in answer.headers["content-security-policy"]
-        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["referrer-policy"] == "same-origin"
 
 
 def test_a_difference_that_takes_long_is_shown_without_it_first(
@@ -267,6 +270,48 @@ def test_a_slider_says_what_selection_keeps_at_its_place(
     assert f"/versions/{VERSION}/what-if" in browser.get(f"/versions/{VERSION}").body
 
 
+def test_a_rule_asks_what_holds_for_the_documents_language_and_domain() -> None:
+    rules = [
+        {"name": "long", "signal": "n_words", "min": 50.0, "max": 100000.0,
+         "languages": {"ja": {"min": 20.0, "max": None}, "bo": {"max": 0.206}},
+         "domain_bounds": {"code": {"min": 10.0, "languages": {"ja": {"min": 5.0}}}}},
+        {"name": "web_only", "signal": "share.of.stops", "max": 0.25, "exclusive": True,
+         "domains": ["web"]},
+        {"name": "for_ja", "signal": "n_words", "min": 1, "only_languages": ["ja"]},
+        {"name": "script", "signal": "language", "in": ["en", "ja"],
+         "where": {"signal": "n_words", "min": 1000.0}},
+        {"name": "best", "signal": "score", "cutoff": "quality", "where": {"tier": ["low"]}},
+    ]  # fmt: skip
+    cutoffs = {"quality": {"signal": "score", "drop_share": 0.1, "drop": "highest"}}
+    recipe = {"selection": {"rules": rules, "cutoffs": cutoffs}}
+    signals = {"n_words": 1234567, "share": {"of": {"stops": 0.125}}, "score": 0.5}
+
+    def asked(language: str, domain: str, *failed: str) -> dict[str, tuple[Any, str, bool]]:
+        found = asked_of(recipe, signals | {"language": language}, domain, failed)
+        return {row["name"]: (row["value"], row["asked"], row["failed"]) for row in found}
+
+    assert asked("en", "web", "long") == {
+        "long": (1234567, "at least 50, at most 100,000", True),
+        "web_only": (0.125, "below 0.25", False),
+        "script": ("en", "one of en, ja, where n_words is at least 1,000", False),
+        "best": (0.5, "not among the highest 10%, where the tier is one of low", False),
+    }
+    assert asked("ja", "books")["long"][1] == "at least 20, at most 100,000"
+    assert asked("ja", "books")["for_ja"][1] == "at least 1"
+    assert asked("en", "code")["long"][1] == "at least 10, at most 100,000"
+    assert asked("ja", "code")["long"][1] == "at least 5, at most 100,000"
+    assert "web_only" not in asked("ja", "code")
+
+
+def test_a_document_shows_no_python(browser: Browser, small_build: Place) -> None:
+    for url in ("http://people.example.com/contact", "http://spam.example.com/win"):
+        page = browser.get("/documents/" + id_of(small_build, url))
+        rules = page.text.partition("Signals and rules")[2]
+        assert "at least 30" in rules
+        assert "passed" in rules
+        assert not re.search(r"[{}\[\]]|None|\d\.0\b", rules)
+
+
 def test_the_funnel_that_was_counted_is_that_of_the_decisions(place: Place) -> None:
     home = Home.resolve(str(place.home))
     with Lineage(Registry(home.catalog_url), Store(home.store_url), VERSION) as lineage:
@@ -308,7 +353,7 @@ def test_takedowns_are_listed_with_what_was_done(place: Place) -> None:
     target = url_target("http://site-3.example.org/article")
     number = request(registry, store, target, "owner of the page")["request"]["id"]
     with serving(place) as browser:
-        assert "1 takedown waits" in browser.get("/").text
+        assert "1 takedown pending" in browser.get("/").text
         listed = browser.get("/takedowns")
         assert f"/takedowns/{number}" in listed.body
         shown = browser.get(f"/takedowns/{number}")
@@ -379,6 +424,12 @@ def test_what_is_not_there_is_said(browser: Browser) -> None:
         ("/documents/ffffffffffff", "knows no document"),
         ("/documents/xyz", "not a document id"),
         ("/takedowns/99", "99"),
+        ("/takedowns/99999999999999999999", "99999999999999999999"),
+        (f"/takedowns/{'9' * 5000}", "999"),
+        (f"/takedowns/{'9' * 20}/00000001.html", "999"),
+        (f"/versions/{VERSION}/what-if?gopher_word_count.min={'9' * 5000}", "places from 0"),
+        (f"/versions/{VERSION}/what-if?gopher_word_count.min.value=nan", "finite number"),
+        (f"/versions/{VERSION}%00", "NUL"),
         (f"/versions/{VERSION}/shards/crawl-1/web/high/shard_00000?sample=99999", "has samples"),
         (f"/diff?before={VERSION}&after=other", "other"),
     ):
@@ -442,11 +493,68 @@ def test_with_a_token_nothing_is_shown_without_it(small_build: Place) -> None:
         wrong = browser.get("/enter", "POST", b"token=wrong")
         assert wrong.status == 401
         opened = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-        given = urllib.parse.urlencode({"token": TOKEN}, quote_via=urllib.parse.quote).encode()
+        given = urllib.parse.urlencode({"token": TOKEN}).encode()
         with opened.open(browser.address + "/enter", given) as answer:
             assert VERSION in answer.read().decode()
+        for then, leads in (
+            ("/takedowns?a=b", "/takedowns?a=b"),
+            ("//attacker.example/", "/"),
+            ("/\\attacker.example/", "/"),
+            ("https://attacker.example/", "/"),
+        ):
+            given = urllib.parse.urlencode({"token": TOKEN, "then": then}).encode()
+            with opened.open(browser.address + "/enter", given) as answer:
+                assert answer.url == browser.address + leads
         with opened.open(browser.address + "/takedowns") as answer:
             assert answer.status == 200
+
+
+class Counting:
+    """An application between a server and another one that counts the bytes of bodies."""
+
+    def __init__(self, app: Any) -> None:
+        self.app, self.bytes = app, 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async def counted() -> Any:
+            message = await receive()
+            self.bytes += len(message.get("body", b""))
+            return message
+
+        await self.app(scope, counted, send)
+
+
+@pytest.mark.parametrize("path", ["/enter", "/judge", "/", "/takedowns/1"])
+@pytest.mark.parametrize("is_length_told", [True, False])
+def test_no_more_of_a_body_is_taken_than_a_form_may_hold(
+    small_build: Place, path: str, is_length_told: bool
+) -> None:
+    home = Home.resolve(str(small_build.home))
+    registry, store = Registry(home.catalog_url), Store(home.store_url)
+    app = Counting(make_app(registry, store, TOKEN, LOOPBACK, with_review=True))
+    piece, most = b"x" * 16_384, 64 << 20
+    with served(app) as browser:
+        host, _, port = browser.address.removeprefix("http://").partition(":")
+        with socket.create_connection((host, int(port))) as line:
+            told = f"Content-Length: {most}" if is_length_told else "Transfer-Encoding: chunked"
+            line.sendall(f"POST {path} HTTP/1.1\r\nHost: {host}\r\n{told}\r\n\r\n".encode())
+            line.setblocking(False)
+            answer, sent = b"", 0
+            while b"\r\n" not in answer and sent < most:
+                can_read, can_write, _ = select.select([line], [line], [])
+                if can_read:
+                    answer += line.recv(4096)
+                elif can_write and is_length_told:
+                    sent += line.send(piece)
+                elif can_write:
+                    line.setblocking(True)
+                    line.sendall(b"%x\r\n%s\r\n" % (len(piece), piece))
+                    line.setblocking(False)
+                    sent += len(piece)
+    is_form = path in ("/enter", "/judge")
+    assert answer.startswith(b"HTTP/1.1 413" if is_form else b"HTTP/1.1 405")
+    assert app.bytes <= (0 if is_length_told or not is_form else 2 * MAX_FORM)
+    assert sent < most, "the answer did not wait for the whole body"
 
 
 def test_edits_are_laid_over_the_text_in_order() -> None:

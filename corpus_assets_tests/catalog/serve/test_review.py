@@ -59,7 +59,7 @@ def test_samples_are_drawn_by_filter_and_the_next_one_is_another(small_build: Pl
         german = ask(browser, stage="selection", reason="language", language="de")
         assert GERMAN.split(",")[0] in german.text
         assert "asked for" in german.text
-        assert "in en" in german.text
+        assert "language is de, asked for: one of en" in german.text
         assert "No record is left" in ask(browser, stage="selection", language="xx").text
         seen = []
         for skip in range(4):
@@ -121,12 +121,21 @@ def test_only_a_form_of_the_page_itself_is_listened_to(place: Place) -> None:
         assert send(browser, form | {"form_token": ""}).status == 403
         assert send(browser, form | {"form_token": "x" * 43}).status == 403
         assert send(browser, form, Origin="https://attacker.example").status == 403
+        for site in ("cross-site", "same-site"):
+            headers = {"Sec-Fetch-Site": site, "Origin": "null"}
+            assert send(browser, form, **headers).status == 403
+        assert registry_of(place).judgements(VERSION) == []
+        refused = send(browser, form | {"form_token": "", "why": "typed <words>"})
+        assert "typed &lt;words&gt;" in refused.body
+        assert "typed+%3Cwords%3E" in refused.body
         assert send(browser, form | {"why": "x" * 70_000}).status == 413
         assert send(browser, form | {"verdict": "maybe"}).status == 400
         assert send(browser, form | {"by": " "}).status == 400
         assert send(browser, form | {"part": "one"}).status == 400
         assert send(browser, form | {"doc_id": "00" * 16}).status == 404
-        assert send(browser, form | {"stage": "documents"}, Origin=browser.address).status == 200
+        for headers in ({"Origin": browser.address}, {"Origin": "null"}, {},
+                        {"Origin": "null", "Sec-Fetch-Site": "same-origin"}):  # fmt: skip
+            assert send(browser, form | {"stage": "documents"}, **headers).status == 200
         for path in ("/", "/review", f"/versions/{VERSION}"):
             assert browser.get(path, "POST", b"x", **AUTH).status == 405
     (row,) = registry_of(place).judgements(VERSION)
