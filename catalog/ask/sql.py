@@ -45,8 +45,8 @@ CHUNK_ROWS = 50_000
 def run_query(
     registry: Registry, store: Store, version: str | None, sql: str, limit: int
 ) -> dict[str, Any]:
-    """Return the answer to one query: columns, at most `limit` rows, and whether there were
-    more."""
+    """Return the answer to one query: the version that was asked, columns, at most `limit` rows,
+    and whether there were more."""
     with Lineage(registry, store, version) as lineage:
         check_query(lineage.connection, sql)
         lineage.create_views()
@@ -63,6 +63,8 @@ def run_query(
         except duckdb.Error as error:
             raise QueryRefused(f"the query failed: {first_line(error)}") from error
     return {
+        "version": lineage.version.name,
+        "state": lineage.version.state,
         "columns": columns,
         "rows": [list(row) for row in rows[:limit]],
         "truncated": len(rows) > limit,

@@ -82,6 +82,7 @@ def verify(
                 found("conservation", snapshot, iter([str(error)]))
     return {
         "version": name,
+        "state": version.state,
         "ok": not problems,
         "files": len(expected),
         "shards": len(shards),
