@@ -21,7 +21,9 @@ QUICKLY = ("--assert=plain", "-p", "no:xdist", "-p", "no:hypothesispytest")
 
 def collecting(folder: Path, hash_seed: str, *plugins: str, path: Path) -> subprocess.Popen[str]:
     environment = os.environ | {
-        "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(path), "PYTHONDONTWRITEBYTECODE": "",
+        "PYTHONHASHSEED": hash_seed,
+        "PYTHONPATH": str(path),
+        "PYTHONDONTWRITEBYTECODE": "",
         "TZ": f"XYZ{hash_seed}",
     }
     return subprocess.Popen(
