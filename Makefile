@@ -14,12 +14,10 @@ export PYTHONDONTWRITEBYTECODE =
 .PHONY: demo test test-all check ui docs format lock clean distclean
 
 demo: $(VENV)/.core
-	$(BIN)/corpus build demo --version demo-1 --workers $(WORKERS)
+	@$(BIN)/corpus build demo --version demo-1 --workers $(WORKERS)
 
 ui: $(VENV)/.core
-	mkdir -p $(CORPUS_HOME)/dagster
-	test -f $(CORPUS_HOME)/dagster/dagster.yaml || cp dagster.yaml $(CORPUS_HOME)/dagster/
-	DAGSTER_HOME=$(abspath $(CORPUS_HOME))/dagster $(BIN)/dagster dev -w workspace.yaml
+	@$(BIN)/corpus ui
 
 test: $(VENV)/.dev
 	$(PYTEST) -m "not slow" corpus_assets_tests
@@ -39,16 +37,18 @@ format: $(VENV)/.dev
 
 # The locks list every package with its hashes, so pip resolves nothing.
 $(VENV)/.core: requirements.lock pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit("corpus-assets needs Python 3.11 to 3.13, this is %d.%d: make PYTHON=python3.12" % sys.version_info[:2]) if not (3, 11) <= sys.version_info[:2] <= (3, 13) else None'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --no-deps --require-hashes -r requirements.lock
-	$(PIP) --no-deps --no-build-isolation --editable .
-	$(BIN)/corpus models fetch
-	touch $@
+	@$(PYTHON) -c 'import sys; sys.exit("corpus-assets needs Python 3.11 to 3.13, this is %d.%d: make PYTHON=python3.12" % sys.version_info[:2]) if not (3, 11) <= sys.version_info[:2] <= (3, 13) else None'
+	@test -x $(BIN)/python || { echo "making a Python environment in $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	@echo "installing $$(grep -c == requirements.lock) packages in $(VENV), once: this takes some minutes"
+	@$(PIP) --no-deps --require-hashes -r requirements.lock
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@CORPUS_MODELS=$(VENV)/share/corpus-assets $(BIN)/corpus models fetch
+	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core requirements-dev.lock
-	$(PIP) --no-deps --require-hashes -r requirements-dev.lock
-	touch $@
+	@echo "installing $$(grep -c == requirements-dev.lock) packages for tests in $(VENV), once"
+	@$(PIP) --no-deps --require-hashes -r requirements-dev.lock
+	@touch $@
 
 # The pages of docs/ as a site, in an environment of its own.
 docs: .venv-docs/.done

@@ -29,6 +29,7 @@ from corpus_assets.graph.run import (
 from corpus_assets.ingest.purge import remember
 from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.session import Session, build_lease, refresh_orders
+from corpus_assets.text.compiled import cache_folder
 from corpus_assets.versions.foreseen import warning_before_tokens
 from corpus_assets.versions.gates import release_if_passed
 from corpus_assets.versions.publish import is_published, lineage_rows, publish
@@ -101,7 +102,7 @@ def kernels_line(cache: Path | None) -> str | None:
         )
     if next(cache.rglob("*.nbi"), None) is not None:
         return None
-    return "kernels are compiled as they are first used: about a minute of CPU time, once"
+    return "compiling kernels as they are first used: about a minute of CPU time, once"
 
 
 def tell_before(session: Session, asset: str) -> None:
@@ -174,7 +175,9 @@ def build_unless(
 
     with build_lease(session):
         pin_sources(session)
-        for line in (*session.pipeline.recipe.caveats(), *session.taken_over.lines()):
+        kernels = kernels_line(cache_folder())
+        told = (*session.pipeline.recipe.caveats(), *session.taken_over.lines(), kernels)
+        for line in filter(None, told):
             session.progress.told(line)
         made = _published(session, name) if same_as is None else None
         if made is not None and runner.knows(session, made):

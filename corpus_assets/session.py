@@ -19,7 +19,7 @@ from corpus_assets.graph.engine.base import Engine
 from corpus_assets.graph.engine.choice import EngineChoice
 from corpus_assets.graph.leases import building
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.ingest.locations import Locations
+from corpus_assets.ingest.locations import Locations, is_demo
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.recipe.load import find_recipe
 from corpus_assets.recipe.snapshots import load_with_added
@@ -76,6 +76,10 @@ def open_session(
             f"recipe {loaded.name} has no snapshot yet; `corpus snapshots discover {recipe}` shows "
             f"which there are, `corpus snapshots add {recipe} NAME` adds one"
         )
+    progress = progress or Silent()
+    places = (place for source in loaded.sources for place in source.snapshots.values())
+    if any(map(is_demo, places)) and not home.demo_sources.exists():
+        progress.told("writing the demo sources: about ten seconds, once")
     store, registry = open_home(home)
     pins: dict[str, Output] = {}
     pinned = lock or calibrations

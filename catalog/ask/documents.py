@@ -72,6 +72,7 @@ def history(lineage: Lineage, doc_id: bytes) -> dict[str, Any]:
     return {
         "doc_id": doc_id.hex(),
         "version": lineage.version.name,
+        "state": lineage.version.state,
         "kept": kept,
         "records": [
             without(row, "doc_id") | {"decision": decided.get((row["part"], row["offset"]))}
@@ -233,6 +234,7 @@ def _report(lineage: Lineage, total: int, records: list[Row]) -> dict[str, Any]:
         )
     return {
         "version": lineage.version.name,
+        "state": lineage.version.state,
         "match": "address",
         "total": total,
         "truncated": total > len(matches),
@@ -256,7 +258,11 @@ DEFAULT_POLICY = "longest"
 def cluster_story(lineage: Lineage, doc_id: bytes, limit: int) -> dict[str, Any]:
     """Return the cluster of a document as plain values; without members where it has no copy."""
     found = cluster(lineage, doc_id, limit)
-    answer: dict[str, Any] = {"doc_id": doc_id.hex(), "version": lineage.version.name}
+    answer: dict[str, Any] = {
+        "doc_id": doc_id.hex(),
+        "version": lineage.version.name,
+        "state": lineage.version.state,
+    }
     if found is None:
         return answer | {"size": 1, "members": [], "why": "no other document is a copy of it"}
     policy, ranks = _policy(lineage)

@@ -53,8 +53,8 @@ def run_query(
     limit: int,
     limits: QueryLimits | None = None,
 ) -> dict[str, Any]:
-    """Return the answer to one query: columns, at most `limit` rows, and whether there were
-    more."""
+    """Return the answer to one query: the version that was asked, columns, at most `limit` rows,
+    and whether there were more."""
     with Lineage(registry, store, version, limits) as lineage:
         check_query(lineage.connection, sql)
         asked = _asked_tables(sql)
@@ -74,6 +74,8 @@ def run_query(
         except duckdb.Error as error:
             raise QueryRefused(f"the query failed: {first_line(error)}") from error
     return {
+        "version": lineage.version.name,
+        "state": lineage.version.state,
         "columns": columns,
         "rows": [list(row) for row in rows[:limit]],
         "truncated": len(rows) > limit,

@@ -44,6 +44,7 @@ def trace(lineage: Lineage, shard_name: str, sample: int, token: int) -> dict[st
         raise CatalogError(f"a sample has tokens 0 to {manifest.seq_len - 1}, not {token}")
     place = {
         "version": lineage.version.name,
+        "state": lineage.version.state,
         "shard": shard.full_name,
         "sample": sample,
         "token": token,
@@ -118,6 +119,7 @@ def sample_tokens(lineage: Lineage, shard_name: str, sample: int) -> dict[str, A
         pieces.append({"doc_id": None, "offset": at, "tokens": texts[at:]})
     return {
         "version": lineage.version.name,
+        "state": lineage.version.state,
         "shard": shard.full_name,
         "sample": sample,
         "samples": shard.samples,
@@ -262,6 +264,7 @@ def exposure(
     return {
         "doc_id": doc_id.hex(),
         "version": lineage.version.name,
+        "state": lineage.version.state,
         "status": lineage.version.status,
         "seed": chosen,
         "global_batch": global_batch,

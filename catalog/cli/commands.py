@@ -58,11 +58,12 @@ def versions(place: Place, as_json: bool) -> None:
 def resolve(place: Place, as_json: bool, version: str) -> None:
     """Show what a version is made of: recipe, lock, manifest, inputs, groups, shards, gates.
 
-    VERSION is a name, or `latest`: the newest released version.
+    VERSION is a name, or `latest`: the newest released version, or before any is released the
+    newest candidate.
     """
     from catalog.ask.versions import resolve as resolve_version
 
-    answer = resolve_version(place.registry, place.store, version)
+    answer = resolve_version(place.registry, place.store, place.asked(version))
     print_json(answer) if as_json else views.show_resolved(answer)
 
 
@@ -74,8 +75,8 @@ def resolve(place: Place, as_json: bool, version: str) -> None:
 def release(place: Place, as_json: bool, version: str, override: str | None, by: str) -> None:
     """Make a candidate a released version, if all its gates have passed.
 
-    `latest` and commands without a version name mean released ones only. Who released it, when and
-    why stands in the catalog.
+    `latest` and commands without a version name mean released ones, once there is one. Who released
+    it, when and why is recorded in the catalog.
     """
     from catalog.takedown.book import expect_book
 
@@ -115,11 +116,10 @@ def judgements(place: Place, as_json: bool, version: str | None, listed: bool) -
     Judgements are recorded on the pages of `catalog serve --review`.
     """
     from catalog.ask.review import summary, told
-    from catalog.lineage.tables import Lineage
 
-    with Lineage(place.registry, place.store, version) as tables:
-        name = tables.version.name
-        answer = {"version": name, "reasons": summary(tables)}
+    with place.lineage(version) as tables:
+        row = tables.version
+        answer = {"version": row.name, "state": row.state, "reasons": summary(tables)}
         if listed:
             answer["judgements"] = told(tables)
     print_json(answer) if as_json else views.show_judgements(answer)
@@ -135,9 +135,8 @@ def lineage(place: Place, as_json: bool, doc_id: str, version: str | None) -> No
     DOC_ID is in hex; its beginning is enough where only one document begins so.
     """
     from catalog.ask.documents import history, resolve_doc_id
-    from catalog.lineage.tables import Lineage
 
-    with Lineage(place.registry, place.store, version) as tables:
+    with place.lineage(version) as tables:
         answer = history(tables, resolve_doc_id(tables, doc_id))
     print_json(answer) if as_json else views.show_history(answer)
 
@@ -150,9 +149,8 @@ def lineage(place: Place, as_json: bool, doc_id: str, version: str | None) -> No
 def cluster(place: Place, as_json: bool, doc_id: str, limit: int, version: str | None) -> None:
     """Show a document's copies: how alike they are, which one is kept, and why."""
     from catalog.ask.documents import cluster_story, resolve_doc_id
-    from catalog.lineage.tables import Lineage
 
-    with Lineage(place.registry, place.store, version) as tables:
+    with place.lineage(version) as tables:
         answer = cluster_story(tables, resolve_doc_id(tables, doc_id), limit)
     print_json(answer) if as_json else views.show_cluster(answer)
 
@@ -183,9 +181,8 @@ def raw(
     from catalog.ask.documents import resolve_doc_id
     from catalog.ask.raw import fetch_original
     from catalog.copies import writing
-    from catalog.lineage.tables import Lineage
 
-    with Lineage(place.registry, place.store, version) as tables:
+    with place.lineage(version) as tables:
         named, name = resolve_doc_id(tables, doc_id), tables.version.name
         found = fetch_original(tables, named, capture)
     data = found.stored if stored else found.data
@@ -224,7 +221,6 @@ def find(
 ) -> None:
     """Find documents by address, host or text, and say what became of them."""
     from catalog.ask import documents as lookups
-    from catalog.lineage.tables import Lineage
 
     if sum(given is not None for given in (url, host, text, text_file)) != 1:
         raise click.UsageError("give exactly one of --url, --host, --text, --text-file")
@@ -233,7 +229,7 @@ def find(
             text = text_file.read().decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise CatalogError(f"the text file is not UTF-8: {error.reason}") from error
-    with Lineage(place.registry, place.store, version) as tables:
+    with place.lineage(version) as tables:
         if url is not None:
             answer = lookups.find_url(tables, url, limit)
         elif host is not None:
@@ -256,9 +252,8 @@ def trace(place: Place, as_json: bool, version: str, shard: str, sample: int, to
     count from 0.
     """
     from catalog.ask.tokens import trace as trace_token
-    from catalog.lineage.tables import Lineage
 
-    with Lineage(place.registry, place.store, version) as tables:
+    with place.lineage(version) as tables:
         answer = trace_token(tables, shard, sample, token)
     print_json(answer) if as_json else views.show_trace(answer)
 
@@ -285,9 +280,8 @@ def exposure(
     the order's formula, for all ranks together; nothing is replayed. Steps count from 0.
     """
     from catalog.ask.tokens import exposure as seen
-    from catalog.lineage.tables import Lineage
 
-    with Lineage(place.registry, place.store, version) as tables:
+    with place.lineage(version) as tables:
         answer = seen(tables, doc_id, seed, steps, global_batch)
     print_json(answer) if as_json else views.show_exposure(answer)
 
@@ -300,7 +294,7 @@ def diff(place: Place, as_json: bool, before: str, after: str) -> None:
     """Compare two versions: settings, shards, documents, tokens."""
     from catalog.ask.versions import diff as compare
 
-    answer = compare(place.registry, place.store, before, after)
+    answer = compare(place.registry, place.store, place.asked(before), place.asked(after))
     print_json(answer) if as_json else views.show_diff(answer)
 
 
@@ -319,7 +313,7 @@ def verify(place: Place, as_json: bool, version: str, jobs: int) -> int:
         answer = check(
             place.registry,
             place.store,
-            version,
+            place.asked(version),
             jobs,
             lambda what, done, total: tell(f"{what}: {done} of {total}"),
         )
@@ -352,7 +346,7 @@ def sql(place: Place, as_json: bool, query: str, limit: int, version: str | None
     """
     from catalog.cli.sql_process import ask
 
-    answer = ask(place.registry.database.url, place.store.url, version, query, limit)
+    answer = ask(place.registry.database.url, place.store.url, place.asked(version), query, limit)
     if as_json:
         print_json(answer)
         return

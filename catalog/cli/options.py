@@ -5,16 +5,20 @@ import sys
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from sqlalchemy import URL
 
 from catalog.cli.terminal import STOPPED, command_process, explained
 from catalog.db.registry import Registry
+from catalog.db.rows import LATEST
 from catalog.errors import CatalogError
 from catalog.formats.store import Store
 from catalog.stopping import stoppable
+
+if TYPE_CHECKING:
+    from catalog.lineage.tables import Lineage
 
 ERROR_EXIT = 2
 BROKEN_EXIT = 1
@@ -81,6 +85,25 @@ class Place:
         """The store; opened only by commands that read it."""
         return Store(self._store_url)
 
+    def asked(self, version: str | None) -> str:
+        """Return the name of the version that a question is about; says so where it is a candidate
+        that nobody named."""
+        is_named = version not in (None, LATEST)
+        row = self.registry.version(version if is_named else None)
+        if not is_named and row.released_at is None:
+            click.echo(
+                f"catalog: version {row.name} is a candidate: no version is released yet "
+                f"(`catalog resolve {row.name}` shows its gates)",
+                err=True,
+            )
+        return row.name
+
+    def lineage(self, version: str | None) -> "Lineage":
+        """Open the lineage of the version that a question is about."""
+        from catalog.lineage.tables import Lineage
+
+        return Lineage(self.registry, self.store, self.asked(version))
+
 
 Command = Callable[..., Any]
 
@@ -118,5 +141,6 @@ def placed(command: Command) -> Command:
 
 
 version_option = click.option(
-    "--version", help="The version to ask; the newest released one if none."
+    "--version",
+    help="The version to ask [the newest released one; before any is, the newest candidate].",
 )

@@ -141,9 +141,10 @@ class VersionMethods:
             return read_rows(connection, VersionRow, wanted)
 
     def version(self, name: str | None = None) -> VersionRow:
-        """Return the version of that name; of none, or of `latest`, the newest released one."""
+        """Return the version of that name, and of `latest` the newest released one. Without a
+        name the newest candidate is good enough where no version is released."""
         with self.database.read() as connection:
-            if name not in (None, LATEST):
+            if name is not None and name != LATEST:
                 return _version(connection, name)
             live = pick(Version, VersionRow).where(Version.c.status == "live")
             newest = live.order_by(Version.c.id.desc()).limit(1)
@@ -152,6 +153,8 @@ class VersionMethods:
             ):
                 return found
             for candidate in read_rows(connection, VersionRow, newest):
+                if name is None:
+                    return candidate
                 raise UnknownName(
                     f"no live version is released yet: {candidate.name} is a candidate; name it, "
                     f"or let `catalog release {candidate.name}` say what is missing"

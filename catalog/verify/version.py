@@ -86,6 +86,7 @@ def verify(
                 found("conservation", snapshot, iter([str(error)]))
     return {
         "version": name,
+        "state": version.state,
         "ok": not problems,
         "files": len(expected),
         "shards": len(shards),

@@ -1,29 +1,15 @@
-"""Show a build: progress while it runs, the funnel, the plan and the state of a home.
-
-Progress is drawn as bars on a terminal and written as plain lines elsewhere.
-"""
+"""Show what a build made: the funnel, what to try next; the plan and the state of a home."""
 
 import gc
 import json
 import shlex
 import shutil
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
 from catalog.db.registry import Registry
 from corpus_assets.clean.losses import losses_message, snapshot_losses
@@ -41,95 +27,14 @@ from corpus_assets.versions.version import Version
 if "duckdb" not in sys.modules:  # whose binding reports what is left when the process ends
     gc.freeze()  # the graph stays loaded: no search for garbage goes through it again (ADR 0042)
 
-
-class PlainLog:
-    """One line when an asset of a snapshot is done."""
-
-    def __init__(self, write: Callable[[str], None]) -> None:
-        self._write = write
-        self._began: dict[tuple[str, str | None], float] = {}
-        self._documents: dict[tuple[str, str | None], int] = {}
-
-    def __enter__(self) -> "PlainLog":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return
-
-    def started(self, asset: str, snapshot: str | None, parts: int) -> None:
-        self._began.setdefault((asset, snapshot), time.monotonic())
-
-    def advanced(self, asset: str, snapshot: str | None, documents: int, cached: bool) -> None:
-        key = (asset, snapshot)
-        self._documents[key] = self._documents.get(key, 0) + (0 if cached else documents)
-
-    def finished(self, asset: str, snapshot: str | None, cached: int, ran: int) -> None:
-        now = time.monotonic()
-        seconds = now - self._began.pop((asset, snapshot), now)
-        documents = self._documents.pop((asset, snapshot), 0)
-        speed = f", {documents / seconds:,.0f} documents/s" if documents and seconds > 0 else ""
-        found = f", {cached} found" if cached else ""
-        name = f"{asset} {snapshot}" if snapshot else asset
-        self._write(f"{name}: {ran} parts run{found} in {seconds:.1f} s{speed}")
-
-    def told(self, line: str) -> None:
-        self._write(line)
-
-
-class LiveBars:
-    """A bar for the asset at work: parts done, documents a second, time left."""
-
-    def __init__(self, console: Console) -> None:
-        self._bars = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.fields[name]:<44}"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TextColumn("parts {task.fields[speed]:>16}"),
-            TimeRemainingColumn(),
-            console=console,
-            transient=False,
-        )
-        self._task: TaskID | None = None
-        self._began = 0.0
-        self._documents = 0
-
-    def __enter__(self) -> "LiveBars":
-        self._bars.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bars.stop()
-
-    def started(self, asset: str, snapshot: str | None, parts: int) -> None:
-        if self._task is None:
-            name = f"{asset} {snapshot}" if snapshot else asset
-            self._task = self._bars.add_task("", total=parts, name=name, speed="")
-            self._began, self._documents = time.monotonic(), 0
-        else:
-            known = self._bars.tasks[-1].total or 0
-            self._bars.update(self._task, total=known + parts)
-
-    def advanced(self, asset: str, snapshot: str | None, documents: int, cached: bool) -> None:
-        if self._task is None:
-            return
-        self._documents += 0 if cached else documents
-        seconds = max(time.monotonic() - self._began, 1e-6)
-        speed = f"{self._documents / seconds:,.0f} docs/s" if self._documents else "found"
-        self._bars.update(self._task, advance=1, speed=speed)
-
-    def finished(self, asset: str, snapshot: str | None, cached: int, ran: int) -> None:
-        self._task = None
-
-    def told(self, line: str) -> None:
-        self._bars.console.print(line, markup=False)
-
-
 BAR = 30
 
 
-def summary_lines(pipeline: Pipeline, version: Version, home: Home, recipe: str) -> list[str]:
-    """Describe a built version: the funnel with its reasons, tokens by group, what to try next."""
+def summary_lines(
+    pipeline: Pipeline, version: Version, home: Home, recipe: str, asked: str
+) -> list[str]:
+    """Describe a built version: the funnel with its reasons, tokens by group, what to try next.
+    `asked` is the version that questions without a name are about."""
     steps = funnel(pipeline)
     total = steps[0].entered
     told = pipeline.recipe.caveats()
@@ -167,7 +72,7 @@ def summary_lines(pipeline: Pipeline, version: Version, home: Home, recipe: str)
     if drift:
         lines += ["", "Unlike the snapshots before (`drift` in the recipe):", ""]
         lines += [f"  {line}" for line in drift]
-    return lines + _next_commands(pipeline, version, home, recipe)
+    return lines + _next_commands(pipeline, version, home, recipe, asked)
 
 
 def _loss_lines(pipeline: Pipeline) -> list[str]:
@@ -187,22 +92,37 @@ def _loss_lines(pipeline: Pipeline) -> list[str]:
     return out
 
 
-def _next_commands(pipeline: Pipeline, version: Version, home: Home, recipe: str) -> list[str]:
-    """List commands to try next; they work from the folder the build ran in."""
+def _next_commands(
+    pipeline: Pipeline, version: Version, home: Home, recipe: str, asked: str
+) -> list[str]:
+    """List commands to try next; they work from the folder the build ran in. `asked` is the version
+    that questions without a name are about."""
     at = "" if home == Home.resolve(None) else f" --home {shlex.quote(str(home.root))}"
-    recipe += " --stand-ins" if pipeline.recipe.use_stand_ins else ""
-    group = max(version.manifest.groups, key=lambda g: g.tokens)
-    shard = f"{group.id}/{group.shards[0].name}"
-    domain = next(iter(pipeline.recipe.mixture.domains), None)
-    weight = f"domains.{domain}=0.5" if domain else "temperature=2"
+    named = "" if asked == version.name else f" --version {version.name}"
+    recipe = shlex.quote(recipe) + (" --stand-ins" if pipeline.recipe.use_stand_ins else "")
     commands = [
         (f"corpus report {version.name}{at}", "one HTML page with everything above"),
         (f"corpus verify {version.name}{at}", "re-hash and re-count everything"),
-        (f"catalog trace {version.name} {shard} 0 0{at}", "which document is this token from?"),
     ]
-    url = _some_url(pipeline)
-    if url is not None:
-        commands.append((f"catalog find --url {shlex.quote(url)}{at}", "where is this page?"))
+    if not version.is_empty:
+        group = max(version.manifest.groups, key=lambda g: g.tokens)
+        shard = f"{group.id}/{group.shards[0].name}"
+        trace = f"catalog trace {version.name} {shlex.quote(shard)} 0 0{at}"
+        commands.append((trace, "which document is this token from?"))
+    page = _some_page(pipeline)
+    if page is not None:
+        key, value = page
+        find = f"find --url {shlex.quote(value)}" if key == "url" else f"lineage {value}"
+        option = f"--{key} {shlex.quote(value)}"
+        commands += [
+            (f"catalog {find}{named}{at}", "where is this page?"),
+            (
+                f"catalog takedown request {option} --reason test --dry-run{at}",
+                "what would removing it touch?",
+            ),
+        ]
+    domain = next(iter(pipeline.recipe.mixture.domains), None)
+    weight = f"domains.{domain}=0.5" if domain else "temperature=2"
     commands.append(
         (
             f"corpus plan {recipe} --set mixture.{weight}{at}",
@@ -217,22 +137,28 @@ def _next_commands(pipeline: Pipeline, version: Version, home: Home, recipe: str
                 "which documents would a stricter rule drop?",
             )
         )
+    commands += [
+        (f"catalog serve{at}", "versions, documents and takedowns as web pages"),
+        (f"corpus ui{at}", "the graph in the Dagster UI"),
+    ]
     lines = ["", "Try next:", ""]
     for command, what in commands:
         lines += [f"  {_folder()}{command}", f"      {what}"]
-    if Path("workspace.yaml").is_file():
-        lines += ["  make ui", "      the graph in the Dagster UI"]
     return lines
 
 
-def _some_url(pipeline: Pipeline) -> str | None:
-    """Return the address of a kept web document."""
+def _some_page(pipeline: Pipeline) -> tuple[str, str] | None:
+    """Return a document by the option that names it: a web page's `url`, else a `doc-id`."""
+    found = None
     for result in pipeline.all_results("documents"):
         path = pipeline.store.local(result.outputs[files.RECORDS].path)
-        for row in pq.read_table(path, columns=["url", "reason"]).to_pylist():
-            if row["url"] is not None and row["reason"] is None:
-                return str(row["url"])
-    return None
+        table = pq.read_table(path, columns=["doc_id", "url", "reason"])
+        for row in table.to_pylist():
+            if row["reason"] is None and row["url"] is not None:
+                return "url", str(row["url"])
+            if row["reason"] is None and found is None:
+                found = ("doc-id", bytes(row["doc_id"]).hex())
+    return found
 
 
 def _folder() -> str:

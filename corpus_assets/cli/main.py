@@ -3,6 +3,7 @@
 Commands import what they need when they run: half of the time of a short one is imports.
 """
 
+import contextlib
 import json
 import sys
 from collections.abc import Sequence
@@ -28,7 +29,6 @@ from corpus_assets.cli.models import models
 from corpus_assets.cli.options import (
     HOME_OPTION,
     JSON_OPTION,
-    display,
     engine_options,
     overrides_of,
     recipe_options,
@@ -37,6 +37,7 @@ from corpus_assets.cli.parts import parts
 from corpus_assets.cli.signal_import import import_signals
 from corpus_assets.cli.snapshots import snapshots
 from corpus_assets.cli.tokenizer import tokenizer
+from corpus_assets.cli.ui import ui
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 
@@ -80,6 +81,7 @@ cli.add_command(cost)
 cli.add_command(estimate)
 cli.add_command(evidence)
 cli.add_command(plan_tokens)
+cli.add_command(ui)
 cli.add_command(export_command)
 cli.add_command(check_export_command)
 cli.add_command(export_signatures_command)
@@ -107,18 +109,22 @@ def build(
     settings: Sequence[str],
 ) -> None:
     """Build a version of a corpus; what is already there is not computed again."""
-    from corpus_assets.build import build as run_build
-    from corpus_assets.cli.build_view import summary_lines
-    from corpus_assets.defs.runs import DagsterRuns
-    from corpus_assets.graph.engine.choice import EngineChoice
-    from corpus_assets.session import open_session
+    from corpus_assets.core.display import display
 
     if version is not None:
         check_name("version", version)
     place = Home.resolve(home)
-    with (
-        display() as progress,
-        open_session(
+    with contextlib.ExitStack() as stack:
+        progress = stack.enter_context(display())
+        progress.told(f"planning {recipe}")  # at once: what follows takes a second to load
+
+        from corpus_assets.build import build as run_build
+        from corpus_assets.cli.build_view import summary_lines
+        from corpus_assets.defs.runs import DagsterRuns
+        from corpus_assets.graph.engine.choice import EngineChoice
+        from corpus_assets.session import open_session
+
+        opened = open_session(
             recipe,
             place,
             overrides=overrides_of(settings),
@@ -127,8 +133,8 @@ def build(
             calibrations=calibrations,
             upgrade=upgrade,
             engine=EngineChoice.resolve(engine, workers, ray_address),
-        ) as session,
-    ):
+        )
+        session = stack.enter_context(opened)
         runs = DagsterRuns(
             {
                 "recipe": str(Path(recipe).resolve()) if Path(recipe).exists() else recipe,
@@ -139,7 +145,8 @@ def build(
             }
         )
         made = run_build(session, version, runs)
-        lines = summary_lines(session.pipeline, made, place, recipe)
+        asked = session.registry.version().name
+        lines = summary_lines(session.pipeline, made, place, recipe, asked)
     _print(lines)
 
 
@@ -171,6 +178,7 @@ def lock(
     for the same; --upgrade resolves some anew. Later builds and plans of the recipe use the lock.
     """
     from corpus_assets.build import resolve_lock
+    from corpus_assets.core.display import display
     from corpus_assets.graph.engine.choice import EngineChoice
     from corpus_assets.session import open_session
 

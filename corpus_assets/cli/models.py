@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from corpus_assets.cli.options import JSON_OPTION
+from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION
 from corpus_assets.core.errors import ModelError
+from corpus_assets.core.home import Home
 
 if TYPE_CHECKING:
     from corpus_assets.models.files import InstalledModel
@@ -28,8 +29,9 @@ def models() -> None:
 @click.argument("name", default=LANGUAGE_IDENTIFIER)
 @click.option("--sha256", metavar="DIGEST", help="What it must be, where no digest is known.")
 @LOCAL_OPTION
-def fetch(name: str, sha256: str | None, allow_local: bool) -> None:
-    """Fetch a public model by its name [the language identifier lid.176].
+@HOME_OPTION
+def fetch(name: str, sha256: str | None, allow_local: bool, home: str | None) -> None:
+    """Fetch a public model by its name [the language identifier lid.176] into the home.
 
     `corpus models list` shows which there are. Where the table has no digest, because none could
     be read at a source, read it where the model is published and give it with --sha256.
@@ -37,7 +39,7 @@ def fetch(name: str, sha256: str | None, allow_local: bool) -> None:
     from corpus_assets.models.files import default_folder, fetch_lid176, how_to_get, public_models
 
     if name == LANGUAGE_IDENTIFIER:
-        click.echo(f"language identifier: {fetch_lid176(default_folder())}")
+        click.echo(f"language identifier: {fetch_lid176(default_folder(Home.resolve(home)))}")
         return
     known = public_models().get(name)
     if known is None or known.kind == "folder":
@@ -54,7 +56,7 @@ def fetch(name: str, sha256: str | None, allow_local: bool) -> None:
             f"no digest of {name} could be verified at a source: read it where the model is "
             f"published ({known.url}), then run `corpus models fetch {name} --sha256 DIGEST`"
         )
-    _add_url(name, known.url, digest, allow_local)
+    _add_url(name, known.url, digest, allow_local, Home.resolve(home))
 
 
 @models.command()
@@ -63,12 +65,18 @@ def fetch(name: str, sha256: str | None, allow_local: bool) -> None:
 @click.option("--url", help="A file on a server; --sha256 must be given.")
 @click.option("--sha256", metavar="DIGEST", help="What it must be [of --path: what it is].")
 @LOCAL_OPTION
+@HOME_OPTION
 def add(
-    name: str, path: Path | None, url: str | None, sha256: str | None, allow_local: bool
+    name: str,
+    path: Path | None,
+    url: str | None,
+    sha256: str | None,
+    allow_local: bool,
+    home: str | None,
 ) -> None:
     """Put a model of yours under a name that recipes can use (`model: NAME`).
 
-    It is copied to the folder of models. The same bytes under the same name change nothing; other
+    It is copied to the home, or to CORPUS_MODELS where that is set. The same bytes under the same name change nothing; other
     bytes are refused.
     """
     from corpus_assets.models.files import add_model, copy_model, model_digest
@@ -78,22 +86,30 @@ def add(
     if url is not None:
         if sha256 is None:
             raise ModelError("a model by --url needs its --sha256: read it where it is published")
-        _add_url(name, url, sha256, allow_local)
+        _add_url(name, url, sha256, allow_local, Home.resolve(home))
     elif path is not None:
         if not (path.is_file() or path.is_dir()):
             raise ModelError(f"{path}: no such file or folder; correct --path")
         digest = sha256 or model_digest(path)
-        made = add_model(name, digest, lambda target: copy_model(path, target), str(path))
-        _tell(*made)
+        _tell(
+            *add_model(
+                name,
+                digest,
+                lambda target: copy_model(path, target),
+                str(path),
+                Home.resolve(home),
+            )
+        )
 
 
 @models.command("list")
+@HOME_OPTION
 @JSON_OPTION
-def list_models(as_json: bool) -> None:
+def list_models(home: str | None, as_json: bool) -> None:
     """Show the public models that are known by name, and those that are here."""
     from corpus_assets.models.files import installed_models, public_models
 
-    here = {model.name: model for model in installed_models()}
+    here = {model.name: model for model in installed_models(Home.resolve(home))}
     rows = {name: vars(model) for name, model in public_models().items()}
     for name in here.keys() - rows.keys():
         rows[name] = {"name": name, "about": f"from {here[name].origin}"}
@@ -110,14 +126,14 @@ def list_models(as_json: bool) -> None:
         click.echo(f"{name:<{width}}  {state:<12}  {about}")
 
 
-def _add_url(name: str, url: str, sha256: str, allow_local: bool) -> None:
+def _add_url(name: str, url: str, sha256: str, allow_local: bool, home: Home) -> None:
     from corpus_assets.ingest.fetch import download, shown
     from corpus_assets.models.files import add_model
 
     def fill(target: Path) -> None:
         download(url, target, MAX_BYTES, allow_local)
 
-    _tell(*add_model(name, sha256, fill, shown(url)))
+    _tell(*add_model(name, sha256, fill, shown(url), home))
 
 
 def _tell(model: "InstalledModel", is_new: bool) -> None:

@@ -1,15 +1,12 @@
 """Options that several groups of the `corpus` command share."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 import yaml
 
 from corpus_assets.core.errors import CorpusError
-
-if TYPE_CHECKING:
-    from corpus_assets.cli.build_view import LiveBars, PlainLog
 
 STAND_INS = "use_stand_ins"  # a key of recipes
 
@@ -83,15 +80,3 @@ def overrides_of(settings: Sequence[str]) -> dict[str, Any]:
         except yaml.YAMLError as error:
             raise CorpusError(f"--set {setting}: the value is not valid YAML") from error
     return overrides
-
-
-def display() -> "LiveBars | PlainLog":
-    """Return what shows the progress of a build: bars on a terminal, else lines."""
-    from rich.console import Console
-
-    from corpus_assets.cli.build_view import LiveBars, PlainLog
-
-    console = Console(stderr=True)
-    if console.is_terminal:
-        return LiveBars(console)
-    return PlainLog(lambda line: click.echo(line, err=True))

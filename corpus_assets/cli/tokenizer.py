@@ -20,7 +20,6 @@ from corpus_assets.cli.mix import number
 from corpus_assets.cli.options import (
     HOME_OPTION,
     JSON_OPTION,
-    display,
     engine_options,
     overrides_of,
     recipe_options,
@@ -122,6 +121,7 @@ def sweep_command(
     Each is trained on the sample of RECIPE and measured on its held-out text. What is missing of
     the sample is built first; no tokenizer of a version changes.
     """
+    from corpus_assets.core.display import display
     from corpus_assets.graph.engine.choice import EngineChoice
     from corpus_assets.inspect.sweep import Model, layer_params, sweep
     from corpus_assets.session import open_session

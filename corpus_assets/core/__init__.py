@@ -2,6 +2,7 @@
 
 __all__ = [
     "decisions",
+    "display",
     "earlier",
     "errors",
     "exchange",

@@ -40,6 +40,10 @@ class Home:
         return self.root / "demo-sources"
 
     @property
+    def models(self) -> Path:
+        return self.root / "models"
+
+    @property
     def dagster(self) -> Path:
         return self.root / "dagster"
 

@@ -8,7 +8,6 @@ What is complete in the store and already known to Dagster with the same data ve
 import fcntl
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -16,9 +15,10 @@ from dagster import DagsterInstance
 from pydantic import Field
 
 from catalog.db.leases import is_gone, process_name
-from catalog.formats.store import make_folder, private
+from catalog.formats.store import private
 from corpus_assets.build import Work, build
 from corpus_assets.core.progress import Silent
+from corpus_assets.defs.folder import prepared_folder
 from corpus_assets.defs.materialize import (
     ChecksFailed,
     blocking,
@@ -39,7 +39,6 @@ from corpus_assets.defs.version_assets import CORPUS_VERSION, gate_events, recor
 from corpus_assets.graph.checks import CheckOutcome
 from corpus_assets.graph.run import AssetReport, StageIncomplete
 from corpus_assets.ingest.snapshots import SnapshotFiles
-from corpus_assets.recipe.load import shipped_file
 from corpus_assets.session import Session
 from corpus_assets.versions.version import Version
 
@@ -242,13 +241,8 @@ def _revoked(version: str, replaced_by: str) -> dg.AssetObservation:
 
 
 def open_instance(session: Session) -> DagsterInstance:
-    """Dagster's own records, in the home; the shipped dagster.yaml is copied there once."""
-    folder = session.home.dagster
-    make_folder(folder)
-    config = folder / "dagster.yaml"
-    shipped = shipped_file("dagster.yaml")
-    if not config.exists() and shipped is not None:
-        config.write_bytes(Path(shipped).read_bytes())
+    """Dagster's own records, in the home."""
+    folder = prepared_folder(session.home)
     os.environ["DAGSTER_HOME"] = str(folder)  # which dagster.yaml asks for
     # Of two who make its tables at once, both would say that they did.
     with open(folder / "first.lock", "w", opener=private) as turn:

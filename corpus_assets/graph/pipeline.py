@@ -269,12 +269,12 @@ class Pipeline:
         copies = self.locations.copies(kept_as)
         if copies is not None:
             return copies[0], self.digest_of(copies[0])
-        installed = model_at(name)
+        installed = model_at(name, self.locations.home)
         found, wanted = self.digest_of(installed.path), sha256 or installed.sha256
         if found != wanted:
             raise ModelError(
                 f"{setting}: model {name} at {installed.path} has SHA-256 {found}, expected "
-                f"{wanted}: remove it, then {how_to_get(name)}"
+                f"{wanted}: remove it, then {how_to_get(name, self.locations.home)}"
             )
         return installed.path, found
 
@@ -284,7 +284,7 @@ class Pipeline:
         absent: dict[str, str] = {}
         for setting, name in self.recipe.named_models() if self.locations.kept is None else ():
             try:
-                model_at(name)
+                model_at(name, self.locations.home)
             except ModelError as error:
                 absent.setdefault(name, f"recipe {self.recipe.name}: {setting}: {error}")
         if absent:

@@ -18,6 +18,11 @@ from corpus_assets.ingest.fetch import host_of, is_remote, shown
 DEMO = "demo://"
 
 
+def is_demo(location: str) -> bool:
+    """Return whether a location is inside the demo sources."""
+    return location.startswith(DEMO)
+
+
 @dataclass(frozen=True)
 class Locations:
     recipe_folder: Path
@@ -26,7 +31,7 @@ class Locations:
 
     def resolve(self, location: str) -> str:
         """Return a local path or glob pattern; an https:// or s3:// address as it is."""
-        if location.startswith(DEMO):
+        if is_demo(location):
             from corpus_assets.demo.generate import generate  # only the demo needs its maker
 
             return str(generate(self.home.demo_sources) / location.removeprefix(DEMO))

@@ -77,21 +77,21 @@ def sweep(session: Session, sizes: Sequence[int], model: Model) -> list[Mapping[
     special = entry.special_names()
     rows: list[Mapping[str, Any]] = []
     for settings in asked:
-        session.progress.told(f"training {settings.vocab_size:,} ids")
+        session.progress.told(f"training {settings.max_ids:,} ids")
         subject = Subject(
             train_tokenizer(training, settings, scripts), special["eod"], special["pad"]
         )
         found = measure(subject, (Passage(*row) for row in held_out.rows()))
         rows.append(
             {
-                "vocab_size": settings.vocab_size,
+                "vocab_size": settings.max_ids,
                 "ids": len(subject.spelled),
                 "bytes_per_token": found.total.row()["bytes_per_token"],
                 "by_domain": {
                     name: tally.row()["bytes_per_token"]
                     for name, tally in sorted(found.by_domain.items())
                 },
-                **model.cost(settings.vocab_size),
+                **model.cost(settings.max_ids),
             }
         )
     return rows

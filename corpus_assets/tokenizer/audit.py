@@ -440,7 +440,8 @@ def judged(
     if never_used is not None and never_used > settings.max_unused_share:
         problems.append(
             f"{never_used:.1%} of the merged tokens are in no text of the sample, more than "
-            f"{settings.max_unused_share:.1%}; lower vocab_size, train on more text, or raise "
+            f"{settings.max_unused_share:.1%}; leave vocab_size out and it is chosen to fit the "
+            "text, lower it, train on more text, or raise "
             "tokenizer.audit.max_unused_share"
         )
     verdict = {"passed": not problems, "usable": usable, "problems": problems}

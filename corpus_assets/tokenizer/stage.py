@@ -7,6 +7,7 @@ lock they have no tasks: the tokenizer is pinned, and nothing needs its sample.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -177,7 +178,7 @@ def run_tokenizer(context: TaskContext) -> None:
         scripts = asked.scripts or own_scripts(
             _rows(context, names, False), asked.min_script_share, asked.min_documents
         )
-        data = train_tokenizer(texts, asked, scripts)
+        data = train_tokenizer(texts, asked, scripts, _sampled(context.json("draw")))
         training = Training(texts, scripts, asked.max_token_chars)
     else:
         data = load_pinned(Path(context.param("pinned")), settings["sha256"])
@@ -185,7 +186,7 @@ def run_tokenizer(context: TaskContext) -> None:
     passages = (Passage(*row) for row in _rows(context, names, True))
     special = settings["special"]
     report = audit(data, passages, special["eod"], special["pad"], training)
-    if "train" in settings and report["vocab_size"] < asked.vocab_size:
+    if "train" in settings and asked.vocab_size and report["vocab_size"] < asked.vocab_size:
         report["warnings"].append(
             f"the vocabulary has {report['vocab_size']:,} of {asked.vocab_size:,} tokens: the "
             "sample has no more pairs to merge; train on more text or lower vocab_size"
@@ -195,6 +196,12 @@ def run_tokenizer(context: TaskContext) -> None:
     drawn = context.json("draw").values()
     context.counts["documents_in"] = sum(domain["documents"] for domain in drawn)
     context.counts["held_out_documents"] = sum(domain["held_out_documents"] for domain in drawn)
+
+
+def _sampled(drawn: Mapping[str, Mapping[str, int]]) -> Fraction:
+    """Return what share of the characters of the corpus, as it may be drawn from, is trained on."""
+    trained = sum(domain["chars"] for domain in drawn.values())
+    return Fraction(trained, max(1, sum(domain["available_chars"] for domain in drawn.values())))
 
 
 @dataclass(frozen=True)

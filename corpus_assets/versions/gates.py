@@ -2,7 +2,9 @@
 
 A version is published as a candidate with the outcome of each gate. `conservation`, `drift` and
 `audit` are known then; `review` waits for people, whose judgements decide it in the catalog; `models` waits for a comparison where the recipe has an `evidence` section
-(`evidence.gate` decides it), and has passed where it has none. Whoever releases looks at these rows.
+(`evidence.gate` decides it), and has passed where it has none. `not_empty` is there only where
+takedowns removed the last document: other empty versions are not published. Whoever releases looks
+at these rows.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,6 +21,7 @@ from corpus_assets.versions.statistics import drift_checks
 
 MODELS = "models"
 UNASKED = "no models were asked for"
+EMPTY = "takedowns removed its last document"
 INHERITED_SHARE = 0.001
 """A version that takedowns changed by less than this share of tokens inherits the verdict."""
 
@@ -48,6 +51,8 @@ def version_gates(pipeline: Pipeline, version: str, manifest: Manifest) -> list[
     if asked is not None:
         message = f"not compared with {asked.baseline} yet: `corpus evidence gate {version}`"
     detail = {"outcome": "passed" if asked is None else "undecided", "message": message}
+    if not any(group.documents for group in manifest.groups):  # see `publish`
+        found.append(_gate(version, "not_empty", [CheckOutcome("not_empty", False, EMPTY)]))
     return [*found, GateRow(version, MODELS, asked is None, detail=detail)]
 
 

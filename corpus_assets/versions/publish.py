@@ -69,7 +69,7 @@ from corpus_assets.versions.published import (
 )
 from corpus_assets.versions.removed import Change, Held, forget_removed, note_removed
 from corpus_assets.versions.report import render_report
-from corpus_assets.versions.statistics import funnel_bytes, read_columns
+from corpus_assets.versions.statistics import funnel, funnel_bytes, funnel_lines, read_columns
 from corpus_assets.versions.thresholds import count_thresholds
 from corpus_assets.versions.version import Version
 
@@ -96,14 +96,20 @@ def publish(
 
     The versions it replaces are revoked, and the change recorded for the takedown requests
     it answers, in the transaction that publishes it. A version that was built under other orders
-    than those in force is not published (`OrdersChanged`), nor is one that lost a document. Of two
-    of one name, one is.
+    than those in force is not published (`OrdersChanged`), nor is one that lost a document, nor an
+    empty one, unless takedowns removed its last document. Of two of one name, one is.
     """
     outcome = check_version(pipeline, version.manifest)
     if not outcome.passed:
         raise CorpusError(
             f"version {version.name} is not published, documents are missing: {outcome.message}; "
             "`corpus verify` a version made before, and report this: it is a fault of the program"
+        )
+    if version.is_empty and not replaces:
+        raise CorpusError(
+            f"version {version.name} is not published, nothing is left in it: "
+            f"{'; '.join(funnel_lines(funnel(pipeline)))}; correct the rule that drops too much, "
+            "or the source, then run the same command again"
         )
     with publishing(registry, version.name) as fenced:
         _publish(pipeline, fenced, version, replaces, requests)

@@ -52,6 +52,18 @@ def funnel(pipeline: Pipeline, snapshots: Sequence[str] | None = None) -> list[S
     return steps
 
 
+def funnel_lines(steps: Sequence[Step]) -> list[str]:
+    """Say in a few words what each stage dropped and why."""
+    lines = [f"{steps[0].entered:,} ingested"]
+    for step in steps:
+        if step.reasons:
+            named = [f"{reason} {n:,}" for reason, n in step.reasons.most_common(3)]
+            more = ["..."] if len(step.reasons) > 3 else []
+            dropped = step.entered - step.left
+            lines.append(f"{step.stage} dropped {dropped:,} ({', '.join([*named, *more])})")
+    return lines
+
+
 def funnel_bytes(pipeline: Pipeline) -> bytes:
     """Return the funnel as it is stored with a version."""
     steps = funnel(pipeline)

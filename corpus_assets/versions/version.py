@@ -41,6 +41,11 @@ class Version:
     lock: Lock
     gave_way: str | None = None  # of the mixture, where it could not be held
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no document is left in it."""
+        return not any(group.documents for group in self.manifest.groups)
+
 
 def default_version_name(pipeline: Pipeline) -> str:
     return f"{pipeline.recipe.name[:91]}-{pipeline.recipe.digest[:8]}"

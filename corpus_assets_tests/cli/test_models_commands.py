@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from corpus_assets.core.errors import ModelError
+from corpus_assets.core.home import Home
 from corpus_assets.models import files as models
 from corpus_assets_tests.cli.test_commands import Captured, said
 from corpus_assets_tests.crawl_server import CrawlServer
@@ -176,3 +178,25 @@ def test_the_list_has_what_is_known_and_what_is_here(
     assert found["mine"]["sha256"] == SHA256
     assert found["dclm-fasttext"]["sha256"] == ""
     assert "path" not in found["dclm-fasttext"]
+
+
+def test_models_go_into_the_home_that_is_named_and_never_into_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.delenv("CORPUS_MODELS", raising=False)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "environment"))
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "model.bin"
+    file.write_bytes(CONTENT)
+    home = tmp_path / "its home"
+    at = ("--home", str(home))
+    said(capsys, "models", "add", "mine", "--path", str(file), *at)
+    assert (home / "models" / "mine" / "model").read_bytes() == CONTENT
+    assert not (tmp_path / "environment").exists()
+    assert not (tmp_path / ".corpus").exists()
+    assert SHA256[:12] in said(capsys, "models", "list", *at)
+    assert SHA256[:12] not in said(capsys, "models", "list"), "another home has it"
+    with pytest.raises(ModelError, match=f"corpus models fetch --home '{home}'"):
+        models.model_at("lid.176", Home.resolve(str(home)))
+    said(capsys, "models", "add", "mine", "--path", str(file))
+    assert (tmp_path / ".corpus" / "models" / "mine" / "model").is_file()

@@ -182,6 +182,7 @@ def test_pages_to_train_on_need_folds(tmp_path: Path) -> None:
         ("a.jsonl.gz", gzip.compress(b"{}\n" * 900)[:-9]),
         ("a.jsonl.gz", b"{}\n"),
     ],
+    ids=["no JSON", "no object", "no UTF-8", "cut off", "no gzip"],
 )
 def test_a_broken_file_of_rows_is_named(tmp_path: Path, name: str, content: bytes) -> None:
     file = tmp_path / name

@@ -80,7 +80,7 @@ def test_a_shipped_recipe_without_its_models_refuses_in_one_line(name: str, home
             )  # fmt: skip
     message = str(raised.value)
     assert "\n" not in message
-    assert f"model {first} is not installed: {how_to_get(first)}" in message
+    assert f"model {first} is not installed: {how_to_get(first, home)}" in message
     assert "`--stand-ins`" in message
 
 

@@ -9,6 +9,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -19,13 +21,17 @@ from corpus_assets.core.errors import ModelError
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.tokenizer.audit import Passage, audit
 from corpus_assets.tokenizer.train import (
+    EXAMPLES,
     MAX_RUN_CHARS,
+    RARE_SHARE,
     TokenizerSettings,
+    learnable,
     load_pinned,
     name_slots,
     train_tokenizer,
 )
 from corpus_assets_tests.shared_data import shared_data
+from corpus_assets_tests.small_corpus import prose
 
 # Every word equally often: each merge is a tie, so an unstable order would show.
 TIED_TEXTS = [
@@ -88,9 +94,9 @@ def test_special_tokens_come_first_and_all_bytes_are_there_even_without_text() -
 CHAT = ("<|im_start|>", "<|im_end|>", "<|tool_call|>", "<|think|>", "<|lang_zh-Hans|>")
 
 
-def test_a_real_corpus_gets_128_000_ids_and_a_block_of_256_special_slots_by_default() -> None:
+def test_a_real_corpus_gets_up_to_128_000_ids_and_a_block_of_256_special_slots_by_default() -> None:
     settings = TokenizerSettings()
-    assert settings.vocab_size == 128_000
+    assert settings.max_ids == 128_000
     names = settings.all_special_tokens()
     assert len(names) == 256
     assert names[2] == "<|reserved_2|>"
@@ -337,3 +343,62 @@ def test_a_tokenizer_of_real_prose_passes_its_audit_on_other_languages() -> None
     assert report["vocab_size"] == 2048
     assert report["held_out"]["documents"] == 40
     assert report["vocabulary"]["across_words"] == 0
+
+
+# A vocabulary whose size the recipe leaves open.
+
+OPEN = TokenizerSettings(special_slots=5, min_documents=2)
+TEXTS = [prose("open", i, sentences=12) for i in range(12)]
+
+
+def counts_with(definition: dict, n: int, texts: list[str]) -> Counter[str]:
+    """How often each token occurs where the first `n` merges alone are applied, by the library."""
+    model = definition["model"] | {"merges": definition["model"]["merges"][:n]}
+    tokenizer = Tokenizer.from_str(json.dumps(definition | {"model": model}))
+    encoded = tokenizer.encode_batch(texts, add_special_tokens=False)
+    return Counter(token for one in encoded for token in one.tokens)
+
+
+@pytest.mark.parametrize("enough", [1, 3, 20, 10**9])
+def test_the_largest_vocabulary_with_examples_is_the_one_that_encoding_finds(enough: int) -> None:
+    asked = TokenizerSettings(vocab_size=900, special_slots=5, min_documents=1)
+    definition = json.loads(train_tokenizer(TEXTS, asked))
+    merges = definition["model"]["merges"]
+    counts = counts_with(definition, len(merges), TEXTS)
+    ids = definition["model"]["vocab"]
+    found = learnable(definition, [counts[t] for t in sorted(ids, key=ids.__getitem__)], enough)
+
+    def is_learnable(n: int) -> bool:
+        counted = counts_with(definition, n, TEXTS)
+        made = {left + right for left, right in merges[:n]}
+        return sum(counted[token] < enough for token in made) <= RARE_SHARE * len(made)
+
+    assert found == next(n for n in range(len(merges), -1, -1) if is_learnable(n))
+
+
+def test_an_open_vocabulary_fits_texts_of_any_size() -> None:
+    sizes = []
+    for n_texts in (1, 3, 10, 120):
+        texts = [prose("fits", i, sentences=12) for i in range(n_texts)]
+        definition = json.loads(train_tokenizer(texts, OPEN))
+        merges = definition["model"]["merges"]
+        counts = counts_with(definition, len(merges), texts)
+        rare = [a + b for a, b in merges if counts[a + b] < EXAMPLES]
+        assert len(rare) <= RARE_SHARE * len(merges)
+        assert len(definition["model"]["vocab"]) == 256 + 5 + len(merges)
+        sizes.append(len(merges))
+    assert sizes[0] == 0, "one text: nothing stands in two"
+    assert sizes[1] < sizes[2] < sizes[3]
+
+
+def test_examples_are_counted_in_the_corpus_and_not_in_the_sample() -> None:
+    whole, tenth = (
+        json.loads(train_tokenizer(TEXTS, OPEN, sampled=Fraction(1, n)))["model"] for n in (1, 10)
+    )
+    assert len(whole["merges"]) < len(tenth["merges"])
+    assert tenth["merges"][: len(whole["merges"])] == whole["merges"]
+
+
+def test_a_size_that_is_given_is_not_looked_at_again() -> None:
+    definition = json.loads(train_tokenizer(TEXTS, OPEN.model_copy(update={"vocab_size": 700})))
+    assert len(definition["model"]["vocab"]) == 700

@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -55,6 +56,37 @@ def test_addresses_come_from_the_environment_too(corpus: Corpus) -> None:
 def test_versions_are_listed(corpus: Corpus) -> None:
     assert "v1       released" in run(corpus, "versions").stdout
     assert run_json(corpus, "versions")[0]["documents"] == len(corpus.kept())
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "lineage DOC",
+        "cluster DOC",
+        "find --url URL",
+        "exposure DOC --steps 9 --global-batch 2",
+        "judgements",
+        "sql 'SELECT 1'",
+        "resolve latest",
+        f"trace latest {SHARD} 0 0",
+        "verify latest",
+    ],
+)
+def test_the_only_version_is_asked_while_it_is_a_candidate_and_the_answer_says_so(
+    own_corpus: Corpus, question: str
+) -> None:
+    with own_corpus.registry.database.write() as connection:
+        connection.exec_driver_sql("UPDATE versions SET released_at = NULL")
+    doc = own_corpus.kept()[0]
+    arguments = [
+        {"DOC": doc.doc_id.hex(), "URL": doc.url}.get(word, word) for word in shlex.split(question)
+    ]
+    told = run(own_corpus, *arguments)
+    assert told.exit_code == 0, told.output
+    assert "version v1 is a candidate: no version is released yet" in told.stderr
+    assert run_json(own_corpus, *arguments)["state"] == "candidate"
+    named = run(own_corpus, *(word.replace("latest", "v1") for word in arguments))
+    assert ("candidate: no version" in named.stderr) == ("latest" not in question)
 
 
 def test_a_candidate_is_released_by_command_with_who_and_why(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import re
 
 from rich.console import Console
 
-from corpus_assets.cli.build_view import LiveBars, PlainLog
+from corpus_assets.core.display import LiveBars, PlainLog
 from corpus_assets.core.progress import Progress
 
 
@@ -22,8 +22,7 @@ def report(progress: Progress) -> None:
 
 def test_the_plain_log_has_one_line_an_asset() -> None:
     lines: list[str] = []
-    with PlainLog(lines.append) as log:
-        report(log)
+    report(PlainLog(lines.append))
     first, second = lines
     assert re.fullmatch(r"signals crawl-1: 2 parts run in [\d.]+ s, [\d,]+ documents/s", first)
     assert re.fullmatch(r"tokenizer: 0 parts run, 1 found in [\d.]+ s", second)
