@@ -24,7 +24,6 @@ from catalog.db.leases import is_gone, process_name
 from catalog.formats.store import make_folder, private
 from corpus_assets.build import CORPUS_VERSION, SOURCE_FILES, STEPS, Build, InProcess, Step
 from corpus_assets.core.errors import CorpusError
-from corpus_assets.core.home import Home
 from corpus_assets.core.progress import Silent
 from corpus_assets.defs.progress import Observed, failure_of
 from corpus_assets.defs.record import RunRecord
@@ -189,9 +188,7 @@ class InStep:
         return
 
 
-def in_run_of(
-    job: dg.JobDefinition, config: Mapping[str, Any], steps: Sequence[Step], home: Home
-) -> None:
+def in_run_of(job: dg.JobDefinition, config: Mapping[str, Any], steps: Sequence[Step]) -> None:
     """Do the steps of builds in a new run of a job; an error of theirs comes out as itself."""
     sessions = [step.session for step in steps if step.session is not None]
     recipes = dict.fromkeys(session.pipeline.recipe.name for session in sessions)
@@ -199,7 +196,7 @@ def in_run_of(
     tags |= takedown_tags(sessions[0].requests) if sessions[0].requests else {}
     run_id = str(uuid.uuid4())
     underway = _UNDERWAY[run_id] = Underway(None, steps)
-    with open_instance(home) as instance:
+    with open_instance(sessions[0]) as instance:
         try:
             done = job.execute_in_process(
                 QUIET | dict(config),
@@ -219,9 +216,9 @@ def in_run_of(
         raise CorpusError(f"Dagster could not run the build: its run {run_id} says why")
 
 
-def open_instance(home: Home) -> DagsterInstance:
+def open_instance(session: Session) -> DagsterInstance:
     """Dagster's own records, in the home; the shipped dagster.yaml is copied there once."""
-    folder = home.dagster
+    folder = session.home.dagster
     make_folder(folder)
     config = folder / "dagster.yaml"
     shipped = shipped_file("dagster.yaml")

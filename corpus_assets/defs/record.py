@@ -100,14 +100,14 @@ class RunRecord:
     def running(self, asset: str, partition: str | None) -> Iterator[None]:
         if asset == CORPUS_VERSION and partition is not None:
             self._instance.add_dynamic_partitions(VERSIONS.name or "", [partition])
-        planned = AssetMaterializationPlannedData(dg.AssetKey(asset), partition=partition)
-        run_id, job = self.context.run_id, self.context.job_name
-        step = self.context.get_step_execution_context().step.key
-        event = DagsterEvent.build_asset_materialization_planned_event(job, step, planned)
-        self._instance.report_dagster_event(event, run_id)
+        is_sure = asset != SOURCE_FILES  # most lists turn out to be those that are recorded
+        if is_sure:
+            self._planned(asset, partition)
         try:
             yield
         except Exception:
+            if not is_sure:
+                self._planned(asset, partition)
             for outcome in checks_of_refused(self._session, asset):
                 self._checked(asset, partition, outcome)
             raise
@@ -144,6 +144,14 @@ class RunRecord:
         self._checked(RELEASE_GATE, version.name, outcome)
 
     # Events.
+
+    def _planned(self, asset: str, partition: str | None) -> None:
+        planned = AssetMaterializationPlannedData(dg.AssetKey(asset), partition=partition)
+        step = self.context.get_step_execution_context().step.key
+        event = DagsterEvent.build_asset_materialization_planned_event(
+            self.context.job_name, step, planned
+        )
+        self._instance.report_dagster_event(event, self.context.run_id)
 
     def _checked(self, asset: str, partition: str | None, outcome: CheckOutcome) -> None:
         evaluation = check_evaluation(asset, partition, outcome)

@@ -34,13 +34,13 @@ class DagsterRuns:
         if first.requests:
             from corpus_assets.defs.takedown_sensor import takedown_job
 
-            in_run_of(takedown_job, {}, steps, first.home)
+            in_run_of(takedown_job, {}, steps)
             return
         config = {
             "ops": {CORPUS_VERSION: {"config": {"version": version}}},
             "resources": {"corpus": {"config": self._config}},
         }
-        in_run_of(build_version, config, steps, first.home)
+        in_run_of(build_version, config, steps)
 
     def built(self, session: Session, version: Version) -> None:
         """Note that a version was recorded."""

@@ -1,8 +1,8 @@
 """A build in Dagster, step by step: what each asset's step records, what a failure leaves, and how a
 run goes on from it."""
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import dagster as dg
@@ -16,14 +16,18 @@ from catalog.formats.store import Store
 from catalog.takedown.requests import request
 from catalog.takedown.target import url_target
 from corpus_assets.build import CORPUS_VERSION, SOURCE_FILES, STEPS, build
-from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.errors import SourceError
 from corpus_assets.core.home import Home
+from corpus_assets.core.task import TaskContext
 from corpus_assets.definitions import defs
 from corpus_assets.defs.assets import ASSETS
 from corpus_assets.defs.partitions import SNAPSHOTS as BY_SNAPSHOT
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.runs import DagsterRuns
+from corpus_assets.graph.engine.local import LocalEngine
+from corpus_assets.graph.run import StageIncomplete
 from corpus_assets.session import open_session
+from corpus_assets.stages import function_of
 from corpus_assets.takedown.run import CERTIFICATES, run_pending
 from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.small_corpus import SNAPSHOTS
@@ -109,6 +113,17 @@ def ask_the_impossible(place: Place) -> str:
     return text
 
 
+def faulty(stage: str) -> Callable[[TaskContext], None]:
+    """Every stage as it is, but that one part of `signatures` cannot be made."""
+
+    def run(context: TaskContext) -> None:
+        if stage == "signatures" and context.task.label == "crawl-2 part 1":
+            raise SourceError("the second part is beyond us")
+        function_of(stage)(context)
+
+    return run
+
+
 def test_every_asset_of_a_build_is_a_step_and_its_events_belong_to_it(
     instance: dg.DagsterInstance,
 ) -> None:
@@ -127,7 +142,7 @@ def test_every_asset_of_a_build_is_a_step_and_its_events_belong_to_it(
     lines = {(log.step_key, log.user_message) for log in instance.all_logs(run.run_id)}
     told = [(step, text) for step, text in lines if "parts run" in text]
     assert {step for step, _ in told} == set(STEPS) - {SOURCE_FILES, CORPUS_VERSION}
-    assert all(text.startswith(f"{step} ") or text.startswith(f"{step}:") for step, text in told)
+    assert all(text.startswith((f"{step} ", f"{step}:")) for step, text in told)
 
 
 def test_what_a_build_made_is_fresh_by_dagsters_own_rule(
@@ -141,7 +156,9 @@ def test_what_a_build_made_is_fresh_by_dagsters_own_rule(
         event.asset_key.to_user_string()
         for event in events(instance, last_run(instance).run_id, "ASSET_MATERIALIZATION")
     }, "what has not changed is not recorded again"
-    made = dg.AssetMaterialization("signals", "crawl-2", tags={"dagster/data_version": "another"})
+    made = dg.AssetMaterialization(
+        "signals", partition="crawl-2", tags={"dagster/data_version": "another"}
+    )
     instance.report_runless_asset_event(made)
     stale = staleness(instance, "stricter")
     assert ("selection", "crawl-2") in stale
@@ -242,15 +259,16 @@ def test_an_audit_that_fails_by_hand_is_a_failed_check_too(
 def test_the_snapshot_at_fault_is_the_one_that_is_shown(
     place: Place, instance: dg.DagsterInstance
 ) -> None:
-    (bad,) = place.source("crawl-2").glob("*0.warc.gz") if place.source("crawl-2").is_dir() else ()
-    bad.write_bytes(b"no archive")
     home = Home.resolve(str(place.home))
-    with open_session(str(place.recipe), home) as session, pytest.raises(CorpusError):
-        build(session, "broken", DagsterRuns())
+    with open_session(str(place.recipe), home, overrides={"signatures.seed": 2}) as opened:
+        session = replace(opened, engine=LocalEngine(home.store_url, faulty))
+        with pytest.raises(StageIncomplete):
+            build(session, "broken", DagsterRuns())
     run = last_run(instance)
-    (failed,) = steps_of(instance, run.run_id, "STEP_FAILURE")
-    assert failed == "documents"
-    assert failed_partitions(instance, "documents") == {"crawl-2"}
+    (failed,) = events(instance, run.run_id, "STEP_FAILURE")
+    assert failed.step_key == "signatures"
+    assert "failed_parts" in failed.step_failure_data.user_failure_data.metadata
+    assert failed_partitions(instance, "signatures") == {"crawl-2"}
 
 
 def test_takedowns_of_several_versions_are_one_run_with_a_step_for_each_asset(
@@ -299,7 +317,7 @@ def test_a_takedown_job_without_requests_does_nothing(
 
 
 def test_a_fault_of_the_sources_is_the_failure_of_their_step(
-    place: Place, instance: dg.DagsterInstance, tmp_path: Path
+    place: Place, instance: dg.DagsterInstance
 ) -> None:
     text = place.recipe.read_text()
     place.recipe.write_text(text.replace("crawl-2: ", "crawl-2: not-"))
