@@ -149,13 +149,14 @@ def _open_build(
     underway: Underway, context: dg.OpExecutionContext, corpus: CorpusResource
 ) -> Sequence[Step]:
     """Open the recipe for a run that was started in the UI."""
-    version = context.run_config.get("ops", {}).get(CORPUS_VERSION, {}).get("config", {})
+    asked: Any = context.run_config
+    version = asked.get("ops", {}).get(CORPUS_VERSION, {}).get("config", {}).get("version")
     enter = underway.until_end.enter_context
     session = enter(corpus.session(Observed(Silent(), context)))
     context.instance.add_run_tags(context.run_id, {RECIPE_TAG: session.pipeline.recipe.name})
     enter(build_lease(session))
     session.progress = Silent()  # each step tells its own log
-    return Build(session, version.get("version") or None, release=False).steps()
+    return Build(session, version or None, release=False).steps()
 
 
 @dg.op(description=ABOUT[CORPUS_VERSION], ins={"after": dg.In(dg.Nothing)}, out=dg.Out(dg.Nothing))

@@ -188,16 +188,15 @@ class RunRecord:
         return str(self._graph.assets[asset].last.version), self._graph.edges(asset)
 
     def _version_of(self, edge: Edge, partition: str | None) -> str:
-        own = self._contents.get(edge.asset, {})
-        if None in own:
-            return own[None]
-        versions = own
+        made = self._contents.get(edge.asset, {})
+        if None in made:
+            return made[None]
+        read = {name: content for name, content in made.items() if name is not None}
         if not edge.is_across and partition is not None:
-            versions = {name: own[name] for name in own if name == partition}
+            read = {name: content for name, content in read.items() if name == partition}
         elif edge.asset in self._known:
-            versions = {**self._recorded(edge.asset), **own}
-        named = {name: versions[name] for name in versions if name is not None}
-        return sha256("".join(named[name] for name in sorted(named)).encode()).hexdigest()
+            read = {**self._recorded(edge.asset), **read}
+        return sha256("".join(read[name] for name in sorted(read)).encode()).hexdigest()
 
     def _recorded(self, asset: str) -> Mapping[str, str]:
         """Return the recorded versions of all snapshots that there are: other recipes have some."""
