@@ -1,12 +1,15 @@
 """Build a corpus version, or resolve a lock: library functions that need no orchestrator.
 
-A `Runner` says where the work is recorded: nowhere (`InProcess`), or in a run of Dagster's
-(`defs.runs`). What is complete in the store is found, not computed, so any of them goes on where
-another stopped.
+A build is a list of steps, one for each asset, which a `Runner` does in order: in this process
+(`InProcess`), or each as a step of a run of Dagster's (`defs.runs`). What is complete in the store is
+found, not computed, so any of them goes on where another stopped.
 """
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -27,9 +30,12 @@ from corpus_assets.graph.run import (
     snapshots_of,
 )
 from corpus_assets.ingest.purge import remember
+from corpus_assets.ingest.snapshots import SnapshotFiles
 from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.session import Session, build_lease, refresh_orders
+from corpus_assets.stages import STAGES
 from corpus_assets.text.compiled import cache_folder
+from corpus_assets.tokenizer.stage import TOKENIZER
 from corpus_assets.versions.foreseen import warning_before_tokens
 from corpus_assets.versions.gates import release_if_passed
 from corpus_assets.versions.publish import is_published, lineage_rows, publish
@@ -41,12 +47,23 @@ from corpus_assets.versions.version import (
     models_from_outside,
 )
 
+SOURCE_FILES, CORPUS_VERSION = "source_files", "corpus_version"
+STEPS = (SOURCE_FILES, *STAGES.assets, CORPUS_VERSION)
+"""The steps of a build, in order: the assets that a version is made of, and the version."""
+
 
 class Record(Protocol):
     """Where it is written down what a build does."""
 
+    def pinned(self, files: SnapshotFiles) -> None:
+        """Record the pinned files of a snapshot."""
+
     def last(self, asset: str, snapshot: str | None) -> str | None:
-        """Return the content hash of an asset that was recorded last."""
+        """Return the content hash of an asset that was recorded last, unless what it was made from
+        or by has changed since."""
+
+    def running(self, asset: str, partition: str | None) -> AbstractContextManager[None]:
+        """Record that an asset is being made, and why it failed."""
 
     def ran(self, report: AssetReport) -> None:
         """Record what running an asset did; ends the build where its checks ask for that."""
@@ -58,7 +75,14 @@ class Record(Protocol):
         """Record whether a version was released, and why."""
 
 
-Work = Callable[[Record], Version | None]
+@dataclass(frozen=True)
+class Step:
+    """A piece of work that is recorded by itself: an asset for all snapshots, the version, or what
+    comes after versions and belongs to no session."""
+
+    name: str
+    run: Callable[[Record], None]
+    session: Session | None = None
 
 
 class Runner(Protocol):
@@ -67,8 +91,11 @@ class Runner(Protocol):
     def knows(self, session: Session, version: Version) -> bool:
         """Whether there is nothing to record of a version that is published."""
 
-    def within(self, session: Session, name: str, work: Work) -> Version | None:
-        """Do the work of building a version, with a record of it."""
+    def run(self, steps: Sequence[Step], version: str = "") -> None:
+        """Do the steps in order, with a record of each; `version` is the name that was asked for."""
+
+    def built(self, session: Session, version: Version) -> None:
+        """Hear of a version that was built."""
 
 
 class InProcess:
@@ -77,11 +104,21 @@ class InProcess:
     def knows(self, session: Session, version: Version) -> bool:
         return False
 
-    def within(self, session: Session, name: str, work: Work) -> Version | None:
-        return work(self)
+    def run(self, steps: Sequence[Step], version: str = "") -> None:
+        for step in steps:
+            step.run(self)
+
+    def built(self, session: Session, version: Version) -> None:
+        return
+
+    def pinned(self, files: SnapshotFiles) -> None:
+        return
 
     def last(self, asset: str, snapshot: str | None) -> str | None:
         return None
+
+    def running(self, asset: str, partition: str | None) -> AbstractContextManager[None]:
+        return contextlib.nullcontext()
 
     def ran(self, report: AssetReport) -> None:
         return
@@ -121,38 +158,104 @@ def build(
 ) -> Version:
     """Run everything that a version needs, then publish the version; with `release`, release it
     where all its gates passed."""
-    made = build_unless(session, version, None, runner, release)
-    if made is None:
-        raise CorpusError("the build gave no version; run it again")
-    return made
-
-
-def build_unless(
-    session: Session,
-    version: str | None,
-    same_as: str | None,
-    runner: Runner | None = None,
-    release: bool = True,
-) -> Version | None:
-    """Build a version; None, and nothing published, where all it holds is what `same_as` holds.
-
-    Shards alone do not tell: a document that no shard has is still in the lineage, with its text.
-    """
     runner = runner or InProcess()
-    name = version or default_version_name(session.pipeline)
-
-    def work(record: Record) -> Version | None:
-        while True:
-            run_assets(session, record)
-            made = make_version(session.pipeline, name)
-            if same_as is not None and _lineage(session, made) == {
-                (row.table_name, row.sha256) for row in session.registry.lineage_files(same_as)
-            }:
-                return None
+    building = Build(session, version, release=release)
+    with build_lease(session):
+        building.pin()
+        made = building.found()
+        if made is not None and runner.knows(session, made):
             if made.gave_way is not None:
                 session.progress.told(f"mixture: {made.gave_way}")
-            if not is_published(session.pipeline, session.registry, made):
-                try:
+            if release:
+                _release(session, made, InProcess())
+            return made
+        runner.run(building.steps(), building.name)
+    if building.made is None:
+        raise CorpusError("the build gave no version; run it again")
+    runner.built(session, building.made)
+    return building.made
+
+
+class Build:
+    """A version in the making, as steps. Whoever does them holds the lease of a build."""
+
+    def __init__(
+        self,
+        session: Session,
+        version: str | None = None,
+        same_as: str | None = None,
+        release: bool = True,
+    ) -> None:
+        """A version that holds what `same_as` holds is not published. Shards alone do not tell: a
+        document that no shard has is still in the lineage, with its text."""
+        self.session = session
+        self.name = version or default_version_name(session.pipeline)
+        self.made: Version | None = None
+        self._same_as, self._release = same_as, release
+        self._is_pinned = False
+
+    def pin(self, record: Record | None = None) -> None:
+        """Pin what goes in, and tell what the recipe leaves open."""
+        session = self.session
+        pin_sources(session, record)
+        kernels = kernels_line(cache_folder())
+        told = (*session.pipeline.recipe.caveats(), *session.taken_over.lines(), kernels)
+        for line in filter(None, told):
+            session.progress.told(line)
+        self._is_pinned = True
+
+    def found(self) -> Version | None:
+        """Return the version if it is complete and published: there is nothing to do for it."""
+        pipeline, registry = self.session.pipeline, self.session.registry
+        if self.name not in {row.name for row in registry.versions()}:
+            return None
+        try:
+            for asset in pipeline.graph.assets:
+                for snapshot in _snapshots(pipeline, asset):
+                    content_hash(pipeline, asset, snapshot)
+            made = make_version(pipeline, self.name)
+        except MissingInput:
+            return None
+        return made if is_published(pipeline, registry, made) else None
+
+    def steps(self) -> list[Step]:
+        """Return the steps, in the order of `STEPS`; each takes for granted those before it."""
+        assets = self.session.pipeline.graph.assets
+        return [
+            Step(SOURCE_FILES, self._list_sources, self.session),
+            *(Step(name, partial(run_one, self.session, name), self.session) for name in assets),
+            Step(CORPUS_VERSION, self._make, self.session),
+        ]
+
+    def _list_sources(self, record: Record) -> None:
+        if not self._is_pinned:
+            self.pin(record)
+        for snapshot in self.session.pipeline.recipe.snapshots:
+            record.pinned(self.session.pipeline.snapshot_files(snapshot))
+
+    def _make(self, record: Record) -> None:
+        if self._same_as is None:
+            with record.running(CORPUS_VERSION, self.name):
+                self._publish(record)
+        else:  # it may turn out that there is none to make
+            self._publish(record)
+
+    def _publish(self, record: Record) -> None:
+        """Publish the version; where takedowns came in meanwhile, build it again without what they
+        name, as part of this step."""
+        session = self.session
+        while True:
+            _remember(session)
+            made = make_version(session.pipeline, self.name)
+            if self._same_as is not None and _lineage(session, made) == {
+                (row.table_name, row.sha256)
+                for row in session.registry.lineage_files(self._same_as)
+            }:
+                return
+            if made.gave_way is not None:
+                session.progress.told(f"mixture: {made.gave_way}")
+            try:
+                if not is_published(session.pipeline, session.registry, made):
                     publish(
                         session.pipeline,
                         session.registry,
@@ -160,33 +263,24 @@ def build_unless(
                         session.replaces,
                         session.requests,
                     )
-                except OrdersChanged:
-                    if session.requests:
-                        raise  # a takedown run looks first whose orders they are
-                    session.progress.told(
-                        "takedowns came in: building again without what they name"
-                    )
-                    refresh_orders(session)
-                    continue
-            record.published(made)
-            if release:
-                _release(session, made, record)
-            return made
+                break
+            except OrdersChanged:
+                if session.requests:
+                    raise  # a takedown run looks first whose orders they are
+            session.progress.told("takedowns came in: building again without what they name")
+            refresh_orders(session)
+            for asset in session.pipeline.graph.assets:
+                run_one(session, asset, record)
+        self.made = made
+        record.published(made)
+        if self._release:
+            _release(session, made, record)
 
-    with build_lease(session):
-        pin_sources(session)
-        kernels = kernels_line(cache_folder())
-        told = (*session.pipeline.recipe.caveats(), *session.taken_over.lines(), kernels)
-        for line in filter(None, told):
-            session.progress.told(line)
-        made = _published(session, name) if same_as is None else None
-        if made is not None and runner.knows(session, made):
-            if made.gave_way is not None:
-                session.progress.told(f"mixture: {made.gave_way}")
-            if release:
-                _release(session, made, InProcess())
-            return made
-        return runner.within(session, name, work)
+
+def side_by_side(builds: Sequence[Build]) -> list[Step]:
+    """Return the steps of several builds: each asset of all of them before the next."""
+    rows = zip(*(building.steps() for building in builds), strict=True)
+    return [step for row in rows for step in row]
 
 
 def _release(session: Session, version: Version, record: Record) -> None:
@@ -196,25 +290,9 @@ def _release(session: Session, version: Version, record: Record) -> None:
     session.progress.told(told)
 
 
-def _published(session: Session, name: str) -> Version | None:
-    """Return a version that is complete and published: there is nothing to do for it."""
-    pipeline = session.pipeline
-    if name not in {row.name for row in session.registry.versions()}:
-        return None
-    try:
-        for asset, snapshot in _assets(pipeline):
-            content_hash(pipeline, asset, snapshot)
-        made = make_version(pipeline, name)
-    except MissingInput:
-        return None
-    return made if is_published(pipeline, session.registry, made) else None
-
-
-def _assets(pipeline: Pipeline) -> Iterator[tuple[str, str | None]]:
-    """Yield the assets in the order in which they run, each for all snapshots or once."""
-    for asset in pipeline.graph.assets.values():
-        for snapshot in pipeline.recipe.snapshots if asset.is_by_snapshot else (None,):
-            yield asset.name, snapshot
+def _snapshots(pipeline: Pipeline, asset: str) -> Sequence[str | None]:
+    """Return what an asset runs for: each snapshot, or once."""
+    return pipeline.recipe.snapshots if pipeline.graph.assets[asset].is_by_snapshot else (None,)
 
 
 def resolve_lock(session: Session, folder: Path) -> str:
@@ -264,37 +342,63 @@ def _unpinned(pipeline: Pipeline) -> list[str]:
     ]
 
 
-def pin_sources(session: Session) -> None:
+def pin_sources(session: Session, record: Record | None = None) -> None:
     """List and hash the files of every snapshot; those of a version that is built again are
     pinned already. Under a lock they must be those that it names, and so must models."""
+    record = record or InProcess()
     session.pipeline.check_models()
     for name in session.pipeline.recipe.snapshots if not session.replaces else ():
-        pin_snapshot(session.pipeline, session.registry, name)
+        with record.running(SOURCE_FILES, name):
+            pin_snapshot(session.pipeline, session.registry, name)
     if session.lock is not None:
         check_inputs(session.lock, session.pipeline.inputs())
         check_models(session.lock, models_from_outside(session.pipeline))
 
 
-def run_assets(session: Session, record: Record | None = None) -> None:
+def run_assets(session: Session) -> None:
     """Run what is missing of every asset that a version is made of."""
-    record, pipeline, told = record or InProcess(), session.pipeline, set[str]()
+    for asset in session.pipeline.graph.assets:
+        run_one(session, asset, InProcess())
+    _remember(session)
+
+
+def run_one(session: Session, asset: str, record: Record) -> None:
+    """Run what is missing of an asset, for all snapshots."""
+    pipeline = session.pipeline
+    tell_before(session, asset)
     metrics: list[MetricRow] = []
-    for asset, snapshot in _assets(pipeline):
-        if asset not in told:
-            told.add(asset)
-            tell_before(session, asset)
-        last = record.last(asset, snapshot)
-        with contextlib.suppress(MissingInput):
-            if last is not None and last == content_hash(pipeline, asset, snapshot):
+    try:
+        for snapshot in _snapshots(pipeline, asset):
+            if _is_recorded(pipeline, asset, snapshot, record):
                 continue
-        report = run_asset(
-            pipeline, session.engine, session.registry, session.progress, asset, snapshot
-        )
-        metrics += metric_rows(report)
-        record.ran(report)
-    if metrics:
-        session.registry.add_metrics(metrics)
-    for snapshot in pipeline.recipe.snapshots:  # parts that no order touched: not compared again
+            with record.running(asset, snapshot):
+                report = run_asset(
+                    pipeline, session.engine, session.registry, session.progress, asset, snapshot
+                )
+                metrics += metric_rows(report)
+                record.ran(report)
+    finally:
+        if metrics:
+            session.registry.add_metrics(metrics)
+
+
+def _is_recorded(pipeline: Pipeline, asset: str, snapshot: str | None, record: Record) -> bool:
+    """Whether an asset is complete, and recorded as what it is."""
+    last = record.last(asset, snapshot)
+    if last is None:
+        return False
+    if asset == TOKENIZER.asset and pipeline.pin_of(TOKENIZER.name) is None:
+        return False  # what its audit asks for is no part of what it holds
+    try:
+        return last == content_hash(pipeline, asset, snapshot)
+    except MissingInput:
+        return False
+
+
+def _remember(session: Session) -> None:
+    """Note the parts that no order touched: they are not compared again."""
+    pipeline = session.pipeline
+    for snapshot in pipeline.recipe.snapshots:
         remember(pipeline.store, pipeline.tasks(DOCUMENTS.name, snapshot), pipeline.suppressions)
 
 

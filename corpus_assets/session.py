@@ -127,11 +127,11 @@ def reopen_session(
     workers: int = 1,
     progress: Progress | None = None,
     requests: Sequence[int] = (),
-    engine: EngineChoice | None = None,
+    engine: EngineChoice | Engine | None = None,
 ) -> Iterator[Session]:
     """Open a session that builds a published version again: its recipe, its copies of what that
     names, its pinned calibrations, and the takedowns in force now. What it publishes takes the
-    version's place."""
+    version's place. An engine that is given stays open."""
     store, registry = open_home(home)
     row = registry.version(version)
     check_published(store, registry, row)
@@ -140,10 +140,12 @@ def reopen_session(
     lock = published_lock(store, row)
     chosen = engine or EngineChoice(workers=workers)
     progress = progress or Silent()
-    with (
-        open_kept(store, published_files(store, row)) as kept,
-        chosen.opened(home.store_url, function_of, progress.told) as opened,
-    ):
+    with contextlib.ExitStack() as stack:
+        kept = stack.enter_context(open_kept(store, published_files(store, row)))
+        if isinstance(chosen, EngineChoice):
+            opened = stack.enter_context(chosen.opened(home.store_url, function_of, progress.told))
+        else:
+            opened = chosen
         pipeline = Pipeline(
             recipe,
             Locations(folder, home, kept),

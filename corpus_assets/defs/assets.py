@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import dagster as dg
 import pyarrow as pa
 
+from corpus_assets.build import SOURCE_FILES
 from corpus_assets.core.stage import Asset, Graph
-from corpus_assets.defs.build import SOURCE_FILES, source_metadata
 from corpus_assets.defs.evidence_assets import heldout_set_asset, proxy_runs_asset
 from corpus_assets.defs.materialize import check_specs, materialize_stage
 from corpus_assets.defs.partitions import EVERY, SNAPSHOTS
+from corpus_assets.defs.record import source_metadata
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.version_assets import corpus_version_asset, release_gate_asset
 from corpus_assets.graph.run import pin_snapshot

@@ -1,13 +1,18 @@
-"""A build as one run of Dagster's: each asset's materialization and checks are events of the run as
-soon as the asset is done.
+"""A build as a run of Dagster's with a step for each asset: the steps of a job drive those of
+`corpus_assets.build`.
 
-A step for every asset and snapshot would cost more than the work on a small corpus (ADR 0042).
-What is complete in the store and already known to Dagster with the same data version is passed over.
+The session, its workers and its lease are opened once for a run and closed with it (ADR 0055). A step
+does all that is to be done up to its asset. In a run from the beginning that is its asset. In one
+that goes on after a failure, it is found in the store what earlier steps left, or made anew where the
+recipe has changed since.
 """
 
+import contextlib
 import fcntl
 import os
-from collections.abc import Callable, Mapping
+import uuid
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
@@ -16,36 +21,23 @@ from pydantic import Field
 
 from catalog.db.leases import is_gone, process_name
 from catalog.formats.store import private
-from corpus_assets.build import Work, build
+from corpus_assets.build import CORPUS_VERSION, SOURCE_FILES, STEPS, Build, InProcess, Step
+from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.progress import Silent
 from corpus_assets.defs.folder import prepared_folder
-from corpus_assets.defs.materialize import (
-    ChecksFailed,
-    blocking,
-    check_evaluation,
-    cluster_metadata,
-    outcomes_of,
-    stage_metadata,
-)
-from corpus_assets.defs.partitions import SNAPSHOTS, VERSIONS
 from corpus_assets.defs.progress import Observed, failure_of
-from corpus_assets.defs.resources import (
-    RECIPE_TAG,
-    VERSION_TAG,
-    CorpusResource,
-    takedown_tags,
-)
-from corpus_assets.defs.version_assets import CORPUS_VERSION, gate_events, recorded_version
-from corpus_assets.graph.checks import CheckOutcome
-from corpus_assets.graph.run import AssetReport, StageIncomplete
-from corpus_assets.ingest.snapshots import SnapshotFiles
-from corpus_assets.session import Session
-from corpus_assets.versions.version import Version
+from corpus_assets.defs.record import RunRecord
+from corpus_assets.defs.resources import RECIPE_TAG, CorpusResource, takedown_tags
+from corpus_assets.graph.run import StageIncomplete
+from corpus_assets.session import Session, build_lease
+from corpus_assets.stages import STAGES
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 BUILD_TAG = "corpus/build"
-DATA_VERSION = "dagster/data_version"
-SOURCE_FILES = "source_files"
+ABOUT = {
+    SOURCE_FILES: "Pin the files of every snapshot.",
+    CORPUS_VERSION: "Publish the version.",
+} | {asset.name: asset.last.about for asset in STAGES.assets.values()}
 
 
 class BuildConfig(dg.Config):
@@ -57,187 +49,171 @@ class BuildConfig(dg.Config):
     )
 
 
-class _Logged(Silent):
-    def __init__(self, context: dg.OpExecutionContext) -> None:
-        self._log = context.log
+class Underway:
+    """What the steps of a run drive, in this process: the steps of builds that are left to do."""
 
-    def finished(self, asset: str, snapshot: str | None, cached: int, ran: int) -> None:
-        where = f"{asset} of {snapshot}" if snapshot else asset
-        self._log.info(f"{where}: {ran} parts run, {cached} found")
+    def __init__(self, context: dg.OpExecutionContext | None, steps: Sequence[Step] = ()) -> None:
+        self.context = context  # of the step that is under way
+        self.left = deque(steps)
+        self.until_end = contextlib.ExitStack()
+        self.opened: object = None  # whatever was opened for the run, for its last step
+        self.failed: BaseException | None = None
+        self._records: dict[int, RunRecord] = {}
 
-    def told(self, line: str) -> None:
-        self._log.info(line)
+    def tell(self, line: str) -> None:
+        if self.context is not None:
+            self.context.log.info(line)
+
+    def advance(self, context: dg.OpExecutionContext, name: str = "") -> None:
+        """Do what is left up to a step, or all of it, recorded as part of the step that is under
+        way."""
+        self.context = context
+        while any(name in ("", step.name) for step in self.left):
+            self._do(context, self.left.popleft())
+
+    def _do(self, context: dg.OpExecutionContext, step: Step) -> None:
+        session = step.session
+        if session is None:
+            step.run(InProcess())
+            return
+        if id(session) not in self._records:
+            self._records[id(session)] = RunRecord(context, session)
+        record = self._records[id(session)]
+        record.context = context
+        told = session.progress
+        session.progress = Observed(told, context)
+        try:
+            step.run(record)
+        finally:
+            session.progress = told
 
 
-@dg.op
-def build_corpus(
+_UNDERWAY: dict[str, Underway] = {}  # by run
+
+Opening = Callable[[Underway, dg.OpExecutionContext, CorpusResource], Sequence[Step]]
+
+
+def run_step(
+    context: dg.OpExecutionContext, corpus: CorpusResource, name: str, opening: Opening
+) -> Underway:
+    """Do a step of a run; the first one of a process opens what all of them need, unless a command
+    has done so."""
+    found = _UNDERWAY.get(context.run_id)
+    underway = found or Underway(context)
+    try:
+        if found is None:
+            _UNDERWAY[context.run_id] = underway
+            corpus.at_end(lambda: _UNDERWAY.pop(context.run_id, None))
+            corpus.at_end(underway.until_end.close)
+            underway.left.extend(opening(underway, context, corpus))
+        underway.advance(context, name)
+    except BaseException as error:
+        underway.failed = error
+        underway.until_end.__exit__(type(error), error, error.__traceback__)
+        if isinstance(error, StageIncomplete):
+            raise failure_of(error) from error
+        raise
+    return underway
+
+
+def chained(ops: Mapping[str, dg.OpDefinition]) -> None:
+    """Let each op of a job wait for the one before it: they share a session, and what fails ends the
+    run."""
+    done = None
+    for name, op in ops.items():
+        step = op.alias(name)
+        done = step() if done is None else step(done)
+
+
+def step_ops(prefix: str, opening: Opening) -> dict[str, dg.OpDefinition]:
+    """Return an op for each asset of a build. Op names are unique in a code location, and each asset
+    has one of its own."""
+
+    def op_of(asset: str) -> dg.OpDefinition:
+        @dg.op(
+            name=f"{prefix}_{asset}",
+            description=ABOUT[asset],
+            ins={} if asset == SOURCE_FILES else {"after": dg.In(dg.Nothing)},
+            out=dg.Out(dg.Nothing),
+        )
+        def run(context: dg.OpExecutionContext, corpus: CorpusResource) -> None:
+            run_step(context, corpus, asset, opening)
+
+        return run
+
+    return {asset: op_of(asset) for asset in STEPS}
+
+
+def _open_build(
+    underway: Underway, context: dg.OpExecutionContext, corpus: CorpusResource
+) -> Sequence[Step]:
+    """Open the recipe for a run that was started in the UI."""
+    asked: Any = context.run_config
+    version = asked.get("ops", {}).get(CORPUS_VERSION, {}).get("config", {}).get("version")
+    enter = underway.until_end.enter_context
+    session = enter(corpus.session(Observed(Silent(), context)))
+    context.instance.add_run_tags(context.run_id, {RECIPE_TAG: session.pipeline.recipe.name})
+    enter(build_lease(session))
+    session.progress = Silent()  # each step tells its own log
+    return Build(session, version or None, release=False).steps()
+
+
+@dg.op(description=ABOUT[CORPUS_VERSION], ins={"after": dg.In(dg.Nothing)}, out=dg.Out(dg.Nothing))
+def publish_version(
     context: dg.OpExecutionContext, config: BuildConfig, corpus: CorpusResource
 ) -> None:
-    """Build a version of the recipe, as `corpus build` does; what is there is not computed again."""
-    if is_done_by_command(context):
-        return
-    with corpus.session(_Logged(context)) as session:
-        made = build(session, config.version or None, InStep(context), release=False)
-    context.add_output_metadata({"version": made.name, "lock_digest": made.lock.digest})
+    run_step(context, corpus, CORPUS_VERSION, _open_build)
 
 
 @dg.job(executor_def=dg.in_process_executor)
 def build_version() -> None:
     """Build and publish a candidate of the recipe: all assets, in the right order. The asset
     `release_gate`, or `catalog release`, lets it go."""
-    build_corpus()
-
-
-_GIVEN: list[Callable[[dg.OpExecutionContext], None]] = []
-
-
-def is_done_by_command(context: dg.OpExecutionContext) -> bool:
-    """Let the command that started this run do its work in it, where there is one."""
-    if not _GIVEN:
-        return False
-    _GIVEN.pop()(context)
-    return True
+    chained(step_ops("build", _open_build) | {CORPUS_VERSION: publish_version})
 
 
 class InStep:
-    """Records builds in the step that is under way."""
+    """Does steps of builds within a step of a run that is under way."""
 
     def __init__(self, context: dg.OpExecutionContext) -> None:
         self._context = context
 
-    def knows(self, session: Session, version: Version) -> bool:
-        return last_data_version(self._context.instance, CORPUS_VERSION, version.name) is not None
+    def knows(self, session: Session, version: object) -> bool:
+        return False
 
-    def within(self, session: Session, name: str, work: Work) -> Version | None:
-        told = session.progress
-        session.progress = Observed(told, self._context)
+    def run(self, steps: Sequence[Step], version: str = "") -> None:
+        Underway(self._context, steps).advance(self._context)
+
+    def built(self, session: Session, version: object) -> None:
+        return
+
+
+def in_run_of(job: dg.JobDefinition, config: Mapping[str, Any], steps: Sequence[Step]) -> None:
+    """Do the steps of builds in a new run of a job; an error of theirs comes out as itself."""
+    sessions = [step.session for step in steps if step.session is not None]
+    recipes = dict.fromkeys(session.pipeline.recipe.name for session in sessions)
+    tags = {BUILD_TAG: process_name(), RECIPE_TAG: ",".join(recipes)}
+    tags |= takedown_tags(sessions[0].requests) if sessions[0].requests else {}
+    run_id = str(uuid.uuid4())
+    underway = _UNDERWAY[run_id] = Underway(None, steps)
+    with open_instance(sessions[0]) as instance:
         try:
-            return work(RunRecord(self._context, session))
-        except StageIncomplete as error:
-            raise failure_of(error) from error
-        finally:
-            session.progress = told
-
-
-def in_run_of(
-    job: dg.JobDefinition, config: Mapping[str, Any], session: Session, work: Work
-) -> Version | None:
-    """Do the work of a build in a new run of a job; an error of the work comes out as itself."""
-    done: list[Version | None] = []
-    failed: list[BaseException] = []
-
-    def given(context: dg.OpExecutionContext) -> None:
-        try:
-            done.append(InStep(context).within(session, "", work))
-        except BaseException as error:
-            is_ours = isinstance(error, dg.Failure) and error.__cause__ is not None
-            failed.append(error.__cause__ if is_ours and error.__cause__ else error)
-            raise
-
-    tags = {BUILD_TAG: process_name(), RECIPE_TAG: session.pipeline.recipe.name}
-    tags |= takedown_tags(session.requests) if session.requests else {}
-    _GIVEN.append(given)
-    with open_instance(session) as instance:
-        try:
-            job.execute_in_process(
+            done = job.execute_in_process(
                 QUIET | dict(config),
                 instance=instance,
                 tags=tags,
+                run_id=run_id,
                 resources={"corpus": CorpusResource()},
+                raise_on_error=False,  # so that what is downstream is marked as skipped
             )
         except dg.DagsterExecutionInterruptedError:  # no Exception: it would pass by every handler
             raise KeyboardInterrupt from None
-        except Exception:
-            if not failed:
-                raise
-            raise failed[0] from None
         finally:
-            _GIVEN.clear()
-    return done[0]
-
-
-class RunRecord:
-    """Records a build as events of the step that runs it."""
-
-    def __init__(self, context: dg.OpExecutionContext, session: Session) -> None:
-        self._context, self._session = context, session
-        self._instance = context.instance
-        snapshots = list(session.pipeline.recipe.snapshots)
-        self._instance.add_dynamic_partitions(SNAPSHOTS.name or "", snapshots)
-        names = [SOURCE_FILES, *session.pipeline.graph.assets]
-        records = self._instance.get_asset_records([dg.AssetKey(name) for name in names])
-        entries = [record.asset_entry for record in records]
-        self._known = {e.asset_key.to_user_string() for e in entries if e.last_materialization}
-        for snapshot in snapshots:
-            files = session.pipeline.snapshot_files(snapshot)
-            if self.last(SOURCE_FILES, snapshot) != files.content_hash:
-                metadata = source_metadata(files)
-                self._materialized(SOURCE_FILES, snapshot, metadata, files.content_hash)
-
-    def last(self, asset: str, snapshot: str | None) -> str | None:
-        if asset not in self._known:
-            return None
-        return last_data_version(self._instance, asset, snapshot)
-
-    def ran(self, report: AssetReport) -> None:
-        outcomes = outcomes_of(self._session, report)
-        metadata = stage_metadata(report, outcomes) | cluster_metadata(self._session, report)
-        self._materialized(report.asset, report.snapshot, metadata, report.content_hash)
-        for one in outcomes:
-            self._checked(report.asset, report.snapshot, one)
-        blocked = blocking(outcomes)
-        if blocked:
-            where = f"{report.asset} of {report.snapshot}" if report.snapshot else report.asset
-            raise ChecksFailed(
-                "; ".join(f"{where}: {one.name}: {one.message}" for one in blocked)
-                + "; nothing downstream was run and no version published: look into it, or raise "
-                "the bound in the recipe, then run the same command again"
-            )
-
-    def published(self, version: Version) -> None:
-        self._instance.add_dynamic_partitions(VERSIONS.name or "", [version.name])
-        self._instance.add_run_tags(self._context.run_id, {VERSION_TAG: version.name})
-        metadata, content, outcome = recorded_version(self._session, version)
-        self._materialized(CORPUS_VERSION, version.name, metadata, content)
-        self._checked(CORPUS_VERSION, version.name, outcome)
-        known = set(self._instance.get_dynamic_partitions(VERSIONS.name or ""))
-        for old in self._session.replaces:
-            if old in known:
-                self._context.log_event(_revoked(old, version.name))
-
-    def gated(self, version: Version, told: str) -> None:
-        for event in gate_events(self._session.registry, version.name, told):
-            self._context.log_event(event)  # type: ignore[arg-type]  # it takes checks too
-
-    def _checked(self, asset: str, partition: str | None, outcome: CheckOutcome) -> None:
-        evaluation = check_evaluation(asset, partition, outcome)
-        self._context.log_event(evaluation)  # type: ignore[arg-type]  # it takes checks too
-
-    def _materialized(
-        self, asset: str, partition: str | None, metadata: Mapping[str, Any], content: str
-    ) -> None:
-        self._context.log_event(
-            dg.AssetMaterialization(
-                asset, partition=partition, metadata=metadata, tags={DATA_VERSION: content}
-            )
-        )
-
-
-def source_metadata(files: SnapshotFiles) -> dict[str, int | str]:
-    """Return what the UI shows of a snapshot's pinned files."""
-    size = sum(file.size for file in files.files)
-    return {"files": len(files.files), "bytes": size, "location": files.location}
-
-
-def _revoked(version: str, replaced_by: str) -> dg.AssetObservation:
-    """Return what the UI shows on a version that takedowns revoked."""
-    said = f"**Revoked.** {replaced_by} took its place: train on that one."
-    return dg.AssetObservation(
-        CORPUS_VERSION,
-        partition=version,
-        description=f"revoked, replaced by {replaced_by}",
-        metadata={"revoked": dg.MetadataValue.md(said), "replaced_by": replaced_by},
-    )
+            del _UNDERWAY[run_id]
+    if underway.failed is not None:
+        raise underway.failed
+    if not done.success:
+        raise CorpusError(f"Dagster could not run the build: its run {run_id} says why")
 
 
 def open_instance(session: Session) -> DagsterInstance:
@@ -250,18 +226,6 @@ def open_instance(session: Session) -> DagsterInstance:
         instance = DagsterInstance.from_config(str(folder))
     _close_dead_runs(instance)
     return instance
-
-
-def last_data_version(instance: DagsterInstance, asset: str, partition: str | None) -> str | None:
-    """Return the data version of an asset's last materialization."""
-    records = instance.fetch_materializations(
-        dg.AssetRecordsFilter(
-            dg.AssetKey(asset), asset_partitions=[partition] if partition else None
-        ),
-        limit=1,
-    ).records
-    materialization = records[0].asset_materialization if records else None
-    return (materialization.tags or {}).get(DATA_VERSION) if materialization else None
 
 
 def _close_dead_runs(instance: DagsterInstance) -> None:

@@ -1,11 +1,13 @@
 """From an asset's run to what Dagster shows of it: metadata that plots, and its checks."""
 
+import contextlib
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import dagster as dg
 
+from catalog.errors import CatalogError
 from corpus_assets.clean.stage import CLEAN_TEXT
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.files import MEMBERS
@@ -16,7 +18,13 @@ from corpus_assets.defs.partitions import SNAPSHOTS
 from corpus_assets.defs.progress import Observed, failure_of
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.graph.checks import TOKENIZER_CHECKS, CheckOutcome, check_asset, tokenizer_checks
-from corpus_assets.graph.run import AssetReport, StageIncomplete, metric_rows, run_asset
+from corpus_assets.graph.run import (
+    AssetReport,
+    StageIncomplete,
+    content_hash,
+    metric_rows,
+    run_asset,
+)
 from corpus_assets.scrub.texts import SCRUBBED
 from corpus_assets.select.stage import SELECTION
 from corpus_assets.session import Session
@@ -90,6 +98,11 @@ def materialize_stage(
             )
         except StageIncomplete as error:
             raise failure_of(error) from error
+        except Exception:
+            for outcome in checks_of_refused(session, asset):
+                evaluation = check_evaluation(asset, snapshot, outcome)
+                context.log_event(evaluation)  # type: ignore[arg-type]  # it takes checks too
+            raise
         session.registry.add_metrics(metric_rows(report))
         outcomes, sizes = outcomes_of(session, report), cluster_metadata(session, report)
     return dg.MaterializeResult(
@@ -107,6 +120,18 @@ def outcomes_of(session: Session, report: AssetReport) -> list[CheckOutcome]:
     if report.asset == TOKENIZER.name:
         outcomes += tokenizer_checks(session.pipeline)
     return outcomes
+
+
+def checks_of_refused(session: Session, asset: str) -> list[CheckOutcome]:
+    """Return the checks of an asset that is complete and was refused all the same: a tokenizer that
+    fails its audit. None where it is not complete."""
+    declared = session.pipeline.graph.assets.get(asset)
+    if declared is None or declared.is_by_snapshot:
+        return []
+    with contextlib.suppress(CorpusError, CatalogError):  # the first error is the one to tell
+        content_hash(session.pipeline, asset, None)
+        return outcomes_of(session, AssetReport(asset, None))
+    return []
 
 
 def cluster_metadata(session: Session, report: AssetReport) -> dict[str, dg.MetadataValue]:

@@ -64,6 +64,8 @@ class Observed:
 
     def finished(self, asset: str, snapshot: str | None, cached: int, ran: int) -> None:
         self._told.finished(asset, snapshot, cached, ran)
+        where = f"{asset} of {snapshot}" if snapshot else asset
+        self._context.log.info(f"{where}: {ran} parts run, {cached} cached")
 
     def told(self, line: str) -> None:
         self._told.told(line)

@@ -2,11 +2,11 @@
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import dagster as dg
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from corpus_assets.core.home import Home
 from corpus_assets.core.progress import Progress
@@ -43,6 +43,18 @@ class CorpusResource(dg.ConfigurableResource):
     recalibrate: bool = Field(
         default=False, description="Resolve all calibrations anew, whatever is pinned."
     )
+
+    _ending: contextlib.ExitStack = PrivateAttr(default_factory=contextlib.ExitStack)
+
+    @contextlib.contextmanager
+    def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["CorpusResource"]:
+        """Live as long as the steps of a run in one process."""
+        with self._ending:
+            yield self
+
+    def at_end(self, callback: Callable[[], object]) -> None:
+        """Have something called when the run's steps are done, or one of them failed."""
+        self._ending.callback(callback)
 
     @property
     def chosen_recipe(self) -> str:

@@ -2,12 +2,12 @@
 Dagster need not be asked. It is loaded once there is something to record: a build that finds
 everything done needs none of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from catalog.formats.store import make_folder, private
-from corpus_assets.build import Work
+from corpus_assets.build import CORPUS_VERSION, Step
 from corpus_assets.core.store import sha256_hex
 from corpus_assets.session import Session
 from corpus_assets.versions.version import Version
@@ -27,30 +27,27 @@ class DagsterRuns:
         note = _note(session, version)
         return note.exists() and note.read_text() == sha256_hex(version.manifest_bytes)
 
-    def within(self, session: Session, name: str, work: Work) -> Version | None:
+    def run(self, steps: Sequence[Step], version: str = "") -> None:
         from corpus_assets.defs.build import build_version, in_run_of
 
-        if session.requests:
+        (first, *_) = (step.session for step in steps if step.session is not None)
+        if first.requests:
             from corpus_assets.defs.takedown_sensor import takedown_job
 
-            made = in_run_of(takedown_job, {}, session, work)
-        else:
-            config = {
-                "ops": {"build_corpus": {"config": {"version": name}}},
-                "resources": {"corpus": {"config": self._config}},
-            }
-            made = in_run_of(build_version, config, session, work)
-        if made is not None:
-            _note_known(session, made)
-        return made
+            in_run_of(takedown_job, {}, steps)
+            return
+        config = {
+            "ops": {CORPUS_VERSION: {"config": {"version": version}}},
+            "resources": {"corpus": {"config": self._config}},
+        }
+        in_run_of(build_version, config, steps)
 
-
-def _note_known(session: Session, version: Version) -> None:
-    """Note that a version was recorded."""
-    note = _note(session, version)
-    make_folder(note.parent)
-    with open(note, "w", opener=private) as file:
-        file.write(sha256_hex(version.manifest_bytes))
+    def built(self, session: Session, version: Version) -> None:
+        """Note that a version was recorded."""
+        note = _note(session, version)
+        make_folder(note.parent)
+        with open(note, "w", opener=private) as file:
+            file.write(sha256_hex(version.manifest_bytes))
 
 
 def _note(session: Session, version: Version) -> Path:

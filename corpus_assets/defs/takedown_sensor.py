@@ -16,25 +16,33 @@ after a minute, then two, four, up to an hour.
 import contextlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 
 import dagster as dg
 
 from catalog.db.registry import Registry
 from catalog.db.rows import TakedownRow
-from catalog.errors import CatalogError
+from catalog.errors import CatalogError, OrdersChanged
 from catalog.takedown.requests import Rematched
+from corpus_assets.build import Record, Step
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.identity import digest
 from corpus_assets.core.store import Store
-from corpus_assets.defs.build import InStep, is_done_by_command
+from corpus_assets.defs.build import InStep, Underway, chained, run_step, step_ops
 from corpus_assets.defs.links import certificate_links
 from corpus_assets.defs.resources import CorpusResource, takedown_tags
 from corpus_assets.recipe.recipe import TakedownSettings
 from corpus_assets.session import open_home
-from corpus_assets.takedown.run import release_dead_claims, run_pending
+from corpus_assets.takedown.run import (
+    CERTIFICATES,
+    MORE_CAME_IN,
+    Takedowns,
+    open_takedowns,
+    release_dead_claims,
+)
 from corpus_assets.versions.published import load_published_recipe
 
 RUN_KEY_TAG = "dagster/run_key"
@@ -42,11 +50,10 @@ MAX_PAUSE_MINUTES = 60.0
 NAMES_IN_TAG = 10
 
 
-@dg.op
-def carry_out_takedowns(context: dg.OpExecutionContext, corpus: CorpusResource) -> None:
-    """Build every live version without what the pending requests name."""
-    if is_done_by_command(context):
-        return
+def _open_takedowns(
+    underway: Underway, context: dg.OpExecutionContext, corpus: CorpusResource
+) -> Sequence[Step]:
+    """Claim what waits and open all live versions, for a run that no command started."""
 
     def tag(requests: Sequence[int], found: Rematched) -> None:
         tags = takedown_tags(requests) | {
@@ -57,11 +64,31 @@ def carry_out_takedowns(context: dg.OpExecutionContext, corpus: CorpusResource) 
 
     home = Home.resolve(corpus.home or None)
     engine = corpus.chosen_engine(local_workers=1)
-    outcome = run_pending(home, engine, context.log.info, tag, InStep(context))
-    if outcome is None:
+    opened = open_takedowns(home, engine, underway.tell, tag)
+    work = underway.opened = underway.until_end.enter_context(opened)
+    steps = work.begin()
+    if not steps:
         context.log.info("no takedown is pending")
-        return
-    residue = outcome.residue
+
+    def again(step: Step, record: Record) -> None:
+        """Do a step; where takedowns came in meanwhile, it does all that is left."""
+        try:
+            step.run(record)
+        except OrdersChanged:
+            underway.left.clear()
+            underway.tell(MORE_CAME_IN)
+            work.run(InStep(underway.context or context))
+
+    return [replace(step, run=partial(again, step)) for step in steps]
+
+
+@dg.op(ins={"after": dg.In(dg.Nothing)}, out=dg.Out(dg.Nothing))
+def carry_out_takedowns(context: dg.OpExecutionContext, corpus: CorpusResource) -> None:
+    """Delete what no live version uses any more, search for the removed texts, and certify."""
+    work = run_step(context, corpus, CERTIFICATES, _open_takedowns).opened
+    if not isinstance(work, Takedowns) or work.outcome is None:
+        return  # a command tells itself what it did, and there may have been nothing to do
+    outcome, residue = work.outcome, work.outcome.residue
     context.add_output_metadata(
         {
             "requests": list(outcome.requests),
@@ -83,8 +110,8 @@ def carry_out_takedowns(context: dg.OpExecutionContext, corpus: CorpusResource) 
 
 @dg.job(executor_def=dg.in_process_executor)
 def takedown_job() -> None:
-    """Carry out the takedowns that are pending."""
-    carry_out_takedowns()
+    """Carry out the takedowns that are pending: build every live version without what they name."""
+    chained(step_ops("rebuild", _open_takedowns) | {CERTIFICATES: carry_out_takedowns})
 
 
 @dataclass(frozen=True)

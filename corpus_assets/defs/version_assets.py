@@ -6,7 +6,9 @@ from typing import Any
 import dagster as dg
 
 from catalog.db.registry import Registry
+from corpus_assets.build import CORPUS_VERSION
 from corpus_assets.core.home import Home
+from corpus_assets.core.identity import digest
 from corpus_assets.core.store import sha256_hex
 from corpus_assets.defs.links import certificate_links, version_links
 from corpus_assets.defs.materialize import check_evaluation, check_spec
@@ -21,8 +23,9 @@ from corpus_assets.versions.statistics import Step, funnel
 from corpus_assets.versions.version import Version, make_version
 
 Result = dg.MaterializeResult
-CORPUS_VERSION = "corpus_version"
 RELEASE_GATE = "release_gate"
+VERSION_READS = "lineage_keys"
+VERSION_CODE = "1"  # of both assets
 
 
 @dg.asset(
@@ -30,8 +33,8 @@ RELEASE_GATE = "release_gate"
     partitions_def=VERSIONS,
     group_name="release",
     kinds={"python", "json"},
-    deps=[dg.AssetDep("lineage_keys", partition_mapping=EVERY)],
-    code_version="1",
+    deps=[dg.AssetDep(VERSION_READS, partition_mapping=EVERY)],
+    code_version=VERSION_CODE,
     check_specs=[
         check_spec(
             CORPUS_VERSION,
@@ -87,7 +90,7 @@ def recorded_version(
     group_name="release",
     kinds={"python", "sql"},
     deps=[corpus_version_asset],
-    code_version="1",
+    code_version=VERSION_CODE,
     check_specs=[
         check_spec(RELEASE_GATE, "released", "All gates of the version have passed.", VERSIONS)
     ],
@@ -97,14 +100,13 @@ def release_gate_asset(context: dg.AssetExecutionContext, corpus: CorpusResource
     name = context.partition_key
     _, registry = open_home(Home.resolve(corpus.home or None))
     told = release_if_passed(registry, name)
-    metadata, outcome = recorded_gates(registry, name, told)
+    metadata, content, outcome = recorded_gates(registry, name, told)
     return dg.MaterializeResult(
         metadata=metadata,
+        data_version=dg.DataVersion(content),
         check_results=[
             dg.AssetCheckResult(
-                check_name=outcome.check_name,
-                passed=outcome.passed,
-                description=outcome.description,
+                check_name=outcome.name, passed=outcome.passed, description=outcome.message
             )
         ],
     )
@@ -112,8 +114,9 @@ def release_gate_asset(context: dg.AssetExecutionContext, corpus: CorpusResource
 
 def recorded_gates(
     registry: Registry, name: str, told: str
-) -> tuple[dict[str, Any], dg.AssetCheckEvaluation]:
-    """Return what Dagster shows of a version's gates, and whether it is released."""
+) -> tuple[dict[str, Any], str, CheckOutcome]:
+    """Return what Dagster shows of a version's gates, their data version, and whether the version
+    is released."""
     gates, row = registry.gates(name), registry.version(name)
     lines = [
         f"| {g.name} | {'passed' if g.passed else 'closed'} | {g.detail.get('message', '')} |"
@@ -128,16 +131,20 @@ def recorded_gates(
     ]
     shown = "\n\n".join([listed, *drawn])
     metadata = {"state": row.state, "gates": dg.MetadataValue.md(shown), **numbers}
-    outcome = CheckOutcome("released", row.state == "released", told)
-    return metadata, check_evaluation(RELEASE_GATE, name, outcome)
+    content = digest([row.state, [[g.name, g.passed, g.value] for g in gates]])
+    return metadata, content, CheckOutcome("released", row.state == "released", told)
 
 
 def gate_events(
     registry: Registry, name: str, told: str
 ) -> tuple[dg.AssetMaterialization, dg.AssetCheckEvaluation]:
     """Return the asset `release_gate` of a version and its check as events of a run."""
-    metadata, outcome = recorded_gates(registry, name, told)
-    return dg.AssetMaterialization(RELEASE_GATE, partition=name, metadata=metadata), outcome
+    metadata, content, outcome = recorded_gates(registry, name, told)
+    tags = {"dagster/data_version": content}
+    return (
+        dg.AssetMaterialization(RELEASE_GATE, partition=name, metadata=metadata, tags=tags),
+        check_evaluation(RELEASE_GATE, name, outcome),
+    )
 
 
 def _funnel_table(steps: Sequence[Step]) -> dg.TableMetadataValue:

@@ -13,7 +13,7 @@ the same requests and comes to the same result.
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import click
@@ -31,7 +31,7 @@ from catalog.takedown.certificates import broken_links
 from catalog.takedown.left import documents_left
 from catalog.takedown.requests import Rematched, look_again
 from catalog.takedown.signing import Trust
-from corpus_assets.build import Runner, build_unless
+from corpus_assets.build import Build, InProcess, Record, Runner, Step, side_by_side
 from corpus_assets.core.display import display
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
@@ -39,12 +39,12 @@ from corpus_assets.core.lock import Lock
 from corpus_assets.core.progress import Progress
 from corpus_assets.core.store import Store, local_checked
 from corpus_assets.evidence.home import forget_heldout
-from corpus_assets.graph.engine.base import Cleared
+from corpus_assets.graph.engine.base import Cleared, Engine
 from corpus_assets.graph.engine.choice import EngineChoice
 from corpus_assets.graph.leases import collecting, lease_s, owner_name, renewing, takedown_run
 from corpus_assets.ingest.purge import covered_keys
 from corpus_assets.ingest.suppressions import Suppressions
-from corpus_assets.session import open_home, reopen_session
+from corpus_assets.session import build_lease, open_home, reopen_session
 from corpus_assets.signals.imported import imports, redact
 from corpus_assets.stages import STAGES, function_of
 from corpus_assets.takedown.certificate import (
@@ -68,6 +68,9 @@ from corpus_assets.versions.removed import (
 )
 
 MAX_NAMED = 5  # files in a request's error; the certificate has all
+CERTIFICATES = "certificates"
+"""The step after all versions: deletion, search and proof."""
+MORE_CAME_IN = "takedowns came in: building again without what they name"
 TAKEDOWN_NAME = re.compile(r"^(?P<base>.+)\.td(?P<number>\d+)$")
 
 Tell = Callable[[str], None]
@@ -198,35 +201,34 @@ def run_pending(
     Waits for another run that is at work: what that one leaves is done here. `on_found` hears
     which requests the run is for and what they touch, before anything is built.
     """
+    with open_takedowns(home, engine, tell, on_found, progress) as work:
+        work.run(runner or InProcess())
+        return work.outcome
+
+
+@contextlib.contextmanager
+def open_takedowns(
+    home: Home,
+    engine: EngineChoice | None = None,
+    tell: Tell = _silent,
+    on_found: OnFound | None = None,
+    progress: Progress | None = None,
+) -> Iterator["Takedowns"]:
+    """Hold the lease of takedown runs; requests that are not finished when it ends failed."""
     store, opened = open_home(home)
     with takedown_run(opened, tell) as registry:
         release_dead_claims(registry)
-        work = _Work(home, store, registry, owner_name(), engine, tell, on_found, runner, progress)
+        work = Takedowns(home, store, registry, owner_name(), engine, tell, on_found, progress)
         try:
-            with renewing(work.claim_again, lease_s()):
-                while not work.try_to_build():
-                    tell("takedowns came in: building again without what they name")
-                if not work.claimed:
-                    return None
-                outcome = work.collect_and_prove()
-            for number, why in outcome.still_open.items():
-                registry.fail_takedowns([number], work.owner, why)
-            done = [number for number in work.claimed if number not in outcome.still_open]
-            with recorded(registry, store):
-                registry.finish_takedowns(done, work.owner, [])
+            yield work
         except BaseException as error:
-            reason = str(error) or "the run was stopped"
-            with contextlib.suppress(CatalogError):  # the first error is the one to tell
-                # by owner: a claim may be stored whose run was stopped before it heard of it
-                running = registry.takedowns(status="running")
-                claimed = [row.id for row in running if row.owner == work.owner]
-                registry.fail_takedowns(claimed, work.owner, f"{type(error).__name__}: {reason}")
+            work.close(f"{type(error).__name__}: {str(error) or 'the run was stopped'}")
             raise
-    return outcome
+        work.close("the run was stopped")
 
 
 @dataclass
-class _Work:
+class Takedowns:
     """One run: what it has claimed so far, and its steps."""
 
     home: Home
@@ -236,53 +238,114 @@ class _Work:
     engine: EngineChoice | None
     tell: Tell
     on_found: OnFound | None = None
-    runner: Runner | None = None
     progress: Progress | None = None
     claimed: dict[int, TakedownRow] = field(default_factory=dict)
+    outcome: Outcome | None = None
+
+    def __post_init__(self) -> None:
+        self._claims = contextlib.ExitStack()  # renews them
+        self._sessions = contextlib.ExitStack()
+        self._builds: list[Build] = []
 
     def claim_again(self) -> None:
         """Extend the claims; they run out soon after a killed run."""
         self.registry.claim_takedowns(list(self.claimed), self.owner, lease_s())
 
-    def try_to_build(self) -> bool:
-        """Claim what waits and build all live versions; False where more came in meanwhile.
+    def run(self, runner: Runner) -> None:
+        """Do all steps, from the beginning where more requests came in meanwhile."""
+        while True:
+            steps = self.begin()
+            try:
+                (runner if self._builds else InProcess()).run(steps)
+            except OrdersChanged:
+                self.tell(MORE_CAME_IN)
+                continue
+            finally:
+                self._sessions.close()
+            for build in self._builds:
+                if build.made is not None:
+                    runner.built(build.session, build.made)
+            return
 
-        Every version that is published holds to all orders in force, so the requests of
-        these orders must be part of this run, else it would certify nothing for them.
+    def begin(self) -> list[Step]:
+        """Return the steps of all that waits now; none, where nothing does."""
+        while True:
+            self._sessions.close()
+            try:
+                return self._steps()
+            except OrdersChanged:
+                self.tell(MORE_CAME_IN)
+
+    def _steps(self) -> list[Step]:
+        """Claim what waits and open all live versions.
+
+        Every version that is published holds to all orders in force, so the requests of these
+        orders must be part of this run, else it would certify nothing for them: `OrdersChanged`
+        says that more came in, now or from a step.
         """
         waiting = [row.id for row in self.registry.free_takedowns()]
         claimed = self.registry.claim_takedowns(waiting, self.owner, lease_s())
+        if not self.claimed and claimed:
+            self._claims.enter_context(renewing(self.claim_again, lease_s()))
         self.claimed |= {row.id: row for row in claimed}
         if not self.claimed:
-            return True
+            return []
         # Copies and descendants may have come in since the request was filed.
         found = look_again(self.registry, CatalogStore(self.home.store_url), list(self.claimed))
         if self.on_found is not None:
             self.on_found(list(self.claimed), found)
         state = self.registry.orders_state()
         if self.registry.free_takedowns(1):
-            return False
+            raise OrdersChanged("takedowns were filed while this run began")
         check_artifact_rows(self.registry)
-        try:
-            for version in self.registry.versions():
-                if version.status == "live":
-                    self._rebuild(version.name, state)
-        except OrdersChanged:
-            return False
-        return True
+        live = [version.name for version in self.registry.versions() if version.status == "live"]
+        choice = self.engine or EngineChoice(workers=1)
+        # One for all: each of them would keep its own workers.
+        engine = self._sessions.enter_context(
+            choice.opened(self.home.store_url, function_of, self.tell)
+        )
+        self._builds = [self._opened(name, state, engine) for name in live]
+        return [*side_by_side(self._builds), Step(CERTIFICATES, self._certify)]
 
-    def _rebuild(self, name: str, state: str) -> None:
-        """Build a version again, and publish it where anything it holds changed."""
+    def _opened(self, name: str, state: str, engine: Engine) -> Build:
+        """Open a version to build it again; it is published where anything it holds changed."""
+        enter = self._sessions.enter_context
         requests = list(self.claimed)
-        asked = "1 request" if len(requests) == 1 else f"{len(requests)} requests"
-        self.tell(f"checking {name} against {asked}")
-        with reopen_session(
-            self.home, name, progress=self.progress, requests=requests, engine=self.engine
-        ) as session:
-            session.registry = self.registry
-            if session.pipeline.suppressions.state != state:
-                raise OrdersChanged("takedowns were filed while this run began")
-            build_unless(session, next_name(name), name, self.runner)
+        self.tell(f"checking {name} against {counted(len(requests), 'request')}")
+        reopened = reopen_session(
+            self.home, name, progress=self.progress, requests=requests, engine=engine
+        )
+        session = enter(reopened)
+        session.registry = self.registry
+        if session.pipeline.suppressions.state != state:
+            raise OrdersChanged("takedowns were filed while this run began")
+        enter(build_lease(session))
+        return Build(session, next_name(name), name)
+
+    def _certify(self, _: Record) -> None:
+        """Delete what is removed, prove it and finish the requests."""
+        self._sessions.close()  # nothing is deleted while a build holds its lease
+        outcome = self.collect_and_prove()
+        self._claims.close()
+        for number, why in outcome.still_open.items():
+            self.registry.fail_takedowns([number], self.owner, why)
+        done = [number for number in self.claimed if number not in outcome.still_open]
+        with recorded(self.registry, self.store):
+            self.registry.finish_takedowns(done, self.owner, [])
+        self.outcome = outcome
+
+    def close(self, why: str) -> None:
+        """End the run; requests that it has not finished failed."""
+        try:
+            self._sessions.close()
+        finally:
+            self._claims.close()
+            if self.outcome is None:
+                with contextlib.suppress(CatalogError):  # the first error is the one to tell
+                    # by owner: a claim may be stored whose run was stopped before it heard of it
+                    running = self.registry.takedowns(status="running")
+                    claimed = [row.id for row in running if row.owner == self.owner]
+                    self.registry.fail_takedowns(claimed, self.owner, why)
 
     def collect_and_prove(self) -> Outcome:
         """Delete, look at the store again, search, certify: the certificate says what was seen.

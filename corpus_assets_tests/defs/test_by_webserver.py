@@ -89,7 +89,7 @@ def test_one_backfill_of_the_whole_graph_gives_the_bytes_of_a_build(
 def test_a_build_that_is_terminated_leaves_nothing_claimed_and_goes_on_when_executed_again(
     services: Deployment, small_build: Place
 ) -> None:
-    config = {"ops": {"build_corpus": {"config": {"version": VERSION}}}}
+    config = {"ops": {"corpus_version": {"config": {"version": VERSION}}}}
     job: dict[str, Any] = {"selector": HERE | {"jobName": "build_version"}, "runConfigData": config}
     run = services.ask(LAUNCH, params=job)["launchRun"]["run"]["runId"]
     registry = services.registry

@@ -293,7 +293,7 @@ def test_a_recipe_without_snapshots_is_not_built(tmp_path: Path) -> None:
 def test_the_job_builds_a_version_as_the_command_does(place: Place) -> None:
     corpus = CorpusResource(recipe=str(place.recipe), home=str(place.home), workers=1)
     before = place.files()
-    config = {"ops": {"build_corpus": {"config": {"version": VERSION}}}}
+    config = {"ops": {"corpus_version": {"config": {"version": VERSION}}}}
     done = build_version.execute_in_process(config, resources={"corpus": corpus})
     assert done.success
     assert place.files() == before

@@ -9,9 +9,9 @@ import pytest
 
 from catalog.db.registry import Registry
 from catalog.db.rows import NewTakedown
+from corpus_assets.build import STEPS
 from corpus_assets.defs.takedown_sensor import (
     LastRun,
-    carry_out_takedowns,
     decide,
     pause_minutes,
     takedown_job,
@@ -19,6 +19,7 @@ from corpus_assets.defs.takedown_sensor import (
 )
 from corpus_assets.recipe.load import load_recipe
 from corpus_assets.recipe.recipe import TakedownSettings
+from corpus_assets.takedown.run import CERTIFICATES
 from corpus_assets_tests.small_corpus import make_small_corpus
 
 AT_ONCE = TakedownSettings()
@@ -187,5 +188,5 @@ def test_when_takedowns_are_carried_out_is_no_part_of_a_recipes_identity(tmp_pat
     assert waiting.identity() == plain.identity()
 
 
-def test_the_job_is_one_step() -> None:
-    assert [node.name for node in takedown_job.nodes] == [carry_out_takedowns.name]
+def test_the_job_has_a_step_for_each_asset_and_one_for_the_proof() -> None:
+    assert {node.name for node in takedown_job.nodes} == {*STEPS, CERTIFICATES}
