@@ -1,11 +1,11 @@
 """What a version must pass to be released, as rows of the catalog; nothing of it is in its files.
 
-A version is published as a candidate with the outcome of each gate. `conservation`, `drift` and
-`audit` are known then; `review` waits for people, whose judgements decide it in the catalog; `models` waits for a comparison where the recipe has an `evidence` section
+A version is published as a candidate with the outcome of each gate. `conservation`, `drift`,
+`audit` and, where the recipe used some, `stand_ins` are known then; `review` waits for people, whose judgements decide it in the catalog; `models` waits for a comparison where the recipe has an `evidence` section
 (`evidence.gate` decides it), and has passed where it has none. Whoever releases looks at these rows.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from catalog.db.judgements import REVIEW, decide
 from catalog.db.registry import Registry
@@ -17,6 +17,7 @@ from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.versions.statistics import drift_checks
 
 MODELS = "models"
+STAND_INS = "stand_ins"
 UNASKED = "no models were asked for"
 INHERITED_SHARE = 0.001
 """A version that takedowns changed by less than this share of tokens inherits the verdict."""
@@ -44,11 +45,25 @@ def version_gates(pipeline: Pipeline, version: str, manifest: Manifest) -> list[
         empty = GateRow(version, REVIEW, False, None, rule.max_disagreement,
                         {"min_judged": rule.min_judged})  # fmt: skip
         found.append(decide(empty, ()))  # counted anew with every judgement
+    stand_ins = pipeline.recipe.stand_ins_in_use()
+    if stand_ins:
+        found.append(_stand_ins(version, stand_ins))
     message = UNASKED
     if asked is not None:
         message = f"not compared with {asked.baseline} yet: `corpus evidence gate {version}`"
     detail = {"outcome": "passed" if asked is None else "undecided", "message": message}
     return [*found, GateRow(version, MODELS, asked is None, detail=detail)]
+
+
+def _stand_ins(version: str, used: Mapping[str, str]) -> GateRow:
+    """Hold back a version that was made without models that its recipe is known by."""
+    named = ", ".join(f"{name} (for {models})" for name, models in sorted(used.items()))
+    message = (
+        f"built with stand-ins: {named}; install the models and build without --stand-ins, or "
+        f"release it as it is: `catalog release {version} --override REASON`"
+    )
+    detail = {"outcome": "failed", "message": message}
+    return GateRow(version, STAND_INS, False, detail=detail)
 
 
 def _gate(

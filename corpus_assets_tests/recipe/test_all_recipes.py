@@ -60,6 +60,7 @@ def test_a_plan_refuses_a_snapshot_of_another_source_as_a_build_does(
         pin_sources(session)
     text = (RECIPES / "demo.yaml").read_text().replace("- name: web\n", "- name: late-web\n")
     other = tmp_path / "other.yaml"
+    shutil.copy(RECIPES / "unspaced-languages.csv", tmp_path)
     other.write_text(text)
     told = [
         said(capsys, command, str(other), "--home", str(home.root), code=1)
@@ -74,6 +75,7 @@ def test_a_plan_refuses_other_files_under_a_pinned_name_as_a_build_does(
 ) -> None:
     text = (RECIPES / "demo.yaml").read_text()
     other = tmp_path / "other.yaml"
+    shutil.copy(RECIPES / "unspaced-languages.csv", tmp_path)
     other.write_text(text.replace("CC-DEMO-2024-10/*.warc.gz", "CC-DEMO-2024-18/*.warc.gz"))
     with open_session(str(RECIPES / "demo.yaml"), home) as session:
         pin_sources(session)
