@@ -11,7 +11,6 @@ order of this file, exact enough for another program to come to the same interva
     compute      how much more compute the baseline needs for the same loss
 """
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -122,7 +121,7 @@ class Difference:
 
     def with_seeds(self, seeds: int) -> "Difference":
         """Return what it would be with so many seeds of the same spread."""
-        common = overlap(even_places(seeds), self.share)
+        common = even_overlap(seeds, self.share)
         factor = widening(seeds, common) / widening(self.seeds, self.common)
         training = self.training_variance * factor
         degrees = self.training_degrees * (seeds - 1) / (self.seeds - 1)
@@ -196,9 +195,20 @@ def overlap(places: Sequence[float], share: float) -> float:
     takes the same share of all documents, from its place on."""
     if share <= 0 or len(places) < 2:
         return 0.0
-    gaps = [abs(one - other) for one, other in itertools.combinations(places, 2)]
-    both = [min(max(share - gap, 0) + max(share - (1 - gap), 0), share) for gap in gaps]
-    return sum(both) / len(both) / share
+    one, other = np.triu_indices(len(places), 1)
+    gaps = np.abs(np.asarray(places)[one] - np.asarray(places)[other])
+    return _common(gaps, share)
+
+
+def even_overlap(seeds: int, share: float) -> float:
+    """Return the overlap of seeds at even places, where each stands to the others as the first."""
+    return _common(np.arange(1, seeds) / seeds, share) if share > 0 and seeds > 1 else 0.0
+
+
+def _common(gaps: Floats, share: float) -> float:
+    """Return the mean share that two windows on the circle have in common, by their distance."""
+    both = np.maximum(share - gaps, 0) + np.maximum(share - (1 - gaps), 0)
+    return float(np.minimum(both, share).mean() / share)
 
 
 def widening(seeds: int, common: float) -> float:

@@ -29,9 +29,9 @@ from corpus_assets.evidence.compare import (
     Scores,
     compare_arms,
     compute_factor,
+    even_overlap,
     even_places,
     fit_curve,
-    overlap,
 )
 from corpus_assets.evidence.results import Run, parse_run, read_runs
 from corpus_assets.versions.gates import MODELS
@@ -111,9 +111,8 @@ class Results:
                 f"every seed of {', '.join(fixed)} had the same documents: intervals are about "
                 "these, not about others like them"
             )
-        places = even_places(len(self.plan["seeds"]))
         for arm, share in sorted(shares.items()):
-            common = overlap(places, share or 0.0)
+            common = even_overlap(len(self.plan["seeds"]), share or 0.0)
             if common > 0:
                 found.append(
                     f"{arm}: seeds have {common:.0%} of their documents in common, so their spread "

@@ -229,6 +229,7 @@ def import_runs(store: Store, registry: Registry, folder: Path) -> Imported:
                 "run the pack again"
             )
     told = tuple(strays(plan, read_runs(folder / RUNS)))
+    _refuse_other(store, plan, runs)
     store.write(f"{PLANS}/{plan.digest()}.json", plan.dump())
     for run in runs:
         for name, data in run.files().items():
@@ -242,6 +243,18 @@ def import_runs(store: Store, registry: Registry, folder: Path) -> Imported:
         [row for run in runs if run.tokens == plan.proxy.tokens for row in _metrics(plan, run)]
     )
     return Imported(plan.digest(), len(runs), told)
+
+
+def _refuse_other(store: Store, plan: Plan, runs: Sequence[Run]) -> None:
+    """Refuse a run that is in the store with other results: a measurement is not replaced."""
+    for run in runs:
+        path = f"{STORED_RUNS}/{plan.digest()}/{run.name}.json"
+        table = f"{STORED_RUNS}/{plan.digest()}/{run.name}.parquet"
+        if store.exists(path) and store.read(table) != run.table_bytes:
+            raise EvidenceError(
+                f"{run.name} was imported before with other results; measurements are not replaced: "
+                f"find out which are true, and delete {path} if those are not"
+            )
 
 
 def missing_runs(store: Store, plan: Plan) -> int:

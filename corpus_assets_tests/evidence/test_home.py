@@ -182,12 +182,12 @@ def test_the_pool_protocol_gives_every_arm_the_same_part_of_the_pool(
         ]
 
 
-def fake_results(folder: Path, plan: Plan) -> None:
+def fake_results(folder: Path, plan: Plan, times: int = 1) -> None:
     heldout = Pack(folder).heldout()
     for number, run in enumerate(wanted_runs(plan.identity())):
         table = pa.table({
             "document": np.arange(len(heldout)), "domain": heldout["domain"],
-            "host": heldout["host"], "nats": np.full(len(heldout), 8 * np.log(2) * (number + 1)),
+            "host": heldout["host"], "nats": np.full(len(heldout), times * 8 * np.log(2) * (number + 1)),
             "bytes": np.full(len(heldout), 8), "tokens": np.ones(len(heldout)),
         }).cast(TABLE)  # fmt: skip
         write_run(folder / "runs", measured(
@@ -218,6 +218,9 @@ def test_imported_results_are_in_the_store_and_their_means_in_the_catalog(
     (two,) = (folder / "runs").glob("*seed1.json")
     two.unlink()
     told = import_runs(store, registry, folder).strays
+    fake_results(folder, plan, times=2)
+    with pytest.raises(EvidenceError, match="imported before with other results"):
+        import_runs(store, registry, folder)
     assert [line.split()[1:4] for line in told] == [["was", "made", "by"], ["of", "2", "planned"]]
 
 

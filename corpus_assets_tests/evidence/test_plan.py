@@ -15,7 +15,7 @@ from corpus_assets.evidence.arms import (
     reach_of,
     start_of,
 )
-from corpus_assets.evidence.compare import even_places, overlap
+from corpus_assets.evidence.compare import even_overlap, even_places, overlap
 from corpus_assets.evidence.heldout import make_heldout
 from corpus_assets.evidence.plan import Plan, parse_plan
 from corpus_assets.evidence.run import wanted_runs
@@ -88,6 +88,7 @@ def test_seeds_have_documents_of_their_own_as_long_as_there_are_enough() -> None
         common = [len(a & b) / len(a) for a, b in itertools.combinations(drawn, 2)]
         assert sum(common) / 6 <= most
         planned = overlap(even_places(4), tokens / 2000)
+        assert planned == pytest.approx(even_overlap(4, tokens / 2000))
         assert sum(common) / 6 == pytest.approx(planned, abs=0.1)
 
 
