@@ -337,9 +337,7 @@ def differences(
     return tuple(found)
 
 
-def _training(
-    sides: Sequence[Floats], target: int, common: Sequence[float]
-) -> tuple[float, float]:
+def _training(sides: Sequence[Floats], target: int, common: Sequence[float]) -> tuple[float, float]:
     """Return the variance of the mean over seeds, and its degrees of freedom (Welch 1947)."""
     variances = [
         float(side[:, target].var(ddof=1)) * widening(len(side), part)
@@ -512,9 +510,9 @@ def seeds_needed(macro: Difference, percent: float, confidence: float) -> int | 
 
 def documents_needed(found: Difference, percent: float, confidence: float) -> int | None:
     """Return how many more held-out documents, of as many more hosts, decide as `seeds_needed`."""
-    if not found.documents or not found.with_documents(
-        MAX_TIMES * found.documents
-    ).detects(percent, confidence):
+    if not found.documents or not found.with_documents(MAX_TIMES * found.documents).detects(
+        percent, confidence
+    ):
         return None
     low, high = found.documents, MAX_TIMES * found.documents
     while low < high:

@@ -49,8 +49,8 @@ from corpus_assets.decontam.questions import find_questions
 from corpus_assets.ingest.documents import text_id_of
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.shards.tokens import Encoder
-from corpus_assets.text.codepoints import text_buffers
 from corpus_assets.text.characters import char_tables, nfkc
+from corpus_assets.text.codepoints import text_buffers
 from corpus_assets.text.ngrams import ngram_hashes
 
 HELDOUT = pa.schema(
@@ -191,9 +191,7 @@ def find_contaminated(heldout: pa.Table, texts: pa.Table) -> dict[int, Leak]:
     does not count. Also a lightly edited copy in one text is a leak (`decontam`). Answers count with
     their question.
     """
-    whole = [
-        "\n".join(filter(None, (row["context"], row["text"]))) for row in heldout.to_pylist()
-    ]
+    whole = ["\n".join(filter(None, (row["context"], row["text"]))) for row in heldout.to_pylist()]
     found = _covered(whole, heldout["host"].to_pylist(), texts)
     items = [EvalItem(str(number), "heldout", text) for number, text in enumerate(whole)]
     index = parse_eval_index(build_eval_index(items, EvalIndexSettings()))

@@ -326,9 +326,12 @@ def _crawl_location(settings: CrawlSettings, crawl: str, take: Take, seed: int) 
 def _list_local(
     source: SourceEntry, location: str, snapshot: str, known: SnapshotFiles | None
 ) -> SnapshotFiles:
-    if known is not None and known.location == location:
-        if list_names(location, source.format) == _names_of(known):
-            return known
+    if (
+        known is not None
+        and known.location == location
+        and list_names(location, source.format) == _names_of(known)
+    ):
+        return known
     return SnapshotFiles(snapshot, location, tuple(list_files(source, location, snapshot)))
 
 

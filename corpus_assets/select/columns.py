@@ -271,7 +271,10 @@ class Columns:
         beyond it."""
         chosen = self._ranked(asked, among)
         out = {}
-        for name, rows in [(ANY, np.arange(chosen.values.size)), *self._groups(asked.by, chosen.among)]:
+        for name, rows in [
+            (ANY, np.arange(chosen.values.size)),
+            *self._groups(asked.by, chosen.among),
+        ]:
             if name not in cuts:
                 continue
             value, tie = (np.float32(part) if i else part for i, part in enumerate(cuts[name]))

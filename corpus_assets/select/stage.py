@@ -265,7 +265,10 @@ def run_selection(context: TaskContext) -> None:
     if "seed" in said:
         computed = with_tie_keys(computed, said["seed"])
     whole = with_source(computed, said["domain"], said.get(SOURCE_TIER))
-    settings, cutoffs = context.settings(SelectionSettings, "selection"), parse_cutoffs(context.json("cutoffs"))
+    settings, cutoffs = (
+        context.settings(SelectionSettings, "selection"),
+        parse_cutoffs(context.json("cutoffs")),
+    )
     chosen = select(whole, whole, settings, cutoffs)
     if "group_by" in said:
         labels = group_labels(computed, GROUP_BY.validate_python(said["group_by"]))
@@ -333,7 +336,12 @@ QUALITY_CUTOFFS = Stage(
         "quantiles of scores over many documents; no text",
         lambda graph: {"quality_cutoffs": graph.calibration(files.CUTOFFS)},
         asks=(
-            "selection.cutoffs", "selection.tiers", "sources.tier", "signals", "calibrate_on", "seed",
+            "selection.cutoffs",
+            "selection.tiers",
+            "sources.tier",
+            "signals",
+            "calibrate_on",
+            "seed",
         ),
         follows=("classifiers", "perplexity_models", "score_ranks"),
     ),

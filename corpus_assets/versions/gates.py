@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from catalog.db.judgements import REVIEW, decide
 from catalog.db.registry import Registry
-from catalog.db.rows import GateRow, ShardRow
+from catalog.db.rows import GATES, GateRow, ShardRow
+
 from catalog.errors import NotReleased
 from catalog.formats.manifest import Manifest
 from corpus_assets.graph.checks import CheckOutcome, check_version, tokenizer_checks
@@ -99,14 +100,14 @@ def release_if_passed(registry: Registry, version: str, replaces: Sequence[str] 
                         GateRow(version, MODELS, gate.passed, gate.value, gate.threshold, detail)
                     )
             reason = f"{told} ({old.release_reason})"
-            registry.release_version(version, "gate", reason, override=True)
+            registry.release_version(version, GATES, reason, override=True)
             return f"version {version} is released: it {told}"
     gates = registry.gates(version)
     unasked = any(gate.detail.get("message") == UNASKED for gate in gates)
     passed = ", ".join(g.name for g in gates if g.name != MODELS or not unasked)
     said = f"passed {passed}{f'; {UNASKED}' if unasked else ''}"
     try:
-        registry.release_version(version, "gate", said)
+        registry.release_version(version, GATES, said)
     except NotReleased as error:
         return str(error)
     return f"version {version} is released: {said}"

@@ -244,9 +244,7 @@ def test_a_domain_that_regresses_keeps_the_rest_from_being_better() -> None:
     assert worlds_apart(mixed, mixed, Rule(must_not_regress=("prose",))).verdict == BETTER
 
 
-def guarded(
-    rng: np.random.Generator, loss: float, hosts: int, margin: float = 0.01
-) -> Comparison:
+def guarded(rng: np.random.Generator, loss: float, hosts: int, margin: float = 0.01) -> Comparison:
     """Compare an arm that is 2% better in prose and truly so much worse in code."""
     held = held_out(rng, domains=2, hosts=hosts, per_host=2)
     spread = Spread(host=2.0, document=2.0)
@@ -265,7 +263,9 @@ def test_a_loss_of_twice_the_margin_does_not_pass_a_guard(hosts: int) -> None:
     found = [guarded(rng, 2.0, hosts) for _ in range(60)]
     passed = [not one.regressed and not one.unsafe for one in found]
     assert sum(passed) <= 0.05 * 60 + 1
-    assert all(one.verdict != BETTER for one, is_safe in zip(found, passed, strict=True) if not is_safe)
+    assert all(
+        one.verdict != BETTER for one, is_safe in zip(found, passed, strict=True) if not is_safe
+    )
 
 
 def test_a_guard_that_is_not_decided_says_what_would_decide_it() -> None:

@@ -295,3 +295,17 @@ def test_missing_runs_keep_a_good_comparison_undecided(
     gate = decide(registry, store, VERSION, open_results(folder))
     assert (gate.passed, gate.detail["outcome"]) == (False, UNDECIDED)
     assert "2 of 12 planned runs have no result" in gate.detail["message"]
+
+
+@pytest.mark.parametrize("by", ["gate", "ann"])
+def test_a_release_by_gates_is_withdrawn_where_models_fail_later(
+    candidate: tuple[Registry, Any], tmp_path: Path, by: str
+) -> None:
+    registry, store = candidate
+    manifest = registry.version(VERSION).manifest_sha256
+    registry.release_version(VERSION, by, "seen", override=True)
+    assert registry.version().name == VERSION
+    arms = {"base": ("v0", "m0", NONE), "new": (VERSION, manifest, {"prose": 5.0, "code": 5.0})}
+    gate = decide(registry, store, VERSION, open_results(write_results(tmp_path / "r", arms)))
+    assert gate.detail["outcome"] == FAILED
+    assert registry.version(VERSION).state == ("candidate" if by == "gate" else "released")

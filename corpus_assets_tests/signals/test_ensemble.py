@@ -90,9 +90,7 @@ def test_scores_beyond_all_others_and_no_score_at_all(path: Path) -> None:
 
 
 @pytest.mark.parametrize("scores", [[0.5] * 2_000, [k % 7 / 7 for k in range(2_000)]])
-def test_documents_of_equal_score_fill_buckets_equally(
-    tmp_path: Path, scores: list[float]
-) -> None:
+def test_documents_of_equal_score_fill_buckets_equally(tmp_path: Path, scores: list[float]) -> None:
     assert ranked([], 40) == []
     file = tmp_path / "ranks.json"
     tables = dict.fromkeys(("a_score", "b_score"), ranked(scores, Ensemble().steps))

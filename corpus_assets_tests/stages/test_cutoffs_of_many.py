@@ -67,7 +67,13 @@ def test_a_sample_is_of_the_first_ids_whatever_parts_were_brought_together(
 ) -> None:
     parts, share = written(store), 0.3
     direct = {f"signals/web/crawl/{i:05d}": signals for i, signals in enumerate(parts)}
-    said = {"columns": list(SETTINGS.signals()), "domain": "web", "tier": None, "share": share, "seed": 7}
+    said = {
+        "columns": list(SETTINGS.signals()),
+        "domain": "web",
+        "tier": None,
+        "share": share,
+        "seed": 7,
+    }
     groups = [
         run(store, CUTOFF_GROUPS.task(said, {f"{i:05d}/signals": parts[i] for i in each}))
         for each in ((0, 1, 2), (3,))

@@ -28,7 +28,9 @@ def reasons(recipe: str, rows: list[dict[str, Any]]) -> list[str | None]:
     """Why each document goes, under cutoffs resolved from all of them."""
     stated = settings(recipe)
     documents, signals = tables(rows)
-    cutoffs = resolve_cutoffs(with_tie_keys(signals, 7).append_column("domain", documents["domain"]), stated)
+    cutoffs = resolve_cutoffs(
+        with_tie_keys(signals, 7).append_column("domain", documents["domain"]), stated
+    )
     found: list[str | None] = select(documents, signals, stated, cutoffs)["reason"].to_pylist()
     return found
 
@@ -228,7 +230,9 @@ def test_the_loss_of_a_language_is_judged_among_those_whom_the_rule_is_about() -
     rows = [{"language": "zh", "quality_score": 0.1, "n_words": 10}] * 30
     rows += [{"language": "zh", "quality_score": 0.9, "n_words": 10}] * 70
     documents, signals = tables(rows)
-    cutoffs = resolve_cutoffs(with_tie_keys(signals, 7).append_column("domain", documents["domain"]), stated)
+    cutoffs = resolve_cutoffs(
+        with_tie_keys(signals, 7).append_column("domain", documents["domain"]), stated
+    )
     columns = Columns(signals.append_column("domain", documents["domain"]))
     about = {"few_words": columns.concerns(stated.rules[0], stated, cutoffs)}
     losses = language_losses(select(documents, signals, stated, cutoffs), stated, about)

@@ -354,7 +354,11 @@ def test_shares_are_counted_as_they_were_asked_for() -> None:
     cutoffs = resolve_cutoffs(signals_with_domain(rows), settings())
     found = dropped_shares(Columns(signals_with_domain(rows)), settings(), cutoffs)
     assert found["quality"]["asked"] == 0.15
-    assert found["quality"]["of"] == {"*": (349, 349, 52), "de": (100, 100, 15), "en": (200, 200, 30)}
+    assert found["quality"]["of"] == {
+        "*": (349, 349, 52),
+        "de": (100, 100, 15),
+        "en": (200, 200, 30),
+    }
     for name, share in (("tier:high", 0.7), ("tier:mid", 0.3)):
         ((documents, weight, beyond),) = found[name]["of"].values()
         assert documents == weight
@@ -617,9 +621,7 @@ def test_cutoffs_can_be_resolved_for_each_domain_and_for_each_of_its_languages()
     assert kept == 80, "a fifth of the English web pages go, whatever books score"
 
 
-def naive(
-    row: dict[str, Any], stated: SelectionSettings, cutoffs: Cutoffs
-) -> list[str]:
+def naive(row: dict[str, Any], stated: SelectionSettings, cutoffs: Cutoffs) -> list[str]:
     """The rules that a document fails, one at a time."""
     failed = []
     for rule in stated.rules:

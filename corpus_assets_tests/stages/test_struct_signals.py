@@ -28,7 +28,9 @@ def reasons(recipe: str) -> list[str | None]:
     signals = pa.table({"doc_id": ids, "page": pa.array(ROWS, KIND)})
     documents = pa.table({"doc_id": ids, "domain": pa.array(["web"] * len(ROWS))})
     stated = settings(recipe)
-    cutoffs = resolve_cutoffs(with_tie_keys(signals, 7).append_column("domain", documents["domain"]), stated)
+    cutoffs = resolve_cutoffs(
+        with_tie_keys(signals, 7).append_column("domain", documents["domain"]), stated
+    )
     found: list[Any] = select(documents, signals, stated, cutoffs)["reason"].to_pylist()
     return found
 
