@@ -71,10 +71,10 @@ def write_pack(
                                     "document": pa.array(numbers, pa.int32())}))  # fmt: skip
             order = arm.sample_numbers(plan.positions, seed)
             data = _npy(order.astype("<u2" if order.max() < 1 << 16 else "<u4"))
-            path = f"orders/{hashlib.sha256(data).hexdigest()[:32]}.npy"
-            files[path] = data
+            order_file = f"orders/{hashlib.sha256(data).hexdigest()[:32]}.npy"
+            files[order_file] = data
             described[name][str(seed)] = {
-                "groups": dict(arm.samples), "order": path, "tokens": arm.tokens,
+                "groups": dict(arm.samples), "order": order_file, "tokens": arm.tokens,
             }  # fmt: skip
     flat, edges = pool.laid()
     files["tokens.xz"] = lzma.compress(

@@ -208,8 +208,9 @@ class Columns:
         tie = self.spread(lambda *cell: cutoff_for(by_group, *cell).tie, np.float32)
         if not tie.any():
             return values >= value if drops == "lowest" else values <= value
-        better = values > value if drops == "lowest" else values < value
-        return better | ((values == value) & (self.numbers(TIE_KEY) >= tie))
+        better: Mask = values > value if drops == "lowest" else values < value
+        better |= (values == value) & (self.numbers(TIE_KEY) >= tie)
+        return better
 
     def tiers(
         self, settings: SelectionSettings, cutoffs: ResolvedCutoffs

@@ -158,21 +158,22 @@ def _populations(
         survives &= _passes(columns, settings, settings.rules[judged:rules_before], cutoffs)
         judged = rules_before
         cutoff = settings.cutoffs[name]
-        among: Mask | None = columns.in_domains(settings.domains_of_cutoff(name))
+        among: Mask = columns.in_domains(settings.domains_of_cutoff(name))
         if cutoff.among != "all":
             among = among & survives
             user = settings.rules[rules_before] if rules_before < len(settings.rules) else None
             if user is not None and user.where is not None and user.cutoff == name:
                 among = among & columns.meets(user.where, settings, cutoffs)
-        if cutoff.among == "distinct_survivors":
-            among = None if distinct is None else among & distinct
+        is_known = cutoff.among != "distinct_survivors" or distinct is not None
+        if cutoff.among == "distinct_survivors" and distinct is not None:
+            among = among & distinct
         resolved_as = upper_cutoff(name) if cutoff.drop == "highest" else name
         yield (
             Share(
                 f"selection.cutoffs.{name}", resolved_as, cutoff.signal, cutoff.drop_share,
                 cutoff.drop, cutoff.by, cutoff.min_documents, cutoff.weigh,
             ),
-            among,
+            among if is_known else None,
         )  # fmt: skip
     tiers = settings.tiers
     if tiers is None or tiers.shares is None:

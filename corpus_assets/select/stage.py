@@ -247,8 +247,8 @@ def _cutoff_rows(
 
 def plan_selection(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     cutoffs = graph.calibration(files.CUTOFFS)
-    settings = {"selection": graph.recipe.selection.identity()} | _source(graph, snapshot)
-    settings |= _seed(graph)
+    settings: dict[str, Any] = {"selection": graph.recipe.selection.identity()}
+    settings |= _source(graph, snapshot) | _seed(graph)
     group_by = graph.recipe.shards.identity().get("group_by")
     settings |= {"group_by": group_by} if group_by else {}
     return Each(

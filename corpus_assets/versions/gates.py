@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from catalog.db.judgements import REVIEW, decide
 from catalog.db.registry import Registry
 from catalog.db.rows import GATES, GateRow, ShardRow
-
 from catalog.errors import NotReleased
 from catalog.formats.manifest import Manifest
 from corpus_assets.graph.checks import CheckOutcome, check_version, tokenizer_checks
