@@ -245,9 +245,9 @@ def make_pack(options: argparse.Namespace) -> None:
         ),
         code=code_digest(),
     )
-    size = write_pack(
-        options.folder, plan, arms, encode_heldout(heldout, encoder), encoder.info, options.max_mib
-    )
+    by_seed = {name: dict.fromkeys(plan.seeds, arm) for name, arm in arms.items()}
+    scored = encode_heldout(heldout, encoder)
+    size = write_pack(options.folder, plan, by_seed, scored, encoder.info, options.max_mib)
     print(f"{options.folder}: {size / 2**20:.1f} MiB, plan {plan.digest()[:16]}")
 
 

@@ -129,7 +129,8 @@ def write(
         code=code_digest(),
     )
     encoder = pool.encoder
-    size = write_pack(folder, plan, arms, encode_heldout(heldout, encoder), encoder.info, 55)
+    by_seed = {name: dict.fromkeys(plan.seeds, arm) for name, arm in arms.items()}
+    size = write_pack(folder, plan, by_seed, encode_heldout(heldout, encoder), encoder.info, 55)
     (folder / MIXTURES).write_text(json.dumps({"tokens": pool.tokens, "weights": mixtures}) + "\n")
     print(f"{folder}: {size / 2**20:.1f} MiB, plan {plan.digest()[:16]}")
 

@@ -130,7 +130,11 @@ def make_pack(options: argparse.Namespace) -> None:
         )
 
     arms = read_arms(store, registry, planned("0" * 64), encoder)
-    used = {text for arm in arms.values() for text in arm_texts(arm, encoder)["text"].to_pylist()}
+    used = {
+        text
+        for by_seed in arms.values()
+        for text in arm_texts(by_seed.values(), encoder)["text"].to_pylist()
+    }
     rows = english(options.texts, options.shared)
     held = [(domain, row) for domain, row in rows if place(row["id"]) % HELD_OUT == 0]
     heldout = held_out(held, options, sorted(used))

@@ -142,11 +142,7 @@ class Registry(
                 before = _pinned(connection, snapshot.name)
                 same = known.source == snapshot.source and _contents(before) == _contents(files)
                 if not same and not replace:
-                    raise SnapshotChanged(
-                        f"snapshot {snapshot.name} is pinned with {len(before)} files of source "
-                        f"{known.source}, and what comes now differs: a snapshot is frozen, give "
-                        "the new delivery another name"
-                    )
+                    raise _changed(snapshot, known.source, len(before))
                 connection.execute(delete(SourceFile).where(SourceFile.c.snapshot == snapshot.name))
                 moved = {"source": snapshot.source, "rank": snapshot.rank}
                 connection.execute(update(Snapshot).where(ours).values(**moved))
@@ -157,6 +153,14 @@ class Registry(
                     for file in files
                 ]
                 connection.execute(insert(SourceFile), rows)
+
+    def check_snapshot(self, snapshot: SnapshotRow, same_files: bool) -> None:
+        """Refuse what `put_snapshot` would, given whether the files are those that are pinned."""
+        with self.database.read() as connection:
+            ours = Snapshot.c.name == snapshot.name
+            source = connection.scalar(select(Snapshot.c.source).where(ours))
+            if source is not None and not (same_files and source == snapshot.source):
+                raise _changed(snapshot, source, len(_pinned(connection, snapshot.name)))
 
     def snapshots(self, source: str | None = None) -> list[SnapshotRow]:
         """Return snapshots in rank order."""
@@ -309,6 +313,20 @@ class Registry(
 def _pinned(connection: Connection, snapshot: str) -> list[FileRow]:
     wanted = pick(SourceFile, FileRow).where(SourceFile.c.snapshot == snapshot)
     return read_rows(connection, FileRow, wanted.order_by(SourceFile.c.part))
+
+
+def _changed(snapshot: SnapshotRow, source: str, files: int) -> SnapshotChanged:
+    counted = f"{files} file{'' if files == 1 else 's'}"
+    pinned = f"snapshot {snapshot.name} is pinned with {counted} of source {source}"
+    if snapshot.source != source:
+        return SnapshotChanged(
+            f"{pinned}, and the recipe names it under source {snapshot.source}: name it under "
+            f"{source}, or give the delivery another name"
+        )
+    return SnapshotChanged(
+        f"{pinned}, and what comes now differs: a snapshot is frozen, give the new delivery "
+        "another name"
+    )
 
 
 def _contents(pinned: Sequence[FileRow]) -> list[tuple[int, str, int, str]]:

@@ -23,6 +23,7 @@ LINEAGE_TABLES = (
 SUPPRESSION_KINDS = ("url_key", "url_prefix", "host", "doc_id", "text_id", "near_text")
 VERSION_STATES = ("live", "revoked")
 LATEST = "latest"  # the newest released version, where a version is named
+GATES = "gate"  # who released a version whose gates passed
 TAKEDOWN_KINDS = ("url", "url_prefix", "domain", "doc_id", "text_id", "text_sha256")
 TAKEDOWN_STATES = ("pending", "running", "done", "withdrawn")
 COPY_KINDS = ("export", "pack", "page", "record", "weights")

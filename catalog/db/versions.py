@@ -21,6 +21,7 @@ from catalog.db.models import (
 )
 from catalog.db.order_book import record, revoked_in
 from catalog.db.rows import (
+    GATES,
     LATEST,
     ActionRow,
     GateRow,
@@ -224,10 +225,16 @@ class VersionMethods:
     # Gates and metrics.
 
     def put_gate(self, gate: GateRow) -> None:
-        """Record how a release condition came out; the last outcome stands."""
+        """Record how a release condition came out; the last outcome stands. A version that its
+        gates released is a candidate again where one of them fails now; one that a person released
+        stays released."""
         with self.database.write() as connection:
-            _version(connection, gate.version)
+            row = _version(connection, gate.version)
             _put_gates(connection, [gate])
+            if gate.detail.get("outcome") == "failed" and row.released_by == GATES:
+                withdrawn = dict.fromkeys(("released_at", "released_by", "release_reason"))
+                ours = Version.c.name == gate.version
+                connection.execute(update(Version).where(ours).values(**withdrawn))
 
     def gates(self, version: str) -> list[GateRow]:
         """Return release conditions of a version."""

@@ -1,7 +1,7 @@
 """What small models say about versions: the group `corpus evidence`."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ def evidence() -> None:
 @JSON_OPTION
 def plan_command(file: Path, out: Path | None, home: str | None, as_json: bool) -> None:
     """Pin what FILE asks for (arms, held-out set, seeds, rates, rule) before the first run."""
+    from corpus_assets.evidence.gate import Results
     from corpus_assets.evidence.home import plan_comparison
     from corpus_assets.evidence.run import wanted_runs
     from corpus_assets.session import open_home
@@ -56,6 +57,8 @@ def plan_command(file: Path, out: Path | None, home: str | None, as_json: bool) 
             ("runs", str(len(list(wanted_runs(plan.identity()))))),
         ]
     )
+    for line in Results(plan.identity(), plan.digest(), (), ()).document_lines():
+        print_line(line)
 
 
 @evidence.command("pack")
@@ -147,7 +150,8 @@ def compare(
 ) -> None:
     """Say whether ARM is better than BASELINE, by domain, with intervals.
 
-    Both are arms of one plan, or versions that are. Below 0 is better: bits per byte fell.
+    Both are arms of one plan, or versions that are. Below 0 is better: bits per byte fell. All arms
+    of the plan are compared, so that ARM is judged among them; ARM is shown.
     """
     from corpus_assets.evidence.gate import compare_results, described, find_results
     from corpus_assets.evidence.page import evidence_page
@@ -155,13 +159,14 @@ def compare(
 
     found = find_results(results or open_home(Home.resolve(home))[0], baseline, arm)
     first, second = (found.arm_of(name) or name for name in (baseline, arm))
-    compared = compare_results(found, first, [second])
+    compared = compare_results(found, first)
+    comparison = compared.of(second)
+    compared = replace(compared, comparisons=(comparison,))
     if page is not None:
         page.write_text(evidence_page(found, compared), encoding="utf-8")
     if as_json:
         print_json(described(compared))
         return
-    (comparison,) = compared.comparisons
     print_table(
         ("domain", "baseline bpb", "bpb", "percent", "interval"),
         [

@@ -228,7 +228,7 @@ def plan(
 
     place = Home.resolve(home)
     with open_session(recipe, place, 1, overrides_of(settings), lock, upgrade=upgrade) as session:
-        lines = make_plan(session.pipeline)
+        lines = make_plan(session.pipeline, session.registry)
         taken, fresh = session.taken_over, fresh_calibrations(session.pipeline)
         foreseen = foresee(session.pipeline)
     mixture = foreseen.line() if foreseen is not None else None

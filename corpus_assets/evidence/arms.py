@@ -1,8 +1,11 @@
 """What a version gives a small model: documents chosen by hash, laid into samples, in an order.
 
-1. Documents are taken in the order of a keyed hash of their ids, until there are enough tokens. So
-   every group shrinks alike, and a run over them repeats each group as a long run over the whole
-   version would; and arms that were made from one pool are given the same part of it.
+1. Documents lie on a circle by a keyed hash of their ids. Each seed begins at a place of its own,
+   the places evenly spaced, and takes documents from there until there are enough tokens. So every
+   group shrinks alike, and a run over them repeats each group as a long run over the whole version
+   would; arms that were made from one pool are given the same part of it by the same seed; and
+   seeds have no document in common where the version is large enough, so that their spread holds
+   the chance of which documents were drawn.
 2. Documents of a group lie end to end in samples, as packing `concat` lays them.
 3. The order is that of the loader (`shards.order`): the groups' shares of all phases of the
    version, its epochs, a seed. So `Order.positions_of` says when a run saw a document.
@@ -24,6 +27,7 @@ from corpus_assets.shards.order import Order
 from corpus_assets.shards.tokens import Encoder
 
 SAMPLE_KEY = b"corpus-assets/evidence/sample"
+CIRCLE = 1 << 64
 BLOCK_SAMPLES = 256
 
 Tokens = npt.NDArray[np.int32]
@@ -99,12 +103,20 @@ def make_arm(
     )
 
 
-def choose(documents: Sequence[Document], tokens: int | None, limit: int | None) -> list[Document]:
-    """Take documents by hash: those below `limit`, or the first that have so many tokens."""
+def start_of(seed: int, seeds: Sequence[int]) -> int:
+    """Return where on the circle a seed begins: hashes are 64 bits."""
+    return CIRCLE * list(seeds).index(seed) // len(seeds)
+
+
+def choose(
+    documents: Sequence[Document], start: int, tokens: int | None, reach: int | None
+) -> list[Document]:
+    """Take documents from a place on the circle on: the first that have so many tokens, or those at
+    most `reach` away."""
     chosen, total = [], 0
-    for document in sorted(documents, key=lambda one: (_place(one.doc_id), one.doc_id)):
+    for document in sorted(documents, key=lambda one: (_ahead(one.doc_id, start), one.doc_id)):
         if (tokens is not None and total >= tokens) or (
-            limit is not None and _place(document.doc_id) > limit
+            reach is not None and _ahead(document.doc_id, start) > reach
         ):
             break
         chosen.append(document)
@@ -116,9 +128,9 @@ def choose(documents: Sequence[Document], tokens: int | None, limit: int | None)
     return chosen
 
 
-def highest(documents: Sequence[Document]) -> int:
-    """Return the hash of the last of these documents: the `limit` that chooses them."""
-    return max(_place(document.doc_id) for document in documents)
+def reach_of(documents: Sequence[Document], start: int) -> int:
+    """Return how far the last of these documents is from a place: the `reach` that chooses them."""
+    return max(_ahead(document.doc_id, start) for document in documents)
 
 
 def apportion(total: int, weights: Mapping[str, float]) -> dict[str, int]:
@@ -145,12 +157,17 @@ def run_shares(manifest: Manifest) -> dict[str, float]:
 
 
 def version_documents(
-    loader: Loader, tokens: int | None, encoder: Encoder, own: Encoder
+    loader: Loader,
+    tokens: int | None,
+    encoder: Encoder,
+    own: Encoder,
+    starts: Sequence[int] = (0,),
 ) -> list[Document]:
     """Read the documents of a version from its shards.
 
-    Only those are read whole that can be among the first `tokens`, by hash. `own` is the version's
-    tokenizer; where the plan has another, `encoder`, texts are spelled and encoded anew.
+    Only those are read whole that can be among the first `tokens` from one of the places on. `own`
+    is the version's tokenizer; where the plan has another, `encoder`, texts are spelled and encoded
+    anew.
     """
     drawn = run_shares(loader.manifest)
     groups = [group.id for group in loader.groups for _ in group.shards]
@@ -172,8 +189,13 @@ def version_documents(
         ]
     found.sort(key=lambda one: (_place(one[0]), one[0]))
     if tokens is not None and encoder.sha256 == own.sha256:
-        sizes = np.cumsum([sum(length for *_, length in pieces) for *_, pieces in found])
-        found = found[: int(np.searchsorted(sizes, tokens)) + 1]
+        sizes = np.array([sum(length for *_, length in pieces) for *_, pieces in found], np.int64)
+        places = np.array([_place(doc_id) for doc_id, *_ in found], np.uint64)
+        wanted = np.zeros(len(found), np.bool_)
+        for start in starts:
+            order = np.roll(np.arange(len(found)), -int(np.searchsorted(places, np.uint64(start))))
+            wanted[order[: int(np.searchsorted(np.cumsum(sizes[order]), tokens)) + 1]] = True
+        found = [one for one, is_wanted in zip(found, wanted.tolist(), strict=True) if is_wanted]
     documents = []
     for doc_id, group, number, pieces in found:
         samples = loader.shard(number).samples
@@ -195,3 +217,7 @@ def tokens_digest(tokens: Tokens) -> str:
 
 def _place(doc_id: bytes) -> int:
     return keyed_hash(SAMPLE_KEY, doc_id)
+
+
+def _ahead(doc_id: bytes, start: int) -> int:
+    return (_place(doc_id) - start) % CIRCLE

@@ -5,7 +5,8 @@ rate, and the bytes, domain and host of each document. docs/evidence.md gives th
 order of this file, exact enough for another program to come to the same intervals.
 
     estimate     difference in percent of bits per byte, of each domain and of the macro average
-    noise        of training (t over seeds), of evaluation (bootstrap over hosts), added
+    noise        of training and of the documents drawn (t over seeds), of evaluation (bootstrap
+                 over hosts), added
     verdict      better, worse or not decided, by a rule that is fixed before the runs
     compute      how much more compute the baseline needs for the same loss
 """
@@ -25,6 +26,7 @@ ALL_DOMAINS = "all"
 DRAWS = 2000  # of the bootstrap: its standard deviations are within 1.6% (one sigma)
 POWER = 0.8
 MAX_SEEDS = 1000
+MAX_TIMES = 1000  # as many held-out documents
 BETTER, WORSE, NOT_DECIDED = "better", "worse", "not decided"
 
 
@@ -55,6 +57,8 @@ class Scores:
 
     seeds: tuple[int, ...]
     nats: Floats
+    share: float = 0.0  # of the arm's documents that one seed was trained on
+    places: tuple[float, ...] = ()  # where each seed's documents begin; none: all are different
 
     def __post_init__(self) -> None:
         if len(set(self.seeds)) != len(self.seeds) or len(self.seeds) != len(self.nats):
@@ -62,7 +66,8 @@ class Scores:
 
     def of(self, seeds: Sequence[int]) -> "Scores":
         rows = [self.seeds.index(seed) for seed in seeds]
-        return Scores(tuple(seeds), self.nats[rows])
+        places = tuple(self.places[row] for row in rows) if self.places else ()
+        return Scores(tuple(seeds), self.nats[rows], self.share, places)
 
 
 @dataclass(frozen=True)
@@ -100,6 +105,9 @@ class Difference:
     is_paired: bool
     training_degrees: float
     evaluation_degrees: float
+    share: float = 0.0  # of an arm's documents that one seed was trained on
+    common: float = 0.0  # of these, in common with another seed
+    documents: int = 0  # held-out ones
 
     def at(self, confidence: float) -> "Difference":
         """Return it with an interval of that confidence."""
@@ -113,7 +121,8 @@ class Difference:
 
     def with_seeds(self, seeds: int) -> "Difference":
         """Return what it would be with so many seeds of the same spread."""
-        factor = self.seeds / seeds
+        common = even_overlap(seeds, self.share)
+        factor = widening(seeds, common) / widening(self.seeds, self.common)
         training = self.training_variance * factor
         degrees = self.training_degrees * (seeds - 1) / (self.seeds - 1)
         return replace(
@@ -123,6 +132,20 @@ class Difference:
             training_degrees=degrees,
             degrees=_together(
                 (training, self.evaluation_variance), (degrees, self.evaluation_degrees)
+            ),
+        )
+
+    def with_documents(self, documents: int) -> "Difference":
+        """Return what it would be with so many held-out documents, of as many more hosts."""
+        factor = self.documents / documents
+        evaluation, degrees = self.evaluation_variance * factor, self.evaluation_degrees / factor
+        return replace(
+            self,
+            documents=documents,
+            evaluation_variance=evaluation,
+            evaluation_degrees=degrees,
+            degrees=_together(
+                (self.training_variance, evaluation), (self.training_degrees, degrees)
             ),
         )
 
@@ -145,6 +168,7 @@ class Comparison:
     more_seeds: int | None  # that would decide it, if what is seen is so; None: no number would
     regressed: tuple[str, ...]  # guarded domains that are worse by more than their margin
     confidence: float  # of the macro interval, after Holm
+    unsafe: tuple[str, ...] = ()  # guarded domains that may be, for all that is known
 
     @property
     def macro(self) -> Difference:
@@ -161,6 +185,44 @@ class Comparison:
 # The estimate and its noise.
 
 
+def even_places(seeds: int) -> tuple[float, ...]:
+    """Return where so many seeds begin to take documents, on a circle of length 1."""
+    return tuple(number / seeds for number in range(seeds))
+
+
+def overlap(places: Sequence[float], share: float) -> float:
+    """Return the share of its documents that a seed has in common with another, on average: each
+    takes the same share of all documents, from its place on."""
+    if share <= 0 or len(places) < 2:
+        return 0.0
+    one, other = np.triu_indices(len(places), 1)
+    gaps = np.abs(np.asarray(places)[one] - np.asarray(places)[other])
+    return _common(gaps, share)
+
+
+def even_overlap(seeds: int, share: float) -> float:
+    """Return the overlap of seeds at even places, where each stands to the others as the first."""
+    return _common(np.arange(1, seeds) / seeds, share) if share > 0 and seeds > 1 else 0.0
+
+
+def _common(gaps: Floats, share: float) -> float:
+    """Return the mean share that two windows on the circle have in common, by their distance."""
+    both = np.maximum(share - gaps, 0) + np.maximum(share - (1 - gaps), 0)
+    return float(np.minimum(both, share).mean() / share)
+
+
+def widening(seeds: int, common: float) -> float:
+    """Return by what the sample variance of seeds is multiplied for the variance of their mean.
+
+    Seeds without a document in common are independent: 1/n. Documents that two seeds have in common
+    move both, so they are missing from the spread and do not average out: where a share r of the
+    noise is common, the spread holds 1 - r of it and the mean r + (1 - r)/n, which makes
+    1/n + r/(1 - r). Noise of the training itself is counted as if it were common likewise: the
+    interval is rather too wide.
+    """
+    return 1 / seeds + (common / (1 - common) if common < 1 else math.inf)
+
+
 class Bootstrap:
     """Resamples of the hosts of a held-out set, the same for every arm.
 
@@ -175,6 +237,7 @@ class Bootstrap:
         self._documents: list[np.ndarray[Any, np.dtype[np.int64]]] = []
         self._weights: list[Floats] = []  # of a domain's documents in each draw, summing to 1
         self.hosts: list[int] = []
+        self.counts: list[int] = []  # documents of each domain
         rng = np.random.default_rng(seed)
         domain, host = np.array(held_out.domain), np.array(held_out.host)
         for name in self.domains:
@@ -189,6 +252,7 @@ class Bootstrap:
             counts = rng.multinomial(hosts - 1, np.full(hosts, 1 / hosts), size=draws)
             weights = counts[:, cluster].astype(np.float64)
             self._documents.append(own)
+            self.counts.append(len(own))
             self._weights.append(weights / weights.sum(axis=1, keepdims=True))
             self.hosts.append(hosts)
 
@@ -226,8 +290,9 @@ def differences(
     sides = [new_means * new_scale, old_means * old_scale]  # [seed, target]
     drawn = [bootstrap.drawn(new), bootstrap.drawn(old)]  # [draw, seed, domain]
     scales = [new_scale, old_scale]
+    common = [overlap(scores.places, scores.share) for scores in (arm, baseline)]
     if is_paired:
-        sides = [sides[0] - sides[1]]
+        sides, common = [sides[0] - sides[1]], [max(common)]
     found = []
     for target, name in enumerate([*bootstrap.domains, MACRO]):
         strata = range(len(bootstrap.domains)) if name == MACRO else [target]
@@ -237,7 +302,7 @@ def differences(
         ]  # [draw, seed, stratum], which add up to the target
         if is_paired:
             parts = [parts[0] - parts[1]]
-        training, training_degrees = _training(sides, target)
+        training, training_degrees = _training(sides, target, common)
         hosts = _sum_of_sides([part.mean(axis=1) for part in parts])  # [draw, stratum]
         by_stratum = hosts.var(axis=0, ddof=1)
         evaluation = max(hosts.sum(axis=1).var(ddof=1) - _interaction(parts), 0.0)
@@ -264,14 +329,20 @@ def differences(
                 is_paired=is_paired,
                 training_degrees=training_degrees,
                 evaluation_degrees=evaluation_degrees,
+                share=max(arm.share, baseline.share),
+                common=max(common),
+                documents=sum(bootstrap.counts[stratum] for stratum in strata),
             ).at(confidence)
         )
     return tuple(found)
 
 
-def _training(sides: Sequence[Floats], target: int) -> tuple[float, float]:
+def _training(sides: Sequence[Floats], target: int, common: Sequence[float]) -> tuple[float, float]:
     """Return the variance of the mean over seeds, and its degrees of freedom (Welch 1947)."""
-    variances = [float(side[:, target].var(ddof=1)) / len(side) for side in sides]
+    variances = [
+        float(side[:, target].var(ddof=1)) * widening(len(side), part)
+        for side, part in zip(sides, common, strict=True)
+    ]
     return sum(variances), _satterthwaite(tuple(variances), tuple(len(side) - 1 for side in sides))
 
 
@@ -328,9 +399,11 @@ def compare_arms(
     scores: Mapping[str, Sequence[Scores | None]],
     rule: Rule,
     bootstrap: Bootstrap | None = None,
+    absent: int = 0,
 ) -> list[Comparison]:
     """Compare every arm with the baseline; `scores` has each arm's at the main learning rate, then
-    at the other one (None where nothing ran there).
+    at the other one (None where nothing ran there). So many planned arms are `absent`: they count
+    as the last.
 
     The macro intervals are those of Holm (1979) over the arms: the arm with the j-th smallest p of
     k has a confidence of 1 - a/(k - j + 1), up to the first whose interval holds 0; the arms after
@@ -352,7 +425,7 @@ def compare_arms(
     confidence, done = {}, False
     level = 0.0
     for place, arm in enumerate(by_p):
-        level = level if done else (1 - rule.confidence) / (len(by_p) - place)
+        level = level if done else (1 - rule.confidence) / (len(by_p) + absent - place)
         confidence[arm] = 1 - level
         done = done or rates[arm][0][-1].p > level
     return [
@@ -372,7 +445,9 @@ def _decide(
     main = (*main[:-1], main[-1].at(confidence))
     macro = main[-1]
     margins = rule.margins([found.domain for found in main[:-1]])
-    regressed = tuple(d.domain for d in main[:-1] if d.low > margins.get(d.domain, math.inf))
+    guarded = [d for d in main[:-1] if d.domain in margins]
+    regressed = tuple(d.domain for d in guarded if d.low > margins[d.domain])
+    unsafe = [d for d in guarded if d.low <= margins[d.domain] <= d.high]
     reasons, more = [], None
     is_decided = macro.low > 0 or macro.high < 0
     if not is_decided:
@@ -392,7 +467,13 @@ def _decide(
                 f"{domain.domain} must not regress: {_shown(domain)} lies above "
                 f"+{margins[domain.domain]:.2f}%"
             )
-    verdict = WORSE if macro.percent > 0 else NOT_DECIDED if regressed else BETTER
+    for domain in unsafe:
+        margin = margins[domain.domain]
+        reasons.append(
+            f"{domain.domain} is not shown to stay within +{margin:.2f}%: {_shown(domain)}; "
+            f"{needed(domain, abs(margin - domain.percent), rule.confidence)}"
+        )
+    verdict = WORSE if macro.percent > 0 else NOT_DECIDED if regressed or unsafe else BETTER
     return Comparison(
         arm,
         baseline,
@@ -403,6 +484,7 @@ def _decide(
         more,
         regressed,
         confidence,
+        tuple(domain.domain for domain in unsafe),
     )
 
 
@@ -424,6 +506,33 @@ def seeds_needed(macro: Difference, percent: float, confidence: float) -> int | 
         else:
             low = middle + 1
     return max(low - macro.seeds, 1)
+
+
+def documents_needed(found: Difference, percent: float, confidence: float) -> int | None:
+    """Return how many more held-out documents, of as many more hosts, decide as `seeds_needed`."""
+    if not found.documents or not found.with_documents(MAX_TIMES * found.documents).detects(
+        percent, confidence
+    ):
+        return None
+    low, high = found.documents, MAX_TIMES * found.documents
+    while low < high:
+        middle = (low + high) // 2
+        if found.with_documents(middle).detects(percent, confidence):
+            high = middle
+        else:
+            low = middle + 1
+    return max(low - found.documents, 1)
+
+
+def needed(found: Difference, percent: float, confidence: float) -> str:
+    """Say what would decide a true distance of so many percent."""
+    seeds = seeds_needed(found, percent, confidence)
+    documents = documents_needed(found, percent, confidence)
+    ways = [f"{seeds:,} more seed{'' if seeds == 1 else 's'}"] if seeds is not None else []
+    ways += [f"{documents:,} more held-out documents"] if documents is not None else []
+    if ways:
+        return f"{' or '.join(ways)} would decide it"
+    return "neither more seeds nor more held-out documents alone would decide it"
 
 
 # How much compute a difference is worth.

@@ -6,7 +6,7 @@ was imported into a store. The rule is the plan's: it was hashed before the firs
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +29,8 @@ from corpus_assets.evidence.compare import (
     Scores,
     compare_arms,
     compute_factor,
+    even_overlap,
+    even_places,
     fit_curve,
 )
 from corpus_assets.evidence.results import Run, parse_run, read_runs
@@ -84,7 +86,40 @@ class Results:
         if len(found) < 2:
             return None
         nats = np.stack([run.table()["nats"].to_numpy() for _, run in found])
-        return Scores(tuple(seed for seed, _ in found), nats)
+        seeds, planned = tuple(seed for seed, _ in found), list(self.plan["seeds"])
+        share = self.share_of(arm)
+        if share is None or not set(seeds) <= set(planned):
+            return Scores(seeds, nats)
+        places = even_places(len(planned))
+        return Scores(seeds, nats, share, tuple(places[planned.index(seed)] for seed in seeds))
+
+    def share_of(self, arm: str) -> float | None:
+        """Return the share of its version that one seed of an arm was trained on; None where every
+        seed had the same documents. Arms of a pool have the same part of it as the baseline."""
+        proxy, arms = self.plan["proxy"], self.plan["arms"]
+        of = arm if proxy.get("protocol") != "pool" else self.plan["baseline"]
+        tokens = arms[of].get("tokens")
+        return proxy["unique_tokens"] / tokens if tokens else None
+
+    def document_lines(self) -> list[str]:
+        """Say how much of the chance of which documents were drawn the spread of seeds shows."""
+        shares = {arm: self.share_of(arm) for arm in self.plan["arms"]}
+        fixed = sorted(arm for arm, share in shares.items() if share is None)
+        found = []
+        if fixed:
+            found.append(
+                f"every seed of {', '.join(fixed)} had the same documents: intervals are about "
+                "these, not about others like them"
+            )
+        for arm, share in sorted(shares.items()):
+            common = even_overlap(len(self.plan["seeds"]), share or 0.0)
+            if common > 0:
+                found.append(
+                    f"{arm}: seeds have {common:.0%} of their documents in common, so their spread "
+                    f"shows {1 - common:.0%} of the noise of documents; intervals are widened for "
+                    "the rest"
+                )
+        return found
 
 
 def open_results(folder: Path) -> Results:
@@ -181,16 +216,19 @@ class Compared:
     notes: tuple[str, ...]
 
     def of(self, arm: str) -> Comparison:
-        return next(found for found in self.comparisons if found.arm == arm)
+        """Return the comparison of an arm."""
+        for found in self.comparisons:
+            if found.arm == arm:
+                return found
+        raise EvidenceError(f"arm {arm} has too few runs to be compared: run the pack to its end")
 
 
-def compare_results(
-    results: Results, baseline: str | None = None, arms: Iterable[str] | None = None
-) -> Compared:
-    """Compare the arms of a plan (all, unless some are named) with its baseline."""
+def compare_results(results: Results, baseline: str | None = None) -> Compared:
+    """Compare all arms of a plan with its baseline, or with another of its arms. Those that have no
+    runs yet count among the arms, so that no verdict gets easier by looking at fewer."""
     plan, held_out = results.plan, results.held_out
     against = baseline or plan["baseline"]
-    named = [arm for arm in (arms or plan["arms"]) if arm != against]
+    named = [arm for arm in plan["arms"] if arm != against]
     main, *others = plan["learning_rates"]
     tokens = plan["proxy"]["tokens"]
     bootstrap = Bootstrap(held_out)
@@ -201,15 +239,15 @@ def compare_results(
         )
         for arm in (against, *named)
     }
-    for arm, (own, _) in scores.items():
-        if own is None:
-            raise EvidenceError(
-                f"arm {arm} has fewer than two runs at the main learning rate {main:g}: run the "
-                "pack to its end"
-            )
-    found = compare_arms(held_out, against, scores, results.rule, bootstrap)
+    absent = [arm for arm, (own, _) in scores.items() if own is None]
+    few = f"fewer than two runs at the main learning rate {main:g}"
+    if against in absent or len(absent) == len(named):
+        raise EvidenceError(f"arm {absent[0]} has {few}: run the pack to its end")
+    there = {arm: own for arm, own in scores.items() if arm not in absent}
+    found = compare_arms(held_out, against, there, results.rule, bootstrap, len(absent))
     factors: dict[str, ComputeFactor | None] = dict.fromkeys(named)
-    notes = [*results.strays, *bootstrap.notes]
+    notes = [*results.strays, *results.document_lines(), *bootstrap.notes]
+    notes += [f"arm {arm} has {few}" for arm in absent]
     losses = {
         budget: loss
         for budget in sorted({run.tokens for run in results.runs if run.arm == against})
@@ -243,11 +281,14 @@ def judge(found: Comparison, rule: Rule) -> tuple[str, str]:
     """Return what a comparison means for a release: passed, failed or undecided, and why.
 
     It passes when the version is better, or when the macro interval shows that it is not worse by
-    more than the margin. It fails when it is worse, or when a guarded domain regressed.
+    more than the margin; either way every guarded domain must be shown to stay within its margin.
+    It fails when it is worse, or when a guarded domain regressed.
     """
     said = f"{found.words}, {_interval(found)}"
     if found.verdict == WORSE or found.regressed:
         return FAILED, "; ".join([said, *found.reasons])
+    if found.unsafe:
+        return UNDECIDED, "; ".join([said, *found.reasons])
     if found.verdict == BETTER:
         return PASSED, said
     if found.other and max(found.macro.high, found.other[-1].percent) < 100 * rule.margin:
@@ -294,6 +335,7 @@ def decide(registry: Registry, store: Store, version: str, results: Results) -> 
             "baseline": baseline,
             "more_seeds": found.more_seeds,
             "regressed": list(found.regressed),
+            "unsafe": list(found.unsafe),
             "notes": list(compared.notes),
             "intervals": interval_table(found, results.rule),
         },
@@ -349,6 +391,7 @@ def described(compared: Compared) -> dict[str, Any]:
                 "reasons": list(found.reasons),
                 "more_seeds": found.more_seeds,
                 "regressed": list(found.regressed),
+                "unsafe": list(found.unsafe),
                 "macro_confidence": found.confidence,
                 "differences": rows(found.main),
                 "other_rate": rows(found.other),

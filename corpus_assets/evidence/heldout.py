@@ -15,13 +15,15 @@ their question:
 Records are JSON lines or Parquet with `text`, and `id`, `url`, `host` (or `source`), `licence`
 where they have them; of any other file each paragraph-wise cut of `max_bytes` is a document. A
 takedown in force leaves its documents out, so the digest changes. A set of which an arm holds a
-document is refused: `find_contaminated` asks the decontamination stage.
+document, whole or in pieces, is refused (`find_contaminated`).
 """
 
 import hashlib
 import io
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -47,6 +49,9 @@ from corpus_assets.decontam.questions import find_questions
 from corpus_assets.ingest.documents import text_id_of
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.shards.tokens import Encoder
+from corpus_assets.text.characters import char_tables, nfkc
+from corpus_assets.text.codepoints import text_buffers
+from corpus_assets.text.ngrams import ngram_hashes
 
 HELDOUT = pa.schema(
     [
@@ -59,8 +64,17 @@ HELDOUT = pa.schema(
         ("text", pa.large_string()),
     ]
 )
-CONTAMINATED_SHARE = 0.5
-"""Share of a held-out document's 13-grams that one document of an arm may not reach."""
+NGRAM = 13
+LEAKED_SHARE = 0.1
+"""Share of a held-out document's n-grams that may not stand in an arm: of 4 KB about 70 words, which
+a model that knows them by heart scores at next to nothing. A tenth of the set's bits is many times
+what comparisons decide about."""
+LEAKED_GRAMS = NGRAM
+"""And at least so many, a passage of 25 words: less may be a quotation, or a turn of phrase."""
+COMMON_HOSTS = 3  # of the set: what so many have is nobody's own
+COPIED_SHARE = 0.5
+"""Of one document's n-grams in one text of an arm: a copy, be it edited."""
+BATCH_TEXTS = 1024
 
 RECORDS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet")
 
@@ -160,34 +174,106 @@ def is_taken_down(row: dict[str, str], orders: Suppressions) -> bool:
     )
 
 
-def find_contaminated(heldout: pa.Table, texts: pa.Table) -> dict[int, str]:
-    """Return held-out documents that stand in `texts` (doc_id, text): row -> the first doc_id.
+@dataclass(frozen=True)
+class Leak:
+    """A held-out document that stands in an arm, whole or in pieces."""
 
-    Half of a document's 13-grams in one text count, or a lightly edited copy (`decontam`). Answers
-    count with their question.
+    share: float  # of its n-grams that some document of the arm has
+    documents: tuple[str, ...]  # of the arm that have some, those with most first
+
+
+def find_contaminated(heldout: pa.Table, texts: pa.Table) -> dict[int, Leak]:
+    """Return held-out documents that stand in `texts` (doc_id, text), by row.
+
+    A document's 13-grams count in whatever texts they stand, pieces in several of them together:
+    a tenth of them is a leak, and at least a passage of 25 words, or all of a shorter text. What
+    documents of several hosts of the set have in common (a licence, a quotation) is no one's own and
+    does not count. Also a lightly edited copy in one text is a leak (`decontam`). Answers count with
+    their question.
     """
-    items = [
-        EvalItem(str(number), "heldout", "\n".join(filter(None, (row["context"], row["text"]))))
-        for number, row in enumerate(heldout.to_pylist())
-    ]
+    whole = ["\n".join(filter(None, (row["context"], row["text"]))) for row in heldout.to_pylist()]
+    found = _covered(whole, heldout["host"].to_pylist(), texts)
+    items = [EvalItem(str(number), "heldout", text) for number, text in enumerate(whole)]
     index = parse_eval_index(build_eval_index(items, EvalIndexSettings()))
-    hits = scan(texts, index, ScanSettings(report_share=CONTAMINATED_SHARE))
-    found: dict[int, str] = {}
-    for item, doc_id in zip(hits["item_id"].to_pylist(), hits["doc_id"].to_pylist(), strict=True):
-        found.setdefault(int(item), bytes(doc_id).hex())
+    hits = scan(texts, index, ScanSettings(report_share=COPIED_SHARE))
+    columns = (hits[name].to_pylist() for name in ("item_id", "doc_id", "matched", "total"))
+    for item, doc_id, matched, total in zip(*columns, strict=True):
+        leak = Leak(matched / max(total, 1), (bytes(doc_id).hex(),))
+        found.setdefault(int(item), leak)
+    return dict(sorted(found.items()))
+
+
+def _covered(whole: Sequence[str], hosts: Sequence[str], texts: pa.Table) -> dict[int, Leak]:
+    """Return the documents of which enough n-grams stand in some texts."""
+    grams, firsts = _grams(pa.array(whole, pa.large_string()))
+    owner = np.repeat(np.arange(len(whole)), np.diff(firsts))
+    _, host = np.unique(np.array(hosts), return_inverse=True)
+    pairs = np.unique(np.stack([grams, host[owner].astype(np.uint64)]), axis=1)
+    known, shared_by = np.unique(pairs[0], return_counts=True)
+    own = known[shared_by < COMMON_HOSTS]
+    seen = np.zeros(own.size, np.bool_)
+    holders: dict[int, Counter[str]] = {}
+    is_own = np.isin(grams, own)
+    grams, owner = grams[is_own], owner[is_own]
+    order = np.argsort(grams, kind="stable")
+    grams, owner = grams[order], owner[order]
+    for batch in texts.select(["doc_id", "text"]).to_batches(max_chunksize=BATCH_TEXTS):
+        hashes, starts = _grams(batch["text"])
+        for number in range(batch.num_rows):
+            here = np.unique(hashes[starts[number] : starts[number + 1]])
+            here = here[np.isin(here, own, assume_unique=True)]
+            if not here.size:
+                continue
+            seen[np.searchsorted(own, here)] = True
+            low, high = (np.searchsorted(grams, here, side=side) for side in ("left", "right"))
+            doc_id = bytes(batch["doc_id"][number].as_py()).hex()
+            for first, last in zip(low.tolist(), high.tolist(), strict=True):
+                for item in owner[first:last].tolist():
+                    holders.setdefault(item, Counter())[doc_id] += 1
+    covered = seen[np.searchsorted(own, grams)]
+    found = {}
+    totals = np.bincount(owner, minlength=len(whole))
+    matched = np.bincount(owner[covered], minlength=len(whole))
+    for item in np.flatnonzero(matched).tolist():
+        enough = min(totals[item], max(LEAKED_SHARE * totals[item], LEAKED_GRAMS))
+        if matched[item] >= enough:
+            by_size = sorted(holders[item].items(), key=lambda entry: (-entry[1], entry[0]))
+            found[item] = Leak(matched[item] / totals[item], tuple(doc for doc, _ in by_size))
     return found
 
 
+def _grams(texts: pa.Array) -> tuple[Any, Any]:
+    return ngram_hashes(*text_buffers(nfkc(texts)), char_tables(), NGRAM)
+
+
 def refuse_contaminated(heldout: pa.Table, texts: pa.Table, arm: str) -> None:
-    """Refuse a set of which an arm holds documents; the message names them, not their texts."""
+    """Refuse an arm that holds held-out documents; the message names them, not their texts."""
     found = find_contaminated(heldout, texts)
-    if found:
-        rows = heldout.to_pylist()
-        named = [f"{rows[i]['domain']}/{rows[i]['id']} (in {found[i]})" for i in sorted(found)[:5]]
-        raise EvidenceError(
-            f"{len(found)} held-out documents stand in arm {arm}: {', '.join(named)}"
-            f"{', ...' if len(found) > 5 else ''}; take them out of the held-out set and plan anew"
-        )
+    if not found:
+        return
+    rows = heldout.to_pylist()
+    named = [
+        f"{rows[i]['domain']}/{rows[i]['id']} ({leak.share:.0%} in {_holders(leak.documents)})"
+        for i, leak in list(found.items())[:5]
+    ]
+    holders = {doc_id for leak in found.values() for doc_id in leak.documents}
+    raise EvidenceError(
+        f"arm {arm} holds {_counted(len(found), 'held-out document')}, whole or in pieces, in "
+        f"{_counted(len(holders), 'document')} of its own: {', '.join(named)}"
+        f"{', ...' if len(found) > 5 else ''}; a model that has seen them is no judge: take them out "
+        "of the arm (in its recipe name the held-out files under `eval_suites`, with "
+        "`contamination.drop_share: 0.1`, and build it again), "
+        "or plan with a held-out set from elsewhere. Leaving them out of this set would not do: what "
+        "else of its sources leaked is not known"
+    )
+
+
+def _holders(documents: Sequence[str]) -> str:
+    return documents[0] + (f" and {len(documents) - 1} more" if len(documents) > 1 else "")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def encode_heldout(heldout: pa.Table, encoder: Encoder) -> pa.Table:

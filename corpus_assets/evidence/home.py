@@ -24,7 +24,7 @@ from tokenizers import Tokenizer
 
 from catalog.copies import writing
 from catalog.db.registry import Registry
-from catalog.db.rows import MetricRow
+from catalog.db.rows import MetricRow, VersionRow
 from catalog.formats.manifest import Manifest
 from corpus_assets.core.errors import EvidenceError
 from corpus_assets.core.home import Home
@@ -34,9 +34,10 @@ from corpus_assets.evidence.arms import (
     Arm,
     Document,
     choose,
-    highest,
     make_arm,
+    reach_of,
     run_shares,
+    start_of,
     version_documents,
 )
 from corpus_assets.evidence.heldout import (
@@ -68,6 +69,8 @@ from corpus_assets.versions.published import published_manifest
 HELDOUT = "evidence/heldout"
 PLANS = "evidence/plans"
 STORED_RUNS = "evidence/runs"
+MOST_SHARE = 0.9
+"""Of a version's tokens that one seed may have: of more, its seeds tell nothing of documents."""
 
 
 class ComparisonSettings(Runs):
@@ -125,10 +128,10 @@ def _pinned(
 ) -> Plan:
     own, _ = store_heldout(store, registry, folder / asked.heldout)
     names = dict.fromkeys((asked.baseline, *asked.arms))
-    arms = {
-        name: ArmRef(version=name, manifest=registry.version(name).manifest_sha256)
-        for name in names
-    }
+    arms = {name: _arm_ref(store, registry.version(name)) for name in names}
+    whole = names if asked.proxy.protocol == "unique" else (asked.baseline,)
+    for name in whole:  # the others of a pool have what their part of it left
+        _refuse_small(name, arms[name], asked)
     body = asked.model_dump(exclude={"arms", "heldout"}) | {
         "format": FORMAT,
         "arms": {name: arm.identity() for name, arm in arms.items()},
@@ -162,45 +165,56 @@ def pack_plan(
     heldout = _heldout(store, registry, plan)
     encoder = version_encoder(store, registry, plan.arms[plan.baseline].version)
     arms = read_arms(store, registry, plan, encoder)
-    for name, arm in arms.items():
-        refuse_contaminated(heldout, arm_texts(arm, encoder), name)
+    for name, by_seed in arms.items():
+        refuse_contaminated(heldout, arm_texts(by_seed.values(), encoder), name)
     encoded = encode_heldout(heldout, encoder)
     versions = {arm.version: None for arm in plan.arms.values()}
     with writing(registry, home.root, folder, "pack", versions):
         return write_pack(folder, plan, arms, encoded, encoder.info, max_mib)
 
 
-def read_arms(store: Store, registry: Registry, plan: Plan, encoder: Encoder) -> dict[str, Arm]:
-    """Return what each arm of a plan trains on, read from its version's shards.
+def read_arms(
+    store: Store, registry: Registry, plan: Plan, encoder: Encoder
+) -> dict[str, dict[int, Arm]]:
+    """Return what each arm of a plan trains on by seed, read from its version's shards.
 
-    `unique`: the first documents by hash that have `unique_tokens`. `pool`: of the baseline so, of
-    the others those that the same part of the pool left; they repeat as they must.
+    `unique`: the documents from the seed's place on that have `unique_tokens`. `pool`: of the
+    baseline so, of the others those that the same part of the pool left; they repeat as they must.
+    Where the plan does not say how large a version is, all seeds have the documents of the first.
     """
     proxy = plan.proxy
     samples = proxy.unique_tokens // proxy.sequence
-    limit: int | None = None
-    found: dict[str, Arm] = {}
+    reach: dict[int, int] = {}
+    found: dict[str, dict[int, Arm]] = {}
     for name in sorted(plan.arms, key=lambda one: (one != plan.baseline, one)):
         manifest = _manifest(store, registry, plan, name)
         loader = Loader(manifest, store.local, global_batch=1)
         is_whole = proxy.protocol == "unique" or name == plan.baseline
         wanted = proxy.unique_tokens if is_whole else None
-        documents = version_documents(loader, wanted, encoder, _encoder(store, manifest))
+        is_drawn = plan.arms[name].tokens is not None
+        starts = {seed: start_of(seed, plan.seeds) if is_drawn else 0 for seed in plan.seeds}
+        documents = version_documents(
+            loader, wanted, encoder, _encoder(store, manifest), list(starts.values())
+        )
         loader.close()
-        chosen = choose(documents, wanted, None if is_whole else limit)
-        if name == plan.baseline:
-            limit = highest(chosen)
-        own = samples if is_whole else _samples(chosen, proxy.sequence)
-        found[name] = make_arm(chosen, run_shares(manifest), own, proxy.sequence)
+        found[name] = {}
+        for seed, start in starts.items():
+            chosen = choose(documents, start, wanted, None if is_whole else reach[seed])
+            if name == plan.baseline:
+                reach[seed] = reach_of(chosen, start)
+            own = samples if is_whole else _samples(chosen, proxy.sequence)
+            found[name][seed] = make_arm(chosen, run_shares(manifest), own, proxy.sequence)
     return found
 
 
-def arm_texts(arm: Arm, encoder: Encoder) -> pa.Table:
-    """Return `doc_id` and `text` of an arm's documents, spelled from their tokens."""
-    texts = [encoder.decode_bytes(one.tokens).decode("utf-8", "replace") for one in arm.documents]
+def arm_texts(seeds: Iterable[Arm], encoder: Encoder) -> pa.Table:
+    """Return `doc_id` and `text` of the documents that the seeds of an arm have, spelled from their
+    tokens."""
+    documents = {(one.doc_id, one.group): one for arm in seeds for one in arm.documents}.values()
+    texts = [encoder.decode_bytes(one.tokens).decode("utf-8", "replace") for one in documents]
     return pa.table(
         {
-            "doc_id": pa.array([one.doc_id for one in arm.documents], pa.binary(16)),
+            "doc_id": pa.array([one.doc_id for one in documents], pa.binary(16)),
             "text": pa.array(texts, pa.large_string()),
         }
     )
@@ -230,6 +244,7 @@ def import_runs(home: Home, store: Store, registry: Registry, folder: Path) -> I
             )
     _refuse_revoked(registry, plan, {run.arm for run in runs})
     told = tuple(strays(plan, read_runs(folder / RUNS)))
+    _refuse_other(store, plan, runs)
     store.write(f"{PLANS}/{plan.digest()}.json", plan.dump())
     for run in runs:
         for name, data in run.files().items():
@@ -242,6 +257,18 @@ def import_runs(home: Home, store: Store, registry: Registry, folder: Path) -> I
         [row for run in runs if run.tokens == plan.proxy.tokens for row in _metrics(plan, run)]
     )
     return Imported(plan.digest(), len(runs), told)
+
+
+def _refuse_other(store: Store, plan: Plan, runs: Sequence[Run]) -> None:
+    """Refuse a run that is in the store with other results: a measurement is not replaced."""
+    for run in runs:
+        path = f"{STORED_RUNS}/{plan.digest()}/{run.name}.json"
+        table = f"{STORED_RUNS}/{plan.digest()}/{run.name}.parquet"
+        if store.exists(path) and store.read(table) != run.table_bytes:
+            raise EvidenceError(
+                f"{run.name} was imported before with other results; measurements are not replaced: "
+                f"find out which are true, and delete {path} if those are not"
+            )
 
 
 def missing_runs(store: Store, plan: Plan) -> int:
@@ -297,6 +324,26 @@ def forget_heldout(store: Store, orders: Suppressions) -> list[str]:
             store.delete(path)
             gone.append(path)
     return gone
+
+
+def _arm_ref(store: Store, row: VersionRow) -> ArmRef:
+    """Name a version, and the tokens of the groups that a run of it draws from."""
+    manifest = published_manifest(store, row)
+    drawn = run_shares(manifest)
+    tokens = sum(group.tokens for group in manifest.groups if drawn.get(group.id, 0) > 0)
+    return ArmRef(version=row.name, manifest=row.manifest_sha256, tokens=tokens or None)
+
+
+def _refuse_small(name: str, arm: ArmRef, asked: Runs) -> None:
+    """Refuse a version of which all seeds would have nearly the same documents."""
+    unique, tokens = asked.proxy.unique_tokens, arm.tokens or 0
+    if unique > MOST_SHARE * tokens:
+        raise EvidenceError(
+            f"version {name} has {tokens:,} tokens, and every seed would train on {unique:,} of "
+            "them: how much depends on which documents were drawn could not be seen; plan at most "
+            f"{int(MOST_SHARE * tokens):,} unique tokens, better {tokens // len(asked.seeds):,}, so "
+            "that seeds have no document in common"
+        )
 
 
 def _metrics(plan: Plan, run: Run) -> Iterator[MetricRow]:

@@ -40,12 +40,13 @@ XZ = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 0, "lp": 1, "pb": 1, "dict_si
 def write_pack(
     folder: Path,
     plan: Plan,
-    arms: Mapping[str, Arm],
+    arms: Mapping[str, Mapping[int, Arm]],
     heldout: pa.Table,
     tokenizer: TokenizerInfo,
     max_mib: float | None = None,
 ) -> int:
-    """Write a pack and return its bytes; `heldout` has the columns of `run.Pack.heldout`.
+    """Write a pack and return its bytes; `arms` has each arm by seed, `heldout` the columns of
+    `run.Pack.heldout`.
 
     A folder that is there already is refused, and so is a pack above `max_mib`, before anything is
     written.
@@ -58,21 +59,27 @@ def write_pack(
     root = Path(run.__file__).parents[2]  # read first: what follows takes minutes
     files = {name: (root / name).read_bytes() for name in run.SOURCES}
     files |= {"plan.json": plan.dump(), "run.py": STARTER.encode()}
-    described, chosen, pool = {}, [], _Pool()
-    for name, arm in sorted(arms.items()):
-        numbers = [pool.number(document.tokens) for document in arm.documents]
-        groups = [document.group for document in arm.documents]
-        ids = pa.array([document.doc_id for document in arm.documents], pa.binary(16))
-        chosen.append(pa.table({"arm": [name] * len(groups), "group": groups,
-                                "document": pa.array(numbers, pa.int32()),
-                                "doc_id": ids}))  # fmt: skip
-        orders = {}
+    described: dict[str, dict[str, Any]] = {}
+    chosen, pool = [], _Pool()
+    for name, by_seed in sorted(arms.items()):
+        described[name] = {}
         for seed in plan.seeds:
+            arm = by_seed[seed]
+            numbers = [pool.number(document.tokens) for document in arm.documents]
+            groups = [document.group for document in arm.documents]
+            ids = pa.array([document.doc_id for document in arm.documents], pa.binary(16))
+            chosen.append(pa.table({"arm": [name] * len(groups),
+                                    "seed": pa.array([seed] * len(groups), pa.int64()),
+                                    "group": groups,
+                                    "document": pa.array(numbers, pa.int32()),
+                                    "doc_id": ids}))  # fmt: skip
             order = arm.sample_numbers(plan.positions, seed)
             data = _npy(order.astype("<u2" if order.max() < 1 << 16 else "<u4"))
-            orders[str(seed)] = f"orders/{hashlib.sha256(data).hexdigest()[:32]}.npy"
-            files[orders[str(seed)]] = data
-        described[name] = {"groups": dict(arm.samples), "orders": orders, "tokens": arm.tokens}
+            order_file = f"orders/{hashlib.sha256(data).hexdigest()[:32]}.npy"
+            files[order_file] = data
+            described[name][str(seed)] = {
+                "groups": dict(arm.samples), "order": order_file, "tokens": arm.tokens,
+            }  # fmt: skip
     flat, edges = pool.laid()
     files["tokens.xz"] = lzma.compress(
         flat.astype(dtype).tobytes(), format=lzma.FORMAT_XZ, filters=XZ

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from corpus_assets.core.errors import EvidenceError
-from corpus_assets.core.identity import Name, Settings, canonical_json
+from corpus_assets.core.identity import Name, Settings, canonical_json, is_absent
 from corpus_assets.evidence.results import Run
 from corpus_assets.evidence.run import wanted_runs
 from corpus_assets.recipe.evidence import ComparisonRule, Runs
@@ -27,6 +27,13 @@ class ArmRef(Settings):
 
     version: str
     manifest: Digest
+    tokens: int | None = Field(
+        default=None,
+        ge=1,
+        exclude_if=is_absent,
+        description="of the version, of which every seed draws its own documents; none: every seed "
+        "has the same, and what is found holds for these documents alone",
+    )
 
 
 class Plan(Runs):

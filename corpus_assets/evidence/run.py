@@ -4,8 +4,8 @@
     pack.json        what the pack holds: digests of its files, arms, orders, special tokens
     tokens.xz        tokens of all documents, end to end; a text that arms share is there once
     documents.npy    int64: where each document begins, and the end
-    arms.parquet     arm, group, document, doc_id: which documents an arm's groups have, in their
-                     order; by their ids a takedown knows what the pack holds
+    arms.parquet     arm, seed, group, document, doc_id: which documents each seed of an arm has, in
+                     their order; by their ids a takedown knows what the pack holds
     orders/*.npy     sample at each position of a run, as the loader's formula gives it
     heldout.parquet  documents of the held-out set as tokens
     runs/            results, each written as soon as it is there (`results`)
@@ -40,7 +40,7 @@ from corpus_assets.evidence.results import Run, measured, read_runs, run_name, w
 if TYPE_CHECKING:
     from corpus_assets.evidence.train import Data
 
-FORMAT = "corpus-evidence-pack/1"
+FORMAT = "corpus-evidence-pack/2"
 RUNS = "runs"
 SOURCES = (
     "corpus_assets/__init__.py",
@@ -130,17 +130,15 @@ class Pack:
         edges: npt.NDArray[np.int64] = np.load(io.BytesIO(self.file("documents.npy")))
         return edges
 
-    def samples(self, arm: str) -> npt.NDArray[np.int32]:
-        """Return an arm's samples [samples, sequence]: documents of a group end to end, groups in
-        the order of their names, cut or filled up to the group's number of samples."""
+    def samples(self, arm: str, seed: int) -> npt.NDArray[np.int32]:
+        """Return the samples [samples, sequence] of an arm's seed: documents of a group end to end,
+        groups in the order of their names, cut or filled up to the group's number of samples."""
         sequence, pad = self.plan["proxy"]["sequence"], self.body["pad_id"]
         parts = []
-        for group, count in sorted(self.body["arms"][arm]["groups"].items()):
-            is_own = pc.and_(
-                pc.equal(self._arms["arm"], arm),
-                pc.equal(self._arms["group"], group),
-            )
-            documents = self._arms.filter(is_own)["document"].to_numpy()
+        is_own = pc.and_(pc.equal(self._arms["arm"], arm), pc.equal(self._arms["seed"], seed))
+        own = self._arms.filter(is_own)
+        for group, count in sorted(self.body["arms"][arm][str(seed)]["groups"].items()):
+            documents = own.filter(pc.equal(own["group"], group))["document"].to_numpy()
             pieces = [self.tokens[self._edges[d] : self._edges[d + 1]] for d in documents]
             parts.append(lay_group(pieces, count, sequence, pad))
         return np.concatenate(parts)
@@ -149,9 +147,10 @@ class Pack:
         """Return what a run of an arm and seed trains on."""
         from corpus_assets.evidence.train import Data
 
-        order = np.load(io.BytesIO(self.file(self.body["arms"][arm]["orders"][str(seed)])))
         body = self.body
-        return Data(self.samples(arm), order.astype(np.int64), body["eod_id"], body["pad_id"])
+        order = np.load(io.BytesIO(self.file(body["arms"][arm][str(seed)]["order"])))
+        samples = self.samples(arm, seed)
+        return Data(samples, order.astype(np.int64), body["eod_id"], body["pad_id"])
 
     def heldout(self) -> pa.Table:
         """Return domain, host, bytes, context and tokens of every held-out document."""

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass, replace
 
+from catalog.db.registry import Registry
+from catalog.db.rows import SnapshotRow
 from corpus_assets.core.errors import MissingInput
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import snapshots_of
-from corpus_assets.ingest.snapshots import refuse_absent
+from corpus_assets.ingest.snapshots import is_as_pinned, refuse_absent
 
 CACHED = "cached"
 RUNS = "runs"
@@ -30,14 +32,15 @@ class PlanLine:
         return WAITS if self.waiting else CACHED
 
 
-def plan(pipeline: Pipeline) -> list[PlanLine]:
-    """One line an asset, in the order of the graph.
+def plan(pipeline: Pipeline, registry: Registry) -> list[PlanLine]:
+    """One line an asset, in the order of the graph. What a build would refuse before its first task
+    is refused here too.
 
     A stage downstream of one that runs is `waits`: what it reads is not known yet, and when it comes
     out equal to something seen before, the stage will be found in the store after all.
     """
     pipeline.check_models()
-    lines = [_source_files(pipeline)]
+    lines = [_source_files(pipeline, registry)]
     for asset in pipeline.graph.assets.values():
         line = PlanLine(asset.name)
         for stage in asset.stages:
@@ -66,15 +69,23 @@ def fresh_calibrations(pipeline: Pipeline) -> dict[str, str]:
     return found
 
 
-def _source_files(pipeline: Pipeline) -> PlanLine:
+def _source_files(pipeline: Pipeline, registry: Registry) -> PlanLine:
     line = PlanLine("source_files")
-    for snapshot in pipeline.recipe.snapshots:
+    recipe, locations = pipeline.recipe, pipeline.locations
+    for rank, snapshot in enumerate(recipe.snapshots):
         try:
             pipeline.snapshot_files(snapshot)
-            line.cached += 1
         except MissingInput:
-            refuse_absent(pipeline.recipe, pipeline.locations, snapshot)
+            refuse_absent(recipe, locations, snapshot)
             line.to_run += 1
+            continue
+        same_files = is_as_pinned(recipe, locations, pipeline.store, snapshot)
+        if not same_files:
+            refuse_absent(recipe, locations, snapshot)
+        registry.check_snapshot(
+            SnapshotRow(snapshot, recipe.source_of(snapshot).name, rank), same_files
+        )
+        line.cached += 1
     return line
 
 

@@ -263,6 +263,19 @@ def refuse_absent(recipe: "Recipe", locations: Locations, snapshot: str) -> None
         find_files(source, locations.resolve(stated), snapshot)
 
 
+def is_as_pinned(recipe: "Recipe", locations: Locations, store: Store, snapshot: str) -> bool:
+    """Whether the files of a pinned snapshot have the names and sizes of those that were pinned. No
+    file is read, and servers are not asked."""
+    source = recipe.source_of(snapshot)
+    stated = source.snapshots[snapshot]
+    if source.crawl is not None or is_remote(stated):
+        return True
+    if stated.startswith(DEMO) and not locations.home.demo_sources.exists():
+        return True  # those are made when they are needed
+    there = list_names(locations.resolve(stated), source.format)
+    return there == _names_of(load_snapshot_files(store, snapshot))
+
+
 def reach_of(source: SourceEntry, locations: Locations, snapshot: str) -> Reach:
     """Return how the files of a source's snapshot are reached."""
     if source.crawl is not None:
@@ -331,11 +344,17 @@ def _crawl_location(settings: CrawlSettings, crawl: str, take: Take, seed: int) 
 def _list_local(
     source: SourceEntry, location: str, snapshot: str, known: SnapshotFiles | None
 ) -> SnapshotFiles:
-    if known is not None and known.location == location:
-        there = [(each.name, each.size) for file in known.files for each in file.members or (file,)]
-        if list_names(location, source.format) == there:
-            return known
+    if (
+        known is not None
+        and known.location == location
+        and list_names(location, source.format) == _names_of(known)
+    ):
+        return known
     return SnapshotFiles(snapshot, location, tuple(list_files(source, location, snapshot)))
+
+
+def _names_of(known: SnapshotFiles) -> list[tuple[str, int]]:
+    return [(each.name, each.size) for file in known.files for each in file.members or (file,)]
 
 
 def _is_pinned(store: Store, snapshot: str) -> bool:

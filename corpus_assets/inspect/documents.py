@@ -22,7 +22,14 @@ from corpus_assets.inspect.version_columns import (
     read_documents,
     take_rows,
 )
-from corpus_assets.select.columns import SOURCE_TIER, Columns, resolved, with_source
+from corpus_assets.select.columns import (
+    SOURCE_TIER,
+    TIE_KEY,
+    Columns,
+    resolved,
+    with_source,
+    with_tie_keys,
+)
 from corpus_assets.select.requirement import requirement
 from corpus_assets.select.rules import (
     column_of,
@@ -43,7 +50,8 @@ def signals_of(
     doc_id = resolve_doc_id(lineage, written)
     records = records_of(lineage, doc_id)
     part, row = _place(columns, doc_id, records)
-    own = take_rows(columns, part.signals, [row], _signals(columns, part))
+    own = take_rows(columns, part.signals, [row], ["doc_id", *_signals(columns, part)])
+    own = with_tie_keys(own, columns.recipe.seed).drop_columns("doc_id")
     own = with_source(own, part.domain, part.tier)
     decision = _decision(lineage, doc_id, records, part)
     language = own["language"][0].as_py() if "language" in own.column_names else None
@@ -103,7 +111,7 @@ def _rows(
     columns: VersionColumns, own: pa.Table, part: PartFiles, language: str | None
 ) -> list[Answer]:
     kinds = leaves({field.name: field.type for field in own.schema})
-    names = [name for name in kinds if name not in ("domain", SOURCE_TIER)]
+    names = [name for name in kinds if name not in ("domain", SOURCE_TIER, TIE_KEY)]
     numbers = [name for name in names if not is_label_type(kinds[name])]
     ranks = _percentiles(columns, own, part, numbers)
     one = Columns(own)
@@ -164,7 +172,7 @@ def _tiers(ruling: Ruling, domain: str, language: str | None) -> list[Answer]:
     if tiers is None or (tiers.domains is not None and domain not in tiers.domains):
         return []
     bounds = [
-        cutoff_for(resolved(tier_cutoff(name), ruling.cutoffs), domain, language)
+        cutoff_for(resolved(tier_cutoff(name), ruling.cutoffs), domain, language).value
         for name in tiers.names[:-1]
     ]
     end, other = ("max", "min") if tiers.best == "lowest" else ("min", "max")

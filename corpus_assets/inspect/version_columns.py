@@ -28,9 +28,9 @@ from corpus_assets.core.store import Store, open_store, read_output
 from corpus_assets.ingest.purge import covered_records
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.recipe.recipe import Recipe
-from corpus_assets.select.columns import with_source
+from corpus_assets.select.columns import with_source, with_tie_keys
 from corpus_assets.select.rules import SelectionSettings
-from corpus_assets.select.selection import Cutoffs, resolve_cutoffs
+from corpus_assets.select.selection import Cutoffs, parse_cutoffs, resolve_cutoffs
 from corpus_assets.text.hashing import GOLDEN, mix_all
 from corpus_assets.versions.published import load_published_recipe, published_pins
 
@@ -101,7 +101,8 @@ class VersionColumns:
     def batches(
         self, columns: Sequence[str], snapshots: Sequence[str] | None = None
     ) -> Iterator[tuple[list[PartFiles], pa.Table]]:
-        """Parts in the order of the recipe, about a million rows at once, with `domain`."""
+        """Parts in the order of the recipe, about a million rows at once, with `domain`, ids and tie
+        keys."""
         held: list[PartFiles] = []
         for part in self.parts:
             if snapshots is not None and part.snapshot not in snapshots:
@@ -116,7 +117,9 @@ class VersionColumns:
     def _table(self, parts: Sequence[PartFiles], columns: Sequence[str]) -> pa.Table:
         tables = []
         for part in parts:
-            tables.append(with_source(self.read(part.signals, columns), part.domain, part.tier))
+            table = self.read(part.signals, list(dict.fromkeys(["doc_id", *columns])))
+            table = with_tie_keys(table, self.recipe.seed)
+            tables.append(with_source(table, part.domain, part.tier))
         return pa.concat_tables(tables)
 
     def resolve(self, recipe: Recipe) -> Cutoffs:
@@ -174,7 +177,7 @@ def columns_of_version(
     """Open the columns of a published version."""
     recipe, _ = load_published_recipe(store, row.recipe_digest)
     pins = published_pins(store, row)
-    cutoffs: Cutoffs = json.loads(read_output(store, pins["quality_cutoffs"]))
+    cutoffs = parse_cutoffs(json.loads(read_output(store, pins["quality_cutoffs"])))
     files: dict[tuple[str, int], dict[str, str]] = {}
     rows: dict[tuple[str, int], int] = {}
     spans: dict[str, list[str]] = {}
@@ -241,7 +244,7 @@ def columns_of_recipe(pipeline: "Pipeline") -> VersionColumns:
     found.orders = pipeline.suppressions
     try:
         resolved = read_output(pipeline.store, pipeline.calibration(files.CUTOFFS))
-        cutoffs: Cutoffs = json.loads(resolved)
+        cutoffs = parse_cutoffs(json.loads(resolved))
     except MissingInput:
         cutoffs = found.resolve(recipe)
     found.ruling = Ruling(recipe.selection, cutoffs)

@@ -34,6 +34,7 @@ from corpus_assets.inspect.version_columns import (
 from corpus_assets.select.columns import Columns, Mask, first_failures, rule_cutoff
 from corpus_assets.select.requirement import requirement
 from corpus_assets.select.rules import Rule, SelectionSettings
+from corpus_assets.select.selection import plain_cutoffs
 
 KEPT = "kept"
 UNKNOWN = "unknown"
@@ -399,7 +400,7 @@ def answer_of(found: Comparison) -> Answer:
         "documents": found.columns.documents,
         "snapshots": len({part.snapshot for part in found.columns.parts}),
         "changes": changed_keys(_by_name(before.settings), _by_name(after.settings)),
-        "cutoffs": changed_keys(before.cutoffs, after.cutoffs),
+        "cutoffs": changed_keys(plain_cutoffs(before.cutoffs), plain_cutoffs(after.cutoffs)),
         "selection": _selection(found.cells),
         "version": estimate.version(found.cells, found.stand_ins),
         "by_language": _grouped(found, estimate, lambda cell, _: cell.language),

@@ -80,6 +80,11 @@ class DriftSettings(Settings):
     quality: QualityDrift = Field(
         default=QualityDrift(), description="difference of the mean quality of kept documents"
     )
+    shares: DriftBounds = Field(
+        default=DriftBounds(warn=0.05, error=0.3),
+        description="difference between a share that a cutoff or tier asks for and the share of the "
+        "snapshot that it takes, beyond what chance explains",
+    )
     previous: int = Field(default=3, ge=1, description="how many snapshots before it count")
     min_documents: int = Field(
         default=200, ge=1, description="with fewer kept documents on either side nothing is said"

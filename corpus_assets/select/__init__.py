@@ -1,3 +1,13 @@
 """Selection: which documents stay by their signals, and the cutoffs that the lock pins."""
 
-__all__ = ["columns", "groups", "losses", "requirement", "rules", "selection", "stage", "tables"]
+__all__ = [
+    "columns",
+    "groups",
+    "losses",
+    "requirement",
+    "rules",
+    "selection",
+    "shares",
+    "stage",
+    "tables",
+]

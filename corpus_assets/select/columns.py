@@ -6,7 +6,8 @@ takes a few milliseconds.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from corpus_assets.select.rules import (
     CHARACTERS,
     By,
     Condition,
+    Cut,
     End,
     Rule,
     SelectionSettings,
@@ -30,8 +32,9 @@ from corpus_assets.select.rules import (
     tier_cutoff,
     upper_cutoff,
 )
+from corpus_assets.text.ties import flat_line, tie_keys
 
-ResolvedCutoffs = Mapping[str, Mapping[str, float]]
+ResolvedCutoffs = Mapping[str, Mapping[str, Cut]]
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.floating[Any]]
 Codes = npt.NDArray[np.int64]
@@ -39,6 +42,34 @@ Codes = npt.NDArray[np.int64]
 Cell = tuple[str | None, str | None]  # domain and language
 
 SOURCE_TIER = "source_tier"
+TIE_KEY = "tie_key"
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of documents that a recipe asks to cut off by a signal."""
+
+    key: str  # in the recipe, for messages
+    name: str  # among the resolved cutoffs
+    signal: str
+    share: float
+    drops: End  # the end that lies beyond the cut
+    by: By | None
+    min_documents: int
+    weigh: Weigh
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """The documents that a share is of, in arrays of their own."""
+
+    among: Mask  # of all rows
+    values: Numbers
+    ties: Numbers
+    weights: Numbers
+
+
+Counts = tuple[int, float, float]  # documents, their weight, the weight beyond a cut
 
 
 def with_source(table: pa.Table, domain: str, tier: str | None) -> pa.Table:
@@ -49,9 +80,14 @@ def with_source(table: pa.Table, domain: str, tier: str | None) -> pa.Table:
     return table
 
 
+def with_tie_keys(table: pa.Table, seed: int) -> pa.Table:
+    """Add what decides between documents of equal score; `table` has their ids."""
+    return table.append_column(TIE_KEY, pa.array(tie_keys(table["doc_id"], seed)))
+
+
 class Columns:
-    """`table` has signals and `domain`, and maybe the tiers of sources (`with_source`); arrays are
-    made when first asked for, and kept."""
+    """`table` has signals and `domain`, and maybe the tiers of sources (`with_source`) and tie keys
+    (`with_tie_keys`); arrays are made when first asked for, and kept."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
@@ -155,8 +191,7 @@ class Columns:
         values = self.numbers(rule.signal)
         if rule.cutoff is not None:
             by_group, is_upper = rule_cutoff(rule.cutoff, cutoffs)
-            bound = self.spread(lambda *cell: cutoff_for(by_group, *cell), values.dtype)
-            return values <= bound if is_upper else values >= bound
+            return self._reaches(values, by_group, "highest" if is_upper else "lowest")
         below: Callable[[Any, Any], Mask] = np.less if rule.exclusive else np.less_equal
         # Bounds are compared in the column's own precision: 0.65 must equal a stored 0.65.
         low = self.spread(lambda *cell: _or(rule.bounds_for(*cell).min, -np.inf), values.dtype)
@@ -166,6 +201,16 @@ class Columns:
         if np.isposinf(high).all():
             return below(low, values)
         return below(low, values) & below(values, high)
+
+    def _reaches(self, values: Numbers, by_group: Mapping[str, Cut], drops: End) -> Mask:
+        """bool[n]: who is on the good side of a cutoff that drops one end."""
+        value = self.spread(lambda *cell: cutoff_for(by_group, *cell).value, values.dtype)
+        tie = self.spread(lambda *cell: cutoff_for(by_group, *cell).tie, np.float32)
+        if not tie.any():
+            return values >= value if drops == "lowest" else values <= value
+        better: Mask = values > value if drops == "lowest" else values < value
+        better |= (values == value) & (self.numbers(TIE_KEY) >= tie)
+        return better
 
     def tiers(
         self, settings: SelectionSettings, cutoffs: ResolvedCutoffs
@@ -200,41 +245,54 @@ class Columns:
         tier = np.full(self.n, len(tiers.names) - 1, dtype=np.int16)
         for k in range(len(tiers.names) - 2, -1, -1):
             by_group = resolved(tier_cutoff(tiers.names[k]), cutoffs)
-            bound = self.spread(partial(cutoff_for, by_group), values.dtype)
-            tier[values <= bound if tiers.best == "lowest" else values >= bound] = k
+            tier[self._reaches(values, by_group, other_end(tiers.best))] = k
         names = tiers.all_names
         tier[~self.in_domains(tiers.domains) | np.isnan(values)] = names.index(tiers.default)
         return tier, names
 
-    def quantiles(
-        self,
-        key: str,
-        signal: str,
-        share: float,
-        end: End,
-        among: Mask,
-        by: By | None,
-        min_documents: int,
-        weigh: Weigh = "documents",
-    ) -> dict[str, float]:
-        """Return the value at `share` of some rows or of their weight, counted from the lowest or
-        the highest: of all, and of each language or domain with enough."""
-        values = self.numbers(signal)
-        among = among & ~np.isnan(values)
-        if not among.any():
+    def quantiles(self, asked: Share, among: Mask) -> dict[str, Cut]:
+        """Return the cutoff that has the share asked for beyond it: of all, and of each language or
+        domain with enough documents."""
+        chosen = self._ranked(asked, among)
+        if not chosen.values.size:
             raise RecipeError(
-                f"{key}: no document has a value of {signal!r} to resolve the cutoff from; "
-                f"check its domains, or resolve it on a snapshot that has some"
+                f"{asked.key}: no document has a value of {asked.signal!r} to resolve the cutoff "
+                "from; check its domains, or resolve it on a snapshot that has some"
             )
-        chosen = values[among]
-        weights = np.ones(chosen.size)
-        if weigh == "characters":
-            weights = self.numbers(CHARACTERS)[among].astype(np.float64)
-        out = {ANY: _at_share(chosen, weights, share, end)}
-        for name, rows in self._groups(by, among):
-            if rows.size >= min_documents:
-                out[name] = _at_share(chosen[rows], weights[rows], share, end)
+        every = np.arange(chosen.values.size)
+        groups = [(ANY, every), *self._groups(asked.by, chosen.among)]
+        return {
+            name: _at_share(chosen, rows, asked, "" if name == ANY else f" in {name}")
+            for name, rows in groups
+            if name == ANY or rows.size >= asked.min_documents
+        }
+
+    def shares(self, asked: Share, among: Mask, cuts: Mapping[str, Cut]) -> dict[str, Counts]:
+        """Return for each resolved cut the documents it is a share of, their weight, and the weight
+        beyond it."""
+        chosen = self._ranked(asked, among)
+        out = {}
+        for name, rows in [
+            (ANY, np.arange(chosen.values.size)),
+            *self._groups(asked.by, chosen.among),
+        ]:
+            if name not in cuts:
+                continue
+            value, tie = (np.float32(part) if i else part for i, part in enumerate(cuts[name]))
+            values, weights = chosen.values[rows], chosen.weights[rows]
+            bound = values.dtype.type(value)
+            beyond = values < bound if asked.drops == "lowest" else values > bound
+            beyond |= (values == bound) & (chosen.ties[rows] < tie)
+            out[name] = (rows.size, float(weights.sum()), float(weights[beyond].sum()))
         return out
+
+    def _ranked(self, asked: Share, among: Mask) -> "Ranked":
+        values = self.numbers(asked.signal)
+        among = among & ~np.isnan(values)
+        weights = np.ones(int(among.sum()))
+        if asked.weigh == "characters":
+            weights = self.numbers(CHARACTERS)[among].astype(np.float64)
+        return Ranked(among, values[among], self.numbers(TIE_KEY)[among], weights)
 
     def _groups(self, by: By | None, among: Mask) -> Iterable[tuple[str, Codes]]:
         """Rows of each language, domain or both, counted among the rows asked for."""
@@ -258,7 +316,7 @@ class Columns:
                 yield name, order[ends[k] : ends[k + 1]]
 
 
-def resolved(name: str, cutoffs: ResolvedCutoffs) -> Mapping[str, float]:
+def resolved(name: str, cutoffs: ResolvedCutoffs) -> Mapping[str, Cut]:
     """Return a cutoff's values from the lock."""
     values = cutoffs.get(name)
     if values is None or ANY not in values:
@@ -269,7 +327,7 @@ def resolved(name: str, cutoffs: ResolvedCutoffs) -> Mapping[str, float]:
     return values
 
 
-def rule_cutoff(name: str, cutoffs: ResolvedCutoffs) -> tuple[Mapping[str, float], bool]:
+def rule_cutoff(name: str, cutoffs: ResolvedCutoffs) -> tuple[Mapping[str, Cut], bool]:
     """Return the values of a rule's cutoff, and whether they are the largest that pass."""
     is_upper = upper_cutoff(name) in cutoffs
     return resolved(upper_cutoff(name) if is_upper else name, cutoffs), is_upper
@@ -295,13 +353,27 @@ def _or(value: float | None, other: float) -> float:
     return other if value is None else value
 
 
-def _at_share(values: Numbers, weights: Numbers, share: float, end: End) -> float:
-    """Return the value that has at most `share` of the weight before it, from one end, and as much
-    of it as goes; a shortest decimal. Weights are whole numbers, so their sums are exact."""
-    order = np.argsort(values, kind="stable")
-    if end == "highest":
-        order = order[::-1]
+def _at_share(chosen: Ranked, rows: Codes, asked: Share, of: str) -> Cut:
+    """Return the cut that has at most the share asked for of the weight beyond it, and as much of it
+    as goes; shortest decimals. Weights are whole numbers, so their sums are exact."""
+    values, ties, weights = chosen.values[rows], chosen.ties[rows], chosen.weights[rows]
+    order = np.lexsort((ties, values if asked.drops == "lowest" else -values))
     before = np.cumsum(weights[order]) - weights[order]
     # The product is rounded first: 0.29 * 100 is 28.999999999999996.
-    rank = int(np.searchsorted(before, round(share * float(weights.sum()), 6), side="right")) - 1
-    return float(str(values[order[max(rank, 0)]]))
+    wanted = round(asked.share * float(weights.sum()), 6)
+    rank = max(int(np.searchsorted(before, wanted, side="right")) - 1, 0)
+    value = values[order[rank]]
+    is_split = rank > 0 and values[order[rank - 1]] == value
+    flat = flat_line(values, value) if is_split else None
+    if flat is not None:
+        raise RecipeError(
+            f"{asked.key}: {asked.signal} is flat or saturated{of}: the cutoff for "
+            f"{asked.share:.1%} falls where {flat}; it would be drawn by lot which of them go: "
+            "train or choose a model that tells them apart, or ask for a share that the score can "
+            "tell"
+        )
+    return Cut(float(str(value)), float(str(ties[order[rank]])) if is_split else 0.0)
+
+
+def other_end(end: End) -> End:
+    return "lowest" if end == "highest" else "highest"

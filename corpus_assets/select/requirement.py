@@ -18,6 +18,7 @@ class Requirement:
     max: float | None = None
     allowed: tuple[str, ...] | None = None
     cutoff: str | None = None  # the name of the cutoff that an end was resolved for
+    tie: float = 0.0  # the least tie key with which a value at the cutoff passes
     exclusive: bool = False
     where: str = ""  # whom it is asked of, other than all of a domain and language
 
@@ -33,7 +34,8 @@ class Requirement:
             for word, value in ((least, self.min), (most, self.max))
             if value is not None
         ]
-        return ", ".join(ends) + (f" (cutoff {self.cutoff})" if self.cutoff else "")
+        lot = f"; of equals {1 - self.tie:.0%} by lot" if self.tie else ""
+        return ", ".join(ends) + (f" (cutoff {self.cutoff}{lot})" if self.cutoff else "")
 
 
 def requirement(
@@ -58,9 +60,9 @@ def _asked(
         return Requirement(allowed=rule.allowed)
     if rule.cutoff is not None:
         values, is_upper = rule_cutoff(rule.cutoff, cutoffs)
-        bound = cutoff_for(values, domain, language)
+        bound, tie = cutoff_for(values, domain, language)
         if is_upper:
-            return Requirement(max=bound, cutoff=rule.cutoff)
-        return Requirement(min=bound, cutoff=rule.cutoff)
+            return Requirement(max=bound, cutoff=rule.cutoff, tie=tie)
+        return Requirement(min=bound, cutoff=rule.cutoff, tie=tie)
     bounds = rule.bounds_for(domain, language)
     return Requirement(min=bounds.min, max=bounds.max, exclusive=rule.exclusive)

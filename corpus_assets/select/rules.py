@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import pyarrow as pa
 from pydantic import (
@@ -385,6 +385,11 @@ class SelectionSettings(Settings):
         """Whether some rule is about certain tiers only."""
         return any(rule.where is not None and rule.where.tier for rule in self.rules)
 
+    @property
+    def asks_for_shares(self) -> bool:
+        """Whether something is a share of documents: a cutoff, or tiers."""
+        return bool(self.cutoffs or (self.tiers is not None and self.tiers.shares is not None))
+
     def domains_of_cutoff(self, name: str) -> tuple[str, ...] | None:
         """Where a cutoff is resolved: its own domains, or those of its rules; None is all."""
         cutoff = self.cutoffs[name]
@@ -532,7 +537,14 @@ def cutoff_key(domain: str | None, language: str | None) -> str:
     return f"{domain}/{ANY if language is None else language}"
 
 
-def cutoff_for(values: Mapping[str, float], domain: str | None, language: str | None) -> float:
+class Cut(NamedTuple):
+    """A resolved cutoff. Documents with just this value pass from this tie key on."""
+
+    value: float
+    tie: float = 0.0
+
+
+def cutoff_for(values: Mapping[str, Cut], domain: str | None, language: str | None) -> Cut:
     """Return the closest resolved value to a document: its language in its domain, its domain, its
     language, all."""
     for key in ((domain, language), (domain, None), (None, language)):

@@ -17,11 +17,25 @@ from corpus_assets.core.stage import Calibration, File, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Each, Task, TaskContext, count, part_label, values
 from corpus_assets.select import selection
-from corpus_assets.select.columns import SOURCE_TIER, Columns, failures, with_source
+from corpus_assets.select.columns import (
+    SOURCE_TIER,
+    Columns,
+    failures,
+    with_source,
+    with_tie_keys,
+)
 from corpus_assets.select.groups import GroupBy, group_labels
 from corpus_assets.select.losses import NOTE, RULES, language_losses, rule_counts
 from corpus_assets.select.rules import Rule, SelectionSettings
-from corpus_assets.select.selection import bounded_tiers, resolve_cutoffs, select
+from corpus_assets.select.selection import (
+    bounded_tiers,
+    dropped_shares,
+    parse_cutoffs,
+    plain_cutoffs,
+    resolve_cutoffs,
+    select,
+)
+from corpus_assets.select.shares import SHARES
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline
@@ -106,7 +120,7 @@ def plan_cutoff_groups(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
         "columns": sorted(graph.recipe.selection.signals()),
         "domain": graph.recipe.source_of(snapshot).domain,
         "tier": _ungraded(graph).get(snapshot),
-    }
+    } | _seed(graph)
     parts: dict[str, Sequence[Output]] = {"signals": graph.parts(files.SIGNALS, snapshot)}
     if graph.recipe.selection.rules_before_distinct is not None:
         parts["members"] = _survivor_members(graph, snapshot)
@@ -118,7 +132,7 @@ def run_cutoff_groups(context: TaskContext) -> None:
     tables = [
         _cutoff_rows(
             context, name, name.replace("/signals", "/members"), said["columns"], said["domain"],
-            said["tier"],
+            said["tier"], said.get("seed"),
         )
         for name in context.names("")
         if name.endswith("/signals")
@@ -139,7 +153,7 @@ def plan_cutoffs(graph: "Pipeline") -> list[Task]:
             inputs[f"signals/{domain}/{snapshot}/{i:05d}"] = signals
         for i, members in enumerate(_survivor_members(graph, snapshot) if is_distinct else ()):
             inputs[f"members/{domain}/{snapshot}/{i:05d}"] = members
-    settings = graph.recipe.selection.identity() | _share(graph)
+    settings = graph.recipe.selection.identity() | _share(graph) | _seed(graph)
     ungraded = _ungraded(graph)
     if ungraded:
         settings["ungraded"] = ungraded
@@ -169,6 +183,11 @@ def _share(graph: "Pipeline") -> dict[str, float]:
     return {"share": CUTOFF_ROWS / rows} if rows > CUTOFF_ROWS else {}
 
 
+def _seed(graph: "Pipeline") -> dict[str, int]:
+    """Return what tie keys are drawn with, where the recipe asks for shares."""
+    return {"seed": graph.recipe.seed} if graph.recipe.selection.asks_for_shares else {}
+
+
 def _survivor_members(graph: "Pipeline", snapshot: str) -> Sequence[Output]:
     """Return who is a copy of whom among survivors, part by part."""
     return files.SURVIVOR_MEMBERS.of_parts(graph.results(files.SURVIVOR_MEMBERS.stage, snapshot))
@@ -178,19 +197,21 @@ def run_cutoffs(context: TaskContext) -> None:
     said = dict(context.task.settings)
     ungraded = said.pop("ungraded", {})
     said.pop("share", None)
+    seed = said.pop("seed", None)
     settings = SelectionSettings.model_validate(said)
     tables = [context.table(name) for name in context.names("groups/")]
     for name in context.names("signals/"):
         _, domain, snapshot, _ = name.split("/")
         members, tier = name.replace("signals/", "members/", 1), ungraded.get(snapshot)
-        tables.append(_cutoff_rows(context, name, members, settings.signals(), domain, tier))
+        tables.append(_cutoff_rows(context, name, members, settings.signals(), domain, tier, seed))
     distinct = None
     if settings.rules_before_distinct is not None:
         held = [table["distinct"].to_numpy() for table in tables]
         distinct = np.concatenate([np.zeros(0, np.bool_), *held])
     cutoffs = resolve_cutoffs(tables, settings, distinct)
-    context.write_bytes(files.CUTOFFS, json.dumps(cutoffs, sort_keys=True, indent=1).encode())
-    context.notes["cutoffs"] = cutoffs
+    plain = plain_cutoffs(cutoffs)
+    context.write_bytes(files.CUTOFFS, json.dumps(plain, sort_keys=True, indent=1).encode())
+    context.notes["cutoffs"] = plain
 
 
 def _cutoff_rows(
@@ -200,13 +221,17 @@ def _cutoff_rows(
     columns: Sequence[str],
     domain: str,
     tier: str | None,
+    seed: int | None,
 ) -> pa.Table:
     """Return some signals of a part's documents that cutoffs are resolved from, with what they have
-    from their source and, where it is asked, whether each is the one that is kept of its copies."""
+    from their source, their tie keys and, where it is asked, whether each is the one that is kept
+    of its copies."""
     table = context.table(signals)
     ids = table["doc_id"].combine_chunks()
-    table = table.select([name for name in columns if name in table.schema.names])
-    table = with_source(table, domain, tier)
+    table = table.select(["doc_id", *(name for name in columns if name in table.schema.names)])
+    if seed is not None:
+        table = with_tie_keys(table, seed)
+    table = with_source(table.drop_columns("doc_id"), domain, tier)
     if context.has(members):
         copies = context.table(members, ["row", "kept"])
         copies = copies.filter(pc.invert(copies["kept"]))
@@ -222,7 +247,8 @@ def _cutoff_rows(
 
 def plan_selection(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     cutoffs = graph.calibration(files.CUTOFFS)
-    settings = {"selection": graph.recipe.selection.identity()} | _source(graph, snapshot)
+    settings: dict[str, Any] = {"selection": graph.recipe.selection.identity()}
+    settings |= _source(graph, snapshot) | _seed(graph)
     group_by = graph.recipe.shards.identity().get("group_by")
     settings |= {"group_by": group_by} if group_by else {}
     return Each(
@@ -236,23 +262,30 @@ def plan_selection(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
 def run_selection(context: TaskContext) -> None:
     computed = context.table("signals")
     said = context.task.settings
-    keys = with_source(computed.select(["doc_id"]), said["domain"], said.get(SOURCE_TIER))
-    settings = context.settings(SelectionSettings, "selection")
-    chosen = select(keys, computed, settings, context.json("cutoffs"))
+    if "seed" in said:
+        computed = with_tie_keys(computed, said["seed"])
+    whole = with_source(computed, said["domain"], said.get(SOURCE_TIER))
+    settings, cutoffs = (
+        context.settings(SelectionSettings, "selection"),
+        parse_cutoffs(context.json("cutoffs")),
+    )
+    chosen = select(whole, whole, settings, cutoffs)
     if "group_by" in said:
         labels = group_labels(computed, GROUP_BY.validate_python(said["group_by"]))
         chosen = chosen.append_column(LABELS, pc.if_else(chosen["kept"], labels, None))
     context.write_table(files.SELECTION, chosen)
     kept = pc.sum(chosen["kept"]).as_py() or 0
     count(context, chosen.num_rows, kept, Counter(values(chosen["reason"])))
-    columns = Columns(with_source(computed, said["domain"], said.get(SOURCE_TIER)))
+    columns = Columns(whole)
     about = {
-        rule.name: columns.concerns(rule, settings, context.json("cutoffs"))
+        rule.name: columns.concerns(rule, settings, cutoffs)
         for rule in settings.rules
         if rule.where is not None
     }
     context.notes[NOTE] = language_losses(chosen, settings, about)
     context.notes[RULES] = rule_counts(chosen)
+    if settings.asks_for_shares:
+        context.notes[SHARES] = dropped_shares(columns, settings, cutoffs)
 
 
 SURVIVORS = Stage(
@@ -279,7 +312,7 @@ SCORE_SURVIVORS = Stage(
 
 CUTOFF_GROUPS = Stage(
     "cutoff_groups",
-    1,
+    2,
     Scope.SNAPSHOT,
     plan_cutoff_groups,
     run_cutoff_groups,
@@ -302,7 +335,14 @@ QUALITY_CUTOFFS = Stage(
         files.CUTOFFS,
         "quantiles of scores over many documents; no text",
         lambda graph: {"quality_cutoffs": graph.calibration(files.CUTOFFS)},
-        asks=("selection.cutoffs", "selection.tiers", "sources.tier", "signals", "calibrate_on"),
+        asks=(
+            "selection.cutoffs",
+            "selection.tiers",
+            "sources.tier",
+            "signals",
+            "calibrate_on",
+            "seed",
+        ),
         follows=("classifiers", "perplexity_models", "score_ranks"),
     ),
 )

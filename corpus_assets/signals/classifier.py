@@ -19,7 +19,6 @@ from corpus_assets.text.split import blank_texts
 POSITIVE = "positive"
 NEGATIVE = "negative"
 MAX_CHARS = 20_000
-DECIMALS = 4
 MODEL = "classifier:"
 """Begins the names in `SignalFamily.needs` that are classifiers of the recipe."""
 
@@ -81,11 +80,11 @@ class ScoresTexts(ReadsTexts):
 class Classifier(ScoresTexts, SignalFamily):
     """`NAME_score`: how much a text is of the kind that the classifier looks for.
 
-    The probability of a label, or a weighted sum of several (a grade of 0 to 5, say). Rounded to
-    four decimals, float32; null for a text without words.
+    The probability of a label, or a weighted sum of several (a grade of 0 to 5, say). float32, not
+    rounded: shares are cut off by rank. Null for a text without words.
     """
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     family: Literal["classifier"] = "classifier"
 
@@ -96,10 +95,12 @@ class Classifier(ScoresTexts, SignalFamily):
         model = load_model(model_path(models, f"{MODEL}{self.name}", self.family))
         lines = self.read(batch)
         scores = label_scores(model, lines.data, lines.offsets)
-        weighted = scores.astype(np.float64) * self._weights(model)
-        values = rounded_scores(weighted.sum(axis=1))
+        values = np.zeros(len(scores))
+        for label, weight in enumerate(self._weights(model).tolist()):
+            if weight:  # one after another: the same sum on every processor
+                values += scores[:, label].astype(np.float64) * weight
         empty = blank_texts(lines.data, lines.offsets)
-        column = pa.array(values, pa.float32(), mask=empty | np.isnan(values))
+        column = pa.array(values.astype(np.float32), mask=empty | np.isnan(values))
         return self.record_batch({f"{self.name}_score": column})
 
     def _weights(self, model: FastTextModel) -> npt.NDArray[np.float32]:
@@ -119,11 +120,11 @@ class Label(ReadsTexts, SignalFamily):
     """`NAME`, `NAME_score`: the likeliest label of a text under a classifier of many (a topic, a
     format), and its probability.
 
-    Labels are as the model has them, without `__label__`. Four decimals, float32; both null for a
-    text without words.
+    Labels are as the model has them, without `__label__`. float32, not rounded; both null for a text
+    without words.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     family: Literal["label"] = "label"
     name: Name = Field(
@@ -139,13 +140,5 @@ class Label(ReadsTexts, SignalFamily):
         best, scores = identify(model, lines.data, lines.offsets, k=1)
         none = (best[:, 0] < 0) | blank_texts(lines.data, lines.offsets)
         labels = pa.array(model.labels, pa.string()).take(pa.array(best[:, 0], mask=none))
-        values = rounded_scores(scores[:, 0].astype(np.float64))
-        score = pa.array(values, pa.float32(), mask=none)
+        score = pa.array(scores[:, 0], mask=none)
         return self.record_batch({self.name: labels, f"{self.name}_score": score})
-
-
-def rounded_scores(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Scores with four decimals; fastText may exceed 1 by a rounding error, so near 1 it is 1."""
-    whole = scores.copy()
-    whole[(scores > 1) & (scores < 1 + 2e-5)] = 1.0
-    return np.round(whole, DECIMALS)

@@ -5,7 +5,8 @@ on scales of their own, so each is turned into its rank among documents, in 20 b
 document counts as good as the classifier that likes it most says.
 
 Ranks are read from a table of quantiles of the calibration snapshots (`score_ranks`), which the
-lock pins: a document's rank depends on its scores and the lock alone.
+lock pins with the seed of tie keys: a document's rank depends on its scores, its own tie key and
+the lock alone. Documents of equal score are spread over the steps that they fill.
 """
 
 import json
@@ -20,11 +21,13 @@ import pyarrow as pa
 from pydantic import Field
 
 from corpus_assets.signals.base import SignalFamily, TextBatch, model_path
+from corpus_assets.text.ties import tie_keys
 
 RANKS = "score_ranks"
 STEPS = 50  # of the table for each bucket
 
-Table = Mapping[str, npt.NDArray[np.float32]]
+Steps = npt.NDArray[np.float32]
+Table = tuple[int, Mapping[str, npt.NDArray[np.uint64]]]  # seed of tie keys; places by score
 
 
 class Ensemble(SignalFamily):
@@ -34,7 +37,7 @@ class Ensemble(SignalFamily):
     Null where a document has none of the scores.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     family: Literal["ensemble"] = "ensemble"
     scores: tuple[str, ...] = Field(
@@ -74,12 +77,13 @@ class Ensemble(SignalFamily):
         return self.buckets * STEPS
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
-        table = _load(model_path(models, RANKS, self.family))
+        seed, table = _load(model_path(models, RANKS, self.family))
+        ties = tie_keys(batch.columns["doc_id"], seed)
         places = np.full(len(batch), -1, dtype=np.int64)
         for name in self.scores:
             column = batch.columns[name]
             values = column.cast(pa.float32()).fill_null(float("nan")).to_numpy()
-            found = np.searchsorted(table[name], values, side="right")
+            found = np.searchsorted(table[name], places_of(values, ties), side="right")
             places = np.maximum(places, np.where(np.isnan(values), -1, found))
         empty = places < 0
         return self.record_batch(
@@ -91,19 +95,30 @@ class Ensemble(SignalFamily):
 
 
 def rank_table(
-    values: npt.NDArray[np.float32], steps: int, weights: npt.NDArray[np.int64] | None = None
-) -> list[float]:
-    """Return the values at 1/steps, 2/steps ... of all weight (1 each where none is given):
-    `steps` - 1 of them, as shortest decimals."""
+    values: npt.NDArray[np.float32],
+    ties: npt.NDArray[np.float32],
+    steps: int,
+    weights: npt.NDArray[np.int64] | None = None,
+) -> list[tuple[float, float]]:
+    """Return the values at 1/steps, 2/steps ... of all weight (1 each where none is given), each
+    with the tie key of the document there: `steps` - 1 of them, as shortest decimals."""
     given = ~np.isnan(values)
-    chosen = values[given]
-    order = np.argsort(chosen, kind="stable")
+    chosen, keys = values[given], ties[given]
+    order = np.lexsort((keys, chosen))
     reached = np.cumsum(np.ones_like(order) if weights is None else weights[given][order])
     if order.size == 0 or not reached[-1]:
         return []
     asked = np.arange(1, steps, dtype=np.int64) * reached[-1] // steps
-    found = chosen[order[np.searchsorted(reached, asked, side="right")]]
-    return [float(str(value)) for value in found]
+    found = order[np.searchsorted(reached, asked, side="right")]
+    return [(float(str(chosen[row])), float(str(keys[row]))) for row in found]
+
+
+def places_of(values: Steps, ties: Steps) -> npt.NDArray[np.uint64]:
+    """uint64[n]: numbers in the order of values, then of tie keys. Floats of one sign are ordered as
+    their bits are; those below 0 the other way round."""
+    bits = (values + np.float32(0)).view(np.uint32)  # minus 0 is 0
+    upward = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31)).astype(np.uint64)
+    return (upward << np.uint64(32)) | (ties * np.float32(2**24)).astype(np.uint64)
 
 
 def _load(path: Path) -> Table:
@@ -113,5 +128,7 @@ def _load(path: Path) -> Table:
 
 @lru_cache(maxsize=4)
 def _parse(path: str, mtime_ns: int, n_bytes: int) -> Table:
-    raw: Mapping[str, Iterable[float]] = json.loads(Path(path).read_bytes())
-    return {name: np.array(values, dtype=np.float32) for name, values in raw.items()}
+    raw = json.loads(Path(path).read_bytes())
+    by_score: Mapping[str, Iterable[tuple[float, float]]] = raw["scores"]
+    pairs = {name: np.array(list(steps), np.float32) for name, steps in by_score.items()}
+    return raw["seed"], {name: places_of(pair[:, 0], pair[:, 1]) for name, pair in pairs.items()}

@@ -27,9 +27,7 @@ class SentenceCut(ScoresTexts):
     around it stays.
     """
 
-    min_score: float = Field(
-        ge=LEAST_SCORE, le=1, description="a sentence goes from this score on, four decimals of it"
-    )
+    min_score: float = Field(ge=LEAST_SCORE, le=1, description="a sentence goes from this score on")
     domains: tuple[str, ...] | None = Field(
         default=None, min_length=1, description="domains whose text is cut; default all"
     )

@@ -19,6 +19,7 @@ __all__ = [
     "segment",
     "sketch",
     "split",
+    "ties",
     "unicode",
     "words",
 ]

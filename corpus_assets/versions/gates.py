@@ -1,18 +1,19 @@
 """What a version must pass to be released, as rows of the catalog; nothing of it is in its files.
 
-A version is published as a candidate with the outcome of each gate. `conservation`, `drift` and
-`audit` are known then; `review` waits for people, whose judgements decide it in the catalog; `models` waits for a comparison where the recipe has an `evidence` section
-(`evidence.gate` decides it), and has passed where it has none. `not_empty` is there only where
-takedowns removed the last document: other empty versions are not published. Whoever releases looks
-at these rows.
+A version is published as a candidate with the outcome of each gate. `conservation`, `drift`,
+`audit` and, where the recipe used some, `stand_ins` are known then; `review` waits for people, whose
+judgements decide it in the catalog; `models` waits for a comparison where the recipe has an
+`evidence` section (`evidence.gate` decides it), and has passed where it has none. `not_empty` is
+there only where takedowns removed the last document: other empty versions are not published. Whoever
+releases looks at these rows.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from catalog.db.judgements import REVIEW, decide
 from catalog.db.registry import Registry
-from catalog.db.rows import NOT_MEASURED, GateRow, ShardRow
+from catalog.db.rows import GATES, NOT_MEASURED, GateRow, ShardRow
 from catalog.errors import NotReleased
 from catalog.formats.manifest import Manifest
 from corpus_assets.graph.checks import CheckOutcome, check_version, tokenizer_checks
@@ -20,6 +21,7 @@ from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.versions.statistics import drift_checks
 
 MODELS = "models"
+STAND_INS = "stand_ins"
 UNASKED = "no models were asked for"
 EMPTY = "takedowns removed its last document"
 INHERITED_SHARE = 0.001
@@ -47,6 +49,9 @@ def version_gates(pipeline: Pipeline, version: str, manifest: Manifest) -> list[
         empty = GateRow(version, REVIEW, False, None, rule.max_disagreement,
                         {"min_judged": rule.min_judged})  # fmt: skip
         found.append(decide(empty, ()))  # counted anew with every judgement
+    stand_ins = pipeline.recipe.stand_ins_in_use()
+    if stand_ins:
+        found.append(_stand_ins(version, stand_ins))
     message = UNASKED
     if asked is not None:
         message = f"not compared with {asked.baseline} yet: `corpus evidence gate {version}`"
@@ -64,6 +69,17 @@ def _audit_gate(pipeline: Pipeline, version: str) -> GateRow:
     if gate.passed and not audit.numbers["held_out_documents"]:
         return replace(gate, detail={**gate.detail, "outcome": NOT_MEASURED})
     return gate
+
+
+def _stand_ins(version: str, used: Mapping[str, str]) -> GateRow:
+    """Hold back a version that was made without models that its recipe is known by."""
+    named = ", ".join(f"{name} (for {models})" for name, models in sorted(used.items()))
+    message = (
+        f"built with stand-ins: {named}; install the models and build without --stand-ins, or "
+        f"release it as it is: `catalog release {version} --override REASON`"
+    )
+    detail = {"outcome": "failed", "message": message}
+    return GateRow(version, STAND_INS, False, detail=detail)
 
 
 def _gate(
@@ -99,7 +115,7 @@ def release_if_passed(registry: Registry, version: str, replaces: Sequence[str] 
                         GateRow(version, MODELS, gate.passed, gate.value, gate.threshold, detail)
                     )
             reason = f"{told} ({old.release_reason})"
-            registry.release_version(version, "gate", reason, override=True)
+            registry.release_version(version, GATES, reason, override=True)
             return f"version {version} is released: it {told}"
     gates = registry.gates(version)
     unasked = any(gate.detail.get("message") == UNASKED for gate in gates)
@@ -108,7 +124,7 @@ def release_if_passed(registry: Registry, version: str, replaces: Sequence[str] 
     said += "".join(f"; {g.name} was {NOT_MEASURED}" for g in asked if g.outcome == NOT_MEASURED)
     said += f"; {UNASKED}" if unasked else ""
     try:
-        registry.release_version(version, "gate", said)
+        registry.release_version(version, GATES, said)
     except NotReleased as error:
         return str(error)
     return f"version {version} is released: {said}"

@@ -22,6 +22,7 @@ from corpus_assets.select.columns import Columns, Mask, Numbers, rule_cutoff
 from corpus_assets.select.losses import RULES, rule_counts
 from corpus_assets.select.requirement import Requirement, requirement
 from corpus_assets.select.rules import Rule, column_of
+from corpus_assets.select.selection import Cutoffs, parse_cutoffs
 from corpus_assets.versions.pages import Mark, mirrored_histogram, small_multiples, table
 from corpus_assets.versions.statistics import read_columns, sampled_parts
 
@@ -46,11 +47,12 @@ def rules_and_signals(pipeline: Pipeline) -> tuple[str, str]:
     rules = pipeline.recipe.selection.rules
     if not rules:
         return "", ""
-    cutoffs = json.loads(read_output(pipeline.store, pipeline.calibration(files.CUTOFFS)))
+    resolved = read_output(pipeline.store, pipeline.calibration(files.CUTOFFS))
+    cutoffs = parse_cutoffs(json.loads(resolved))
     return _rules(pipeline, cutoffs), _histograms(pipeline, cutoffs)
 
 
-def _rules(pipeline: Pipeline, cutoffs: dict[str, dict[str, float]]) -> str:
+def _rules(pipeline: Pipeline, cutoffs: Cutoffs) -> str:
     counts = RuleCounts()
     for result in pipeline.all_results("selection"):
         found = result.notes.get(RULES)
@@ -74,7 +76,7 @@ def _rules(pipeline: Pipeline, cutoffs: dict[str, dict[str, float]]) -> str:
     ]
     heads = ("rule", "signal", "asks for", "fails", "first to fail", "alone fails")
     resolved = [
-        (name, key, value) for name, by in cutoffs.items() for key, value in sorted(by.items())
+        (name, key, cut.value) for name, by in cutoffs.items() for key, cut in sorted(by.items())
     ]
     more = table(("cutoff", "of", "value"), resolved[:MOST_CUTOFFS]) if resolved else ""
     return (
@@ -84,7 +86,7 @@ def _rules(pipeline: Pipeline, cutoffs: dict[str, dict[str, float]]) -> str:
     )
 
 
-def _asked(rule: Rule, cutoffs: dict[str, dict[str, float]]) -> str:
+def _asked(rule: Rule, cutoffs: Cutoffs) -> str:
     """Describe what a rule asks for by default, and that languages may differ."""
     domain = rule.domains[0] if rule.domains else None
     language = rule.only_languages[0] if rule.only_languages else None
@@ -97,7 +99,7 @@ def _asked(rule: Rule, cutoffs: dict[str, dict[str, float]]) -> str:
     return words + where + of + (f"; {special} exceptions" if special > 0 else "")
 
 
-def _histograms(pipeline: Pipeline, cutoffs: dict[str, dict[str, float]]) -> str:
+def _histograms(pipeline: Pipeline, cutoffs: Cutoffs) -> str:
     numeric = [rule for rule in pipeline.recipe.selection.rules if rule.allowed is None]
     signals = list(dict.fromkeys(rule.signal for rule in numeric))
     if not signals:
@@ -145,7 +147,7 @@ class Asked:
 
 
 def _settings_alike(
-    columns: Columns, rules: list[Rule], cutoffs: dict[str, dict[str, float]]
+    columns: Columns, rules: list[Rule], cutoffs: Cutoffs
 ) -> dict[tuple[str, ...], tuple[Asked, ...]]:
     """Domains that the rules treat alike, with what they ask for: one chart each."""
     _, known_domains = columns.labels("domain")
@@ -168,7 +170,7 @@ def _settings_alike(
     return {tuple(domains): asked for asked, domains in alike.items()}
 
 
-def _languages_of(rule: Rule, cutoffs: dict[str, dict[str, float]]) -> set[str]:
+def _languages_of(rule: Rule, cutoffs: Cutoffs) -> set[str]:
     entries = {lang for bounds in rule.domain_bounds.values() for lang in bounds.languages}
     keys = rule_cutoff(rule.cutoff, cutoffs)[0] if rule.cutoff else {}
     return entries | {key.rpartition("/")[2] for key in keys} - {"*"}

@@ -19,6 +19,7 @@ from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, HELD_BACK, KEEP, 
 from corpus_assets.graph.checks import CheckOutcome
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.recipe.recipe import DriftBounds
+from corpus_assets.select.shares import SHARES, gaps
 
 STAGES = ("documents", "selection", "clusters", "contamination", "clean_text")
 """The stages that can drop a document, in the order of the graph."""
@@ -92,6 +93,7 @@ DRIFT_CHECKS: Mapping[str, str] = {
     "survival_drift": "The share that selection keeps is near that of the snapshots before.",
     "language_drift": "The languages of kept documents are mixed as in the snapshots before.",
     "quality_drift": "The mean quality of kept documents is near that of the snapshots before.",
+    "shares": "Cutoffs and tiers take the shares of documents that the recipe asks for.",
 }
 """Checks of the asset `selection`, and what each claims."""
 
@@ -180,6 +182,29 @@ def snapshots_before(pipeline: Pipeline, snapshot: str) -> Sequence[str]:
 
 def drift_checks(pipeline: Pipeline, snapshot: str) -> list[CheckOutcome]:
     """Run each of DRIFT_CHECKS; snapshots that are not selected yet do not count."""
+    return [*_from_before(pipeline, snapshot), _shares(pipeline, snapshot)]
+
+
+def _shares(pipeline: Pipeline, snapshot: str) -> CheckOutcome:
+    """Compare the shares asked for with those that selection took of a snapshot."""
+    notes = (result.notes.get(SHARES, {}) for result in pipeline.results("selection", snapshot))
+    found = gaps(notes)
+    if not found:
+        return _said("shares", "the recipe asks for no share of this snapshot's documents", {})
+    most = found[0]
+    message = str(most)
+    calibrated = pipeline.recipe.calibration_snapshots
+    if most.gap and snapshot not in calibrated:
+        message += (
+            f"; cutoffs were resolved on {', '.join(calibrated)}: `--upgrade quality_cutoffs` "
+            "resolves them anew"
+        )
+    numbers = {"share_asked": most.asked, "share_dropped": most.dropped, "share_gap": most.gap}
+    return _judged("shares", pipeline.recipe.drift.shares, most.gap, message, numbers)
+
+
+def _from_before(pipeline: Pipeline, snapshot: str) -> list[CheckOutcome]:
+    """Compare a snapshot with those of its source before it."""
     signal = pipeline.recipe.drift.quality.signal
     now, before = shape_of(pipeline, snapshot, signal), Shape()
     used: list[str] = []
@@ -198,7 +223,7 @@ def drift_checks(pipeline: Pipeline, snapshot: str) -> list[CheckOutcome]:
     few = min(now.kept, before.kept) < settings.min_documents
     if not used or few:
         why = "no snapshot of its source before it" if not used else "too few documents to compare"
-        return [_said(name, why, numbers[name]) for name in DRIFT_CHECKS]
+        return [_said(name, why, numbers[name]) for name in numbers]
     against = ", ".join(used)
     numbers["survival_drift"]["survival_before"] = before.survival
     survival = now.survival - before.survival

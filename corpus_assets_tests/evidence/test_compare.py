@@ -19,8 +19,12 @@ from corpus_assets.evidence.compare import (
     compare_arms,
     compute_factor,
     differences,
+    documents_needed,
+    even_places,
     fit_curve,
+    overlap,
     seeds_needed,
+    widening,
 )
 from corpus_assets_tests.evidence.worlds import Spread, held_out, losses
 
@@ -238,6 +242,63 @@ def test_a_domain_that_regresses_keeps_the_rest_from_being_better() -> None:
     allowed = Rule(unless={"code": 0.02})
     assert worlds_apart(mixed, mixed, allowed).verdict == BETTER
     assert worlds_apart(mixed, mixed, Rule(must_not_regress=("prose",))).verdict == BETTER
+
+
+def guarded(rng: np.random.Generator, loss: float, hosts: int, margin: float = 0.01) -> Comparison:
+    """Compare an arm that is 2% better in prose and truly so much worse in code."""
+    held = held_out(rng, domains=2, hosts=hosts, per_host=2)
+    spread = Spread(host=2.0, document=2.0)
+    old, new = losses(rng, held, 4, spread, percent=-2.0)
+    is_code = np.array([name == "domain1" for name in held.domain])
+    worse = Scores(new.seeds, new.nats * np.where(is_code, (1 + loss / 100) / 0.98, 1.0))
+    arms = {"base": (old, old), "new": (worse, worse)}
+    rule = Rule(margin=margin, must_not_regress=("domain1",))
+    (found,) = compare_arms(held, "base", arms, rule, Bootstrap(held, 100))
+    return found
+
+
+@pytest.mark.parametrize("hosts", [3, 10, 30])
+def test_a_loss_of_twice_the_margin_does_not_pass_a_guard(hosts: int) -> None:
+    rng = np.random.default_rng(hosts)
+    found = [guarded(rng, 2.0, hosts) for _ in range(60)]
+    passed = [not one.regressed and not one.unsafe for one in found]
+    assert sum(passed) <= 0.05 * 60 + 1
+    assert all(
+        one.verdict != BETTER for one, is_safe in zip(found, passed, strict=True) if not is_safe
+    )
+
+
+def test_a_guard_that_is_not_decided_says_what_would_decide_it() -> None:
+    rng = np.random.default_rng(2)
+    found = next(one for one in (guarded(rng, -1.0, 10) for _ in range(50)) if one.unsafe)
+    assert (found.verdict, found.regressed, found.unsafe) == (NOT_DECIDED, (), ("domain1",))
+    (reason,) = (line for line in found.reasons if line.startswith("domain1"))
+    assert "is not shown to stay within +1.00%" in reason
+    assert "more held-out documents" in reason
+    code = found.main[1]
+    gap = abs(1.0 - code.percent)
+    more = documents_needed(code, gap, 0.95)
+    assert more is not None
+    assert code.with_documents(code.documents + more).detects(gap, 0.95)
+    assert not code.with_documents(code.documents + more - 1).detects(gap, 0.95)
+
+
+def test_documents_that_seeds_have_in_common_widen_the_interval() -> None:
+    """With a share r of the noise in common, a mean of n has r + (1 - r)/n of it, and the spread of
+    seeds shows 1 - r: `widening` puts one for the other."""
+    rng = np.random.default_rng(8)
+    for share in (0.3, 0.5, 0.75):
+        places = even_places(4)
+        noise = rng.standard_normal((4000, 1000))
+        starts = [int(place * 1000) for place in places]
+        length = int(share * 1000)
+        drawn = np.stack(
+            [np.take(noise, np.arange(s, s + length) % 1000, axis=1).mean(axis=1) for s in starts],
+            axis=1,
+        )
+        true = drawn.mean(axis=1).var()
+        seen = drawn.var(axis=1, ddof=1).mean() * widening(4, overlap(places, share))
+        assert seen == pytest.approx(true, rel=0.1)
 
 
 def test_with_more_arms_each_needs_more() -> None:

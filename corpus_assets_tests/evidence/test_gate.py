@@ -39,10 +39,13 @@ from corpus_assets_tests.evidence.test_compare import DIFFERENCE
 RULE = {"margin": 0.005, "confidence": 0.95, "must_not_regress": ["all"], "unless": {}}
 
 
-def hand_made(verdict: str, low: float, high: float, other: float | None, *bad: str) -> Comparison:
+def hand_made(
+    verdict: str, low: float, high: float, other: float | None, *bad: str, unsafe: str = ""
+) -> Comparison:
     macro = replace(DIFFERENCE, percent=(low + high) / 2, low=low, high=high)
     at_other = () if other is None else (replace(DIFFERENCE, percent=other),)
-    return Comparison("b", "a", (macro,), at_other, verdict, ("why",), 3, bad, 0.95)
+    doubtful = (unsafe,) if unsafe else ()
+    return Comparison("b", "a", (macro,), at_other, verdict, ("why",), 3, bad, 0.95, doubtful)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +63,8 @@ def hand_made(verdict: str, low: float, high: float, other: float | None, *bad: 
         (hand_made(NOT_DECIDED, -1.2, -0.8, -0.5, "code"), FAILED),  # better, but not in code
         (hand_made(NOT_DECIDED, -0.3, 0.3, 0.1, "code"), FAILED),
         (hand_made(WORSE, 0.8, 1.2, 0.5, "code", "prose"), FAILED),
+        (hand_made(NOT_DECIDED, -1.2, -0.8, -0.5, unsafe="code"), UNDECIDED),
+        (hand_made(NOT_DECIDED, -0.3, 0.3, 0.1, unsafe="code"), UNDECIDED),  # macro alone is safe
     ],
 )
 def test_a_comparison_passes_fails_or_is_undecided(comparison: Comparison, outcome: str) -> None:
@@ -155,6 +160,23 @@ def test_runs_on_disk_are_compared_and_drawn(tmp_path: Path) -> None:
     told = json.loads(CliRunner().invoke(cli, [*asked, "--json"]).stdout)
     assert told["arms"][0]["verdict"] == "better"
     assert len(told["arms"][0]["differences"]) == 3
+
+
+def test_compare_judges_an_arm_among_all_arms_of_its_plan(tmp_path: Path) -> None:
+    slight = {"prose": -0.1, "code": -0.1}
+    arms = {"base": ("v1", "m1", NONE), "new": ("v2", "m2", slight)}
+    arms |= {f"other{k}": (f"o{k}", f"n{k}", NONE) for k in range(9)}
+    folder = write_results(tmp_path / "results", arms)
+    asked = ["evidence", "compare", "v1", "v2", "--results", str(folder), "--json"]
+    (shown,) = json.loads(CliRunner().invoke(cli, asked).stdout)["arms"]
+    of_plan = compare_results(open_results(folder)).of("new")
+    assert shown["arm"] == "new"
+    assert shown["macro_confidence"] == of_plan.confidence > 0.99
+    assert shown["verdict"] == of_plan.verdict
+    for path in (folder / "runs").glob("other*"):  # not run yet: they count all the same
+        path.unlink()
+    (alone,) = json.loads(CliRunner().invoke(cli, asked).stdout)["arms"]
+    assert alone["macro_confidence"] >= shown["macro_confidence"]
 
 
 def test_a_version_is_compared_with_itself_by_sets_of_its_seeds(tmp_path: Path) -> None:
@@ -273,3 +295,17 @@ def test_missing_runs_keep_a_good_comparison_undecided(
     gate = decide(registry, store, VERSION, open_results(folder))
     assert (gate.passed, gate.detail["outcome"]) == (False, UNDECIDED)
     assert "2 of 12 planned runs have no result" in gate.detail["message"]
+
+
+@pytest.mark.parametrize("by", ["gate", "ann"])
+def test_a_release_by_gates_is_withdrawn_where_models_fail_later(
+    candidate: tuple[Registry, Any], tmp_path: Path, by: str
+) -> None:
+    registry, store = candidate
+    manifest = registry.version(VERSION).manifest_sha256
+    registry.release_version(VERSION, by, "seen", override=True)
+    assert registry.version().name == VERSION
+    arms = {"base": ("v0", "m0", NONE), "new": (VERSION, manifest, {"prose": 5.0, "code": 5.0})}
+    gate = decide(registry, store, VERSION, open_results(write_results(tmp_path / "r", arms)))
+    assert gate.detail["outcome"] == FAILED
+    assert registry.version(VERSION).state == ("candidate" if by == "gate" else "released")

@@ -1,7 +1,9 @@
 """Held-out sets: what a YAML file names, pinned, without what was taken down."""
 
 import gzip
+import hashlib
 import json
+import random
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +19,7 @@ from corpus_assets.evidence.heldout import (
     load_heldout,
     make_heldout,
     parse_heldout,
+    refuse_contaminated,
 )
 from corpus_assets.ingest.documents import text_id_of
 from corpus_assets.ingest.suppressions import Suppressions
@@ -122,10 +125,65 @@ def test_copies_and_edited_copies_are_found_and_texts_of_the_same_words_are_not(
         "doc_id": pa.array([bytes([i]) * 16 for i in range(3)], pa.binary(16)),
         "text": pa.array(found, pa.large_string()),
     })  # fmt: skip
-    assert find_contaminated(table, pages) == {
-        by_text[own[0]]: "00" * 16,
-        by_text[own[1]]: "01" * 16,
+    leaks = find_contaminated(table, pages)
+    assert {row: leak.documents for row, leak in leaks.items()} == {
+        by_text[own[0]]: ("00" * 16,),
+        by_text[own[1]]: ("01" * 16,),
     }
+
+
+def page(*texts: str) -> pa.Table:
+    ids = [hashlib.sha256(text.encode()).digest()[:16] for text in texts]
+    return pa.table({"doc_id": pa.array(ids, pa.binary(16)), "text": pa.array(texts)})
+
+
+def random_words(count: int, seed: int) -> list[str]:
+    draw = random.Random(seed)
+    return ["".join(draw.choices("abcdefghij", k=6)) for _ in range(count)]
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 3, 5, 12])
+@pytest.mark.parametrize("is_reformatted", [False, True])
+def test_a_held_out_text_in_pieces_over_several_documents_is_found(
+    pieces: int, is_reformatted: bool
+) -> None:
+    words = random_words(600, 1)
+    table = make_heldout([row | {"text": " ".join(words)} for row in heldout_rows(1)])
+    size = len(words) // pieces
+    found = [
+        " ".join([*random_words(50, 2 + k), *words[k * size : (k + 1) * size]])
+        for k in range(pieces)
+    ]
+    if is_reformatted:
+        found = [text.upper().replace(" ", ",\n") for text in found]
+    (leak,) = find_contaminated(table, page(*found)).values()
+    assert len(leak.documents) == pieces
+    assert leak.share == pytest.approx(1 - 12 * (pieces - 1) / 588, abs=0.02)
+
+
+def test_a_quotation_is_no_leak_and_a_tenth_of_a_text_is() -> None:
+    words = random_words(600, 1)
+    table = make_heldout([row | {"text": " ".join(words)} for row in heldout_rows(1)])
+    assert find_contaminated(table, page(" ".join(words[100:140]))) == {}
+    assert find_contaminated(table, page(" ".join(words[100:175]))) != {}
+    short = make_heldout([row | {"text": " ".join(words[:30])} for row in heldout_rows(1)])
+    assert find_contaminated(short, page(" ".join(words[:16]))) == {}
+    assert find_contaminated(short, page(" ".join(words[:28]))) != {}
+
+
+def test_what_held_out_documents_of_several_hosts_share_is_no_leak() -> None:
+    """A licence at the head of files is in every corpus of code."""
+    licence = " ".join(random_words(120, 1))
+    rows = [
+        row | {"text": f"{licence} {' '.join(random_words(200, 2 + k))}"}
+        for k, row in enumerate(heldout_rows(4))
+    ]
+    table = make_heldout(rows)
+    assert find_contaminated(table, page(f"{licence} and code of its own")) == {}
+    with pytest.raises(EvidenceError, match="take them out of the arm") as told:
+        refuse_contaminated(table, page(rows[0]["text"]), "new")
+    assert "arm new holds 1 held-out document, whole or in pieces, in 1 document" in str(told.value)
+    assert licence[:20] not in str(told.value)
 
 
 def test_a_text_is_cut_between_characters_and_at_a_line_or_word() -> None:

@@ -87,7 +87,10 @@ def test_an_arm_holds_whole_documents_of_its_version_and_exactly_the_planned_tok
     store, registry = opened
     plan = plan_comparison(store, registry, write_settings(tmp_path, texts(4, 5)))
     _, loader, encoder = version_text(store, registry)
-    arm = read_arms(store, registry, plan, encoder)["small-1"]
+    arms = read_arms(store, registry, plan, encoder)["small-1"]
+    one, two = ({d.doc_id for d in arms[seed].documents} for seed in plan.seeds)
+    assert one != two, "each seed draws its own documents"
+    arm = arms[2]
     assert sum(arm.samples.values()) == 2048 // 64
     spelled = {}
     for number in range(len(loader.shards)):
@@ -128,17 +131,18 @@ def test_a_pack_has_the_batches_of_the_store_hash_by_hash(
     pack_plan(home, store, registry, plan, tmp_path / "pack", max_mib=50)
     pack = Pack(tmp_path / "pack")
     _, _, encoder = version_text(store, registry)
-    arm = read_arms(store, registry, plan, encoder)["small-1"]
-    parts = [
-        lay_group([d.tokens for d in arm.documents if d.group == group], n, 64, encoder.pad_id)
-        for group, n in sorted(arm.samples.items())
-    ]
+    arms = read_arms(store, registry, plan, encoder)["small-1"]
     for seed in plan.seeds:
+        arm = arms[seed]
+        parts = [
+            lay_group([d.tokens for d in arm.documents if d.group == group], n, 64, encoder.pad_id)
+            for group, n in sorted(arm.samples.items())
+        ]
         order = arm.order(plan.positions, seed)
         draws = order.locate(np.arange(plan.positions))
         rows = [parts[g][s] for g, s in zip(draws.group, draws.sample, strict=True)]
-        found = pack.samples("small-1")[
-            np.load(tmp_path / "pack" / pack.body["arms"]["small-1"]["orders"][str(seed)])
+        found = pack.samples("small-1", seed)[
+            np.load(tmp_path / "pack" / pack.body["arms"]["small-1"][str(seed)]["order"])
         ]
         assert (found == np.stack(rows)).all()
     pytest.importorskip("torch", reason="training needs the extra `evidence`: torch")
@@ -153,7 +157,7 @@ def test_a_contaminated_held_out_set_is_refused_by_the_document_and_not_its_text
     text, *_ = version_text(store, registry)
     settings = write_settings(tmp_path, [*texts(3, 5), text])
     plan = plan_comparison(store, registry, settings)
-    with pytest.raises(EvidenceError, match="prose/h3 .in [0-9a-f]{32}") as caught:
+    with pytest.raises(EvidenceError, match=r"prose/h3 .\d+% in [0-9a-f]{32}") as caught:
         pack_plan(home, store, registry, plan, tmp_path / "pack", None)
     assert text[:40] not in str(caught.value)
     assert not (tmp_path / "pack").exists()
@@ -181,17 +185,18 @@ def test_the_pool_protocol_gives_every_arm_the_same_part_of_the_pool(
     )
     _, _, encoder = version_text(store, registry)
     arms = read_arms(store, registry, both, encoder)
-    assert [d.doc_id for d in arms["again"].documents] == [
-        d.doc_id for d in arms["small-1"].documents
-    ]
+    for seed in plan.seeds:
+        assert [d.doc_id for d in arms["again"][seed].documents] == [
+            d.doc_id for d in arms["small-1"][seed].documents
+        ]
 
 
-def fake_results(folder: Path, plan: Plan) -> None:
+def fake_results(folder: Path, plan: Plan, times: int = 1) -> None:
     heldout = Pack(folder).heldout()
     for number, run in enumerate(wanted_runs(plan.identity())):
         table = pa.table({
             "document": np.arange(len(heldout)), "domain": heldout["domain"],
-            "host": heldout["host"], "nats": np.full(len(heldout), 8 * np.log(2) * (number + 1)),
+            "host": heldout["host"], "nats": np.full(len(heldout), times * 8 * np.log(2) * (number + 1)),
             "bytes": np.full(len(heldout), 8), "tokens": np.ones(len(heldout)),
         }).cast(TABLE)  # fmt: skip
         write_run(folder / "runs", measured(
@@ -222,6 +227,9 @@ def test_imported_results_are_in_the_store_and_their_means_in_the_catalog(
     (two,) = (folder / "runs").glob("*seed1.json")
     two.unlink()
     told = import_runs(home, store, registry, folder).strays
+    fake_results(folder, plan, times=2)
+    with pytest.raises(EvidenceError, match="imported before with other results"):
+        import_runs(home, store, registry, folder)
     assert [line.split()[1:4] for line in told] == [["was", "made", "by"], ["of", "2", "planned"]]
 
 

@@ -189,7 +189,8 @@ def test_clean_text_beats_half_shuffled_text_with_every_seed(tmp_path: Path) -> 
         name: arm(encoder, texts, UNIQUE // 128, 128)
         for name, texts in (("clean", clean), ("damaged", damaged))
     }
-    write_pack(tmp_path / "pack", plan, arms, encode_heldout(heldout, encoder), encoder.info)
+    by_seed = {name: dict.fromkeys(plan.seeds, one) for name, one in arms.items()}
+    write_pack(tmp_path / "pack", plan, by_seed, encode_heldout(heldout, encoder), encoder.info)
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
         halves = [processes.submit(run_half, tmp_path / "pack", half) for half in range(2)]
         assert sum(half.result() for half in halves) == 6

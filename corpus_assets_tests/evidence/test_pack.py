@@ -65,14 +65,14 @@ def test_a_text_that_two_arms_share_travels_once(pack: Path, encoder: Encoder) -
     flat = opened.tokens.tobytes()
     assert all(flat.count(piece) == 1 for piece in held)
     listed = pq.read_table(pack / "arms.parquet")["document"].to_pylist()
-    assert (len(listed), len(set(listed))) == (80, 60)
+    assert (len(listed), len(set(listed))) == (2 * 80, 60)
 
 
 def test_training_sees_the_documents_that_the_loader_sees(pack: Path) -> None:
     from corpus_assets.evidence.train import segments_of
 
     opened = Pack(pack)
-    rows = opened.samples("clean")
+    rows = opened.samples("clean", 1)
     eod, pad = opened.body["eod_id"], opened.body["pad_id"]
     ids, *_ = mark_segments(rows, eod, pad, -1)
     is_eod = rows == eod  # opens the document behind it
@@ -84,7 +84,10 @@ def test_every_arm_has_the_same_steps_and_tokens_whatever_it_repeats(
 ) -> None:
     heldout = make_heldout(heldout_rows())
     plan = tiny_plan(("clean", "small"), heldout, encoder)
-    arms = {"clean": arm(encoder, texts(40, 1), 16, 64), "small": arm(encoder, texts(4, 1), 3, 64)}
+    arms = {
+        "clean": dict.fromkeys(plan.seeds, arm(encoder, texts(40, 1), 16, 64)),
+        "small": dict.fromkeys(plan.seeds, arm(encoder, texts(4, 1), 3, 64)),
+    }
     write_pack(tmp_path / "p", plan, arms, encode_heldout(heldout, encoder), encoder.info)
     found = {name: Pack(tmp_path / "p").data(name, 1) for name in arms}
     assert {len(data.order) for data in found.values()} == {32}
@@ -98,7 +101,7 @@ def test_a_pack_above_its_limit_is_refused_before_anything_is_written(
 ) -> None:
     heldout = make_heldout(heldout_rows())
     plan = tiny_plan(("clean",), heldout, encoder)
-    arms = {"clean": arm(encoder, texts(40, 1), 16, 64)}
+    arms = {"clean": dict.fromkeys(plan.seeds, arm(encoder, texts(40, 1), 16, 64))}
     with pytest.raises(EvidenceError, match="plan fewer unique tokens"):
         write_pack(tmp_path / "p", plan, arms, encode_heldout(heldout, encoder), encoder.info, 0.01)
     assert not (tmp_path / "p").exists()
@@ -153,6 +156,6 @@ def test_a_damaged_pack_is_refused(tmp_path: Path, encoder: Encoder) -> None:
     path = tmp_path / "pack" / "documents.npy"
     path.write_bytes(path.read_bytes()[:-8] + b"\0" * 8)
     with pytest.raises(EvidenceError, match="copy the pack again"):
-        Pack(tmp_path / "pack").samples("clean")
+        Pack(tmp_path / "pack").samples("clean", 1)
     with pytest.raises(EvidenceError, match="give the folder of a pack"):
         Pack(tmp_path)

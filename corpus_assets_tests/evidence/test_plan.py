@@ -1,12 +1,21 @@
 """Plans and arms: what is hashed before the first run, and how documents become samples."""
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
 
 from corpus_assets.core.errors import EvidenceError
-from corpus_assets.evidence.arms import Document, apportion, choose, highest, make_arm
+from corpus_assets.evidence.arms import (
+    Document,
+    apportion,
+    choose,
+    make_arm,
+    reach_of,
+    start_of,
+)
+from corpus_assets.evidence.compare import even_overlap, even_places, overlap
 from corpus_assets.evidence.heldout import make_heldout
 from corpus_assets.evidence.plan import Plan, parse_plan
 from corpus_assets.evidence.run import wanted_runs
@@ -58,14 +67,29 @@ def some(count: int, group: str = "s/text/all", size: int = 10) -> list[Document
 
 def test_documents_are_chosen_by_their_ids_alone_and_a_filtered_pool_keeps_its_part() -> None:
     pool = some(200)
-    chosen = choose(pool, 500, None)
-    assert len(chosen) == 50
-    assert choose(pool[::-1], 500, None) == chosen
-    filtered = [document for document in pool if document.doc_id[0] % 2]
-    kept = choose(filtered, None, highest(chosen))
-    assert {d.doc_id for d in kept} == {d.doc_id for d in chosen if d.doc_id[0] % 2}
+    for start in (0, start_of(9, (7, 8, 9))):
+        chosen = choose(pool, start, 500, None)
+        assert len(chosen) == 50
+        assert choose(pool[::-1], start, 500, None) == chosen
+        filtered = [document for document in pool if document.doc_id[0] % 2]
+        kept = choose(filtered, start, None, reach_of(chosen, start))
+        assert {d.doc_id for d in kept} == {d.doc_id for d in chosen if d.doc_id[0] % 2}
     with pytest.raises(EvidenceError, match="plan fewer"):
-        choose(pool, 2001, None)
+        choose(pool, 0, 2001, None)
+
+
+def test_seeds_have_documents_of_their_own_as_long_as_there_are_enough() -> None:
+    pool = some(200)
+    seeds = (5, 6, 7, 8)
+    for tokens, most in ((400, 0.1), (1000, 0.4), (1500, 0.75)):
+        drawn = [
+            {d.doc_id for d in choose(pool, start_of(seed, seeds), tokens, None)} for seed in seeds
+        ]
+        common = [len(a & b) / len(a) for a, b in itertools.combinations(drawn, 2)]
+        assert sum(common) / 6 <= most
+        planned = overlap(even_places(4), tokens / 2000)
+        assert planned == pytest.approx(even_overlap(4, tokens / 2000))
+        assert sum(common) / 6 == pytest.approx(planned, abs=0.1)
 
 
 def test_an_arm_has_exactly_its_samples_and_the_shares_of_its_groups() -> None:

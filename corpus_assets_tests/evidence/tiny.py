@@ -95,7 +95,8 @@ def tiny_pack(folder: Path, encoder: Encoder, **other: Any) -> Plan:
         "clean": arm(encoder, texts(40, 1), samples, sequence),
         "other": arm(encoder, texts(40, 1)[:20] + texts(20, 2), samples, sequence),
     }
-    write_pack(folder, plan, arms, encode_heldout(heldout, encoder), encoder.info)
+    by_seed = {name: dict.fromkeys(plan.seeds, one) for name, one in arms.items()}
+    write_pack(folder, plan, by_seed, encode_heldout(heldout, encoder), encoder.info)
     return plan
 
 

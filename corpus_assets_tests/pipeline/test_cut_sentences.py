@@ -152,7 +152,7 @@ def test_a_classifier_of_sentences_can_be_trained_here(corpus: Corpus, tmp_path:
 def test_a_model_that_is_not_here_is_refused_before_any_work(corpus: Corpus) -> None:
     session = corpus.session([PAGES], **changes({"model": "no-such-model"}))
     with pytest.raises(ModelError, match="model no-such-model is not installed: run `corpus mod"):
-        plan(session.pipeline)
+        plan(session.pipeline, session.registry)
 
 
 @pytest.mark.parametrize(

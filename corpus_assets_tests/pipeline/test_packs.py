@@ -35,7 +35,7 @@ def place(grouped_build: Place, tmp_path: Path) -> Iterator[Place]:
 
 def states(place: Place) -> set[str]:
     with open_session(str(place.recipe), Home.resolve(str(place.home))) as session:
-        return {line.state for line in plan(session.pipeline)}
+        return {line.state for line in plan(session.pipeline, session.registry)}
 
 
 def packs_of(place: Place) -> list[str]:

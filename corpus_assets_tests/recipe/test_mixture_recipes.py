@@ -53,8 +53,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 @pytest.fixture(scope="module")
 def darkforest(home: Home) -> dict[str, Any]:
     changes = SMALL | {"tokenizer.train.vocab_size": 1000, "mixture.max_epochs": 200}
-    for source, crawl in (("web", "CC-DEMO-2024-10"), ("late-web", "CC-DEMO-2024-26")):
-        changes[f"sources.{source}.snapshots"] = {crawl: f"demo://web/{crawl}/part-00000.warc.gz"}
+    crawls = ("CC-DEMO-2024-10", "CC-DEMO-2024-26")
+    changes["sources.web.snapshots"] = {
+        crawl: f"demo://web/{crawl}/part-00000.warc.gz" for crawl in crawls
+    }
+    changes["sources.web.tier"] = dict(zip(crawls, ("mid", "low"), strict=True))
     with open_session(str(RECIPES / "darkforest.yaml"), home, overrides=changes) as session:
         assert build(session, "dark-1", InProcess()) is not None
         pin = session.pipeline.calibrations()["tokenizer"]

@@ -72,7 +72,7 @@ def test_a_shipped_recipe_without_its_models_refuses_in_one_line(name: str, home
     path = str(RECIPES / f"{name}.yaml")
     with open_session(path, home) as session:
         with pytest.raises(ModelError) as raised:
-            plan(session.pipeline)
+            plan(session.pipeline, session.registry)
         with pytest.raises(ModelError, match="is not installed"):  # as Dagster would run it
             run_asset(
                 session.pipeline, session.engine, session.registry, session.progress, "documents",

@@ -98,7 +98,7 @@ def test_the_signal_scores_with_the_trained_file(tmp_path: Path) -> None:
     assert good > 0.5 > poor
     assert empty is None
     assert null is None
-    assert np.float32(round(good, 4)) == np.float32(good)
+    assert np.float32(round(good, 4)) != np.float32(good), "scores are ranked, so not rounded"
     nothing = Classifier().compute(
         TextBatch.from_arrow(pa.array([], pa.string())), {"classifier:quality": path}
     )

@@ -3,15 +3,26 @@
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from corpus_assets.signals.base import TextBatch
-from corpus_assets.signals.ensemble import Ensemble, rank_table
+from corpus_assets.signals.ensemble import Ensemble, places_of, rank_table
+from corpus_assets.text.ties import tie_keys
 
 Row = tuple[float | None, float | None]
+
+
+def ids_of(n: int) -> pa.Array:
+    return pa.array([k.to_bytes(16, "big") for k in range(n)], pa.binary(16))
+
+
+def ranked(values: Any, steps: int, weights: Any = None) -> list[tuple[float, float]]:
+    scores = np.array(values, dtype=np.float32)
+    return rank_table(scores, tie_keys(ids_of(len(scores)), 7), steps, weights)
 
 
 def ensemble(path: Path, rows: list[Row]) -> list[tuple[int | None, float | None]]:
@@ -21,6 +32,7 @@ def ensemble(path: Path, rows: list[Row]) -> list[tuple[int | None, float | None
         name: pa.array([row[k] for row in rows], pa.float32())
         for k, name in enumerate(family.scores)
     }
+    batch.columns["doc_id"] = ids_of(len(rows))
     found = family.compute(batch, {"score_ranks": path})
     columns = (found.column(name).to_pylist() for name in family.columns())
     return list(zip(*columns, strict=True))
@@ -37,11 +49,11 @@ def known() -> tuple[list[float], list[float]]:
 def path(tmp_path: Path, known: tuple[list[float], list[float]]) -> Path:
     steps = Ensemble().steps
     tables = {
-        name: rank_table(np.array(values, dtype=np.float32), steps)
+        name: ranked(values, steps)
         for name, values in zip(("a_score", "b_score"), known, strict=True)
     }
     file = tmp_path / "ranks.json"
-    file.write_text(json.dumps(tables), encoding="utf-8")
+    file.write_text(json.dumps({"seed": 7, "scores": tables}), encoding="utf-8")
     return file
 
 
@@ -77,9 +89,26 @@ def test_scores_beyond_all_others_and_no_score_at_all(path: Path) -> None:
     assert found[2] == (None, None)
 
 
-def test_ties_share_a_bucket() -> None:
-    assert set(rank_table(np.array([0.5] * 9 + [np.nan], dtype=np.float32), 40)) == {0.5}
-    assert rank_table(np.zeros(0, dtype=np.float32), 40) == []
+@pytest.mark.parametrize("scores", [[0.5] * 2_000, [k % 7 / 7 for k in range(2_000)]])
+def test_documents_of_equal_score_fill_buckets_equally(tmp_path: Path, scores: list[float]) -> None:
+    assert ranked([], 40) == []
+    file = tmp_path / "ranks.json"
+    tables = dict.fromkeys(("a_score", "b_score"), ranked(scores, Ensemble().steps))
+    file.write_text(json.dumps({"seed": 7, "scores": tables}), encoding="utf-8")
+    found = ensemble(file, [(score, score) for score in scores])
+    counts = np.bincount([bucket for bucket, _ in found if bucket is not None])
+    assert len(counts) == 20
+    assert np.abs(counts - 100).max() <= 3
+    better = sorted((score, bucket) for score, (bucket, _) in zip(scores, found, strict=True))
+    assert [bucket for _, bucket in better] == sorted(bucket for _, bucket in better)
+
+
+def test_places_are_in_the_order_of_values_then_of_tie_keys() -> None:
+    draw = np.random.default_rng(4)
+    values = draw.choice(np.float32([-2.5, -1e-9, -0.0, 0.0, 1e-9, 3.25, 1e9]), 500)
+    ties = (draw.integers(0, 2**24, 500) * 2.0**-24).astype(np.float32)
+    by_place = np.argsort(places_of(values, ties), kind="stable")
+    assert np.array_equal(by_place, np.lexsort((ties, values)))
 
 
 def test_buckets_can_hold_equal_weight_in_place_of_equal_numbers() -> None:
@@ -89,6 +118,6 @@ def test_buckets_can_hold_equal_weight_in_place_of_equal_numbers() -> None:
     steps = 30
     spread = sorted(score for score, n in zip(scores, weights, strict=True) for _ in range(n))
     expected = [spread[k * len(spread) // steps] for k in range(1, steps)]
-    found = rank_table(np.float32(scores), steps, np.array(weights))
-    assert np.array_equal(np.float32(found), np.float32(expected))
-    assert found != rank_table(np.float32(scores), steps)
+    found = ranked(scores, steps, np.array(weights))
+    assert np.array_equal(np.float32([value for value, _ in found]), np.float32(expected))
+    assert found != ranked(scores, steps)

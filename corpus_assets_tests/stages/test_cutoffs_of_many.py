@@ -4,6 +4,7 @@ brought together."""
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,8 +12,9 @@ import pytest
 from corpus_assets.core import files
 from corpus_assets.core.store import LocalStore, Output, Result
 from corpus_assets.core.task import Task, TaskContext, execute
+from corpus_assets.select.columns import with_tie_keys
 from corpus_assets.select.rules import SelectionSettings
-from corpus_assets.select.selection import resolve_cutoffs
+from corpus_assets.select.selection import parse_cutoffs, resolve_cutoffs
 from corpus_assets.select.stage import CUTOFF_GROUPS, QUALITY_CUTOFFS
 
 SETTINGS = SelectionSettings.model_validate(
@@ -54,9 +56,9 @@ def written(store: LocalStore) -> list[Output]:
     return [execute(task, store, write).result.outputs[files.SIGNALS] for task in tasks]
 
 
-def cutoffs(store: LocalStore, inputs: dict[str, Output], share: float) -> dict[str, object]:
-    task = QUALITY_CUTOFFS.task(SETTINGS.identity() | {"share": share}, inputs)
-    read: dict[str, object] = json.loads(store.read(run(store, task).outputs[files.CUTOFFS].path))
+def cutoffs(store: LocalStore, inputs: dict[str, Output], share: float) -> dict[str, Any]:
+    task = QUALITY_CUTOFFS.task(SETTINGS.identity() | {"share": share, "seed": 7}, inputs)
+    read: dict[str, Any] = json.loads(store.read(run(store, task).outputs[files.CUTOFFS].path))
     return read
 
 
@@ -65,7 +67,13 @@ def test_a_sample_is_of_the_first_ids_whatever_parts_were_brought_together(
 ) -> None:
     parts, share = written(store), 0.3
     direct = {f"signals/web/crawl/{i:05d}": signals for i, signals in enumerate(parts)}
-    said = {"columns": list(SETTINGS.signals()), "domain": "web", "tier": None, "share": share}
+    said = {
+        "columns": list(SETTINGS.signals()),
+        "domain": "web",
+        "tier": None,
+        "share": share,
+        "seed": 7,
+    }
     groups = [
         run(store, CUTOFF_GROUPS.task(said, {f"{i:05d}/signals": parts[i] for i in each}))
         for each in ((0, 1, 2), (3,))
@@ -78,18 +86,18 @@ def test_a_sample_is_of_the_first_ids_whatever_parts_were_brought_together(
     assert cutoffs(store, grouped, share) == found
 
     whole = pa.concat_tables(part(number) for number in range(PARTS))
-    whole = whole.append_column("domain", pa.array(["web"] * len(whole)))
+    whole = with_tie_keys(whole.append_column("domain", pa.array(["web"] * len(whole))), seed=7)
     chosen = [int.from_bytes(one[:8], "big") < share * 2**64 for one in whole["doc_id"].to_pylist()]
     assert 0.2 < sum(chosen) / len(chosen) < 0.4
-    assert found == resolve_cutoffs(whole.filter(pa.array(chosen)), SETTINGS)
-    assert found != resolve_cutoffs(whole, SETTINGS)
+    assert parse_cutoffs(found) == resolve_cutoffs(whole.filter(pa.array(chosen)), SETTINGS)
+    assert parse_cutoffs(found) != resolve_cutoffs(whole, SETTINGS)
 
 
 def test_a_group_holds_what_cutoffs_read_and_no_more(store: LocalStore) -> None:
-    said = {"columns": list(SETTINGS.signals()), "domain": "web", "tier": None}
+    said = {"columns": list(SETTINGS.signals()), "domain": "web", "tier": None, "seed": 7}
     result = run(store, CUTOFF_GROUPS.task(said, {"00000/signals": written(store)[0]}))
     table = TaskContext(
         Task("read", 1, {}, {"rows": result.outputs[files.CUTOFF_GROUPS]}), store
     ).table("rows")
-    assert table.column_names == ["language", "quality_score", "domain", "source_tier"]
+    assert table.column_names == ["language", "quality_score", "tie_key", "domain", "source_tier"]
     assert table.num_rows == ROWS

@@ -9,11 +9,11 @@ from pydantic import ValidationError
 
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import digest
-from corpus_assets.select.columns import Columns, with_source
+from corpus_assets.select.columns import Columns, with_source, with_tie_keys
 from corpus_assets.select.losses import language_losses, losses_message
 from corpus_assets.select.requirement import requirement
-from corpus_assets.select.rules import SelectionSettings
-from corpus_assets.select.selection import resolve_cutoffs, select
+from corpus_assets.select.rules import Cut, SelectionSettings
+from corpus_assets.select.selection import Cutoffs, resolve_cutoffs, select
 from corpus_assets_tests.stages.test_selection import settings, tables
 from corpus_assets_tests.stages.test_selection_rules import COLUMNS
 
@@ -28,7 +28,9 @@ def reasons(recipe: str, rows: list[dict[str, Any]]) -> list[str | None]:
     """Why each document goes, under cutoffs resolved from all of them."""
     stated = settings(recipe)
     documents, signals = tables(rows)
-    cutoffs = resolve_cutoffs(signals.append_column("domain", documents["domain"]), stated)
+    cutoffs = resolve_cutoffs(
+        with_tie_keys(signals, 7).append_column("domain", documents["domain"]), stated
+    )
     found: list[str | None] = select(documents, signals, stated, cutoffs)["reason"].to_pylist()
     return found
 
@@ -68,7 +70,7 @@ def test_a_rule_can_hold_for_tiers_and_ungraded_documents_are_in_the_default_one
 def test_a_tier_that_a_source_says_counts_before_the_grade() -> None:
     stated = settings(TIERED.replace("[low, unknown]", "[curated]"))
     documents, signals = tables([{"quality_score": 0.1, "n_words": 10}])
-    cutoffs = {"tier:high": {"*": 0.5}}
+    cutoffs = {"tier:high": {"*": Cut(0.5)}}
     assert select(documents, signals, stated, cutoffs)["reason"].to_pylist() == [None]
     given = with_source(documents.select(["doc_id"]), "web", "curated")
     assert select(given, signals, stated, cutoffs)["reason"].to_pylist() == ["few_words"]
@@ -207,7 +209,7 @@ def test_the_check_names_the_signal_of_a_condition() -> None:
 
 
 def test_people_read_whom_a_rule_is_about() -> None:
-    def said(recipe: str, cutoffs: dict[str, dict[str, float]]) -> str:
+    def said(recipe: str, cutoffs: Cutoffs) -> str:
         return str(requirement(settings(recipe).rules[0], cutoffs, "web", "en"))
 
     assert said(TIERED, {}) == "at least 50, where tier is one of low, unknown"
@@ -218,7 +220,7 @@ def test_people_read_whom_a_rule_is_about() -> None:
         where("{signal: quality_score, cutoff: c}")
         + "\ncutoffs: {c: {signal: quality_score, drop_share: 0.1}}"
     )
-    assert said(held, {"c": {"*": 0.25}}) == (
+    assert said(held, {"c": {"*": Cut(0.25)}}) == (
         "at least 50, where quality_score is at least 0.25 (cutoff c)"
     )
 
@@ -228,7 +230,9 @@ def test_the_loss_of_a_language_is_judged_among_those_whom_the_rule_is_about() -
     rows = [{"language": "zh", "quality_score": 0.1, "n_words": 10}] * 30
     rows += [{"language": "zh", "quality_score": 0.9, "n_words": 10}] * 70
     documents, signals = tables(rows)
-    cutoffs = resolve_cutoffs(signals.append_column("domain", documents["domain"]), stated)
+    cutoffs = resolve_cutoffs(
+        with_tie_keys(signals, 7).append_column("domain", documents["domain"]), stated
+    )
     columns = Columns(signals.append_column("domain", documents["domain"]))
     about = {"few_words": columns.concerns(stated.rules[0], stated, cutoffs)}
     losses = language_losses(select(documents, signals, stated, cutoffs), stated, about)

@@ -11,10 +11,18 @@ import yaml
 
 from corpus_assets.core.errors import CorruptArtifact, RecipeError
 from corpus_assets.core.schemas import SELECTION
-from corpus_assets.select.columns import SOURCE_TIER, with_source
+from corpus_assets.select.columns import SOURCE_TIER, TIE_KEY, Columns, with_source, with_tie_keys
 from corpus_assets.select.requirement import requirement
-from corpus_assets.select.rules import SelectionSettings
-from corpus_assets.select.selection import resolve_cutoffs, select
+from corpus_assets.select.rules import Cut, SelectionSettings
+from corpus_assets.select.selection import (
+    Cutoffs,
+    dropped_shares,
+    parse_cutoffs,
+    plain_cutoffs,
+    resolve_cutoffs,
+    select,
+)
+from corpus_assets.select.shares import gaps
 
 RECIPE = """
 rules:
@@ -32,11 +40,9 @@ tiers:
   default: mid
   domains: [web]
 """
-CUTOFFS = {
-    "quality": {"*": 0.2, "de": 0.1},
-    "tier:high": {"*": 0.7},
-    "tier:mid": {"*": 0.4},
-}
+CUTOFFS = parse_cutoffs(
+    {"quality": {"*": 0.2, "de": 0.1}, "tier:high": {"*": 0.7}, "tier:mid": {"*": 0.4}}
+)
 GOOD = {
     "domain": "web",
     "language": "en",
@@ -61,13 +67,14 @@ def tables(rows: list[dict[str, Any]]) -> tuple[pa.Table, pa.Table]:
     }
     domain = pa.array([row["domain"] for row in rows], pa.string())
     signals = {name: pa.array([row[name] for row in rows], t) for name, t in types.items()}
-    return pa.table({"doc_id": ids, "domain": domain}), pa.table({"doc_id": ids, **signals})
+    documents = with_tie_keys(pa.table({"doc_id": ids, "domain": domain}), seed=7)
+    return documents, pa.table({"doc_id": ids, **signals})
 
 
 def decide(
     *rows: dict[str, Any],
     recipe: str = RECIPE,
-    cutoffs: dict[str, dict[str, float]] = CUTOFFS,
+    cutoffs: Cutoffs = CUTOFFS,
 ) -> list[dict[str, Any]]:
     table = select(*tables(list(rows)), settings(recipe), cutoffs)
     assert table.schema == SELECTION
@@ -256,7 +263,9 @@ def test_a_cutoff_that_was_never_resolved_is_an_error() -> None:
 
 def signals_with_domain(rows: list[dict[str, Any]]) -> pa.Table:
     documents, signals = tables(rows)
-    return signals.append_column("domain", documents.column("domain"))
+    for name in ("domain", TIE_KEY):
+        signals = signals.append_column(name, documents.column(name))
+    return signals
 
 
 def many_rows() -> list[dict[str, Any]]:
@@ -268,23 +277,97 @@ def many_rows() -> list[dict[str, Any]]:
     ]
 
 
-def test_cutoffs_drop_at_most_their_share_of_each_language() -> None:
+def test_cutoffs_drop_their_share_of_each_language() -> None:
     rows = many_rows()
     cutoffs = resolve_cutoffs(signals_with_domain(rows), settings())
     assert list(cutoffs["quality"]) == ["*", "de", "en"], "fr has too few documents of its own"
     for language in ("en", "de"):
         scores = [row["quality_score"] for row in rows if row["language"] == language]
-        below = sum(score < cutoffs["quality"][language] for score in scores)
+        below = sum(score < cutoffs["quality"][language].value for score in scores)
         assert below == int(0.15 * len(scores))
     everything = sorted(row["quality_score"] for row in rows)
-    assert cutoffs["quality"]["*"] == everything[int(0.15 * len(rows))]
+    assert cutoffs["quality"]["*"].value == everything[int(0.15 * len(rows))]
 
 
-def test_a_tie_at_the_cutoff_is_kept() -> None:
-    rows = [{"quality_score": 0.3}] * 90 + [{"quality_score": 0.9}] * 10
+def test_documents_of_equal_score_are_divided_so_that_the_share_asked_for_is_dropped() -> None:
+    """A third of the documents share the score on which the cutoff falls."""
+    rows = [{"quality_score": round(0.1 + k % 3 * 0.1, 4)} for k in range(900)]
     cutoffs = resolve_cutoffs(signals_with_domain(rows), settings())
-    assert cutoffs["quality"] == {"*": 0.3, "en": 0.3}
-    assert all(row["kept"] for row in decide(*rows, cutoffs=cutoffs))
+    assert cutoffs["quality"]["en"].value == 0.1
+    assert cutoffs["quality"]["en"].tie == pytest.approx(0.45, abs=0.06), "of 300, 135 go"
+    decided = decide(*rows, cutoffs=cutoffs)
+    assert sum(not row["kept"] for row in decided) == 135
+    tiers = [row["tier"] for row in decided if row["kept"]]
+    counts = [tiers.count(name) for name in ("high", "mid", "low")]
+    assert counts == pytest.approx([0.3 * 765, 0.4 * 765, 0.3 * 765], abs=1)
+
+
+@pytest.mark.parametrize("end", ["lowest", "highest"])
+@pytest.mark.parametrize("buckets", [2, 20, 100])
+def test_buckets_of_a_coarse_score_have_equal_shares(end: str, buckets: int) -> None:
+    recipe = f"""
+tiers: {{signal: quality_score, buckets: {buckets}, best: {end}, default: none}}
+"""
+    rows = [{"quality_score": round(k % 7 / 7, 4)} for k in range(1000)]
+    cutoffs = resolve_cutoffs(signals_with_domain(rows), settings(recipe))
+    tiers = [row["tier"] for row in decide(*rows, recipe=recipe, cutoffs=cutoffs)]
+    counts = [tiers.count(name) for name in set(tiers)]
+    assert len(counts) == buckets
+    assert max(counts) - min(counts) <= 2
+
+
+def test_who_of_equals_goes_depends_on_the_document_and_the_seed_alone() -> None:
+    rows = [{"quality_score": round(0.1 + k % 3 * 0.1, 4)} for k in range(900)]
+    documents, signals = tables(rows)
+    cutoffs = resolve_cutoffs(signals_with_domain(rows), settings())
+    whole = select(documents, signals, settings(), cutoffs)
+    part = select(documents.slice(100, 50), signals.slice(100, 50), settings(), cutoffs)
+    assert part.to_pylist() == whole.slice(100, 50).to_pylist()
+    other = with_tie_keys(documents.drop_columns(TIE_KEY), seed=8)
+    again = select(other, signals, settings(), cutoffs)
+    assert again["kept"].to_pylist() != whole["kept"].to_pylist()
+
+
+@pytest.mark.parametrize("score", [0.3, 0.0, 1.0])
+def test_a_score_that_most_documents_share_is_refused_with_its_histogram(score: float) -> None:
+    rows = [{"quality_score": score}] * 900 + [{"quality_score": 0.9}] * 50
+    with pytest.raises(RecipeError, match="is flat or saturated.*900 of 950") as told:
+        resolve_cutoffs(signals_with_domain(rows), settings())
+    assert f"{np.float32(score)!s}: 900" in str(told.value)
+    assert "0.9: 50" in str(told.value)
+
+
+def test_a_value_that_most_documents_share_may_lie_on_one_side_of_a_cutoff() -> None:
+    """Most pages have no bad word at all: the worst twentieth can still be told."""
+    recipe = """
+rules: [{name: foul, signal: quality_score, cutoff: foul}]
+cutoffs: {foul: {signal: quality_score, drop_share: 0.05, drop: highest}}
+"""
+    rows = [{"quality_score": 0.0}] * 900 + [{"quality_score": k / 100} for k in range(1, 101)]
+    cutoffs = resolve_cutoffs(signals_with_domain(rows), settings(recipe))
+    decided = decide(*rows, recipe=recipe, cutoffs=cutoffs)
+    assert sum(not row["kept"] for row in decided) == 50
+
+
+def test_shares_are_counted_as_they_were_asked_for() -> None:
+    rows = many_rows()
+    cutoffs = resolve_cutoffs(signals_with_domain(rows), settings())
+    found = dropped_shares(Columns(signals_with_domain(rows)), settings(), cutoffs)
+    assert found["quality"]["asked"] == 0.15
+    assert found["quality"]["of"] == {
+        "*": (349, 349, 52),
+        "de": (100, 100, 15),
+        "en": (200, 200, 30),
+    }
+    for name, share in (("tier:high", 0.7), ("tier:mid", 0.3)):
+        ((documents, weight, beyond),) = found[name]["of"].values()
+        assert documents == weight
+        assert beyond == pytest.approx(share * weight, abs=1)
+    assert gaps([found])[0].gap == 0
+    worse = [{**row, "quality_score": row["quality_score"] / 2} for row in rows]
+    moved = dropped_shares(Columns(signals_with_domain(worse)), settings(), cutoffs)
+    assert gaps([moved])[0].gap > 0.05
+    assert gaps([found, moved])[0].documents > gaps([moved])[0].documents
 
 
 def test_the_order_and_slicing_of_documents_do_not_change_cutoffs() -> None:
@@ -299,10 +382,11 @@ def test_the_order_and_slicing_of_documents_do_not_change_cutoffs() -> None:
 
 def test_cutoffs_are_the_stored_numbers_and_serialize_short() -> None:
     cutoffs = resolve_cutoffs(signals_with_domain(many_rows()), settings())
-    for values in cutoffs.values():
-        for value in values.values():
-            assert value == round(value, 4)
-            assert json.dumps(value) == str(np.float32(value))
+    for cuts in cutoffs.values():
+        for cut in cuts.values():
+            assert cut.value == round(cut.value, 4)
+            assert json.dumps(cut.value) == str(np.float32(cut.value))
+    assert parse_cutoffs(json.loads(json.dumps(plain_cutoffs(cutoffs)))) == cutoffs
 
 
 def test_cutoffs_are_resolved_in_the_domains_of_their_rules() -> None:
@@ -320,8 +404,9 @@ def test_a_cutoff_is_a_share_of_the_documents_that_reach_its_rule() -> None:
     cutoffs = resolve_cutoffs(signals_with_domain(good + junk), settings())
     kept = [row["kept"] for row in decide(*good, *junk, cutoffs=cutoffs)]
     assert sum(kept) == 170, "fifteen of a hundred that reach it"
-    of_all = settings(RECIPE.replace("drop_share", "among: all, drop_share"))
-    assert resolve_cutoffs(signals_with_domain(good + junk), of_all)["quality"]["en"] == 0.01
+    of_all = settings(RECIPE.replace("drop_share: 0.15", "among: all, drop_share: 0.6"))
+    found = resolve_cutoffs(signals_with_domain(good + junk), of_all)["quality"]["en"]
+    assert found == Cut(0.5), "three of five are junk"
 
 
 def test_a_cutoff_after_another_is_a_share_of_what_that_leaves() -> None:
@@ -335,7 +420,7 @@ cutoffs:
 """
     rows = [{"quality_score": k / 100, "n_words": k} for k in range(100)]
     cutoffs = resolve_cutoffs(signals_with_domain(rows), settings(two))
-    assert cutoffs == {"quality": {"*": 0.5}, "words": {"*": 75.0}}
+    assert cutoffs == {"quality": {"*": Cut(0.5)}, "words": {"*": Cut(75.0)}}
 
 
 @pytest.mark.parametrize(("end", "bound"), [("lowest", 0.5), ("highest", 0.4)])
@@ -349,10 +434,10 @@ cutoffs:
     weights = [1, 1, 1, 5, 1, 1, 5, 1, 1, 1]  # 18 in all: 9 may go from either end
     table = signals_with_domain(rows).append_column("n_chars", pa.array(weights, pa.int64()))
     key = "quality" if end == "lowest" else "max:quality"
-    assert resolve_cutoffs(table, settings(by_characters))[key] == {"*": bound}
+    assert resolve_cutoffs(table, settings(by_characters))[key] == {"*": Cut(bound)}
     order = list(range(10))
     random.Random(15).shuffle(order)
-    assert resolve_cutoffs(table.take(order), settings(by_characters))[key] == {"*": bound}
+    assert resolve_cutoffs(table.take(order), settings(by_characters))[key] == {"*": Cut(bound)}
 
 
 def test_a_cutoff_among_distinct_survivors_counts_copies_once() -> None:
@@ -361,8 +446,8 @@ def test_a_cutoff_among_distinct_survivors_counts_copies_once() -> None:
     others = [{"quality_score": round(0.2 + k / 1000, 4)} for k in range(100)]
     is_first = np.array([k == 0 or k >= 100 for k in range(200)])
     table = signals_with_domain(copies + others)
-    assert resolve_cutoffs(table, distinct, is_first)["quality"]["en"] == 0.214
-    assert resolve_cutoffs(table, settings())["quality"]["en"] == 0.1
+    assert resolve_cutoffs(table, distinct, is_first)["quality"]["en"] == Cut(0.214)
+    assert resolve_cutoffs(table, settings())["quality"]["en"].value == 0.1
     with pytest.raises(RecipeError, match="which documents are copies is not in stored columns"):
         resolve_cutoffs(table, distinct)
 
@@ -412,7 +497,7 @@ def test_a_cutoff_can_drop_the_highest_values_of_each_language() -> None:
     for language in ("en", "de"):
         scores = sorted(row["quality_score"] for row in rows if row["language"] == language)
         bound = scores[-1 - int(0.15 * len(scores))]
-        assert cutoffs["max:perplexity"][language] == bound
+        assert cutoffs["max:perplexity"][language] == Cut(bound)
         for row, fate in zip(rows, decided, strict=True):
             if row["language"] == language:
                 assert fate["kept"] == (row["quality_score"] <= bound)
@@ -435,7 +520,8 @@ def test_turning_the_values_round_turns_cutoffs_and_tiers_round() -> None:
     one = resolve_cutoffs(signals_with_domain(rows), settings(PERPLEXITY))
     other = resolve_cutoffs(signals_with_domain(mirrored), settings(usual))
     assert {name.removeprefix("max:"): v for name, v in one.items()} == {
-        name: {key: -value for key, value in values.items()} for name, values in other.items()
+        name: {key: Cut(-cut.value, cut.tie) for key, cut in cuts.items()}
+        for name, cuts in other.items()
     }
     assert decide(*rows, recipe=PERPLEXITY, cutoffs=one) == decide(
         *mirrored, recipe=usual, cutoffs=other
@@ -445,7 +531,7 @@ def test_turning_the_values_round_turns_cutoffs_and_tiers_round() -> None:
 def test_documents_that_tiers_cannot_grade_may_have_a_tier_of_their_own() -> None:
     raw = yaml.safe_load(PERPLEXITY)
     del raw["rules"], raw["cutoffs"]
-    cutoffs = {"tier:head": {"*": 0.2}, "tier:middle": {"*": 0.4}}
+    cutoffs = parse_cutoffs({"tier:head": {"*": 0.2}, "tier:middle": {"*": 0.4}})
     rows = [{"quality_score": value} for value in (0.2, 0.4, 0.5, None)]
     decided = decide(*rows, recipe=yaml.safe_dump(raw), cutoffs=cutoffs)
     assert [row["tier"] for row in decided] == ["head", "middle", "tail", "all"]
@@ -456,7 +542,7 @@ def test_tiers_with_fixed_bounds_need_no_documents_to_resolve_them() -> None:
 tiers: {signal: quality_score, names: [high, mid, low], bounds: [0.7, 0.4], default: low}
 """
     cutoffs = resolve_cutoffs(signals_with_domain([]), settings(recipe))
-    assert cutoffs == {"tier:high": {"*": 0.7}, "tier:mid": {"*": 0.4}}
+    assert cutoffs == {"tier:high": {"*": Cut(0.7)}, "tier:mid": {"*": Cut(0.4)}}
     rows = [{"quality_score": value} for value in (0.9, 0.7, 0.69, 0.4, 0.1)]
     decided = decide(*rows, recipe=recipe, cutoffs=cutoffs)
     assert [row["tier"] for row in decided] == ["high", "high", "mid", "mid", "low"]
@@ -530,14 +616,12 @@ def test_cutoffs_can_be_resolved_for_each_domain_and_for_each_of_its_languages()
             least = values.get(f"{domain}/{language}", values[f"{domain}/*"])
             for row, decided in zip(rows, table, strict=True):
                 if (row["domain"], row["language"]) == (domain, language):
-                    assert decided["kept"] == (row["quality_score"] >= least)
+                    assert decided["kept"] == (row["quality_score"] >= least.value)
     kept = sum(row["kept"] for row in table[:100])
     assert kept == 80, "a fifth of the English web pages go, whatever books score"
 
 
-def naive(
-    row: dict[str, Any], stated: SelectionSettings, cutoffs: dict[str, dict[str, float]]
-) -> list[str]:
+def naive(row: dict[str, Any], stated: SelectionSettings, cutoffs: Cutoffs) -> list[str]:
     """The rules that a document fails, one at a time."""
     failed = []
     for rule in stated.rules:
@@ -552,7 +636,7 @@ def naive(
             passed = False
         elif rule.cutoff is not None:
             values = cutoffs[rule.cutoff]
-            passed = value >= np.float32(values.get(row["language"], values["*"]))
+            passed = value >= np.float32(values.get(row["language"], values["*"]).value)
         else:
             own = rule.languages.get(row["language"])
             low = own.min if own is not None and own.min is not None else rule.min
@@ -613,13 +697,13 @@ def test_documents_whose_source_says_their_tier_are_not_graded() -> None:
 def test_shares_of_tiers_are_of_the_documents_that_are_graded() -> None:
     scores = [k / 100 for k in range(100)]
     graded = [{"quality_score": score, "n_words": 100} for score in scores]
-    _, signals = tables(graded)
-    _, others = tables([{"quality_score": 0.995}] * 500)
+    signals = signals_with_domain(graded).drop_columns("domain")
+    others = signals_with_domain([{"quality_score": 0.995}] * 500).drop_columns("domain")
     alone = resolve_cutoffs(with_source(signals, "web", None), settings())
     beside = resolve_cutoffs(
         [with_source(signals, "web", None), with_source(others, "web", "gold")], settings()
     )
     assert beside["tier:high"]["*"] >= alone["tier:high"]["*"], "the quality rule drops more"
-    high = [s for s in scores if s >= beside["tier:high"]["*"]]
-    kept = [s for s in scores if s >= beside["quality"]["*"]]
+    high = [s for s in scores if s >= beside["tier:high"]["*"].value]
+    kept = [s for s in scores if s >= beside["quality"]["*"].value]
     assert len(high) == round(0.3 * len(kept))

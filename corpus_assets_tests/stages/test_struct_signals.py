@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from corpus_assets.core.errors import RecipeError
+from corpus_assets.select.columns import with_tie_keys
 from corpus_assets.select.rules import column_of, leaves
 from corpus_assets.select.selection import resolve_cutoffs, select
 from corpus_assets_tests.stages.test_selection import settings
@@ -27,7 +28,9 @@ def reasons(recipe: str) -> list[str | None]:
     signals = pa.table({"doc_id": ids, "page": pa.array(ROWS, KIND)})
     documents = pa.table({"doc_id": ids, "domain": pa.array(["web"] * len(ROWS))})
     stated = settings(recipe)
-    cutoffs = resolve_cutoffs(signals.append_column("domain", documents["domain"]), stated)
+    cutoffs = resolve_cutoffs(
+        with_tie_keys(signals, 7).append_column("domain", documents["domain"]), stated
+    )
     found: list[Any] = select(documents, signals, stated, cutoffs)["reason"].to_pylist()
     return found
 

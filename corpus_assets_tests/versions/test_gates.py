@@ -66,6 +66,25 @@ def test_drift_beyond_the_bound_closes_the_gate(small_build: Place) -> None:
         assert "drift" not in {g.name for g in version_gates(session.pipeline, VERSION, manifest)}
 
 
+def test_a_version_with_stand_ins_stays_a_candidate_until_somebody_releases_it(
+    small_build: Place, registry: Registry
+) -> None:
+    instead = {"instead_of": ["my-quality"], "changes": {"survival": {}}}
+    settings = {"stand_ins": {"quality": instead}, "use_stand_ins": ["quality"]}
+    home = Home.resolve(str(small_build.home))
+    with open_session(str(small_build.recipe), home, 1, settings) as session:
+        manifest = make_version(session.pipeline, VERSION).manifest
+        gates = version_gates(session.pipeline, VERSION, manifest)
+    (gate,) = (gate for gate in gates if not gate.passed)
+    assert gate.name == "stand_ins"
+    assert "built with stand-ins: quality (for my-quality)" in gate.detail["message"]
+    held = dataclasses.replace(gate, version="v")
+    registry.publish_version(version("v"), [sized(100)], [], gates=[held])
+    assert "stays a candidate: stand_ins: built with stand-ins" in release_if_passed(registry, "v")
+    assert registry.release_version("v", "ann", "a trial", override=True)
+    assert registry.version("v").state == "released"
+
+
 def sized(tokens: int) -> ShardRow:
     return dataclasses.replace(shard(), tokens=tokens)
 

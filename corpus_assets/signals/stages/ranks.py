@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from corpus_assets.core import files
@@ -22,12 +23,14 @@ from corpus_assets.signals.stages.signal_models import model_files, signal_model
 from corpus_assets.signals.stages.signals import SignalSettings, compute_signals
 from corpus_assets.signals.stages.training_sample import first_drawn, places
 from corpus_assets.signals.text_step import TextStep
+from corpus_assets.text.ties import flat_line, tie_keys
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline
 
-VERSION = 3
+VERSION = 4
 CHARACTERS = "n_chars"
+TIE_KEY = "tie_key"
 
 
 def plan_score_sample(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
@@ -73,6 +76,7 @@ def plan_score_ranks(graph: "Pipeline") -> list[Task]:
         "max_documents": ensemble.max_documents,
         "among": ensemble.among,
         "weigh": ensemble.weigh,
+        "seed": graph.recipe.seed,
     }
     return [SCORE_RANKS.task(settings, inputs)]
 
@@ -114,6 +118,8 @@ def run_score_sample(context: TaskContext) -> None:
     drawn = table.take(pa.array(rows))
     scores = compute_signals(drawn, families, model_files(context))
     chosen = scores.select(settings["columns"]).append_column("place", pa.array(place[rows]))
+    keys = tie_keys(drawn["doc_id"], settings["seed"])
+    chosen = chosen.append_column(TIE_KEY, pa.array(keys))
     context.write_table(files.SCORE_SAMPLE, chosen)
     count(context, table.num_rows, drawn.num_rows)
 
@@ -129,14 +135,28 @@ def run_score_ranks(context: TaskContext) -> None:
     ranks = {}
     for name in settings["scores"]:
         column = scores[name].cast(pa.float32()).fill_null(float("nan"))
-        ranks[name] = rank_table(column.to_numpy(), settings["steps"], weights)
+        values, ties = column.to_numpy(), scores[TIE_KEY].to_numpy()
+        _refuse_flat(name, values[~np.isnan(values)])
+        ranks[name] = rank_table(values, ties, settings["steps"], weights)
         if not ranks[name]:
             raise SourceError(
                 f"signals.families (ensemble): no document of the calibration snapshots that is "
                 f"ranked has a {name}; check its `domains` and `among`, or `calibrate_on`"
             )
-    context.write_bytes(files.SCORE_RANKS, json.dumps(ranks, sort_keys=True).encode())
+    table = {"seed": settings["seed"], "scores": ranks}
+    context.write_bytes(files.SCORE_RANKS, json.dumps(table, sort_keys=True).encode())
     context.counts["documents_in"] = scores.num_rows
+
+
+def _refuse_flat(name: str, values: npt.NDArray[np.float32]) -> None:
+    """Refuse a score that most documents share: it has no ranks to give."""
+    distinct, counts = np.unique(values, return_counts=True)
+    flat = flat_line(values, distinct[counts.argmax()]) if counts.size else None
+    if flat is not None:
+        raise SourceError(
+            f"signals.families (ensemble): {name} is flat or saturated: {flat} and would be ranked "
+            "by lot; train or choose a model that tells them apart, or leave it out"
+        )
 
 
 def _scores(context: TaskContext, name: str) -> pa.Table:
@@ -178,7 +198,7 @@ SCORE_RANKS = Stage(
         files.SCORE_RANKS,
         "quantiles of scores over many documents; no text",
         _calibrations,
-        asks=("signals", "calibrate_on"),
+        asks=("signals", "calibrate_on", "seed"),
         follows=("classifiers", "perplexity_models"),
     ),
 )
