@@ -212,7 +212,8 @@ class Reader:
             self._note(inside, UNKNOWN)
 
     def _inner(self, pieces: Iterator[bytes], inside: str, depth: int) -> bool:
-        return self._opened(_Pieces(self._counted(pieces)), None, inside, depth + 1)
+        unpacked: Any = _Pieces(self._counted(pieces))
+        return self._opened(unpacked, None, inside, depth + 1)
 
     def _counted(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         most = self._left
@@ -847,10 +848,10 @@ def _writing() -> Bools:
 
 def _is_writing(units: Any) -> Bools:
     table = _writing()
-    if units.dtype.itemsize == 2:
-        return table[units]
-    found: Bools = (units < 0x110000) & table[np.minimum(units, 0xFFFF)]
-    return found & ((units < 0xD800) | (units > 0xDFFF))
+    found: Bools = table[np.minimum(units, 0xFFFF)]
+    if units.dtype.itemsize > 2:
+        found &= (units < 0xD800) | ((units > 0xDFFF) & (units < 0x110000))
+    return found
 
 
 def _long_runs(kept: Bools) -> Bools:
@@ -876,7 +877,8 @@ def _plausible(numbers: Any, vocab_size: int) -> Bools:
     share = np.add.reduceat(can_be.astype(np.int32), np.arange(0, numbers.size, NEAR))
     sizes = np.minimum(NEAR, numbers.size - np.arange(share.size) * NEAR)
     good = share * 10 >= sizes * 9
-    return np.repeat(good, sizes) & can_be
+    found: Bools = np.repeat(good, sizes) & can_be
+    return found
 
 
 def _whole_numbers(array: Any) -> Any:

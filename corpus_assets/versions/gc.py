@@ -113,8 +113,8 @@ def collect(
     present = [path for path in unused if store.exists(path)]
     temporary = {*store.leftovers(), *_spilled()}
     scratches = list(abandoned(home)) if home is not None else []
-    for folder in scratches:
-        temporary.update(path for path in folder.rglob("*") if not path.is_dir())
+    for place in scratches:
+        temporary.update(path for path in place.rglob("*") if not path.is_dir())
     if home is not None:
         temporary.update(leftovers(home.root))
     freed += sum(_size(path) for path in temporary)
@@ -132,8 +132,8 @@ def collect(
                 left[path] = str(error)
         gone = [row for row in dead if not any(out.path in left for out in row.outputs)]
         registry.forget_artifacts([(row.stage, row.fingerprint) for row in gone])
-        for folder in scratches:
-            shutil.rmtree(folder, ignore_errors=True)  # empty, or its files are named
+        for place in scratches:
+            shutil.rmtree(place, ignore_errors=True)  # empty, or its files are named
         if home is not None:
             registry.forget_copies(_gone_copies(registry, home.root))
     return Collected(

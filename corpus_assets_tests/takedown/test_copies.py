@@ -161,6 +161,7 @@ def test_copies_of_the_home_go_with_a_takedown_and_those_elsewhere_keep_it_open(
     assert bench.certificate()["search"]["holding"] == []
     assert len(bench.registry.certificates(1)) == 2
     assert verify_takedown(bench.registry, bench.catalog, 1, home=bench.root)["whole"]
+    capsys.readouterr()
     assert bench.ask("takedown", "show", 1, "--json") == 0
     assert json.loads(capsys.readouterr().out)["open_files"] == []
 
