@@ -310,7 +310,9 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
         f'<th class="n">{escape(name)}</th>' if number else f"<th>{escape(name)}</th>"
         for name, number in zip(heads, is_number, strict=True)
     )
-    return wide(f'<table class="rows fit"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>')
+    return wide(
+        f'<table class="rows fit"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    )
 
 
 def _prose(cell: object) -> str:
