@@ -49,7 +49,10 @@ class DuckTables:
     def connection(self) -> duckdb.DuckDBPyConnection:
         """A database in memory that may read the store's files and spill to the temp folder."""
         spill = os.path.join(tempfile.gettempdir(), SPILL + process_name())
-        config = {"python_enable_replacements": "false", "temp_directory": spill}
+        config: dict[str, Any] = {
+            "python_enable_replacements": "false",
+            "temp_directory": spill,
+        }
         if self.limits is not None:
             config["memory_limit"] = f"{self.limits.rows_bytes}B"
         connection = duckdb.connect(":memory:", config=config)

@@ -389,7 +389,7 @@ class Application:
         values = {"said": said, "gone": gone, "typed": form.get("why"), "back": None}
         if form:
             values["back"] = self.resume(form)
-        return self.page("error.html", values, gone and gone.instead, code)
+        return self.page("error.html", values, gone.instead if gone else None, code)
 
 
 def _sample(metric: str, value: float, **labels: str) -> str:

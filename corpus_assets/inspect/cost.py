@@ -26,7 +26,8 @@ from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.stage import Scope
 from corpus_assets.ingest.stage import DOCUMENTS
-from corpus_assets.session import open_home, reopen_session
+from corpus_assets.ingest.suppressions import Suppressions
+from corpus_assets.session import Session, open_home, reopen_session
 from corpus_assets.stages import STAGES
 from corpus_assets.versions.pages import table
 
@@ -117,7 +118,7 @@ def artifacts_of(home: Home, version: str) -> list[ArtifactRow]:
     """Return everything a version was made of: the results of its tasks under its lock, and of
     the calibrations that the lock pins, what they were made from."""
     with reopen_session(home, version) as session:
-        pipeline = session.pipeline
+        pipeline = replace(session.pipeline, suppressions=_orders_of(session, version))
         tasks = [
             task
             for stage in STAGES
@@ -137,6 +138,13 @@ def artifacts_of(home: Home, version: str) -> list[ArtifactRow]:
             found[row.stage, row.fingerprint] = row
             waiting += [each for i in row.inputs for each in makers.get(i.content_hash, ())]
     return list(found.values())
+
+
+def _orders_of(session: Session, version: str) -> Suppressions:
+    """Return the standing orders that a version was built under: those filed before it."""
+    published = session.registry.version(version).created_at
+    _, rows = session.registry.orders()
+    return Suppressions.from_rows((r.kind, r.value) for r in rows if r.created_at <= published)
 
 
 def by_stage(rows: Iterable[ArtifactRow]) -> dict[str, list[ArtifactRow]]:

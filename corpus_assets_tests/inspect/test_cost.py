@@ -1,6 +1,7 @@
 """What a version took by stage, and what whole crawls would: measured, added up, scaled."""
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from catalog.db.registry import Registry
+from catalog.formats.store import Store
+from catalog.takedown.requests import request
+from catalog.takedown.target import url_target
 from corpus_assets.cli.main import cli
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
@@ -47,6 +51,15 @@ def test_every_part_of_a_version_knows_what_it_took(small_build: Place) -> None:
     read = sorted(row.bytes_in or 0 for row in documents if row.snapshot != "books-1")
     (index,) = {there - here for there, here in zip(read, sizes, strict=True)}
     assert index > 0  # every part reads the index of blocked hosts besides its file
+
+
+def test_a_pending_takedown_changes_nothing_of_what_a_version_took(place: Place) -> None:
+    home = Home.resolve(str(place.home))
+    before = artifacts_of(home, VERSION)
+    time.sleep(1.1)  # an order of the second in which the version was published counts as its own
+    target = url_target("http://site-3.example.org/article")
+    request(Registry(home.catalog_url), Store(str(place.store)), target, "the owner asks")
+    assert artifacts_of(home, VERSION) == before
 
 
 def test_stages_add_up_to_the_whole_and_money_follows_the_prices(ask: Ask, tmp_path: Path) -> None:

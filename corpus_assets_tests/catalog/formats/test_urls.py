@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.formats.urls import (
+    address_of,
     canonical_host,
     canonical_url,
     current_key,
@@ -39,6 +40,24 @@ SPELLINGS = [
     "//example.com/a/b?x=1&y=2",
     "example.com/a/b?x=1&y=2",
 ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "shown"),
+    [
+        ("url_key", url_key("http://www.talk.example.com/t/1?a=b"), "talk.example.com/t/1?a=b"),
+        ("url_key", url_key("http://example.com:8080/a)b"), "example.com:8080/a)b"),
+        ("url_key", url_key("http://127.0.0.1/a"), "127.0.0.1/a"),
+        ("url_key", url_key("http://[::1]:8080/a"), "[::1]:8080/a"),
+        ("url_key", "books:chapter 1", "books:chapter 1"),
+        ("url_prefix", "com,example)/blog", "example.com/blog"),
+        ("url_prefix", "com,example,www,", "www.example.com"),
+        ("host", "example.com", "example.com"),
+        ("doc_id", "00" * 16, "00" * 16),
+    ],
+)
+def test_an_order_is_shown_as_people_write_addresses(kind: str, value: str, shown: str) -> None:
+    assert address_of(kind, value) == shown
 
 
 @pytest.mark.parametrize("url", SPELLINGS)
