@@ -21,6 +21,7 @@ from pydantic import Field
 
 from catalog.db.leases import is_gone, process_name
 from catalog.formats.store import private
+from catalog.stopping import expect_no_stop
 from corpus_assets.build import CORPUS_VERSION, SOURCE_FILES, STEPS, Build, InProcess, Step
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.progress import Silent
@@ -206,14 +207,16 @@ def in_run_of(job: dg.JobDefinition, config: Mapping[str, Any], steps: Sequence[
                 resources={"corpus": CorpusResource()},
                 raise_on_error=False,  # so that what is downstream is marked as skipped
             )
-        except dg.DagsterExecutionInterruptedError:  # no Exception: it would pass by every handler
-            raise KeyboardInterrupt from None
         finally:
             del _UNDERWAY[run_id]
+    if done.success:
+        return
+    expect_no_stop()  # which Dagster takes for a failure of the run
+    if isinstance(underway.failed, dg.DagsterExecutionInterruptedError):
+        raise KeyboardInterrupt  # it is no Exception, and would pass by every handler
     if underway.failed is not None:
         raise underway.failed
-    if not done.success:
-        raise CorpusError(f"Dagster could not run the build: its run {run_id} says why")
+    raise CorpusError(f"Dagster could not run the build: its run {run_id} says why")
 
 
 def open_instance(session: Session) -> DagsterInstance:
