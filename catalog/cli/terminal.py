@@ -214,6 +214,8 @@ def explained(error: Exception) -> str | None:
             f"a file of tables is damaged: {first}; `catalog verify` names it, restore it from a "
             "copy, or delete its folder and build again"
         )
+    if isinstance(error, ModuleNotFoundError):
+        return f"a library is missing: {error}; install the package again with its dependencies"
     if isinstance(error, OSError):
         where = f" ({error.filename})" if error.filename else ""
         return f"{error.strerror or error}{where}; check the path, its length and its permissions"

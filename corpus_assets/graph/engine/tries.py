@@ -3,8 +3,8 @@
 A part's own failure (an exception, a process that died) is tried three times in all, the last time
 with nothing beside it; a failure of the world (a store whose server does not answer, a node that is
 gone) twenty times, with growing pauses. A task that fails for good is set aside: the others go on,
-and the run ends with `PartsFailed`. What no further try could mend (a wrong recipe, a damaged
-store, a full disk, a lost lease, a node with other code) ends the run at once.
+and the run ends with `PartsFailed`. What no further try could mend (a wrong recipe, a missing
+library, a damaged store, a full disk, a lost lease, a node with other code) ends the run at once.
 """
 
 from collections.abc import Sequence
@@ -52,6 +52,7 @@ def fault_of(error: BaseException) -> Fault:
         OtherCode,
         StoreError,
         CatalogError,
+        ImportError,  # a library that is not installed
     )
     if isinstance(error, of_all) or not isinstance(error, Exception) or is_full(error):
         return Fault.BUILD

@@ -17,7 +17,7 @@ from typing import IO, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from corpus_assets.core.errors import EngineError, ModelError
+from corpus_assets.core.errors import EngineError, MissingExtra, ModelError
 from corpus_assets.core.identity import Settings, file_digest, is_absent
 from corpus_assets.ingest.extract.charset import normalise
 from corpus_assets.ingest.extractors.engines import (
@@ -26,7 +26,7 @@ from corpus_assets.ingest.extractors.engines import (
     PageType,
     engine_version,
 )
-from corpus_assets.ingest.extractors.page_child import ANSWER, FAILED, MEMORY, SIZE
+from corpus_assets.ingest.extractors.page_child import ABSENT, ANSWER, FAILED, MEMORY, SIZE, TEXT
 
 # Pages handed to a process that can be ended: no page stops a part, whatever C code it hangs in.
 #
@@ -165,7 +165,16 @@ class PageWorker:
         return "extraction_crashed", f"exit {how}"
 
 
+def _missing(said: bytes) -> MissingExtra:
+    return MissingExtra(
+        "the extraction process lacks a library, so no page can be extracted: "
+        f"{said.decode('utf-8', 'replace')}; install corpus-assets again with its dependencies"
+    )
+
+
 def _result(status: int, content: bytes, notes: bytes, cpu_seconds: float) -> PageResult:
+    if status == ABSENT:
+        raise _missing(content)
     if status == FAILED:
         name = content.decode("utf-8", "replace")
         return PageResult("", "extraction_failed", name, cpu_seconds)
@@ -188,12 +197,19 @@ class _Child:
         self.pages = 0
         _widen(self._process)
         try:
-            self.ask([start_message], START_TIME_LIMIT_S)
+            [(status, said, *_)] = self.ask([start_message], START_TIME_LIMIT_S)
         except _Died as death:
+            how = f"it ended with {death.how}" if death.how else "it does not answer"
             raise EngineError(
-                f"the extraction process could not be started ({death.how}): "
-                f"run `python -m {CHILD} </dev/null` to see why"
+                f"the extraction process could not be started: {how}; `python -c 'import {CHILD}'` "
+                "may show why"
             ) from death
+        if status == ABSENT:
+            raise _missing(said)
+        if status != TEXT:
+            raise EngineError(
+                "the extraction process could not be started: " + said.decode("utf-8", "replace")
+            )
         self.pages = 0
 
     def ask(self, pages: Sequence[bytes], wall_limit_s: float) -> list[Answer]:

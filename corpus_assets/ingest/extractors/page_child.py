@@ -2,7 +2,8 @@
 
 Started by `ingest.extract`, which sends some pages and waits for their texts:
 
-1. first message: the extractor's options and the limits, as JSON; answered when all is loaded;
+1. first message: the extractor's options and the limits, as JSON; answered when all is loaded, or
+   with why it cannot be;
 2. every other message: pages in UTF-8; answered, when all are done, with the text of each and what
    is noted of it, or with what went wrong.
 
@@ -22,13 +23,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from corpus_assets.ingest.extractors.engines import Extracted, make_reader
+if TYPE_CHECKING:
+    from corpus_assets.ingest.extractors.engines import Extracted
 
 SIZE = struct.Struct("<Q")  # how many pages, and of each how many bytes
 ANSWER = struct.Struct("<BQIQ")  # status, bytes of text and of notes, CPU microseconds
-TEXT, FAILED, MEMORY = 0, 1, 2
+TEXT, FAILED, MEMORY, ABSENT = 0, 1, 2, 3  # absent: a library, whatever the page
 MIB = 1 << 20
 RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # of `ru_maxrss`
 
@@ -44,7 +46,14 @@ def main() -> None:
         return
     start: dict[str, Any] = json.loads(first[0])
     threading.Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()
-    read = make_reader(json.loads(start["options"]))
+    try:
+        from corpus_assets.ingest.extractors.engines import make_reader  # with all its libraries
+
+        read = make_reader(json.loads(start["options"]))
+    except Exception as error:
+        status = ABSENT if _is_absence(error) else FAILED
+        _send(answers, [_answer(status, _said(error), b"", 0.0)])
+        return
     max_memory = int(start["max_memory_mb"]) * MIB
     limit_memory(max_memory)
     _send(answers, [_answer(TEXT, b"", b"", 0.0)])
@@ -62,7 +71,17 @@ def main() -> None:
         _send(answers, done)
 
 
-def _extract(read: Callable[[bytes], Extracted], page: bytes) -> tuple[int, bytes, bytes]:
+def _is_absence(error: Exception) -> bool:
+    from corpus_assets.core.errors import MissingExtra
+
+    return isinstance(error, ImportError | MissingExtra)
+
+
+def _said(error: Exception) -> bytes:
+    return " ".join(f"{type(error).__name__}: {error}".split()).encode("utf-8", "replace")
+
+
+def _extract(read: "Callable[[bytes], Extracted]", page: bytes) -> tuple[int, bytes, bytes]:
     """Status, text, and as JSON the notes, nothing where there are none."""
     try:
         text, *notes = read(page)
@@ -70,6 +89,8 @@ def _extract(read: Callable[[bytes], Extracted], page: bytes) -> tuple[int, byte
         return TEXT, text.encode("utf-8", "surrogatepass"), noted
     except MemoryError:
         return MEMORY, b"", b""
+    except ImportError as error:
+        return ABSENT, _said(error), b""
     except Exception as error:  # one page must not stop a part, whatever it does inside
         return FAILED, type(error).__name__.encode("utf-8", "replace"), b""
 
