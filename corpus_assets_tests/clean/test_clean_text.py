@@ -106,7 +106,15 @@ def test_a_clean_text_has_no_edits() -> None:
 
 PIECES = st.sampled_from(
     [
-        *(FOOTER, "A second repeated line", "jane@example.org", "93.184.216.34", "10.0.0.1", " ", "\n"),
+        *(
+            FOOTER,
+            "A second repeated line",
+            "jane@example.org",
+            "93.184.216.34",
+            "10.0.0.1",
+            " ",
+            "\n",
+        ),
         *("\n\n", "word", "日本語", "é", "𝔘", "2001:4860:4860::8888", "a@b.org,"),
     ]
 )
