@@ -243,7 +243,8 @@ def pinned_lines(
     bases, kinds = found.bases[hits].tolist(), found.kinds[lines].tolist()
     out: dict[int, list[PinnedLine]] = {}
     for k, (line, row) in enumerate(zip(lines.tolist(), owner.tolist(), strict=True)):
-        one = PinnedLine(*places[k], bases[k], kinds[k], line in going)
+        start, end = places[k]
+        one = PinnedLine(start, end, bases[k], kinds[k], line in going)
         out.setdefault(row, []).append(one)
     return out
 

@@ -155,7 +155,7 @@ def cut_lines_message(found: CutLines) -> str:
 
 
 def _items(lists: pa.ChunkedArray) -> "np.ndarray":  # type: ignore[type-arg]
-    return pc.list_flatten(lists).to_numpy()
+    return np.asarray(pc.list_flatten(lists).to_numpy())
 
 
 def _sums(owner: "np.ndarray", values: "np.ndarray", n: int) -> "np.ndarray":  # type: ignore[type-arg]

@@ -107,8 +107,12 @@ def test_every_column_that_the_ui_shows_is_described() -> None:
 def test_every_stage_is_checked_for_schema_conservation_and_survival() -> None:
     for name in BY_SNAPSHOT:
         checks = {key.name for key in _assets()[name].check_keys}
-        more = {"selection": "language_losses", "signatures": "datasketch", "clean_text": "losses"}
-        own = {more[name]} if name in more else set()
+        more = {
+            "selection": {"language_losses"},
+            "signatures": {"datasketch"},
+            "clean_text": {"losses", "last_copies"},
+        }
+        own = more.get(name, set())
         assert checks - set(DRIFT_CHECKS) == {"schema", "conservation", "survival"} | own
 
 
@@ -116,7 +120,7 @@ def test_checks_are_of_one_partition_and_some_of_them_block() -> None:
     for name, asset in _assets().items():
         for spec in asset.check_specs:
             assert spec.partitions_def == asset.partitions_def
-            expected = spec.name in {"schema", "conservation", *DRIFT_CHECKS}
+            expected = spec.name in {"schema", "conservation", "last_copies", *DRIFT_CHECKS}
             assert spec.blocking == expected, f"{name} {spec.name}"
 
 
