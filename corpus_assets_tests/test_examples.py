@@ -1,4 +1,4 @@
-"""What the pages show is what the commands print: the README and the tutorial, run."""
+"""What the pages show is what the commands print, in blocks and in sentences: each page, run."""
 
 import importlib.util
 import os
@@ -29,6 +29,7 @@ def folder(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     for name in list(os.environ):
         if name.startswith(("CORPUS_", "DAGSTER_")) and name != "CORPUS_MODELS":
             monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     copy_home(demo_home, tmp_path / ".corpus")
     return tmp_path
 
@@ -42,10 +43,13 @@ def folder(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_the_outputs_on_the_page_are_those_of_a_run(page: Path, folder: Path) -> None:
     examples = EXAMPLES.run_page(page, folder)
-    assert len(examples) >= 5
+    assert examples
     wrong = [example for example in examples if not example.holds]
     told = "\n\n".join("\n".join([f"$ {e.command}", *e.printed]) for e in wrong)
     assert not wrong, f"run `python docs/make_examples.py`, or correct this:\n{told}"
+    stale = [f for f in EXAMPLES.figures(page, examples) if f.value != f.found]
+    assert not stale, "run `python docs/make_examples.py`"
+    assert EXAMPLES.unmarked(page, examples) == [], "say where these figures come from"
 
 
 SHOWN = ["demo-1  live  ...  12", "...", "a  1", "...", "in all  3"]
@@ -86,3 +90,22 @@ def test_a_page_is_rewritten_and_keeps_leaving_out_what_it_left_out(tmp_path: Pa
     assert EXAMPLES.rewritten(page, examples) == (
         f"# A page\n\n```\n$ one \\\n  more\n{lines}\n\n$ two\nnew\nlines\n  ... bytes\n```\n\n`.`\n"
     )
+
+
+PROSE = "Its 704<!-- of (\\d+) tokens --> tokens, 16 bits, and 1,234 more (`5678`).\n"
+
+
+def test_figures_in_sentences_are_those_of_the_examples_above_them(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"```\n$ one\nx\n```\n\n{PROSE}\n```\n$ two\nx\n```\n")
+    text = page.read_text()
+    examples = [
+        EXAMPLES.Example("one", ("x",), ("1 of 725 tokens", "5678", "1234 bytes"), 0),
+        EXAMPLES.Example("two", ("x",), ("9 of 9 tokens",), text.index("$ two")),
+    ]
+    (figure,) = EXAMPLES.figures(page, examples)
+    assert (figure.value, figure.found) == ("704", "725")
+    assert "Its 725<!-- of" in EXAMPLES.rewritten(page, examples)
+    assert EXAMPLES.unmarked(page, examples) == ["1,234"]
+    (missing,) = EXAMPLES.figures(page, examples[1:])
+    assert missing.found is None, "what only a later command prints is not above it"

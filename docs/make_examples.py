@@ -1,13 +1,21 @@
-"""Rewrite the sample outputs in README.md and docs/tutorial.md from a real run.
+r"""Rewrite the sample outputs of the pages, and the figures in their sentences, from a real run.
 
-    python docs/make_examples.py
+    python docs/make_examples.py [PAGE ...]
 
-Builds the demo corpus in a temporary folder, gives the pages' commands in their order, and puts
-what they print into the pages. A line `...` stands for lines that were left out and stays where
-it is. Inside a line `...` is what differs from one run to the next: the folder, the time at which
-a version was made, and the digests of locks and manifests, which change with the code; others
-may be put there by hand and stay too. `corpus_assets_tests/test_examples.py` holds the pages
-against a run.
+Builds the demo corpus in a temporary folder, gives each page's commands in their order, and puts
+what they print into the page. A line `...` stands for lines that were left out and stays where it
+is. Inside a line `...` is what differs from one run to the next: the folder, the time at which a
+version was made, and the digests of locks and manifests, which change with the code; others may be
+put there by hand and stay too. A command whose output begins with `error:` has to fail so.
+
+A figure in a sentence names where it comes from, in a comment that readers do not see:
+
+    Its 704<!-- token 100 of (\d+) --> tokens are in one sample.
+
+The pattern is looked for in what the commands above the sentence printed, the last of them first. A
+command in a comment of its own, `<!-- $ corpus status -->`, is given without being shown.
+`corpus_assets_tests/test_examples.py` holds the pages against a run, and finds figures of the
+examples that are repeated in a sentence without a pattern.
 """
 
 import contextlib
@@ -18,6 +26,7 @@ import re
 import runpy
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -29,12 +38,19 @@ from catalog.db.registry import Registry
 from corpus_assets.cli.main import main as corpus
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = (ROOT / "README.md", ROOT / "docs" / "tutorial.md")
+PAGES = (
+    ROOT / "README.md",
+    *(ROOT / "docs" / f"{n}.md" for n in ("tutorial", "takedowns", "shards", "operations")),
+)
 LEFT_OUT = "..."
 BUILD = "corpus build demo --version demo-1"
 IN_A_SHELL = {"make demo": BUILD, ". .venv/bin/activate": None}
 
 BLOCK = re.compile(r"^```(python)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+HIDDEN = re.compile(r"^<!-- \$ (.+?) -->$", re.MULTILINE)
+FIGURE = re.compile(r"(?P<value>\d[\d,.]*|\w+)<!-- (?P<pattern>[^$\n][^\n]*?) -->")
+CODE = re.compile(r"^```.*?^```$|`[^`\n]*`|\]\([^)]*\)", re.DOTALL | re.MULTILINE)
+NUMBER = re.compile(r"(?<![\w.,-])\d[\d,]*\d{2}(?![\w-])(?!<!--)")
 FILE_NAME = re.compile(r"`(\w+\.py)`")
 
 
@@ -45,6 +61,7 @@ class Example:
     command: str
     shown: tuple[str, ...]
     printed: tuple[str, ...]
+    at: int = 0  # where the page has it
 
     @property
     def holds(self) -> bool:
@@ -52,12 +69,27 @@ class Example:
         return not self.shown or _matches(list(self.shown), list(self.printed))
 
 
+@dataclass(frozen=True)
+class Figure:
+    """A figure in a sentence, and what the examples above it say; None where none says it."""
+
+    start: int
+    end: int
+    value: str
+    pattern: str
+    found: str | None
+
+
 def run_page(page: Path, folder: Path) -> list[Example]:
     """Give a page's commands in `folder`, whose home is `.corpus`, one after the other."""
     text = page.read_text(encoding="utf-8")
     examples = []
-    for block in BLOCK.finditer(text):
-        if block[1]:
+    places = [*BLOCK.finditer(text), *HIDDEN.finditer(text)]
+    for block in sorted(places, key=lambda found: found.start()):
+        if block.re is HIDDEN:
+            printed = _steady(_printed(block[1], folder), folder)
+            examples.append(Example(block[1], (), tuple(printed), block.start()))
+        elif block[1]:
             named = FILE_NAME.findall(
                 text[: block.start()].rpartition("\n\n")[0].rpartition("\n")[2]
             )
@@ -65,9 +97,43 @@ def run_page(page: Path, folder: Path) -> list[Example]:
                 (folder / named[-1]).write_text(block[2], encoding="utf-8")
         elif block[2].startswith("$ "):
             for command, shown in commands(block[2]):
-                printed = _printed(command, folder)
-                examples.append(Example(command, tuple(shown), tuple(_steady(printed, folder))))
+                printed = _steady(_printed(command, folder, _is_error(shown)), folder)
+                examples.append(Example(command, tuple(shown), tuple(printed), block.start()))
     return examples
+
+
+def _is_error(shown: list[str]) -> bool:
+    return bool(shown) and "error:" in shown[0]
+
+
+def figures(page: Path, examples: list[Example]) -> list[Figure]:
+    """The figures in the page's sentences, each with what the examples above it printed."""
+    found = []
+    for figure in FIGURE.finditer(page.read_text(encoding="utf-8")):
+        above = [example for example in examples if example.at < figure.start()]
+        said = None
+        for example in reversed(above):
+            match = re.search(figure["pattern"], "\n".join(example.printed))
+            if match is not None:
+                said = match[1]
+                break
+        start, end = figure.span("value")
+        found.append(Figure(start, end, figure["value"], figure["pattern"], said))
+    return found
+
+
+def unmarked(page: Path, examples: list[Example]) -> list[str]:
+    """Numbers of three digits and more that examples of the page print, and a sentence repeats
+    without saying where they come from."""
+    printed = {
+        number
+        for example in examples
+        for line in example.printed
+        for number in NUMBER.findall(line)
+    }
+    sentences = CODE.sub(" ", page.read_text(encoding="utf-8"))
+    plain = {number.replace(",", "") for number in printed}
+    return [n for n in NUMBER.findall(sentences) if n.replace(",", "") in plain]
 
 
 def commands(block: str) -> Iterator[tuple[str, list[str]]]:
@@ -81,7 +147,12 @@ def commands(block: str) -> Iterator[tuple[str, list[str]]]:
 
 def rewritten(page: Path, examples: list[Example]) -> str:
     """The page with what was printed in place of what it shows."""
-    waiting = iter(examples)
+    text = page.read_text(encoding="utf-8")
+    for figure in reversed(figures(page, examples)):
+        if figure.found is None:
+            raise SystemExit(f"{page.name}: no command above prints `{figure.pattern}`")
+        text = text[: figure.start] + figure.found + text[figure.end :]
+    waiting = iter([example for example in examples if f"<!-- $ {example.command} -->" not in text])
 
     def block(found: re.Match[str]) -> str:
         if found[1] or not found[2].startswith("$ "):
@@ -98,33 +169,44 @@ def rewritten(page: Path, examples: list[Example]) -> str:
             parts.append((head[0] if head else part) + "\n".join(lines) + "\n" + ending)
         return f"```\n{''.join(parts)}```"
 
-    return BLOCK.sub(block, page.read_text(encoding="utf-8"))
+    return BLOCK.sub(block, text)
 
 
-def _printed(command: str, folder: Path) -> str:
-    """Run a command in this process; gives its standard output."""
-    known = IN_A_SHELL.get(command, command)
+def _printed(line: str, folder: Path, fails: bool = False) -> str:
+    """Run commands in this process; gives their standard output, or the error of one that fails."""
+    known = IN_A_SHELL.get(line, line)
     if known is None:
         return ""
-    name, *arguments = shlex.split(known)
-    out = io.StringIO()
+    out, errors = io.StringIO(), io.StringIO()
     code: object = 0
-    with contextlib.chdir(folder), contextlib.redirect_stdout(out):
-        try:
-            if name == "corpus":
-                workers = ["--workers", "1"] if arguments[0] == "build" else []
-                code = corpus([*arguments, *workers])
-            elif name == "catalog":
-                catalog(arguments)
-            elif name == "python":
-                runpy.run_path(arguments[0], run_name="__main__")
-            else:
-                raise SystemExit(f"{command}: not a command of this project")
-        except SystemExit as left:
-            code = left.code
-    if code:
-        raise SystemExit(f"`{command}` ended with {code}")
-    return out.getvalue()
+    with (
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(errors) if fails else contextlib.nullcontext(),
+    ):
+        for command in known.split("; "):
+            code = _run(*shlex.split(command)) or code
+    if bool(code) != fails:
+        raise SystemExit(f"`{line}` ended with {code}")
+    return errors.getvalue() if fails else out.getvalue()
+
+
+def _run(name: str, *arguments: str) -> object:
+    try:
+        if name == "corpus":
+            workers = ["--workers", "1"] if arguments[0] == "build" else []
+            return corpus([*arguments, *workers])
+        if name == "catalog":
+            catalog(list(arguments))
+        elif name == "python":
+            runpy.run_path(arguments[0], run_name="__main__")
+        elif name in ("rm", "cp"):
+            subprocess.run([name, *arguments], check=True)
+        else:
+            raise SystemExit(f"{name}: not a command of this project")
+    except SystemExit as left:
+        return left.code
+    return 0
 
 
 def _steady(printed: str, folder: Path) -> list[str]:
@@ -229,12 +311,14 @@ def main() -> None:
     for name in [name for name in os.environ if name.startswith(("CORPUS_", "DAGSTER_"))]:
         if name not in ("CORPUS_MODELS", "CORPUS_SHARED_DATA"):
             del os.environ[name]
+    wanted = [Path(name).resolve() for name in sys.argv[1:]] or PAGES
     with tempfile.TemporaryDirectory() as place:
         built = Path(place).resolve() / "built"
         built.mkdir()
         _printed(BUILD, built)
-        for page in PAGES:
+        for page in wanted:
             folder = built.with_name(page.stem)
+            os.environ["XDG_CONFIG_HOME"] = str(folder / "config")  # no key of the user's
             shutil.copytree(built, folder)
             page.write_text(rewritten(page, run_page(page, folder)), encoding="utf-8")
             sys.stdout.write(f"{page.name} rewritten\n")
