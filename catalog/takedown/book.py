@@ -27,6 +27,7 @@ from catalog.db.rows import OrderBookRow
 from catalog.errors import CatalogError, OrderBookError
 from catalog.formats.order_book import (
     FOLDER,
+    SIGNATURE,
     Entry,
     entry_bytes,
     entry_path,
@@ -36,7 +37,7 @@ from catalog.formats.order_book import (
     parse_file,
 )
 from catalog.formats.store import Store, is_temporary
-from catalog.takedown.signing import RESTORE, SIGNATURE, Signer, Trust, check_signature
+from catalog.takedown.signing import RESTORE, Signer, Trust, check_signature
 
 COPY = f"bring {FOLDER}/ back from a copy of the store"
 SHOWN = 5

@@ -231,8 +231,7 @@ class Trust:
             own = signer.key.public_key()
         keys = [load_public_key(each) for each in public_keys] or ([own] if own else [])
         is_here = own is not None or os.path.exists(path) or os.path.exists(heads)
-        named = fingerprint(own) if own is not None else None
-        return cls(keys, heads if is_here else None, named)
+        return cls(keys, heads if is_here else None, fingerprint(own) if own else None)
 
     def knows(self, book: str | None) -> bool:
         """Return whether the head record is at hand and has a book."""

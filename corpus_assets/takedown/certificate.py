@@ -22,9 +22,10 @@ from catalog.db.database import timestamp
 from catalog.db.registry import Registry
 from catalog.db.rows import TakedownRow
 from catalog.formats.canonical import strict_json
+from catalog.formats.order_book import SIGNATURE
 from catalog.takedown.book import deliver, expect_book
 from catalog.takedown.certificates import certificate_bytes
-from catalog.takedown.signing import SIGNATURE, Signer
+from catalog.takedown.signing import Signer
 from corpus_assets.core.store import Store, sha256_hex
 from corpus_assets.graph.engine.base import Cleared
 from corpus_assets.takedown.residue import Search

@@ -50,6 +50,7 @@ BODY: dict[str, Any] = {
     "copies": [],
     "files": {"outcome": "deleted", "deleted": ["artifacts/a", "artifacts/b"], "left": []},
     "code_version": "0.1.0",
+    "book": {"id": "b" * 32, "entry": 7, "sha256": "d" * 64},
     "number": 12,
     "issued_at": "2026-11-16T04:22:11Z",
     "previous_sha256": "9" * 64,
