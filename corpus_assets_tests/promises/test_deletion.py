@@ -119,14 +119,23 @@ def test_a_file_that_cannot_be_deleted_is_named_and_the_request_stays_open(home:
     assert not list((home.root / "store" / "takedowns").glob("*"))
 
 
-def test_a_foreign_file_that_holds_the_text_is_named_by_the_command(home: Home) -> None:
+def test_a_foreign_file_that_holds_the_text_is_named_and_keeps_its_request_open(
+    home: Home,
+) -> None:
     parts = (home.root / "store" / "artifacts" / "documents").glob("*/documents.parquet")
     rows = [row for part in parts for row in pq.read_table(part).to_pylist()]
     (text,) = {row["text"] for row in rows if row["host"] == "site-3.example.org"}
     (home.root / "notes.txt").write_text(text)
     done = CliRunner().invoke(catalog_main, ["takedown", "run", "--home", str(home.root)])
+    assert done.exit_code == 1
     assert "notes.txt holds 100% of a removed text: delete it" in done.stderr
     assert text[:40] not in done.output
+    (row,) = Registry(home.catalog_url).takedowns("failed")
+    assert "1 file still holds removed documents: notes.txt" in (row.error or "")
+    (home.root / "notes.txt").unlink()
+    assert run_pending(home) is not None
+    assert {row.status for row in Registry(home.catalog_url).takedowns()} == {"done"}
+    assert not list((home.root / "store" / "takedowns").glob("*"))
 
 
 def test_a_deleted_file_that_is_there_again_breaks_the_proof(undisturbed: Home) -> None:

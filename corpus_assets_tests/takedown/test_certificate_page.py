@@ -48,7 +48,12 @@ BODY: dict[str, Any] = {
     "models": {"tokenizer": "pieces of words that stand in many texts"},
     "key_sha256": None,
     "copies": [],
-    "files": {"outcome": "deleted", "deleted": ["artifacts/a", "artifacts/b"], "left": []},
+    "files": {
+        "outcome": "deleted",
+        "deleted": ["artifacts/a", "artifacts/b"],
+        "left": [],
+        "copies": ["extras/<pack>"],
+    },
     "code_version": "0.1.0",
     "book": {"id": "b" * 32, "entry": 7, "sha256": "d" * 64},
     "number": 12,
@@ -121,17 +126,34 @@ def test_a_near_copy_that_the_takedown_put_into_the_training_data_is_in_the_firs
 
 def test_other_files_that_hold_the_text_are_said_at_the_top_and_named() -> None:
     held = [
-        {"file": "logs/<x>.txt", "share_percent": 90, "is_source": False, "said": "shows it"},
-        {"file": "sources/crawl.warc.gz", "share_percent": 100, "is_source": True, "said": ""},
+        {
+            "file": "logs/<x>.txt",
+            "share_percent": 90,
+            "is_source": False,
+            "said": "shows it",
+            "to_do": "delete it",
+        },
+        {
+            "file": "sources/crawl.warc.gz",
+            "share_percent": 100,
+            "is_source": True,
+            "said": "",
+            "to_do": "",
+        },
     ]
     search = BODY["search"] | {"holding": held, "not_searched": [("a.gz", "cut short")]}
     page = _page(search=search)
     assert "1 other file was found to hold the text" in _lead(page)
     assert 'class="lead open"' in page
     assert "logs/&lt;x&gt;.txt" in page
+    assert "delete it" in page
     assert "sources/crawl.warc.gz" not in page
     assert "(1 of them was found to hold the text)" in page
     assert "cut short" in page
+
+
+def test_copies_that_were_deleted_are_listed() -> None:
+    assert "extras/&lt;pack&gt;" in _page()
 
 
 def test_what_learned_parts_may_still_hold_is_said() -> None:
@@ -140,7 +162,8 @@ def test_what_learned_parts_may_still_hold_is_said() -> None:
 
 
 def test_files_that_could_not_be_deleted_are_named_at_the_top_and_in_a_list() -> None:
-    page = _page(files={"outcome": "left", "deleted": ["a"], "left": ["artifacts/stuck.parquet"]})
+    left = {"outcome": "left", "deleted": ["a"], "left": ["artifacts/stuck.parquet"], "copies": []}
+    page = _page(files=left)
     assert "This is not finished: 1 file could not be deleted." in _lead(page)
     assert 'class="lead open"' in page
     assert "artifacts/stuck.parquet" in page
