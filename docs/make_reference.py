@@ -89,7 +89,6 @@ MEANINGS = {
     "TrainSettings.lr": "learning rate",
     "TrainSettings.bucket": "hash buckets for word n-grams",
     "TrainSettings.holdout_share": "share of texts on each side kept for measuring",
-    "TrainSettings.top_words": "strongest words to report on each side",
     "TrainSettings.seed": "of the training, and of the choice of held-out texts",
     "Ensemble.buckets": "equal shares of the documents that make the ranks",
     "SignalSettings.families": "families to compute, in this order; each once",

@@ -358,6 +358,8 @@ def _vocabulary(reports: Sequence[Answer]) -> None:
         ("last merges", "last_merges"),
         ("longest tokens", "longest"),
         ("across words", "across_words_examples"),
+        ("of foreign scripts", "foreign_examples"),
+        ("too long", "too_long_examples"),
     ):
         if vocabulary[key]:
             print_line(f"{label}: {listed(vocabulary[key])}")

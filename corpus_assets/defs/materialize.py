@@ -4,6 +4,7 @@ import contextlib
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import dagster as dg
 
@@ -252,8 +253,19 @@ def stage_metadata(
         )
     for name in ("metrics", "audit", "cutoffs"):
         if name in report.notes:
-            metadata[name] = dg.MetadataValue.json(dict(report.notes[name]))
+            metadata[name] = dg.MetadataValue.json(_numbers(report.notes[name]))
     return metadata
+
+
+def _numbers(notes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a stage noted without lists and texts: tokens and words are pieces of documents,
+    and no takedown reaches into Dagster's event log."""
+    kept = {
+        name: _numbers(value) if isinstance(value, Mapping) else value
+        for name, value in notes.items()
+        if isinstance(value, Mapping | int | float)
+    }
+    return {name: value for name, value in kept.items() if value != {}}
 
 
 def _share(count: int, report: AssetReport) -> float:

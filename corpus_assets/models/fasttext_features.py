@@ -20,7 +20,7 @@ from corpus_assets.models.fasttext_file import (
     fnv_step,
 )
 from corpus_assets.text.bytes import byte_kernel, load64, ones_in, zeros_below
-from corpus_assets.text.hashing import GOLDEN
+from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME, GOLDEN, splitmix64
 
 USUAL_BUCKETS = 2_000_000  # of lid.176: with a constant the compiler does better
 IS_LABEL, IS_END = -1, -2
@@ -29,8 +29,10 @@ IS_LABEL, IS_END = -1, -2
 @byte_kernel
 def _word_at(
     data: Bytes, start: int, end: int, value: np.uint32, slots: Ints, word_bytes: Bytes,
-    word_starts: Offsets,
+    word_starts: Offsets, word_hashes: Numbers,
 ) -> int:  # fmt: skip
+    if len(word_hashes) > 0:
+        return _hashed_word_at(data, start, end, slots, word_hashes)
     mask = np.uint32(len(slots) - 1)
     slot = value & mask
     while slots[slot] >= 0:
@@ -45,6 +47,22 @@ def _word_at(
             if same:
                 return int(word)
         slot = (slot + np.uint32(1)) & mask
+    return -1
+
+
+@byte_kernel
+def _hashed_word_at(data: Bytes, start: int, end: int, slots: Ints, word_hashes: Numbers) -> int:
+    """Look a word up in a model that knows hashes only; as `fasttext_file.hash_word`."""
+    value = FNV_OFFSET
+    for place in range(start, end):
+        value = (value ^ np.uint64(data[place])) * FNV_PRIME
+    value = splitmix64(value)
+    mask = np.uint64(len(slots) - 1)
+    slot = value & mask
+    while slots[slot] >= 0:
+        if word_hashes[slots[slot]] == value:
+            return int(slots[slot])
+        slot = (slot + np.uint64(1)) & mask
     return -1
 
 
@@ -130,13 +148,13 @@ def _is_end(data: Bytes, start: int, end: int) -> bool:
 @byte_kernel
 def word_rows(
     data: Bytes, start: Any, end: Any, value: np.uint32, kept: Numbers, buckets: int,
-    slots: Ints, word_bytes: Bytes, word_starts: Offsets, end_of_line: int, min_n: int, max_n: int,
+    slots: Ints, word_bytes: Bytes, word_starts: Offsets, word_hashes: Numbers, end_of_line: int, min_n: int, max_n: int,
     wide: Bits, firsts: Ints, numbers: Ints, at: int,
 ) -> int:  # fmt: skip
     """Write the rows of a word and its n-grams to `numbers` from `at` on; how many there are, or
     IS_LABEL, IS_END for words that mean something to fastText."""
     count = 0
-    word = _word_at(data, start, end, value, slots, word_bytes, word_starts)
+    word = _word_at(data, start, end, value, slots, word_bytes, word_starts, word_hashes)
     if word >= 0:
         if word == end_of_line:
             return IS_END
@@ -188,7 +206,7 @@ def mean_rows(model: FastTextModel, data: Bytes, offsets: Offsets) -> tuple[Floa
     words = model.words
     _mean_rows(
         data, offsets, model.rows, model.kept, model.buckets, model.slots, model.word_bytes,
-        model.word_starts, model.end_of_line, model.min_n, max(model.max_n, 0), model.word_ngrams,
+        model.word_starts, model.word_hashes, model.end_of_line, model.min_n, max(model.max_n, 0), model.word_ngrams,
         words.known, words.sums,
         np.empty(longest + 3, dtype=np.uint32),
         np.empty(longest + 3, dtype=np.int32),
@@ -298,7 +316,7 @@ def _add_word_ngrams(
 @byte_kernel
 def _mean_rows(
     data: Bytes, offsets: Offsets, rows: Floats, kept: Numbers, n_buckets: int, slots: Ints,
-    word_bytes: Bytes, word_starts: Offsets, end_of_line: int, min_n: int, max_n: int,
+    word_bytes: Bytes, word_starts: Offsets, word_hashes: Numbers, end_of_line: int, min_n: int, max_n: int,
     word_ngrams: int, known: Any, sums: Floats, wide: Bits, firsts: Ints, numbers: Ints,
     hashes: Bits, spelled: Any, longer: Floats, pairs: Ints, hidden: Floats, counts: Offsets,
 ) -> None:  # fmt: skip
@@ -318,7 +336,7 @@ def _mean_rows(
                 value = _hash_word(data, start, at)
                 found = word_rows(
                     data, start, at, value, kept, n_buckets, slots, word_bytes, word_starts,
-                    end_of_line, min_n, max_n, wide, firsts, numbers, 0,
+                    word_hashes, end_of_line, min_n, max_n, wide, firsts, numbers, 0,
                 )  # fmt: skip
                 longer[:] = 0
                 _add_rows(rows, numbers, found, longer)
@@ -329,7 +347,7 @@ def _mean_rows(
                     value = _hash_word(data, start, at)
                     made = word_rows(
                         data, start, at, value, kept, n_buckets, slots, word_bytes, word_starts,
-                        end_of_line, min_n, max_n, wide, firsts, numbers, 0,
+                        word_hashes, end_of_line, min_n, max_n, wide, firsts, numbers, 0,
                     )  # fmt: skip
                     known[place, 0], known[place, 1] = at - start, np.uint64(value)
                     known[place, 2] = np.uint64(np.int64(made))

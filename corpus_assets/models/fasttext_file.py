@@ -4,6 +4,9 @@ Reads supervised models as fastText saves them, of any loss, quantised (`.ftz`) 
 product quantised rows become float32 (Joulin et al. 2016, "FastText.zip"), pruned n-gram buckets
 a table, the tree of a hierarchical softmax two arrays. The rows of a large file stay in the file,
 mapped into memory: processes of one machine share them.
+
+A model that was trained here has the same form with one difference (`without_spelling`): in the
+place of words stand their hashes. Scoring hashes the words of a text and asks for nothing more.
 """
 
 import mmap
@@ -19,6 +22,7 @@ import numpy.typing as npt
 from corpus_assets.core.errors import ModelError
 from corpus_assets.text.bytes import byte_kernel
 from corpus_assets.text.compiled import kernel
+from corpus_assets.text.hashing import fnv1a, mix_all
 
 Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
@@ -29,6 +33,7 @@ Numbers = npt.NDArray[np.uint64]
 
 MAGIC = 793712314
 VERSIONS = (11, 12)
+HASHED = 13  # a version of ours, that fastText refuses: hashes for words
 HIERARCHICAL, NEGATIVE, SOFTMAX, ONE_VS_ALL = 1, 2, 3, 4  # losses
 SUPERVISED = 3
 CODES = 256
@@ -74,6 +79,7 @@ class FastTextModel:
     slots: Ints  # open addressing by FNV-1a, word or -1; a power of two of them
     word_bytes: Bytes
     word_starts: Offsets  # [words + 1]
+    word_hashes: Numbers  # [words], see `hash_word`; empty where words are spelled
     end_of_line: int  # word, or -1
     min_n: int  # of character n-grams
     max_n: int
@@ -116,17 +122,17 @@ def parse_model(content: bytes) -> FastTextModel:
 class _Reader:
     def __init__(self, raw: mmap.mmap | bytes) -> None:
         self._raw = raw
-        self._at = 0
+        self.at = 0
 
     def take(self, form: str) -> Any:
         """One value, or a tuple of several."""
-        values = struct.unpack_from(f"<{form}", self._raw, self._at)
-        self._at += struct.calcsize(f"<{form}")
+        values = struct.unpack_from(f"<{form}", self._raw, self.at)
+        self.at += struct.calcsize(f"<{form}")
         return values if len(values) > 1 else values[0]
 
     def array(self, dtype: Any, count: int) -> npt.NDArray[Any]:
-        found = np.frombuffer(self._raw, dtype, count, self._at)
-        self._at += found.nbytes
+        found = np.frombuffer(self._raw, dtype, count, self.at)
+        self.at += found.nbytes
         return found
 
     def matrix(self) -> Floats:
@@ -141,11 +147,11 @@ class _Reader:
         if n < 0 or n > len(raw):
             raise ValueError("a dictionary longer than the file")
         starts, counts = np.zeros(n + 1, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        end = _find_entries(raw, self._at, starts, counts)
+        end = _find_entries(raw, self.at, starts, counts)
         if end < 0:
             raise ValueError("its dictionary ends too early")
-        word_bytes = _joined_words(raw, self._at, starts)
-        self._at = end
+        word_bytes = _joined_words(raw, self.at, starts)
+        self.at = end
         return _Dictionary(word_bytes, starts, counts)
 
 
@@ -166,7 +172,7 @@ def _parse(reader: _Reader) -> FastTextModel:
     args: tuple[int, ...] = reader.take("12i")
     reader.take("d")
     dim, word_ngrams, loss, kind, buckets, min_n, max_n = (args[0], *args[5:11])
-    if magic != MAGIC or version not in VERSIONS or kind != SUPERVISED:
+    if magic != MAGIC or version not in (*VERSIONS, HASHED) or kind != SUPERVISED:
         raise ValueError("unknown kind of model")
     if loss not in (HIERARCHICAL, NEGATIVE, SOFTMAX, ONE_VS_ALL) or dim <= 0 or buckets < 0:
         raise ValueError("unknown loss")
@@ -189,6 +195,8 @@ def _parse(reader: _Reader) -> FastTextModel:
     left, right = _tree(words.counts[n_words:]) if loss == HIERARCHICAL else (_none(), _none())
     flat = output[: n_labels - 1] if loss == HIERARCHICAL else output[:n_labels].T
     starts = words.starts[: n_words + 1]
+    hashes = _word_hashes(words, n_words) if version == HASHED else np.zeros(0, dtype=np.uint64)
+    n_slots = 1 << (2 * n_words).bit_length()
     ends = [i for i in range(n_words) if starts[i + 1] - starts[i] == len(END_OF_LINE)]
     return FastTextModel(
         labels=tuple(
@@ -201,15 +209,49 @@ def _parse(reader: _Reader) -> FastTextModel:
         right=right,
         buckets=buckets,
         kept=kept_buckets(bucket_row >= 0, n_words),
-        slots=_fill_slots(words.joined, starts, 1 << (2 * n_words).bit_length()),
+        slots=(
+            _fill_hash_slots(hashes, n_slots)
+            if version == HASHED
+            else _fill_slots(words.joined, starts, n_slots)
+        ),
         word_bytes=words.joined[: starts[n_words]].copy(),
         word_starts=starts.copy(),
+        word_hashes=hashes,
         end_of_line=next((i for i in ends if words.entry(i) == END_OF_LINE), -1),
         min_n=min_n,
         max_n=max_n,
         word_ngrams=word_ngrams,
         words=KnownWords(dim),
     )
+
+
+def _word_hashes(words: _Dictionary, n_words: int) -> Numbers:
+    entries = [words.entry(i) for i in range(n_words)]
+    known = [hash_word(e) if e == END_OF_LINE else int(e, 16) for e in entries]
+    return np.array(known, dtype=np.uint64)
+
+
+def without_spelling(content: bytes) -> bytes:
+    """Return a model's file with a hash in the place of each word; it scores as the file did.
+
+    A model outlives the documents that it learned from. Whoever has a word can still ask whether
+    the model knows it; nobody can read the words of a site that is gone.
+    """
+    reader = _Reader(content)
+    magic, _ = reader.take("ii")
+    reader.take("12id")
+    _, n_words, n_labels = reader.take("iii")
+    reader.take("qq")
+    begin = reader.at
+    words = reader.dictionary(n_words, n_labels)
+    listed = []
+    for i, count in enumerate(words.counts.tolist()):
+        entry = words.entry(i)
+        if i < n_words and entry != END_OF_LINE:
+            entry = b"%016x" % hash_word(entry)
+        listed.append(entry + struct.pack("<xqb", count, i >= n_words))
+    head = struct.pack("<ii", magic, HASHED)
+    return b"".join((head, content[len(head) : begin], *listed, content[reader.at :]))
 
 
 def _none() -> Ints:
@@ -290,6 +332,11 @@ def fnv_step(value: np.uint32, byte: np.uint8) -> np.uint32:
     return np.uint32((value ^ wide) * np.uint32(16777619))
 
 
+def hash_word(word: bytes) -> int:
+    """Return the hash that a model without spelling has of a word: FNV-1a of 64 bits, mixed."""
+    return int(mix_all(np.array([fnv1a(word)], dtype=np.uint64))[0])
+
+
 @kernel
 def _find_entries(raw: Bytes, at: int, starts: Offsets, counts: Offsets) -> int:
     """Lengths of all entries, summed up in `starts`; where the dictionary ends, or -1."""
@@ -317,6 +364,18 @@ def _joined_words(raw: Bytes, at: int, starts: Offsets) -> Bytes:
             at += 1
         at += 1 + ENTRY_TAIL
     return joined
+
+
+@kernel
+def _fill_hash_slots(hashes: Numbers, size: int) -> Ints:
+    slots = np.full(size, -1, dtype=np.int32)
+    mask = np.uint64(size - 1)
+    for word in range(len(hashes)):
+        slot = hashes[word] & mask
+        while slots[slot] >= 0:
+            slot = (slot + np.uint64(1)) & mask
+        slots[slot] = word
+    return slots
 
 
 @kernel

@@ -5,7 +5,7 @@ differ between kinds of processors. This one takes the same steps in a fixed ord
 operations, and writes a file that fastText reads: softmax over labels, rows of words and of hashed
 runs of words, one pass after the other with a rate that falls to 0.
 
-Words that the dictionary does not spell have no row of their own; runs of words with them have.
+Words that the dictionary does not have have no row of their own; runs of words with them have.
 """
 
 import struct

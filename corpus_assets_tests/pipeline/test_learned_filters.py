@@ -157,7 +157,7 @@ def test_what_a_classifier_learned_from_is_in_its_notes(built: tuple[Pipeline, V
     cited = metrics["cited"]
     assert cited["n_train_positives"] + cited["n_holdout_positives"] > 20
     assert cited["auc"] > 0.9
-    assert cited["positive_words"]
+    assert not [value for value in cited.values() if not isinstance(value, int | float)]
 
 
 def test_only_cited_pages_were_drawn_and_no_more_than_asked_for(

@@ -1,6 +1,7 @@
 """Training, measuring and using classifiers."""
 
 import hashlib
+import json
 import os
 import random
 import subprocess
@@ -12,10 +13,11 @@ import pyarrow as pa
 import pytest
 
 from corpus_assets.core.errors import ModelError, RecipeError
-from corpus_assets.models.fasttext_file import load_model
+from corpus_assets.models.fasttext_file import load_model, parse_model
 from corpus_assets.models.fasttext_labels import label_scores
 from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.classifier import Classifier
+from corpus_assets.signals.stages import classifier_training
 from corpus_assets.signals.stages.classifier_training import (
     TrainedClassifier,
     TrainSettings,
@@ -76,15 +78,13 @@ def test_two_processes_train_the_same_bytes_whatever_the_order_and_hash_seed() -
     assert digests == [here, here]
 
 
-def test_the_model_tells_good_from_poor_and_says_why() -> None:
+def test_the_model_tells_good_from_poor() -> None:
     metrics = train(*examples(), SMALL).metrics
     assert metrics["auc"] > 0.95
     assert metrics["precision"] > 0.9
     assert metrics["recall"] > 0.9
     assert metrics["n_holdout_positives"] == metrics["n_holdout_negatives"] == 12
     assert metrics["n_train_positives"] == 48
-    assert "theorem" in [item["word"] for item in metrics["positive_words"]]
-    assert "cheap" in [item["word"] for item in metrics["negative_words"]]
 
 
 def test_the_signal_scores_with_the_trained_file(tmp_path: Path) -> None:
@@ -158,9 +158,33 @@ def test_training_that_blows_up_is_a_model_error() -> None:
         train(good[:12], poor[:12], wild)
 
 
-def test_fasttext_reads_the_file_and_scores_as_we_do(tmp_path: Path) -> None:
+def test_no_word_is_spelled_and_scores_are_those_of_the_spelled_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trained = train(*examples(), SMALL)
+    monkeypatch.setattr(classifier_training, "without_spelling", lambda content: content)
+    spelled = train(*examples(), SMALL)
+    for word in (b"theorem", b"history", b"cheap", b"offer"):
+        assert word in spelled.model
+        assert word not in trained.model
+        assert word.decode() not in json.dumps(trained.metrics)
+    assert b"__label__positive" in trained.model
+    texts = [*examples()[0], *examples()[1], "theorem", "unknown", "", "</s> theorem", "thé " * 99]
+    batch = TextBatch.from_arrow(pa.array(texts, pa.large_string()))
+    ours, theirs = (
+        label_scores(parse_model(model), batch.data, batch.offsets)
+        for model in (trained.model, spelled.model)
+    )
+    assert ours.tobytes() == theirs.tobytes()
+    assert trained.metrics == spelled.metrics | {"model_bytes": len(trained.model)}
+
+
+def test_fasttext_reads_the_spelled_file_and_scores_as_we_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import fasttext
 
+    monkeypatch.setattr(classifier_training, "without_spelling", lambda content: content)
     path = tmp_path / "quality.bin"
     path.write_bytes(train(*examples(), SMALL.model_copy(update={"word_ngrams": 3})).model)
     theirs = fasttext.load_model(str(path))

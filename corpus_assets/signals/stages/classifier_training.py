@@ -5,14 +5,14 @@ manner of DCLM (Li et al. 2024). Each is a calibration: trained once, pinned by 
 lock. Training is bit-identical for the same sets of texts, in whatever order they come and on
 every processor.
 
-A model outlives the texts it learned from, so its dictionary spells no word of fewer than
-`min_documents` of them.
+A model outlives the texts it learned from, so it spells none of their words: it has hashes of those
+that stand in `min_documents` of them, and rows for runs of all.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,15 +21,20 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from corpus_assets.core.errors import ModelError, RecipeError
 from corpus_assets.core.identity import Settings, is_absent, keyed_hash
-from corpus_assets.models.fasttext_file import END_OF_LINE, LABEL, FastTextModel, parse_model
+from corpus_assets.models.fasttext_file import (
+    END_OF_LINE,
+    LABEL,
+    FastTextModel,
+    parse_model,
+    without_spelling,
+)
 from corpus_assets.models.fasttext_labels import identify, label_scores
 from corpus_assets.models.fasttext_train import dump_model, train_rows
 from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.classifier import MODEL, NEGATIVE, POSITIVE, ReadsTexts
 
-VERSION = 2
+VERSION = 3
 
-MIN_WORD_TEXTS = 3  # a word in fewer training texts is no evidence and is not reported
 LABELS = (POSITIVE, NEGATIVE)
 
 
@@ -44,8 +49,8 @@ class TrainSettings(Settings):
     min_documents: int = Field(
         default=5,
         ge=1,
-        description="training texts that a word must stand in to be spelled in the model, so that "
-        "it keeps no name of a single document that may be taken down later",
+        description="training texts that a word must stand in to be known to the model, by its "
+        "hash, so that it knows no name of a single document that may be taken down later",
     )
     max_vocabulary: int = Field(
         default=20_000,
@@ -54,7 +59,6 @@ class TrainSettings(Settings):
     )
     holdout_share: float = Field(default=0.2, gt=0, lt=1)
     min_examples: int = Field(default=10, ge=2, description="distinct texts needed on each side")
-    top_words: int = Field(default=25, ge=0)
     seed: int = Field(default=0, ge=0, lt=2**31)
 
 
@@ -92,7 +96,6 @@ def train_classifier(
         "min_documents": least,
         "model_bytes": len(content),
         **_measure(model, good_held, poor_held),
-        **_weights(model, texts_with, settings.top_words),
     }
     return TrainedClassifier(content, metrics)
 
@@ -250,6 +253,7 @@ def _train(
         epochs=settings.epochs,
         min_count=least,
     )
+    content = without_spelling(content)
     return content, parse_model(content)  # as it will be read
 
 
@@ -270,28 +274,6 @@ def _measure(model: FastTextModel, good: list[str], poor: list[str]) -> dict[str
         "precision": round(hits / (hits + false_alarms), 4) if hits else 0.0,
         "recall": round(hits / len(good), 4),
         "auc": round(auc(good_scores, poor_scores), 4),
-    }
-
-
-def _weights(model: FastTextModel, texts_with: Counter[bytes], top: int) -> dict[str, Any]:
-    """Return the words that pull hardest to either side: their vectors times the labels'
-    difference."""
-    joined = model.word_bytes.tobytes()
-    words = [joined[start:end] for start, end in pairwise(model.word_starts.tolist())]
-    output = model.output.astype(np.float64)
-    direction = output[:, model.labels.index(POSITIVE)] - output[:, model.labels.index(NEGATIVE)]
-    pulls = (model.rows[: len(words)] * direction).sum(axis=1)
-    ranked = sorted(
-        (round(float(pull), 4), word.decode("utf-8", "replace"))
-        for pull, word in zip(pulls, words, strict=True)
-        if texts_with[word] >= MIN_WORD_TEXTS
-    )
-    best = sorted(ranked, key=lambda item: (-item[0], item[1]))[:top]
-    return {
-        "positive_words": [{"word": word, "weight": pull} for pull, word in best if pull > 0],
-        "negative_words": [
-            {"word": word, "weight": pull} for pull, word in ranked[:top] if pull < 0
-        ],
     }
 
 

@@ -430,9 +430,8 @@ def _may_hold(recipe: Mapping[str, Any], name: str) -> str:
     if least is None:
         return "every word of the texts it was trained on, readable, and how it weighs"
     return (
-        f"words that stand in {least} or more of the texts it was trained on, readable, and how "
-        "they weigh; rarer words and runs of words only as weights in hashed places, without their "
-        "spelling"
+        f"64-bit hashes of words that stand in {least} or more of the texts it was trained on, and "
+        "how they weigh; rarer words and runs of words as weights in hashed places; no spelling"
     )
 
 
