@@ -96,6 +96,7 @@ def test_what_an_extra_of_another_spelling_brings_is_named() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(2400)
 def test_the_wheel_with_its_extras_builds_a_corpus_from_another_folder(tmp_path: Path) -> None:
     """Installed by the pip that comes with this Python, from the index that pip is set up for;
     versions are those of the lock."""
