@@ -17,6 +17,15 @@ from typing import Any
 
 import dagster as dg
 from dagster import DagsterInstance
+from dagster._core.definitions.definitions_class import SINGLETON_REPOSITORY_NAME
+from dagster._core.definitions.job_base import InMemoryJob
+from dagster._core.execution.api import execute_run
+from dagster._core.remote_origin import (
+    InProcessCodeLocationOrigin,
+    RemoteJobOrigin,
+    RemoteRepositoryOrigin,
+)
+from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from pydantic import Field
 
 from catalog.db.leases import is_gone, process_name
@@ -35,6 +44,13 @@ from corpus_assets.stages import STAGES
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 BUILD_TAG = "corpus/build"
+HERE = RemoteRepositoryOrigin(
+    InProcessCodeLocationOrigin(
+        LoadableTargetOrigin(module_name="corpus_assets.definitions"), location_name="corpus_assets"
+    ),
+    SINGLETON_REPOSITORY_NAME,
+)
+"""The code location as workspaces name it: by it the UI knows what to execute again."""
 ABOUT = {
     SOURCE_FILES: "Pin the files of every snapshot.",
     CORPUS_VERSION: "Publish the version.",
@@ -166,7 +182,7 @@ def publish_version(
     run_step(context, corpus, CORPUS_VERSION, _open_build)
 
 
-@dg.job(executor_def=dg.in_process_executor)
+@dg.job(executor_def=dg.in_process_executor, resource_defs={"corpus": CorpusResource()})
 def build_version() -> None:
     """Build and publish a candidate of the recipe: all assets, in the right order. The asset
     `release_gate`, or `catalog release`, lets it go."""
@@ -193,20 +209,20 @@ def in_run_of(job: dg.JobDefinition, config: Mapping[str, Any], steps: Sequence[
     """Do the steps of builds in a new run of a job; an error of theirs comes out as itself."""
     sessions = [step.session for step in steps if step.session is not None]
     recipes = dict.fromkeys(session.pipeline.recipe.name for session in sessions)
-    tags = {BUILD_TAG: process_name(), RECIPE_TAG: ",".join(recipes)}
-    tags |= takedown_tags(sessions[0].requests) if sessions[0].requests else {}
     run_id = str(uuid.uuid4())
+    tags = {BUILD_TAG: f"{process_name()} {run_id}", RECIPE_TAG: ",".join(recipes)}
+    tags |= takedown_tags(sessions[0].requests) if sessions[0].requests else {}
     underway = _UNDERWAY[run_id] = Underway(None, steps)
     with open_instance(sessions[0]) as instance:
         try:
-            done = job.execute_in_process(
-                QUIET | dict(config),
-                instance=instance,
-                tags=tags,
+            run = instance.create_run_for_job(
+                job,
                 run_id=run_id,
-                resources={"corpus": CorpusResource()},
-                raise_on_error=False,  # so that what is downstream is marked as skipped
+                run_config=QUIET | dict(config),
+                tags=tags,
+                remote_job_origin=RemoteJobOrigin(HERE, job.name),
             )
+            done = execute_run(InMemoryJob(job), run, instance)
         finally:
             del _UNDERWAY[run_id]
     if done.success:
@@ -235,5 +251,6 @@ def _close_dead_runs(instance: DagsterInstance) -> None:
     """Runs of builds that were killed are marked failed, so the UI does not show them running."""
     running = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING]
     for run in instance.get_runs(dg.RunsFilter(statuses=running)):
-        if is_gone(run.tags.get(BUILD_TAG, "")):
+        builder, _, of_run = run.tags.get(BUILD_TAG, "").rpartition(" ")
+        if of_run == run.run_id and is_gone(builder):  # one that is executed again has its tags
             instance.report_run_failed(run, "the build was stopped before this run ended")

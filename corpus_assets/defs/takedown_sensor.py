@@ -108,7 +108,7 @@ def carry_out_takedowns(context: dg.OpExecutionContext, corpus: CorpusResource) 
         raise dg.Failure(next(iter(outcome.still_open.values())), allow_retries=False)
 
 
-@dg.job(executor_def=dg.in_process_executor)
+@dg.job(executor_def=dg.in_process_executor, resource_defs={"corpus": CorpusResource()})
 def takedown_job() -> None:
     """Carry out the takedowns that are pending: build every live version without what they name."""
     chained(step_ops("rebuild", _open_takedowns) | {CERTIFICATES: carry_out_takedowns})

@@ -1,5 +1,6 @@
 """What the UI's buttons do, asked of the webserver as the UI asks: the whole graph materialized by
-one backfill, a build that is terminated in the middle and executed again."""
+one backfill, a build that is terminated in the middle and executed again, one that a command started
+and that goes on from its failure; and what the UI shows of that failure, in a real browser."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -9,8 +10,12 @@ from typing import Any
 import pytest
 
 from catalog.db.registry import Registry
+from corpus_assets.build import STEPS
+from corpus_assets.cli.main import main
 from corpus_assets.defs.assets import ASSETS
+from corpus_assets_tests.chromium import chromium
 from corpus_assets_tests.conftest import VERSION, Place
+from corpus_assets_tests.defs.test_steps import ask_the_impossible
 from corpus_assets_tests.demo_build import version_files
 from corpus_assets_tests.deploy.services import Deployment
 from corpus_assets_tests.small_corpus import SNAPSHOTS
@@ -106,3 +111,48 @@ def test_a_build_that_is_terminated_leaves_nothing_claimed_and_goes_on_when_exec
     assert version_files(services.home, VERSION) == small_build.files()
     assert made.items() <= contents(registry).items(), "what was finished is found"
     assert registry.leases("") == []
+
+
+STEPS_OF = """query($id: ID!) { runOrError(runId: $id) {
+    ... on Run { stepStats { stepKey status } } } }"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2400)
+def test_a_failed_build_of_a_command_is_red_in_the_ui_and_goes_on_from_there(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corrected = ask_the_impossible(place)
+    variables = {"CORPUS_RECIPE": str(place.recipe)}
+    services = Deployment(tmp_path, variables, SETTINGS)
+    assert services.home == place.home
+    with monkeypatch.context() as patch:
+        patch.setenv("DAGSTER_HOME", services.env["DAGSTER_HOME"])
+        build = ["build", str(place.recipe), "--home", str(place.home), "--version", "other-1"]
+        assert main([*build, "--workers", "1"]) == 1
+    services.start()
+    try:
+        (run,) = [each["runId"] for each in services.runs("FAILURE")]
+        with chromium(tmp_path) as page:
+            page.open(f"{services.address}/runs/{run}")
+            page.shows("Not executed (3)")
+            page.shows("Errored (1)")
+            page.picture("failed-run")
+            where = "locations/__repository__@corpus_assets/asset-groups/calibrations"
+            page.open(f"{services.address}/{where}")
+            page.shows("2 / 3 Passed")
+            page.shows("Failed")
+            page.picture("failed-asset")
+        place.recipe.write_text(corrected)
+        params = {"parentRunId": run, "strategy": "FROM_FAILURE"}
+        launched = services.ask(AGAIN, params=params)["launchRunReexecution"]
+        assert launched["__typename"] == "LaunchRunSuccess", launched
+        again = launched["run"]["runId"]
+        services.until(lambda: status_of(services, again) == "SUCCESS", PATIENCE_S)
+        stats = services.ask(STEPS_OF, id=again)["runOrError"]["stepStats"]
+    finally:
+        services.stop()
+    assert [each["stepKey"] for each in stats] == list(STEPS[STEPS.index("tokenizer") :])
+    assert {each["status"] for each in stats} == {"SUCCESS"}
+    assert services.registry.version("other-1").state == "candidate"
+    assert services.registry.leases("") == []
