@@ -34,13 +34,7 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 from machine import machine
 from phonenumbers import PhoneNumberFormat, PhoneNumberType
 
-from corpus_assets.clean.boilerplate import (
-    Boilerplate,
-    common_lines,
-    count_lines,
-    line_key,
-    line_keys,
-)
+from corpus_assets.clean.boilerplate import Boilerplate
 from corpus_assets.clean.clean_text import CleanTextSettings, clean, clean_documents
 from corpus_assets.demo.generate import generate
 from corpus_assets.scrub.find import Found, find_in_batch, strongest, table_of
@@ -322,7 +316,7 @@ def all_kinds(texts: list[str]) -> None:
 
 
 def whole_stage(texts: list[str], n_bytes: int) -> None:
-    """Cleaning as the stage does it, beside a loop over lines and findings."""
+    """Cleaning as the stage does it where no lines are cut, beside a loop over findings."""
     table = pa.table(
         {
             "doc_id": pa.array([row.to_bytes(16, "big") for row in range(len(texts))], pa.binary(16)),
@@ -335,44 +329,27 @@ def whole_stage(texts: list[str], n_bytes: int) -> None:
     others = ("phones", "credit_cards", "ibans", "national_ids", "api_keys", "private_keys")
     scrub = ScrubSettings.model_validate(dict.fromkeys(others, False))
     settings = CleanTextSettings(min_chars=1, scrub=scrub)
-    batch = TextBatch.from_arrow(table["text"])
-    keys = line_keys(batch, table, settings.boilerplate)
-    counts, buckets = count_lines(keys, range(len(texts)))
-    common = common_lines([counts], [buckets], settings.boilerplate)
-    lines = Boilerplate(common["line_key"].to_numpy())
+    lines = Boilerplate(np.empty(0, np.uint64))
     labels = pa.chunked_array([["all"] * len(texts)])
     seconds = {}
     seconds["ours"], (final, *_) = timed(
         lambda: clean_documents(table, labels, labels, lines, settings)
     )
-    seconds["a loop with hashlib and re"], plain = timed(
-        lambda: plain_clean(
-            texts, table["host"].to_pylist(), frozenset(lines.keys.tolist()), settings
-        )
-    )
+    seconds["a loop with re"], plain = timed(lambda: plain_clean(texts, settings))
     assert final["text"].to_pylist() == [text for text in plain if text.strip()]
     report("the cleaning stage, e-mail and IP addresses", seconds, n_bytes)
 
 
-def plain_clean(
-    texts: list[str], hosts: list[str], lines: frozenset[int], settings: CleanTextSettings
-) -> list[str]:
+def plain_clean(texts: list[str], settings: CleanTextSettings) -> list[str]:
     out = []
     found = plain_scan(texts, TWO)
-    for row, (text, host) in enumerate(zip(texts, hosts, strict=True)):
-        repeated = []
-        start = 0
-        for line in text.split("\n"):
-            end = min(start + len(line) + 1, len(text))
-            if len(line.strip()) >= 12 and line_key(host, line) in lines:
-                repeated.append((start, end))
-            start = end
+    for row, text in enumerate(texts):
         doc = text.encode()
         findings = [
             Finding(len(doc[:low].decode()), len(doc[:high].decode()), kind)
             for low, high, kind in found.get(row, ())
         ]
-        out.append(clean(text, repeated, findings, settings.scrub).text or "")
+        out.append(clean(text, (), findings, settings.scrub).text or "")
     return out
 
 

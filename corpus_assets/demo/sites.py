@@ -31,7 +31,7 @@ class Site:
     family: str
     kind: str = "articles"  # articles, math, spam, mirror or blocked
     licence: str = ""  # page-level Creative Commons link, empty for none
-    repeats_lines: bool = False  # house lines inside every article body
+    repeats_lines: bool = False  # house lines at the end of every article body
     secure: bool = True
 
     @property
@@ -177,7 +177,7 @@ class Look:
 
     charset: str | None = "utf-8"  # the <meta> declaration; None for none
     robots: str | None = None  # content of <meta name="robots">
-    house_lines: tuple[str, ...] = ()  # lines that the site puts into each article body
+    house_lines: tuple[str, ...] = ()  # lines that the site puts below each article
 
 
 def render(site: Site, article: Article, url: str, day: date, look: Look, library: Library) -> str:
@@ -225,13 +225,13 @@ def render(site: Site, article: Article, url: str, day: date, look: Look, librar
                 for text in draw.sample(words["comments"], draw.below(4))
             ],
         ),
-        "body": _body(parts, article, look.house_lines, draw),
+        "body": _body(parts, article, look.house_lines),
     }
     return parts["page"].substitute(bits)
 
 
 def house_lines_of(site: Site, library: Library) -> tuple[str, ...]:
-    """Return the two lines that a site with `repeats_lines` puts into each of its articles."""
+    """Return the two lines that a site with `repeats_lines` puts below each of its articles."""
     if not site.repeats_lines:
         return ()
     snippets = _snippets(site.lang, library)
@@ -239,10 +239,8 @@ def house_lines_of(site: Site, library: Library) -> tuple[str, ...]:
     return tuple(Draw("house lines", site.host).sample(lines, 2))
 
 
-def _body(parts: dict[str, Template], article: Article, house: tuple[str, ...], draw: Draw) -> str:
+def _body(parts: dict[str, Template], article: Article, house: tuple[str, ...]) -> str:
     glue = "" if article.lang in UNSPACED else " "
-    last = len(article.paragraphs) - 1
-    places = draw.sample(range(min(2, last), max(last, 1)), len(house))
     out: list[str] = []
     for index, paragraph in enumerate(article.paragraphs):
         if paragraph.heading:
@@ -255,11 +253,7 @@ def _body(parts: dict[str, Template], article: Article, house: tuple[str, ...], 
         else:
             text = _escape(glue.join(paragraph.sentences))
             out.append(parts["paragraph"].substitute(text=text))
-        out.extend(
-            parts["paragraph"].substitute(text=_escape(line))
-            for line, place in zip(house, places, strict=False)
-            if place == index
-        )
+    out.extend(parts["paragraph"].substitute(text=_escape(line)) for line in house)
     return "\n".join(out)
 
 

@@ -22,8 +22,8 @@ from corpus_assets_tests.demo.conftest import Entries
 WEB = [snapshot.name for snapshot in SNAPSHOTS]
 EMAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]*\w")
 GLOBAL = re.compile(
-    r"\b(?:8\.8\.8\.8|8\.8\.4\.4|1\.1\.1\.1|1\.0\.0\.1|9\.9\.9\.9"
-    r"|149\.112\.112\.112|208\.67\.222\.222)\b"
+    r"\b(?:198\.41\.0\.4|199\.9\.14\.201|192\.33\.4\.12|199\.7\.91\.13|192\.203\.230\.10"
+    r"|192\.5\.5\.241|193\.0\.14\.129)\b"
 )
 
 
