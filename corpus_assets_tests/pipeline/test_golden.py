@@ -6,7 +6,7 @@ A node that makes something else of the same input under the same version is the
 nodes behind it only see other input.
 
 Hashes are of values, not of Parquet, Arrow or JSON bytes, which follow the libraries. Left out:
-- `classifier.bin`, its scores (the column `quality_score`) and their ranks, `perplexity.bin` and
+- `classifier.bin`, its scores (columns `quality_score` and `quality`) and their ranks, `perplexity.bin` and
   what it gives: their floating point follows the processor;
 - the digests in a shard's header, which are of Parquet bytes; all else in a shard is in.
 `selection` stays in: all scores of the small corpus are far from the threshold on them.
@@ -39,7 +39,13 @@ HERE = "corpus_assets_tests/pipeline/test_golden.py"
 """Nodes whose VERSION stands in another stage's file."""
 
 SKIPPED_FILES = ("classifier.bin", "ranks.json", "perplexity.bin")
-SKIPPED_COLUMNS = ("quality_score", "ensemble_bucket", "ensemble_score", "perplexity_good")
+SKIPPED_COLUMNS = (
+    "quality_score",
+    "quality",
+    "ensemble_bucket",
+    "ensemble_score",
+    "perplexity_good",
+)
 
 Row = dict[str, Any]
 

@@ -9,6 +9,7 @@ from corpus_assets.core.files import CUTOFFS, SELECTION, SIGNALS
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import read_output
 from corpus_assets.core.task import read_table
+from corpus_assets.select.selection import parse_cutoffs
 from corpus_assets.session import open_session
 from corpus_assets_tests.pipeline.test_groups import TEXTS, write
 
@@ -38,7 +39,7 @@ def test_a_rule_about_a_tier_is_asked_before_copies_are_counted(tmp_path: Path) 
     with open_session(str(recipe), Home.resolve(str(tmp_path / "home")), workers=1) as session:
         made = build(session, "v")
         graph = session.pipeline
-        cutoffs = json.loads(read_output(graph.store, graph.calibration(CUTOFFS)))
+        cutoffs = parse_cutoffs(json.loads(read_output(graph.store, graph.calibration(CUTOFFS))))
         reasons: dict[str, list[tuple[int, str | None]]] = {}
         for snapshot in graph.recipe.snapshots:
             words, chosen = (
@@ -51,7 +52,7 @@ def test_a_rule_about_a_tier_is_asked_before_copies_are_counted(tmp_path: Path) 
     assert all((words < LONG) == (reason == "low") for words, reason in others)
     sizes = {text: len(text.split()) for name in ("forum", "news") for text in texts[name].values()}
     high = sorted(n for n in sizes.values() if n >= LONG)
-    bound = cutoffs["max:longest"]["*"]
+    bound = cutoffs["max:longest"]["*"].value
     assert bound == high[len(high) - 1 - len(high) // 2], (high, bound)
     assert {reason for words, reason in others if words > bound} == {"longest"}
     assert all(group.tier == "high" for group in made.manifest.groups if group.documents)

@@ -169,7 +169,7 @@ def test_every_shipped_recipe_loads_and_can_be_planned(name: str, home: Home) ->
     if name == "commoncrawl":
         changes["sources.0.snapshots"] = {"crawl": "."}
     with open_session(str(RECIPES / f"{name}.yaml"), home, overrides=changes) as session:
-        lines = plan(session.pipeline)
+        lines = plan(session.pipeline, session.registry)
     assert [line.asset for line in lines] == ["source_files", *STAGES.assets]
     assert lines[0].to_run == len(session.pipeline.recipe.snapshots)
 

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
 from catalog.db.registry import Registry
 from catalog.db.rows import GateRow, ShardRow
@@ -70,11 +71,17 @@ def test_a_version_with_stand_ins_stays_a_candidate_until_somebody_releases_it(
     small_build: Place, registry: Registry
 ) -> None:
     instead = {"instead_of": ["my-quality"], "changes": {"survival": {}}}
-    settings = {"stand_ins": {"quality": instead}, "use_stand_ins": ["quality"]}
+    body = yaml.safe_load(small_build.recipe.read_text()) | {"stand_ins": {"quality": instead}}
+    recipe = small_build.recipe.with_name("stand-ins.yaml")
+    recipe.write_text(yaml.safe_dump(body))
     home = Home.resolve(str(small_build.home))
-    with open_session(str(small_build.recipe), home, 1, settings) as session:
-        manifest = make_version(session.pipeline, VERSION).manifest
-        gates = version_gates(session.pipeline, VERSION, manifest)
+    asked = {"use_stand_ins": ["quality"]}
+    try:
+        with open_session(str(recipe), home, 1, asked) as session:
+            manifest = make_version(session.pipeline, VERSION).manifest
+            gates = version_gates(session.pipeline, VERSION, manifest)
+    finally:
+        recipe.unlink()
     (gate,) = (gate for gate in gates if not gate.passed)
     assert gate.name == "stand_ins"
     assert "built with stand-ins: quality (for my-quality)" in gate.detail["message"]
