@@ -273,7 +273,8 @@ def is_as_pinned(recipe: "Recipe", locations: Locations, store: Store, snapshot:
     if stated.startswith(DEMO) and not locations.home.demo_sources.exists():
         return True  # those are made when they are needed
     there = list_names(locations.resolve(stated), source.format)
-    return there == _names_of(load_snapshot_files(store, snapshot))
+    known = load_snapshot_files(store, snapshot, locations.home.root)
+    return there == _names_of(known)
 
 
 def reach_of(source: SourceEntry, locations: Locations, snapshot: str) -> Reach:

@@ -514,7 +514,7 @@ def _started_here() -> str:
 
 
 def _asks_for_token(address: str) -> bool:
-    import grpc
+    import grpc  # type: ignore[import-untyped]
 
     with grpc.insecure_channel(address) as channel:
         try:
