@@ -1,3 +1,13 @@
 """What lies on disk and what names mean. Shared with the pipeline; imports no other room."""
 
-__all__ = ["canonical", "ids", "key_files", "manifest", "s3", "shards", "store", "urls"]
+__all__ = [
+    "canonical",
+    "ids",
+    "key_files",
+    "manifest",
+    "order_book",
+    "s3",
+    "shards",
+    "store",
+    "urls",
+]
