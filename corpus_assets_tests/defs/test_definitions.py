@@ -205,7 +205,9 @@ def test_a_build_with_nothing_to_do_loads_neither_dagster_nor_alembic(place: Pla
 
 def test_selection_is_checked_for_drift() -> None:
     checks = {key.name for key in _assets()["selection"].check_keys}
-    assert checks > set(DRIFT_CHECKS) == {"survival_drift", "language_drift", "quality_drift"}
+    assert checks > set(DRIFT_CHECKS) == {
+        "survival_drift", "language_drift", "quality_drift", "shares",
+    }  # fmt: skip
 
 
 def test_the_code_location_loads_with_its_jobs_and_sensors() -> None:
