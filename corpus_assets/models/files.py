@@ -129,8 +129,9 @@ def public_models() -> dict[str, PublicModel]:
 def how_to_get(name: str, home: Home | None = None) -> str:
     """Say which command brings a model into a home."""
     known = public_models().get(name)
-    is_usual = home is None or home.root == Home.resolve().root or NAMED in os.environ
-    at = "" if is_usual else f" --home {shlex.quote(str(home.root))}"
+    at = ""
+    if home is not None and home.root != Home.resolve().root and NAMED not in os.environ:
+        at = f" --home {shlex.quote(str(home.root))}"
     if name in MODELS:
         return f"run `corpus models fetch{at}`"
     if known is None:
