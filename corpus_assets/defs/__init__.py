@@ -3,6 +3,7 @@
 __all__ = [
     "assets",
     "build",
+    "folder",
     "launched",
     "notices",
     "partitions",

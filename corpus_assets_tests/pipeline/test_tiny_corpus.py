@@ -122,3 +122,17 @@ def test_a_takedown_of_the_last_document_succeeds_and_leaves_an_empty_candidate(
     assert "not_empty: takedowns removed its last document" in refused.stderr
     assert build(own / "tiny.yaml", home, "--version", "tiny-2") == 1
     assert "documents dropped 12 (suppressed 12)" in capsys.readouterr().err
+
+
+def test_a_build_says_at_once_what_it_does_and_that_kernels_are_compiled(
+    own: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compiling = "compiling kernels as they are first used: about a minute of CPU time, once"
+    for is_cached in (False, True):
+        monkeypatch.setattr("corpus_assets.build.cache_folder", lambda: own / "kernels")
+        assert build(own / "tiny.yaml", own / "home", "--version", "tiny-1") == 0
+        told = capsys.readouterr().err.splitlines()
+        assert told[0] == f"planning {own / 'tiny.yaml'}"
+        assert (compiling in told) is not is_cached
+        (own / "kernels").mkdir(exist_ok=True)
+        (own / "kernels" / "words.nbi").touch()
