@@ -204,7 +204,7 @@ def learned(texts: list[str], **settings: Any) -> bytes:
 
 PLANTED = {
     "script": ([*TEXTS, "Съешь же ещё этих булок " * 9], {}, r"\d+ tokens are in .*\(cyrillic\)"),
-    "long": ([*TEXTS, "Donaudampfschifffahrt " * 9], {}, "more than 16 .*'Donaudampfschifffahrt"),
+    "long": ([*TEXTS, "Donaudampfschifffahrt " * 9], {}, "more than 16 characters"),
     "e-mail": (
         [*TEXTS, "write to jane@example.org " * 9],
         {"split_pattern": r"\s+|\S+"},
@@ -228,7 +228,7 @@ def test_a_planted_fault_fails_a_tokenizer_that_was_trained_here_and_warns_of_an
     assert not report["passed"]
     (problem,) = report["problems"]
     assert re.search(message, problem)
-    assert "jane" not in problem, "personal data is not printed"
+    assert not re.search("jane|Donau|булок", problem), "no token is printed: logs keep problems"
     passages = [Passage(text) for text in TEXTS[:9]]
     chosen = judged(audit(data, passages), data, *rules)
     assert chosen["passed"]
