@@ -424,6 +424,7 @@ class Listings:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._held: OrderedDict[str, tuple[Keys, set[str | None]]] = OrderedDict()
+        self._added: dict[str, bytearray] = {}  # keys of tasks that ended since
 
     def of(self, stage: str, snapshot: str | None, again: bool = False) -> Keys:
         """Return a stage's tasks in order; `again`, from a listing that this snapshot has not seen
@@ -432,12 +433,21 @@ class Listings:
             names = self._store.folders(f"artifacts/{stage}")
             valid = (name for name in names if FINGERPRINT.fullmatch(name))
             self._held[stage] = np.sort(_keys(prints_of(valid))), set()
+            self._added.pop(stage, None)
+        elif added := self._added.pop(stage, None):
+            keys, seen_by = self._held[stage]
+            self._held[stage] = np.union1d(keys, np.frombuffer(added, np.uint64)), seen_by
         self._held.move_to_end(stage)
         while len(self._held) > 1 and sum(k.nbytes for k, _ in self._held.values()) > LISTED_BYTES:
             self._held.popitem(last=False)
         keys, seen_by = self._held[stage]
         seen_by.add(snapshot)
         return keys
+
+    def add(self, stage: str, fingerprint: str) -> None:
+        """Note a task that ended since its stage was listed."""
+        if stage in self._held:
+            self._added.setdefault(stage, bytearray()).extend(bytes.fromhex(fingerprint[:16]))
 
 
 class StageResults:
@@ -611,6 +621,7 @@ class StageResults:
     def add(self, result: Result) -> None:
         """Note a result that was just made; now and then a pack of the new ones is written."""
         self._fresh[result.fingerprint] = result
+        self._listings.add(self._stage, result.fingerprint)
         if len(self._fresh) >= SEGMENT_ROWS and time.monotonic() - self._written >= SEGMENT_S:
             self._settle()
             path, data = self._write(iter(self._loose))

@@ -276,3 +276,15 @@ def test_one_listing_serves_all_snapshots_of_a_stage_until_one_of_them_looks_aga
     assert listed == ["artifacts/demo"]
     assert [each.rows(wanted).tolist() for each in found] == [[-1]] * 5
     assert listed == ["artifacts/demo"] * 2, "what another build finished since is found"
+
+
+def test_a_listing_knows_what_was_made_since(store: CountingStore) -> None:
+    listings = packs.Listings(store)
+    before = StageResults(store, "demo", "s", listings=listings)
+    assert before.rows(packs.prints_of([fingerprint(1)])).tolist() == [-1]
+    made = [commit(store, n) for n in range(MANY)]
+    for result in made:
+        before.add(result)
+    before.save()
+    again = StageResults(store, "demo", "s", listings=listings)
+    assert (again.rows(prints(made)) >= 0).all()
