@@ -10,18 +10,21 @@ child processes included: `corpus build` against `catalog takedown request` and 
 `--pages` names a folder of web archives: the corpus is then a crawl of pages with their markup
 and other words. Without it the texts are JSON lines, the hard case: nothing is extracted, the
 build costs a tenth, and the takedown costs the same. Words are those of the demo's own library,
-by rank (Zipf).
+by rank (Zipf). The last takedown runs under Python's profiler, which tells where its time goes.
 """
 
 import argparse
 import json
 import os
+import pstats
 import re
 import resource
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import yaml
@@ -63,10 +66,52 @@ def main() -> None:
         after = shards_of(home, f"bench-1.td{len(rows)}")
         rows.append((f"take out: {what}", asked + taken, len(after - before), len(after & before)))
         before = after
-    report(options, rows)
+    report(options, rows, profiled(home, alone(home)))
 
 
-def report(options: argparse.Namespace, rows: list[tuple[str, float, object, object]]) -> None:
+PHASES = {
+    "finding the documents": ("takedown/requests.py", "look_again"),
+    "rebuilding": ("corpus_assets/build.py", "run_one"),
+    "publishing": ("versions/publish.py", "publish"),
+    "of that, hashing files": ("core/store.py", "check_files"),
+    "deleting": ("takedown/run.py", "_delete"),
+    "searching live texts and tokens": ("takedown/residue.py", "version"),
+    "searching the home": ("takedown/home_search.py", "search_home"),
+    "certificates": ("takedown/certificate.py", "write_certificates"),
+}
+PROFILED = """
+import cProfile, sys
+from catalog.cli.commands import main
+profile = cProfile.Profile()
+try:
+    profile.runcall(main, ["takedown", "run"])
+except SystemExit:
+    pass
+profile.dump_stats(sys.argv[1])
+"""
+
+
+def profiled(home: Path, doc_id: str) -> dict[str, float]:
+    """Share of a takedown's time that each of its phases takes; the rest is imports and Dagster."""
+    command("catalog", "takedown", "request", "--doc-id", doc_id, "--reason", "b", home=home)
+    with tempfile.TemporaryDirectory() as folder:
+        file = str(Path(folder) / "profile")
+        command("python", "-c", PROFILED, file, home=home)
+        stats: Any = pstats.Stats(file)
+    found = {}
+    for phase, (module, name) in PHASES.items():
+        found[phase] = sum(
+            row[3] for (path, _, function), row in stats.stats.items()
+            if function == name and path.endswith(module)
+        ) / stats.total_tt  # fmt: skip
+    return found
+
+
+def report(
+    options: argparse.Namespace,
+    rows: list[tuple[str, float, object, object]],
+    phases: dict[str, float],
+) -> None:
     build = rows[0][1]
     print(
         f"\n{options.documents:,} documents, {options.parts} files in each of {len(SNAPSHOTS)} snapshots"
@@ -74,10 +119,14 @@ def report(options: argparse.Namespace, rows: list[tuple[str, float, object, obj
     print(f"{'':32}{'CPU-s':>9}{'of the build':>14}{'shards written':>16}{'shared':>8}")
     for name, cpu, written, shared in rows:
         print(f"{name:32}{cpu:9.1f}{cpu / build:13.2%} {written!s:>16}{shared!s:>8}")
-    measured = [
+    print("\nwhere a takedown's time goes:")
+    for phase, share in phases.items():
+        print(f"  {phase:32}{share:7.1%}")
+    measured: list[dict[str, Any]] = [
         {"what": name, "cpu_s": cpu, "share": cpu / build, "shards_written": w, "shards_shared": s}
         for name, cpu, w, s in rows
     ]
+    measured.append({"what": "phases", **phases})
     (options.out / "takedown_cost.json").write_text(json.dumps(measured, indent=1))
 
 
