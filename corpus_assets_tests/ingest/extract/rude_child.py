@@ -7,7 +7,7 @@ import os
 import re
 import signal
 
-from corpus_assets.ingest.extractors import page_child
+from corpus_assets.ingest.extractors import engines, page_child
 from corpus_assets.ingest.extractors.engines import Extracted
 
 
@@ -33,5 +33,5 @@ def rude(page: bytes) -> str:
 
 
 if __name__ == "__main__":
-    page_child.make_reader = lambda options: lambda page: Extracted(rude(page))
+    engines.make_reader = lambda options: lambda page: Extracted(rude(page))
     page_child.main()
