@@ -210,9 +210,9 @@ def test_a_page_is_found_by_address_host_text_and_id(browser: Browser, small_bui
 def test_a_document_shows_what_was_taken_out_and_no_personal_data(
     browser: Browser, small_build: Place
 ) -> None:
-    answer = browser.get("/documents/" + id_of(small_build, "http://harbour.example.com/page-3"))
+    answer = browser.get("/documents/" + id_of(small_build, "http://harbour.example.com/page-4"))
     assert f'<del title="boilerplate_line">{FOOTER}' in html.unescape(answer.body)
-    assert prose("footer", 3).split("\n")[0] in answer.text
+    assert prose("footer", 4).split("\n")[0] in answer.text
     personal = browser.get("/documents/" + id_of(small_build, "http://people.example.com/contact"))
     assert '<ins title="email">' in personal.body
     assert EMAIL not in personal.body + html.unescape(personal.body)

@@ -152,7 +152,7 @@ def test_a_child_that_cannot_start_is_an_error_that_says_what_to_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(page_worker, "CHILD", "corpus_assets_tests.ingest.extract.no_such_child")
-    with pytest.raises(EngineError, match="to see why"):
+    with pytest.raises(EngineError, match="may show why"):
         PageWorker(WorkerSpec(OPTIONS, 1, 128)).extract("page")
 
 
