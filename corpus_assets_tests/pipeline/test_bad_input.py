@@ -147,7 +147,8 @@ class TestSources:
         )
         assert done.returncode == 1
         assert done.stdout == ""
-        assert done.stderr.count("\n") == 1
+        planning, _ = done.stderr.splitlines()
+        assert planning == f"planning {place.recipe}"
         assert done.stderr.startswith("corpus: error: snapshot books-1 of books: no file matches ")
         assert done.stderr.endswith("correct the location in the recipe or fetch the files\n")
         books.write_bytes(kept)
@@ -247,6 +248,7 @@ class TestRecipes:
         assert main(["build", "nope", "--home", str(tmp_path / "home")]) == 1
         err = capfd.readouterr().err
         assert err == (
+            "planning nope\n"
             "corpus: error: nope: neither a recipe file nor a recipe that ships with "
             "corpus-assets\n"
         )
