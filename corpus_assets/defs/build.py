@@ -17,8 +17,8 @@ from typing import Any
 
 import dagster as dg
 from dagster import DagsterInstance
-from dagster._core.definitions.definitions_class import SINGLETON_REPOSITORY_NAME  # type: ignore[attr-defined]
 from dagster._core.definitions.job_base import InMemoryJob
+from dagster._core.definitions.repository_definition import SINGLETON_REPOSITORY_NAME
 from dagster._core.execution.api import execute_run
 from dagster._core.remote_origin import (
     InProcessCodeLocationOrigin,

@@ -147,10 +147,10 @@ class TestSources:
         )
         assert done.returncode == 1
         assert done.stdout == ""
-        planning, _ = done.stderr.splitlines()
+        planning, error = done.stderr.splitlines()
         assert planning == f"planning {place.recipe}"
-        assert done.stderr.startswith("corpus: error: snapshot books-1 of books: no file matches ")
-        assert done.stderr.endswith("correct the location in the recipe or fetch the files\n")
+        assert error.startswith("corpus: error: snapshot books-1 of books: no file matches ")
+        assert error.endswith("correct the location in the recipe or fetch the files")
         books.write_bytes(kept)
         build_is_clean(place, small_build)
 

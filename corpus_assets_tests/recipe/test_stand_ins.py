@@ -140,7 +140,7 @@ def test_a_build_without_its_model_does_no_work(small: Path, capsys: Captured) -
     for name in ("plan", "build", "lock"):
         error = said(capsys, *command(small, name), code=1)
         assert re.search(
-            r"^corpus: error: recipe small: classifiers\.quality: model my-quality is not installed: "
+            r"(?m)^corpus: error: recipe small: classifiers\.quality: model my-quality is not installed: "
             r"run `corpus models add my-quality --path .*; or add `--stand-ins` to build with the "
             r"recipe's stand-in for it$",
             error.strip(),

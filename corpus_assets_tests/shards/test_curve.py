@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from corpus_assets.select.columns import Columns
-from corpus_assets.select.rules import SelectionSettings, TierSettings, tier_cutoff
+from corpus_assets.select.rules import Cut, SelectionSettings, TierSettings, tier_cutoff
 from corpus_assets.shards.curve import CurveSettings
 from corpus_assets.shards.mixture import MixedGroup, MixtureSettings, phases_from
 
@@ -120,7 +120,8 @@ def test_a_document_is_seen_as_often_as_its_weight_says_up_to_the_width_of_its_c
     tiers = TierSettings(signal="importance", names=names, bounds=bounds, default="w0")
     weights = np.exp(np.random.default_rng(7).uniform(0, math.log(15.9), 4000))
     table = pa.table({"importance": weights, "domain": ["web"] * 4000})
-    cutoffs = {tier_cutoff(name): {"*": bound} for name, bound in zip(names, bounds, strict=False)}
+    cuts = zip(names, bounds, strict=False)
+    cutoffs = {tier_cutoff(name): {"*": Cut(bound)} for name, bound in cuts}
     codes, found = Columns(table).tiers(SelectionSettings(tiers=tiers), cutoffs)
     sizes = {name: int((codes == k).sum()) for k, name in enumerate(found)}
     groups = [MixedGroup(f"A/web/{t}", "A", "web", t, n, 64 * n) for t, n in sizes.items() if n]
