@@ -15,6 +15,7 @@ from catalog.db.registry import Registry
 from catalog.formats.store import Store
 from catalog.takedown.requests import request
 from catalog.takedown.target import url_target
+from corpus_assets import build as building
 from corpus_assets.build import CORPUS_VERSION, SOURCE_FILES, STEPS, build
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.home import Home
@@ -29,6 +30,7 @@ from corpus_assets.graph.run import StageIncomplete
 from corpus_assets.session import open_session
 from corpus_assets.stages import function_of
 from corpus_assets.takedown.run import CERTIFICATES, run_pending
+from corpus_assets.versions.publish import publish
 from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.small_corpus import SNAPSHOTS
 
@@ -328,3 +330,35 @@ def test_a_fault_of_the_sources_is_the_failure_of_their_step(
     assert steps_of(instance, done.run_id, "STEP_FAILURE") == [SOURCE_FILES]
     assert failed_partitions(instance, SOURCE_FILES) == {"crawl-2"}
     assert Registry(Home.resolve(str(place.home)).catalog_url).leases("") == []
+
+
+@pytest.mark.parametrize("by", ["a command", "the job"])
+def test_a_request_that_comes_in_before_publication_joins_the_takedown(
+    place: Place, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    home = Home.resolve(str(place.home))
+    registry = Registry(home.catalog_url)
+    waiting = [url_target(f"http://site-{number}.example.org/article") for number in (2, 5)]
+
+    def file_one() -> None:
+        if waiting:
+            request(registry, Store(home.store_url), waiting.pop(), "asked")
+
+    def late(*arguments: Any) -> None:
+        file_one()
+        publish(*arguments)
+
+    monkeypatch.setattr(building, "publish", late)
+    file_one()
+    if by == "a command":
+        assert run_pending(home, runner=DagsterRuns()) is not None
+    else:
+        corpus = CorpusResource(home=str(place.home))
+        takedowns = defs.resolve_job_def("takedown_job")
+        done = takedowns.execute_in_process(instance=instance, resources={"corpus": corpus})
+        assert steps_of(instance, done.run_id, "STEP_SUCCESS") == [*STEPS, CERTIFICATES]
+    assert waiting == []
+    assert [row.status for row in registry.takedowns()] == ["done", "done"]
+    live = [row.name for row in registry.versions() if row.status == "live"]
+    assert live == [f"{VERSION}.td1"]
+    assert registry.leases("") == []
