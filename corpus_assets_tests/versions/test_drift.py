@@ -69,14 +69,16 @@ def test_the_first_snapshot_of_a_source_has_nothing_to_stand_against(small_build
 def test_few_documents_say_nothing(small_build: Place) -> None:
     with opened(small_build) as pipeline:
         outcomes = drift_checks(pipeline, "crawl-2")
-    assert {outcome.message for outcome in outcomes} == {"too few documents to compare"}
+    *drift, shares = outcomes
+    assert {outcome.message for outcome in drift} == {"too few documents to compare"}
+    assert shares.name == "shares"
     assert all(outcome.passed for outcome in outcomes)
 
 
 def test_bounds_decide_between_silence_warning_and_error(small_build: Place) -> None:
     tight = {"survival": {"warn": 0.0}, "languages": {"warn": 0.0, "error": 0.0}}
     with opened(small_build, min_documents=1, **tight, quality={"warn": 0.9}) as pipeline:
-        survival, languages, quality = drift_checks(pipeline, "crawl-2")
+        survival, languages, quality, _ = drift_checks(pipeline, "crawl-2")
         assert (survival.passed, survival.is_warning) == (False, True)
         assert "warning above 0" in survival.message
         assert survival.numbers["survival_change"] == pytest.approx(
