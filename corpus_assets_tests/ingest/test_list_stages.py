@@ -190,15 +190,19 @@ def test_what_sites_say_about_training_is_recorded_and_by_default_obeyed(place: 
         response("http://c.test/", page("Of oars. ", head='<meta name="robots" content="noai">')),
         response("http://d.test/", page("Of rope. ")),
         response("http://e.test/", page("Of sails. "), status=404),
+        response("http://f.test/free/1", page("Of masts. ")),
     ]
     write(place, "web.warc.gz", members(*pages))
-    signals = "User-agent: *\nContent-Signal: ai-train=no\nContent-Usage: /free/ train-ai=y\n"
+    signals = "User-agent: *\nContent-Usage: train-ai=n\nContent-Usage: /free/ train-ai=y\n"
     write(place, "sites/a.test/robots.txt", signals.encode())
+    both = "User-agent: *\nContent-Signal: ai-train=no\nContent-Usage: /free/ train-ai=y\n"
+    write(place, "sites/f.test/robots.txt", both.encode())
     write(place, "sites/d.test/robots.txt", b"License: https://d.test/rsl.xml\n")
     recipe = copy.deepcopy(RECIPE)
     recipe["documents"]["gates"] = {}
     pipeline, reports = build(place, recipe)
-    signal = "file robots.txt Content-Signal: ai-train=no"
+    signal = "file robots.txt Content-Usage: train-ai=n"
+    refused = "file robots.txt Content-Signal: ai-train=no"
     expected = {
         "http://a.test/blog/1": ("disallow", signal, "training_disallowed"),
         "http://a.test/free/1": ("allow", "file robots.txt Content-Usage: train-ai=y", None),
@@ -206,9 +210,14 @@ def test_what_sites_say_about_training_is_recorded_and_by_default_obeyed(place: 
         "http://c.test/": ("disallow", "meta noai", "opted_out"),
         "http://d.test/": ("unknown", "file robots.txt License: https://d.test/rsl.xml", None),
         "http://e.test/": ("unknown", None, "http_status"),
+        "http://f.test/free/1": (
+            "disallow",
+            f"{refused}; file robots.txt Content-Usage: train-ai=y",
+            "training_disallowed",
+        ),
     }
     assert preferences(pipeline) == expected
-    assert reports["web-1"].reasons["training_disallowed"] == 2
+    assert reports["web-1"].reasons["training_disallowed"] == 3
     assert fates(pipeline, "web-1")["http://a.test/blog/1"] == ("training_disallowed", signal)
     recipe["documents"]["gates"] = {"optout": {"on_disallow": "record"}}
     pipeline, _ = build(place, recipe)
