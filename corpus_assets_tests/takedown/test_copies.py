@@ -60,7 +60,7 @@ class Bench:
 
     def plan(self) -> Plan:
         return plan_comparison(
-            self.store, self.registry, write_settings(self.folder, texts(4, 5), tokens=18_432)
+            self.store, self.registry, write_settings(self.folder, texts(4, 5), tokens=16_384)
         )
 
     def pack(self, folder: Path) -> Plan:
