@@ -46,7 +46,7 @@ LEFT_OUT = "..."
 BUILD = "corpus build demo --version demo-1"
 IN_A_SHELL = {"make demo": BUILD, ". .venv/bin/activate": None}
 
-BLOCK = re.compile(r"^```(python)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 HIDDEN = re.compile(r"^<!-- \$ (.+?) -->$", re.MULTILINE)
 FIGURE = re.compile(r"(?P<value>\d[\d,.]*|\w+)<!-- (?P<pattern>[^$\n][^\n]*?) -->")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`|\]\([^)]*\)", re.DOTALL | re.MULTILINE)
@@ -89,13 +89,13 @@ def run_page(page: Path, folder: Path) -> list[Example]:
         if block.re is HIDDEN:
             printed = _steady(_printed(block[1], folder), folder)
             examples.append(Example(block[1], (), tuple(printed), block.start()))
-        elif block[1]:
+        elif block[1] == "python":
             named = FILE_NAME.findall(
                 text[: block.start()].rpartition("\n\n")[0].rpartition("\n")[2]
             )
             if named:
                 (folder / named[-1]).write_text(block[2], encoding="utf-8")
-        elif block[2].startswith("$ "):
+        elif not block[1] and block[2].startswith("$ "):
             for command, shown in commands(block[2]):
                 printed = _steady(_printed(command, folder, _is_error(shown)), folder)
                 examples.append(Example(command, tuple(shown), tuple(printed), block.start()))
