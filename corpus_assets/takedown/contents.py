@@ -57,7 +57,8 @@ PACKED_RUNS = re.compile(rb"(?:[A-Za-z0-9+/_-]{40,}(?:\\[nr]|\s){0,4})+[A-Za-z0-
 NO_DIGIT = re.compile(rb"\\[nr]|[^A-Za-z0-9+/_-]")
 HEX = re.compile(rb"(?:[0-9a-fA-F]{2})+")
 DIGEST_DIGITS = 128  # of SHA-512: shorter runs are names of files and rows, and no text
-SMALL_PACKED = 1024
+CAPITALS = re.compile(rb"[A-Z]+")
+MAX_SMALL = 0.9  # share of base64 that is no capital letter; of paths and names it is all
 MIN_PACKED_CHARS = 60
 PIECE = 1 << 18
 HEAD = 512
@@ -447,26 +448,15 @@ class Reader:
                 continue
             if len(match[0]) >= WHOLE_BYTES:
                 self._note("", f"more than {WHOLE_BYTES} bytes of base64 in one run")
-            if HEX.fullmatch(digits):  # digits of base64 would have others among so many
+            if HEX.fullmatch(digits):
                 if len(digits) > DIGEST_DIGITS:
                     self._packed(bytes.fromhex(digits.decode()), depth)
-            else:
+            elif len(CAPITALS.sub(b"", digits)) < MAX_SMALL * len(digits):
                 self._packed(_unbase64(digits), depth)
         return None
 
     def _packed(self, data: bytes, depth: int) -> None:
-        """Open what was packed in digits; it may be nothing of the kind, so nothing is noted.
-
-        Paths and names look like base64, and a store's records are full of them: what is short is
-        read as text, unless its first bytes or its zeros say that it is something else.
-        """
-        is_wide = 4 * data.count(0) > len(data)
-        if len(data) < SMALL_PACKED and not is_wide and not _is_packed(data[:HEAD]):
-            text = b"\n".join(TEXT_RUNS.findall(data))
-            if len(text) >= MIN_CHARS:
-                self._sink.texts([decoded(text)])
-                self._embedded(text, depth + 1)
-            return
+        """Open what was packed in digits; it may be nothing of the kind, so nothing is noted."""
         noted = list(self.unread)
         self._opened(io.BytesIO(data), None, "", depth + 1)
         self.unread[:] = noted
