@@ -17,7 +17,7 @@ from catalog.lineage.limits import QueryLimits
 from catalog.lineage.tables import Lineage
 from corpus_assets_tests.catalog.corpus import Corpus
 
-ENDLESS = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b"
+ENDLESS = "SELECT count(*) FROM range(100000) a, range(100000) b, range(100000) c"
 DEAF = "SELECT levenshtein(repeat('a', 2000000), repeat('b', 2000000))"  # to interrupts
 
 
