@@ -149,6 +149,8 @@ def _own_environment(
 ) -> None:
     """Nothing of the user's settings reaches a test, but where the models lie; an engine of this
     process gets all cores that it asks for, whatever other test processes do."""
+    config = tmp_path_factory.mktemp("config")  # a key that a test made is no key of the next one
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(config))
     own = tmp_path_factory.getbasetemp() / "cores"
     monkeypatch.setattr(cores, "notes_folder", lambda: own)
     for name in list(os.environ):
