@@ -112,8 +112,7 @@ def test_labels_are_learned_and_given_to_texts_that_have_none(tmp_path: Path) ->
     texts, topics = labelled(30, 7)
     found = computed(READING, tmp_path / "topic.bin", texts)["topic"].to_pylist()
     assert sum(a == b for a, b in zip(found, topics, strict=True)) > 0.9 * len(texts)
-    reference = fasttext.load_model(str(tmp_path / "topic.bin"))
-    assert {label.removeprefix("__label__") for label in reference.labels} == set(TOPICS)
+    assert set(found) == set(TOPICS)
 
 
 def test_ambiguous_texts_and_rare_labels_are_left_out_and_told() -> None:
