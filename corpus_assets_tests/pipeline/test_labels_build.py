@@ -149,6 +149,8 @@ def test_labels_of_one_source_are_learned_for_the_others(
             }
         },
         "clusters": {"near": False},
+        "selection.tiers": None,  # all of these texts have as many words
+        "mixture.tiers": {"all": 1},
     }  # fmt: skip
     if by == "source_labels":
         changes["sources.0.fields"] = {"key": "id", "labels": {"given": "about"}}
