@@ -8,10 +8,13 @@ from pathlib import Path
 
 
 def copy_home(home: Path, to: Path) -> None:
-    """Copy a home. Databases are read by SQLite: the files beside them come and go as others
-    open and close them."""
+    """Copy a home, without what other tests wrote elsewhere from it. Databases are read by SQLite:
+    the files beside them come and go as others open and close them."""
     ignored = shutil.ignore_patterns("*.db-wal", "*.db-shm")
     shutil.copytree(home, to, ignore=ignored, copy_function=_copy)
+    with closing(sqlite3.connect(to / "catalog.db")) as catalog:
+        catalog.execute("delete from copies where place not like 'home:%'")
+        catalog.commit()
 
 
 def _copy(source: str | PathLike[str], to: str | PathLike[str]) -> None:

@@ -201,11 +201,15 @@ REFUSING = {
 }
 NOT_REFUSING = {
     # they answer from the catalog, or say what is wrong
-    *(("catalog", name) for name in ("cluster", "diff", "exposure", "find", "judgements")),
+    *(
+        ("catalog", name)
+        for name in ("cluster", "copies", "diff", "exposure", "find", "judgements")
+    ),
     *(("catalog", name) for name in ("lineage", "raw", "resolve", "serve", "sql", "trace")),
     *(("catalog", name) for name in ("upgrade", "verify", "versions")),
     *(("catalog", "takedown", name) for name in ("keygen", "list", "restore", "show", "verify")),
     ("corpus", "status"),
+    ("corpus", "ui"),
     ("corpus", "verify"),
     # they touch no home, or only lists of files and models in it
     *(("corpus", "extraction", name) for name in ("eval", "label", "train")),

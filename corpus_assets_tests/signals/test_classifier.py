@@ -82,8 +82,24 @@ def spelled(text: str) -> str:
     return " ".join(PUNCTUATION.sub(r" \1 ", cut).split())
 
 
-def test_scores_are_those_of_fasttext_s_predict(toxicity: Path) -> None:
-    model = fasttext.load_model(str(toxicity))
+def test_scores_are_those_of_fasttext_s_predict(tmp_path: Path) -> None:
+    lines = [
+        f"__label__{side} {spelled(text)}\n"
+        for side, words in (("positive", RUDE), ("negative", CALM))
+        for text in texts_of(words, 60, 1)
+    ]
+    (tmp_path / "lines.txt").write_text("".join(lines))
+    model = fasttext.train_supervised(
+        str(tmp_path / "lines.txt"),
+        dim=8,
+        epoch=20,
+        wordNgrams=2,
+        bucket=2_000,
+        thread=1,
+        verbose=0,
+    )
+    toxicity = tmp_path / "toxicity.bin"
+    model.save_model(str(toxicity))
     texts = [*ADVERSARIAL, *texts_of(RUDE, 50, 3), *texts_of(CALM, 50, 4), "YOU IDIOTS! " * 3_000]
     for text, score in zip(
         texts, scores(Classifier(name="toxicity"), toxicity, texts), strict=True
