@@ -1,10 +1,11 @@
 """Copies: text or tokens that a command writes beside the store's results, each registered.
 
-    export     a folder of `corpus export`, finished or stopped: its owner's, named by takedowns
-    pack       runs of an evidence plan with all that they train on
-    page       a page of `corpus canary`
-    record     an original record that `catalog raw --out` wrote
-    weights    of models that were trained on a version, in the store
+    export      a folder of `corpus export`, finished or stopped: its owner's, named by takedowns
+    pack        runs of an evidence plan with all that they train on
+    page        a page of `corpus canary`
+    record      an original record that `catalog raw --out` wrote
+    signatures  a file of `corpus export-signatures`
+    weights     of models that were trained on a version, in the store
 
 The row is there before the first byte, so a killed command leaves a folder that is known. Takedowns
 delete those of the home, exports excepted, and name the others.

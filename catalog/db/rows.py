@@ -26,7 +26,7 @@ LATEST = "latest"  # the newest released version, where a version is named
 GATES = "gate"  # who released a version whose gates passed
 TAKEDOWN_KINDS = ("url", "url_prefix", "domain", "doc_id", "text_id", "text_sha256")
 TAKEDOWN_STATES = ("pending", "running", "done", "withdrawn")
-COPY_KINDS = ("export", "pack", "page", "record", "weights")
+COPY_KINDS = ("export", "pack", "page", "record", "signatures", "weights")
 
 
 @dataclass(frozen=True, slots=True)

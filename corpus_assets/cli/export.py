@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -156,6 +157,7 @@ def export_signatures_command(
 
     Documents under a takedown and documents without words are left out.
     """
+    from catalog.copies import writing
     from corpus_assets.dedup.export import export_signatures
     from corpus_assets.session import open_home, open_session, reopen_session
 
@@ -172,8 +174,11 @@ def export_signatures_command(
         if is_version
         else open_session(version_or_recipe, place)
     )
+    held = {version_or_recipe: None}
     with opened as session:
-        body = export_signatures(session.pipeline, snapshot, out)
+        registered = writing(session.registry, place.root, out.resolve(), "signatures", held)
+        with registered if is_version else nullcontext():
+            body = export_signatures(session.pipeline, snapshot, out)
     if as_json:
         click.echo(json.dumps(body))
         return
@@ -185,7 +190,10 @@ def export_signatures_command(
     click.echo(
         f"index them with MinHashLSH(num_perm={body['permutations']}, params=({bands}, {rows}))"
     )
-    click.echo("takedowns do not reach it: export again after one")
+    if is_version:
+        click.echo("takedowns name it (`catalog copies` lists it): export again after one")
+    else:
+        click.echo("takedowns do not reach it, as no version is named: export again after one")
 
 
 def _tell(done: int, parts: int) -> None:

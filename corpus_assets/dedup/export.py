@@ -71,6 +71,15 @@ def export_signatures(graph: "Pipeline", snapshot: str, out: Path) -> dict[str, 
     }
 
 
+def signed_documents(path: Path) -> set[str] | None:
+    """Return ids of the documents in a file of `export_signatures`, in hex; None where it is no
+    such file, or a damaged one."""
+    try:
+        return set(pq.read_table(path, columns=["doc_id"])["doc_id"].to_pylist())
+    except (pa.ArrowException, OSError, KeyError):
+        return None
+
+
 def _rows(batch: pa.RecordBatch, settings: SignatureSettings) -> Iterator[dict[str, Any]]:
     from datasketch import LeanMinHash
 

@@ -1,6 +1,6 @@
 """Registered copies under a takedown: which hold a removed document, and those that are deleted.
 
-Packs, pages and records inside the home or the store are deleted. Exports are their owner's, and
+Packs, pages, records and signatures inside the home or the store are deleted. Exports are their owner's, and
 what lies elsewhere is not ours to delete: the search names them (`home_search`). Weights go with
 their version (`versions.gc`).
 """
@@ -14,10 +14,11 @@ from catalog.db.rows import CopyRow
 from catalog.errors import CatalogError
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.store import LocalStore, Store
+from corpus_assets.dedup.export import signed_documents
 from corpus_assets.evidence.pack import packed
 from corpus_assets.shards.export.check import removed_documents
 
-DELETED = ("pack", "page", "record")
+DELETED = ("pack", "page", "record", "signatures")
 
 
 def with_earlier(versions: Collection[str], registry: Registry) -> set[str]:
@@ -43,6 +44,9 @@ def held_documents(
         except (CorpusError, CatalogError, OSError, ValueError):
             return None  # stopped, or damaged
         return None if found is None else known | found
+    if path is not None and row.kind == "signatures":
+        signed = signed_documents(path)
+        return None if signed is None else known | signed
     pack = packed(path) if path is not None and row.kind == "pack" else None
     return None if pack is None or pack.doc_ids is None else known | pack.doc_ids
 

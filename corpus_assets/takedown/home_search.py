@@ -359,7 +359,12 @@ def search_home(
 def _described(row: CopyRow, held: set[str] | None, registry: Registry) -> _Copy:
     versions = ", ".join(sorted(row.holds))
     verb = "may hold" if held is None else "holds"
-    what = {"page": "a sample page", "record": "an original record", "pack": "an evidence pack"}
+    what = {
+        "pack": "an evidence pack",
+        "page": "a sample page",
+        "record": "an original record",
+        "signatures": "a file of signatures",
+    }
     named = f"{what.get(row.kind, f'an {row.kind}')} of {versions}"
     said = f"is {named} and {verb} removed documents"
     known = {version.name: version.superseded_by for version in registry.versions()}

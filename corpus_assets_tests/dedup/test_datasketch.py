@@ -20,12 +20,14 @@ from catalog.takedown.target import url_target
 from corpus_assets.cli.main import main
 from corpus_assets.core import files
 from corpus_assets.core.home import Home
+from corpus_assets.core.store import open_store
 from corpus_assets.dedup import clusters, oracle, signatures, stage
 from corpus_assets.dedup.candidate_keys import CandidateKeys
 from corpus_assets.dedup.signatures import Signatures, compute_signatures
 from corpus_assets.graph.checks import CheckOutcome, check_asset
 from corpus_assets.graph.run import pin_snapshot, run_asset
 from corpus_assets.session import Session, open_session
+from corpus_assets.takedown.copies import held_documents
 from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.small_corpus import prose
 from corpus_assets_tests.text.word_reference import NASTY
@@ -290,6 +292,21 @@ def test_a_version_is_exported_by_its_own_recipe(place: Place, tmp_path: Path) -
         assert main([*command, "--home", str(place.home), "--json"]) == 0
         made.append(out.read_bytes())
     assert made[0] == made[1]
+
+
+def test_signatures_of_a_version_are_a_registered_copy(place: Place, tmp_path: Path) -> None:
+    home = Home.resolve(str(place.home))
+    registry = Registry(home.catalog_url)
+    out = tmp_path / "s.parquet"
+    command = ["export-signatures", VERSION, "--snapshot", "crawl-1", "--out", str(out)]
+    assert main([*command, "--home", str(place.home)]) == 0
+    (row,) = registry.copies()
+    assert (row.kind, row.holds) == ("signatures", {VERSION: None})
+    held = set(pq.read_table(out)["doc_id"].to_pylist())
+    store = open_store(home.store_url)
+    assert held_documents(row, out, registry, store, {VERSION}) == held
+    out.write_bytes(out.read_bytes()[:-20])
+    assert held_documents(row, out, registry, store, {VERSION}) is None
 
 
 def test_an_export_that_cannot_be_made_says_why(

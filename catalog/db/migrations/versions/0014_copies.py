@@ -20,7 +20,8 @@ def upgrade() -> None:
         sa.Column("machine", sa.Text(), nullable=False),
         sa.Column("created_at", sa.Text(), nullable=False),
         sa.CheckConstraint(
-            "kind IN ('export', 'pack', 'page', 'record', 'weights')", name=op.f("ck_copies_kind")
+            "kind IN ('export', 'pack', 'page', 'record', 'signatures', 'weights')",
+            name=op.f("ck_copies_kind"),
         ),
         sa.PrimaryKeyConstraint("place", "machine", name=op.f("pk_copies")),
     )
